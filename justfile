@@ -33,9 +33,13 @@ quick *args:
 shuffled seed="1":
     {{ python }} -m pytest -q -n auto --dist loadfile --shuffle {{ seed }}
 
-# The changes of the code that tests must notice: `just mutants`, `just mutants modules FILE`.
+# The changes of the code that tests must notice: `just mutants`, `just mutants sample FILE`.
 mutants *args="named":
     {{ python }} scripts/mutate.py {{ args }}
+
+# Every number of the package against the stored ones; `just numbers write` after a wanted change.
+numbers *args="check":
+    {{ python }} scripts/stored_numbers.py {{ args }}
 
 # The tests, with the line coverage of those not marked slow; fails below the floor in pyproject.toml.
 coverage:

@@ -26,7 +26,6 @@ author = copyright = "the bsdsbench developers"
 version = release = bsdsbench.__version__
 extensions = [
     "sphinx.ext.autodoc",
-    "sphinx.ext.autosummary",
     "numpydoc",
     "myst_parser",
     "sphinx_copybutton",
@@ -34,15 +33,20 @@ extensions = [
     "linking",
 ]
 exclude_patterns = ["_build", "examples", "**/README.*", "**.ipynb"]
-templates_path = ["_templates"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
-myst_enable_extensions = ["colon_fence"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache", "myst.xref_missing"]  # links to files of the repository
 default_role = "py:obj"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
-autosummary_generate = True
+autodoc_default_options = {
+    "members": True,
+    "inherited-members": "Exception, tuple, object, Mapping",
+    "member-order": "bysource",
+    "show-inheritance": True,
+}
+autodoc_mock_imports = ["torch", "torchmetrics"]
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
 
@@ -50,6 +54,7 @@ linkcheck_timeout = 30
 linkcheck_retries = 3
 linkcheck_ignore = [r"^(?!https?:)"]  # the others are tested in the built site
 
+html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "bsdsbench"
 smartquotes = False  # they would turn --option into a dash

@@ -6,10 +6,13 @@ mentions them in code style, so that links need no markup and cannot go stale.
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -20,6 +23,7 @@ from bsdsbench.cli import VERBS
 from bsdsbench.protocol.protocol import preset_names
 from bsdsbench.protocol.tasks import tasks
 
+WORDS = json.loads(Path(__file__).with_name("search_words.json").read_text("utf-8"))
 LONGEST = 155  # characters of a description that search engines show
 
 
@@ -41,10 +45,29 @@ def target_of(text: str) -> tuple[str, str] | None:
     if text in VERBS and text not in ("run", "data"):
         return "doc", f"generated/verbs/{text}"
     if text in preset_names():
-        return "doc", f"generated/protocols/{text}"
+        return "doc", f"reference/protocols#{text}"
     if text in tasks():
-        return "doc", "generated/tasks"
+        return "doc", "reference/tasks"
     return None
+
+
+# Links to files of the repository, which work in a clone -> the pages that are made from them.
+PAGES = {
+    r"(?:\.\./)*datasets/README\.md": "/generated/data/index.md",
+    r"(?:\.\./)*datasets/([\w-]+\.md)": r"/generated/data/\1",
+    r"(?:\.\./)*examples/GALLERY_HEADER\.rst": "/auto_examples/index.rst",
+    r"(?:\.\./)*examples/(plot_\w+)\.py": r"/auto_examples/\1.rst",
+    r"(?:\.\./tutorials/)?results\.ipynb": "/generated/notebook.md",
+}
+
+
+def point_at_pages(app: Sphinx, page: str, source: list[str]) -> None:
+    for file, made in PAGES.items():
+        source[0] = re.sub(rf"\]\({file}", f"]({made}", source[0])
+    if page in WORDS:
+        entries = ", ".join(f"! {word}" for word in WORDS[page])
+        title = re.compile(r"^# .*\n", re.M)
+        source[0] = title.sub(rf"\g<0>\n```{{index}} {entries}\n```\n", source[0], count=1)
 
 
 class LinkCode(SphinxPostTransform):
@@ -62,7 +85,8 @@ class LinkCode(SphinxPostTransform):
                 continue
             kind, target = found
             if kind == "doc":
-                uri = self.app.builder.get_relative_uri(here, target)
+                page, at, anchor = target.partition("#")
+                uri = self.app.builder.get_relative_uri(here, page) + at + anchor
                 link: nodes.Element = nodes.reference("", "", internal=True, refuri=uri)
             else:
                 link = pending_xref(
@@ -115,8 +139,20 @@ def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def formula(self: Any, node: nodes.Element) -> None:
+    """A formula as MathML, which browsers draw without a script; a block of several wraps."""
+    if isinstance(node, nodes.math):
+        self.body.append(tex2mathml(node.astext()))
+    else:
+        parts = (tex2mathml(part, as_block=True) for part in node.astext().split(r"\qquad"))
+        self.body.append(f'<div class="formula">{"".join(parts)}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_html_math_renderer("mathml", (formula, None), (formula, None))
     app.add_post_transform(LinkCode)
+    app.connect("source-read", point_at_pages)
     app.connect("html-page-context", describe)
     app.connect("autodoc-process-signature", shorten)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

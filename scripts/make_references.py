@@ -11,13 +11,16 @@ bsdsbench/runs/references.npz.
 import json
 import re
 import sys
+from collections.abc import Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsdsbench.comparison.published import published_results
-from bsdsbench.runs.references import packed
+from bsdsbench.runs.references import PARTS, SHIFTS
 from bsdsbench.scores.curve import PRCurve, best
 
 PACKAGE = Path(__file__).resolve().parents[1] / "bsdsbench"
@@ -48,6 +51,30 @@ def entry(curve: dict[str, Any]) -> dict[str, Any]:
     found = {k: columns[k].tolist() for k in ("threshold", "recall", "precision") if k in columns}
     point = [summary[f"ods_{k}"] for k in ("recall", "precision", "f")]
     return {"source": curve["source"], "ods": point, "ods_rule": rules[0], **found}
+
+
+def packed(stored: Mapping[str, Mapping[str, NDArray[Any]]]) -> bytes:
+    """The bytes of references.npz of method -> ids, parameter and the four counts (N, T)."""
+    first = next(iter(stored.values()))
+    out: dict[str, NDArray[Any]] = {"ids": first["ids"], "total_gt": first["total_gt"][:, 0]}
+    for key, counts in stored.items():
+        if (counts["total_gt"] != out["total_gt"][:, None]).any() or (
+            counts["ids"] != out["ids"]
+        ).any():
+            raise SystemExit(
+                f"{key}: other images or annotations than the first, expected the same"
+            )
+        out[f"{key}.parameter"] = counts["parameter"]
+        missed = counts["total_pred"] - counts["matched_pred"]
+        for part, values in zip(
+            PARTS, (counts["matched_gt"], missed, counts["total_pred"]), strict=True
+        ):
+            steps = np.diff(values.T.astype(np.int64), axis=0, prepend=0)
+            folded = np.where(steps < 0, -2 * steps - 1, 2 * steps)
+            out[f"{key}.{part}"] = np.stack([folded >> k & 255 for k in SHIFTS]).astype(np.uint8)
+    buffer = BytesIO()
+    np.savez_compressed(buffer, **out)
+    return buffer.getvalue()
 
 
 def main(reference: Path) -> None:

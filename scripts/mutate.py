@@ -97,7 +97,13 @@ def lives(file: str, text: str, tests: list[str]) -> bool:
             compile(text, path, "exec") if self.path == path else real(self, name)
         )
         with tempfile.TemporaryDirectory() as folder:
-            words = ["-xq", "-pno:cacheprovider", f"--basetemp={folder}/t", "--no-header"]
+            words = [
+                "-xq",
+                "--assert=plain",
+                "-pno:cacheprovider",
+                f"--basetemp={folder}/t",
+                "--no-header",
+            ]
             words += ["-m", "not (heavy or browser or process)"]
             status = pytest.main([*words, *tests])
         os._exit(int(status))

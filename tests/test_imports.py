@@ -1,17 +1,14 @@
 """The arrows of the design, read from the sources: who may import whom, and no circle."""
 
 import ast
-import shutil
 import subprocess
 import sys
-import threading
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 from bsdsbench.metrics import registry
-from tests.helpers.runs import call
 
 PACKAGE = Path(__file__).parents[1] / "bsdsbench"
 
@@ -113,11 +110,6 @@ def test_there_is_no_circle():
         visit(name)
 
 
-def test_a_file_name_occurs_once():
-    names = [p.name for p in MODULES.values() if p.name not in ("__init__.py", "__main__.py")]
-    assert sorted({n for n in names if names.count(n) > 1}) == []
-
-
 @pytest.mark.slow
 def test_only_plotting_imports_matplotlib():
     users = {
@@ -168,34 +160,6 @@ def test_nothing_outside_metrics_names_one():
         if named:
             found[name] = named
     assert found == {}
-
-
-def test_one_evaluation_enters_few_files(tmp_path):
-    """What a newcomer reads: files of which a function is called, plots and saving included."""
-    pairs = []
-    for source in ("groundTruth/test", "results/structure-tensor"):
-        pairs.append(tmp_path / source)
-        pairs[-1].mkdir(parents=True)
-        for path in sorted((PACKAGE.parent / "datasets" / "sample" / source).iterdir())[:2]:
-            shutil.copy(path, pairs[-1])
-    gt, maps = pairs
-    entered = set()
-
-    def note(frame, event, arg):
-        if frame.f_code.co_name != "<module>":
-            entered.add(frame.f_code.co_filename)
-
-    for out, profile in (("first", None), ("second", note)):  # the first one also imports
-        threading.setprofile(profile)
-        sys.setprofile(profile)
-        try:
-            call("evaluate", maps, "--gt", gt, "--workers", 1, "--quiet", "-o", tmp_path / out)
-        finally:
-            sys.setprofile(None)
-            threading.setprofile(None)
-    ours = {path for name in entered if (path := Path(name)).is_relative_to(PACKAGE)}
-    assert PACKAGE / "runs" / "run.py" in ours
-    assert len(ours) <= 50, sorted(ours)
 
 
 HEAVY = (

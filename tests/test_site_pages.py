@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
+README, CONTRIBUTING = (DOCS.parent / f"{name}.md" for name in ("README", "CONTRIBUTING"))
 sys.path.insert(0, str(DOCS))
 
 from making import metrics, reference, verbs  # noqa: E402
 
+import bsdsbench as bb  # noqa: E402
 from bsdsbench.cli import VERBS  # noqa: E402
 from bsdsbench.metrics import registry  # noqa: E402
 from bsdsbench.protocol.tasks import tasks  # noqa: E402
@@ -21,7 +23,7 @@ WRITTEN = [
     for path in sorted(DOCS.rglob("*.md"))
     if not {"_build", "generated", "auto_examples"} & {*path.relative_to(DOCS).parts}
 ]
-METRICS = [p for p in WRITTEN if p.parent.name == "metrics"]
+METRICS = [p for p in WRITTEN if p.parent.name == "metrics" and p.stem != "index"]
 WITH_CODE = [
     pytest.param(p, marks=pytest.mark.slow) for p in WRITTEN if "```pycon" in p.read_text("utf-8")
 ]
@@ -48,16 +50,16 @@ def test_every_metric_has_a_page_and_is_in_the_index():
     assert {path.stem for path in METRICS} == set(registry.BUILT_IN)
     made = metrics.pages()
     for name in registry.BUILT_IN:
-        assert f"| [{name}](../../metrics/{name}.md) |" in made["index.md"]
+        assert f"| [{name}]({name}.md) |" in made["index.txt"]
         assert all(c.heading in made[f"{name}.txt"] for c in registry.get(name).columns if c.score)
 
 
 def test_every_task_is_listed_with_what_it_needs_and_on_the_page_of_its_data():
-    rows = reference.task_page().splitlines()
+    rows = reference.task_table().splitlines()
     data = reference.data_pages()
     for name, task in tasks().items():
         (row,) = [row for row in rows if row.startswith(f"| `{name}` |")]
-        where = f"(protocols/{task.protocol}.md)", f"/{task.metric}.md)", f"(data/{task.page}.md)"
+        where = f"#{task.protocol})", f"/{task.metric}.md)", f"data/{task.page}.md)"
         assert [part for part in (*where, task.needs) if part not in row.replace("<wbr>", "")] == []
         assert f"`{name}`" in data[task.page]
 
@@ -66,5 +68,30 @@ def test_every_verb_has_a_call_that_the_site_runs():
     assert set(verbs.CALLS) == set(VERBS)
     for verb, lines in verbs.CALLS.items():
         assert lines[-1].split()[:2] == ["bsdsbench", verb]
-    made = verbs.pages({})
-    assert set(made) == {"index", *VERBS}
+    assert set(verbs.pages({})) == set(VERBS)
+    assert [verb for verb in VERBS if f"[{verb}]" not in verbs.table()] == []
+
+
+def test_every_public_name_is_in_the_api():
+    listed = [
+        line.split(":: ")[1]
+        for path in (DOCS / "reference/api").glob("*.rst")
+        for line in path.read_text("utf-8").splitlines()
+        if re.match(r"\.\. auto(function|class)::", line)
+    ]
+    public = {*bb.__all__, *bb.curves.__all__, *bb.contour.__all__}
+    constants = {"__version__", "curves", "CITYSCAPES", "COCO", "CONVENTIONS"}
+    assert public - constants - set(listed) == set()
+
+
+LINK = re.compile(r"\]\((?!https?:|#|mailto:|/)([^)#\s]+)")
+
+
+@pytest.mark.parametrize("path", [*WRITTEN, README, CONTRIBUTING], ids=lambda p: p.stem)
+def test_links_of_a_page_work_in_a_clone(path):
+    gone = [
+        link
+        for link in LINK.findall(path.read_text("utf-8"))
+        if not (path.parent / link).exists() and "generated/figures" not in link
+    ]
+    assert gone == []

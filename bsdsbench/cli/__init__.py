@@ -27,8 +27,6 @@ GROUPS = {
     "Check": ("check", "data", "protocols"),
 }
 VERBS = tuple(verb for group in GROUPS.values() for verb in group)
-
-
 REPORT = "this is a bug in bsdsbench: please report it to the project"
 
 

@@ -53,15 +53,14 @@ def show_run(run: Evaluation, form: str, out: str | None) -> int:
 
     Returns the exit status.
     """
-
     if form == "json":
         print_json(run.to_mapping())
     else:
         print_scores([run])
-        if run.identity:
-            print(f"set      {run.identity.describe()}")
-        if run.tasks:
-            print(f"task     {', '.join(task.name for task in run.tasks)}")
+        if identity := run.identity:
+            print(f"set      {identity.describe()}")
+        if tasks := run.tasks:
+            print(f"task     {', '.join(task.name for task in tasks)}")
         if out:
             print(f"results  {out}")
     say_left_out(run)
@@ -74,9 +73,9 @@ def say_left_out(run: Evaluation) -> None:
     """Which images the protocol left out, their ground truth being empty."""
     from bsdsbench.files.bounded import counted, listed
 
-    if run.empty:
+    if empty := run.empty:
         what = "left out: no boundary in the ground truth (empty_gt=skip)"
-        shown = f"{counted(len(run.empty), 'image')} {what}: {listed(run.empty, 3)}"
+        shown = f"{counted(len(empty), 'image')} {what}: {listed(empty, 3)}"
         print(f"bsdsbench: {shown}", file=sys.stderr)
 
 
@@ -89,8 +88,9 @@ def write_plots(run: Evaluation, out: str) -> None:
         from bsdsbench.plotting import plot_runs
         from bsdsbench.plotting.style import for_file, pictures
 
+        paths = Path(out, "pr.png"), Path(out, "pr.svg")
         with for_file():
-            figure, paths = plot_runs([run]), [Path(out, name) for name in ("pr.png", "pr.svg")]
+            figure = plot_runs([run])
         for path, picture in zip(paths, pictures(figure, paths), strict=True):
             write_atomic(path, picture, durable=False)
 
@@ -115,13 +115,6 @@ def write_overlays(run: Evaluation, out: str, quiet: bool) -> None:
         overlays.write_overlays(run, Path(out) / "overlays", progress=report)
 
 
-def print_tables(tables: Sequence[Table]) -> None:
-    """Print to standard output: fitted to a terminal, as wide as needed in a pipe or file."""
-    from bsdsbench.tables import as_text
-
-    as_text.print_tables(tables, sys.stdout)
-
-
 def print_json(value: Any) -> None:
     """Print `value` as JSON to standard output."""
     print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
@@ -130,8 +123,9 @@ def print_json(value: Any) -> None:
 def print_scores(runs: Sequence[Evaluation]) -> None:
     """One table per metric, one row per run."""
     from bsdsbench.runs.score_tables import score_tables
+    from bsdsbench.tables.as_text import print_tables
 
-    print_tables(score_tables(runs))
+    print_tables(score_tables(runs), sys.stdout)
 
 
 def show_tables(
@@ -141,6 +135,7 @@ def show_tables(
 
     columns : the keys of those to show
     """
+    from bsdsbench.tables.as_text import print_tables
     from bsdsbench.tables.output import render, write_tables
     from bsdsbench.tables.table import read_at_once, select
 
@@ -149,7 +144,7 @@ def show_tables(
         written = write_tables(tables, out, form)
         print(f"bsdsbench: wrote {', '.join(map(str, written))}", file=sys.stderr)
     elif form == "table":
-        print_tables(shown := read_at_once(tables))
+        print_tables(shown := read_at_once(tables), sys.stdout)
         if aside := [table.title for table in tables if table not in shown]:
             print(f"\nIn a file (-o) and other formats also: {', '.join(aside)}")
     else:
@@ -208,28 +203,22 @@ class _Pace:
         self.what = what
         self.first: tuple[int, float] | None = None
 
-    def rate(self, done: int) -> float | None:
-        """The rate now, or None before the second image."""
-        now = time.monotonic()
-        if self.first is None:
-            self.first = done, now
-        before, since = self.first
-        return (done - before) / max(now - since, 1e-9) if done > before else None
-
     def words(self, done: int, total: int) -> str:
         """The rate and how long the rest takes; "" before the second image."""
-        rate = self.rate(done)
-        return f"{rate:.1f} {self.what}/s, {(total - done) / rate:.0f} s left" if rate else ""
+        now = time.monotonic()
+        before, since = self.first = self.first or (done, now)
+        if done <= before:
+            return ""
+        rate = (done - before) / max(now - since, 1e-9)
+        return f"{rate:.1f} {self.what}/s, {(total - done) / rate:.0f} s left"
 
 
 class _PlainLines:
     """One line every few seconds, more seldom in a long run, and one at the end."""
 
     def __init__(self, title: str, what: str = "images") -> None:
-        self.title, self.what = title, what
+        self.title, self.what, self.pace, self.ended = title, what, _Pace(what), False
         self.started = self.last = time.monotonic()
-        self.pace = _Pace(what)
-        self.ended = False
 
     def __call__(self, done: int, total: int, image_id: str) -> None:
         now, pace = time.monotonic(), self.pace.words(done, total)
@@ -239,6 +228,5 @@ class _PlainLines:
         if now - self.last < pause or (spent < BRIEF and self.what != "images"):
             return
         self.last, self.ended = now, self.ended or last
-        elapsed = f"{spent:.0f} s elapsed"
-        told = ", ".join(text for text in (f"{done}/{total} {self.what}", elapsed, pace) if text)
+        told = f"{done}/{total} {self.what}, {spent:.0f} s elapsed{pace and f', {pace}'}"
         print(f"{self.title}: {told}", file=sys.stderr, flush=True)

@@ -12,7 +12,7 @@ import attrs
 import click
 from click.core import ParameterSource
 
-from bsdsbench.runs.run_options import RunOptions, usual_protocol
+from bsdsbench.runs.run_options import RunOptions
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
@@ -26,11 +26,18 @@ class Verb(click.Command):
     """A verb: options that stand twice add up or are refused; help lists them in parts."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if any(param.name == "nms" for param in self.params):
-            args = _with_recipe(args)
+        if "--nms" in args and any(param.name == "nms" for param in self.params):
+            from bsdsbench.protocol.constants import RECIPES
+
+            # Without a recipe it stands for the protocol's, before other arguments too
+            for k, (word, after) in enumerate(zip(args, [*args[1:], ""], strict=True)):
+                if word == "--nms" and after not in RECIPES:
+                    args[k] = f"--nms={PROTOCOL_S}"
         *_, order = self.make_parser(ctx).parse_args(args=list(args))
-        single = [p for p in order if isinstance(p, click.Option) and not p.multiple]
-        twice = [max(p.opts, key=len) for p, times in Counter(single).items() if times > 1]
+        twice = []
+        for option, times in Counter(order).items():
+            if times > 1 and isinstance(option, click.Option) and not option.multiple:
+                twice.append(max(option.opts, key=len))
         if twice and not ctx.resilient_parsing:
             raise click.UsageError(f"{', '.join(twice)}: given more than once", ctx)
         return super().parse_args(ctx, args)
@@ -52,22 +59,8 @@ class Verb(click.Command):
 verb = partial(click.command, cls=Verb)
 
 
-def _with_recipe(args: list[str]) -> list[str]:
-    """--nms that no recipe follows stands for the protocol's, before other arguments too."""
-    if "--nms" not in args:
-        return args
-    from bsdsbench.protocol.constants import RECIPES
-
-    words = [*args, ""]
-    return [
-        f"--nms={PROTOCOL_S}" if word == "--nms" and words[k + 1] not in RECIPES else word
-        for k, word in enumerate(args)
-    ]
-
-
 def _words(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> list[str] | None:
-    words = [word.strip() for text in texts for word in text.split(",")]
-    return [word for word in words if word] if texts else None
+    return list(filter(None, map(str.strip, ",".join(texts).split(",")))) if texts else None
 
 
 def words_option(
@@ -169,8 +162,6 @@ def shared_by_runs(on_error: str) -> Callable[[_F], _F]:
     )
 
 
-pred_kind_option = run_option("pred_kind")
-workers_option = run_option("workers")
 quiet_option = click.option("--quiet", is_flag=True, help="Show no progress.")
 
 
@@ -287,12 +278,6 @@ def protocol_options(*names: str, usual: str = "default: bsds500") -> Callable[[
     return together(*(options[name] for name in names or PROTOCOL_FIELDS))
 
 
-def split_protocol(options: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The options of `protocol_options`, and the others."""
-    mine = {name: options[name] for name in PROTOCOL_FIELDS}
-    return mine, {name: value for name, value in options.items() if name not in mine}
-
-
 def protocol_from(
     protocol: str | None = None,
     thresholds: str | None = None,
@@ -310,7 +295,7 @@ def protocol_from(
     """
     from attrs import asdict
 
-    from bsdsbench.metrics.registry import settled
+    from bsdsbench.metrics import registry
     from bsdsbench.protocol.constants import NMSParams
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
@@ -320,8 +305,8 @@ def protocol_from(
     if signature:
         base = Signature.parse(signature).protocol
     else:
-        usual = usual_protocol(metrics) if metrics else "bsds500"
-        base = Protocol.load(usual if protocol is None else protocol)
+        usual = registry.get(metrics[0]).default_protocol if metrics else None
+        base = Protocol.load((usual or "bsds500") if protocol is None else protocol)
     changes = parse_overrides(overrides)
     short: dict[str, Any] = {}
     if thresholds is not None:
@@ -340,7 +325,7 @@ def protocol_from(
         given = changes.get("nms_params")
         more = given if isinstance(given, dict) else {}
         short["nms_params"] = asdict(NMSParams.recipe(str(nms))) | more
-    return settled(base.replace(**changes | short))
+    return registry.settled(base.replace(**changes | short))
 
 
 def refuse(parameters: Collection[str], beside: str) -> None:

@@ -65,7 +65,7 @@ def command(
     from bsdsbench.comparison.gate import Baseline, check
     from bsdsbench.files.writing import write_atomic
     from bsdsbench.runs.evaluation import Evaluation
-    from bsdsbench.runs.score_list import flat_scores
+    from bsdsbench.runs.score_tables import flat_scores
 
     if baseline is None:
         makes = f"`bsdsbench check {run} --baseline FILE --update` makes one"
@@ -111,7 +111,7 @@ def command(
 def _tolerances(items: tuple[str, ...], scores: Iterable[str]) -> dict[str, float | str]:
     """`0.002` or `ods=5%` -> the tolerances by score; one without a score is of all others."""
     from bsdsbench.files.errors import DataError
-    from bsdsbench.runs.score_list import full_name
+    from bsdsbench.runs.score_tables import full_name
 
     known = list(scores)
     found: dict[str, float | str] = {}

@@ -169,7 +169,7 @@ def _write(target: str, kind: str, found: list[tuple[str, Any]], scale: str) -> 
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
     """The numbers of every file; then every area of every file, and what it is."""
-    from bsdsbench.cli.evaluating import print_tables
+    from bsdsbench.tables.as_text import print_tables
     from bsdsbench.tables.table import Field, Table
 
     forms = {"name": "", "positives": "d", "negatives": "d", "points": "d"}
@@ -189,4 +189,4 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
             for same in zip(*(row["areas"] for row in rows), strict=True)
         ]
         tables.append(Table("areas", "", columns, cells))
-    print_tables(tables)
+    print_tables(tables, sys.stdout)

@@ -5,16 +5,12 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from bsdsbench.cli.options import quiet_option, verb, workers_option
-
-if TYPE_CHECKING:
-    from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.cli.options import quiet_option, run_option, verb
 
 NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
@@ -28,7 +24,7 @@ NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tens
     show_default=True,
     help="Folder for results and plots.",
 )
-@workers_option
+@run_option("workers")
 @quiet_option
 def command(out: Path, workers: int | None, quiet: bool) -> None:
     """Run, evaluate and compare three detectors on the shipped sample, and draw their curves.
@@ -39,6 +35,7 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import print_scores, progress
     from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_images
+    from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
 
     runs = []
     for method in DETECTORS:
@@ -57,13 +54,18 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
     _print_differences(bb.compare(runs))
     with progress("human", quiet) as report:
         human = bb.evaluate_humans(sample_ground_truth(), workers=workers, progress=report)
-    _print_files(out, _write_plots(runs, human, out))
+    plots = [out / name for name in ("pr.png", "f_threshold.png", "images.png")]
+    plot_runs(runs, human=human, path=plots[0])
+    plot_f(runs, plots[1])
+    plot_scatter([runs[1], runs[0]], plots[2])
+    print("\nplots    " + "  ".join(map(str, plots)))
+    print("results  " + "  ".join(str(out / method) for method in DETECTORS))
     _print_next(out, sample_images(), sample_ground_truth())
 
 
 def _print_differences(found: Any) -> None:
     """Every pair of methods: what the second lacks, and whether more images could reverse it."""
-    from bsdsbench.cli.evaluating import print_tables
+    from bsdsbench.tables.as_text import print_tables
     from bsdsbench.tables.table import Estimate, Field, Table
 
     columns = [
@@ -82,26 +84,8 @@ def _print_differences(found: Any) -> None:
     print()
     notes = [f"note: {note}" for note in found.notes]
     caption = f"first minus second, {found.n_images} images"
-    print_tables(
-        [Table("differences", "What differs", columns, rows, caption=caption, notes=notes)]
-    )
-
-
-def _write_plots(runs: Sequence[Evaluation], human: Evaluation, out: Path) -> list[Path]:
-    """PR curves and F over threshold of all, and the two best image by image."""
-    from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
-
-    plot_runs(runs, human=human, path=out / "pr.png")
-    plot_f(runs, out / "f_threshold.png")
-    plot_scatter([runs[1], runs[0]], out / "images.png")
-    return [out / name for name in ("pr.png", "f_threshold.png", "images.png")]
-
-
-def _print_files(out: Path, plots: Sequence[Path]) -> None:
-    from bsdsbench.loaders.sample import DETECTORS
-
-    print("\nplots    " + "  ".join(str(path) for path in plots))
-    print("results  " + "  ".join(str(out / method) for method in DETECTORS))
+    table = Table("differences", "What differs", columns, rows, caption=caption, notes=notes)
+    print_tables([table], sys.stdout)
 
 
 def program() -> str:

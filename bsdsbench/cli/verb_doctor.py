@@ -9,10 +9,10 @@ import click
 
 from bsdsbench.cli.options import (
     format_option,
-    pred_kind_option,
     protocol_from,
     protocol_options,
     quiet_option,
+    run_option,
     verb,
 )
 
@@ -21,7 +21,7 @@ from bsdsbench.cli.options import (
 @click.argument("pred_dir", type=click.Path())
 @click.option("--gt", "gt_dir", required=True, type=click.Path(), help="Ground-truth folder.")
 @click.option("--split-file", type=click.Path(), help="Ids to check, one per line.")
-@pred_kind_option
+@run_option("pred_kind")
 @click.option("--metric", help="What the inputs are for; default: boundary.")
 @protocol_options()
 @format_option("text", "json")

@@ -20,12 +20,10 @@ from bsdsbench.cli.evaluating import (
 from bsdsbench.cli.options import (
     PROTOCOL_FIELDS,
     metrics_or_default,
-    pred_kind_option,
     protocol_from,
     refuse,
     run_option,
     shared_by_runs,
-    split_protocol,
     verb,
 )
 
@@ -36,7 +34,7 @@ from bsdsbench.cli.options import (
 @run_option("out")
 @run_option("task")
 @shared_by_runs(on_error="fail")
-@pred_kind_option
+@run_option("pred_kind")
 @run_option("missing")
 @run_option("images_dir")
 @click.option(
@@ -67,7 +65,7 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
         from bsdsbench.tables.output import form_of, write_tables
 
         written = form_of(cases, None)
-    fields, options = split_protocol(options)
+    fields = {name: options.pop(name) for name in PROTOCOL_FIELDS}
     gt_dir, out = options.pop("gt_dir"), options["out"]
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
@@ -95,13 +93,14 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
     if coco:
         from bsdsbench.loaders.coco import CocoItems
 
-        items = CocoItems.of(str(pred_dir), gt_dir, "instance")
+        items = CocoItems(str(pred_dir), gt_dir, "instance")
         given, protocol = (items,), items.protocol(metrics, protocol)
         options["name"] = options["name"] or Path(str(pred_dir)).stem
     announce_compiling(quiet)
     if out:
         import_drawing()
-    taken = {name: options[name] for name in options if name in _keywords(call)}
+    keywords = inspect.signature(call).parameters
+    taken = {name: options[name] for name in options if name in keywords}
     with progress("evaluate", quiet) as report:
         run = call(*given, protocol=protocol, progress=report, **taken)
     if out:
@@ -121,8 +120,4 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
 
 def refuse_others(call: Any, options: Any, more: tuple[str, ...], beside: str) -> None:
     """Raise UsageError for options that a call does not have."""
-    refuse((*(set(options) - _keywords(call)), *more), beside)
-
-
-def _keywords(call: Any) -> set[str]:
-    return set(inspect.signature(call).parameters)
+    refuse((*(set(options) - set(inspect.signature(call).parameters)), *more), beside)

@@ -9,13 +9,12 @@ import click
 from bsdsbench.cli.options import (
     PROTOCOL_FIELDS,
     format_option,
-    pred_kind_option,
     protocol_from,
     protocol_options,
     quiet_option,
     refuse,
+    run_option,
     verb,
-    workers_option,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 )
 @protocol_options()
 @click.option("--split-file", type=click.Path(), help="Ids to count, one per line.")
-@pred_kind_option
+@run_option("pred_kind")
 @click.option(
     "--seconds",
     type=click.FloatRange(1),
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
 @click.option(
     "--top", type=click.IntRange(1), default=10, show_default=True, help="Number of lines to show."
 )
-@workers_option
+@run_option("workers")
 @format_option("table", "json")
 @quiet_option
 def command(

@@ -9,11 +9,11 @@ import click
 
 from bsdsbench.cli.evaluating import check_overlays, say_left_out, write_overlays
 from bsdsbench.cli.options import (
+    PROTOCOL_FIELDS,
     metrics_or_default,
     protocol_from,
     run_option,
     shared_by_runs,
-    split_protocol,
     verb,
 )
 
@@ -42,7 +42,7 @@ def command(function: str, images: str, form: str, quiet: bool, **options: Any) 
     from bsdsbench.integrations.detectors import run
 
     overlays = options.pop("overlays")
-    fields, options = split_protocol(options)
+    fields = {name: options.pop(name) for name in PROTOCOL_FIELDS}
     metrics = options["metrics"] = metrics_or_default(options["metrics"])
     protocol = protocol_from(**fields, metrics=metrics)
     if overlays:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,33 +10,20 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_share, given_whole
 from bsdsbench.metrics import registry
-from bsdsbench.runs.evaluation import Evaluation, Progress
+from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.ratios import Weights
 from bsdsbench.scores.score import at
 
 F8 = NDArray[np.float64]
+Told = Callable[[int], object]  # of so many samples more that are done
 _SAMPLES, _CELLS = 2000, 4_000_000  # at a time; cells are samples times images, 32 MB
 # Wherever an interval or a p-value is made: a run has one interval, in every table.
 N_BOOT, SEED = 10_000, 0
 
 
-class Told:
-    """How many of all samples are done, for a progress bar: (done, total, "")."""
-
-    def __init__(self, progress: Progress | None, total: int) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-
-    def __call__(self, samples: int) -> None:
-        self._done += samples
-        if self._progress:
-            self._progress(min(self._done, self._total), self._total, "")
-
-
 class WeightedRun:
-    """A run's counts as arrays, and its scores under any weights of its images.
-
-    beside : the images of another run follow
-    """
+    """A run's counts as arrays (those of `beside` follow), and its scores under any weights of
+    images."""
 
     def __init__(self, run: Evaluation, metrics: Sequence[str], *beside: Evaluation) -> None:
         self._protocol = run.protocol
@@ -48,10 +35,8 @@ class WeightedRun:
         ]
 
     def scores(self, weights: Weights) -> dict[str, F8]:
-        """ "metric.score" -> (S,), the score columns of all metrics, in their order.
-
-        Undefined is what is infinite too: a distance to nothing.
-        """
+        """The score columns of all metrics, by "metric.score", (S,); what is infinite is undefined
+        too."""
         out: dict[str, F8] = {}
         for metric, stack in zip(self._metrics, self._stacks, strict=True):
             tree = metric.scores(stack, weights, self._protocol, metric.options_of(self._protocol))
@@ -66,22 +51,22 @@ class WeightedRun:
         out = {}
         for metric, stack in zip(self._metrics, self._stacks, strict=True):
             opt = metric.options_of(self._protocol)
-            tree = metric.scores(stack, whole_weights(self._n), self._protocol, opt)
+            once = np.ones((1, self._n), np.int64)
+            tree = metric.scores(stack, once, self._protocol, opt)
             for key, units in tree.get("over", {}).items():
                 out[f"{metric.name}.{key}"] = {u: int(n[0, 0]) for u, n in units.items()}
         return out
 
 
 def scores_of(
-    runs: Sequence[WeightedRun], weights: Iterable[Weights], told: Told | None = None
+    runs: Sequence[WeightedRun], weights: Iterable[Weights], told: Told = lambda _: None
 ) -> list[dict[str, F8]]:
     """Each run's scores under the weights of all blocks."""
     parts: list[list[dict[str, F8]]] = [[] for _ in runs]
     for block in weights:
         for run, mine in zip(runs, parts, strict=True):
             mine.append(run.scores(block))
-            if told:
-                told(len(block))
+            told(len(block))
     return [{key: np.concatenate([p[key] for p in mine]) for key in mine[0]} for mine in parts]
 
 
@@ -105,11 +90,6 @@ def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Iterator[Weights
         yield rng.multinomial(n_images, share, size=len(rows))
 
 
-def whole_weights(n_images: int) -> Weights:
-    """(1, n_images): every image once."""
-    return np.ones((1, n_images), np.int64)
-
-
 def single_weights(n_images: int) -> Iterator[Weights]:
     """Blocks of the unit matrix: each image alone."""
     for rows in blocks(n_images, n_images):
@@ -121,7 +101,7 @@ def jackknife_weights(n_images: int) -> Iterator[Weights]:
     return (1 - alone for alone in single_weights(n_images))
 
 
-def per_image_values(run: Evaluation, metric: str) -> dict[str, float]:
+def compared_by(run: Evaluation, metric: str) -> dict[str, float]:
     """image_id -> the value images are compared by, the metric's first image column."""
     key = registry.get(metric).image_columns[0].key
-    return {image_id: row[key] for image_id, row in run.image_values(metric).items()}
+    return {image_id: row[key] for image_id, row in run.image_scores(metric).items()}

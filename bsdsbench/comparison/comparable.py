@@ -49,8 +49,7 @@ def comparable(
     """The runs on the images they share, and what is to be said about it. Raises DataError.
 
     common : images that some runs lack are left out, and not a fault
-    force  : other protocols and ground truth are said, and no fault; None: the caller has no such
-             choice
+    force  : other protocols and ground truth are said, and no fault; None: there is no such choice
     """
     bare = [name for name, run in zip(labels, runs, strict=True) if not run.records]
     if bare:

@@ -20,15 +20,13 @@ from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import (
     N_BOOT,
     SEED,
-    Told,
     WeightedRun,
     bootstrap_weights,
     checked_sampling,
+    compared_by,
     jackknife_weights,
-    per_image_values,
     scores_of,
     single_weights,
-    whole_weights,
 )
 from bsdsbench.comparison.comparable import comparable, fewer_values, labels_of
 from bsdsbench.comparison.comparison_result import (
@@ -127,8 +125,16 @@ def compare(
     if n < FEW_IMAGES:
         notes.append(f"{n} images only: intervals and p-values are rough")
     pairs = list(combinations(range(len(kept)), 2))
-    told = Told(progress, (len(kept) + 2 * len(pairs) * (test == "permutation")) * n_boot)
-    whole = [{k: float(v[0]) for k, v in s.items()} for s in scores_of(tables, [whole_weights(n)])]
+    done, total = 0, (len(kept) + 2 * len(pairs) * (test == "permutation")) * n_boot
+
+    def told(samples: int) -> None:
+        nonlocal done
+        done += samples
+        if progress:
+            progress(min(done, total), total, "")
+
+    once = np.ones((1, n), np.int64)
+    whole = [{k: float(v[0]) for k, v in s.items()} for s in scores_of(tables, [once])]
     draws = scores_of(tables, bootstrap_weights(n, n_boot, seed), told)
     left_out = scores_of(tables, jackknife_weights(n)) if n > 1 else []
     own = scores_of(tables, single_weights(n)) if test == "wilcoxon" else []
@@ -180,7 +186,7 @@ def compare(
         letters[score] = tuple(found_letters.get(name, "") for name in labels)
     images = []
     for metric in metrics:
-        values = [per_image_values(run, metric) for run in kept]
+        values = [compared_by(run, metric) for run in kept]
         first = next(score for score in whole[0] if score.startswith(f"{metric}."))
         for i, j in pairs:
             influence = np.zeros(n)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from bsdsbench.comparison.comparison_tables import comparison_mapping, comparison_tables
+from bsdsbench.comparison.comparison_tables import comparison_tables
 from bsdsbench.files.errors import DataError
-from bsdsbench.runs.score_list import full_name
-from bsdsbench.runs.score_tables import Speed
+from bsdsbench.runs.score_tables import Speed, full_name
+from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
+
+SCHEMA = "bsdsbench.comparison/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,13 +153,29 @@ class Comparison(Shown):
 
     def to_mapping(self) -> dict[str, Any]:
         """The comparison as plain values for JSON."""
-        return comparison_mapping(self)
+        plain = ("n_images", "n_boot", "seed", "level", "interval", "test", "protocol")
+        return {
+            "schema": SCHEMA,
+            "names": list(self.names),
+            **{name: getattr(self, name) for name in plain},
+            "notes": list(self.notes),
+            "signatures": dict(zip(self.names, self.signatures, strict=False)),
+            "speeds": {name: speed.to_mapping() for name, speed in self.speeds.items()},
+            "intervals": [_plain(i) for i in self.intervals],
+            "letters": {score: list(letters) for score, letters in self.letters.items()},
+            "differences": [_plain(d) for d in self.differences],
+            "images": [
+                {
+                    **{name: getattr(pair, name) for name in ("a", "b", "metric", "effect_size")},
+                    "win_tie_loss": list(pair.record),
+                    "effects": [_plain(e) for e in pair.effects],
+                }
+                for pair in self.images
+            ],
+        }
 
     def only(self, scores: Sequence[str]) -> Comparison:
-        """The same with these scores alone ("boundary.ods", or "ods"), without the times.
-
-        Raises DataError for a score that it does not have.
-        """
+        """The same with these scores alone ("ods"), without the times. Raises DataError."""
         kept = tuple(full_name(score, self.scores) for score in scores)
         if odd := [score for score in kept if score not in self.scores]:
             raise DataError(f"score {odd[0]!r}: expected some of {', '.join(self.scores)}")
@@ -187,3 +205,8 @@ class Comparison(Shown):
             if (d.b, d.a, d.score) == (a, b, score):
                 return replace(d, a=a, b=b, value=-d.value, low=-d.high, high=-d.low)
         raise KeyError(f"{a}, {b}, {score}")
+
+
+def _plain(record: Any) -> dict[str, Any]:
+    """The fields of a record, None where a number is undefined."""
+    return {k: or_none(v) if isinstance(v, float) else v for k, v in asdict(record).items()}

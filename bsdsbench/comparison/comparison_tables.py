@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from bsdsbench.metrics import registry
@@ -20,7 +20,6 @@ from bsdsbench.runs.score_tables import (
 from bsdsbench.scores.ratios import or_none, short
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
-SCHEMA = "bsdsbench.comparison/1"
 _PAIR = [Field("a", "A"), Field("b", "B")]
 _TESTED = {  # where the test is not that of the intervals
     "bootstrap": "",
@@ -30,11 +29,7 @@ _TESTED = {  # where the test is not that of the intervals
 
 
 def comparison_tables(found: Any) -> list[Table]:
-    """Scores with intervals and letters, differences with p-values, wins and losses by image.
-
-    One run alone has the first only. Scores that other tables do not show have tables of their own,
-    which are supplementary.
-    """
+    """Scores with intervals; of several runs differences, wins and losses; then further scores."""
     more = [s for s in found.scores if (c := column_of(s)) is not None and c.shown == "never"]
     shown = [s for s in found.scores if s not in more]
     several = len(found.names) > 1
@@ -97,7 +92,9 @@ def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Tabl
     here = [d for d in found.differences if d.score in scores]
     rows = [
         [
-            *(d.a, d.b, heading(d.score)),
+            d.a,
+            d.b,
+            heading(d.score),
             _estimate(d.value, d.low, d.high, "~" if d.solver else ""),
             or_none(d.p),
             _estimate(d.p_holm, mark="*" if d.p_holm < alpha else ""),
@@ -165,30 +162,6 @@ def _images(found: Any) -> Table:
     return Table("images", "Image by image", columns, rows, **how, sentence=sentence, n_labels=3)
 
 
-def comparison_mapping(found: Any) -> dict[str, Any]:
-    """A comparison as plain values for JSON."""
-    plain = ("n_images", "n_boot", "seed", "level", "interval", "test", "protocol")
-    return {
-        "schema": SCHEMA,
-        "names": list(found.names),
-        **{name: getattr(found, name) for name in plain},
-        "notes": list(found.notes),
-        "signatures": dict(zip(found.names, found.signatures, strict=False)),
-        "speeds": {name: speed.to_mapping() for name, speed in found.speeds.items()},
-        "intervals": [_plain(i) for i in found.intervals],
-        "letters": {score: list(letters) for score, letters in found.letters.items()},
-        "differences": [_plain(d) for d in found.differences],
-        "images": [
-            {
-                **{name: getattr(pair, name) for name in ("a", "b", "metric", "effect_size")},
-                "win_tie_loss": list(pair.record),
-                "effects": [_plain(e) for e in pair.effects],
-            }
-            for pair in found.images
-        ],
-    }
-
-
 def heading(score: str) -> str:
     """METRIC.SCORE for people: ODS for the default metric, "Regions: PRI ODS" for others."""
     return _column(score).heading
@@ -225,8 +198,3 @@ def _n(found: Any) -> str:
 
 def _percent(found: Any) -> str:
     return f"{100 * found.level:g} %"
-
-
-def _plain(record: Any) -> dict[str, Any]:
-    """The fields of a record, None where a number is undefined."""
-    return {k: or_none(v) if isinstance(v, float) else v for k, v in asdict(record).items()}

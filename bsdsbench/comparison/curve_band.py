@@ -33,11 +33,11 @@ def bootstrap_band(
     seed: int = SEED,
     level: float = 0.95,
 ) -> CurveBand:
-    """A pointwise bootstrap band of precision over recall, from one end of the curve to the other.
+    """A pointwise bootstrap band of precision over recall, at the curve's ends and each 0.01
+    between.
 
-    Its recalls are the ends of the curve and the multiples of 0.01 between them. Where a sample's
-    curve ends before, it keeps its last precision. metric : default: the run's first with a curve.
-    Raises DataError if the run has no counts of that metric.
+    Where a sample's curve ends before, it keeps its last precision. Raises DataError without
+    counts.
     """
     n_boot, seed = checked_sampling(n_boot, seed, level)
     with_curve = registry.with_curve(run.metrics, run.protocol)

@@ -51,16 +51,16 @@ from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.folder import pack_records, unpack_records
 from bsdsbench.runs.run_folder import as_runs
 from bsdsbench.runs.run_identity import incomparable
-from bsdsbench.runs.score_list import flat_scores, full_name
+from bsdsbench.runs.score_tables import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table
 
 SCHEMA = "bsdsbench.baseline/3"
 FIELDS = (
-    *("schema", "name", "n_images", "scores", "tolerances", "protocol", "tasks", "counts"),
-    *("gated", "checksum"),
-)
+    "schema", "name", "n_images", "scores", "tolerances", "protocol", "tasks", "counts", "gated",
+    "checksum",
+)  # fmt: skip
 TOLERANCE = 0.002
 Path_ = str | os.PathLike[str]
 Tolerance = float | str  # in units of the score, or "5%" of the baseline's value
@@ -90,11 +90,8 @@ class Baseline:
         earlier: Path_ | None = None,
         gated: Sequence[str] = (),
     ) -> Baseline:
-        """A baseline equal to the run. Raises DataError for an unknown score, a wrong tolerance.
-
-        earlier : the file of a baseline whose other tolerances, and choice of scores, stay, if it
-                  is there; a warning says so where it cannot be read
-        """
+        """A baseline equal to the run; the tolerances, and choice of scores, of an `earlier` file
+        stay."""
         scores = flat_scores(run.scores())
         given, chosen = _limits(tolerances or {}, scores), _chosen(gated, scores)
         kept: dict[str, Tolerance] = {}
@@ -173,11 +170,9 @@ def _checksum(content: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One score against its baseline.
+    """One score against its baseline; `drop` is positive where the run is worse.
 
-    value  : None where the run lacks the score; drop is positive where the run is worse
-    p      : None without statistics, and where no drop could be significant
-    stated : the tolerance as it was given, where that is a share
+    value : None where the run lacks it; p : None without statistics; stated : of a tolerance in %
     """
 
     score: str
@@ -288,16 +283,10 @@ def check(
 ) -> GateResult:
     """Compare a run with a baseline.
 
-    tolerance : for all scores, or by score, "boundary.ods" or "ods" (the rest have 0.002), a number
-        or a share of the baseline's value, "5%"; the baseline's own tolerances apply to scores that
-        are not named here
-    scores : those to check; default: those that the baseline names, or all
-    statistical : fail only where the drop is also significant at 1 - level, 0 < level < 1; if so
-        few images cannot make any drop significant, tolerances alone decide, and `notes` says so
-
-    Raises DataError if protocols, images or ground truth differ, as then a difference says nothing
-    (of a baseline without counts only the number of images is known), or if the baseline cannot be
-    read or lacks the counts that statistics need.
+    tolerance   : for all, or by score, a number or "5%"; the baseline's own are of those not named
+    scores      : those to check; default: those that the baseline names, or all
+    statistical : fail only where the drop is also significant at 1 - level
+    Raises DataError for other protocols, images or ground truth, and for a bad baseline.
     """
     given_share(level, "level")
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
@@ -358,10 +347,9 @@ def check(
 def assert_scores(
     run: Evaluation | Path_, baseline: Path_, *, update: bool = False, **options: Any
 ) -> GateResult | None:
-    """Raise AssertionError, listing every score, if `run`, or that of a folder, fails the gate.
+    """Raise AssertionError, listing every score, if a run, or that of a folder, fails `check`.
 
-    update : write the baseline from the run instead; tolerances stay. Options are those of `check`.
-    A baseline that does not exist is an AssertionError too.
+    update : write the baseline from the run instead; tolerances stay
     """
     __tracebackhide__ = True  # a failing test shows the scores, not this
     (found_run,) = as_runs([run])

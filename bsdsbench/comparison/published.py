@@ -36,9 +36,7 @@ _ODS_IS = {
 class PublishedCurve:
     """A precision-recall curve as it was published.
 
-    recall, precision : (T,); thresholds : (T,), None for a curve that came without them
-    ods      : the point of its summary line; ods_rule : how that follows from the curve
-    source   : where it was read
+    thresholds : None where it came without; ods : the point of its summary line, found by ods_rule
     """
 
     recall: NDArray[np.float64]
@@ -58,15 +56,11 @@ class PublishedCurve:
 class PublishedResult:
     """One method's published scores on one set.
 
-    boundary   : ods, ois, ap where known; region : covering, pri, voi, fop as in result.json;
-                 other : further numbers as they were printed (ac, fh, aph, sap10)
-    tasks      : what its scores are of, names of `bsdsbench.protocol.tasks`, one for each metric
-    input      : what the method saw where a task allows several: RGB, RGB-D, RGB-HHA
-    variant    : scales, training data, what else tells rows of one method apart
-    ap_rule    : the rule of `ap`, "unknown" where no source says it, None without an AP
-    n_thresholds, nms : of the stored curve and its maps, None where not known
-    source     : where the numbers were read; confidence : "high" or "medium"
-    paper      : where the method is described; note : what to know about the numbers
+    boundary, region, other : ods, ois, ap; as in result.json; further numbers as printed (ac, fh)
+    tasks      : what its scores are of, one for each metric
+    input, variant : RGB, RGB-D, RGB-HHA; what else tells rows of one method apart
+    ap_rule    : "unknown" where no source says it, None without an AP
+    confidence : "high" or "medium"; n_thresholds, nms : None where not known
     """
 
     key: str
@@ -129,19 +123,16 @@ def published_curves() -> dict[str, PublishedCurve]:
     for key, found in _shipped("curves.json").items():
         recall, precision, f = found["ods"]
         grid = np.array(found["threshold"]) if "threshold" in found else None
-        out[key] = PublishedCurve(
-            *(np.array(found["recall"]), np.array(found["precision"]), grid),
-            OperatingPoint(None, precision, recall, f),
-            *(found["ods_rule"], found["source"]),
-        )
+        points = np.array(found["recall"]), np.array(found["precision"])
+        ods = OperatingPoint(None, precision, recall, f)
+        out[key] = PublishedCurve(*points, grid, ods, found["ods_rule"], found["source"])
     return out
 
 
 def find_published(keys: Iterable[str]) -> list[PublishedResult]:
-    """The results named by `keys`, in that order, after the filters among them.
+    """The results of `keys`, in that order, or all; then the filters "task=NAME", "rule=AP_RULE".
 
-    A filter is "task=NAME" or "rule=AP_RULE"; filters alone choose from the whole table. Raises
-    DataError naming every unknown key, set and rule.
+    Raises DataError naming every unknown key, set and rule.
 
     Examples
     --------
@@ -183,10 +174,9 @@ def published_tasks() -> list[str]:
 
 
 def published_as(targets: Mapping[str, float], limit: Mapping[str, float], run: Any) -> str:
-    """Whose published result the targets are, in a sentence; "" if nobody's.
+    """Whose published result the targets are (within `limit`), in a sentence; "" if nobody's.
 
-    targets, limit : measure -> value, and how far off a published one may be
-    run : the run that was to have them; rows of other tasks come first, as they say why it has not
+    Rows of other tasks than the run's come first, as they say why it has not the score.
     """
 
     def near(row: PublishedResult) -> bool:

@@ -23,10 +23,7 @@ F8 = NDArray[np.float64]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction, in the order given; undefined ones (NaN) stay, and do not count.
-
-    Source: Holm (1979).
-    """
+    """Holm's step-down correction, in the order given; undefined p-values (NaN) do not count."""
     p = np.asarray(p_values, float)
     order = p.argsort(kind="stable")[: p.size - np.isnan(p).sum()]
     out = np.full(p.size, np.nan)
@@ -35,10 +32,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def letters(order: Sequence[str], different: set[frozenset[str]]) -> dict[str, str]:
-    """Compact letter display: names share a letter unless `different` holds the pair of them.
-
-    order is best first, and so are the letters. Source: Piepho (2004), insert and absorb.
-    """
+    """Compact letter display: names, best first, share one unless their pair is `different`."""
     groups: list[frozenset[str]] = [frozenset(order)]
     for pair in sorted(different, key=sorted):
         split = []
@@ -54,12 +48,11 @@ def letters(order: Sequence[str], different: set[frozenset[str]]) -> dict[str, s
 
 
 def p_value(draws: F8, n_images: int) -> float:
-    """Two-sided p-value of a difference from its bootstrap draws (B,).
+    """Two-sided p-value of a difference from its bootstrap draws (B,); 1 where nothing differs.
 
-    The smaller share of draws on either side of zero, one added to its count, as a normal deviate
-    z; then 2 P(T <= z sqrt((n-1)/n)) with n - 1 degrees of freedom, which widens what few images
-    make too narrow (see `tails`). 1 where nothing differs, and for a single image. NaN where draws
-    are undefined (NaN): there is nothing to test.
+    The smaller share of draws beyond zero, one added to its count, as a normal deviate z; then 2
+    P(T <= z sqrt((n-1)/n)) with n - 1 degrees of freedom (see `tails`). NaN where draws are
+    undefined.
     """
     from scipy.special import ndtri, stdtr
 
@@ -74,28 +67,20 @@ def p_value(draws: F8, n_images: int) -> float:
 
 
 def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
-    """The smallest p-value after Holm that so many images, samples and tests can give.
-
-    Where it is not below 1 - level nothing can be significant, however large.
-    """
+    """The smallest p-value after Holm that so many images, samples and tests can give."""
     return min(1.0, n_tests * p_value(np.full(n_boot, -1.0), n_images))
 
 
 def smallest_told(draws: F8, level: float, n_images: int) -> float:
-    """The smallest difference of two runs that their images can tell, from its draws (B,).
-
-    The half width of a normal interval: the deviate of `tails` times the standard error, whatever
-    the difference is. NaN where draws are undefined.
-    """
+    """Half the width of a normal interval of a difference from its draws (B,), whatever it is."""
     if draws.size < 2:
         return math.nan
     return float(tails(level, n_images)[1] * draws.std(ddof=1))
 
 
 def tails(level: float, n_images: int) -> F8:
-    """The normal deviates (low, high) of an interval of `level` from n images.
+    """The normal deviates (low, high) of an interval: sqrt(n / (n-1)) t(n-1) in place of z.
 
-    sqrt(n / (n-1)) t(n-1) in place of z, as bootstrap intervals of few images are too narrow.
     Source: Hesterberg, What Teachers Should Know About the Bootstrap (2015), expanded percentiles.
     """
     from scipy.special import ndtri, stdtrit
@@ -113,10 +98,7 @@ def _defined(draws: F8, level: float) -> F8:
 
 
 def percentile_interval(draws: F8, level: float, n_images: int) -> tuple[float, float]:
-    """The middle `level` of the draws (B,), expanded for few images (see `tails`).
-
-    Of the defined draws if at least `level` of them are defined; NaN otherwise.
-    """
+    """The middle `level` of the defined draws (B,), expanded for few images (see `tails`)."""
     from scipy.special import ndtr
 
     draws = _defined(draws, level)
@@ -125,10 +107,7 @@ def percentile_interval(draws: F8, level: float, n_images: int) -> tuple[float, 
 
 
 def bca_interval(value: float, draws: F8, left_out: F8, level: float) -> tuple[float, float]:
-    """Bias-corrected and accelerated interval. left_out (N,): the value without each image.
-
-    Undefined draws as in `percentile_interval`; NaN where a value of left_out is undefined.
-    """
+    """Bias-corrected and accelerated interval. left_out (N,): the value without each image."""
     from scipy.special import ndtr, ndtri
 
     draws = _defined(draws, level)
@@ -157,9 +136,8 @@ def permutation_p(
 ) -> dict[str, float]:
     """Score -> two-sided p-value: how often two runs whose images are exchanged differ as much.
 
-    If both are one method, either may have made either result of an image. So each image's two
-    results are exchanged or not: in all ways where these are at most `count`, else in `count`
-    random ways, to which the one that was observed is added. Raises DataError for two protocols.
+    In all ways of exchanging images where these are at most `count`, else in `count` random ways
+    and the one that was observed. Raises DataError for two protocols.
     """
     lines = a.protocol.differences(b.protocol)
     if found := [line for line in lines if not line.startswith("nms")]:
@@ -193,11 +171,7 @@ def _swaps(n: int, count: int, seed: int) -> Iterator[NDArray[np.int64]]:
 
 
 def wilcoxon_p(gaps: F8) -> float:
-    """Two-sided p-value of the signed ranks of two runs' differences (N,) in a score, by image.
-
-    Images that are equal in both are left out, and 1 where all are; undefined ones are too, and
-    NaN where all are.
-    """
+    """Two-sided p-value of the signed ranks of differences (N,); equal images are left out."""
     from scipy.stats import wilcoxon
 
     known = gaps[~np.isnan(gaps)]

@@ -333,11 +333,6 @@ def area_table(
     bins : int
         Thresholds of the binned torchmetrics form, even on [0, 1].
 
-    Returns
-    -------
-    tuple of AreaRow
-        One row per variant.
-
     Raises
     ------
     DataError

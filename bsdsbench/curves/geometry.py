@@ -36,11 +36,6 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
     positives, negatives : float
         How many there are of each.
 
-    Returns
-    -------
-    PRPoints
-        One point for each.
-
     Raises
     ------
     ShapeError, DataError
@@ -73,11 +68,6 @@ def pr_to_roc(
         f8 (K,).
     positives, negatives : float
         How many there are of each.
-
-    Returns
-    -------
-    ROCPoints
-        One point for each.
 
     Raises
     ------
@@ -260,11 +250,6 @@ def dominates(
         The range of FPR (ROC) or recall (PR) that counts.
     lines : str
         In PR space, "counts" (count-linear, the correct one) or "straight".
-
-    Returns
-    -------
-    bool
-        Whether it is nowhere below.
 
     Raises
     ------

@@ -33,12 +33,10 @@ _FLOOR = 1e-10
 
 
 class Ranking(NamedTuple):
-    """Counts along falling scores, best score first; point 0 is "nothing predicted".
+    """Counts along falling scores; point 0 is "nothing predicted", point k score >= thresholds[k].
 
-    thresholds : f8 (K,), falling from +inf; point k predicts score >= thresholds[k]
-    tp, fp : i8 (K,), true and false positives so far
     positives, negatives : all of them, those never retrieved (-inf) too
-    rows : i8 (n,), the point at which each row comes in, -1 if never
+    rows : the point at which each row comes in, -1 if never
     """
 
     thresholds: F8
@@ -90,11 +88,6 @@ def pr(
         Drop the first point and give the values in input order, NaN (counts: -1) for samples never
         retrieved; the summary numbers do not change.
 
-    Returns
-    -------
-    PRResult
-        Points, areas and totals.
-
     Raises
     ------
     ShapeError, DataError
@@ -140,11 +133,6 @@ def roc(
     num_positives, num_negatives, include_inf, stable : as in `pr`
         What is done with them.
 
-    Returns
-    -------
-    ROCResult
-        Rates, area, equal error rate and thresholds.
-
     Examples
     --------
     >>> from bsdsbench import curves
@@ -178,11 +166,6 @@ def det(
     labels, scores, ties, reading, num_positives, num_negatives, include_inf, stable : as in `pr`
         The samples and what is done with them.
 
-    Returns
-    -------
-    DETResult
-        Rates, equal error rate and thresholds.
-
     Examples
     --------
     >>> from bsdsbench import curves
@@ -205,10 +188,7 @@ def rank(
     include_inf: bool = False,
     rows: bool = False,
 ) -> Ranking:
-    """Count positives and negatives along the falling scores; rows: where each row comes in.
-
-    A row of neither class has a point of its own under "sample" and none under "merge".
-    """
+    """Count positives and negatives along the falling scores; rows: where each row comes in."""
     if ties == "merge":
         # Plain sorts of each class, then a stable sort, which merges two runs in one pass: less
         # than half the time of sorting rows.
@@ -307,21 +287,15 @@ def roc_of(c: Ranking, plot: Variant = "fptp") -> ROCResult:
         area = _roc_area(c, plot)
         eer, eer_threshold = _equal_error(tpr, fpr, c.thresholds)
     return ROCResult(
-        **_points(c, tpr=tpr, fpr=fpr),
-        auc=area,
-        eer=eer,
-        eer_threshold=eer_threshold,
-        plot=plot,
+        **_points(c, tpr=tpr, fpr=fpr), auc=area, eer=eer, eer_threshold=eer_threshold, plot=plot
     )
 
 
 def roc_of_counts(
     thresholds: ArrayLike, tp: ArrayLike, fp: ArrayLike, positives: int, negatives: int
 ) -> ROCResult:
-    """The ROC curve of counts at thresholds (T,) in any order, from (0, 0) to (1, 1).
-
-    Raises DataError for counts that fall while the threshold does, or exceed their totals.
-    """
+    """The ROC curve of counts at thresholds (T,) in any order, from (0, 0) to (1, 1). Raises
+    DataError."""
     order = np.argsort(-np.asarray(thresholds, np.float64), kind="stable")
     ends = (np.inf, -np.inf), (0, positives), (0, negatives)
     t, tps, fps = (

@@ -12,38 +12,14 @@ Variant = Literal["fptp", "tntp", "tptn", "fpfn"]
 
 
 class PRPoints(NamedTuple):
-    """Points of a PR curve, recall not falling. Unpacks as precision, recall.
-
-    Parameters
-    ----------
-    precision, recall : array
-        f8 (K,).
-
-    Examples
-    --------
-    >>> from bsdsbench import curves
-    >>> curves.roc_to_pr([0.1], [1.0], 10, 100).precision.tolist()
-    [0.5]
-    """
+    """Points of a PR curve, f8 (K,), recall not falling. Unpacks as precision, recall."""
 
     precision: F8
     recall: F8
 
 
 class ROCPoints(NamedTuple):
-    """Points of a ROC curve, neither rate falling. Unpacks as fpr, tpr.
-
-    Parameters
-    ----------
-    fpr, tpr : array
-        False and true positive rates, f8 (K,).
-
-    Examples
-    --------
-    >>> from bsdsbench import curves
-    >>> curves.pr_to_roc([0.5], [1.0], 10, 100).fpr.tolist()
-    [0.1]
-    """
+    """Points of a ROC curve, f8 (K,), neither rate falling. Unpacks as fpr, tpr."""
 
     fpr: F8
     tpr: F8
@@ -140,12 +116,7 @@ class ROCResult(ShownCurve):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class DETResult(ShownCurve):
-    """Miss rate (fnr) against false alarm rate (fpr) along a ranking; see `det`.
-
-    Parameters
-    ----------
-    fpr, fnr, thresholds, tp, fp, eer, eer_threshold, positives, negatives : as in `ROCResult`
-        Rates, thresholds, counts, equal error rate, totals.
+    """Miss rate (fnr) against false alarm rate (fpr) along a ranking; fields as of `ROCResult`.
 
     Examples
     --------

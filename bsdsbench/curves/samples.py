@@ -22,10 +22,7 @@ _EXACT = 2**53
 
 
 def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> tuple[Bools, Bools, F8]:
-    """(positive, negative, scores), each (n,); `reading` as in `pr`. Warns if a class is missing.
-
-    To be called by what a public function calls: the warning points at that function's caller.
-    """
+    """(positive, negative, scores), each (n,); `reading` as in `pr`. Warns of a missing class."""
     y, s = numbers(labels, "labels"), numbers(scores, "scores")
     same_size(y, s, "labels", "scores")
     if s.dtype.kind in "iu" and s.size and (int(s.max()) > _EXACT or int(s.min()) < -_EXACT):

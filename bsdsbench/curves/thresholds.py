@@ -69,11 +69,6 @@ def threshold_curve(
         Predict score > threshold and leave the smallest score out, as in the copy of section 6.3 of
         the 2013 note; default score >= threshold.
 
-    Returns
-    -------
-    ThresholdCurve
-        Precision, TPR and FPR at each threshold.
-
     Raises
     ------
     ShapeError, DataError
@@ -127,8 +122,7 @@ def threshold_curve(
 def hazen_quantiles(values: F8, parts: int) -> F8:
     """The quantiles i/parts, i = 1 .. parts - 1, of `values` by Hazen's rule, rising.
 
-    Empty for parts < 2 or no values. Positions are whole-number fractions, so that a quantile that
-    falls on a value is that value, which numpy's method="hazen" does not promise.
+    In whole numbers: one that falls on a value is that value, which numpy's does not promise.
     """
     m = values.size
     if m == 0:

@@ -122,11 +122,7 @@ READINGS = (
 def other_columns(
     metric: Metric, targets: Mapping[str, Any], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """(words, scores) with each target read off another column of its quantity.
-
-    Columns of several quantities belong together where their keys differ from these alike:
-    "mae_sum" and "max_f_sum".
-    """
+    """(words, scores) with each target read off another column of its quantity ("mae_sum")."""
     of = {c.key: c for c in metric.columns if c.quantity}
     if not targets.keys() <= of.keys():
         return
@@ -148,11 +144,9 @@ def other_columns(
 class Setting:
     """One thing done differently when images are counted; two of one kind exclude each other.
 
-    kind, label : "tolerance", "max_dist 0.011"
-    who         : whose programs do so
-    changes     : fields of the protocol
-    annotators  : "all", "first" (one annotator an image) or "union" (drawn into one map)
-    match       : "1to1", or "1toN" for many-to-one matching
+    changes    : fields of the protocol; who : whose programs do so
+    annotators : "all", "first" (one annotator an image) or "union" (drawn into one map)
+    match      : "1to1", or "1toN" for many-to-one matching
     """
 
     kind: str
@@ -204,10 +198,7 @@ class Setting:
 
 
 def settings(metric: Metric) -> Iterator[Setting]:
-    """Every setting that is in use for a metric, those that are often met first.
-
-    They are the values in use of its options and of the protocol's fields that it reads.
-    """
+    """Every setting that is in use for a metric, those that are often met first."""
     for name, value, who in in_use(metric.options) if metric.options else ():
         words = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         key = f"{metric.name}.{name}"
@@ -248,10 +239,7 @@ def _words(name: str, value: Any) -> str:
 
 
 def named_images(ids: Sequence[str], gt_dir: Path | None) -> dict[str, I8]:
-    """Some of the images, by what names them: a data set, a split file, a folder.
-
-    gt_dir : where split files (.txt, .lst; beside and above) and folders of splits are looked for
-    """
+    """Some of the images, by what names them: a set, a split file or a folder near `gt_dir`."""
     found = {known.name: list(known.images) for known in shipped_sets()}
     if gt_dir is not None and gt_dir.is_dir():
         inside = [p for p in sorted(gt_dir.iterdir()) if p.is_dir() and p.name[0] != "."]
@@ -274,10 +262,7 @@ def named_images(ids: Sequence[str], gt_dir: Path | None) -> dict[str, I8]:
 
 
 def beside(run: Evaluation, sources: Sources) -> Iterator[tuple[str, Sources]]:
-    """Images that are not in the run, of its folders and those of other splits, by what they are.
-
-    Folders of other splits stand beside both of the run's, under one name (val, test ...).
-    """
+    """Images that are not in the run, of its folders and of other splits beside both."""
     pred, gt = run.place("pred"), run.place("gt")
     if not pred or not gt:
         return

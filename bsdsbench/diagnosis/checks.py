@@ -51,11 +51,8 @@ MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
 
 @dataclass(slots=True)
 class Seen:
-    """What is kept of an image: numbers and thumbnails.
-
-    more   : what only some images are measured for
-    faults : codes of the errors it has; it is asked no more then
-    """
+    """What is kept of an image: numbers and thumbnails, `more` only of some; `faults` end the
+    asking."""
 
     image_id: str
     file: str
@@ -94,7 +91,10 @@ class Inputs:
     def group(self, pred_dir: Path, gt_dir: Path) -> None:
         """List the files. Raises PairingError for folders that cannot be listed."""
         wanted, *sides, _ = grouped(
-            *(pred_dir, gt_dir, self.split_file, self.kind),
+            pred_dir,
+            gt_dir,
+            self.split_file,
+            self.kind,
             gt_kind=self.metric.gt_kind,
             classes=self._classes,
         )
@@ -196,10 +196,7 @@ Looks = Callable[[Inputs], Iterator[Hit]]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A check: its name, what it looks at, what it says and what mends that, a flag or a step.
-
-    looks : gives the images or files concerned, and words; `n` of them is a word as well
-    """
+    """What it looks at (gives the images or files, and words), what it says and what mends that."""
 
     name: str
     level: str
@@ -212,7 +209,7 @@ class Check:
 
 
 def each(which: Callable[[Seen, Protocol], bool], among: str = "seen") -> Looks:
-    """Looks at images one by one. among : "seen", "sound" or "measured"."""
+    """Looks at images one by one, of "seen", "sound" or "measured"."""
 
     def looks(inputs: Inputs) -> Iterator[Hit]:
         asked: list[Seen] = getattr(inputs, among)

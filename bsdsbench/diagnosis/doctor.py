@@ -26,12 +26,10 @@ class Finding:
 
     Parameters
     ----------
-    code : str
-        Short name of the kind of fault.
+    code, message : str
+        Short name of the kind of fault; what is wrong, in one line.
     level : str
         "error" (a score would be wrong or impossible) or "warning" (it may be intended).
-    message : str
-        What is wrong, in one line.
     files : tuple of str
         The files concerned.
     fix : str
@@ -51,29 +49,14 @@ class Finding:
     fix: str = ""
 
     def line(self, limit: int = 3) -> str:
-        """One printable line.
-
-        Parameters
-        ----------
-        limit : int
-            How many files to name.
-
-        Returns
-        -------
-        str
-            Level, message, files and remedy.
-        """
+        """One printable line, with `limit` of the files."""
         where = f" [{listed(list(self.files), limit)}]" if self.files else ""
         fix = f" -> {self.fix}" if self.fix else ""
         return f"{self.level}: {self.code}: {self.message}{where}{fix}"
 
 
 class Findings(list[Finding]):
-    """What `doctor` found, errors first.
-
-    n_images : images with both files, all of which were read; n_measured : how many of them the
-    slower measurements took.
-    """
+    """What `doctor` found, errors first; n_measured of n_images took the slower measurements."""
 
     n_images: int = 0
     n_measured: int = 0
@@ -103,10 +86,8 @@ def doctor(
 
     Parameters
     ----------
-    pred_dir : path
-        Folder of predictions.
-    gt_dir : path
-        Folder of ground truth.
+    pred_dir, gt_dir : path
+        Folders of predictions and of ground truth.
     protocol : Protocol or None
         What `evaluate` will be called with, as some faults depend on it; the metric's if None.
     split_file : path or None
@@ -120,11 +101,6 @@ def doctor(
         How many images the slower measurements take, spread over the set.
     progress : callable or None
         Called with (steps done, all steps, what comes next); a step is an image, or the checks.
-
-    Returns
-    -------
-    list[Finding]
-        What is wrong, the worst first; empty if nothing is.
 
     Raises
     ------

@@ -54,10 +54,8 @@ OWN = Setting("", "", "")  # the run itself
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, str]:
-    """`["boundary.ods=0.788", "ap=.84"]` -> {"ods": "0.788", "ap": ".84"}. Raises DataError.
-
-    Scores of another metric keep its name: {"saliency.mae_mean": "0.04"}.
-    """
+    """`["boundary.ods=0.788"]` -> {"ods": "0.788"}; other metrics keep their name. Raises
+    DataError."""
     targets: dict[str, str] = {}
     for item in (part for text in items for part in text.split(",")):
         name, _, value = (part.strip() for part in item.partition("="))
@@ -98,34 +96,16 @@ def run_of(
     protocol: Protocol,
     *,
     metric: str = METRIC,
-    split_file: str | Path | None = None,
-    pred_kind: str | None = None,
-    workers: int | None = None,
-    progress: Progress | None = None,
+    **options: Any,
 ) -> tuple[Evaluation, Sources]:
-    """A saved run and its files, or the run of the given folders, counted now.
-
-    Of a saved run its own protocol, images, kind of prediction and missing images are taken; the
-    other arguments are for folders. Raises DataError if there is neither a saved run nor a ground
-    truth, or the files are gone.
-    """
+    """A saved run and its files, or that of the folders, counted now with options of `evaluate`."""
     folder = Path(run)
     if is_run(folder):
         saved = Evaluation.load(folder)
     elif gt_dir is None:
         raise DataError(f"{run}: no saved run (result.json), expected one, or --gt GT_DIR")
     else:
-        saved = evaluate(
-            folder,
-            gt_dir,
-            protocol,
-            metrics=metric,
-            split_file=split_file,
-            pred_kind=pred_kind,
-            workers=workers,
-            executor="thread",
-            progress=progress,
-        )
+        saved = evaluate(folder, gt_dir, protocol, metrics=metric, executor="thread", **options)
     return saved, find_sources(saved, gt_dir=gt_dir, metric=metric)
 
 
@@ -140,13 +120,24 @@ def explain(
 ) -> Explanation:
     """What the run would have to be done like to have the targets.
 
-    targets : score ("ods", "ois", "ap") or METRIC.SCORE of another metric -> published value; a
-              target is met to the digits that it has, a text as it is written ("0.760")
-    sources : where the run's files are; default: where its provenance says
-    seconds : about how long to look; what was not tried then is missing, which is said
-    workers : images at a time; default: the available cores
     Raises DataError for unknown scores, a run without counts of the metric, and whatever the
     loaders find.
+
+    Parameters
+    ----------
+    run : Evaluation
+        The run to explain.
+    targets : dict
+        Score ("ods", "ois", "ap") or METRIC.SCORE of another metric -> published value; a target
+        is met to the digits that it has, a text as it is written ("0.760").
+    sources : Sources, optional
+        Where the run's files are; by default where its provenance says.
+    seconds : float
+        About how long to look; what was not tried then is missing, which is said.
+    workers : int, optional
+        Images at a time; by default the available cores.
+    progress : callable, optional
+        Told how far the search is.
     """
     name, wanted = metric_of(targets)
     files = sources or find_sources(run, metric=name)
@@ -181,7 +172,8 @@ class Search:
         progress: Progress | None,
     ) -> None:
         self.run, self.sources, self.metric = run, sources, sources.metric
-        self.targets, self.workers, self.progress = dict(targets), workers, progress
+        self.targets, self.workers = dict(targets), workers
+        self.progress = progress or (lambda *_: None)
         self.started, self.seconds = time.monotonic(), seconds
         found = dict(counts_in_order(run.records, self.metric.name))
         self.ids, self.own = list(found), list(found.values())
@@ -312,7 +304,7 @@ class Search:
             with ThreadPoolExecutor(self.workers) as pool:
                 for image_id, counts in zip(group.pairs, pool.map(one, group.pairs), strict=True):
                     new[image_id] = counts
-                    self._show(len(new), len(group.pairs), "other images")
+                    self.progress(len(new), len(group.pairs), "other images")
             if any(counts is None for counts in new.values()):  # too late, or one is refused
                 continue
             ids, every = [*self.ids, *new], [*self.own, *new.values()]
@@ -323,10 +315,6 @@ class Search:
             self._note_images(label, list(new.values()))
             if self.reached:
                 return
-
-    def _show(self, done: int, total: int, what: str) -> None:
-        if self.progress:
-            self.progress(done, total, what)
 
     # ---- counts that are made
 
@@ -350,10 +338,7 @@ class Search:
         self.narrow(list(pairs.values()))
 
     def narrow(self, every: list[Setting]) -> list[Setting]:
-        """Count settings on more and more images, the nearest first; they come back so ordered.
-
-        Once one meets the targets only those that seem to do so too are counted to the end.
-        """
+        """Count settings on more and more images, the nearest first; they come back so ordered."""
         order, total = list(every), len(self.ids)
         for kept, n in ROUNDS:
             some = self.count(order[:kept], self.order[:n], rough=True)
@@ -379,10 +364,8 @@ class Search:
         return sorted(order, key=lambda s: self.estimate(s, s.label not in self.whole))
 
     def count(self, some: Sequence[Setting], at: Sequence[int], rough: bool) -> list[Setting]:
-        """Count images under settings while there is time; those that are counted on all of `at`.
-
-        One reading of an image serves all settings. What is refused is never tried again.
-        """
+        """Count images under settings while there is time; gives those that are counted on all of
+        `at`."""
         tried = [s for s in some if s.label not in self.refused]
         if rough:
             tried = [OWN, *(s for s in tried if not self._between(s))]
@@ -407,7 +390,7 @@ class Search:
 
         with ThreadPoolExecutor(self.workers) as pool:
             for done, _ in enumerate(pool.map(one, at), 1):
-                self._show(done, len(at), f"{len(some)} settings")
+                self.progress(done, len(at), f"{len(some)} settings")
         return [
             s
             for s in some
@@ -433,8 +416,7 @@ class Search:
     def estimate(self, setting: Setting, rough: bool) -> float:
         """Note the score of all images, moved by what the setting moves on some; its gap.
 
-        It is moved from the run, or from that setting counted on all images which is most like it
-        on the same ones: of two that are alike, the difference on a few images is that on all.
+        It is moved from the run, or from the most similar setting that was counted on all images.
         """
         if rough and (guess := self._between(setting)):
             self.note(setting.label, "setting", guess, who=setting.who, exact=False)
@@ -467,10 +449,8 @@ class Search:
         return self.note(setting.label, "setting", scores, who=setting.who, **more)
 
     def _between(self, setting: Setting) -> dict[str, float]:
-        """The scores at other thresholds, from counts between the run's own; {} where it has none.
-
-        ODS and AP are nearly exact so; OIS is not.
-        """
+        """The scores at other thresholds (ODS and AP nearly exact), between the run's own; {}
+        without."""
         plain = setting.changes.keys() == {"thresholds"} and setting.n_causes == 1
         if not (plain and self.knots and {*FOUR} <= self.own[0].keys()):
             return {}

@@ -23,13 +23,9 @@ Number = float | str  # a text says its digits: "0.760" is not "0.76"
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What is done differently, and the scores that gives.
+    """What is done differently, the scores that gives, and the largest distance to a target.
 
-    label  : the causes in words; n_causes : how many, 0 for the run as it is
-    kind   : one of LIKELY_FIRST; who : whose programs do so
-    scores : measure -> value, of all images where `exact`, else estimated from n_images of them
-    gap    : the largest distance to a target
-    reached : every target is met
+    kind : one of LIKELY_FIRST; exact : of all images, else estimated from n_images of them
     """
 
     label: str
@@ -62,23 +58,14 @@ def trial(
 
 
 def resolution(value: Number) -> float:
-    """Half a unit of the last digit of a number as it is printed, 1e-6 or more.
-
-    Examples
-    --------
-    >>> resolution(0.788), resolution("0.7880"), resolution(0.71046123)
-    (0.0005, 5e-05, 1e-06)
-    """
+    """Half a unit of the last digit of a number as it is printed, 1e-6 or more."""
     text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
     return max(float(Decimal(5).scaleb(int(Decimal(text).as_tuple().exponent) - 1)), FINEST)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All trials, the best first, and what they come to.
-
-    complete : False if the time was up before every cause was tried
-    """
+    """All trials, the best first, and what they come to; `complete` unless the time was up."""
 
     targets: dict[str, Number]
     base: dict[str, float]

@@ -21,10 +21,7 @@ CHANCE = 3  # standard errors; sound crops of 64 to 321 rows: none beyond 3 with
 
 
 def near_and_far(soft: F8, truth: F8) -> tuple[float, float]:
-    """Mean value at most NEAR pixels from the ground truth, and beyond.
-
-    NaN where there is no such pixel.
-    """
+    """Mean value at most NEAR pixels from the ground truth, and beyond; NaN without such."""
     from scipy import ndimage
 
     near = ndimage.maximum_filter(truth, 2 * NEAR + 1) > 0
@@ -36,10 +33,7 @@ def near_and_far(soft: F8, truth: F8) -> tuple[float, float]:
 
 
 def on_hundredths(soft: NDArray[Any]) -> float:
-    """Share of the values strictly between 0 and 1 that are k/100 to the last bit; 0 if none is.
-
-    soft in its own float dtype: thresholds are compared with the values as they are.
-    """
+    """Share of the values strictly between 0 and 1 that are k/100 to their last bit."""
     values = soft[(soft > 0) & (soft < 1)]
     if not values.size:
         return 0.0
@@ -50,8 +44,7 @@ def on_hundredths(soft: NDArray[Any]) -> float:
 def level_ridges(soft: F8) -> float:
     """Share of the values above 0 on ridges that are exactly horizontal, which NMS leaves thick.
 
-    There every row within RIDGE is constant from RIDGE to the left to as far to the right, so
-    that the mixed second derivative vanishes, and the rows differ. NaN for an empty map.
+    Every row within RIDGE is constant there, so the mixed second derivative vanishes; rows differ.
     """
     from scipy import ndimage
 
@@ -66,11 +59,9 @@ def level_ridges(soft: F8) -> float:
 
 
 def jpeg_ratio(soft: F8) -> float:
-    """How much more often a high 8 x 8 cosine coefficient vanishes on the grid than off it.
+    """How much more often a high 8 x 8 cosine coefficient vanishes on JPEG's grid than off it.
 
-    JPEG rounds most of them to zero, on its own grid only; 1 means no trace of it. Also 1 for a
-    map without 8 x 8 blocks of any content, and where chance may explain it: few blocks differ by
-    much, so what is less than CHANCE standard errors counts for nothing.
+    1 where there is no trace of it, and where chance (CHANCE standard errors) may explain it.
     """
     on, *off = (_vanishing(soft, *corner) for corner in ((0, 0), (4, 4), (3, 5)))
     if not all(shares.any() for shares in (on, *off)):
@@ -97,11 +88,8 @@ def _vanishing(soft: F8, top: int, left: int) -> F8:
 
 
 def correlation(soft: F8, truth: F8) -> F8:
-    """Correlation with the ground truth for every shift up to REACH; (2 REACH + 1, same).
-
-    Element [REACH + dy, REACH + dx] is the value if the map were dy, dx too far down and right.
-    All zero if either is constant.
-    """
+    """Correlation with the truth for shifts up to REACH; [REACH + dy, REACH + dx] is that of dy,
+    dx."""
     from scipy import fft, ndimage
 
     a, b = (ndimage.gaussian_filter(x - x.mean(), 1.0) for x in (soft, truth.astype(np.float64)))
@@ -116,10 +104,9 @@ def correlation(soft: F8, truth: F8) -> F8:
 
 
 def shift_of(surface: F8) -> tuple[float, float]:
-    """Rows and columns of the peak of (a sum of) correlations, to a fraction of a pixel.
+    """Rows and columns of the peak of correlations, to a fraction of a pixel; (0, 0) on the rim.
 
-    Boundaries of label maps lie half a pixel above and left of the edge, so a good map has its
-    peak near (0.5, 0.5); that half is taken off. (0, 0) if the peak is on the rim.
+    Boundaries of label maps lie half a pixel above and left of the edge: that half is taken off.
     """
     y, x = (int(i) for i in np.unravel_index(np.argmax(surface), surface.shape))
     if not (0 < y < 2 * REACH and 0 < x < 2 * REACH):

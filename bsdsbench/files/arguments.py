@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -22,26 +22,16 @@ def refuse_mask(value: Any, what: str) -> None:
 
 
 def given_array(value: Any, what: str) -> NDArray[Any]:
-    """An array of real numbers or bool, in the byte order of this machine.
-
-    value : what numpy takes for an array; `what` names it in errors
-    Raises DataError for masked arrays (their mask would be lost), ragged lists, objects, text.
-    """
+    """An array of real numbers or bool, in the byte order of this machine."""
     refuse_mask(value, what)
     try:
         array = np.asarray(value)
     except Exception as error:  # the conversion may raise anything
         raise DataError(f"{what}: {kind_of_value(value)}, expected an array ({error})") from None
-    if array.dtype.kind not in "biuf":
-        raise DataError(f"{what}: {kind_of_value(value)}, expected an array of numbers")
-    refuse_size(array, what)
+    if array.dtype.kind not in "biuf" or array.size > MAX_GIVEN:
+        expected = f"an array of at most {MAX_GIVEN} numbers"
+        raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
     return array.astype(array.dtype.newbyteorder("="), copy=False)
-
-
-def refuse_size(array: NDArray[Any], what: str) -> None:
-    """Raise DataError for an array of more values than this package has memory for."""
-    if array.size > MAX_GIVEN:
-        raise DataError(f"{what}: {kind_of_value(array)}, expected at most {MAX_GIVEN} values")
 
 
 def to_numpy(value: Any) -> NDArray[Any]:
@@ -56,20 +46,18 @@ def to_numpy(value: Any) -> NDArray[Any]:
 
 
 def given_list(value: Any, what: str, expected: str) -> list[Any]:
-    """The items of any iterable but text. Raises DataError."""
-    if type(value) in (list, tuple):
-        return list(value)
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
+    """The items of any iterable but text."""
     refuse_mask(value, what)
     try:
+        if isinstance(value, str | bytes):
+            raise TypeError
         return list(value)
-    except TypeError:  # an array of no dimensions
+    except TypeError:
         raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}") from None
 
 
 def given_number(value: Any, what: str, low: float, high: float) -> float:
-    """A number in low .. high. Raises DataError."""
+    """A number in low .. high."""
     good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not good or not low <= value <= high:
         raise DataError(
@@ -79,7 +67,7 @@ def given_number(value: Any, what: str, low: float, high: float) -> float:
 
 
 def given_share(value: Any, what: str) -> float:
-    """A number above 0 and below 1. Raises DataError."""
+    """A number above 0 and below 1."""
     share = given_number(value, what, 0, 1)
     if not 0 < share < 1:
         raise DataError(f"{what} {value}: expected a share in (0, 1)")
@@ -87,7 +75,7 @@ def given_share(value: Any, what: str) -> float:
 
 
 def given_whole(value: Any, what: str, low: int, high: int | None = None) -> int:
-    """A whole number of at least `low` and at most `high`, if there is one. Raises DataError."""
+    """A whole number of at least `low` and at most `high`, if there is one."""
     good = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not good or value < low or (high is not None and value > high):
         limits = f", {low} or more" if high is None else f" from {low} to {high}"
@@ -96,31 +84,29 @@ def given_whole(value: Any, what: str, low: int, high: int | None = None) -> int
 
 
 def given_path(value: Any, what: str) -> Path:
-    """A path from text or a path object. Raises DataError."""
-    if not isinstance(value, str | os.PathLike):
-        raise DataError(f"{what}: {kind_of_value(value)}, expected a path")
+    """A path from text or a path object."""
     try:
         return Path(value)
-    except TypeError:  # a path of bytes
+    except TypeError:
         raise DataError(f"{what}: {kind_of_value(value)}, expected a path of text") from None
 
 
 def given_paths(value: Any, what: str) -> list[Path]:
-    """One path or several. Raises DataError."""
+    """One path or several."""
     if isinstance(value, str | os.PathLike):
         return [given_path(value, what)]
     return [given_path(each, what) for each in given_list(value, what, "a path or several")]
 
 
 def given_word(value: Any, what: str, words: Collection[str]) -> str:
-    """One of the words. Raises DataError."""
+    """One of the words."""
     if not isinstance(value, str) or value not in words:
         raise DataError(f"{what} {kind_of_value(value)}: expected one of {', '.join(words)}")
     return value
 
 
 def given_floats(value: Any, what: str, dtype: Any = np.float64) -> NDArray[Any]:
-    """Numbers or arrays of numbers as one dtype; none is cut to a whole one. Raises DataError."""
+    """Numbers or arrays of numbers as one dtype; none is cut to a whole one."""
     refuse_mask(value, what)
     try:
         given = np.asarray(value)

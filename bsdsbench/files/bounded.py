@@ -18,7 +18,7 @@ import sys
 import threading
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 from bsdsbench.files.errors import DataError, FileFormatError, clip, is_text, visible
 
@@ -96,11 +96,8 @@ def read_once() -> Iterator[None]:
 
 
 def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
-    """The whole content of a regular file; within `read_once` what was read there before.
-
-    Raises FileFormatError in one line when it is missing, not a file, not readable, empty, over
-    `limit` (MAX_FILE_BYTES), or changes while it is read.
-    """
+    """The whole content of a regular file, not empty, of at most `limit` (MAX_FILE_BYTES) bytes;
+    within `read_once` what was read there before."""
     held: dict[str, bytes] | None = getattr(_own, "held", None)
     if held is None:
         return _read(path, limit)
@@ -156,10 +153,7 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
 
 
 def parse_json(data: bytes) -> Any:
-    """The value of a JSON text, bounded in values, nesting and digits; numbers are finite.
-
-    Raises FaultError or what the json module raises.
-    """
+    """The value of a JSON text, bounded in values, nesting and digits; numbers are finite."""
     if fault := too_much_json(data):
         raise FaultError(fault)
     try:
@@ -167,12 +161,12 @@ def parse_json(data: bytes) -> Any:
             data.decode("utf-8-sig"),
             parse_int=_integer,
             parse_float=_finite,
-            parse_constant=_no_number,
+            parse_constant=_finite,
             object_pairs_hook=_once,
         )
     except json.JSONDecodeError as error:
         raise FaultError(f"not JSON: {clip(str(error), 200)}") from None
-    _check_nesting(found)
+    _check_nesting([found], -1)
     return found
 
 
@@ -186,7 +180,7 @@ def too_much_json(data: bytes) -> str:
 
 
 def parse_toml(data: bytes) -> dict[str, Any]:
-    """The table of a TOML text. Raises FaultError or what the TOML parser raises."""
+    """The table of a TOML text."""
     if len(data) > MAX_TOML_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_TOML_BYTES}")
     try:
@@ -222,10 +216,6 @@ def _finite(digits: str) -> float:
     return value
 
 
-def _no_number(word: str) -> NoReturn:
-    raise FaultError(f"has {word}, expected finite numbers")
-
-
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -236,10 +226,9 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _check_nesting(value: Any, depth: int = 0) -> None:
     if depth > MAX_NESTING:
         raise FaultError(f"nested deeper than {MAX_NESTING}, expected less")
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            if isinstance(item, dict | list):
-                _check_nesting(item, depth + 1)
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, dict | list):
+            _check_nesting(item, depth + 1)
 
 
 def only_fields(found: Mapping[str, Any], known: Collection[str]) -> None:
@@ -249,36 +238,40 @@ def only_fields(found: Mapping[str, Any], known: Collection[str]) -> None:
         raise FaultError(f"has fields {listed(unknown, 3)}, expected {', '.join(known)}")
 
 
+def _field(found: Mapping[str, Any], name: str, kind: Any, fits: Any, expected: str) -> Any:
+    """A field's value, of a type and such that `fits` holds."""
+    if name not in found:
+        raise FaultError(f"has no {name!r}, expected it")
+    value = found[name]
+    if isinstance(value, bool) or not isinstance(value, kind) or not fits(value):
+        shown = clip(repr(value), 60)
+        raise FaultError(f"{clip(name, 80)} is {shown}, expected {expected}")
+    return value
+
+
 def text_field(found: Mapping[str, Any], name: str, limit: int = MAX_TEXT) -> str:
     """A text of at most `limit` characters that can be written as UTF-8."""
-    value = _field(found, name)
-    if not isinstance(value, str) or len(value) > limit or not is_text(value):
-        raise _wrong(name, value, f"text of at most {limit} characters")
-    return value
+
+    def fits(text: str) -> bool:
+        return len(text) <= limit and is_text(text)
+
+    return str(_field(found, name, str, fits, f"text of at most {limit} characters"))
 
 
 def whole_field(found: Mapping[str, Any], name: str) -> int:
     """A whole number from 0 to MAX_WHOLE."""
-    value = _field(found, name)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_WHOLE:
-        raise _wrong(name, value, f"a whole number from 0 to {MAX_WHOLE}")
-    return value
+    expected = f"a whole number from 0 to {MAX_WHOLE}"
+    return int(_field(found, name, int, range(MAX_WHOLE + 1).__contains__, expected))
 
 
 def number_field(found: Mapping[str, Any], name: str) -> float:
     """A finite number."""
-    value = _field(found, name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise _wrong(name, value, "a number")
-    return float(value)
+    return float(_field(found, name, (int, float), math.isfinite, "a number"))
 
 
 def table_field(found: Mapping[str, Any], name: str) -> dict[str, Any]:
     """An object."""
-    value = _field(found, name)
-    if not isinstance(value, dict):
-        raise _wrong(name, value, "an object")
-    return value
+    return dict(_field(found, name, dict, lambda _: True, "an object"))
 
 
 def number_fields(found: Mapping[str, Any], name: str) -> dict[str, float]:
@@ -291,13 +284,3 @@ def text_fields(found: Mapping[str, Any], name: str) -> dict[str, str]:
     """An object of texts."""
     texts = table_field(found, name)
     return {key: text_field(texts, key, 1 << 20) for key in texts}
-
-
-def _field(found: Mapping[str, Any], name: str) -> Any:
-    if name not in found:
-        raise FaultError(f"has no {name!r}, expected it")
-    return found[name]
-
-
-def _wrong(name: str, value: Any, expected: str) -> FaultError:
-    return FaultError(f"{clip(name, 80)} is {clip(repr(value), 60)}, expected {expected}")

@@ -7,39 +7,23 @@ from collections.abc import Iterable, Sequence
 
 
 def visible(text: str) -> str:
-    r"""`text` with every character that is not seen written as an escape.
+    r"""`text` with what is not seen as escapes: control, bidirectional and zero-width characters,
+    line ends and lone surrogates; spaces stay.
 
-    Control characters (a terminal would obey them), bidirectional and zero-width ones (they
-    disguise a name), line ends and lone surrogates become escapes such as ``\x1b``; spaces and
-    all printable characters stay.
-
-    Examples
-    --------
     >>> visible("a\x1b[31mb\u202ec\n")
     'a\\x1b[31mb\\u202ec\\n'
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or _is_space(c) else _escape(c) for c in text)
+    spaces = {c for c in text if c.isspace() and c > "\x85" and c not in "\u2028\u2029"}
+    return "".join(c if c in spaces else printable(c) for c in text)
 
 
 def printable(text: str) -> str:
-    r"""`text` with every character that is not printable as an escape, wide spaces too.
-
-    Examples
-    --------
-    >>> printable("a\xa0b c")
-    'a\\xa0b c'
-    """
-    return "".join(c if c.isprintable() else _escape(c) for c in text)
-
-
-def _is_space(c: str) -> bool:
-    return c.isspace() and c > "\x85" and c not in "\u2028\u2029"
-
-
-def _escape(c: str) -> str:
-    return c.encode("unicode_escape").decode("ascii")
+    """`text` with every character that is not printable as an escape, wide spaces too."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )
 
 
 LINE = 600  # characters of a message
@@ -84,7 +68,7 @@ class DataError(ValueError):
 
     @classmethod
     def collect(cls, errors: Sequence[DataError]) -> DataError:
-        """Join many errors into one that lists every problem, in the order given.
+        """Join errors into one that lists every problem, in the order given.
 
         Parameters
         ----------
@@ -153,8 +137,6 @@ def grouped(problems: Sequence[str], few: int = 3) -> list[str]:
 
     Lines are "FILE: what is wrong"; two are equal where only the file and numbers differ.
 
-    Examples
-    --------
     >>> grouped(["a.png: value 3, expected 0 .. 1", "b.png: value 4, expected 0 .. 1"], few=1)
     ['2 files: value 3, expected 0 .. 1 (such as a.png)']
     """

@@ -22,13 +22,11 @@ if TYPE_CHECKING:
 def write_atomic(path: Path, data: bytes | str, *, durable: bool = True) -> None:
     """Write `data` to `path` so that a reader sees the old file or the whole new one, never a part.
 
-    Text is written as UTF-8. Missing folders are made. `durable` also waits for the disk, so that
-    the whole file is there after a power cut. Raises OSError.
+    Text is written as UTF-8, missing folders are made; `durable` also waits for the disk.
     """
     payload = data.encode("utf-8") if isinstance(data, str) else data
     path.parent.mkdir(parents=True, exist_ok=True)
-    own = f"{os.getpid()}.{threading.get_ident()}"
-    part = path.with_name(f".{path.name[:40]}.{own}.part")
+    part = path.with_name(f".{path.name[:40]}.{os.getpid()}.{threading.get_ident()}.part")
     try:
         write_durable(part, payload, durable)
         os.replace(part, path)

@@ -69,7 +69,7 @@ class DetectorRun(Shown):
     evaluation : Evaluation or None
         The scores, where ground truth was given.
     kept : int
-        How many maps are of an earlier call, as `resume` asks for.
+        How many maps are of an earlier call.
 
     Examples
     --------
@@ -79,8 +79,6 @@ class DetectorRun(Shown):
     >>> found = bb.run("sobel", sample_images(), out=tempfile.mkdtemp())
     >>> found.kind, len(found.milliseconds), found.failed
     ('soft', 16, {})
-    >>> sorted(found.to_mapping())[:3]
-    ['failed', 'kept', 'kind']
     """
 
     name: str
@@ -112,13 +110,7 @@ class DetectorRun(Shown):
         )
 
     def tables(self) -> list[Table]:
-        """A row of pictures and time, then the scores where there are any.
-
-        Returns
-        -------
-        list of Table
-            In the order in which they are shown.
-        """
+        """A row of pictures and time, then the scores where there are any."""
         counts = (("pictures", "Pictures"), ("failed", "Failed"))
         columns = [METHOD, *(Field(*count, "", "d") for count in counts)]
         rows: list[list[Cell]] = [[self.name, len(self.milliseconds), len(self.failed)]]
@@ -126,13 +118,7 @@ class DetectorRun(Shown):
         return [own, *(score_tables([self.evaluation]) if self.evaluation else [])]
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values: name, times, failures, and the scores where there are any.
-
-        Returns
-        -------
-        dict
-            Ready for JSON.
-        """
+        """Plain values: name, times, failures, and the scores where there are any."""
         return {
             "name": self.name,
             "maps": str(self.maps),
@@ -152,11 +138,7 @@ class DetectorRun(Shown):
     on_error="skip",
 )
 def run(
-    function: Detector | str,
-    images: Folder,
-    *,
-    gt: Folder | None = None,
-    options: RunOptions,
+    function: Detector | str, images: Folder, *, gt: Folder | None = None, options: RunOptions
 ) -> DetectorRun:
     """Call a detector on every picture of a folder, time it, and evaluate its maps.
 
@@ -222,9 +204,11 @@ def run(
         options.refuse_out_in(gt=gt)
         ground_truths(gt, ids=ids)  # they are there, before the detector is called
     built_in = function if isinstance(function, str) and ":" not in function else None
-    shown = options.name or built_in or str(getattr(detector, "__name__", type(detector).__name__))
+    kind = type(detector).__name__
+    shown = options.name or built_in or str(getattr(detector, "__name__", kind))
+    path = (getattr(detector, name, "") for name in ("__module__", "__qualname__"))
     about = {
-        "function": _name_of(function, detector),
+        "function": function if isinstance(function, str) else ":".join(filter(None, path)) or kind,
         "name": shown,
         "tag": options.tag,
         "versions": {"bsdsbench": __version__, "python": platform.python_version()},
@@ -373,20 +357,8 @@ class _Maps:
         self._saved = time.monotonic()
 
 
-def _name_of(function: Any, detector: Detector) -> str:
-    """What tells which function it is: its name with its module, or what was given."""
-    if isinstance(function, str):
-        return function
-    names = (getattr(detector, name, "") for name in ("__module__", "__qualname__"))
-    return ":".join(filter(None, names)) or type(detector).__name__
-
-
 def load_function(spec: str) -> Detector:
-    """The function that "MODULE:FUNCTION" names, or a baseline; the current folder comes first.
-
-    Dots in FUNCTION reach inside. Raises DataError if there is no such baseline, the module cannot
-    be imported, or it has no such callable.
-    """
+    """The function that "MODULE:FUNCTION" names, from the current folder first, or a baseline."""
     if ":" not in spec:
         from bsdsbench.integrations.baselines import baseline
 
@@ -423,17 +395,20 @@ def machine() -> str:
 
 
 def encoded(result: Any, shape: tuple[int, ...]) -> tuple[str, str, bytes]:
-    """What a detector returned for a picture (H, W), as a file: kind, suffix, bytes.
-
-    The kinds are "soft" and "labels", a PNG, and "segs", a MATLAB file of several label maps.
-    Raises DataError for another shape than the picture's, NaN, values out of range, or another
-    type.
-    """
+    """What a detector returned for a picture (H, W), as a file: kind ("soft", "labels", "segs"),
+    suffix, bytes. Raises DataError for another shape or type, NaN, values out of range."""
     if isinstance(result, list | tuple):
+        from scipy.io import savemat
+
         maps = [_labels(np.asarray(one), shape) for one in result]
         if not maps:
             raise DataError("returned an empty list, expected at least one label map")
-        return "segs", ".mat", _segs_bytes(maps)
+        cell = np.empty((1, len(maps)), object)
+        for i, labels in enumerate(maps):
+            cell[0, i] = labels
+        stream = io.BytesIO()
+        savemat(stream, {"segs": cell}, do_compression=True)
+        return "segs", ".mat", stream.getvalue()
     array = np.asarray(result)
     if array.shape != shape:
         raise DataError(f"returned shape {array.shape}, expected {shape}")
@@ -458,17 +433,6 @@ def _labels(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:
     if values.size > 65535:
         raise DataError(f"returned {values.size} labels, expected at most 65535")
     return (inverse.reshape(array.shape) + 1).astype(np.uint16)
-
-
-def _segs_bytes(maps: Sequence[NDArray[np.uint16]]) -> bytes:
-    from scipy.io import savemat
-
-    cell = np.empty((1, len(maps)), object)
-    for i, labels in enumerate(maps):
-        cell[0, i] = labels
-    stream = io.BytesIO()
-    savemat(stream, {"segs": cell}, do_compression=True)
-    return stream.getvalue()
 
 
 def _reason(error: BaseException) -> str:

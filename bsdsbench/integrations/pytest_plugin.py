@@ -41,11 +41,8 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 @pytest.fixture
 def assert_scores(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """assert_scores(run, baseline, tolerance=0.002, statistical=False), as in comparison.gate.
-
-    A relative baseline path is taken from the folder of the test's file. Two tests cannot update
-    one baseline.
-    """
+    """assert_scores(run, baseline, tolerance=0.002, ...), as in comparison.gate; a relative path is
+    taken from the folder of the test's file. Two tests cannot update one baseline."""
     from bsdsbench.comparison import gate
 
     update = bool(request.config.getoption("--bsdsbench-update"))

@@ -41,9 +41,14 @@ from bsdsbench.scores.score import at
 class BenchmarkMetric(Metric):
     """The scores of one of our metrics as a torchmetrics.Metric; see `StreamingEvaluator`.
 
-    protocol : a Protocol or the name of a preset; metric : its name. `compute` gives a dict of
-    float64 tensors; `evaluation` the whole Evaluation.
-    Raises what the metric raises.
+    `compute` gives a dict of float64 tensors, `evaluation` the whole Evaluation.
+
+    Parameters
+    ----------
+    protocol : Protocol or str
+        Also the name of a preset; default: the metric's.
+    metric : str
+        Its name.
     """
 
     is_differentiable = False
@@ -64,11 +69,8 @@ class BenchmarkMetric(Metric):
         self.counts: Any
 
     def update(self, pred: Any, gts: Any, image_id: str | Sequence[str] | None = None) -> None:
-        """Add one image or a batch; as `StreamingEvaluator.update`.
-
-        Ranks that number their images themselves would mix them up: give names. Without names
-        every image counts, also one that a distributed sampler repeats.
-        """
+        """Add one image or a batch; as `StreamingEvaluator.update`. Without names every image
+        counts."""
         for one, annotators, name in image_items(pred, gts, image_id, 0):
             record = measure(one, annotators, name, self.options)
             if record is None:
@@ -96,24 +98,8 @@ class BenchmarkMetric(Metric):
         return f"BenchmarkMetric({self.protocol.name}, {self.metric})"
 
     def plot(self, val: Any = None, ax: Any = None) -> tuple[Any, Any]:
-        """The precision-recall curve of all images so far, as torchmetrics' `plot`.
-
-        Parameters
-        ----------
-        val : dict or sequence of dicts, optional
-            What `compute` or `forward` gave, once or step by step: these scores are drawn instead.
-        ax : matplotlib Axes, optional
-            Default: axes of a new figure.
-
-        Returns
-        -------
-        tuple of Figure and Axes
-
-        Raises
-        ------
-        DataError
-            No images yet, or a metric without a curve.
-        """
+        """The precision-recall curve of all images so far, or the scores of `val`, as torchmetrics'
+        `plot`."""
         from bsdsbench.plotting import PRCurveDisplay
 
         if val is not None:
@@ -131,9 +117,6 @@ class BenchmarkMetric(Metric):
             k: torch.tensor(float("nan") if v is None else v, dtype=torch.float64)
             for k, v in found.items()
         }
-
-
-BoundaryMetric = BenchmarkMetric
 
 
 def _records(data: bytes) -> Iterator[ImageRecord]:

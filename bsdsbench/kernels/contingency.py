@@ -233,7 +233,7 @@ def squares_and_bits(area):
 
 @kernel
 def fop_sums(indptr, cols, counts, row_area, col_area, row_candidate, col_candidate, n_ann):
-    """Objects and parts: the numerators of precision and recall (regions.md; PAMI 2016).
+    """Objects and parts: the numerators of precision and recall (PAMI 2016).
 
     row_candidate bool (n_rows,), col_candidate bool (n_cols,).
     """

@@ -99,7 +99,7 @@ def _erode(bits, side, back, row, out):
 
 @kernel(inline="always")
 def _moved(row, first):
-    """64 bits of a row, from any on."""
+    """64 bits of a row, from any on. Two shifts, as a shift by 64 - low is undefined for low 0."""
     k, low = first >> 6, np.uint64(first & 63)
     return row[k] >> low | row[k + 1] << np.uint64(1) << (np.uint64(63) - low)
 

@@ -38,7 +38,6 @@ _MOST_REACH = 1800  # px
 _ARENA = 4 << 20  # edges kept per side, at 16 bytes
 
 NONE = 2**32 - 1  # no vertex
-NO_VALUES = np.zeros(0, np.int64)
 
 
 def record(fields: list[tuple[str, str]]) -> np.dtype[Any]:

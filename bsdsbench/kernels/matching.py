@@ -140,7 +140,10 @@ def _pair_off(root, node, there, edge, step):
 @kernel(inline="always")
 def _cheapest_end(root, own, other, geo, work):
     """What the cheapest end of a path from `root` costs, the vertex of the other side that leads to
-    it (NONE: the root stays free), and how many vertices were touched on the way."""
+    it (NONE: the root stays free), and how many vertices were touched on the way.
+
+    Indices are np.uint64: of signed ones each access would look whether it counts from the end.
+    """
     node, there, edge = own.node, other.node, own.edge
     tight, front, ahead, slot = work.tight, work.front, work.ahead, work.slot
     touched = work.touched

@@ -87,6 +87,7 @@ def normal(image):
 
 @kernel
 def _bilinear(image, y, x):
+    """The map at (y, x), kept .001 inside its last row and column as in the published program."""
     h, w = image.shape
     y, x = max(min(y, h - 1.001), 0.0), max(min(x, w - 1.001), 0.0)
     y0, x0 = int(y), int(x)

@@ -111,10 +111,7 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
 
 
 def events_near(
-    levels: NDArray[np.int16],
-    n: int,
-    do_thin: bool = True,
-    near: NDArray[np.uint64] = EVERYWHERE,
+    levels: NDArray[np.int16], n: int, do_thin: bool = True, near: NDArray[np.uint64] = EVERYWHERE
 ) -> tuple[Events, NDArray[np.int64]]:
     """`thinning_events`, and how many pixels are on after each step, int64 (n,).
 

@@ -27,33 +27,27 @@ Map = NDArray[np.int32]
 
 
 class CocoItems:
-    """Pairs of label maps of COCO's files, for `bb.evaluate_items`; made when asked for."""
+    """Pairs of label maps of COCO's files, for `bb.evaluate_items`; made when asked for.
 
-    def __init__(self, pred: Path, gt: Path, unit: str) -> None:
+    pred, gt : predictions (an annotation file, a list of results, or panoptic), ground truth
+    unit     : "instance" or "class"
+    """
+
+    def __init__(self, pred: str | Path, gt: str | Path, unit: str = "instance") -> None:
+        if unit not in UNITS:
+            raise DataError(f"unit {unit!r}: expected one of {', '.join(UNITS)}")
         self.unit = unit
-        found = _parsed(gt)
-        if isinstance(found, list):
-            raise DataError(
-                f"{show(gt)}: a list of results, expected annotations with images and categories"
-            )
+        pred, gt = Path(pred), Path(gt)
         with reading(gt, "a COCO file"):
+            found = parse_json(read_bytes(gt))
+            if isinstance(found, list):
+                raise FaultError("a list of results, expected annotations, images and categories")
             self.images = {_whole(each, "id"): _image(each) for each in _objects(found, "images")}
             kinds = sorted(_objects(found, "categories"), key=lambda c: _whole(c, "id"))
             self.categories = {_whole(c, "id"): str(c.get("name", c["id"])) for c in kinds}
-        self.gt = gt, self._annotations(gt, found)
-        self.pred = pred, self._annotations(pred, _parsed(pred))
-
-    @classmethod
-    def of(cls, pred: str | Path, gt: str | Path, unit: str = "instance") -> CocoItems:
-        """From the paths of two JSON files.
-
-        pred, gt : predictions (an annotation file, a list of results, or panoptic), ground truth
-        unit     : "instance" or "class"
-        Raises DataError for files of another form; maps also for pycocotools that is not there.
-        """
-        if unit not in UNITS:
-            raise DataError(f"unit {unit!r}: expected one of {', '.join(UNITS)}")
-        return cls(Path(pred), Path(gt), unit)
+            self.gt = gt, self._annotations(found)
+        with reading(pred, "a COCO file"):
+            self.pred = pred, self._annotations(parse_json(read_bytes(pred)))
 
     def __len__(self) -> int:
         return len(self.images)
@@ -70,15 +64,14 @@ class CocoItems:
         given = base or Protocol.preset("masks")
         return given.replace(options=dict.fromkeys(metrics, how))
 
-    def _annotations(self, path: Path, found: Any) -> dict[int, list[Any]]:
+    def _annotations(self, found: Any) -> dict[int, list[Any]]:
         """By the id of their image."""
-        with reading(path, "a COCO file"):
-            by_image: dict[int, list[Any]] = {}
-            for each in found if isinstance(found, list) else _objects(found, "annotations"):
-                if not isinstance(each, dict) or _whole(each, "image_id") not in self.images:
-                    raise FaultError("an annotation of an image that is not listed")
-                by_image.setdefault(each["image_id"], []).append(each)
-            return by_image
+        by_image: dict[int, list[Any]] = {}
+        for each in found if isinstance(found, list) else _objects(found, "annotations"):
+            if not isinstance(each, dict) or _whole(each, "image_id") not in self.images:
+                raise FaultError("an annotation of an image that is not listed")
+            by_image.setdefault(each["image_id"], []).append(each)
+        return by_image
 
     def _map(
         self,
@@ -133,11 +126,6 @@ class CocoItems:
         if is_truth and each.get("iscrowd", 0):
             k, number = len(self.categories) + 1, DIVISOR - k
         return k * DIVISOR + number if self.unit == "instance" else k
-
-
-def _parsed(path: Path) -> Any:
-    with reading(path, "a COCO file"):
-        return parse_json(read_bytes(path))
 
 
 def _mask(each: dict[str, Any], shape: tuple[int, int]) -> NDArray[np.bool_]:

@@ -71,13 +71,13 @@ def matte_mask(matte: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _depth(found: dict[str, Any], needed: bool) -> NDArray[Any] | None:
     arrays = {k: a for k, a in found.items() if isinstance(a, np.ndarray)}
-    if len(arrays) == 1 and needed:
-        return _plane(next(iter(arrays.values())), "depth")
-    name = next((name for name in NAMES if name in arrays), None)
-    if name is None and needed:
+    names = list(arrays) if len(arrays) == 1 and needed else [k for k in NAMES if k in arrays]
+    if names:
+        return _plane(arrays[names[0]], "depth")
+    if needed:
         known = ", ".join(sorted(map(str, arrays))) or "nothing"
         raise FaultError(f"has {known}, expected one array, or one named depth")
-    return None if name is None else _plane(arrays[name], name)
+    return None
 
 
 def _plane(value: Any, name: str) -> NDArray[Any]:

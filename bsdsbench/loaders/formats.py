@@ -81,8 +81,7 @@ def read_arrays(
 ) -> dict[str, Any]:
     """Name -> array of everything in a file of any format; one array alone has the name "".
 
-    indices : a palette picture gives its indices, not its colours
-    what    : what was expected, for the error. Raises FileFormatError, one line.
+    indices : a palette picture gives its indices, not its colours; what : expected, for errors
     """
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in FORMATS:
@@ -101,14 +100,14 @@ DEFLATE_RATIO = 1032  # what a byte of deflate can become at most
 
 
 def read_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
-    """The array of a .npy file. Raises FileFormatError unless plain numbers."""
+    """The array of a .npy file."""
     data = read_bytes(path)
     with reading(path, "a numpy .npy file"):
         return _array(lambda: io.BytesIO(data), len(data), NUMBERS)
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    """The arrays of a .npz file by name; raises like `read_npy`. A file of no arrays gives {}."""
+    """The arrays of a .npz file by name."""
     data = read_bytes(path)
     with reading(path, "a numpy .npz file"):
         return unpack_npz(data)
@@ -119,10 +118,8 @@ def unpack_npz(
 ) -> dict[str, NDArray[Any]]:
     """The arrays of the bytes of a .npz by name, numbers, and with `text` also strings.
 
-    `limit` bytes may be decoded in all, in arrays of any size; None: what a picture may have.
-
-    Sizes of all members are checked before the first array is made, the checksum of each while it
-    is read. Raises FaultError or what zipfile raises.
+    `limit` bytes may be decoded in all, in arrays of any size; None: what a picture may have. Sizes
+    of all members are checked before the first array is made.
     """
     allowed = TEXT if text else NUMBERS
     most = bounded.MAX_DECODED_BYTES if limit is None else limit

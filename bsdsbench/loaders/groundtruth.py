@@ -127,10 +127,7 @@ def load_ground_truth(
 
 
 def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
-    """The fault of an image that nobody drew a boundary in, and the three ways on.
-
-    faint : there are values, but below the threshold for gray.
-    """
+    """The fault of an image that nobody drew a boundary in; `faint`: all is below gt_threshold."""
     below = " (all are below gt_threshold; masks of 0 and 1 need none)" if faint else ""
     return EmptyTruthError(
         f"{show(where)}: no boundary pixel in any of {annotations} annotations{below}, expected "
@@ -171,10 +168,8 @@ def _read(path: Path, invert: bool, kind: str, threshold: float | None) -> Annot
 
 def _bsds(cells: Any) -> Annotations:
     """The cell `groundTruth`: a struct per annotator with Boundaries and perhaps Segmentation."""
-    items = [cells] if isinstance(cells, dict) else cells
-    if not isinstance(items, list):
-        items = [] if isinstance(items, np.ndarray) and not items.size else [None]
-    if not items:
+    items = cells if isinstance(cells, list) else [cells]
+    if not items or (isinstance(cells, np.ndarray) and not cells.size):
         raise FaultError(NO_ANNOTATORS)
     boundaries, segmentations = [], []
     for number, item in enumerate(items, 1):
@@ -230,32 +225,34 @@ def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = Fals
 
 def _class_truth(pair: Pair, path: Path, wanted: bool) -> GroundTruth:
     found = read_arrays(path, indices=True)
-    if "GTcls" in found:
+    if "GTcls" not in found:
+        array = only_array(found, path)
+        if array.ndim != 2:
+            return GroundTruth(pair.image_id, path=path, class_boundaries=array != 0)
+        drawn, labels = None, array
+    else:
         struct = found["GTcls"]
         if not isinstance(struct, dict) or not {"Boundaries", "Segmentation"} <= struct.keys():
             raise DataError(f"{show(path)}: no struct GTcls with Boundaries and Segmentation")
         drawn = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
         labels = struct["Segmentation"]
-        instances = _instances(path, drawn) if wanted else None
-        return GroundTruth(
-            pair.image_id, path=path, class_boundaries=drawn, labels=labels, instances=instances
-        )
-    array = only_array(found, path)
-    if array.ndim == 2:
-        instances = _instances(path) if wanted else None
-        return GroundTruth(pair.image_id, path=path, labels=array, instances=instances)
-    return GroundTruth(pair.image_id, path=path, class_boundaries=array != 0)
+    return GroundTruth(
+        pair.image_id,
+        path=path,
+        labels=labels,
+        instances=_instances(path, drawn) if wanted else None,
+        class_boundaries=drawn,
+    )
 
 
 def instances_beside(path: Path) -> Path | None:
-    """The instance map of a file of classes, which has its name; None where there is none."""
+    """The file of the same name in the folder inst (SBD) or instances beside, if there."""
     places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
     return next((place for place in places if place.is_file()), None)
 
 
-def _instances(path: Path, drawn: NDArray[np.bool_] | None = None) -> NDArray[Any] | None:
-    """The instance map of a file of classes: the file of its name in the folder `inst` (SBD) or
-    `instances` beside its own. None where there is none.
+def _instances(path: Path, drawn: NDArray[np.bool_] | None) -> NDArray[Any] | None:
+    """The instance map of a file of classes.
 
     The boundaries of SBD's struct GTinst, one per instance, or one per class in the refined
     annotations, take the place of those in `drawn`, as in SEAL's program.

@@ -28,10 +28,7 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
 
     MATLAB writes column by column, so that the axes of its arrays are reversed in the file. Its
     files begin with a header, and each of its arrays has an attribute; other arrays stay as they
-    are.
-
-    Raises FaultError when h5py is not installed or a variable is not plain data of this file
-    (external and virtual storage are never followed).
+    are. External and virtual storage are never followed.
     """
     try:
         import h5py

@@ -24,8 +24,8 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.files.bounded import read_bytes, show
-from bsdsbench.files.errors import DataError, FileFormatError
+from bsdsbench.files.bounded import FaultError, parse_json, read_bytes, reading, show
+from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import write_atomic
 from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.inputs import GroundTruth
@@ -111,13 +111,8 @@ class Identity:
 def image_fingerprint(gt: GroundTruth) -> str:
     """The fingerprint of one image's annotations, 16 hex digits.
 
-    Depends on the size, the annotators and their order, and the values of what is annotated.
-
-    Examples
-    --------
     >>> import numpy as np
-    >>> gt = GroundTruth("a", (np.eye(3, 4, dtype=bool),))
-    >>> image_fingerprint(gt)
+    >>> image_fingerprint(GroundTruth("a", (np.eye(3, 4, dtype=bool),)))
     'f55623f951edd08d'
     """
     rows, cols = gt.shape
@@ -149,25 +144,22 @@ def folder_fingerprints(
 ) -> dict[str, str]:
     """Image id -> fingerprint for every ground truth of a folder, sorted by id.
 
-    The protocol says how pictures are read (polarity, gray, labels). Raises PairingError for a
-    folder without ground truth, DataError that lists every file that cannot be read.
+    All files that cannot be read are listed in one error.
     """
     pairs = ground_truths(gt_dir, split_file)
 
-    def one(each: Pair) -> str | DataError:
-        try:
-            return image_fingerprint(load_ground_truth(each, **protocol.gt_options()))
-        except DataError as error:
-            return error
+    def one(each: Pair) -> str:
+        return image_fingerprint(load_ground_truth(each, **protocol.gt_options()))
 
     found: dict[str, str] = {}
     faults: list[DataError] = []
     with ThreadPoolExecutor() as pool:
-        for done, (each, mark) in enumerate(zip(pairs, pool.map(one, pairs), strict=True), 1):
-            if isinstance(mark, DataError):
-                faults.append(mark)
-            else:
-                found[each.image_id] = mark
+        marks = [pool.submit(one, each) for each in pairs]
+        for done, (each, mark) in enumerate(zip(pairs, marks, strict=True), 1):
+            try:
+                found[each.image_id] = mark.result()
+            except DataError as error:
+                faults.append(error)
             if progress:
                 progress(done, len(pairs), each.image_id)
     if faults:
@@ -179,26 +171,17 @@ def folder_fingerprints(
 def shipped_sets() -> tuple[KnownSet, ...]:
     """The sets that ship with the package: BSDS500 train, val and test, and UDED's editions."""
     source = resources.files("bsdsbench.loaders").joinpath("known_sets.json")
-    return _sets(json.loads(source.read_text("utf-8")), "known_sets.json")
+    return _sets(json.loads(source.read_text("utf-8")))
 
 
 def load_sets(path: str | os.PathLike[str]) -> tuple[KnownSet, ...]:
-    """The sets registered in a file that `write_set` wrote.
-
-    Raises FileFormatError, one line, for a file of another form or a fingerprint that does not
-    follow from its images.
-    """
-    try:
-        return _sets(json.loads(read_bytes(path).decode("utf-8")), show(path))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise FileFormatError(f"{show(path)}: not JSON ({error}), expected a set's file") from None
+    """The sets registered in a file that `write_set` wrote; fingerprints follow from the images."""
+    with reading(path, "a set's file"):
+        return _sets(parse_json(read_bytes(path)))
 
 
 def write_set(path: str | os.PathLike[str], name: str, images: Mapping[str, str]) -> KnownSet:
-    """Register a set: write its name and its images' fingerprints to a JSON file.
-
-    Raises OSError.
-    """
+    """Register a set: write its name and its images' fingerprints to a JSON file."""
     known = KnownSet(name, set_fingerprint(images), dict(sorted(images.items())))
     content = {"sets": {name: {"fingerprint": known.fingerprint, "images": known.images}}}
     write_atomic(Path(path), json.dumps(content, indent=0, ensure_ascii=False) + "\n")
@@ -208,8 +191,7 @@ def write_set(path: str | os.PathLike[str], name: str, images: Mapping[str, str]
 def identify(images: Mapping[str, str], sets: Sequence[KnownSet] = ()) -> Identity:
     """What the images (id -> fingerprint) are, among the shipped sets and `sets`.
 
-    The set that shares most images (same id, same annotations) is taken, of equals the one that
-    leaves fewer missing. No images, or none of any known set, give an identity without a name.
+    The set that shares most images is taken, of equals the one that leaves fewer missing.
     """
     own = set_fingerprint(images)
 
@@ -240,22 +222,20 @@ def homes(images: Mapping[str, str], sets: Iterable[KnownSet] = ()) -> dict[str,
     return {key: by_content[mark] for key, mark in images.items() if mark in by_content}
 
 
-def _sets(content: Any, source: str) -> tuple[KnownSet, ...]:
+def _sets(content: Any) -> tuple[KnownSet, ...]:
     found = content.get("sets") if isinstance(content, dict) else None
     if not isinstance(found, dict) or not found:
-        raise FileFormatError(f"{source}: no 'sets', expected a file that registers a set")
+        raise FaultError("no 'sets', expected a file that registers a set")
     sets = []
     for name, entry in found.items():
         images = entry.get("images") if isinstance(entry, dict) else None
         if not isinstance(images, dict) or not images:
-            raise FileFormatError(
-                f"{source}: set {show(name)} has no images, expected ID: FINGERPRINT"
-            )
+            raise FaultError(f"set {show(name)} has no images, expected ID: FINGERPRINT")
         own = set_fingerprint({k: str(v) for k, v in images.items()})
         if entry.get("fingerprint", own) != own:
-            raise FileFormatError(
-                f"{source}: set {show(name)} has fingerprint {show(entry['fingerprint'])}, "
-                f"expected {own} as its images have"
+            raise FaultError(
+                f"set {show(name)} has fingerprint {show(entry['fingerprint'])}, expected {own} as "
+                "its images have"
             )
         sets.append(KnownSet(name, own, images))
     return tuple(sets)

@@ -32,13 +32,22 @@ def read_image(path: str | os.PathLike[str], indices: bool = False) -> NDArray[A
     """One gray picture as (H, W) uint8, uint16, int32 or float32.
 
     A 1-bit picture gives 0 and 255. With `indices` (label maps) it gives 0 and 1, and a palette
-    picture its palette indices instead of its colours. Raises FileFormatError, one line, for
-    colour, transparency, several pages, more than MAX_PIXELS, or a damaged file.
+    picture its palette indices instead of its colours.
     """
     data = read_bytes(path)
     with reading(path, "a whole picture"):
         header = _header(data)
-        _check_gray(header)
+        if getattr(header, "n_frames", 1) > 1:
+            raise FaultError(f"has {header.n_frames} pages, expected one")
+        for tile in header.tile:
+            if tile[0].startswith("ppm") and isinstance(tile[3], tuple):
+                maxval = int(tile[3][1])  # Pillow would rescale other values
+                if maxval != (65535 if header.mode == "I" else 255):
+                    raise FaultError(f"has maxval {maxval}, expected 255, or 65535 and gray")
+            elif header.mode in ("LA", "RGB", "RGBA") and "16" in str(tile[3]):
+                raise FaultError("is 16-bit colour, expected gray: save one channel")
+        if header.mode not in ("1", "L", "P", "LA", "RGB", "RGBA", "I", "F", *GRAY16):
+            raise FaultError(f"has colour mode {header.mode}, expected gray")
         mode = header.mode if header.mode in ("P", "I") else None
         if mode == "P" and not indices:
             mode = "RGBA" if "transparency" in header.info else "RGB"
@@ -47,21 +56,27 @@ def read_image(path: str | os.PathLike[str], indices: bool = False) -> NDArray[A
             return array.astype(np.uint8) * np.uint8(1 if indices else 255)
         if header.mode in GRAY16 or (header.mode, header.format) in GRAY16_AS_32:
             return array.astype(np.uint16)
-        return _gray(array.astype(array.dtype.newbyteorder("="), copy=False))
+        array = array.astype(array.dtype.newbyteorder("="), copy=False)
+        if array.ndim == 2:
+            return array
+        if array.shape[2] in (2, 4):
+            if (array[:, :, -1] != 255).any():
+                raise FaultError("has transparent pixels, expected an opaque gray picture")
+            array = array[:, :, :-1]
+        if (array != array[:, :, :1]).any():
+            raise FaultError("is a colour picture (its RGB channels differ), expected gray")
+        return np.ascontiguousarray(array[:, :, 0])
 
 
 def read_colour(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
-    """A picture as (H, W, 3) uint8, colours of whatever kind; of several pages the first.
-
-    Raises FileFormatError, one line, for more than MAX_PIXELS or a damaged file.
-    """
+    """A picture as (H, W, 3) uint8, colours of whatever kind; of several pages the first."""
     data = read_bytes(path)
     with reading(path, "a picture"):
         return np.asarray(_pixels(data, _header(data), "RGB"), np.uint8)
 
 
 def _header(data: bytes) -> Any:
-    """The picture with its size checked, before anything is decoded. Raises FaultError."""
+    """The picture with its size checked, before anything is decoded."""
     try:
         header = Image.open(io.BytesIO(data), formats=FORMATS)
     except UnidentifiedImageError:
@@ -76,21 +91,6 @@ def _header(data: bytes) -> Any:
     return header
 
 
-def _check_gray(header: Any) -> None:
-    """Refuse what would not be read as it was written, or is not one gray picture."""
-    if getattr(header, "n_frames", 1) > 1:
-        raise FaultError(f"has {header.n_frames} pages, expected one")
-    for tile in header.tile:
-        if tile[0].startswith("ppm") and isinstance(tile[3], tuple):
-            maxval = int(tile[3][1])  # Pillow would rescale other values
-            if maxval != (65535 if header.mode == "I" else 255):
-                raise FaultError(f"has maxval {maxval}, expected 255, or 65535 and gray")
-        elif header.mode in ("LA", "RGB", "RGBA") and "16" in str(tile[3]):
-            raise FaultError("is 16-bit colour, expected gray: save one channel")
-    if header.mode not in ("1", "L", "P", "LA", "RGB", "RGBA", "I", "F", *GRAY16):
-        raise FaultError(f"has colour mode {header.mode}, expected gray")
-
-
 def _pixels(data: bytes, header: Any, mode: str | None) -> NDArray[Any]:
     """The pixels as (H, W) or (H, W, channels), in another mode where one is asked for."""
     if header.format == "PNG":
@@ -99,16 +99,3 @@ def _pixels(data: bytes, header: Any, mode: str | None) -> NDArray[Any]:
             raise FaultError("ends too early (truncated?), expected a whole PNG")
     pixels = iio.imread(data, plugin="pillow", index=0, mode=mode, writeable_output=False)
     return np.asarray(pixels)
-
-
-def _gray(array: NDArray[Any]) -> NDArray[Any]:
-    """(H, W, channels) -> (H, W) where the channels say the same."""
-    if array.ndim == 2:
-        return array
-    if array.shape[2] in (2, 4):
-        if (array[:, :, -1] != 255).any():
-            raise FaultError("has transparent pixels, expected an opaque gray picture")
-        array = array[:, :, :-1]
-    if (array != array[:, :, :1]).any():
-        raise FaultError("is a colour picture (its RGB channels differ), expected gray")
-    return np.ascontiguousarray(array[:, :, 0])

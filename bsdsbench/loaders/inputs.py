@@ -10,13 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import (
-    given_array,
-    given_list,
-    kind_of_value,
-    refuse_mask,
-    refuse_size,
-)
+from bsdsbench.files.arguments import given_array, given_list, kind_of_value
 from bsdsbench.files.errors import DataError, ShapeError
 
 
@@ -24,16 +18,9 @@ from bsdsbench.files.errors import DataError, ShapeError
 class Lines:
     """Straight lines and their junctions; none is checked here.
 
-    Parameters
-    ----------
-    ends : array
-        (N, 4) float, row column row column.
-    scores : array
-        (N,) float, of predicted lines.
-    junctions : array or None
-        (M, 3) float, row, column and score; None where a file has none.
-    grid : tuple of int, int, or None
-        The rows and columns that the coordinates are in; None where the file does not say.
+    ends      : (N, 4), row column row column; scores : (N,), of predicted lines
+    junctions : (M, 3), row, column and score; None where a file has none
+    grid      : rows and columns that the coordinates are in; None where the file does not say
     """
 
     ends: NDArray[np.float64]
@@ -89,7 +76,8 @@ class Prediction:
     lines: Lines | None = None
 
     def __post_init__(self) -> None:
-        _settle(self, dict(soft=2, ucm2=2, depth=2, angles=2, classes=(2, 3), segs="biu"))
+        maps = dict.fromkeys(("soft", "ucm2", "depth", "angles"), (2,))
+        _settle(self, {**maps, "classes": (2, 3), "segs": "biu"})
         if sum(getattr(self, name) is not None for name in FORMS) > 1:
             raise DataError(f"Prediction: several forms, expected one of {', '.join(FORMS)}")
 
@@ -190,8 +178,10 @@ class GroundTruth:
     scale: str = ""
 
     def __post_init__(self) -> None:
-        maps = dict(labels=2, instances=2, mask=2, depth=2, valid=2, class_boundaries=3, photo=3)
-        _settle(self, dict(boundaries="biuf", segmentations="biu", angles="biuf", **maps))
+        maps = dict.fromkeys(("labels", "instances", "mask", "depth", "valid"), (2,))
+        stacks = dict.fromkeys(("class_boundaries", "photo"), (3,))
+        lists = {"boundaries": "biuf", "segmentations": "biu", "angles": "biuf"}
+        _settle(self, {**lists, **maps, **stacks})
         if self.mask is not None:
             object.__setattr__(self, "mask", binary_map(self.mask, "GroundTruth.mask"))
 
@@ -206,59 +196,45 @@ class GroundTruth:
 
 
 FORMS = ("soft", "ucm2", "segs", "classes", "depth")
-LABELS = ("labels", "instances", "classes")  # integers where they are (H, W)
 
 
 def _settle(given: Any, fields: dict[str, Any]) -> None:
     """Check the id and the arrays of an input; lists become tuples, labels integers.
 
-    fields : name -> number of axes, or of a list of (H, W) maps the kinds of their numbers
-    Raises DataError.
+    fields : name -> number s of axes, or of a list of (H, W) maps the kinds of their numbers
     """
-    kind = type(given).__name__
+    owner = type(given).__name__
     if not isinstance(given.image_id, str):
-        raise DataError(f"{kind}.image_id: {kind_of_value(given.image_id)}, expected text")
+        raise DataError(f"{owner}.image_id: {kind_of_value(given.image_id)}, expected text")
     for name, dims in fields.items():
-        value, what = getattr(given, name), f"{kind}.{name}"
+        value, what = getattr(given, name), f"{owner}.{name}"
         if value is None:
             continue
+        kinds, axes = "u" if name == "photo" else "biuf", dims
+        maps = {what: value}
         if isinstance(dims, str):
+            kinds, axes = dims, (2,)
             value = tuple(given_list(value, what, "a list of (H, W) arrays"))
-            for k, each in enumerate(value, 1):
-                _check_map(each, f"{what} {k}", dims, (2,))
-        else:
-            dims = dims if isinstance(dims, tuple) else (dims,)
-            _check_map(value, what, "u" if name == "photo" else "biuf", dims)
-            if name in LABELS and value.ndim == 2:
-                value = whole_labels(value, "label map")
+            maps = {f"{what} {k}": each for k, each in enumerate(value, 1)}
+        for what, each in maps.items():
+            if not isinstance(each, np.ndarray) or each.dtype.kind not in kinds:
+                expected = "an array of numbers" if "f" in kinds else "integer labels"
+                raise DataError(f"{what}: {kind_of_value(each)}, expected {expected}")
+            if given_array(each, what).ndim not in axes:
+                expected = " or ".join(map(str, axes))
+                raise DataError(f"{what}: shape {each.shape}, expected {expected} axes")
+        if name in ("labels", "instances", "classes") and value.ndim == 2:
+            value = whole_labels(value, "label map")
         object.__setattr__(given, name, value)
-
-
-def _check_map(value: object, what: str, kinds: str, dims: tuple[int, ...]) -> None:
-    """Raise DataError unless `value` is an array of a kind of numbers and a number of axes."""
-    refuse_mask(value, what)
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in kinds:
-        expected = "an array of numbers" if "f" in kinds else "integer labels"
-        raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
-    refuse_size(value, what)
-    if value.ndim not in dims:
-        axes = " or ".join(map(str, dims))
-        raise DataError(f"{what}: shape {value.shape}, expected {axes} axes")
 
 
 Bool = NDArray[np.bool_]
 
 
 def soft_map(pred: Any, what: str = "prediction") -> NDArray[Any]:
-    """The one rule for a soft map, wherever it comes from: files, arrays, streams, tensors.
+    """The one rule for a soft map: (H, W) bool, uint8, uint16, or floats in [0, 1].
 
-    pred : (H, W) bool, uint8 (value/255), uint16 (value/65535), or float of any size in [0, 1];
-           any byte order
-    what : names it in errors
-
-    Returns it in the byte order of this machine, floats as float32 or float64: half precision as
-    float32, longer ones as float64. Nothing is copied that need not be. Raises ShapeError unless
-    2-D, DataError for another dtype, values out of range, NaN.
+    Floats come as float32 (half precision too) or float64; nothing is copied that need not be.
     """
     soft = given_array(pred, what)
     if soft.ndim != 2:
@@ -271,41 +247,32 @@ def soft_map(pred: Any, what: str = "prediction") -> NDArray[Any]:
         )
     if kind == "f":
         soft = soft.astype(np.float32 if size <= 4 else np.float64, copy=False)
-        _check_unit(soft, what)
-    return soft.astype(soft.dtype.newbyteorder("="), copy=False)
+        low, high = float(soft.min(initial=0)), float(soft.max(initial=0))
+        bad = soft.size - int(np.isfinite(soft).sum()) if not (low >= 0 and high <= 1) else 0
+        if bad:
+            raise DataError(
+                f"{what}: {bad} of {soft.size} values are NaN or infinite, "
+                "expected floats in [0, 1]"
+            )
+        if not (low >= 0 and high <= 1):
+            reasons = (
+                (low >= -0.05 and high <= 1.05, "overshoot of a resize? clip to [0, 1]"),
+                (low < 0, "raw network output? apply the sigmoid"),
+                (high <= 255, "0..255 as float? divide by 255"),
+                (high <= 65535, "0..65535 as float? divide by 65535"),
+                (True, "scale to 0..1"),
+            )
+            raise DataError(
+                f"{what}: values from {soft.min():.6g} to {soft.max():.6g}, expected floats in "
+                f"[0, 1] ({next(text for fits, text in reasons if fits)})"
+            )
+    return soft
 
 
 def described(values: NDArray[Any]) -> str:
     if not values.size:
         return str(values.dtype)
     return f"{values.dtype} with values from {values.min()} to {values.max()}"
-
-
-def _check_unit(values: NDArray[Any], what: str) -> None:
-    """Raise DataError unless every value lies in [0, 1]; the line says the probable reason."""
-    if not values.size:
-        return
-    low, high = float(values.min()), float(values.max())
-    if low >= 0 and high <= 1:
-        return
-    if not np.isfinite(values).all():
-        bad = int(values.size - np.isfinite(values).sum())
-        raise DataError(
-            f"{what}: {bad} of {values.size} values are NaN or infinite, expected floats in [0, 1]"
-        )
-    if low >= -0.05 and high <= 1.05:
-        reason = "overshoot of a resize? clip to [0, 1]"
-    elif low < 0:
-        reason = "raw network output? apply the sigmoid"
-    elif high <= 255:
-        reason = "0..255 as float? divide by 255"
-    elif high <= 65535:
-        reason = "0..65535 as float? divide by 65535"
-    else:
-        reason = "scale to 0..1"
-    raise DataError(
-        f"{what}: values from {low:.6g} to {high:.6g}, expected floats in [0, 1] ({reason})"
-    )
 
 
 def annotated_maps(gts: Sequence[NDArray[Any]] | GroundTruth) -> Bool:
@@ -356,13 +323,12 @@ def cut_map(
 ) -> Bool:
     """The one rule for masks that may be gray, (H, W) as bool.
 
-    bool, and two values as in `binary_map`, need no cut. uint8 and uint16 go up to 255 and 65535,
-    floats to 1; whatever the values of one image, that is their scale.
+    bool and two values as in `binary_map` need no cut. uint8 and uint16 go up to 255 and 65535,
+    floats to 1, whatever the values of one image.
 
     cuts  : what is above them is on, of uint8, uint16 and floats
     least : also what is equal, and 0 and 1 in uint8 and uint16 are gray too
-    Raises DataError for other integers, floats outside [0, 1], and without `least` for integers
-    none of which is above the cut: such a mask is of no known scale.
+    Without `least` integers none of which is above the cut are of no known scale, an error.
     """
     if values.dtype == bool:
         return values
@@ -383,11 +349,9 @@ def cut_map(
 
 
 def scale_of(values: NDArray[Any], cut: float = 0) -> str:
-    """What an 8- or 16-bit map says about the scale of its set: 0 and 1 could be a mask, or noise
-    of a gray map.
+    """The scale of an 8- or 16-bit map: 0 and 1 could be a mask, or noise of a gray map.
 
-    "0/1", "full", "faint" where nothing reaches `cut`, a share of white; "" for other maps, and
-    where all is 0.
+    "0/1", "full", "faint" where nothing reaches `cut`, a share of white; "" where nothing says.
     """
     kind = values.dtype.str[1:]
     top = values.max(initial=0) if kind in WHITE else 0
@@ -400,7 +364,7 @@ def scale_of(values: NDArray[Any], cut: float = 0) -> str:
 
 
 def one_scale(scales: Iterable[str], what: str) -> str:
-    """The scale of an image's maps. Raises DataError where one is of 0 and 1 beside gray ones."""
+    """The scale of an image's maps: all of 0 and 1, or all gray."""
     found = set(scales)
     if {"0/1", "full"} <= found:
         raise DataError(f"{what}: some maps up to 1, some up to white, expected one scale")
@@ -408,10 +372,7 @@ def one_scale(scales: Iterable[str], what: str) -> str:
 
 
 def whole_labels(values: NDArray[Any], what: str) -> NDArray[Any]:
-    """The one rule for labels: integers are kept, bool is 0 and 1, floats must be whole numbers.
-
-    Raises DataError for other floats, and those that are not exact (beyond 2^53).
-    """
+    """The one rule for labels: integers stay, bool is 0 and 1, floats must be whole and exact."""
     if values.dtype.kind == "b":
         return values.view(np.uint8)
     if values.dtype.kind != "f":
@@ -427,7 +388,7 @@ def whole_labels(values: NDArray[Any], what: str) -> NDArray[Any]:
 
 
 def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "prediction") -> None:
-    """Raise ShapeError unless the prediction, or `what` it is, has the size of the ground truth."""
+    """Raise ShapeError unless the prediction has the size of the ground truth."""
     if tuple(pred) != tuple(gt):
         hint = ", transposed" if tuple(pred) == tuple(gt)[::-1] else ""
         raise ShapeError(f"{what}: shape {tuple(pred)}{hint}, expected {tuple(gt)}")

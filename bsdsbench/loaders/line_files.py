@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
-from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.formats import IMAGE_SUFFIXES, read_arrays
 from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.line_maps import GRID, score_map, truth_map
@@ -29,6 +29,55 @@ F8 = NDArray[np.float64]
 FAR = 1e6  # no coordinate lies further away
 
 
+def _array(
+    found: dict[str, Any], names: Sequence[str], axes: Sequence[int] = (), far: float = np.inf
+) -> NDArray[Any]:
+    """The numbers of the first of these names, of so many axes where that is said."""
+    for name in names:
+        value = found.get(name)
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+            if axes and value.ndim not in axes:
+                raise FaultError(f"{name} of shape {value.shape}, expected {axes} axes")
+            if far < np.inf and value.size and not np.abs(value.astype(float)).max() < far:
+                raise FaultError(
+                    f"{name} with NaN or beyond {far:g}, expected a place in a picture"
+                )
+            return value
+    known = ", ".join(map(str, sorted(found))) or "nothing"
+    raise FaultError(f"has {known}, expected an array {names[0]}")
+
+
+def _lines(found: dict[str, Any], *names: str) -> F8:
+    lines = _array(found, names, far=FAR)
+    if lines.ndim == 3 and lines.shape[1:] == (2, 3):  # the kind of each end is beside
+        lines = lines[:, :, :2]
+    if lines.size % 4 or (lines.size and lines.reshape(len(lines), -1).shape[1] != 4):
+        raise FaultError(f"lines of shape {lines.shape}, expected (N, 4) or (N, 2, 2)")
+    return lines.reshape(-1, 4).astype(np.float64)
+
+
+def _points(found: dict[str, Any], names: Sequence[str], scores: str = "") -> F8 | None:
+    """Junctions (M, 3) with their scores, 0 where a file of annotations has none."""
+    if not set(names) & found.keys():
+        return None
+    points = _array(found, names, (2,), far=FAR)
+    if points.shape[1] not in (2, 3):
+        raise FaultError(f"{names[0]} of shape {points.shape}, expected (M, 2)")
+    score = _array(found, [scores]).ravel() if scores else np.zeros(len(points))
+    if len(score) != len(points):
+        raise FaultError(f"{len(points)} junctions and {len(score)} scores, expected as many")
+    return np.column_stack([points[:, :2], score]).astype(np.float64)
+
+
+def _size(found: dict[str, Any], name: str) -> Shape | None:
+    if name not in found:
+        return None
+    rows, columns = (*_array(found, [name]).ravel().tolist(), 0.0, 0.0)[:2]
+    if min(rows, columns) < 1 or rows % 1 or columns % 1:
+        raise FaultError(f"{name} {rows:g} x {columns:g}, expected rows and columns")
+    return int(rows), int(columns)
+
+
 def lines_prediction(pair: Pair, shape: Shape) -> Prediction:
     """An image's predicted lines as a map of scores; no lines without a file."""
     if not pair.pred_paths:
@@ -37,45 +86,23 @@ def lines_prediction(pair: Pair, shape: Shape) -> Prediction:
     path = pair.pred_paths[0]
     found = read_arrays(path, what="lines")
     with reading(path, "predicted lines"):
-        lines = _lines(found)
-        scores = _numbers(found, "score", "scores").ravel()
+        lines = _lines(found, "lines", "line")
+        scores = _array(found, ["score", "scores"]).astype(np.float64).ravel()
         if len(scores) != len(lines):
             raise FaultError(f"{len(lines)} lines and {len(scores)} scores, expected as many")
         if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
             raise FaultError(f"scores up to {scores.max():g}, expected values in [0, 1]")
-        grid = _size(found, "grid")
-        points = _points(found, ("juncs", "juncs_pred"), ("juncs_score",))
+        grid, points = _size(found, "grid"), _points(found, ("juncs", "juncs_pred"), "juncs_score")
         given = Lines(lines, scores, points, grid)
         drawn = drawn_lines(given, shape, grid or GRID)
     return Prediction(pair.image_id, path, soft=drawn, lines=given)
 
 
 def drawn_lines(lines: Lines, shape: Shape, grid: Shape) -> F8:
-    """Predicted lines of a grid as a map of their scores."""
-    end = _padding(lines.scores)
+    """Predicted lines of a grid as a map; the networks' output repeats from its first score on."""
+    again = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
+    end = int(again[0]) + 1 if again.size else len(lines.scores)
     return score_map(lines.ends[:end], lines.scores[:end], shape, grid)
-
-
-def _points(
-    found: dict[str, Any], names: tuple[str, ...], scores: tuple[str, ...] = ()
-) -> F8 | None:
-    """Junctions (M, 3) with their scores, 0 where a file of annotations has none."""
-    if not set(names) & found.keys():
-        return None
-    points = _numbers(found, *names)
-    if points.ndim != 2 or points.shape[1] not in (2, 3):
-        raise FaultError(f"{names[0]} of shape {points.shape}, expected (M, 2)")
-    _check_near(points)
-    score = _numbers(found, *scores).ravel() if scores else np.zeros(len(points))
-    if len(score) != len(points):
-        raise FaultError(f"{len(points)} junctions and {len(score)} scores, expected as many")
-    return np.column_stack([points[:, :2], score])
-
-
-def _padding(scores: F8) -> int:
-    """How many lines there are: the networks' output repeats from its first score on."""
-    again = np.flatnonzero(scores[1:] == scores[:1])
-    return int(again[0]) + 1 if again.size else len(scores)
 
 
 def lines_truth(pair: Pair) -> GroundTruth:
@@ -85,15 +112,10 @@ def lines_truth(pair: Pair) -> GroundTruth:
     with reading(path, "annotated lines"):
         size = _size(found, "size") or _picture_size(path)
         check_size(size, 1)
-        lines = _lines(found)[:, [1, 0, 3, 2]]
-        try:
-            drawn = truth_map(lines, size)
-        except DataError as error:
-            raise FaultError(str(error)) from None
-        given, grid = truth_lines(lines, size), _size(found, "grid") or GRID
-        if "lpos" in found:
-            given = _lines(found, "lpos")
-        points = _points(found, ("junc", "juncs"))
+        lines = _lines(found, "lines", "line")[:, [1, 0, 3, 2]]
+        drawn = truth_map(lines, size)
+        given = _lines(found, "lpos") if "lpos" in found else truth_lines(lines, size)
+        points, grid = _points(found, ("junc", "juncs")), _size(found, "grid") or GRID
         on_grid = Lines(given, np.zeros(len(given)), points, grid)
     return GroundTruth(pair.image_id, (drawn,), path=path, lines=on_grid)
 
@@ -102,39 +124,6 @@ def truth_lines(lines: F8, size: Shape) -> F8:
     """Annotated lines, pixels counted from 1, on the grid as L-CNN's data set puts them there."""
     scale = np.array([*GRID] * 2) / np.array([*size] * 2)
     return np.asarray(np.clip((lines - 1) * scale, 0, np.array([*GRID] * 2) - 1e-4))
-
-
-def _lines(found: dict[str, Any], *names: str) -> F8:
-    lines = _numbers(found, *(names or ("lines", "line")))
-    if lines.ndim == 3 and lines.shape[1:] == (2, 3):  # the kind of each end is beside
-        lines = lines[:, :, :2]
-    if lines.size % 4 or (lines.size and lines.reshape(len(lines), -1).shape[1] != 4):
-        raise FaultError(f"lines of shape {lines.shape}, expected (N, 4) or (N, 2, 2)")
-    _check_near(lines)
-    return lines.reshape(-1, 4)
-
-
-def _check_near(values: F8) -> None:
-    if values.size and not np.abs(values).max() < FAR:
-        raise FaultError("coordinates that are NaN or beyond 1e6, expected those of a picture")
-
-
-def _numbers(found: dict[str, Any], *names: str) -> F8:
-    for name in names:
-        value = found.get(name)
-        if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-            return value.astype(np.float64)
-    known = ", ".join(sorted(found)) or "nothing"
-    raise FaultError(f"has {known}, expected an array {names[0]}")
-
-
-def _size(found: dict[str, Any], name: str) -> Shape | None:
-    if name not in found:
-        return None
-    rows, columns = (*_numbers(found, name).ravel().tolist(), 0.0, 0.0)[:2]
-    if min(rows, columns) < 1 or rows % 1 or columns % 1:
-        raise FaultError(f"{name} {rows:g} x {columns:g}, expected rows and columns")
-    return int(rows), int(columns)
 
 
 def _picture_size(path: Path) -> Shape:
@@ -161,8 +150,8 @@ def oriented_prediction(pair: Pair, shape: Shape) -> Prediction:
         struct = found.get("edge_ori", found)
         if not isinstance(struct, dict):
             raise FaultError("edge_ori is no struct, expected one of edge and ori")
-        edge, angles = _oriented(struct, (2,))
-        return Prediction(pair.image_id, path, soft=edge, angles=_radians(angles))
+        ((edge, angles),) = _oriented(struct, (2,))
+        return Prediction(pair.image_id, path, soft=edge, angles=angles)
 
 
 def oriented_truth(pair: Pair) -> GroundTruth:
@@ -170,29 +159,31 @@ def oriented_truth(pair: Pair) -> GroundTruth:
     path = pair.gt_path
     found = read_arrays(path, what="oriented edges")
     with reading(path, "oriented edges"):
-        if isinstance(found.get("bndinfo_pascal"), dict):
-            maps = [_piod(found["bndinfo_pascal"])]
-        elif isinstance(found.get("gtStruct"), dict):
-            maps = _ownership(found["gtStruct"])
+        info, struct = found.get("bndinfo_pascal"), found.get("gtStruct")
+        if isinstance(info, dict):
+            maps = _finite([_piod(info)])
+        elif isinstance(struct, dict):  # BSDS ownership: a cell of (H, W, 2) per annotator
+            cells = struct.get("gt_theta")
+            cells = cells if isinstance(cells, list) else [cells]
+            for cell in cells:
+                if not isinstance(cell, np.ndarray) or cell.ndim != 3 or cell.shape[2] != 2:
+                    raise FaultError("gtStruct without gt_theta of (H, W, 2), expected ownership")
+            maps = _finite([(cell[..., 0], cell[..., 1]) for cell in cells])
         else:
-            edges, angles = _oriented(found, (2, 3))
-            stacked = edges.ndim == 3
-            maps = list(zip(edges, angles, strict=True)) if stacked else [(edges, angles)]
+            maps = _oriented(found, (2, 3))
         if not maps:
             raise FaultError("no annotators, expected at least one")
-        drawn = tuple(edge != 0 for edge, _ in maps)
-        radians = tuple(_radians(angle) for _, angle in maps)
-    return GroundTruth(pair.image_id, drawn, path=path, angles=radians)
+    edges, angles = zip(*maps, strict=True)
+    return GroundTruth(pair.image_id, tuple(e != 0 for e in edges), path=path, angles=angles)
 
 
 def _piod(info: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """PIOD: OrientMap, and the pixels of each edge fragment, counted from 1 down the columns."""
-    angles = _map(info, "OrientMap")
+    angles = _array(info, ["OrientMap"], (2,))
     fragments = info.get("edges")
     pieces = fragments.get("indices") if isinstance(fragments, dict) else fragments
-    pieces = pieces if isinstance(pieces, list) else [pieces]
     edge = np.zeros(angles.size, bool)
-    for piece in pieces:
+    for piece in pieces if isinstance(pieces, list) else [pieces]:
         if not isinstance(piece, np.ndarray) or piece.dtype.kind not in "iuf":
             raise FaultError("bndinfo_pascal without edges.indices, expected those of PIOD")
         at = piece.astype(np.int64).ravel() - 1
@@ -202,38 +193,18 @@ def _piod(info: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return edge.reshape(angles.shape, order="F"), angles
 
 
-def _ownership(struct: dict[str, Any]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """BSDS ownership: gt_theta, a cell of (H, W, 2), edges and angles of each annotator."""
-    cells = struct.get("gt_theta")
-    cells = cells if isinstance(cells, list) else [cells]
-    for cell in cells:
-        if not isinstance(cell, np.ndarray) or cell.ndim != 3 or cell.shape[2] != 2:
-            raise FaultError("gtStruct without gt_theta of (H, W, 2), expected BSDS ownership")
-    return [(cell[..., 0], cell[..., 1]) for cell in cells]
+Oriented = list[tuple[NDArray[Any], NDArray[Any]]]
 
 
-def _map(found: dict[str, Any], name: str, axes: tuple[int, ...] = (2,)) -> NDArray[Any]:
-    value = found.get(name)
-    if (
-        not isinstance(value, np.ndarray)
-        or value.ndim not in axes
-        or value.dtype.kind not in "biuf"
-    ):
-        known = ", ".join(map(str, sorted(found))) or "nothing"
-        also = " or (A, H, W)" if 3 in axes else ""
-        raise FaultError(f"has {known}, expected a map {name} (H, W){also}")
-    return value
-
-
-def _oriented(found: dict[str, Any], axes: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The maps `edge` and `ori` of one size."""
-    edge, angles = _map(found, "edge", axes), _map(found, "ori", axes)
+def _oriented(found: dict[str, Any], axes: Sequence[int]) -> Oriented:
+    """The maps `edge` and `ori` of one size, of every annotator."""
+    edge, angles = _array(found, ["edge"], axes), _array(found, ["ori"], axes)
     if edge.shape != angles.shape:
         raise FaultError(f"edge {edge.shape} and ori {angles.shape}, expected one size")
-    return edge, angles
+    return _finite(list(zip(edge, angles, strict=True)) if edge.ndim == 3 else [(edge, angles)])
 
 
-def _radians(angles: NDArray[Any]) -> F8:
-    if not np.isfinite(angles).all():
+def _finite(maps: Oriented) -> Oriented:
+    if not all(np.isfinite(angles).all() for _, angles in maps):
         raise FaultError("angles that are NaN or infinite, expected radians")
-    return angles.astype(np.float64)
+    return [(edge, angles.astype(np.float64)) for edge, angles in maps]

@@ -56,10 +56,7 @@ MAX_TEXT_BYTES = 16 << 20
 
 
 def format_rows(rows: Iterable[Iterable[float]]) -> str:
-    """Rows of numbers as official text: `%10g` each, one space between, a newline after each row.
-
-    No rows give the empty string. Six significant digits, as in the official files.
-    """
+    """Rows of numbers as official text: `%10g` each, one space between; no rows give ""."""
     table = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), float)
     line = " ".join(["%10g"] * table.shape[-1]) + "\n"
     return line * len(table) % tuple(table.ravel().tolist())
@@ -73,8 +70,7 @@ def read_rows(
     """The first `columns` numbers of every row of a text file, f8 (N, columns).
 
     A row may have as few as `least` numbers; the others are NaN. Empty lines and lines that start
-    with # or % are passed over; commas count as spaces. Raises FileFormatError, one line, for a
-    missing file, a row that is too short, or no row at all.
+    with # or % are passed over; commas count as spaces.
     """
     data = read_bytes(path)
     with reading(path, "rows of numbers"):
@@ -90,40 +86,38 @@ def read_rows(
                 raise FaultError(
                     f"line {number} has {len(words)} numbers, expected {least or columns}"
                 )
-            found = [_number(w, number) for w in words[:columns]]
+            try:
+                found = [float(word) for word in words[:columns]]
+            except ValueError:
+                raise FaultError(
+                    f"line {number} has {show(line)[:40]!r}, expected numbers"
+                ) from None
             rows.append(found + [float("nan")] * (columns - len(found)))
         if not rows:
             raise FaultError(f"has no rows, expected {columns} numbers in each")
     return np.array(rows, np.float64)
 
 
-def _number(word: str, line: int) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        raise FaultError(f"line {line} has {show(word)[:40]!r}, expected a number") from None
-
-
 def read_ev1(path: str | os.PathLike[str]) -> Counts:
-    """The counts of an ID_ev1.txt, thresholds ascending. Raises FileFormatError."""
+    """The counts of an ID_ev1.txt, thresholds ascending."""
     rows = read_rows(path, EV1_COLUMNS)
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
     with reading(path, "an official ev1 table"):
         counts = rows[:, 1:]
-        if not np.isfinite(rows).all() or (counts < 0).any() or (counts != np.rint(counts)).any():
-            raise FaultError("counts that are not whole numbers, expected thresh and four counts")
-        if (counts > 2**53).any():
-            raise FaultError("counts over 2^53, expected pixels")
+        whole = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
+        if not np.isfinite(rows).all() or not whole.all():
+            raise FaultError(
+                "counts that are no numbers of pixels, expected thresh and four counts"
+            )
         return curve_counts(rows[:, 0], counts.astype(np.int64))
 
 
 def read_run_folder(folder: str | os.PathLike[str]) -> dict[str, Any]:
     """The official tables in a folder, whichever program wrote them.
 
-    Returns {file name: f8 (N, columns)} for every eval_*.txt that is there, tables over thresholds
-    in ascending order, and under "ev1" {image id: Counts} of ID_ev1.txt in the folder or in
-    its per_image/ or nms-eval/ (as the edges toolbox has it). Raises FileFormatError when none is
-    there, and for the first damaged one.
+    {file name: f8 (N, columns)} for every eval_*.txt that is there, tables over thresholds in
+    ascending order, and under "ev1" {image id: Counts} of ID_ev1.txt in the folder or in its
+    per_image/ or nms-eval/ (as the edges toolbox has it).
     """
     root = Path(folder)
     tables: dict[str, Any] = {}

@@ -24,7 +24,7 @@ from itertools import product
 from pathlib import Path
 
 from bsdsbench.files.arguments import given_path, given_word
-from bsdsbench.files.bounded import listed, read_bytes, show
+from bsdsbench.files.bounded import listed, read_text, show
 from bsdsbench.files.errors import DataError, FileFormatError, PairingError, is_text
 from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, id_of
 
@@ -145,17 +145,40 @@ def grouped(
 ) -> tuple[set[str] | None, Files, Files, list[str]]:
     """The ids that count (None: all), the files of both sides by id, and the doubled ids' faults.
 
-    The layouts that share most ids are taken. Raises PairingError that lists all wrong paths.
+    The layouts that share most ids are taken; all wrong paths are listed in one error.
     """
-    wanted, pred_files, gt_files = _listings(pred_dir, gt_dir, split_file)
-    wanted = wanted if ids is None else set(ids)
+    problems: list[str] = []
+    found: list[list[Path]] = []
+    wanted = None if ids is None else set(ids)
+    try:
+        if split_file is not None and ids is None:
+            wanted = set(read_split(split_file))
+    except PairingError as error:
+        problems += error.problems
+    for folder, what, suffixes in (
+        (pred_dir, "predictions", PREDICTION_SUFFIXES),
+        (gt_dir, "ground truth", GROUND_TRUTH_SUFFIXES),
+    ):
+        try:
+            found.append([] if folder is None else find_files(folder, suffixes))
+            if folder is not None and not found[-1]:
+                problems.append(f"{show(folder)}: no {what}, expected files {', '.join(suffixes)}")
+        except PairingError as error:
+            problems += error.problems
+    if problems:
+        raise PairingError("\n".join(problems), problems)
+    pred_files, gt_files = found
     pred_root, gt_root = Path(pred_dir or ""), Path(gt_dir)
     pred_names, gt_names = ({id_of(path) for path in side} for side in (pred_files, gt_files))
     pred_ways = _ways(pred_files, pred_root, gt_names if wanted is None else wanted)
     gt_ways = _ways(gt_files, gt_root, pred_names if wanted is None else wanted)
     pred_ways = pred_ways[: 3 if pred_kind == "labels" else 1]
     gt_ways = gt_ways[: 3 if gt_kind == "annotators" else 1]
-    folders = _class_folders(pred_root, classes) if pred_kind == "classes" else []
+    folders: list[str] = []  # of the classes: by their names, or class_001 .. as the SBD programs
+    if pred_kind == "classes":
+        numbered = [f"class_{k:03d}" for k in range(1, len(classes) + 1)]
+        each = (list(classes), numbered)
+        folders = next((n for n in each if all((pred_root / x).is_dir() for x in n)), [])
     if folders:
         mine = [path for path in pred_files if _top(path, pred_root) in folders]
         mine.sort(key=lambda path: folders.index(_top(path, pred_root)))
@@ -169,49 +192,30 @@ def grouped(
     if pred_dir is not None or wanted is not None:
         preds = _completed(preds, pred_ways, gt_names)
         gts = _completed(gts, gt_ways, pred_names)
-    elif any(len(paths) > 1 for paths in gts.values()) and _counted(gt_ways[-1], len(gt_files)):
-        gts = gt_ways[-1]
+    elif any(len(paths) > 1 for paths in gts.values()):
+        folders_of = gt_ways[-1]  # of 1.png .. n.png, if these are all files
+        if sum(map(len, folders_of.values())) == len(gt_files) and all(
+            {id_of(p) for p in paths} == {str(k + 1) for k in range(len(paths))}
+            for paths in folders_of.values()
+        ):
+            gts = folders_of
 
     lines: list[str] = []
     for side, expected in ((preds, "one of each class" if folders else "one"), (gts, ONE_SET)):
         wrong = []
         for key in sorted(side if wanted is None else side.keys() & wanted):
+            paths = side[key]
             if side is preds and folders:
-                fine = [_top(path, pred_root) for path in side[key]] == folders
+                fine = [_top(path, pred_root) for path in paths] == folders
             else:
-                fine = is_set(key, side[key], frames=side is preds or wanted is not None)
+                fine = is_set(key, paths, frames=side is preds or wanted is not None)
             if not fine:
-                files = listed([str(path) for path in side[key]], 3)
-                wrong.append(f"{key}: {len(side[key])} files ({files}), expected {expected}")
+                files = listed([str(path) for path in paths], 3)
+                wrong.append(f"{key}: {len(paths)} files ({files}), expected {expected}")
         lines += wrong[:10]
-        lines += [f"and {len(wrong) - 10} more doubled ids"] if len(wrong) > 10 else []
+        if len(wrong) > 10:
+            lines.append(f"and {len(wrong) - 10} more doubled ids")
     return wanted, preds, gts, lines
-
-
-def _listings(
-    pred_dir: Folder | None, gt_dir: Folder, split_file: Folder | None
-) -> tuple[set[str] | None, list[Path], list[Path]]:
-    """The split's ids and the files of both sides; all wrong paths in one error."""
-    problems: list[str] = []
-    wanted: set[str] | None = None
-    found: list[list[Path]] = []
-    try:
-        wanted = None if split_file is None else set(read_split(split_file))
-    except PairingError as error:
-        problems += error.problems
-    for folder, what, suffixes in (
-        (pred_dir, "predictions", PREDICTION_SUFFIXES),
-        (gt_dir, "ground truth", GROUND_TRUTH_SUFFIXES),
-    ):
-        try:
-            found.append([] if folder is None else find_files(folder, suffixes))
-            if folder is not None and not found[-1]:
-                problems.append(f"{show(folder)}: no {what}, expected files {', '.join(suffixes)}")
-        except (PairingError, FileFormatError) as error:
-            problems += error.problems
-    if problems:
-        raise PairingError("\n".join(problems), problems)
-    return wanted, found[0], found[1]
 
 
 def _ways(files: Iterable[Path], root: Path, known: Collection[str]) -> list[Files]:
@@ -269,21 +273,6 @@ def is_set(image_id: str, paths: Sequence[Path], frames: bool = False) -> bool:
     )
 
 
-def _counted(by_folder: Files, n_files: int) -> bool:
-    """True if all files are 1.png .. n.png in folders of different names."""
-    return sum(map(len, by_folder.values())) == n_files and all(
-        {id_of(p) for p in paths} == {str(k + 1) for k in range(len(paths))}
-        for paths in by_folder.values()
-    )
-
-
-def _class_folders(root: Path, classes: Sequence[str]) -> list[str]:
-    """The folders of the classes where each has one: by its name, or class_001 and so on."""
-    numbered = [f"class_{k:03d}" for k in range(1, len(classes) + 1)]  # as the SBD programs do
-    names = (list(classes), numbered)
-    return next((n for n in names if all((root / x).is_dir() for x in n)), [])
-
-
 def _top(path: Path, root: Path) -> str:
     return path.relative_to(root).parts[0]
 
@@ -291,11 +280,9 @@ def _top(path: Path, root: Path) -> str:
 def read_split(path: str | os.PathLike[str]) -> list[str]:
     """The image ids of a split file, in its order, each once. Raises PairingError."""
     try:
-        text = read_bytes(path).decode("utf-8-sig")
+        text = read_text(path, "one id per line")
     except FileFormatError as error:
         raise PairingError(str(error)) from None
-    except UnicodeDecodeError:
-        raise PairingError(f"{show(path)}: is not UTF-8 text, expected one id per line") from None
     lines = (line.strip() for line in text.splitlines())
     ids = list(dict.fromkeys(id_of(s.replace("\\", "/")) for s in lines if s and s[0] != "#"))
     if not ids:
@@ -307,8 +294,11 @@ def find_files(folder: Folder, suffixes: Collection[str]) -> list[Path]:
     """Every file below `folder` with one of `suffixes` (any case), sorted by path.
 
     Hidden names are passed over; a folder reached a second time through links is not read again.
-    Raises PairingError when the folder is missing, not a folder, or not readable.
     """
+
+    def fail(error: OSError) -> None:
+        raise error
+
     root = Path(folder)
     found: list[Path] = []
     seen: set[tuple[int, int]] = set()
@@ -317,7 +307,7 @@ def find_files(folder: Folder, suffixes: Collection[str]) -> list[Path]:
             there = os.path.lexists(root)
             what = "is a file, expected the folder that holds it" if there else "no such folder"
             raise PairingError(f"{show(root)}: {what}")
-        for here, folders, names in os.walk(root, onerror=_raise, followlinks=True):
+        for here, folders, names in os.walk(root, onerror=fail, followlinks=True):
             info = os.stat(here)
             if (info.st_dev, info.st_ino) in seen:
                 folders.clear()
@@ -336,10 +326,6 @@ def find_files(folder: Folder, suffixes: Collection[str]) -> list[Path]:
     if bad:
         raise PairingError(f"{listed(bad, 3)}: not UTF-8, expected names that are")
     return sorted(found, key=natural)
-
-
-def _raise(error: OSError) -> None:
-    raise error
 
 
 def natural(path: Path) -> tuple[object, ...]:

@@ -113,8 +113,6 @@ def load_prediction(
         value = _pick(found, name)
         if kind == "labels" or isinstance(value, list):
             return Prediction(image_id, first, segs=label_maps(value))
-        if not is_numeric(value):
-            raise FaultError("the variable is not numeric, expected a 2-D numeric array")
         soft = checks.soft_map(np.ascontiguousarray(plane(value, "soft map")), "soft map")
         if soft.dtype == np.bool_:
             soft = soft.view(np.uint8) * np.uint8(255)
@@ -124,17 +122,15 @@ def load_prediction(
 def _pick(found: dict[str, Any], name: str | None) -> Any:
     """The variable asked for, the only array that is a map, or one of a usual name."""
     if name is not None:
-        if name not in found:
-            raise FaultError(f"has variables {listed(sorted(found))}, expected {name!r}")
-        return found[name]
-    maps = found if len(found) == 1 else {k: v for k, v in found.items() if is_map(v)}
-    if len(maps) == 1:
-        return next(iter(maps.values()))
-    usual = [k for k in SOFT_NAMES if k in maps]
-    if not usual:
+        maps = {name: found[name]} if name in found else {}
+    else:
+        maps = found if len(found) == 1 else {k: v for k, v in found.items() if is_map(v)}
+    picked = list(maps) if len(maps) == 1 else [k for k in SOFT_NAMES if k in maps]
+    if not picked:
         names = listed(sorted(found)) or "nothing"
-        raise FaultError(f"has variables {names}, expected ucm2, segs or one 2-D numeric array")
-    return maps[usual[0]]
+        expected = repr(name) if name else "ucm2, segs or one 2-D numeric array"
+        raise FaultError(f"has variables {names}, expected {expected}")
+    return maps[picked[0]]
 
 
 def is_numeric(value: Any) -> bool:
@@ -147,8 +143,10 @@ def is_map(value: Any) -> bool:
     return is_numeric(value) and value.ndim >= 2 and (value.ndim > 2 or min(value.shape) != 1)
 
 
-def plane(array: NDArray[Any], what: str) -> NDArray[Any]:
-    """`array` as (H, W), axes of length 1 dropped where there are more than two."""
+def plane(array: Any, what: str) -> NDArray[Any]:
+    """An array of numbers as (H, W), axes of length 1 dropped where there are more than two."""
+    if not is_numeric(array):
+        raise FaultError(f"{what} is not a numeric array, expected (H, W)")
     if array.ndim > 2:
         array = array.reshape([n for n in array.shape if n != 1] or [1, 1])
     if array.ndim != 2 or not array.size:
@@ -157,10 +155,8 @@ def plane(array: NDArray[Any], what: str) -> NDArray[Any]:
 
 
 def _ucm2(array: Any) -> NDArray[np.float64]:
-    if not is_numeric(array):
-        raise FaultError("ucm2 is not a numeric array, expected (2H+1, 2W+1) values in [0, 1]")
     array = plane(array, "ucm2")  # only a quarter of it may be needed in order of rows
-    if min(array.shape) < 3 or array.shape[0] % 2 == 0 or array.shape[1] % 2 == 0:
+    if min(array.shape) < 3 or 0 in (array.shape[0] % 2, array.shape[1] % 2):
         raise FaultError(
             f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1): the double-size map"
         )
@@ -177,17 +173,18 @@ def label_maps(value: Any) -> tuple[NDArray[Any], ...]:
     """`segs` (list of maps, or an array (H, W) or (N, H, W)) as a tuple of (H, W) integers."""
     if isinstance(value, np.ndarray) and value.ndim == 3:
         value = list(value)
+    value = value if isinstance(value, list) else [value]
+    if not value:
+        raise FaultError("no label maps, expected at least one")
     maps: list[NDArray[Any]] = []
-    for each in value if isinstance(value, list) else [value]:
+    for each in value:
         maps.append(label_map(each))
         check_maps(maps, "label maps")
-    if not maps:
-        raise FaultError("no label maps, expected at least one")
     return tuple(maps)
 
 
 def check_maps(maps: Sequence[NDArray[Any]], what: str) -> None:
-    """Raise FaultError unless the maps of one image have one size, and MAX_DECODED_BYTES in all."""
+    """Raise FaultError unless maps of an image have one size, and MAX_DECODED_BYTES in all."""
     total, most = sum(m.nbytes for m in maps), bounded.MAX_DECODED_BYTES
     if total > most:
         raise FaultError(f"maps of {total} bytes in all, expected at most {most}")
@@ -199,8 +196,6 @@ def check_maps(maps: Sequence[NDArray[Any]], what: str) -> None:
 
 def label_map(array: Any) -> NDArray[Any]:
     """(H, W) labels with the values of the file: int32, or wider integers where they need it."""
-    if not is_numeric(array):
-        raise FaultError("a label map is not a numeric array, expected (H, W) integers")
     labels = checks.whole_labels(plane(array, "a label map"), "label map")
     small = labels.min() >= -(2**31) and labels.max() < 2**31
     return labels.astype(np.int32, copy=False) if small else labels
@@ -211,8 +206,8 @@ def read_prediction(pair: Pair, kind: str, shape: Shape, n_classes: int = 1) -> 
 
     shape is that of its ground truth. Raises FileFormatError, ShapeError.
     """
-    if kind in ("lines", "oriented", "depth-map"):
-        readers = {"lines": lines_prediction, "oriented": oriented_prediction}
+    readers = {"lines": lines_prediction, "oriented": oriented_prediction}
+    if kind in (*readers, "depth-map"):
         return readers.get(kind, depth_prediction)(pair, shape)
     if not pair.pred_paths:
         if kind == "classes":

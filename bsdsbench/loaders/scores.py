@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import sys
-import warnings
-from collections.abc import Iterable, Iterator
+from array import array
+from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -29,9 +30,7 @@ def read_scores(path: str | Path) -> tuple[F8, F8]:
 
     Comma, semicolon, tab or blanks separate the columns. A first row of words is a header: columns
     called label and score (or y_true, y_score, target, confidence ...) may then stand in any order
-    among others. Without a header there are two columns, the label first. Raises FileFormatError
-    for a file without rows, a row that is not two numbers or has not as many columns as the first,
-    with its line.
+    among others. Without a header there are two columns, the label first.
     """
     if str(path) == "-":
         given = getattr(sys.stdin, "buffer", sys.stdin).read(MAX_BYTES + 1)
@@ -47,47 +46,40 @@ def read_scores(path: str | Path) -> tuple[F8, F8]:
             raise FaultError(f"not UTF-8 text, {_EXPECTED}") from None
 
 
-def _lines(data: bytes) -> Iterator[tuple[int, str]]:
-    """The lines that are not empty, with their numbers: a list of them would take many times the
-    size of the text."""
-    text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
-    return ((k, line) for k, line in enumerate(text, 1) if line.strip())
-
-
 def _parse(data: bytes) -> tuple[F8, F8]:
-    at, first = next(_lines(data), (0, ""))
+    """One pass, since a list of the rows would take many times the size of the text."""
+    text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
+    first = next((line for line in text if line.strip()), "")
     if not first:
         raise FaultError(f"no rows, {_EXPECTED}")
     mark = next((m for m in ",;\t" if m in first), None)
-    names = _cells(first, mark)
+    text.seek(0)
+    at = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal at
+        for at, line in enumerate(text, 1):  # noqa: B007
+            if line.strip():
+                yield line.rstrip()
+
+    rows = csv.reader(lines(), delimiter=mark) if mark else map(str.split, lines())
+    names = next(rows)
     header = not any(_is_number(name) for name in names)
     columns = _columns(names) if header else (0, 1)
     if not header and len(names) != 2:
         raise FaultError(f"{len(names)} columns and no header, {_EXPECTED}")
-    rows = (line for _, line in _lines(data))
-    try:
-        # a quoted cell may go over lines
-        if header and any(len(row) != len(names) for row in _rows(rows, mark)):
-            raise ValueError
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            table = np.loadtxt(
-                (line for _, line in _lines(data)),
-                delimiter=mark,
-                skiprows=int(header),
-                usecols=columns if header else None,
-                ndmin=2,
-                comments=None,
-                quotechar='"',
-            )
-    except UnicodeDecodeError:
-        raise
-    except ValueError:
-        raise FaultError(_fault(data, mark, at if header else 0, columns, len(names))) from None
-    if table.size == 0:
+    values = array("d")
+    for row in rows if header else chain([names], rows):
+        if len(row) != len(names):
+            raise FaultError(f"line {at}: {len(row)} columns, expected {len(names)}")
+        try:
+            values.extend((float(row[columns[0]]), float(row[columns[1]])))
+        except ValueError:
+            cell = next(row[k].strip()[:40] for k in columns if not _is_number(row[k]))
+            raise FaultError(f"line {at}: {cell!r} is not a number, {_EXPECTED}") from None
+    table = np.array(values).reshape(-1, 2)
+    if not len(table):
         raise FaultError(f"a header and no rows, {_EXPECTED}")
-    if table.shape[1] != 2:
-        raise FaultError(f"{table.shape[1]} columns, {_EXPECTED}")
     bad = np.isnan(table).any(axis=1)
     if bad.any():
         raise FaultError(f"{int(bad.sum())} rows with NaN, {_EXPECTED}")
@@ -106,30 +98,6 @@ def _columns(names: list[str]) -> tuple[int, int]:
         f"columns {listed([n.strip() for n in names])}, "
         "expected one called label and one called score"
     )
-
-
-def _fault(data: bytes, mark: str | None, skip: int, columns: tuple[int, int], width: int) -> str:
-    """What is wrong with the first row that has not `width` cells, or no numbers in `columns`."""
-    for number, line in _lines(data):
-        cells = _cells(line, mark)
-        if number <= skip:
-            continue
-        if len(cells) != width:
-            return f"line {number}: {len(cells)} columns, expected {width}"
-        for k in columns:
-            if not _is_number(cells[k]):
-                return f"line {number}: {cells[k].strip()[:40]!r} is not a number, {_EXPECTED}"
-    return f"not a table of numbers, {_EXPECTED}"
-
-
-def _rows(lines: Iterable[str], mark: str | None) -> Iterator[list[str]]:
-    if mark is None:
-        return map(str.split, lines)
-    return csv.reader(map(str.rstrip, lines), delimiter=mark)
-
-
-def _cells(line: str, mark: str | None) -> list[str]:
-    return next(_rows([line], mark))
 
 
 def _is_number(text: str) -> bool:

@@ -16,8 +16,7 @@ def read_seg(path: str | os.PathLike[str]) -> NDArray[np.int32]:
     """The (H, W) label map of one annotator; labels are the segment numbers plus one.
 
     The file has `key value` lines (width, height, segments ...), the line `data`, then lines of
-    four integers: segment, row, first column, last column. Raises FileFormatError, one line, unless
-    every pixel lies in exactly one run.
+    four integers: segment, row, first column, last column. Every pixel lies in exactly one run.
     """
     data = read_bytes(path)
     with reading(path, "a BSDS300 .seg file"):

@@ -7,10 +7,8 @@ al., "Feature Pyramid and Hierarchical Boosting Network for Pavement Crack Detec
 
 from __future__ import annotations
 
-from typing import Any
-
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, Metric
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.pixel import pixel_counts
 from bsdsbench.protocol.constants import ANNOTATED, MAPS
 from bsdsbench.protocol.protocol import Protocol
@@ -31,9 +29,7 @@ class AverageIoUMetric(Metric):
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         return pixel_counts(pred, gt, protocol)
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
-    ) -> dict[str, Any]:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         """The mean over images, then over thresholds."""
         iou = ratio(stack["tp"], stack["tp"] + stack["fp"] + stack["fn"])  # 0/0 is 0
         return {"aiu": weighted_mean(weights, iou).mean(axis=-1)}

@@ -66,21 +66,16 @@ def assign(
 
     Raises
     ------
-    ShapeError
-        If sizes differ.
-    DataError
-        For other values, or a radius above 1000.
+    ShapeError, DataError
+        If sizes differ; for other values, or a radius above 1000.
 
     Notes
     -----
     Equal costs are decided by a hash of the two pixels, so the result depends on the input alone.
     Memory: some 150 bytes a boundary pixel and at most 64 MB of edges. The interpreter's lock is
-    free meanwhile: give the images of a batch to threads.
-
-    References
-    ----------
-    Duff and Koster 2001, for the sparse assignment problem; Cetinkaya, Kalkan and Akbas, MatchED,
-    CVPR 2026, arXiv 2602.20689, for labels that are assigned to the predictions.
+    free meanwhile: give the images of a batch to threads. Sources: Duff and Koster 2001, for the
+    sparse assignment problem; Cetinkaya, Kalkan and Akbas, MatchED, CVPR 2026, arXiv 2602.20689,
+    for labels that are assigned to the predictions.
 
     Examples
     --------
@@ -137,7 +132,7 @@ def _costs(radius: float, metric: str, cost: Any, shape: tuple[int, ...]) -> F8:
     step = np.abs(np.arange(-reach, reach + 1.0))
     dy, dx = step[:, None], step
     far = {"l2": np.sqrt(dy * dy + dx * dx), "l1": dy + dx, "linf": np.maximum(dy, dx)}[metric]
-    table = far
+    table: F8 = far
     if cost is not None:
         given: F8 = given_floats(cost, "cost")
         same_shape(given.shape, (2 * whole + 1, 2 * whole + 1), "cost")

@@ -25,9 +25,10 @@ from bsdsbench.protocol.fields import captions, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Stack, stacked
 from bsdsbench.scores.ratios import Weights
-from bsdsbench.scores.score import Score, at, one_of
+from bsdsbench.scores.score import Score, one_of
 
 F8 = NDArray[np.float64]
+Tree = dict[str, Any]  # of scores, see `Metric.scores`
 _BLOCK = 64  # images whose own values are made at a time: weights (64, 64)
 
 # What a metric may read: kind of ground truth, kinds of predictions, the default first.
@@ -51,10 +52,8 @@ class Column:
     ----------
     key : str
         Its path in the score, as "ap" or "ods.threshold"; a point of a curve stands for its F.
-    heading : str
-        Over the column.
-    short : str
-        The same where space is scarce.
+    heading, short : str
+        Over the column; the same where space is scarce.
     lower : bool
         True where a smaller value is the better one.
     digits : int
@@ -63,10 +62,9 @@ class Column:
         "always", "own" (only in a run's own table) or "never" (only in files and gates).
     score : bool
         False for what is no score: a threshold, a number of images.
-    undefined : str
-        Why it is undefined where it is, for a note under the table.
-    quantity : str
-        Columns of one quantity go by one name in papers; `explain` takes each for the others.
+    undefined, quantity : str
+        Why it is undefined where it is, for a note under the table; its name in papers, by which
+        `explain` takes each column of one quantity for the others.
 
     Examples
     --------
@@ -85,7 +83,7 @@ class Column:
     quantity: str = ""
 
 
-def over(unit: str, counts: Mapping[str, tuple[Any, Any]]) -> dict[str, dict[str, NDArray[Any]]]:
+def over(unit: str, counts: Mapping[str, tuple[Any, Any]]) -> Tree:
     """For `scores`, under "over": of each mean, over how many of how many it is, (S,) each.
 
     Where it is over fewer than there are, tables, result.json and comparisons say so.
@@ -169,9 +167,7 @@ class Metric(ABC):
         """
 
     @abstractmethod
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: Any
-    ) -> dict[str, Any]:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Any) -> Tree:
         """Every score of S weighted data sets. NaN stands for an undefined one.
 
         Parameters
@@ -193,7 +189,11 @@ class Metric(ABC):
     # What a metric may add.
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: Any) -> Mapping[str, Any]:
-        """Each annotator against the others. Raises DataError where there is no such form."""
+        """Each annotator against the others, the "human" point of precision-recall plots.
+
+        Raises DataError where there is no such form. Sources: Martin et al. 2004; Pont-Tuset and
+        Marques, PAMI 2016.
+        """
         raise DataError(f"metric {self.name!r}: has no human form")
 
     def parts(self, protocol: Protocol, opt: Any) -> Mapping[str, tuple[str, ...]]:
@@ -294,26 +294,13 @@ class Metric(ABC):
         return Score({**_with_fewer(found), "n_images": len(records)})
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[dict[str, Any]]:
-        """The scores of the images one by one, as trees of arrays (B,) of B images at a time:
-        `scores` with each image as a data set of one."""
+        """`scores` with each image as a data set of one, of B images at a time: arrays (B,)."""
         opt = self.options_of(protocol)
         own = [name for name in stack if name not in self.shared]
         n = len(stack[own[0]])
         for first in range(0, n, _BLOCK):
             some = {k: a[first : first + _BLOCK] if k in own else a for k, a in stack.items()}
             yield self.scores(some, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol, opt)
-
-    def image_values(self, stack: Stack, protocol: Protocol, keys: Sequence[str]) -> dict[str, F8]:
-        """The images' own scores, f8 (N,) each.
-
-        Keys of what is not measured with these options are left out.
-        """
-        found: dict[str, list[Any]] = {key: [] for key in keys}
-        for tree in self.image_scores(stack, protocol):
-            for key in keys:
-                if (value := at(tree, key)) is not None:
-                    found[key].append(value)
-        return {key: np.concatenate(values) for key, values in found.items() if values}
 
 
 def _with_fewer(tree: Mapping[str, Any]) -> dict[str, Any]:
@@ -340,12 +327,7 @@ def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[s
 
 
 def at_least_two(gt: GroundTruth, found: int) -> None:
-    """Raise DataError unless there are annotators to compare.
-
-    How well the annotators agree is the "human" point of precision-recall plots: each one is
-    evaluated against the others, counts are summed (Martin et al. 2004; Pont-Tuset and Marques,
-    PAMI 2016). Each metric has its own form, `Metric.count_humans`.
-    """
+    """Raise DataError unless there are annotators to compare, see `Metric.count_humans`."""
     if found < 2:
         raise DataError(
             f"{gt.path or gt.image_id}: {found} annotator(s), expected two or more to compare"

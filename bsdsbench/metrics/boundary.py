@@ -23,14 +23,8 @@ from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, same_shape
 from bsdsbench.loaders.official_txt import BDRY_FIELDS, boundary_files
-from bsdsbench.metrics.base import IMAGES, Column, Metric, at_least_two
-from bsdsbench.metrics.maps import (
-    sizes,
-    threshold_events,
-    truth_maps,
-    whole_image_counts,
-    without,
-)
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, at_least_two
+from bsdsbench.metrics.maps import sizes, threshold_events, truth_maps, whole_image_counts, without
 from bsdsbench.protocol.constants import MATCHED, MAX_PX
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack, frozen
@@ -52,10 +46,6 @@ from bsdsbench.tables.read_only import ReadOnly
 
 # Kernels are imported where they are called: scores are read and shown without them.
 Bool = NDArray[np.bool_]
-ONE_THRESHOLD = (0.5,)
-SMALLEST = float(np.nextafter(0, 1))
-
-
 CURVE_COLUMNS = (
     Column("ods", "ODS"),
     Column("ods.threshold", "ODS threshold", "at", digits=3, shown="own", score=False),
@@ -94,23 +84,21 @@ class BoundaryMetric(Metric):
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         return boundary_counts(pred, gt, protocol)
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> dict[str, Any]:
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
         """Every annotator against the others, summed; one threshold, 0.5.
 
         The protocol gives tolerance and thinning. Raises DataError with fewer than two annotators.
         """
         annotators = gt.boundaries
         at_least_two(gt, len(annotators))
-        plain = protocol.replace(thresholds=ONE_THRESHOLD, nms=False, invert=False)
+        plain = protocol.replace(thresholds=(0.5,), nms=False, invert=False)
         each = [
             boundary_counts(one, annotators[:k] + annotators[k + 1 :], plain)
             for k, one in enumerate(annotators)
         ]
         return {**each[0], **{name: sum(c[name] for c in each) for name in FOUR}}
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
-    ) -> dict[str, Any]:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         return boundary_scores(stack["thresholds"], four_counts(stack), weights, protocol)
 
     def match_maps(
@@ -160,7 +148,8 @@ def boundary_score(
 ) -> Score:
     """Score records that carry boundary counts, in any order, or the counts of one image.
 
-    Images without a boundary pixel on either side count as zeros.
+    Images without a boundary pixel on either side count as zeros. Source: collect_eval_bdry.m; R50:
+    edges toolbox.
 
     Parameters
     ----------
@@ -179,10 +168,6 @@ def boundary_score(
     ------
     DataError
         For no records, one without boundary counts, or different thresholds.
-
-    References
-    ----------
-    Source: collect_eval_bdry.m; R50: edges toolbox.
 
     Examples
     --------
@@ -255,6 +240,8 @@ def boundary_counts(
 ) -> Counts:
     """Matched and total boundary pixels of one image at every threshold of the protocol.
 
+    Source: official evaluation_bdry_image.m and correspondPixels.
+
     Parameters
     ----------
     pred : array or Prediction
@@ -278,14 +265,8 @@ def boundary_counts(
 
     Raises
     ------
-    ShapeError
-        If sizes differ.
-    DataError
-        For NaN, values out of range, or no annotator.
-
-    References
-    ----------
-    Source: official evaluation_bdry_image.m and correspondPixels.
+    ShapeError, DataError
+        If sizes differ; for NaN, values out of range, or no annotator.
 
     Examples
     --------
@@ -322,9 +303,9 @@ def boundary_counts(
 
 
 def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -> Match:
-    """Match two boundary maps one to one at the least cost.
+    """Match two boundary maps one to one at the least cost; without a boundary pixel, no pairs.
 
-    Maps without a boundary pixel have no pairs.
+    As the official correspondPixels; the optimum, where that program is randomised.
 
     Parameters
     ----------
@@ -341,14 +322,8 @@ def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -
 
     Raises
     ------
-    ShapeError
-        If the sizes differ.
-    DataError
-        For other values or a negative distance.
-
-    References
-    ----------
-    Source: official correspondPixels; the optimum, where that program is randomised.
+    ShapeError, DataError
+        If the sizes differ; for other values or a negative distance.
 
     Examples
     --------
@@ -404,7 +379,7 @@ def boundary_match_maps(
     elif threshold:
         protocol = protocol.replace(thresholds=(threshold,))
     elif protocol.operator == ">":
-        protocol = protocol.replace(thresholds=(SMALLEST,), operator=">=")
+        protocol = protocol.replace(thresholds=(math.nextafter(0, 1),), operator=">=")
     if threshold == 0 and protocol.whole_image:
         bmap = np.ones(shape, bool)
     else:

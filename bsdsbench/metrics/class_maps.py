@@ -11,7 +11,6 @@ truth, crop both. The tolerance is a fraction of the diagonal of the result.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -139,34 +138,14 @@ class SemanticOptions:
 def class_boundaries(
     labels: NDArray[Any], params: SemanticOptions, instances: NDArray[Any] | None = None
 ) -> Bool:
-    """The boundary of every class of a label map.
+    """The boundary of every class of a label map (H, W), bool (C, H, W).
 
-    Parameters
-    ----------
-    labels : (H, W) integer
-        `params` names the labels (first, first + 1, ..) and the one to ignore.
-    params : SemanticOptions
-        With radius 0 a pixel is boundary of a class where it and the pixel below, to the right or
-        below-right are not both in the class or both out of it (the rule of seg2bdry); with radius
-        r, where the other side of the class's outline is at most r pixels away. Ignored pixels are
-        on no side and never boundary.
-    instances : (H, W) integer, optional
-        With it the boundaries of the class's instances, each drawn by itself, are added.
-
-    Returns
-    -------
-    (C, H, W) bool
-
-    Raises
-    ------
-    ShapeError
-        Unless both maps are 2-D, integer and of one shape.
-    DataError
-        For a label that is no class.
-
-    References
-    ----------
-    Yu et al., "Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018.
+    With radius 0 a pixel is boundary of a class where it and the pixel below, to the right or
+    below-right are not both in the class or both out of it (the rule of seg2bdry); with radius r,
+    where the other side of the class's outline is at most r pixels away. Ignored pixels are on no
+    side and never boundary. With `instances` (H, W) the boundaries of the class's instances, each
+    drawn by itself, are added. Raises ShapeError for other maps, DataError for a label that is no
+    class. Source: Yu et al., "Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018.
     """
     labels = _checked(labels, "label map", None)
     if instances is not None:
@@ -183,33 +162,25 @@ def _boundaries(
     """`class_boundaries` of labels with a frame of the ignored one. Instances are of the `whole`
     map, without it, as in py-edge-eval; that matters only where ignored pixels are spanned."""
     valid = ~np.isin(labels, params.ignored)
-    present = _present(labels[valid], params)
-    span = params.radius > 0 and params.ignored_rule == "span"
-    draw = _spanned if span else _drawn
-    out = np.zeros((len(params.classes), *labels.shape), bool)
-    for k, label in enumerate(params.class_labels):
-        if label not in present:
-            continue
-        parts = _instances(whole == label, instances, params.instance_from)
-        for mask in (labels == label, *parts):
-            box = _box(mask, 2 * params.radius + 1)
-            out[k][box] |= draw(mask[box], valid[box], params.radius)
-    return out
-
-
-def _present(labels: NDArray[Any], params: SemanticOptions) -> set[int]:
-    """The labels there are. Raises DataError for one that the protocol does not know."""
-    present = set(np.unique(labels).tolist())
-    known = params.class_labels
-    allowed = {0, *(range(max(known)) if params.ids else ()), *known}
-    strange = sorted(present - allowed)
-    if strange:
+    present, known = set(np.unique(labels[valid]).tolist()), params.class_labels
+    if strange := sorted(present - {0, *(range(max(known)) if params.ids else ()), *known}):
         ignored = ", ".join(map(str, params.ignored)) or "none"
         raise DataError(
             f"label map: label {strange[0]}, expected {min(known)} .. {max(known)}, 0 or "
             f"{ignored} (ignored)"
         )
-    return present
+    draw = _spanned if params.radius > 0 and params.ignored_rule == "span" else _drawn
+    out = np.zeros((len(params.classes), *labels.shape), bool)
+    for k, label in enumerate(known):
+        if label not in present:
+            continue
+        region = whole == label
+        own = [] if instances is None else np.unique(instances[region]).tolist()
+        for n in (None, *(n for n in own if n >= params.instance_from)):
+            mask = labels == label if n is None else region & (instances == n)
+            box = _box(mask, 2 * params.radius + 1)
+            out[k][box] |= draw(mask[box], valid[box], params.radius)
+    return out
 
 
 def _checked(array: NDArray[Any], what: str, shape: tuple[int, ...] | None) -> NDArray[Any]:
@@ -218,14 +189,6 @@ def _checked(array: NDArray[Any], what: str, shape: tuple[int, ...] | None) -> N
         expected = f"integer {shape or '(rows, columns)'}"
         raise ShapeError(f"{what}: {array.dtype} of shape {array.shape}, expected {expected}")
     return array
-
-
-def _instances(mask: Bool, instances: NDArray[Any] | None, first: int) -> Iterator[Bool]:
-    """Each instance of a class."""
-    if instances is not None:
-        for value in np.unique(instances[mask]).tolist():
-            if value >= first:
-                yield mask & (instances == value)
 
 
 def _box(mask: Bool, margin: int) -> tuple[slice, slice]:
@@ -303,7 +266,7 @@ def prepare_classes(
         truth = _framed(_of_classes(gt, params, "class boundaries") != 0, frame, 0)
         if params.thin_gt:
             truth = thin_each(truth)
-        truth = _all_nearest(truth, params.scale)
+        truth = _nearest(truth, params.scale)
     if labels is not None:
         labels = _nearest(_with_frame(labels, params), params.scale)
     maps = _from_labels(pred, params, None, False) if pred.ndim == 2 else pred
@@ -335,9 +298,7 @@ def _from_labels(
     drawn = _boundaries(labels, whole, params, instances)
     if thin:
         drawn = thin_each(drawn)
-    if params.scaled == "boundaries":
-        drawn = _all_nearest(drawn, params.scale)
-    return drawn
+    return _nearest(drawn, params.scale) if params.scaled == "boundaries" else drawn
 
 
 def _of_classes(array: NDArray[Any], params: SemanticOptions, what: str) -> NDArray[Any]:
@@ -372,30 +333,23 @@ def _fitted(maps: NDArray[Any], shape: tuple[int, ...], how: str) -> NDArray[Any
         return maps
     if how == "refuse":
         raise ShapeError(f"prediction {maps.shape[1:]}, expected the size {tuple(shape)}")
-    if how == "nearest":
-        # The sample nearest to each resized one's centre; positions are added up, as Pillow does.
-        steps = [np.full(m, n / m) for n, m in zip(maps.shape[1:], shape, strict=True)]
-        rows, cols = (np.cumsum(np.r_[each[:1] / 2, each[1:]]).astype(np.int64) for each in steps)
-        return np.ascontiguousarray(maps[:, rows][:, :, cols])
-    return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
+    if how == "bicubic":
+        return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
+    # The sample nearest to each resized one's centre; positions are added up, as Pillow does.
+    steps = [np.full(m, n / m) for n, m in zip(maps.shape[1:], shape, strict=True)]
+    rows, cols = (np.cumsum(np.r_[each[:1] / 2, each[1:]]).astype(np.int64) for each in steps)
+    return np.ascontiguousarray(maps[:, rows][:, :, cols])
 
 
 def _nearest(array: NDArray[Any], scale: float) -> NDArray[Any]:
-    """(H, W) at ceil(scale x size), each pixel the nearest one, like MATLAB's imresize."""
+    """(..., H, W) at ceil(scale x size), each pixel the nearest one, like MATLAB's imresize.
+
+    Positions by the scale, halves rounded up, mirrored beyond the end: 1, 3, 4 of 5 halved.
+    """
     if scale == 1:
         return array
-    at = [_scaled_index(n, scale) for n in array.shape]
-    return np.ascontiguousarray(array[at[0]][:, at[1]])
-
-
-def _all_nearest(maps: Bool, scale: float) -> Bool:
-    """The same for each of (C, H, W) maps."""
-    return maps if scale == 1 else np.stack([_nearest(b, scale) for b in maps])
-
-
-def _scaled_index(size: int, scale: float) -> NDArray[np.int64]:
-    """Positions by the scale, halves rounded up, mirrored beyond the end: 1, 3, 4 of 5 halved."""
-    wanted = np.arange(1, math.ceil(size * scale) + 1)
-    centre = wanted / scale + 0.5 * (1 - 1 / scale)
-    at = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)
-    return np.minimum(at, 2 * size - 1 - at)
+    for axis, size in zip((-2, -1), array.shape[-2:], strict=True):
+        centre = np.arange(1, math.ceil(size * scale) + 1) / scale + 0.5 * (1 - 1 / scale)
+        at = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)
+        array = np.take(array, np.minimum(at, 2 * size - 1 - at), axis)
+    return np.ascontiguousarray(array)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import IMAGES, Column, Metric, over
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.maps import as_float32, invert, nms
 from bsdsbench.protocol.constants import MATCHED, NMSParams
@@ -27,10 +27,7 @@ from bsdsbench.scores.curve import boundary_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio, weighted_mean, weighted_sum
 from bsdsbench.scores.score import Score
 
-# Ye et al., arXiv 2306.15172: their eval_crispness.m
 CRISPNESS_NMS = NMSParams(radius=2, border=5, multiplier=1.01, smooth=False, bits=0)
-
-
 PARTS = {"seval": "SEval", "ceval": "CEval"}
 
 
@@ -66,9 +63,7 @@ class CrispnessMetric(Metric):
             if (protocol.nms, protocol.thin) != (base.nms, base.thin):
                 raise ProtocolError(f"{preset}: nms and thin are what SEval and CEval differ in")
 
-    def count(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
-    ) -> dict[str, Any]:
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
         """How much the NMS keeps, and the counts of both evaluations.
 
         thresholds f8 (T,); kept, total f8 (), sums of the NMS map and of the raw map; seval, ceval
@@ -85,9 +80,7 @@ class CrispnessMetric(Metric):
             found[part] = four_counts(boundary_counts(pred, gt, of))
         return {**found, "kept": kept, "total": total}
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
-    ) -> dict[str, Any]:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         """The mean crispness of the images that have any strength; SEval, CEval."""
         share = defined_ratio(stack["kept"], stack["total"])
         t = stack["thresholds"]
@@ -129,28 +122,16 @@ def crispness_sums(soft: NDArray[Any], params: NMSParams) -> tuple[float, float]
 
 
 def image_crispness(soft: NDArray[Any], params: NMSParams | None = None) -> float:
-    """sum(NMS map) / sum(raw map) of one soft map, bright on dark; undefined for an all-zero map.
+    """sum(NMS map) / sum(raw map) of one soft map, bright on dark; NaN for an all-zero map.
+
+    Source: Ye, Xu, Huang, Yi, Cai, "Delving into Crispness: Guided Label Refinement for Crisp Edge
+    Detection", TIP 2023 (arXiv 2306.15172), and its program eval_crispness.m.
 
     Parameters
     ----------
     soft : (H, W) array of uint8, uint16, bool or float in [0, 1]
     params : NMSParams, optional
         CRISPNESS_NMS (2, 5, 1.01, the map not smoothed) if None. Nothing is rounded to bytes.
-
-    Returns
-    -------
-    float
-        In [0, 1] without smoothing. NaN for an empty or all-zero map.
-
-    Raises
-    ------
-    ShapeError, DataError
-        For what is no soft map.
-
-    References
-    ----------
-    Ye, Xu, Huang, Yi, Cai, "Delving into Crispness: Guided Label Refinement for Crisp Edge
-    Detection", TIP 2023 (arXiv 2306.15172), and its program eval_crispness.m.
 
     Examples
     --------

@@ -23,6 +23,7 @@ Without "edges" the curve of a run is that of "si" over the ratios, of summed pa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, Metric, over
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.boundary import (
     CURVE_COLUMNS,
     MatchMaps,
@@ -42,7 +43,6 @@ from bsdsbench.metrics.depth_maps import (
     canny_edges,
     dbe_parts,
     dbe_truth,
-    depth_symptoms,
     inverse,
     matched_inputs,
     prepared,
@@ -50,7 +50,7 @@ from bsdsbench.metrics.depth_maps import (
 )
 from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, Stack
+from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores, four_counts
 from bsdsbench.scores.ratios import (
     Weights,
@@ -64,50 +64,21 @@ from bsdsbench.scores.ratios import (
 F8 = NDArray[np.float64]
 
 
-def depth_counts(
-    pred: NDArray[Any], gt: GroundTruth, protocol: Protocol, at: DepthOptions
-) -> Counts:
-    """Count one image: pairs, distances and matched edges, of the measures asked for.
-
-    pred : (H, W) numbers; gt : its `depth`, and where there are `boundaries`, `valid`, `mask`
-
-    si      : i8 (R, 4, 3), pairs in both maps, in pred, in gt at each ratio; directions are left,
-        top, right, bottom: which of the two pixels is nearer
-    matte   : i8 (R, 4, 2), edges of the matte that are found, and all
-    dbe_sum : f8 (2,), distances summed for accuracy, for completeness
-    dbe_n   : i8 (3,), how many were summed, and edges of the truth
-    thresholds, matched_gt .. total_pred : (T,), of matched edges, as `boundary_counts`
-
-    Raises ShapeError for unequal sizes, DataError where the truth lacks what a measure needs.
-    """
-    maps, ratios = prepared(pred, gt, at), at.ratio_array()
-    found: dict[str, Any] = {}
-    if "si" in at.measures:
-        from bsdsbench.kernels.depth_pairs import ratio_pairs
-
-        depth = inverse(maps.pred), inverse(true_depth(maps))
-        found["si"] = ratio_pairs(*depth, maps.valid, ratios)
-    if "matte" in at.measures:
-        from bsdsbench.kernels.depth_pairs import thinned_pairs
-
-        if maps.matte is None:
-            raise DataError("no matte, expected one for the measure matte (depth.gt_holds)")
-        found["matte"] = thinned_pairs(inverse(maps.pred), maps.matte, ratios)
-    if "dbe" in at.measures:
-        edges = canny_edges(maps.raw_pred, at.dbe)
-        found["dbe_sum"], found["dbe_n"] = dbe_parts(edges, dbe_truth(maps, at), maps.valid, at)
-    if "edges" in at.measures:
-        found |= boundary_counts(*matched_inputs(maps, gt, at), protocol)
-    return Counts(**found)
+@contextmanager
+def _named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
+    """What is missing is said with the file's name."""
+    if pred.depth is None:
+        raise DataError(f"{pred.path or pred.image_id}: no depth map, expected one")
+    try:
+        yield
+    except DataError as error:
+        raise type(error)(f"{gt.path or gt.image_id}: {error}") from None
 
 
 def _share(pairs: NDArray[Any], of: int, strict: bool) -> F8:
     """Mean over the directions of both / pairs of one side, (..., R, 4, 3) -> (..., R)."""
-    there = pairs[..., of] > 0
     sums = ratio(pairs[..., 0], pairs[..., of]).sum(axis=-1)
-    if strict:
-        return ratio(sums, 4)
-    return defined_ratio(sums, there.sum(axis=-1))
+    return ratio(sums, 4) if strict else defined_ratio(sums, (pairs[..., of] > 0).sum(axis=-1))
 
 
 def _over_ratios(values: F8, weights: F8) -> F8:
@@ -118,26 +89,22 @@ def _over_ratios(values: F8, weights: F8) -> F8:
     return np.where(total > 0, mean, np.nan)
 
 
-def _si_at(pairs: NDArray[Any], strict: bool) -> dict[str, F8]:
-    """F1, precision and recall at each ratio, (..., R): NaN where the truth has no edge."""
-    recall, precision = _share(pairs, 2, strict), _share(pairs, 1, strict)
-    f = np.where(
-        np.isnan(recall), np.nan, f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
-    )
-    return {"si_f1": f, "si_precision": precision, "si_recall": recall}
-
-
 def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
     """The values of images (N,), or of sums of images (S,), by their keys without `_pooled`."""
-    ratios, out, at = opt.ratio_array(), dict[str, F8](), dict[str, F8]()
+    ratios, out, at = np.linspace(*opt.ratios), dict[str, F8](), dict[str, F8]()
     if "si" in stack:
-        at |= _si_at(stack["si"], opt.strict)
+        recall, precision = (_share(stack["si"], of, opt.strict) for of in (2, 1))
+        f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
+        at["si_f1"] = np.where(np.isnan(recall), np.nan, f)  # where the truth has no edge
+        at |= {"si_precision": precision, "si_recall": recall}
     if "matte" in stack:
         at["matte_recall"] = _share(stack["matte"], 1, opt.strict)
     for key, values in at.items():
         out[key] = _over_ratios(values, ratios)
         out[f"{key}_plain"] = _over_ratios(values, np.ones(ratios.size))
-        out |= {f"{key}@{_word(r)}": values[..., k] for k, r in enumerate(ratios)}
+        for k, r in enumerate(ratios):
+            word = f"{r:.4f}".rstrip("0").rstrip(".").replace(".", "_")
+            out[f"{key}@{word}"] = values[..., k]
     if "dbe_n" in stack:
         sums, n = stack["dbe_sum"], stack["dbe_n"]
         near, both = (ratio(sums[..., k], n[..., k]) for k in range(2))
@@ -150,31 +117,14 @@ def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
     return out
 
 
-def _word(ratio_: float) -> str:
-    return f"{ratio_:.4f}".rstrip("0").rstrip(".").replace(".", "_")
-
-
-def _columns() -> tuple[Column, ...]:
-    si = {"si_f1": "SI-F1", "si_precision": "SI precision", "si_recall": "SI recall"}
-    errors = {"dbe_accuracy": "DBE accuracy", "dbe_completeness": "DBE completeness"}
-    ratios = {**si, "matte_recall": "SI recall of mattes"}
-    short = {"si_precision": "SI P", "si_recall": "SI R", "matte_recall": "matte R",
-             "dbe_accuracy": "DBE acc", "dbe_completeness": "DBE comp"}  # fmt: skip
-    every = {**ratios, **errors}
-    return (
-        *(
-            Column(k, h, short.get(k, h), lower=k in errors, digits=4, quantity=k)
-            for k, h in every.items()
-        ),
-        *(
-            Column(f"{k}_plain", f"{h}, not weighted", shown="never", quantity=k)
-            for k, h in ratios.items()
-        ),
-        *(
-            Column(f"{k}_pooled", f"{h} of sums", lower=k in errors, shown="never", quantity=k)
-            for k, h in every.items()
-        ),
-    )
+_MEASURED = (
+    ("si_f1", "SI-F1", "SI-F1"),
+    ("si_precision", "SI precision", "SI P"),
+    ("si_recall", "SI recall", "SI R"),
+    ("matte_recall", "SI recall of mattes", "matte R"),
+    ("dbe_accuracy", "DBE accuracy", "DBE acc"),
+    ("dbe_completeness", "DBE completeness", "DBE comp"),
+)
 
 
 class DepthMetric(Metric):
@@ -187,7 +137,19 @@ class DepthMetric(Metric):
     default_protocol = "depth"
     options = DepthOptions
     uses = (*MAPS, *CURVE, *MATCHING)
-    columns = (*_columns(), *CURVE_COLUMNS, IMAGES)
+    columns = (
+        *(Column(k, h, s, lower=k.startswith("dbe"), quantity=k) for k, h, s in _MEASURED),
+        *(
+            Column(f"{k}_plain", f"{h}, not weighted", shown="never", quantity=k)
+            for k, h, _ in _MEASURED[:4]
+        ),
+        *(
+            Column(f"{k}_pooled", f"{h} of sums", "", k.startswith("dbe"), 4, "never", quantity=k)
+            for k, h, _ in _MEASURED
+        ),
+        *CURVE_COLUMNS,
+        IMAGES,
+    )
     image_columns = (
         Column("si_f1", "SI-F1"),
         Column("dbe_accuracy", "DBE acc", lower=True, digits=3),
@@ -204,22 +166,37 @@ class DepthMetric(Metric):
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
-    ) -> Counts:
-        found: Counts = self._named(depth_counts, pred, gt, protocol, opt)
+    ) -> Tree:
+        """Pairs, distances and matched edges, of the measures asked for.
+
+        si i8 (R, 4, 3), pairs in both maps, in pred, in gt at each ratio; directions are left, top,
+        right, bottom: which of the two pixels is nearer; matte i8 (R, 4, 2), edges of the matte
+        that are found, and all; dbe_sum f8 (2,), distances summed for accuracy, for completeness;
+        dbe_n i8 (3,), how many were summed, and edges of the truth; thresholds, matched_gt ..
+        total_pred (T,), of matched edges, as `boundary_counts`.
+        """
+        found: Tree = {}
+        with _named(pred, gt):
+            maps, ratios = prepared(np.asarray(pred.depth), gt, opt), np.linspace(*opt.ratios)
+            if "si" in opt.measures:
+                from bsdsbench.kernels.depth_pairs import ratio_pairs
+
+                depth = inverse(maps.pred), inverse(true_depth(maps))
+                found["si"] = ratio_pairs(*depth, maps.valid, ratios)
+            if "matte" in opt.measures:
+                from bsdsbench.kernels.depth_pairs import thinned_pairs
+
+                if maps.matte is None:
+                    raise DataError("no matte, expected one for the measure matte (depth.gt_holds)")
+                found["matte"] = thinned_pairs(inverse(maps.pred), maps.matte, ratios)
+            if "dbe" in opt.measures:
+                edges, truth = canny_edges(maps.raw_pred, opt.dbe), dbe_truth(maps, opt)
+                found["dbe_sum"], found["dbe_n"] = dbe_parts(edges, truth, maps.valid, opt)
+            if "edges" in opt.measures:
+                found |= boundary_counts(*matched_inputs(maps, gt, opt), protocol)
         return found
 
-    def _named(self, function: Any, pred: Prediction, gt: GroundTruth, *more: Any) -> Any:
-        """Call it; what the truth lacks is said with its file's name."""
-        if pred.depth is None:
-            raise DataError(f"{pred.path or pred.image_id}: no depth map, expected one")
-        try:
-            return function(pred.depth, gt, *more)
-        except DataError as error:
-            raise type(error)(f"{gt.path or gt.image_id}: {error}") from None
-
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
-    ) -> dict[str, Any]:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions) -> Tree:
         """Means over images, `*_pooled` of the sums, and those of a curve for matched edges."""
         sums = {n: weighted_sum(weights, a) for n, a in stack.items() if n not in self.shared}
         each, n = _values(stack, opt), weights.sum(axis=1)
@@ -241,15 +218,31 @@ class DepthMetric(Metric):
         opt: DepthOptions,
         threshold: float,
     ) -> MatchMaps:
-        def drawn(depth: NDArray[Any], gt: GroundTruth) -> MatchMaps:
-            soft, truth = matched_inputs(prepared(depth, gt, opt), gt, opt)
+        with _named(pred, gt):
+            soft, truth = matched_inputs(prepared(np.asarray(pred.depth), gt, opt), gt, opt)
             return boundary_match_maps(soft, truth, protocol, threshold)
-
-        found: MatchMaps = self._named(drawn, pred, gt)
-        return found
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
     ) -> Iterator[tuple[str, str, str]]:
         """Inverse depth, another scale, unknown pixels, a truth without steps."""
-        yield from depth_symptoms(prepared(np.asarray(pred.depth), gt, opt), opt)
+        maps = prepared(np.asarray(pred.depth), gt, opt)
+        unknown = np.isnan(maps.raw_pred) & maps.valid
+        if unknown.mean() > 0.01:
+            words = "over 1 % of the prediction is 0, NaN or infinite where the truth is known"
+            yield "unknown", words, "fill it, or --set depth.invalid=both"
+        if maps.gt is None:
+            return
+        both = maps.valid & ~unknown
+        a, b = inverse(maps.pred[both]), inverse(maps.gt[both])
+        if a.size < 2 or a.std() == 0 or b.std() == 0:
+            yield "flat", "prediction or truth has one depth", "check the files"
+            return
+        if np.corrcoef(np.log(a), np.log(b))[0, 1] < -0.3:
+            other = "depth" if opt.pred_holds == "inverse" else "inverse"
+            fix = f"--set depth.pred_holds={other}"
+            yield "inverse", "depth falls where the truth's rises", fix
+        elif not 0.05 < float(np.median(a / b)) < 20:
+            words = "depths are of another scale than the truth's"
+            fix = "--set depth.pred_scale=..., or depth.align=scale (si needs neither)"
+            yield "scale", words, fix

@@ -5,7 +5,6 @@ Everything is float64. A depth is taken as 1e-6 where it is less; a NaN makes no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -160,10 +159,6 @@ class DepthOptions:
         ),
         others={(153, 371, 44, 1197): "MindTheEdge on KITTI-DE"},
     )
-
-    def ratio_array(self) -> F8:
-        """The ratios (R,)."""
-        return np.linspace(*self.ratios)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -321,12 +316,9 @@ def _distances(a: Bool, b: Bool) -> F8:
     """From each pixel of a, row by row, to the nearest of b; infinite where there is none."""
     from bsdsbench.kernels.distances import nearest
 
-    rows, cols = zip(np.nonzero(a), np.nonzero(b), strict=True)
-    sides = [
-        (np.array([0, r.size]), r.astype(np.int32), c.astype(np.int32))
-        for r, c in zip(rows, cols, strict=True)
-    ]
-    return np.asarray(np.sqrt(nearest(*sides[0], *sides[1], 1.0, 1.0)))
+    sides = [np.argwhere(m).T.astype(np.int32) for m in (a, b)]
+    one, other = ((np.array([0, at.shape[1]]), *map(np.ascontiguousarray, at)) for at in sides)
+    return np.asarray(np.sqrt(nearest(*one, *other, 1.0, 1.0)))
 
 
 def matched_inputs(
@@ -353,30 +345,6 @@ def log_steps(depth: F8) -> F8:
     """
     level, out = np.log(np.maximum(depth, NEAREST)), np.zeros(depth.shape)
     with np.errstate(invalid="ignore"):
-        for part, step in (
-            (out[:, :-1], np.abs(np.diff(level, axis=1))),
-            (out[:-1], np.abs(np.diff(level, axis=0))),
-        ):
-            np.fmax(part, step, out=part)
+        for part, axis in ((out[:, :-1], 1), (out[:-1], 0)):
+            np.fmax(part, np.abs(np.diff(level, axis=axis)), out=part)
     return np.minimum(out, 1.0)
-
-
-def depth_symptoms(maps: DepthMaps, at: DepthOptions) -> Iterator[tuple[str, str, str]]:
-    """What looks wrong in an image: (code, words, what fixes it)."""
-    unknown = np.isnan(maps.raw_pred) & maps.valid
-    if unknown.mean() > 0.01:
-        words = "over 1 % of the prediction is 0, NaN or infinite where the truth is known"
-        yield "unknown", words, "fill it, or --set depth.invalid=both"
-    if maps.gt is None:
-        return
-    both = maps.valid & ~unknown
-    a, b = inverse(maps.pred[both]), inverse(maps.gt[both])
-    if a.size < 2 or a.std() == 0 or b.std() == 0:
-        yield "flat", "prediction or truth has one depth", "check the files"
-        return
-    if np.corrcoef(np.log(a), np.log(b))[0, 1] < -0.3:
-        other = "depth" if at.pred_holds == "inverse" else "inverse"
-        yield "inverse", "depth falls where the truth's rises", f"--set depth.pred_holds={other}"
-    elif not 0.05 < float(np.median(a / b)) < 20:
-        words = "depths are of another scale than the truth's"
-        yield "scale", words, "--set depth.pred_scale=..., or depth.align=scale (si needs neither)"

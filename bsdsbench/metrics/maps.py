@@ -134,9 +134,7 @@ def nms(
     multiplier: float = 1.01,
     smooth: bool = True,
 ) -> NDArray[np.float32]:
-    """Thin a soft edge map to the ridges of its strength.
-
-    The input is not changed.
+    """Thin a soft edge map to the ridges of its strength, as structured edges and HED do.
 
     Parameters
     ----------
@@ -156,16 +154,8 @@ def nms(
 
     Raises
     ------
-    ShapeError
-        If prob is not 2-D.
-    DataError
-        For values outside [0, 1] or NaN.
-    ProtocolError
-        For parameters out of range.
-
-    References
-    ----------
-    Source: the edge NMS of structured edges and HED as described in the module's docstring.
+    ShapeError, DataError, ProtocolError
+        If prob is not 2-D; for values outside [0, 1] or NaN; for parameters out of range.
 
     Examples
     --------
@@ -208,9 +198,8 @@ def invert(soft: NDArray[Any]) -> NDArray[Any]:
 def prepare(soft: NDArray[Any], protocol: Protocol) -> NDArray[Any]:
     """What the protocol does to a soft map before its thresholds: inversion, scale, then NMS.
 
-    Without either the map is returned as it is. With NMS the result is float32, or uint8 or
-    uint16 where nms_params.bits asks for the rounding a PNG brings, so that scores are those of
-    a map written by `bsdsbench nms` and read again.
+    With NMS the result is float32, or uint8 or uint16 where nms_params.bits asks for the rounding a
+    PNG brings, so that scores are those of a map written by `bsdsbench nms` and read again.
     """
     if protocol.invert:
         soft = invert(soft)
@@ -227,6 +216,8 @@ def prepare(soft: NDArray[Any], protocol: Protocol) -> NDArray[Any]:
 def thin(bmap: NDArray[Any]) -> Bool:
     """Thin a boundary map until it is stable, as MATLAB's bwmorph(bmap, 'thin', Inf).
 
+    Source: Guo and Hall 1989; Lam, Lee and Suen 1992.
+
     Parameters
     ----------
     bmap : array
@@ -239,14 +230,8 @@ def thin(bmap: NDArray[Any]) -> Bool:
 
     Raises
     ------
-    ShapeError
-        Unless 2-D.
-    DataError
-        For other values.
-
-    References
-    ----------
-    Source: Guo and Hall 1989; Lam, Lee and Suen 1992.
+    ShapeError, DataError
+        Unless 2-D; for other values.
 
     Examples
     --------

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map
 from bsdsbench.loaders.official_txt import boundary_rows, format_rows, safe_name, table_files
-from bsdsbench.metrics.base import IMAGES, Column, Metric
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS
 from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.metrics.maps import replayed, threshold_events, truth_maps, unit
@@ -62,10 +62,7 @@ class OcclusionMetric(Metric):
         IMAGES,
     )
     part_columns = BOUNDARY_COLUMNS
-    image_columns = (
-        Column("orientation.ods", "orientation F"),
-        Column("edge.ods", "edge F"),
-    )
+    image_columns = (Column("orientation.ods", "orientation F"), Column("edge.ods", "edge F"))
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         if pred.soft is None or pred.angles is None or len(gt.angles) != len(gt.boundaries):
@@ -77,9 +74,7 @@ class OcclusionMetric(Metric):
         """True: another size is resized."""
         return True
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
-    ) -> dict[str, Any]:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         t = stack["thresholds"]
         return {part: boundary_scores(t, _four(stack, part), weights, protocol) for part in PARTS}
 

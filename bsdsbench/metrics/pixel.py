@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.metrics.base import IMAGES, Column, Metric
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.boundary import CURVE_COLUMNS
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.constants import ANNOTATED, CURVE, MAPS
@@ -55,9 +55,7 @@ class PixelMetric(Metric):
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         return pixel_counts(pred, gt, protocol)
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
-    ) -> dict[str, Any]:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         tp, fp, fn = stack["tp"], stack["fp"], stack["fn"]
         four = np.stack([tp, tp + fn, tp, tp + fp], axis=-1)
         found = curve_scores(stack["thresholds"], four, weights, protocol)
@@ -134,14 +132,8 @@ def pixel_counts(
 
     Raises
     ------
-    ShapeError
-        If sizes differ.
-    DataError
-        For NaN, values out of range, or no annotator.
-
-    References
-    ----------
-    Source: confusion counts by definition; thresholds as in the official evaluation_bdry_image.m.
+    ShapeError, DataError
+        If sizes differ; for NaN, values out of range, or no annotator.
 
     Examples
     --------
@@ -153,28 +145,21 @@ def pixel_counts(
     """
     protocol = Protocol.of(protocol)
     gt_maps = annotated_maps(gts)
-    if isinstance(pred, Prediction):
-        same_shape(pred.shape, gt_maps.shape[1:])
-        if pred.segs is not None:
-            return _of_segmentations(pred.segs, gt_maps)
-        pred = pred.boundary_map()
-    soft = soft_map(pred)
-    same_shape(soft.shape, gt_maps.shape[1:])
-    soft = prepare(soft, protocol)
-    thresholds = protocol.threshold_array()
-    tp, fp, fn, tn = _summed(soft, gt_maps, protocol.cuts())
-    error = _abs_error(soft, gt_maps)
-    return Counts(thresholds=thresholds, tp=tp, fp=fp, fn=fn, tn=tn, abs_error_sum=error)
-
-
-def _of_segmentations(segs: tuple[NDArray[np.int32], ...], gt_maps: Bool) -> Counts:
-    for seg in segs:
+    segs = pred.segs if isinstance(pred, Prediction) else None
+    for seg in segs or ():
         same_shape(seg.shape, gt_maps.shape[1:])
-    bmaps = np.stack([seg2bdry(seg) for seg in segs])
-    tp, fp, fn, tn = np.hstack([_summed(bmap, gt_maps, np.array([1.0])) for bmap in bmaps])
-    error = _abs_error(bmaps.mean(axis=0), gt_maps)
-    thresholds = np.arange(1.0, len(segs) + 1)
-    return Counts(thresholds=thresholds, tp=tp, fp=fp, fn=fn, tn=tn, abs_error_sum=error)
+    if segs is not None:
+        bmaps = np.stack([seg2bdry(seg) for seg in segs])
+        four = np.hstack([_summed(bmap, gt_maps, np.array([1.0])) for bmap in bmaps])
+        thresholds, soft = np.arange(1.0, len(segs) + 1), bmaps.mean(axis=0)
+    else:
+        soft = soft_map(pred.boundary_map() if isinstance(pred, Prediction) else pred)
+        same_shape(soft.shape, gt_maps.shape[1:])
+        soft = prepare(soft, protocol)
+        four = _summed(soft, gt_maps, protocol.cuts())
+        thresholds = protocol.threshold_array()
+    counts = dict(zip(("tp", "fp", "fn", "tn"), four, strict=True))
+    return Counts(thresholds=thresholds, **counts, abs_error_sum=_abs_error(soft, gt_maps))
 
 
 def _summed(soft: NDArray[Any], gt_maps: Bool, thresholds: NDArray[np.float64]) -> I8:

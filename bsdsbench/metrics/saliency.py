@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
 from bsdsbench.metrics import salient_measures as measures
-from bsdsbench.metrics.base import IMAGES, Column, Metric
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, one_of, option
 from bsdsbench.protocol.protocol import Protocol
@@ -115,7 +115,8 @@ def saliency_counts(
         raise DataError(f"{what}: empty image, expected at least one pixel")
     scaled = value * 255 if rules.levels == "floor" else value * 255 + 0.5
     levels = np.floor(scaled).astype(np.uint8)
-    tp, fp = (_at_least(levels[where]) for where in (mask, ~mask))
+    each = (np.bincount(levels[where], minlength=LEVELS) for where in (mask, ~mask))
+    tp, fp = (np.cumsum(n[::-1])[::-1] for n in each)  # from each level on
     adaptive = value >= float(min(2 * value.mean(), 1.0 if rules.cap == "one" else value.max()))
     half = value > 0.5 if rules.operator == ">" else value >= 0.5
     return Counts(
@@ -131,12 +132,7 @@ def saliency_counts(
     )
 
 
-def _at_least(levels: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """How many values are >= k, for k = 0 .. 255."""
-    return np.cumsum(np.bincount(levels.ravel(), minlength=256)[::-1])[::-1]
-
-
-def _image_values(stack: Stack, rules: SaliencyOptions) -> tuple[dict[str, F8], dict[str, F8]]:
+def _of_images(stack: Stack, rules: SaliencyOptions) -> tuple[dict[str, F8], dict[str, F8]]:
     """Each image's numbers (N,), and its curves over the levels (N, 256), by name."""
     tp, fp, at_half = stack["tp"], stack["fp"], (stack["half_tp"], stack["half_fp"])
     positives, pixels = stack["positives"], stack["pixels"]
@@ -164,7 +160,8 @@ def _image_values(stack: Stack, rules: SaliencyOptions) -> tuple[dict[str, F8], 
 def _summed_values(stack: Stack, weights: Weights, rules: SaliencyOptions) -> dict[str, F8]:
     """Ratios of counts added over the images, (S,)."""
     total = {name: weighted_sum(weights, values) for name, values in stack.items()}
-    pos, n, at_half = total["positives"], total["pixels"], (total["half_tp"], total["half_fp"])
+    pos, n = total["positives"], total["pixels"]
+    at_half = total["half_tp"], total["half_fp"], pos
     f = measures.f_beta(total["tp"], total["fp"], pos[:, None], rules.beta2)
     mean_p = weighted_mean(weights, ratio(stack["tp"], stack["tp"] + stack["fp"]))
     mean_r = weighted_mean(weights, ratio(stack["tp"], stack["positives"][:, None]))
@@ -173,9 +170,9 @@ def _summed_values(stack: Stack, weights: Weights, rules: SaliencyOptions) -> di
         "max_f_sum": f[:, :LEVELS].max(axis=1),
         "max_f_pr": measures.f_of(mean_p, mean_r, rules.beta2)[:, :LEVELS].max(axis=1),
         "adaptive_f_sum": f[:, LEVELS],
-        "iou_sum": measures.iou(*at_half, pos),
-        "dice_sum": measures.dice(*at_half, pos),
-        "ber_sum": measures.balanced_error(*at_half, pos, n),
+        "iou_sum": measures.iou(*at_half),
+        "dice_sum": measures.dice(*at_half),
+        "ber_sum": measures.balanced_error(*at_half, n),
     }
 
 
@@ -237,9 +234,9 @@ class SaliencyMetric(Metric):
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
-    ) -> dict[str, F8]:
+    ) -> Tree:
         """Means over images, the best of mean curves, and ratios of sums."""
-        numbers, curves = _image_values(stack, opt)
+        numbers, curves = _of_images(stack, opt)
         out = {f"{name}_mean": weighted_mean(weights, value) for name, value in numbers.items()}
         for name, curve in curves.items():
             mean = weighted_mean(weights, curve)
@@ -253,9 +250,5 @@ class SaliencyMetric(Metric):
         """Dark objects on bright ground."""
         soft, mask = measures.strengths(np.asarray(pred.soft), False), np.asarray(gt.mask, bool)
         if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
-            other = str(not protocol.invert).lower()
-            yield (
-                "inverted",
-                "the map is darker on the object than beside it",
-                f"--set invert={other}",
-            )
+            words = "the map is darker on the object than beside it"
+            yield "inverted", words, f"--set invert={str(not protocol.invert).lower()}"

@@ -111,19 +111,6 @@ def s_measure(
         return float(soft.mean())
     inside, outside = _object_similarity(soft[mask]), _object_similarity(1 - soft[~mask])
     by_object = share * inside + (1 - share) * outside
-    by_region = _region_similarity(soft, mask, centroid)
-    return max(0.0, float(alpha * by_object + (1 - alpha) * by_region))
-
-
-def _object_similarity(values: F8) -> float:
-    """2 x / (x x + 1 + s): high where the values are high and even."""
-    mean = values.mean()
-    spread = values.std(ddof=1) if values.size > 1 else 0.0
-    return float(2 * mean / (mean * mean + 1 + spread + _EPS))
-
-
-def _region_similarity(soft: F8, mask: NDArray[np.bool_], centroid: str) -> float:
-    """Structural similarity of the four quarters around the mask's centroid, weighted by area."""
     centre = np.argwhere(mask).mean(axis=0)
     nearest = np.rint(centre) if centroid == "even" else np.floor(centre + 0.5)
     y, x = (int(c) + 1 for c in nearest)  # rows and columns before the cut
@@ -131,7 +118,14 @@ def _region_similarity(soft: F8, mask: NDArray[np.bool_], centroid: str) -> floa
     for part in (np.s_[:y, :x], np.s_[:y, x:], np.s_[y:, :x], np.s_[y:, x:]):
         if soft[part].size:
             total += soft[part].size * _similarity(soft[part], mask[part].astype(np.float64))
-    return total / soft.size
+    return max(0.0, float(alpha * by_object + (1 - alpha) * (total / soft.size)))
+
+
+def _object_similarity(values: F8) -> float:
+    """2 x / (x x + 1 + s): high where the values are high and even."""
+    mean = values.mean()
+    spread = values.std(ddof=1) if values.size > 1 else 0.0
+    return float(2 * mean / (mean * mean + 1 + spread + _EPS))
 
 
 def _similarity(a: F8, b: F8) -> float:

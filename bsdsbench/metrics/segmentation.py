@@ -6,6 +6,7 @@ are additive over images, so the score of many images is computed from their sum
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,11 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, Metric, over
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.contour.contour_metric import faults_named, label_maps, label_symptoms
 from bsdsbench.metrics.contour.instances import class_of_value, class_pair, instances_of, match
 from bsdsbench.metrics.contour.label_options import LabelOptions
-from bsdsbench.metrics.contour.pairs import LabelPair
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio, weighted_sum
@@ -30,16 +30,21 @@ I8 = NDArray[np.int64]
 def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Counts:
     """Count one image's label maps, or its instance maps if `params.unit` is "instance".
 
-    pred, gt : (H, W) integer; masks if there are no classes (then class 0 is the object)
-
-    Of C classes:
-
-    confusion  : i8 (C + 1, C + 1), pixels of ground-truth class i predicted as j; the last row and
-                 column are pixels of no class (ignored ones are in neither map)
-    tp, fp, fn : i8 (C,), instances paired, predicted and annotated alone; 0 without instances
-    iou_sum    : f8 (C,), intersection over union, summed over the pairs
-
     Raises DataError for a label of no class, ShapeError for unequal shapes.
+
+    Parameters
+    ----------
+    pred, gt : array_like
+        Integers (H, W); masks if there are no classes (then class 0 is the object).
+    params : LabelOptions
+        The classes, and what is ignored.
+
+    Returns
+    -------
+    Counts
+        Of C classes: `confusion` i8 (C + 1, C + 1), pixels of ground-truth class i predicted as j,
+        with pixels of no class last (ignored ones are in neither map); `tp`, `fp`, `fn` i8 (C,),
+        instances paired, predicted and annotated alone; `iou_sum` f8 (C,), summed over the pairs.
 
     Examples
     --------
@@ -52,8 +57,10 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     """
     n = len(params.class_names)
     if params.unit == "class":
-        table = _table(class_pair(pred, gt, params))
-        none = np.zeros(n, np.int64)
+        pair, m, none = class_pair(pred, gt, params), n + 1, np.zeros(n, np.int64)
+        key = (m * (pair.gt.astype(np.int64) + 1) + pair.pred + 1).ravel()
+        table = np.roll(np.bincount(key, minlength=m * m).reshape(m, m), -1, axis=(0, 1))
+        table[-1, -1] += math.prod(pair.shape) - pair.gt.size  # masks are cut to their box
         return Counts(confusion=table, tp=none, fp=none, fn=none, iou_sum=np.zeros(n))
     regions = instances_of(pred, gt, params)
     found = match(regions)
@@ -73,15 +80,6 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     )
 
 
-def _table(pair: LabelPair) -> I8:
-    """The confusion table of the whole image; a pair of masks may be cut to their box."""
-    n = pair.n + 1
-    key = (n * (pair.gt.astype(np.int64) + 1) + pair.pred + 1).ravel()
-    table = np.roll(np.bincount(key, minlength=n * n).reshape(n, n), -1, axis=(0, 1))
-    table[-1, -1] += pair.shape[0] * pair.shape[1] - pair.gt.size
-    return table
-
-
 def _parts(confusion: ArrayLike) -> tuple[I8, I8, I8]:
     """Pixels right, predicted and annotated of each class."""
     table = np.asarray(confusion)
@@ -92,8 +90,7 @@ def _parts(confusion: ArrayLike) -> tuple[I8, I8, I8]:
 def class_iou(confusion: ArrayLike) -> F8:
     """Intersection over union of each class, (C,); NaN of a class that neither map has."""
     right, pred, gt = _parts(confusion)
-    union = pred + gt - right
-    return defined_ratio(right, union)
+    return defined_ratio(right, pred + gt - right)
 
 
 def class_dice(confusion: ArrayLike) -> F8:
@@ -132,9 +129,7 @@ def panoptic(counts: Any) -> tuple[F8, F8, F8]:
     tp, fp, fn, iou_sum = (counts[name] for name in ("tp", "fp", "fn", "iou_sum"))
     weight = tp + 0.5 * (fp + fn)
     nan = np.where(weight > 0, 0.0, np.nan)
-    parts = ((iou_sum, weight), (iou_sum, tp), (tp, weight))
-    pq, sq, rq = (ratio(*part) + nan for part in parts)
-    return pq, sq, rq
+    return ratio(iou_sum, weight) + nan, ratio(iou_sum, tp) + nan, ratio(tp, weight) + nan
 
 
 def panoptic_quality(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> F8:
@@ -152,14 +147,7 @@ def panoptic_quality(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> F8
     return panoptic(segmentation_counts(pred, gt, params))[0]
 
 
-_CLASS_COLUMNS = (
-    Column("iou", "IoU"),
-    Column("dice", "Dice"),
-    Column("accuracy", "accuracy"),
-    Column("pq", "PQ"),
-    Column("sq", "SQ"),
-    Column("rq", "RQ"),
-)
+_PANOPTIC = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))
 _MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 
 
@@ -183,13 +171,14 @@ class SegmentationMetric(Metric):
         Column("pixel_accuracy", "pixel accuracy", "accuracy", quantity="accuracy"),
         Column("mean_accuracy", "mean accuracy", quantity="accuracy"),
         Column("mean_dice", "mean Dice", quantity="iou"),
-        Column("pq", "PQ"),
-        Column("sq", "SQ"),
-        Column("rq", "RQ"),
+        *_PANOPTIC,
         IMAGES,
     )
     part_columns = (
-        *_CLASS_COLUMNS,
+        Column("iou", "IoU"),
+        Column("dice", "Dice"),
+        Column("accuracy", "accuracy"),
+        *_PANOPTIC,
         Column("gt_pixels", "pixels", digits=0, shown="own", score=False),
     )
     image_columns = (
@@ -203,9 +192,7 @@ class SegmentationMetric(Metric):
         with faults_named(pred, gt):
             return segmentation_counts(*label_maps(pred, gt, opt), opt)
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions
-    ) -> dict[str, Any]:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions) -> Tree:
         names = opt.class_names
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         of_class = {"iou": class_iou, "dice": class_dice, "accuracy": class_accuracy}

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
-from bsdsbench.metrics.base import IMAGES, Column, Metric, over
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.class_maps import SemanticOptions, interior, prepare_classes
 from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
@@ -41,30 +41,21 @@ def semantic_counts(
     labels: NDArray[Any] | None = None,
     instances: NDArray[Any] | None = None,
 ) -> dict[str, Counts]:
-    """One image's boundary counts of every class.
+    """One image's boundary counts of every class, by name, without those that `absent` skips.
 
-    Parameters
-    ----------
     pred : (H, W) labels, or (C, H, W) soft maps or bool
     gt : (H, W) labels, or (C, H, W) bool boundaries
-    protocol : Protocol
-    params : SemanticOptions, with classes
-    labels : (H, W), optional
-        The regions beside boundaries in `gt`, which only an `interior` that kills needs.
-    instances : (H, W) integer, optional
-        0 where there is no instance; needed where `instances` is on and `gt` has labels.
+    labels : (H, W), the regions beside boundaries in `gt`, which an `interior` that kills needs
+    instances : (H, W), 0 where there is none; needed where `instances` is on and `gt` has labels
 
-    Returns
-    -------
-    dict of Counts
-        By class name, without the classes that `absent = "skip"` leaves out.
+    Raises ShapeError if sizes do not fit, DataError for labels or instances that are missing.
 
-    Raises
-    ------
-    ShapeError
-        If sizes do not fit.
-    DataError
-        For labels or instances that the protocol needs and that are missing.
+    Examples
+    --------
+    >>> labels, options = np.repeat([[0, 1]], 4, axis=0), SemanticOptions(classes=("a", "b"))
+    >>> found = semantic_counts(labels, labels, Protocol(thresholds=(0.5,)), options)
+    >>> {name: int(counts.matched_pred[0]) for name, counts in found.items()}
+    {'a': 4, 'b': 4}
     """
     maps, truth, labels = prepare_classes(pred, gt, params, labels, instances)
     if params.interior != "keep" and labels is None:
@@ -130,7 +121,7 @@ class SemanticMetric(Metric):
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions
-    ) -> dict[str, Any]:
+    ) -> Tree:
         """thresholds f8 (T,); counted i8 (C,), 1 where the class was counted; the four counts of
         `boundary_counts` of each class, i8 (C, T), zero where it was not."""
         if pred.classes is None:
@@ -154,7 +145,7 @@ class SemanticMetric(Metric):
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
-    ) -> dict[str, Any]:
+    ) -> Tree:
         """The scores of each class, NaN for those that a data set's ground truth does not have, and
         the means over the others."""
         four = four_counts(stack)

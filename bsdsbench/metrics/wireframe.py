@@ -27,7 +27,6 @@ Source: L-CNN (Zhou, Qi, Ma, ICCV 2019), eval-sAP.py, eval-APH.py, eval-mAPJ.py.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -36,7 +35,7 @@ from numpy.typing import NDArray
 from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.line_files import drawn_lines
 from bsdsbench.loaders.line_maps import GRID
-from bsdsbench.metrics.base import IMAGES, Column, Metric
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
 from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
 from bsdsbench.protocol.fields import one_of, option
@@ -90,22 +89,22 @@ class WireframeMetric(Metric):
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: WireframeOptions
-    ) -> dict[str, Any]:
+    ) -> Tree:
         """Pixels as `bsdsbench.boundary_counts`, and lines and junctions by distance.
 
         lines f8 (L, 4), each line's score and whether it is true at 5, 10 and 15; junctions f8
         (J, 4), the same at 0.5, 1 and 2, by falling score, none where the truth has none; n_lines,
         n_junctions f8 (), those of the truth, NaN without any to compare.
         """
-        none = {name: np.zeros((0, 4)) for name in self.ragged}
-        nan = {"n_lines": np.nan, "n_junctions": np.nan}
-        pixels = boundary_counts(self._drawn(pred, gt, opt), gt, protocol)
-        found: dict[str, Any] = {**pixels, **none, **nan}
+        found: Tree = {**boundary_counts(self._drawn(pred, gt, opt), gt, protocol)}
+        found |= dict.fromkeys(self.ragged, np.zeros((0, 4)))
+        found |= dict.fromkeys(("n_lines", "n_junctions"), np.nan)
         mine, truth = pred.lines, gt.lines
         if mine is None or truth is None:
             return found
         grid = self._grid(mine, gt, opt)
-        lines = _scaled(mine.ends, grid)[: _padded(mine.ends)]
+        again = np.flatnonzero((mine.ends[1:] == mine.ends[:1]).all(axis=1)) + 1
+        lines = _scaled(mine.ends, grid)[: again[0] if again.size else None]
         true = _scaled(truth.ends, truth.grid or GRID)
         found["lines"] = _ranked(mine.scores[: len(lines)], line_hits(lines, true))
         found["n_lines"] = float(len(true))
@@ -130,7 +129,7 @@ class WireframeMetric(Metric):
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
-    ) -> dict[str, Any]:
+    ) -> Tree:
         """F^H, AP^H, sAP and mAP^J, beside ODS, OIS, AP and curve of the pixels."""
         four = four_counts(stack)
         curve = summed_curve(stack["thresholds"], four, weights)
@@ -169,12 +168,6 @@ def _scaled(values: F8, grid: tuple[int, int]) -> F8:
     """Coordinates row column (row column) of a grid on that of 128 x 128."""
     factor = np.array([*GRID] * (values.shape[1] // 2)) / ([*grid] * (values.shape[1] // 2))
     return values if grid == GRID else np.asarray(values * factor)
-
-
-def _padded(lines: F8) -> int:
-    """How many lines there are before one equals the first."""
-    again = np.flatnonzero((lines[1:] == lines[:1]).all(axis=1))
-    return int(again[0]) + 1 if again.size else len(lines)
 
 
 def line_hits(lines: F8, true: F8) -> NDArray[np.bool_]:

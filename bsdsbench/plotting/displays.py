@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,6 +19,8 @@ from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
+from bsdsbench.comparison.curve_band import CurveBand
+from bsdsbench.comparison.published import PublishedResult
 from bsdsbench.curves import DETResult, PRResult, ROCResult, det, pr, roc
 from bsdsbench.curves.ranked import VARIANTS
 from bsdsbench.curves.results import Variant
@@ -38,14 +40,10 @@ from bsdsbench.plotting.style import (
     unit_axes,
     untouched,
 )
+from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.run_identity import reference_of
 from bsdsbench.scores.curve import OperatingPoint
 from bsdsbench.scores.ratios import short
-
-if TYPE_CHECKING:
-    from bsdsbench.comparison.curve_band import CurveBand
-    from bsdsbench.comparison.published import PublishedResult
-    from bsdsbench.runs.evaluation import Evaluation
 
 F8 = NDArray[np.float64]
 Scale = Literal["normal", "log"]
@@ -94,17 +92,8 @@ class CurveDisplay:
     def from_predictions(
         cls: type[_D], labels: ArrayLike, scores: ArrayLike, name: str = "", **options: Any
     ) -> _D:
-        """The curve of labels and scores.
-
-        Parameters
-        ----------
-        labels, scores : array
-            (N,), as of `curves.pr`; scores are higher for true ones.
-        name : str
-            Its name in the legend.
-        **options : object
-            Options of `curves.pr`, `curves.roc` or `curves.det`; for DET also `scale`.
-        """
+        """The curve of labels and scores (N,); `options` are those of `curves.pr`, `roc`, `det`, or
+        `scale`."""
         own = {key: options.pop(key) for key in ("scale",) if key in options}
         return cls.from_curve(cls.curve_of(labels, scores, **options), name, **own)
 
@@ -143,24 +132,8 @@ class CurveDisplay:
     def plot(
         self: _D, ax: Axes | None = None, *, chance: bool = True, mark: bool = True, **line: Any
     ) -> _D:
-        """Draw on `ax` or on a new figure, each further curve on one axes in another colour.
-
-        Parameters
-        ----------
-        ax : Axes or None
-            Where to draw; a new figure if None.
-        chance : bool
-            Draw the line of a random ranking, too.
-        mark : bool
-            Draw the best point or the equal error rate, too.
-        **line : object
-            Goes to the curve's `Axes.plot`.
-
-        Returns
-        -------
-        CurveDisplay
-            The display itself, with `ax_`, `figure_` and `line_`.
-        """
+        """Draw on `ax` or on a new figure, with the line of a random ranking (`chance`) and the
+        best point or equal error rate (`mark`); `line` goes to the curve's `Axes.plot`."""
         with style():
             empty = ax is None or untouched(ax)
             self.ax_ = ax = ax or new_axes(*self.size)
@@ -200,17 +173,14 @@ class PRCurveDisplay(CurveDisplay):
     ----------
     recall, precision : array_like
         (K,) in the order of the curve.
-    name : str
-        The name in tables and legends.
+    name, title : str
+        In the legend; over a figure of this curve alone.
     best : OperatingPoint or None
-        The point to mark, or None.
+        The point to mark.
     band : CurveBand or None
-        (recall, low, high), each (B,), or None.
+        Drawn around the curve.
     ap, chance : float or None
-        Of a ranking: the number in the legend where there is no best point, and the height of the
-        line of a random one.
-    title : str
-        Over a figure of this curve alone.
+        Of a ranking: the number in the legend, and the height of the line of a random one.
 
     Raises
     ------
@@ -251,24 +221,9 @@ class PRCurveDisplay(CurveDisplay):
         metric: str | None = None,
         band: CurveBand | None = None,
     ) -> PRCurveDisplay:
-        """The curve of a run's score with its ODS point.
+        """The curve of a run's score with its ODS point, without thresholds above every prediction.
 
-        Thresholds above every prediction (precision 0/0) are not drawn.
-
-        Parameters
-        ----------
-        run : Evaluation
-        name : str or None
-            Its name in the legend; default: the run's.
-        metric : str or None
-            A metric with a precision-recall curve; default: the run's first.
-        band : CurveBand or None
-            Drawn around the curve.
-
-        Raises
-        ------
-        DataError
-            If the run has no counts of that metric.
+        metric : by default the run's first with a curve. Raises DataError without its counts.
         """
         score = run.score(metric_with_curve(run, metric))
         shown = cls._of_curve(score.curve, run.name if name is None else name, score.ods)
@@ -279,10 +234,7 @@ class PRCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_published(cls, result: PublishedResult) -> PRCurveDisplay:
-        """The stored curve of a published result, with the ODS point of its summary line.
-
-        Raises DataError for a result without a curve.
-        """
+        """The stored curve of a published result. Raises DataError for one without."""
         if result.curve is None:
             raise DataError(f"published {result.key!r}: no curve is stored, expected one with")
         return cls._of_curve(result.curve, result.label, result.curve.ods)
@@ -364,9 +316,9 @@ class ROCCurveDisplay(CurveDisplay):
     fpr, tpr : array_like
         (K,) along the curve.
     name : str
-        The name in tables and legends.
+        In the legend.
     auc, eer : float or None
-        Numbers, or None for none.
+        The number in the legend, and where the star is.
     plot : str
         X axis, then y axis: "fptp", "tntp", "tptn", "fpfn".
 
@@ -437,9 +389,9 @@ class DETCurveDisplay(CurveDisplay):
     fpr, fnr : array_like
         (K,) along the curve.
     name : str
-        The name in tables and legends.
+        In the legend.
     eer : float or None
-        Number, or None.
+        In the legend, and where the star is.
     scale : str
         "normal" or "log".
 
@@ -521,8 +473,8 @@ def plot_curves(
 ) -> Figure:
     """One figure with several displays of one kind, each its own colour, named in a legend.
 
-    path : also write it there, .pdf, .svg or .png. Raises DataError for no display or displays of
-    different kinds.
+    path : also write it there, .pdf, .svg or .png
+    Raises DataError for no display or displays of different kinds.
     """
     with style(), for_file(path is not None):
         ax = draw_together(displays, title)
@@ -533,11 +485,7 @@ def plot_curves(
 
 
 def draw_together(displays: Sequence[CurveDisplay], title: str = "") -> Axes:
-    """New axes with several displays of one kind.
-
-    A chance line that several share is drawn once (PR curves of other shares of positives have
-    other ones). Raises as `plot_curves`.
-    """
+    """New axes with several displays of one kind; a chance line that they share is drawn once."""
     if not displays:
         raise DataError("no curves given, expected at least one to plot")
     kinds = {f"{type(d).__name__} {d.kind}".strip() for d in displays}
@@ -570,10 +518,7 @@ def _deviate(rate: Any) -> Any:
 
 
 def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:
-    """The metric whose PR curve is drawn: the one given, or the run's first that has one.
-
-    Raises DataError for another metric, or if the run has none.
-    """
+    """The metric given, or the run's first that has a curve. Raises DataError for others."""
     curves = registry.with_curve(run.metrics, run.protocol)
     if not curves:
         raise DataError(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bsdsbench.comparison.curve_band import CurveBand
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
     HUMAN_TASK,
@@ -29,14 +30,11 @@ from bsdsbench.plotting.displays import (
 from bsdsbench.plotting.palette import HUMAN
 from bsdsbench.plotting.scatter import ImageScatterDisplay
 from bsdsbench.plotting.style import for_file, is_grey, legend, root_figure, save, sign, style
+from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.run_folder import as_runs
 from bsdsbench.runs.run_identity import incomparable, not_beside, reference_of
 from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
-
-if TYPE_CHECKING:
-    from bsdsbench.comparison.curve_band import CurveBand
-    from bsdsbench.runs.evaluation import Evaluation
 
 
 def plot_runs(
@@ -58,26 +56,23 @@ def plot_runs(
     Parameters
     ----------
     runs : sequence of Evaluation or path
-        Runs, or folders of finished runs, or reference runs ("ref:cob"); with `published` none at
-        all.
+        Runs, or their folders, or reference runs ("ref:cob"); with `published` none at all.
     names : sequence of str, optional
         One per run, in place of their own.
     human : bool or Evaluation, optional
-        Mark human agreement on BSDS500, or that of an `evaluate_humans` run. Default: that of
-        BSDS500 where the runs are of BSDS500's test images.
+        Mark human agreement on BSDS500 (default where it fits), or that of this run.
     published : sequence of str
         Keys of published methods with a stored curve, and "human".
     path : path, optional
         Also write it there, .pdf, .svg or .png.
     metric : str, optional
-        A metric with a PR curve; default: the runs' first. Human and published points are of the
-        default metric alone.
+        A metric with a PR curve; default: the runs' first.
     bands : sequence of CurveBand or None, optional
         One per run, see `bsdsbench.comparison.curve_band.bootstrap_band`.
     look, grey : optional
         See `bsdsbench.plotting.style.style`.
     ap : bool
-        Show AP in the legend too, of published results only where its rule is that of the runs.
+        Show AP in the legend, of published results where its rule is that of the runs.
     force : bool
         Draw even if the runs' protocols differ or the published results are of other images.
 
@@ -85,8 +80,7 @@ def plot_runs(
     ------
     DataError
         An unknown key or one without a curve, names that do not fit the runs, another suffix;
-        without `force` also runs of different protocols, and human points or published curves of
-        other images than the runs'.
+        without `force` also other protocols and other images.
     """
     runs = as_runs(runs)
     extra = published_curves_of(published) if published else []
@@ -102,7 +96,13 @@ def plot_runs(
         ]
         shown += [PRCurveDisplay.from_published(result) for result in extra]
         if ap:
-            _show_ap(shown, runs, extra, metric)
+            # Of published results where its rule is the one of all runs.
+            rules = {r.protocol.ap_rule for r in runs} or {r.ap_rule for r in extra} & set(AP_RULES)
+            values = [float(run.score(metric_with_curve(run, metric)).ap) for run in runs]
+            values += [r.boundary["ap"] if {r.ap_rule} == rules else math.nan for r in extra]
+            for display, value in zip(shown, values, strict=True):
+                if not math.isnan(value):
+                    display.name += f", AP {short(value)}"
         ax = draw_together(shown)
         entries = [(d.best.f if d.best else 0.0, d.line_) for d in shown]
         if point is not None:
@@ -116,10 +116,7 @@ def plot_runs(
 
 
 def published_curves_of(keys: Sequence[str]) -> list[PublishedResult]:
-    """The published results with a curve of these keys; of filters those that have one.
-
-    Raises DataError for a key of a result without a curve, and as `find_published`.
-    """
+    """The published results with a curve of these keys. Raises DataError for one without."""
     found = [result for result in find_published(keys) if result.key != "human"]
     bare = [r.key for r in found if r.curve is None and r.key in published_keys(keys)]
     if bare:
@@ -128,21 +125,6 @@ def published_curves_of(keys: Sequence[str]) -> list[PublishedResult]:
             [DataError(f"published {key!r}: no curve is stored, expected {known}") for key in bare]
         )
     return [result for result in found if result.curve is not None]
-
-
-def _show_ap(
-    shown: Sequence[PRCurveDisplay],
-    runs: Sequence[Evaluation],
-    extra: Sequence[PublishedResult],
-    metric: str | None,
-) -> None:
-    """AP behind the names, of published results where its rule is the one of all runs."""
-    rules = {run.protocol.ap_rule for run in runs} or {r.ap_rule for r in extra} & set(AP_RULES)
-    values = [float(run.score(metric_with_curve(run, metric)).ap) for run in runs]
-    values += [r.boundary["ap"] if {r.ap_rule} == rules else math.nan for r in extra]
-    for display, value in zip(shown, values, strict=True):
-        if not math.isnan(value):
-            display.name += f", AP {short(value)}"
 
 
 def plot_f(

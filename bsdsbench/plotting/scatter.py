@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,9 +22,7 @@ from bsdsbench.plotting.style import (
     unit_axes,
     untouched,
 )
-
-if TYPE_CHECKING:
-    from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.evaluation import Evaluation
 
 
 class ImageScatterDisplay:
@@ -57,7 +55,7 @@ class ImageScatterDisplay:
         """Best F of each image under two runs. Raises DataError if their images differ."""
         metric = metric or metric_with_curve(run_x)
         x, y = (
-            {k: row["ods"] for k, row in run.image_values(metric).items()} for run in (run_x, run_y)
+            {k: row["ods"] for k, row in run.image_scores(metric).items()} for run in (run_x, run_y)
         )
         if x.keys() != y.keys():
             odd = sorted(x.keys() ^ y.keys())[0]

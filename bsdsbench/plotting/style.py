@@ -69,12 +69,9 @@ _FILES: dict[str, tuple[dict[str, Any], str]] = {
 
 @contextmanager
 def style(look: str | None = None, grey: bool | None = None) -> Iterator[None]:
-    """The rc settings of every picture of this package, undone on leaving.
+    """The rc settings of every picture, from matplotlib's defaults, undone on leaving.
 
-    Starts from matplotlib's defaults, so that a user's own settings do not change our files.
-
-    look : one of `LOOKS`; default: that of the style around this one, outermost "screen"
-    grey : greys and dashes that print without colour; default as for `look`
+    look, grey : one of `LOOKS`; greys and dashes for print; default: of the style around this one
     """
     if look is not None and look not in LOOKS:
         raise DataError(f"style {look!r}: expected one of {', '.join(LOOKS)}")
@@ -123,10 +120,7 @@ def for_file(on: bool = True) -> Iterator[None]:
 
 
 def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
-    """The axes of a new figure, so many inches high on the screen and `ratio` as wide.
-
-    On a page, whose width is filled, the legend stands beside them.
-    """
+    """The axes of a new figure, `ratio` as wide as high; a page's width is filled."""
     look = _STYLE.get()[0]
     width = LOOKS[look].width
     size = (ratio * height, height)
@@ -166,18 +160,14 @@ def unit_axes(ax: Axes, room: float = 0.0) -> None:
 
 
 def draw_iso_f(ax: Axes) -> None:
-    """Draw the lines of equal F = 2PR/(P+R) on axes with recall in x and precision in y, once.
-
-    Labels stand at the right edge, outside unit axes.
-    """
+    """Draw the lines of equal F over recall and precision, once; labels stand at the right edge."""
     if any(found.get_label() == _ISO for found in ax.collections):
         return
     color, ink = ("#C8C8C8", "#6E6E6E") if is_grey() else ("#B7D7C2", "#4C7A5B")
     paths = [np.c_[iso_f_points(f)] for f in ISO_LEVELS]
     # A collection, which a legend may hide.
     ax.add_collection(
-        LineCollection(paths, colors=color, linewidths=0.7, zorder=1.1, label=_ISO),
-        autolim=False,
+        LineCollection(paths, colors=color, linewidths=0.7, zorder=1.1, label=_ISO), autolim=False
     )
     size = 0.72 * mpl.rcParams["font.size"]
     for f in ISO_LEVELS:
@@ -189,8 +179,7 @@ def draw_iso_f(ax: Axes) -> None:
 def legend(ax: Axes, handles: Sequence[Any]) -> None:
     """A legend where it hides least, in the place of an earlier one; one entry for equal labels.
 
-    Many entries, and those of a picture as wide as a page, stand beside the axes. Names are plain
-    text; the middle of a long one is left out.
+    Many entries, and those of a picture as wide as a page, stand beside the axes.
     """
     found = {handle.get_label(): handle for handle in reversed(handles)}
     names = [name for name in reversed(found) if not name.startswith("_")]
@@ -226,10 +215,8 @@ def sign(
 
 
 def save(fig: Figure, path: str | Path) -> Path:
-    """Write `fig` as .pdf, .svg or .png: the same figure gives the same bytes, whole or not at all.
-
-    The signatures of its runs (`sign`) stand in the metadata: Subject of a PDF, Description of SVG
-    and PNG.
+    """Write `fig` as .pdf, .svg or .png, always the same bytes; what `sign` noted is in the
+    metadata.
 
     Raises DataError for another suffix or a folder that does not exist.
     """

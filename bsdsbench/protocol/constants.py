@@ -51,13 +51,9 @@ GRIDS = {
 
 
 def thresholds_of(given: Any) -> Any:
-    """Thresholds from what a file, the command line or a signature says of them.
-
-    given : how many even ones; a name of GRIDS; {from, to, n} or the text "FROM..TO/N" for evenly
-            spaced ones; values; as text with "0+" before it, which adds the whole image
-
-    Raises ProtocolError.
-    """
+    """Thresholds from what a file, the command line or a signature says of them: how many even
+    ones, a name of GRIDS, {from, to, n}, "FROM..TO/N", values; "0+" before a text adds the whole
+    image."""
     if isinstance(given, np.ndarray):
         given = given_list(given, "thresholds", "numbers")
     try:

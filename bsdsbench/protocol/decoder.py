@@ -44,16 +44,7 @@ def _images(signature: Signature) -> str:
 
 
 def sentence(signature: Signature) -> str:
-    """How the scores were made, for the text of a paper; it says what the line says.
-
-    Examples
-    --------
-    >>> line = "bsdsbench 0.2.0|bsds500-test:200/200|gt:fa86|ann:all|pred:soft8|thr:99"
-    >>> sentence(Signature.parse(line)).partition(", ")[0]
-    'Scores were computed with bsdsbench 0.2.0 on all 200 images of bsds500-test against all annotators'
-    >>> sentence(Signature.parse(line)).partition(", ")[2]
-    'by the protocol bsds500 (99 thresholds 0.01..0.99).'
-    """  # noqa: E501
+    """How the scores were made, for the text of a paper; it says what the line says."""
     texts, known = signature.texts(), captions(signature.protocol)
     parts = []
     for key, text in texts.items():

@@ -189,14 +189,9 @@ def option(
 # What is read off a class or a record.
 
 
-def names(kind: type) -> tuple[str, ...]:
-    """The names of its fields."""
-    return tuple(f.name for f in attrs.fields(kind))
-
-
 def check_names(kind: type, given: Mapping[str, Any], what: str) -> None:
     """Raise ProtocolError for a name that is no field's."""
-    known = names(kind)
+    known = [f.name for f in attrs.fields(kind)]
     for name in given:
         if name not in known:
             raise ProtocolError(

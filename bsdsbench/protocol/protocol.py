@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from attr import asdict  # tuples become lists, unlike with attrs.asdict
-from attrs import evolve, field, frozen
+from attrs import evolve, field, fields, frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_path, kind_of_value
@@ -36,7 +36,6 @@ from bsdsbench.protocol.fields import (
     check_names,
     clipped,
     is_number,
-    names,
     one_of,
     option,
     short,
@@ -154,9 +153,7 @@ class Protocol:
         caption="ground truth thinned",
     )
     normalise: bool = option(
-        False,
-        "Divide each map by its largest value, before NMS.",
-        caption="divided by its maximum",
+        False, "Divide each map by its largest value, before NMS.", caption="divided by its maximum"
     )
     invert: bool = option(
         False, "The prediction is dark on bright (1 - value is taken).", caption="inverted"
@@ -244,14 +241,11 @@ class Protocol:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """The names of the fields."""
-        return names(cls)
+        return tuple(f.name for f in fields(cls))
 
     @classmethod
     def preset(cls, name: str) -> Protocol:
-        """The named protocol shipped with the package, one of `bsdsbench protocols`.
-
-        Raises ProtocolError for an unknown name.
-        """
+        """The named protocol shipped with the package. Raises ProtocolError for an unknown name."""
         return _shipped(_known(name))
 
     @classmethod
@@ -267,9 +261,9 @@ class Protocol:
 
     @classmethod
     def load(cls, name_or_path: str | Path) -> Protocol:
-        """A preset by name, or the protocol in a .toml file.
+        """A preset by name, or that of a .toml file, which may hold `base = "bsds500"` and its
+        changes.
 
-        A file may hold `base = "bsds500"` and only the fields it changes.
         Raises ProtocolError for anything else, FileFormatError for a broken file.
         """
         path = given_path(name_or_path, "protocol")
@@ -289,9 +283,7 @@ class Protocol:
 
     @classmethod
     def stored(cls, values: Mapping[str, Any]) -> Protocol:
-        """The protocol of a saved run: as `from_mapping`, but a preset's name whose fields were
-        others then, in an earlier version, gets a star.
-        """
+        """That of a saved run: a preset's name whose fields were others then gets a star."""
         name = values.get("name") if isinstance(values, Mapping) else None
         plain = name.removesuffix("*") if isinstance(name, str) else ""
         if plain not in preset_names():
@@ -300,14 +292,8 @@ class Protocol:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
-        """A protocol from a TOML or JSON mapping; raises ProtocolError for unknown names.
-
-        Parameters
-        ----------
-        values : mapping
-            Field -> plain value; `base` names a preset that the others change, and a table that is
-            no field holds options.
-        """
+        """A protocol from plain values; `base` names a preset that the others change, and a table
+        that is no field holds options. Raises ProtocolError for unknown names."""
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
         known = (*cls.names(), "base")
@@ -321,18 +307,11 @@ class Protocol:
         return cls(**rest)
 
     def replace(self, **changes: Any) -> Protocol:
-        """A copy with some fields changed.
+        """A copy with some fields changed; what then differs from its preset has a star behind the
+        name.
 
-        What differs from the preset it is named after has a star behind its name: derived from the
-        fields, so reverting the change removes it. NMS is no such difference. `name` may change
-        too, but not to a preset's. A mapping given for nms_params or for the options of a metric
-        changes only the entries it names; an option that is None is the default again.
-
-        Examples
-        --------
-        >>> import bsdsbench as bb
-        >>> bb.Protocol.preset("bsds500").replace(max_dist=0.011).name
-        'bsds500*'
+        A mapping given for nms_params or the options of a metric changes only the entries it names;
+        an option that is None is the default again.
         """
         check_names(type(self), changes, "protocol")
         if isinstance(given := changes.get("nms_params"), Mapping):
@@ -383,13 +362,7 @@ class Protocol:
         return values | inner
 
     def differences(self, other: Protocol) -> list[str]:
-        """What makes scores incomparable, a line per field; nms_params only where there is NMS.
-
-        Returns
-        -------
-        list of str
-            Empty if scores are comparable.
-        """
+        """What makes scores incomparable, a line per field; nms_params only where there is NMS."""
         mine, theirs = self.leaves(), other.leaves()
         keys = [k for k in {**mine, **theirs} if k not in ("name", "version")]
         if not (self.nms and other.nms):
@@ -400,15 +373,8 @@ class Protocol:
         return [f"{key}: {short(a)} / {short(b)}" for key, a, b in pairs if a != b]
 
     def describe(self, used: Collection[str] | None = None, more: Iterable[str] = ()) -> str:
-        """One line with everything that moves a score, for printing beside it.
-
-        Parameters
-        ----------
-        used : collection of str, optional
-            The fields that scores depend on; default: all, and the options as they are.
-        more : iterable of str
-            What the metrics say of their own.
-        """
+        """One line with everything that moves a score: the fields `used` and what metrics say
+        (`more`)."""
         if self.name == UNSTATED_GRID:
             return "protocol and thresholds not stated"
         words = captions(self)
@@ -437,10 +403,7 @@ class Protocol:
         return np.array(self.thresholds, np.float64)
 
     def cuts(self) -> NDArray[np.float64]:
-        """f8 (T,): a pixel is on at threshold i where its value in float64 >= cuts()[i].
-
-        The thresholds themselves, or with operator ">" the next larger numbers.
-        """
+        """f8 (T,): a pixel is on at threshold i where its value in float64 >= cuts()[i]."""
         thresholds = self.threshold_array()
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
 

@@ -38,23 +38,12 @@ _BASE = "bsds500"
 class Signature:
     """How a score was made.
 
-    protocol   : the protocol
-    set_name   : the known set, or None for a set without a name
-    n_images   : images evaluated; None where that is not known
-    set_size   : images of the known set
+    n_images   : images evaluated, of set_size in the known set; None where that is not known
     gt         : first digits of the ground truth's fingerprint
-    annotators : "all", or "first", "union" in wrong readings
-    pred       : the kind of prediction
-    match      : "1to1", or "1toN" in a wrong reading
-    version    : of this package
+    annotators : "all"; "first", "union" in wrong readings, as is match "1toN"
     unused     : fields of the protocol, and metrics with options, that have no word here
     taken_over : maps that an earlier call of the detector made
-
-    Examples
-    --------
-    >>> str(Signature(Protocol.preset("bsds500"), "bsds500-val", 100, 100, version="0.2.0"))
-    'bsdsbench 0.2.0|bsds500-val:100/100|gt:?|ann:all|pred:?|thr:99|tol:.0075d|match:1to1|nms:none|thin|ap:bsds'
-    """  # noqa: E501
+    """
 
     protocol: Protocol
     set_name: str | None = None
@@ -149,10 +138,7 @@ class Signature:
         return cls(protocol, version=start[1], unused=frozenset(unused), **own)
 
     def differences(self, other: Signature) -> list[Difference]:
-        """What differs, in the order of the line; unknown words differ from nothing.
-
-        Only words that both lines can have are compared, and maps taken over are the same maps.
-        """
+        """What differs, of words that both lines can have; unknown ones differ from nothing."""
         same: dict[str, Any] = {"unused": self.unused | other.unused, "taken_over": 0}
         mine, theirs = evolve(self, **same).texts(), evolve(other, **same).texts()
         pairs = {k: (mine.get(k, ""), theirs.get(k, "")) for k in {**mine, **theirs}}
@@ -166,12 +152,7 @@ class Signature:
 
 @frozen
 class Difference:
-    """One word in which two signatures differ.
-
-    key, a, b : the word's key and both values; "" where one has no such word
-    title     : what it is, in words
-    cost      : what it usually costs, with the source; "" if that is not known
-    """
+    """One word in which two signatures differ, both texts ("" without it), and what that costs."""
 
     key: str
     a: str
@@ -189,12 +170,11 @@ class Difference:
 class Word:
     """A word of the line.
 
-    title, cost : what it is; what a difference usually costs, by published counts or our own runs
-    meaning     : a sentence about {value}, its text, and {said}: what `names` or else the
-                  protocol's caption makes of it
-    fields      : those of the protocol that it stands for, the one with the caption first
-    usual       : the text that is left out where the preset has it too
-    holds       : the attribute of the signature, or else of the protocol, that is the text
+    cost    : what a difference usually costs, by published counts or our own runs
+    meaning : a sentence about {value}, its text, and {said}, by `names` or the protocol's caption
+    fields  : those of the protocol that it stands for, the one with the caption first
+    usual   : the text that is left out where the preset has it too
+    holds   : the attribute of the signature, or else of the protocol, that is the text
     write, read : or else its text, "" for none; the changes a text makes in signature and protocol
     """
 
@@ -413,10 +393,9 @@ TABLE = {word.key: word for word in _WORDS}
 def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
     """`["max_dist=0.011", "nms_params.radius=2"]` -> the changes for `Protocol.replace`.
 
-    Values are TOML (true, 0.011, [0.2, 0.5], "text"), anything else is text, or a list where it has
-    commas; what a text means is said by the field's converter. Options of a metric are
-    `saliency.beta2=.5`, or `saliency.beta2=default`.
-    Raises ProtocolError for an item without "=", and for a field that is given twice.
+    Values are TOML, anything else is text, or a list where it has commas; the field's converter
+    says what a text means. Raises ProtocolError for an item without "=", and for a field given
+    twice.
     """
     changes: dict[str, Any] = {}
     for item in items:

@@ -42,10 +42,8 @@ class Task:
 
     Parameters
     ----------
-    name : str
-        SET/METRIC, such as "bsds500-test/boundary".
-    protocol : str
-        A preset.
+    name, protocol : str
+        SET/METRIC, such as "bsds500-test/boundary"; a preset.
     metric : str
         By default the second part of the name.
     version : int
@@ -57,10 +55,8 @@ class Task:
         Without a fingerprint, the set is checked by them.
     images : int or None
         Number of images in the set; None if no source states it.
-    page : str
-        The page in `datasets/` of the set.
-    needs : str
-        What ground truth is needed.
+    page, needs : str
+        The set's page in `datasets/`; what ground truth is needed.
 
     Raises
     ------

@@ -6,7 +6,6 @@ from importlib import import_module
 from typing import Any
 
 _HOME = {
-    "comparison_mapping": "comparison.comparison_tables",
     "comparison_tables": "comparison.comparison_tables",
     "score_tables": "runs.score_tables",
     "to_csv": "tables.forms",

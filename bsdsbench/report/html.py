@@ -185,7 +185,7 @@ def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[dict[str, 
 def image_rows(run: Any, metric: str) -> dict[str, dict[str, float]]:
     """Image id -> its values under a metric, from counts or from official tables."""
     if isinstance(run, Evaluation):
-        return run.image_values(metric)
+        return run.image_scores(metric)
     return dict(run.score(metric).get("images", ()))
 
 

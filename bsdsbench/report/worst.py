@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.comparison.bootstrap import per_image_values
+from bsdsbench.comparison.bootstrap import compared_by
 from bsdsbench.comparison.comparable import comparable, labels_of
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.official_txt import safe_name
@@ -44,7 +44,7 @@ def worst_table(
         raise DataError(f"{', '.join(names)}: metric {metric!r}, expected one they have: {had}")
     metric = metric or shared[0]
     by = registry.get(metric).image_columns[0]
-    values = [per_image_values(run, metric) for run in runs]
+    values = [compared_by(run, metric) for run in runs]
     known = [i for i in values[0] if not any(math.isnan(v[i]) for v in values)]
     if len(runs) == 1:
         order = sorted(known, key=lambda i: (values[0][i] * (-1 if by.lower else 1), i))

@@ -39,9 +39,10 @@ def all_rules(run: Any, gt_dir: str | os.PathLike[str] | None = None) -> Values:
     else:
         found, whole = run.score(METRIC).curve, None
         curve = replace(found, whole_image=bool(found.thresholds[0] == 0))
-    ap = {
-        rule: _known(area(whole if whole and rule == "edter" else curve, rule)) for rule in AP_RULES
-    }
+    ap = {}
+    for rule in AP_RULES:
+        drawn = whole if whole and rule == "edter" else curve
+        ap[rule] = or_none(float(area(drawn, rule)))
     return {"ap": ap, "ods": {rule: best_point(curve, rule).f for rule in ODS_RULES}}
 
 
@@ -69,7 +70,3 @@ def _with_whole_image(run: Evaluation, gt_dir: Any, thresholds: Any, four: Any) 
     except DataError:
         return None
     return PRCurve.of_counts(np.r_[0.0, thresholds], np.vstack([first, four]))
-
-
-def _known(value: Any) -> float | None:
-    return or_none(float(value))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
@@ -20,7 +21,7 @@ from bsdsbench.files.bounded import (
     text_fields,
     whole_field,
 )
-from bsdsbench.files.errors import DataError, MergeError
+from bsdsbench.files.errors import DataError, FileFormatError, MergeError
 from bsdsbench.loaders.identity import Identity
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
@@ -103,10 +104,9 @@ class Evaluation(Shown):
             if each.counts.keys() != found[0].counts.keys():
                 raise DataError(f"{self.name}: {_other_metrics(each, found[0])}")
         object.__setattr__(self, "records", tuple(sorted(found, key=attrgetter("image_id"))))
-        ids = self.image_ids
-        doubled = sorted({a for a, b in pairwise(ids) if a == b})
-        if doubled:
-            raise MergeError(f"{self.name}: image {doubled[0]!r} is a duplicate id, expected once")
+        for a, b in pairwise(self.image_ids):
+            if a == b:
+                raise MergeError(f"{self.name}: image {a!r} is a duplicate id, expected once")
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -121,8 +121,8 @@ class Evaluation(Shown):
     @property
     def empty(self) -> list[str]:
         """Images that were left out as the protocol says, their ground truth being empty."""
-        found = self.provenance.get(EMPTY, [])
-        return [str(name) for name in found] if isinstance(found, list) else []
+        found = self.provenance.get(EMPTY)
+        return list(map(str, found)) if isinstance(found, list) else []
 
     def place(self, what: str) -> str | None:
         """The folder of the inputs, where it is now or as it was given.
@@ -162,8 +162,11 @@ class Evaluation(Shown):
         for metric in self.metrics:
             columns = [c for c in registry.get(metric).columns if c.shown == "always" and c.score]
             score = self.score(metric)
-            found = {c.key: at(score, c.key) for c in columns[:4]}
-            named = [f"{c.short or c.heading} {_short(found[c.key])}" for c in columns[:4]]
+            named = []
+            for c in columns[:4]:
+                value = at(score, c.key)
+                known = value is not None and value == value
+                named.append(f"{c.short or c.heading} {f'{value:.3f}' if known else '-'}")
             parts.append(f"{metric} {', '.join(named)}")
         scores = "; ".join(parts) or "no scores"
         failed = f", {len(self.failed)} left out" if self.failed else ""
@@ -206,8 +209,8 @@ class Evaluation(Shown):
         """Covering, PRI, VOI and more: short for score("region")."""
         return self.score("region")
 
-    def image_values(self, metric: str) -> dict[str, dict[str, float]]:
-        """Image id -> its own values under a metric, in id order.
+    def image_scores(self, metric: str) -> dict[str, dict[str, float]]:
+        """Image id -> its own scores under a metric, in id order.
 
         Raises DataError if the records do not have it.
 
@@ -219,18 +222,21 @@ class Evaluation(Shown):
         Returns
         -------
         dict
-            Image id -> {key of a column: value}.
+            Image id -> {key of a column: value}, NaN where it is undefined.
         """
-        if not self.records:
-            return {}
+        rows: dict[str, dict[str, float]] = {r.image_id: {} for r in self.records}
+        if not rows:
+            return rows
         self._require(metric)
         found = registry.get(metric)
         stack = found.stack([r.counts[metric] for r in self.records])
-        keys = [c.key for c in found.image_columns]
-        columns = found.image_values(stack, self.protocol, keys)
-        rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-        named = zip(self.image_ids, rows, strict=True)
-        return {image_id: dict(zip(columns, row, strict=True)) for image_id, row in named}
+        images = iter(rows.values())
+        for tree in found.image_scores(stack, self.protocol):
+            known = [(c.key, at(tree, c.key)) for c in found.image_columns]
+            columns = {key: values.tolist() for key, values in known if values is not None}
+            for values in zip(*columns.values(), strict=True):
+                next(images).update(zip(columns, values, strict=True))
+        return rows
 
     def per_image(self, metric: str) -> Table:
         """Every score of every image: a row an image, and one for each of its classes or parts.
@@ -295,12 +301,10 @@ class Evaluation(Shown):
         bool
             Bit for bit.
         """
-        return (
-            isinstance(other, Evaluation)
-            and self.protocol == other.protocol
-            and len(self.records) == len(other.records)
-            and all(a.equals(b) for a, b in zip(self.records, other.records, strict=True))
-        )
+        if not isinstance(other, Evaluation) or self.protocol != other.protocol:
+            return False
+        pairs = zip(self.records, other.records, strict=False)
+        return len(self.records) == len(other.records) and all(a.equals(b) for a, b in pairs)
 
     def scores(self) -> dict[str, Any]:
         """The `scores` object of result.json, for the metrics that were computed.
@@ -310,10 +314,7 @@ class Evaluation(Shown):
         dict
             Metric -> plain values.
         """
-        return {metric: score.to_mapping() for metric, score in self._scores().items()}
-
-    def _scores(self) -> dict[str, Any]:
-        return {m: self.score(m) for m in self.metrics}
+        return {metric: self.score(metric).to_mapping() for metric in self.metrics}
 
     def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
         """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
@@ -333,11 +334,16 @@ class Evaluation(Shown):
         path
             The folder.
         """
-        out, counts = Path(folder), pack_records(self.records)
-        scores = self._scores()
+        out, counts, scores = Path(folder), pack_records(self.records), {}
+        for metric in self.metrics:
+            scores[metric] = self.score(metric)
         result = self._mapping(scores)
         if self.places:
-            result["places"] = {what: _path_from(p, out) for what, p in self.places.items()}
+            result["places"] = {}
+        for what, path in self.places.items():
+            with suppress(ValueError):  # on another drive
+                path = Path(os.path.relpath(path, out.resolve())).as_posix()
+            result["places"][what] = path
 
         def files() -> Iterator[tuple[str, str | bytes]]:
             for metric, score in scores.items():
@@ -363,10 +369,16 @@ class Evaluation(Shown):
         dict
             Ready for JSON.
         """
-        return self._mapping(self._scores())
+        return self._mapping({metric: self.score(metric) for metric in self.metrics})
 
-    def _mapping(self, scores: dict[str, Any]) -> dict[str, Any]:
-        identity = self.identity
+    def _mapping(self, scores: Mapping[str, Any]) -> dict[str, Any]:
+        """What `to_mapping` gives, with scores that are known already."""
+        identity, images = self.identity, list[dict[str, Any]]()
+        for r in self.records:
+            images.append(dict(id=r.image_id, size=list(r.size), fingerprint=r.fingerprint))
+        for metric in scores:
+            for row, own in zip(images, self.image_scores(metric).values(), strict=True):
+                row[metric] = {k: None if v != v else v for k, v in own.items()}
         return {
             "schema": SCHEMA,
             "bsdsbench": __version__,
@@ -378,22 +390,10 @@ class Evaluation(Shown):
             "metrics": list(self.metrics),
             "scores": {metric: score.to_mapping() for metric, score in scores.items()},
             "n_images": len(self.records),
-            "images": self._image_table(),
+            "images": images,
             "failed": self.failed,
             "provenance": self.provenance,
         }
-
-    def _image_table(self) -> list[dict[str, Any]]:
-        values = {m: self.image_values(m) for m in self.metrics}
-        return [
-            {
-                "id": r.image_id,
-                "size": list(r.size),
-                "fingerprint": r.fingerprint,
-                **{m: plain_values(each[r.image_id]) for m, each in values.items()},
-            }
-            for r in self.records
-        ]
 
     @classmethod
     def load(cls, folder: str | Path) -> Evaluation:
@@ -431,9 +431,12 @@ class Evaluation(Shown):
         name : str, optional
             Default: the folder's.
         """
-        from bsdsbench.runs.official import from_official
+        from bsdsbench.runs.official import reported_run
 
-        return cls(*from_official(folder, name))
+        found = reported_run(folder, name)
+        if not isinstance(found, cls):
+            raise FileFormatError(f"{folder}: no ID_ev1.txt file, expected one per image")
+        return found
 
 
 def _other_metrics(record: ImageRecord, first: ImageRecord) -> str:
@@ -443,20 +446,3 @@ def _other_metrics(record: ImageRecord, first: ImageRecord) -> str:
         f"image {record.image_id!r} has counts of {theirs}, image {first.image_id!r} of {ours}, "
         "expected the same metrics"
     )
-
-
-def plain_values(values: Mapping[str, float]) -> dict[str, float | None]:
-    """Undefined values (NaN) as None, which JSON has."""
-    return {k: None if v != v else v for k, v in values.items()}
-
-
-def _short(value: float | None) -> str:
-    return "-" if value is None or value != value else f"{value:.3f}"
-
-
-def _path_from(path: str, folder: Path) -> str:
-    """A path relative to `folder`, with slashes; as it is on another drive."""
-    try:
-        return Path(os.path.relpath(path, folder.resolve())).as_posix()
-    except ValueError:
-        return path

@@ -44,14 +44,12 @@ BROAD = 0.95  # `thickness`: raw maps have 0.99, thinned ones up to 0.88 (recipe
 
 
 def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
-    """Warnings about the first images of a run."""
+    """Warnings about the first images of a run, of the first kind that there is."""
     looks = [look for look in looks if look.measured]
-    protocol = options.protocol
-    faults = (
-        *(_inverted(looks, protocol.invert), _mirrored(looks), _exchanged(looks)),
-        _thick(looks, options),
-    )
-    return next(filter(None, map(list, faults)), [])
+    for fault in (_inverted, _mirrored, _exchanged, _thick):
+        if found := list(fault(looks, options)):
+            return found
+    return []
 
 
 def form_of(pred: Prediction, protocol: Protocol, curve: bool) -> str:
@@ -90,16 +88,20 @@ def plain_forms(
             f"{protocol.gt_threshold}, expected values up to white (masks of 0 and 1: "
             "gt_threshold='none')"
         )
-    parts = [r.form.partition(SCALE)[0].partition(TOP) for r in found]
-    tops = [(float(top), form) for form, _, top in parts if top]
-    faint = max(tops) if tops and all(mark or form == "none" for form, mark, _ in parts) else None
-    if faint and faint[0]:
-        raise DataError(faint_words(faint[1], faint[0]))
-    plain = [
-        replace(r, form=form) if r.form != form else r
-        for r, (form, _, _) in zip(found, parts, strict=True)
-    ]
-    return plain, ALL_ZERO if faint else ""
+    plain, tops, all_faint = [], [], True
+    for r in found:
+        form, mark, top = r.form.partition(SCALE)[0].partition(TOP)
+        plain.append(replace(r, form=form) if r.form != form else r)
+        if mark:
+            tops.append((float(top), form))
+        elif form != "none":
+            all_faint = False
+    if not tops or not all_faint:
+        return plain, ""
+    most, form = max(tops)
+    if most:
+        raise DataError(faint_words(form, most))
+    return plain, ALL_ZERO
 
 
 # ---- geometry ------------------------------------------------------------------------------------
@@ -121,7 +123,7 @@ class Look:
     def measured(self) -> bool:
         """True if there are a map and marks of one size, neither of them constant."""
         same = self.soft.shape == self.truth.shape and self.soft.size > 0
-        return same and all(x.min() < x.max() for x in (self.soft, self.truth))
+        return same and bool(np.ptp(self.soft) > 0 and np.ptp(self.truth) > 0)
 
 
 def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
@@ -135,7 +137,7 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     return Look(pred.image_id, pred, soft, truth)
 
 
-def _inverted(looks: Sequence[Look], invert: bool) -> Iterator[str]:
+def _inverted(looks: Sequence[Look], options: RunOptions) -> Iterator[str]:
     """A warning if most maps are bright where nothing is marked, and darker where it is."""
     dark = []
     for look in looks:
@@ -145,11 +147,11 @@ def _inverted(looks: Sequence[Look], invert: bool) -> Iterator[str]:
         if dim[marked].mean() > DARKER * dim[~marked].mean():
             dark.append(look.image_id)
     if 2 * len(dark) > len(looks):
-        fix = "without invert=True?" if invert else "invert=True?"
+        fix = "without invert=True?" if options.protocol.invert else "invert=True?"
         yield _said(f"are darker on the ground truth than off it: {fix}", dark, looks)
 
 
-def _mirrored(looks: Sequence[Look]) -> Iterator[str]:
+def _mirrored(looks: Sequence[Look], options: RunOptions) -> Iterator[str]:
     found: dict[str, list[str]] = {}
     for look in looks:
         if way := position(look):
@@ -158,7 +160,7 @@ def _mirrored(looks: Sequence[Look]) -> Iterator[str]:
         yield _said(f"fit their ground truth only {way}", ids, looks)
 
 
-def _exchanged(looks: Sequence[Look]) -> Iterator[str]:
+def _exchanged(looks: Sequence[Look], options: RunOptions) -> Iterator[str]:
     small = ((look.image_id, thumbnail(look.soft), thumbnail(look.truth)) for look in looks)
     if ids := [f"{a} looks like {b}" for a, b in swaps(small)]:
         yield _said("fit the ground truth of another image", ids, looks)
@@ -166,9 +168,9 @@ def _exchanged(looks: Sequence[Look]) -> Iterator[str]:
 
 def _thick(looks: Sequence[Look], options: RunOptions) -> Iterator[str]:
     """A warning if most maps are broad where lines are matched and nothing thins them by NMS."""
-    protocol, found = options.protocol, map(registry.get, options.metrics)
-    used = {name for m in found for name in m.used(options.settings[m.name])}
-    if protocol.nms or not (protocol.thin and {"nms", "max_dist"} <= used):
+    protocol = options.protocol
+    unused = registry.unused(options.metrics, protocol)
+    if protocol.nms or not protocol.thin or {"nms", "max_dist"} & unused:
         return
     soft = [look for look in looks if look.pred.soft is not None]
     broad = [look.image_id for look in soft if thickness(look.soft) > BROAD]

@@ -179,32 +179,23 @@ def refuse_unfinished(folder: Path) -> None:
 # ---- records as bytes ----------------------------------------------------------------------------
 
 
-def columns(rows: Sequence[ImageRecord]) -> Columns:
-    """`ids`, `sizes`, `fingerprints`, `truths`, `forms`, and METRIC.FIELD stacked, image first.
+def pack_records(records: Sequence[ImageRecord]) -> bytes:
+    """Records as the bytes of an .npz: ids, sizes, ..., and METRIC.FIELD stacked, image first.
 
-    Raises ValueError if the images have arrays of different shapes.
+    Same records, same bytes. Raises ValueError if the images have arrays of different shapes,
+    DataError for more than can be read back.
     """
     arrays: Columns = {
-        "ids": np.array([r.image_id for r in rows], np.str_),
-        "sizes": np.array([r.size for r in rows], np.int64).reshape(-1, 2),
-        "fingerprints": np.array([r.fingerprint for r in rows], np.str_),
-        "truths": np.array([r.truth for r in rows], np.str_),
-        "forms": np.array([r.form for r in rows], np.str_),
+        "ids": np.array([r.image_id for r in records], np.str_),
+        "sizes": np.array([r.size for r in records], np.int64).reshape(-1, 2),
+        "fingerprints": np.array([r.fingerprint for r in records], np.str_),
+        "truths": np.array([r.truth for r in records], np.str_),
+        "forms": np.array([r.form for r in records], np.str_),
     }
-    for metric in dict.fromkeys(m for r in rows for m in r.counts):
-        counts = [r.counts[metric] for r in rows if metric in r.counts]
+    for metric in dict.fromkeys(m for r in records for m in r.counts):
+        counts = [r.counts[metric] for r in records if metric in r.counts]
         for name, array in stacked(counts, (), registry.get(metric).ragged).items():
             arrays[f"{metric}.{name}"] = array
-    return arrays
-
-
-def pack_records(records: Iterable[ImageRecord]) -> bytes:
-    """Records as the bytes of an .npz with the arrays of `columns`. Same records, same bytes.
-
-    Raises ValueError if the images have arrays of different shapes, DataError for more than can be
-    read back.
-    """
-    arrays = columns(list(records))
     size = sum(array.nbytes for array in arrays.values())
     if len(arrays["ids"]) > MAX_IMAGES or size > MAX_BYTES:
         raise DataError(
@@ -222,31 +213,26 @@ def unpack_records(path: Path, data: bytes | None = None) -> tuple[ImageRecord, 
     with reading(path, "a bsdsbench counts file"):
         arrays = unpack_npz(data, text=True, limit=MAX_BYTES)
         check_columns(arrays)
-        return tuple(_row(arrays, i) for i in range(len(arrays["ids"])))
-
-
-def _row(arrays: Columns, i: int) -> ImageRecord:
-    counts: dict[str, Any] = {}
-    for key, array in arrays.items():
-        metric, dot, name = key.partition(".")
-        if dot:
-            row = array[i]
-            if name in registry.get(metric).ragged:
-                row = row[~np.isnan(row).all(axis=-1)]
-            counts.setdefault(metric, {})[name] = row
-    rows, cols = arrays["sizes"][i]
-    return ImageRecord(
-        str(arrays["ids"][i]),
-        (int(rows), int(cols)),
-        counts,
-        str(arrays["fingerprints"][i]),
-        truth=str(arrays["truths"][i]) if "truths" in arrays else "",
-        form=str(arrays["forms"][i]) if "forms" in arrays else "",
-    )
+        ids, found = arrays["ids"].tolist(), []
+        blank = [""] * len(ids)
+        sizes, marks = arrays["sizes"].tolist(), arrays["fingerprints"].tolist()
+        truths, forms = (arrays[k].tolist() if k in arrays else blank for k in LATER)
+        for i, image_id in enumerate(ids):
+            counts: dict[str, Any] = {}
+            for key, array in arrays.items():
+                metric, dot, name = key.partition(".")
+                if dot:
+                    row = array[i]
+                    if name in registry.get(metric).ragged:
+                        row = row[~np.isnan(row).all(axis=-1)]
+                    counts.setdefault(metric, {})[name] = row
+            size, about = tuple(sizes[i]), (truths[i], forms[i])
+            found.append(ImageRecord(image_id, size, counts, marks[i], 0.0, *about))
+        return tuple(found)
 
 
 def check_columns(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Raise FaultError unless the arrays are whole columns of sound counts. See `columns`."""
+    """Raise FaultError unless the arrays are whole columns of sound counts."""
     for name, kinds in ABOUT.items():
         if name not in arrays or arrays[name].dtype.kind not in kinds:
             raise FaultError(f"has no sound array {name!r}, expected it in a counts file")
@@ -259,35 +245,24 @@ def check_columns(arrays: Mapping[str, NDArray[Any]]) -> None:
     if arrays["ids"].dtype.itemsize > 4 * MAX_TEXT:
         raise FaultError(f"has ids of over {MAX_TEXT} characters, expected shorter ones")
     _check_range("sizes", arrays["sizes"])
-    named: dict[str, dict[str, NDArray[Any]]] = {}
     for key, array in arrays.items():
-        metric, dot, name = key.partition(".")
-        if dot:
-            named.setdefault(metric, {})[name] = array
-        elif key in LATER and (array.dtype.kind != "U" or array.ndim != 1):
+        if key in LATER and (array.dtype.kind != "U" or array.ndim != 1):
             raise FaultError(
                 f"{key}: {array.dtype} of shape {array.shape}, expected text per image"
             )
-        elif key not in (*ABOUT, *LATER):
+        if "." not in key and key not in (*ABOUT, *LATER):
             raise FaultError(f"has an array {key[:40]!r}, expected METRIC.FIELD")
         if array.shape[:1] != (count,):
             raise FaultError(f"{key[:80]}: shape {array.shape}, expected one row per image")
-    for metric, found in named.items():
-        if count:
-            _check_metric(metric, found)
-
-
-def _check_metric(metric: str, found: Mapping[str, NDArray[Any]]) -> None:
-    """The fields of the metric's counts, each of its type and in its range."""
-    for name, array in found.items():
-        what = f"{metric}.{name}"
-        if array.dtype.kind == "f":
-            if np.isinf(array).any():
-                raise FaultError(f"{what}: not finite numbers, expected measures")
-        else:
-            _check_range(what, array)
-        if name == "thresholds" and not (np.diff(array, axis=-1) > 0).all():
-            raise FaultError(f"{what}: not increasing, expected thresholds")
+    for key, array in arrays.items() if count else ():
+        if "." not in key:
+            continue
+        if array.dtype.kind != "f":
+            _check_range(key, array)
+        elif np.isinf(array).any():
+            raise FaultError(f"{key}: not finite numbers, expected measures")
+        if key.endswith(".thresholds") and not (np.diff(array, axis=-1) > 0).all():
+            raise FaultError(f"{key}: not increasing, expected thresholds")
 
 
 def _check_range(what: str, array: NDArray[Any]) -> None:

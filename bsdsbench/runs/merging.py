@@ -75,10 +75,11 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     for number, each in enumerate(runs, 1):
         label = f"run {number} ({each.name})"
         part = each.provenance.get("shard")
-        if part is not None and not _is_part(part):
-            problems.append(f"{label}: shard {clipped(part)}, expected I/N as --shard gives it")
-        elif part is None:
+        found = re.fullmatch("([1-9][0-9]{0,6})/([1-9][0-9]{0,6})", str(part))
+        if part is None:
             problems.append(f"{label}: not a shard, expected a run made with --shard I/N")
+        elif not isinstance(part, str) or not found or int(found[1]) > int(found[2]):
+            problems.append(f"{label}: shard {clipped(part)}, expected I/N as --shard gives it")
         elif part in shards:
             problems.append(f"{label}: shard {part} again, expected each once")
         else:
@@ -93,61 +94,42 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
             problems.append(f"merge: shards {told} are not there, expected all {count}")
     if problems:
         raise MergeError("\n".join(problems), problems)
-    return _joined(runs)
-
-
-def _is_part(value: Any) -> bool:
-    """Whether a value that a file gave is I/N with 1 <= I <= N, as --shard gives it."""
-    found = re.fullmatch("([1-9][0-9]{0,6})/([1-9][0-9]{0,6})", str(value))
-    return isinstance(value, str) and bool(found and int(found[1]) <= int(found[2]))
-
-
-def _mismatches(first: Evaluation, other: Evaluation, label: str) -> list[str]:
-    """What keeps two runs from being shards of one, a line each."""
-    sets = [run.identity.known if run.identity else None for run in (first, other)]
-    whole = "" in (_parts(other), _parts(first))
-    same = {
-        "name": (first.name, other.name),
-        "protocol": (first.protocol, other.protocol),
-        "set of metrics": not (first.records and other.records) or (first.metrics, other.metrics),
-        "ground truth": (first.provenance.get("truth"), other.provenance.get("truth")),
-        "known set": tuple(known.name if known else "" for known in sets),
-        "list of images": (first.provenance.get("images"), other.provenance.get("images")),
-        "detector": (_detector(first), _detector(other)),
-        "number of shards": whole or (_parts(first), _parts(other)),
-    }
-    return [
-        f"{label}: another {what} than run 1, expected the same"
-        for what, pair in same.items()
-        if isinstance(pair, tuple) and pair[0] != pair[1]
-    ]
-
-
-def _detector(run: Evaluation) -> Any:
-    """What says which detector made the maps of a run."""
-    found = run.provenance.get(SPEED)
-    return [found.get(k) for k in ("function", "tag")] if isinstance(found, dict) else None
-
-
-def _parts(run: Evaluation) -> str:
-    return str(run.provenance.get("shard", "")).partition("/")[2]
-
-
-def _joined(runs: Sequence[Evaluation]) -> Evaluation:
-    own = ("shard", "truth")
-    origin: dict[str, Any] = {k: v for k, v in runs[0].provenance.items() if k not in own}
+    origin = {k: v for k, v in first.provenance.items() if k not in ("shard", "truth")}
     if SPEED in origin:
         origin[SPEED] = joined_speed(runs)
     if empty := sorted(image_id for each in runs for image_id in each.empty):
         origin[EMPTY] = empty
-    return Evaluation(
-        runs[0].protocol,
-        runs[0].name,
-        [record for each in runs for record in each.records],
-        origin,
-        dict(sorted((k, v) for each in runs for k, v in each.failed.items())),
-        runs[0].places,
-    )
+    failed = dict(sorted((k, v) for each in runs for k, v in each.failed.items()))
+    records = [record for each in runs for record in each.records]
+    return Evaluation(first.protocol, first.name, records, origin, failed, first.places)
+
+
+def _mismatches(first: Evaluation, other: Evaluation, label: str) -> list[str]:
+    """What keeps two runs from being shards of one, a line each."""
+    told = []
+    for run in (first, other):
+        detector, identity = run.provenance.get(SPEED), run.identity
+        if isinstance(detector, dict):
+            detector = [detector.get(k) for k in ("function", "tag")]
+        about = {
+            "name": run.name,
+            "protocol": run.protocol,
+            "set of metrics": run.metrics,
+            "ground truth": run.provenance.get("truth"),
+            "known set": identity.known.name if identity and identity.known else "",
+            "list of images": run.provenance.get("images"),
+            "detector": detector,
+            "number of shards": str(run.provenance.get("shard", "")).partition("/")[2],
+        }
+        told.append(about)
+    fault = "{}: another {} than run 1, expected the same"
+    # A run without records has no metrics; what is no shard is said already
+    free = {"set of metrics": (), "number of shards": ""}
+    return [
+        fault.format(label, what)
+        for what, mine in told[0].items()
+        if told[1][what] != mine and (what not in free or free[what] not in (mine, told[1][what]))
+    ]
 
 
 I8 = NDArray[np.int64]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +19,9 @@ from bsdsbench.loaders.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.constants import even_thresholds
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol
+from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.counts import Counts, ImageRecord
 from bsdsbench.scores.score import Score
-
-UNKNOWN = "official files, protocol not stated"
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +42,8 @@ class ReportedRun:
     @cached_property
     def _scores(self) -> dict[str, Score]:
         """Metric -> what the tables hold of it. Raises DataError where they lack something."""
+        every = ((m, registry.get(m).reported(self.tables)) for m in registry.names())
         try:
-            every = ((m, registry.get(m).reported(self.tables)) for m in registry.names())
             return {m: Score(found) for m, found in every if found is not None}
         except DataError as error:
             raise DataError(f"{self.name}: {error}") from None
@@ -60,17 +59,8 @@ class ReportedRun:
         return {m: self.score(m).to_mapping() for m in self.metrics}
 
 
-class RunParts(NamedTuple):
-    """What an Evaluation is made of."""
-
-    protocol: Protocol
-    name: str
-    records: tuple[ImageRecord, ...]
-    provenance: dict[str, Any]
-
-
-def reported_run(folder: str | Path, name: str | None = None) -> RunParts | ReportedRun:
-    """A run from a folder of official files: its parts where each image's counts are there.
+def reported_run(folder: str | Path, name: str | None = None) -> Evaluation | ReportedRun:
+    """A run from a folder of official files: an Evaluation where each image's counts are there.
 
     Image sizes are not in those files and are (0, 0). Raises FileFormatError if there are no
     official files, damaged ones, or if their thresholds differ.
@@ -78,42 +68,22 @@ def reported_run(folder: str | Path, name: str | None = None) -> RunParts | Repo
     path = Path(folder)
     tables = read_run_folder(path)
     counts = tables.pop("ev1")
-    shown = name or path.resolve().name
+    shown, origin = name or path.resolve().name, {"official": str(path)}
     if counts:
-        return _from_ev1(counts, shown, path)
+        origin["note"] = "official files, protocol not stated"
+        first = next(iter(counts.values())).thresholds
+        grid, records = _grid(first), []
+        for image_id, found in counts.items():
+            if found.thresholds.shape != first.shape or not np.allclose(found.thresholds, first):
+                raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
+            own = {registry.DEFAULT[0]: Counts(**{**found, "thresholds": grid})}
+            records.append(ImageRecord(image_id, (0, 0), own))
+        return Evaluation(_protocol(grid), shown, records, origin)
     thresholds = tables.get("eval_bdry_thr.txt", np.zeros((0, 4)))[:, 0]
     protocol = _protocol(thresholds)
     if tables.get("eval_bdry.txt", np.zeros((0, 8))).shape[1] == SBD_COLUMNS:
         protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
-    return ReportedRun(shown, protocol, tables, {"official": str(path)})
-
-
-def from_official(folder: str | Path, name: str | None = None) -> RunParts:
-    """The parts of an Evaluation from a folder of ID_ev1.txt files.
-
-    Raises FileFormatError if there are none, else as `reported_run`.
-    """
-    found = reported_run(folder, name)
-    if isinstance(found, ReportedRun):
-        raise FileFormatError(f"{folder}: no ID_ev1.txt file, expected one per image")
-    return found
-
-
-def _from_ev1(counts: dict[str, Counts], name: str, path: Path) -> RunParts:
-    first = next(iter(counts.values())).thresholds
-    for image_id, found in counts.items():
-        if found.thresholds.shape != first.shape or not np.allclose(found.thresholds, first):
-            raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
-    grid = _grid(first)
-    records = tuple(
-        ImageRecord(
-            image_id,
-            (0, 0),
-            {registry.DEFAULT[0]: Counts(**{**c, "thresholds": grid})},
-        )
-        for image_id, c in counts.items()
-    )
-    return RunParts(_protocol(grid), name, records, {"official": str(path), "note": UNKNOWN})
+    return ReportedRun(shown, protocol, tables, origin)
 
 
 def _grid(printed: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -133,6 +103,3 @@ def _protocol(thresholds: NDArray[np.float64]) -> Protocol:
     if not valid or not np.all(np.diff(thresholds) > 0):
         return Protocol(name=UNSTATED_GRID)
     return Protocol(name=UNSTATED, thresholds=tuple(_grid(thresholds).tolist()))
-
-
-__all__ = ["ReportedRun", "RunParts", "from_official", "reported_run"]

@@ -27,15 +27,14 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import numpy as np
 
 from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.bounded import listed, read_bytes, read_once, show
 from bsdsbench.files.errors import DataError, InputWarning, ShapeError, is_text
 from bsdsbench.loaders.groundtruth import empty_truth
 from bsdsbench.loaders.identity import image_fingerprint
-from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import sources
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.first_look import LOOKS, SCALE, Look, first_look, form_of, look_at, plain_forms
@@ -206,8 +205,12 @@ def about_folders(
         about["photos"] = show(options.images_dir)
     if options.task is not None:
         about[TASK] = options.task.to_mapping()
-    if options.shard != (1, 1):
-        about["truth"] = _truth_of(items)
+    if options.shard != (1, 1):  # no shard sees the ground truth of the others
+        found = hashlib.blake2b(digest_size=8)
+        for path in (path for item in items for path in item.pair.gt_paths):
+            with contextlib.suppress(DataError):  # the run says so in its turn
+                found.update(hashlib.blake2b(read_bytes(path)).digest())
+        about["truth"] = found.hexdigest()
     more = {} if options.images_dir is None else {"photos": options.images_dir}
     name = options.name or show(Path(pred_dir).resolve().name)
     places = _at(pred=pred_dir, gt=gt_dir, **more)
@@ -220,19 +223,13 @@ def digest_of(ids: Iterable[str]) -> str:
     return hashlib.blake2b(text, digest_size=8).hexdigest()
 
 
-def _truth_of(items: Sequence[FileItem]) -> str:
-    """A hash of all the ground truth's files: no shard has seen that of the others."""
-    found = hashlib.blake2b(digest_size=8)
-    for path in (path for item in items for path in item.pair.gt_paths):
-        with contextlib.suppress(DataError):  # the run says so in its turn
-            found.update(hashlib.blake2b(read_bytes(path)).digest())
-    return found.hexdigest()
-
-
 def _at(**folders: Folder) -> dict[str, str]:
     """Folders as absolute paths, without those whose names are no text."""
-    found = {what: str(Path(folder).resolve()) for what, folder in folders.items()}
-    return {what: path for what, path in found.items() if is_text(path)}
+    found = {}
+    for what, folder in folders.items():
+        if is_text(path := str(Path(folder).resolve())):
+            found[what] = path
+    return found
 
 
 # ---- a run ---------------------------------------------------------------------------------------
@@ -266,13 +263,11 @@ def run(
             records, note = plain_forms(counted.records, options.protocol)
             if note:
                 warnings.warn(note, InputWarning, stacklevel=4)
-            failed = {k: "; ".join(error.problems) for k, error in faults.items()}
+            failed = dict(blank.failed)
+            for image_id, error in faults.items():
+                failed[image_id] = "; ".join(error.problems)
             done = replace(
-                blank,
-                records=records,
-                provenance=about,
-                failed={**blank.failed, **failed},
-                kept=counted.kept,
+                blank, records=records, provenance=about, failed=failed, kept=counted.kept
             )
             if options.out:
                 done.save(options.out)
@@ -299,15 +294,16 @@ def _counted(
     """Count every item, in the order of the source; records that still stand are taken."""
     found, looks = _Counts(), []
     workers = max(1, min(options.workers or available_cores(), total or 10**9))
-    marks, sent = stored.marks if stored is not None else {}, options.sent()
-
-    def calls() -> Iterator[tuple[Any, ...]]:
-        for number, item in enumerate(source):
-            yield item, sent, marks.get(item.image_id, ""), number < LOOKS, stored is not None
-
+    marks, keep = ({}, False) if stored is None else (stored.marks, True)
+    # What a worker needs, ready to be pickled
+    sent = attrs.evolve(options, progress=None, executor=None, out=None, task=None)
+    calls = (
+        (item, sent, marks.get(item.image_id, ""), number < LOOKS, keep)
+        for number, item in enumerate(source)
+    )
     with (
         pool(options, workers, source) as (executor, ahead),
-        closing(mapped(count, calls(), executor, ahead)) as stream,
+        closing(mapped(count, calls, executor, ahead)) as stream,
     ):
         for done, (call, counted) in enumerate(stream, 1):
             if counted.kept and stored is not None:
@@ -369,8 +365,7 @@ def count(
     keep : the record is to be stored. A fault is returned, whatever it is.
     """
     found = Counted(item.image_id)
-    metrics = {m: (registry.get(m), options.settings[m]) for m in options.metrics}
-    (first, _), protocol = metrics[options.metrics[0]], options.protocol
+    first, protocol = registry.get(options.metrics[0]), options.protocol
     try:
         with read_once():
             text = json.dumps([options.stamp, item.image_id]).encode()
@@ -382,23 +377,28 @@ def count(
             pred, gt = item.load(first, protocol)
         if look and pred is not None:
             found.look = look_at(pred, gt, protocol)
-        if found.kept or _left_out(gt, first.gt_kind, protocol):
+        drawn = first.gt_kind != "annotators" or any(map(np.any, gt.boundaries))
+        if not drawn and protocol.empty_gt == "error":
+            raise empty_truth(gt.path or gt.image_id, len(gt.boundaries))
+        if found.kept or (not drawn and protocol.empty_gt != "count"):
             return found
-        truth = image_fingerprint(gt)
-        if pred is None:
-            counts = {k: m.count_humans(gt, protocol, own) for k, (m, own) in metrics.items()}
-            form = item.form
-        else:
-            if not all(m.fits(pred, gt, own) for m, own in metrics.values()):
+        truth, form, counts, curve = image_fingerprint(gt), item.form, {}, False
+        for metric in map(registry.get, options.metrics):
+            own = options.settings[metric.name]
+            if pred is None:
+                counts[metric.name] = metric.count_humans(gt, protocol, own)
+                continue
+            if not metric.fits(pred, gt, own):
                 turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
                 raise ShapeError(
                     f"{pred.path or item.image_id}: {pred.shape[0]}x{pred.shape[1]} (rows x "
                     f"columns), expected {gt.shape[0]}x{gt.shape[1]} as its ground truth has"
                     f"{turned}"
                 )
-            counts = {k: m.count(pred, gt, protocol, own) for k, (m, own) in metrics.items()}
-            curve = any("thresholds" in m.uses for m, _ in metrics.values())
-            form = item.form or form_of(pred, protocol, curve)
+            counts[metric.name] = metric.count(pred, gt, protocol, own)
+            curve = curve or "thresholds" in metric.uses
+        if pred is not None:
+            form = form or form_of(pred, protocol, curve)
             form += f"{SCALE}{gt.scale}" if gt.scale else ""
         spent = time.perf_counter() - started
         found.record = ImageRecord(item.image_id, gt.shape, counts, mark, spent, truth, form)
@@ -417,18 +417,6 @@ def count(
             f"{os.path.basename(place.filename)}, line {place.lineno})"
         )
     return found
-
-
-def _left_out(gt: GroundTruth, kind: str, protocol: Protocol) -> bool:
-    """True if the protocol leaves out an image because nobody drew a boundary in it.
-
-    kind : `Metric.gt_kind`. Raises DataError if the protocol refuses such an image.
-    """
-    if kind != "annotators" or protocol.empty_gt == "count" or any(b.any() for b in gt.boundaries):
-        return False
-    if protocol.empty_gt == "error":
-        raise empty_truth(gt.path or gt.image_id, len(gt.boundaries))
-    return True
 
 
 # ---- workers -------------------------------------------------------------------------------------

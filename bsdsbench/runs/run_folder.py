@@ -12,8 +12,8 @@ from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.folder import is_run, refuse_unfinished
 from bsdsbench.runs.official import ReportedRun, reported_run
-from bsdsbench.runs.references import reference_parts
-from bsdsbench.runs.run_identity import by_rules_of, is_reference
+from bsdsbench.runs.references import reference_run
+from bsdsbench.runs.run_identity import PREFIX, by_rules_of
 
 
 def load_run(folder: str | Path, name: str | None = None) -> Evaluation | ReportedRun:
@@ -22,18 +22,17 @@ def load_run(folder: str | Path, name: str | None = None) -> Evaluation | Report
     `name` replaces the name that is stored, or the folder's. Raises FileFormatError if it is
     neither, DataError for an unknown reference run.
     """
-    if is_reference(folder):
-        run = Evaluation(*reference_parts(str(folder)))
-        return replace(run, name=name) if name else run
     path = Path(folder)
-    if is_run(path):
+    if isinstance(folder, str) and folder.startswith(PREFIX):
+        run = reference_run(folder)
+    elif is_run(path):
         run = Evaluation.load(path)
-        return replace(run, name=name) if name else run
-    if not path.is_dir():
+    elif not path.is_dir():
         raise FileFormatError(f"{path}: not a folder, expected the folder of a finished run")
-    refuse_unfinished(path)
-    found = reported_run(path, name)
-    return found if isinstance(found, ReportedRun) else Evaluation(*found)
+    else:
+        refuse_unfinished(path)
+        return reported_run(path, name)
+    return replace(run, name=name) if name else run
 
 
 def load_runs(folders: Iterable[str | Path], names: Iterable[str] | None = None) -> list[Any]:
@@ -68,12 +67,16 @@ def as_runs(runs: Iterable[Any]) -> list[Any]:
     if isinstance(runs, str | Path):
         raise DataError(f"runs {str(runs)!r}: expected a list, such as [{str(runs)!r}, ...]")
     given = given_list(runs, "runs", "a list of runs or of their folders")
-    for run in given:
-        if not isinstance(run, str | Path) and not hasattr(run, "records"):
+    places = []
+    for k, run in enumerate(given):
+        if isinstance(run, str | Path):
+            places.append(k)
+        elif not hasattr(run, "records"):
             raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
-    folders = [run for run in given if isinstance(run, str | Path)]
-    loaded = iter(load_runs(folders))
-    return by_rules_of([next(loaded) if isinstance(run, str | Path) else run for run in given])
+    if places:
+        for k, run in zip(places, load_runs(given[k] for k in places), strict=True):
+            given[k] = run
+    return by_rules_of(given)
 
 
 def named_apart(runs: list[Any], paths: Sequence[str | Path]) -> list[Any]:
@@ -82,12 +85,8 @@ def named_apart(runs: list[Any], paths: Sequence[str | Path]) -> list[Any]:
     named = []
     for run, own in places:
         same = [parts for other, parts in places if other.name == run.name]
-        end = _last_folders(own, same)
-        named.append(run if len(same) == 1 else replace(run, name=f"{run.name} ({end})"))
+        if len(same) > 1:
+            lengths = (n for n in range(1, len(own)) if len({p[-n:] for p in same}) == len(same))
+            run = replace(run, name=f"{run.name} ({'/'.join(own[-next(lengths, 1) :])})")
+        named.append(run)
     return named
-
-
-def _last_folders(own: tuple[str, ...], same: list[tuple[str, ...]]) -> str:
-    """The end of a path, of the least length at which all differ; nothing private before it."""
-    lengths = (n for n in range(1, len(own)) if len({p[-n:] for p in same}) == len(same))
-    return "/".join(own[-next(lengths, 1) :])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bsdsbench.files.bounded import show
-from bsdsbench.files.errors import DataError, is_text
+from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import ground_truths
 from bsdsbench.loaders.identity import (
     Identity,
@@ -76,12 +77,6 @@ def signature_of(
     )
 
 
-def absolute(folders: Mapping[str, str | Path]) -> dict[str, str]:
-    """Folders as absolute paths, without those whose names are no text."""
-    found = {what: str(Path(folder).resolve()) for what, folder in folders.items()}
-    return {what: path for what, path in found.items() if is_text(path)}
-
-
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A reference run: its form, parameters and source.
@@ -113,11 +108,6 @@ def references() -> dict[str, Reference]:
     """Key -> what it is, in the order of the shipped table (references.json)."""
     text = resources.files("bsdsbench.runs").joinpath("references.json").read_text("utf-8")
     return {row["key"]: Reference(**row) for row in json.loads(text)}
-
-
-def is_reference(name: Any) -> bool:
-    """Whether this is `ref:NAME`, no folder."""
-    return isinstance(name, str) and name.startswith(PREFIX)
 
 
 def reference_of(run: Any) -> Reference | None:
@@ -197,60 +187,31 @@ def check_truth(
         )
 
 
-def fixed_by(
-    task: Task,
-    protocol: Protocol | str | None,
-    metrics: str | Sequence[str],
-    missing: str,
-    on_error: str,
-) -> tuple[Protocol, tuple[str, ...]]:
-    """Protocol and metrics of a task. Raises DataError if the call asks for others."""
-    faults = []
-    if protocol is not None and Protocol.of(protocol) != task.resolved():
-        faults.append(f"task {task.name}: its protocol is {task.protocol}, expected no other")
-    if metrics not in (registry.DEFAULT, task.metric, (task.metric,), [task.metric]):
-        faults.append(f"task {task.name}: its metric is {task.metric}, expected no other")
-    if missing == "skip" or on_error == "skip":
-        faults.append(f"task {task.name}: needs every image, expected none to be skipped")
-    if faults:
-        raise DataError.collect([DataError(fault) for fault in faults])
-    return task.resolved(), (task.metric,)
-
-
 def tasks_of(run: Any) -> tuple[Task, ...]:
     """The tasks that a run belongs to: it has the complete set, the protocol and the metric.
 
     The fingerprint identifies the set. Without one, or for a task that is not known here, the
-    run's own statement counts.
+    run's own statement counts, if it can be read.
     """
-    if not run.metrics or not run.protocol.stated or getattr(run, "failed", {}):
+    metrics = run.metrics
+    if not metrics or not run.protocol.stated or getattr(run, "failed", {}):
         return ()
-    known = dict(tasks())
-    if (own := claimed(run)) is not None:
+    known, own = dict(tasks()), None
+    with suppress(DataError, TypeError):
+        own = Task.from_mapping(run.provenance.get(TASK))
         known[own.name] = own
-    return tuple(
-        task for task in known.values() if task.metric in run.metrics and _is_of(run, task)
-    )
-
-
-def claimed(run: Any) -> Task | None:
-    """The task that a run states; None if it states none that can be read."""
-    try:
-        return Task.from_mapping(run.provenance.get(TASK))
-    except (DataError, TypeError):
-        return None
-
-
-def _is_of(run: Any, task: Task) -> bool:
-    if run.protocol.name != task.protocol and reference_of(run) is None:
-        return False
-    if task.fingerprint is not None:
-        identity = getattr(run, "identity", None)
-        return identity is not None and identity.fingerprint == task.fingerprint
-    own = claimed(run)
-    mine = {record.image_id for record in run.records}
-    listed = set(task.ids) in (set(), mine)
-    return own == task and listed and task.images in (None, len(run.records))
+    identity, reference, found = getattr(run, "identity", None), reference_of(run), []
+    for task in known.values():
+        if task.metric not in metrics or (task.protocol != run.protocol.name and not reference):
+            continue
+        if task.fingerprint is not None:
+            mine = identity is not None and identity.fingerprint == task.fingerprint
+        else:
+            listed = not task.ids or set(task.ids) == {record.image_id for record in run.records}
+            mine = own == task and listed and task.images in (None, len(run.records))
+        if mine:
+            found.append(task)
+    return tuple(found)
 
 
 def not_beside(run: Any, name: str) -> str:

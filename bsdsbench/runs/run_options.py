@@ -198,10 +198,10 @@ class RunOptions:
     settings: dict[str, Any] = attrs.field(init=False, factory=dict)  # options of each metric
 
     def __attrs_post_init__(self) -> None:
+        from bsdsbench.protocol.protocol import Protocol
         from bsdsbench.protocol.tasks import Task
-        from bsdsbench.runs.run_identity import fixed_by
 
-        put, faults = object.__setattr__, []
+        put, faults = object.__setattr__, list[Any]()
         for field in attrs.fields(RunOptions):
             check, value = field.metadata.get("check"), getattr(self, field.name)
             try:
@@ -214,16 +214,26 @@ class RunOptions:
         if faults:
             raise DataError.collect(faults)
         if self.task is not None:
-            put(self, "task", Task.load(self.task))
-            fixed = fixed_by(self.task, self.protocol, self.metrics, self.missing, self.on_error)
-            put(self, "protocol", fixed[0])
-            put(self, "metrics", fixed[1])
+            task = Task.load(self.task)
+            fixed = task.resolved()
+            if self.protocol is not None and Protocol.of(self.protocol) != fixed:
+                faults.append(f"its protocol is {task.protocol}, expected no other")
+            if self.metrics not in (registry.DEFAULT, (task.metric,)):
+                faults.append(f"its metric is {task.metric}, expected no other")
+            if "skip" in (self.missing, self.on_error):
+                faults.append("needs every image, expected none to be skipped")
+            if faults:
+                raise DataError.collect([DataError(f"task {task.name}: {f}") for f in faults])
+            put(self, "task", task)
+            put(self, "protocol", fixed)
+            put(self, "metrics", (task.metric,))
         put(self, "protocol", protocol_of(self.protocol, self.metrics))
         put(self, "pred_kind", kind_of(self.pred_kind, self.metrics))
-        settings = {m: registry.get(m).options_of(self.protocol) for m in self.metrics}
-        put(self, "settings", settings)
         put(self, "out", None if self.out is None else Path(self.out))
-        versions = [(m, registry.get(m).version) for m in self.metrics]
+        versions = []
+        for found in map(registry.get, self.metrics):
+            self.settings[found.name] = found.options_of(self.protocol)
+            versions.append((found.name, found.version))
         told = [KERNEL_VERSION, self.protocol.to_mapping(), versions, self.pred_kind]
         text = json.dumps(told, sort_keys=True)
         put(self, "stamp", hashlib.blake2b(text.encode(), digest_size=16).hexdigest())
@@ -235,26 +245,13 @@ class RunOptions:
         """
         for what, folder in folders.items():
             _path(folder, what)
-        target = self.out.resolve() if self.out else None
-        faults = [
-            DataError(
-                f"{show(str(self.out))}: lies in {what} ({show(folder)}), expected a folder "
-                "elsewhere for the results"
-            )
-            for what, folder in folders.items()
-            if target and target.is_relative_to(Path(folder).resolve())
-        ]
+        faults = []
+        for what, folder in folders.items():
+            if self.out and self.out.resolve().is_relative_to(Path(folder).resolve()):
+                where = f"{show(str(self.out))}: lies in {what} ({show(folder)})"
+                faults.append(DataError(f"{where}, expected a folder elsewhere for the results"))
         if faults:
             raise DataError.collect(faults)
-
-    def sent(self) -> RunOptions:
-        """What a worker needs of it, ready to be pickled."""
-        return attrs.evolve(self, progress=None, executor=None, out=None, task=None)
-
-
-def usual_protocol(metrics: Sequence[str]) -> str:
-    """The first metric's default preset, bsds500 if it names none."""
-    return registry.get(metrics[0]).default_protocol or "bsds500"
 
 
 def protocol_of(protocol: Protocol | str | None, metrics: Sequence[str]) -> Protocol:
@@ -265,8 +262,8 @@ def protocol_of(protocol: Protocol | str | None, metrics: Sequence[str]) -> Prot
     """
     from bsdsbench.protocol.protocol import Protocol
 
-    given = Protocol.of(usual_protocol(metrics) if protocol is None else protocol)
-    proto = registry.settled(given)
+    usual = registry.get(metrics[0]).default_protocol or "bsds500"
+    proto = registry.settled(Protocol.of(usual if protocol is None else protocol))
     for found in map(registry.get, metrics):
         found.check(proto, found.options_of(proto))
     return proto
@@ -277,21 +274,19 @@ def kind_of(pred_kind: str | None, metrics: Sequence[str]) -> str:
 
     Raises DataError if a metric does not take it, or metrics read different ground truth.
     """
-    found = [registry.get(m) for m in metrics]
+    first, faults = registry.get(metrics[0]), []
     if pred_kind is not None and not isinstance(pred_kind, str):
         raise DataError(f"pred_kind {pred_kind!r}: expected a word")
-    kind = pred_kind or found[0].pred_kinds[0]
-    faults = [
-        f"metric {m.name}: takes predictions of kind {' or '.join(m.pred_kinds)}, not {kind!r}"
-        for m in found
-        if kind not in m.pred_kinds
-    ]
-    faults += [
-        f"metrics {found[0].name}, {m.name}: read different ground truth ({found[0].gt_kind}, "
-        f"{m.gt_kind}), expected one run for each"
-        for m in found
-        if m.gt_kind != found[0].gt_kind
-    ]
+    kind = pred_kind or first.pred_kinds[0]
+    for m in map(registry.get, metrics):
+        if kind not in m.pred_kinds:
+            kinds = " or ".join(m.pred_kinds)
+            faults.append(f"metric {m.name}: takes predictions of kind {kinds}, not {kind!r}")
+        if m.gt_kind != first.gt_kind:
+            faults.append(
+                f"metrics {first.name}, {m.name}: read different ground truth ({first.gt_kind}, "
+                f"{m.gt_kind}), expected one run for each"
+            )
     if faults:
         raise DataError("\n".join(faults), faults)
     return kind
@@ -336,12 +331,9 @@ def takes(*names: str, **usual: Any) -> Callable[[Callable[..., T]], Callable[..
 
 def documented(text: str | None, names: Sequence[str]) -> str:
     """A docstring in which {options} becomes what these options say."""
-    fields = attrs.fields_dict(RunOptions)
-    return inspect.cleandoc(text or "").replace(
-        "{options}", "\n".join(f"{n} : {_told(fields[n])}" for n in names)
-    )
-
-
-def _told(field: Any) -> str:
-    words = textwrap.fill(field.metadata["words"], 92, break_on_hyphens=False)
-    return f"{field.metadata['kind']}\n{textwrap.indent(words, '    ')}"
+    told = []
+    for name in names:
+        about = attrs.fields_dict(RunOptions)[name].metadata
+        words = textwrap.fill(about["words"], 92, break_on_hyphens=False)
+        told.append(f"{name} : {about['kind']}\n{textwrap.indent(words, '    ')}")
+    return inspect.cleandoc(text or "").replace("{options}", "\n".join(told))

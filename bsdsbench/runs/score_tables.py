@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
-from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_identity import incomparable, reference_notes
 from bsdsbench.scores.score import at
 from bsdsbench.tables import table as model
@@ -44,8 +43,11 @@ def speed_of(run: Any) -> Speed | None:
 
 def speeds_of(names: Sequence[str], runs: Sequence[Any]) -> dict[str, Speed]:
     """Name -> what was measured, for the runs that have it."""
-    found = zip(names, map(speed_of, runs), strict=True)
-    return {name: speed for name, speed in found if speed}
+    found = {}
+    for name, run in zip(names, runs, strict=True):
+        if speed := speed_of(run):
+            found[name] = speed
+    return found
 
 
 def joined_speed(runs: Sequence[Any]) -> dict[str, Any] | None:
@@ -89,6 +91,10 @@ def with_speeds(table: Table, speeds: Mapping[str, Speed]) -> Table:
 
 METHOD = model.Field("method", "Method")
 GRID_END = "grid end"  # beside an ODS at the first or the last threshold
+AT_GRID_END = (
+    f"[{GRID_END}] the first or the last threshold is as good as any: this ODS says nothing of the "
+    "method."
+)
 
 
 def score_tables(
@@ -110,32 +116,36 @@ def score_tables(
     names = [run.name for run in runs] if names is None else names
     how = made_how(runs, names)
     how["notes"] += notes
-    how["sentence"] = _about(runs, len(runs) + len(extra))
-    rows = [(name, run.scores()) for name, run in zip(names, runs, strict=True)]
-    alone = len(rows) == 1 and not extra
+    first, n_rows = runs[0], len(runs) + len(extra)
+    identity, n = getattr(first, "identity", None), len(getattr(first, "records", ()))
+    where = identity.describe() if identity and identity.name else f"{n} images" if n else ""
+    shown = f"{n_rows} methods" if n_rows > 1 else "scores"
+    how["sentence"] = f"{shown}{where and f' on {where}'}, protocol {first.protocol.name}"
+    by_metric: dict[str, list[tuple[str, Any]]] = {}
+    for name, run in zip(names, runs, strict=True):
+        for metric, score in run.scores().items():
+            by_metric.setdefault(metric, []).append((name, score))
+    alone, marks = n_rows == 1, {name: words for name, _, words in extra}
     speeds = speeds_of(names, runs)
     tables = []
-    for metric in dict.fromkeys(m for run in runs for m in run.metrics):
-        found = registry.get(metric)
-        mine = [(name, scores[metric]) for name, scores in rows if metric in scores]
+    for metric, mine in by_metric.items():
+        found, n_own = registry.get(metric), len(mine)
         mine += [(name, scores[metric]) for name, scores, _ in extra if metric in scores]
-        marks = {name: words for name, _, words in extra}
-        n_own = sum(metric in scores for _, scores in rows)
         table = _table(metric, found.title, found.columns, mine, n_own, alone, how, marks)
         tables.append(with_speeds(table, speeds))
-        if alone and isinstance(runs[0].protocol, Protocol) and runs[0].records:
-            protocol = runs[0].protocol
-            parts = found.parts(protocol, found.options_of(protocol))
-            every = [(name, part_of(mine[0][1], path)) for name, path in parts.items()]
-            inner = [(name, score) for name, score in every if score is not None]
-            if not inner:
-                continue
-            title = f"{found.title}, part by part"
-            ends = {n: {"ods": GRID_END} for n, score in inner if score.get("at_grid_end")}
-            columns = found.part_columns
-            more = {**how, "notes": [*how["notes"], *_ended(ends)]}
-            table = _table(f"{metric}-parts", title, columns, inner, len(inner), True, more, ends)
-            tables.append(table)
+        if not alone or not first.records:
+            continue
+        inner, ends = [], {}
+        for name, path in found.parts(first.protocol, found.options_of(first.protocol)).items():
+            score = part_of(mine[0][1], path)
+            if score is not None:
+                inner.append((name, score))
+                if score.get("at_grid_end"):
+                    ends[name] = {"ods": GRID_END}
+        if inner:
+            more = {**how, "notes": [*how["notes"], AT_GRID_END] if ends else how["notes"]}
+            words = f"{metric}-parts", f"{found.title}, part by part", found.part_columns
+            tables.append(_table(*words, inner, len(inner), True, more, ends))
     return tables
 
 
@@ -146,34 +156,20 @@ def part_of(scores: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     return scores
 
 
-def _ended(marks: Mapping[str, Any]) -> list[str]:
-    """What the mark of an ODS at the grid's end means, where there is one."""
-    words = (
-        "the first or the last threshold is as good as any: this ODS says nothing of the method."
-    )
-    return [f"[{GRID_END}] {words}"] if marks else []
-
-
 def image_table(run: Any) -> Table:
     """One row per image: its size and its own values under every metric.
 
     Several metrics have their names in the keys ("region_covering").
     """
     several = len(run.metrics) > 1
-    columns = [
-        model.Field("image", "Image"),
-        *(model.Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")),
-    ]
-    keys: list[tuple[str, str]] = []
+    columns = [model.Field("image", "Image")]
+    columns += [model.Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")]
+    rows: list[list[Cell]] = [[record.image_id, *record.size] for record in run.records]
     for metric in run.metrics:
-        for c in registry.get(metric).image_columns:
-            keys.append((metric, c.key))
-            columns.append(table_column(c, c.digits, f"{metric}_" if several else ""))
-    rows: list[list[Cell]] = []
-    values = {m: run.image_values(m) for m in run.metrics}
-    for record in run.records:
-        row: list[Cell] = [record.image_id, *record.size]
-        rows.append([*row, *(values[m][record.image_id].get(key) for m, key in keys)])
+        shown = registry.get(metric).image_columns
+        columns += [table_column(c, c.digits, f"{metric}_" if several else "") for c in shown]
+        for row, own in zip(rows, run.image_scores(metric).values(), strict=True):
+            row += [own.get(c.key) for c in shown]
     title = f"{run.name}, image by image"
     return Table("images", title, columns, rows, aside=True, **made_how([run], [run.name]))
 
@@ -260,21 +256,6 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
     return [f"Signature of {', '.join(those)}: {line}" for line, those in who.items() if line]
 
 
-def _about(runs: Sequence[Any], n_rows: int) -> str:
-    """What a paper's table shows, after the name of its metric."""
-    first = runs[0]
-    identity, n = getattr(first, "identity", None), len(getattr(first, "records", ()))
-    where = identity.describe() if identity and identity.name else f"{n} images" if n else ""
-    rows = f"{n_rows} methods" if n_rows > 1 else "scores"
-    return f"{rows}{where and f' on {where}'}, protocol {first.protocol.name}"
-
-
-def _cell(value: float | None, other: str | None) -> Cell:
-    if value is None or not other:
-        return value
-    return Estimate(value, mark=f"[{other}]", comparable=False)
-
-
 def why_undefined(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> list[str]:
     """A note for each reason why a score of some row is undefined."""
     reasons: dict[str, list[str]] = {}
@@ -307,31 +288,58 @@ def _table(
     marks: Mapping[str, Mapping[str, str]] | None = None,
 ) -> Table:
     """n_own : rows of runs, before those of published results"""
-    usable = [c for c in columns if c.shown == "always" or (alone and c.shown == "own")]
-    values = [(name, {c.key: at(mapping, c.key) for c in usable}) for name, mapping in scores]
     # Measures that nobody asked for are left out; undefined ones stay.
-    asked = {key for _, mapping in scores for key in mapping}
-    shown = [c for c in usable if c.key.partition(".")[0] in asked]
-    less = 0 if alone else 1
-    found_in = [found for _, found in values]
-    notes = why_undefined(shown, found_in[:n_own])
-    if any(found[c.key] is None for found in found_in[n_own:] for c in shown if c.score):
+    asked = set().union(*(mapping for _, mapping in scores))
+    kinds = ("always", "own") if alone else ("always",)
+    shown = [c for c in columns if c.shown in kinds and c.key.partition(".")[0] in asked]
+    less, rows, found = 0 if alone else 1, list[list[Cell]](), list[dict[str, Any]]()
+    for name, mapping in scores:
+        own, row = {c.key: at(mapping, c.key) for c in shown}, list[Cell]([name])
+        for key, value in own.items():
+            mark = (marks or {}).get(name, {}).get(key)
+            marked = mark and value is not None
+            row.append(Estimate(value, mark=f"[{mark}]", comparable=False) if marked else value)
+        rows.append(row)
+        found.append(own)
+    notes = why_undefined(shown, found[:n_own])
+    if any(own[c.key] is None for own in found[n_own:] for c in shown if c.score):
         notes.append("- of a published result: that number was not published.")
-    return Table(
-        metric,
-        title,
-        [METHOD, *(table_column(c, max(0, c.digits - less)) for c in shown)],
-        [
-            [name, *(_cell(found[c.key], (marks or {}).get(name, {}).get(c.key)) for c in shown)]
-            for name, found in values
-        ],
-        notes=[
-            *notes,
-            *means_over(shown, scores),
-            *how["notes"],
-        ],
-        **{
-            **{k: v for k, v in how.items() if k != "notes"},
-            "sentence": f"{title}: {how['sentence']}",
-        },
-    )
+    notes += [*means_over(shown, scores), *how["notes"]]
+    fields = [METHOD, *(table_column(c, max(0, c.digits - less)) for c in shown)]
+    more = {**how, "notes": notes, "sentence": f"{title}: {how['sentence']}"}
+    return Table(metric, title, fields, rows, **more)
+
+
+# ---- as one flat list, METRIC.SCORE -> number ---------------------------------------------------
+
+
+def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
+    """The `scores` object of result.json as {"boundary.ods": F, "region.covering.ods": ...}.
+
+    A point of a PR curve is named by its F. Thresholds, counts of images and undefined scores are
+    left out.
+    """
+    found = {}
+    for metric, mapping in scores.items():
+        for column in registry.get(metric).columns:
+            value = at(mapping, column.key)
+            if column.score and value is not None:
+                found[f"{metric}.{column.key}"] = float(value)
+    return found
+
+
+def full_name(score: str, known: Collection[str]) -> str:
+    """The known METRIC.SCORE that is meant by it or by SCORE alone; `score` itself if none is.
+
+    SCORE alone is that of the default metric, or of the one metric that has it.
+
+    Examples
+    --------
+    >>> full_name("ods", ["pixel.ods", "boundary.ods"]), full_name("mae", ["pixel.mae"])
+    ('boundary.ods', 'pixel.mae')
+    """
+    alike = [name for name in known if name.partition(".")[2] == score]
+    usual = f"{registry.DEFAULT[0]}.{score}"
+    if score in known or not alike or (len(alike) > 1 and usual not in alike):
+        return score
+    return usual if usual in alike else alike[0]

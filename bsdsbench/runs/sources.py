@@ -108,10 +108,11 @@ class ArrayItem:
         """A hash of the arrays."""
         found = hashlib.blake2b(digest_size=16)
         for each in self._sound():
-            for name, value in ((f.name, getattr(each, f.name)) for f in fields(each)):
+            for field in fields(each):
+                value = getattr(each, field.name)
                 for array in value if isinstance(value, tuple) else (value,):
                     if isinstance(array, np.ndarray):
-                        found.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+                        found.update(f"{field.name} {array.dtype.str} {array.shape}\n".encode())
                         found.update(np.ascontiguousarray(array).data)
         return found.digest()
 
@@ -210,24 +211,22 @@ def arrays(items: Iterable[Any], metrics: Sequence[str]) -> Iterator[ArrayItem]:
 def array_item(image_id: str, pred: Any, gts: Any, metrics: Sequence[str]) -> ArrayItem:
     """An image of arrays as its metrics read them, or what is wrong with them."""
     first = registry.get(metrics[0])
+    kind = first.pred_kinds[0]
     try:
-        if not isinstance(pred, Prediction):
-            pred = _prediction(image_id, pred, first.pred_kinds[0])
-        if not isinstance(gts, GroundTruth):
-            gts = _truth(image_id, gts, first.gt_kind)
+        if isinstance(pred, Prediction):
+            found = pred
+        elif kind == "classes":
+            found = Prediction(image_id, classes=to_numpy(pred))
+        elif kind == "labels":
+            found = Prediction(image_id, segs=(_plane(pred),))
+        elif kind == "depth-map":
+            found = Prediction(image_id, depth=_plane(pred))
+        else:
+            found = Prediction(image_id, soft=_plane(pred))
+        gt = gts if isinstance(gts, GroundTruth) else _truth(image_id, gts, first.gt_kind)
     except DataError as error:
         return ArrayItem(image_id, error)
-    return ArrayItem(image_id, (pred, gts))
-
-
-def _prediction(image_id: str, pred: Any, kind: str) -> Prediction:
-    if kind == "classes":
-        return Prediction(image_id, classes=to_numpy(pred))
-    if kind == "labels":
-        return Prediction(image_id, segs=(_plane(pred),))
-    if kind == "depth-map":
-        return Prediction(image_id, depth=_plane(pred))
-    return Prediction(image_id, soft=_plane(pred))
+    return ArrayItem(image_id, (found, gt))
 
 
 def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
@@ -242,7 +241,14 @@ def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
         if array.ndim == 2:
             return GroundTruth(image_id, labels=array)
         return GroundTruth(image_id, class_boundaries=array != 0)
-    maps = annotator_maps(gts)
+    if isinstance(gts, list | tuple):
+        maps = [_plane(g) for g in gts]
+    else:
+        array = to_numpy(gts)
+        if array.ndim not in (2, 3):
+            given = kind_of_value(gts)
+            raise DataError(f"ground truth: {given}, expected maps (H, W) or (A, H, W)")
+        maps = [array] if array.ndim == 2 else list(array)
     drawn = tuple(binary_map(a, what) for a in maps)
     return GroundTruth(image_id, drawn, scale=one_scale(map(scale_of, maps), what))
 
@@ -251,16 +257,6 @@ def _plane(pred: Any) -> NDArray[Any]:
     """(H, W) from (H, W) or (1, H, W)."""
     soft = to_numpy(pred)
     return soft[0] if soft.ndim == 3 and soft.shape[0] == 1 else soft
-
-
-def annotator_maps(gts: Any) -> list[NDArray[Any]]:
-    """The (H, W) maps of one image: from a list of them, (A, H, W) or a single (H, W)."""
-    if isinstance(gts, list | tuple):
-        return [_plane(g) for g in gts]
-    maps = to_numpy(gts)
-    if maps.ndim not in (2, 3):
-        raise DataError(f"ground truth: {kind_of_value(gts)}, expected maps (H, W) or (A, H, W)")
-    return [maps] if maps.ndim == 2 else list(maps)
 
 
 def find_sources(
@@ -287,12 +283,8 @@ def find_sources(
     kind = str(run.provenance.get("pred_kind") or found.pred_kinds[0])
     missing = "zero" if run.provenance.get("missing", "zero") == "zero" else "error"
     classes = found.class_names(found.options_of(run.protocol))
-    how: dict[str, Any] = {
-        "gt_kind": found.gt_kind,
-        "classes": classes,
-        "ids": run.image_ids,
-    }
-    pairs = pair(pred, gt, None, missing, kind, **how)
+    how = (None, missing, kind)
+    pairs = pair(pred, gt, *how, gt_kind=found.gt_kind, classes=classes, ids=run.image_ids)
     photos = images_dir or run.place("photos") or photos_beside(gt)
     by_id = {p.image_id: p for p in pairs}
     return Sources(by_id, find_photos(photos, by_id) if photos else {}, kind, found)

@@ -96,8 +96,7 @@ class StreamingEvaluator:
             truth without a boundary unless the protocol's `empty_gt` counts or skips it.
         """
         items = image_items(pred, gts, image_id, len(self._records))
-        every = [measure(*each, self._options) for each in items]
-        counted = [record for record in every if record]
+        counted = list(filter(None, (measure(*each, self._options) for each in items)))
         with self._lock:
             if image_id is None:  # another thread may have added images since
                 first = len(self._records)
@@ -181,7 +180,8 @@ def measure(pred: Any, gts: Any, image_id: str, options: RunOptions) -> ImageRec
 
 def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[Any, Any, str]]:
     """(prediction, annotators, id) of each image of an update."""
-    if not _is_batch(pred):
+    many = isinstance(pred, list | tuple) or getattr(pred, "ndim", 0) > 2
+    if isinstance(pred, Prediction) or not many:
         name = numbered(known) if image_id is None else image_id
         if not isinstance(name, str):
             raise DataError(f"image_id {name!r}: expected one name for one image")
@@ -202,11 +202,3 @@ def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[An
 def numbered(k: int) -> str:
     """The name of an image that has none."""
     return f"image{k:06d}"
-
-
-def _is_batch(pred: Any) -> bool:
-    if isinstance(pred, Prediction):
-        return False
-    if isinstance(pred, list | tuple):
-        return True
-    return getattr(pred, "ndim", 0) > 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,7 @@ class Counts(Mapping[str, NDArray[Any]]):
         raise AttributeError(f"{name}: counts are read-only")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _counts, (self._arrays,)
+        return partial(Counts, **dict(self)), ()
 
     def __repr__(self) -> str:
         """One line: the ends of every array."""
@@ -106,10 +107,6 @@ class Counts(Mapping[str, NDArray[Any]]):
         )
 
 
-def _counts(arrays: Mapping[str, Any]) -> Counts:
-    return Counts(**arrays)
-
-
 def stacked(
     images: Sequence[Mapping[str, Any]], shared: Sequence[str] = (), ragged: Sequence[str] = ()
 ) -> dict[str, NDArray[Any]]:
@@ -117,8 +114,6 @@ def stacked(
 
     shared : names of arrays that all images have in common, given once as they are
     ragged : names of arrays of different lengths, filled up with NaN
-
-    Raises ShapeError where images do not fit together.
     """
     out = {}
     for name in images[0]:
@@ -128,19 +123,14 @@ def stacked(
                 raise ShapeError(f"images have different {name}, expected the same")
             out[name] = first
         elif name in ragged:
-            out[name] = stacked_rows(arrays)
+            rows = np.full((len(arrays), max(map(len, arrays)), *first.shape[1:]), np.nan)
+            for row, array in zip(rows, arrays, strict=True):
+                row[: len(array)] = array
+            out[name] = rows
         elif len(arrays) < len(images) or any(a.shape != first.shape for a in arrays):
             raise ShapeError(f"images have different {name}, expected the same shape")
         else:
             out[name] = np.stack(arrays)
-    return out
-
-
-def stacked_rows(arrays: Sequence[F8]) -> F8:
-    """Arrays (L, ...) of different lengths as one (N, L, ...), filled up with NaN."""
-    out = np.full((len(arrays), max(map(len, arrays)), *arrays[0].shape[1:]), np.nan)
-    for row, array in zip(out, arrays, strict=True):
-        row[: len(array)] = array
     return out
 
 

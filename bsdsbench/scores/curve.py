@@ -130,14 +130,12 @@ class PRCurve(ShownCurve):
             flag = name in ("predicted", "annotated")
             array = frozen(value, np.bool_ if flag else np.float64, name)
             object.__setattr__(self, name, array)
-            if name == "thresholds":
-                if array.ndim != 1:
-                    raise ShapeError(f"{name}: shape {array.shape}, expected one axis")
-                continue
-            stack = array.shape[:-1] if name == "precision" else self.precision.shape[:-1]
-            expected = (*stack[:1], *self.thresholds.shape)
-            if array.shape != expected:
-                raise ShapeError(f"{name}: shape {array.shape}, expected {expected}")
+            shape = (array.size,)  # of thresholds; a stack of curves has one more axis before
+            if name != "thresholds":
+                stack = array.shape[:-1] if name == "precision" else self.precision.shape[:-1]
+                shape = (*stack[:1], *self.thresholds.shape)
+            if array.shape != shape:
+                raise ShapeError(f"{name}: shape {array.shape}, expected {shape}")
 
     @classmethod
     def of_counts(cls, thresholds: ArrayLike, four: ArrayLike, operator: str = ">=") -> PRCurve:
@@ -192,7 +190,7 @@ def four_counts(counts: Mapping[str, Any]) -> I8:
 
 
 def curve_counts(thresholds: ArrayLike, four: ArrayLike) -> Counts:
-    """The counts of a curve from (T, 4). Raises DataError for more matched than there are."""
+    """The counts of a curve from (T, 4)."""
     rows = np.asarray(four)
     if (rows[:, 0] > rows[:, 1]).any() or (rows[:, 2] > rows[:, 3]).any():
         raise DataError("more matched than there are, expected at most the total")
@@ -224,7 +222,7 @@ ODS_RULES: dict[str, str] = {
 
 
 class Best(NamedTuple):
-    """The best points of a stack of curves: threshold, precision, recall, F, each f8 (...)."""
+    """The best points of a stack of curves, each f8 (...)."""
 
     threshold: F8
     precision: F8
@@ -235,8 +233,7 @@ class Best(NamedTuple):
 def best(curve: PRCurve, rule: str = "interpolated") -> Best:
     """The point of largest F of each curve, by a rule of ODS; of equal bests the first.
 
-    Interpolated: recall, precision and threshold with 100 linear steps between neighbouring
-    thresholds. Source: maxF in collect_eval_bdry.m.
+    Source: maxF in collect_eval_bdry.m, with 100 linear steps between neighbouring thresholds.
     """
     t, p, r, f = curve.thresholds, curve.precision, curve.recall, curve.f
     if rule == "maximum" or t.size == 1:
@@ -282,12 +279,7 @@ def best_point(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
-    """AP of each curve by the named rule: `area`, NaN where its recall is one value above 0.
-
-    Such a curve, of a single threshold, of a binary map at many, or of a soft map that finds all at
-    every one, has no area. Without a single match
-    the area is 0. Raises ProtocolError for an unknown rule.
-    """
+    """`area`, but NaN where every threshold has the same recall above 0: one point has no area."""
     recall = curve.recall
     point = (recall[..., 0] > 0) & (recall == recall[..., :1]).all(axis=-1)
     return np.where(point, np.nan, area(curve, rule))
@@ -297,11 +289,9 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     """The area under each curve by the named rule, f8 (...).
 
     NaN where the rule needs what the curve does not have: the row of threshold 0 (edter), or which
-    thresholds have no detection (seism). No rows, or fewer than two distinct recalls (101-point:
-    no rows), give 0. Raises ProtocolError for an unknown rule.
+    thresholds have no detection (seism). Fewer than two distinct recalls (101-point: no rows) give
+    0.
 
-    Examples
-    --------
     >>> curve = PRCurve(np.array([0.3, 0.6]), np.array([0.5, 1.0]), np.array([0.6, 0.2]))
     >>> round(float(area(curve)), 4), round(float(area(curve, "101-point")), 4)
     (0.3075, 0.4059)
@@ -314,7 +304,10 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     start = int(curve.whole_image and rule != "edter")
     recall, precision = (np.atleast_2d(a)[:, start:] for a in (curve.recall, curve.precision))
     if rule == "101-point":
-        return _largest(recall, precision).reshape(shape)
+        levels = [
+            np.where(recall >= x, precision, 0.0).max(axis=1, initial=0.0) for x in RECALL_LEVELS
+        ]
+        return np.mean(np.stack(levels, axis=1), axis=1).reshape(shape)
     if rule == "sbd":
         recall, precision = recall[:, ::-1], precision[:, ::-1]
     elif rule == "endpoints":
@@ -327,29 +320,15 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
         annotated = np.atleast_2d(curve.annotated).any(axis=1, keepdims=True)
         predicted = np.atleast_2d(curve.predicted)[:, start:] | ~annotated
         recall, precision = np.where(predicted, recall, 0.0), np.where(predicted, precision, 1.0)
-    return (precision_at_levels(recall, precision).sum(axis=1) * 0.01).reshape(shape)
-
-
-def precision_at_levels(recall: F8, precision: F8) -> F8:
-    """Precision of each curve (S, T) at the recalls 0, 0.01 .. 1: linear, 0 outside; (S, 101).
-
-    Of equal recalls the first is kept; fewer than two distinct recalls give zeros.
-    Source: Area_PR in collect_eval_bdry.m.
-    """
-    out = np.zeros((len(recall), RECALL_LEVELS.size))
+    # Area_PR in collect_eval_bdry.m: of equal recalls the first is kept
+    found = np.zeros((len(recall), RECALL_LEVELS.size))
     order = recall.argsort(axis=1, kind="stable")
     x, y = np.take_along_axis(recall, order, 1), np.take_along_axis(precision, order, 1)
     first = np.ones(x.shape, bool)
     first[:, 1:] = x[:, 1:] != x[:, :-1]
     for s in np.flatnonzero(first.sum(axis=1) > 1):
-        out[s] = np.interp(RECALL_LEVELS, x[s, first[s]], y[s, first[s]], left=0.0, right=0.0)
-    return out
-
-
-def _largest(recall: F8, precision: F8) -> F8:
-    """Mean over the levels of the largest precision at that recall or a higher one, (S,)."""
-    best = [np.where(recall >= x, precision, 0.0).max(axis=1, initial=0.0) for x in RECALL_LEVELS]
-    return np.mean(np.stack(best, axis=1), axis=1)
+        found[s] = np.interp(RECALL_LEVELS, x[s, first[s]], y[s, first[s]], left=0.0, right=0.0)
+    return (found.sum(axis=1) * 0.01).reshape(shape)
 
 
 def recall_at_precision(curve: PRCurve, precision: float = 0.5) -> F8:
@@ -359,14 +338,6 @@ def recall_at_precision(curve: PRCurve, precision: float = 0.5) -> F8:
     where the curve never falls to it (its recall at the lowest threshold is then another number)
     or never rises to it. Wherever precision falls steadily this is the number of the edges toolbox
     (`edges_r50`); where it crosses 0.5 more than once, it is the crossing of largest recall.
-
-    Examples
-    --------
-    >>> t, recall = np.array([0.25, 0.5, 0.75]), np.array([0.8, 0.6, 0.2])
-    >>> round(float(recall_at_precision(PRCurve(t, np.array([0.4, 0.6, 0.9]), recall))), 3)
-    0.7
-    >>> float(recall_at_precision(PRCurve(t, np.array([0.6, 0.7, 0.9]), recall)))
-    nan
     """
     enough = curve.precision >= precision
     at = enough.argmax(axis=-1)[..., None]
@@ -419,12 +390,7 @@ def curve_scores(
     at_own = weighted_sum(weights, four[np.arange(len(four)), own])
     ois_r, ois_p = ratio(at_own[:, 0], at_own[:, 1]), ratio(at_own[:, 2], at_own[:, 3])
     return {
-        "ods": {
-            "threshold": ods.threshold,
-            "recall": ods.recall,
-            "precision": ods.precision,
-            "f": ods.f,
-        },
+        "ods": {name: getattr(ods, name) for name in ("threshold", "recall", "precision", "f")},
         "ois": {"recall": ois_r, "precision": ois_p, "f": f_measure(ois_p, ois_r)},
         "ap": average_precision(curve, protocol.ap_rule),
         "n_images": weights.sum(axis=1),

@@ -67,8 +67,8 @@ def _markdown(table: Table) -> str:
 def to_latex(tables: Sequence[Table]) -> str:
     """One float per table, as a paper has it; the rest of what is known is a comment in it.
 
-    The best of a column is bold; intervals stand under their numbers, in small type. A float too
-    wide for one column stands across the page; one too wide for that is scaled.
+    Intervals stand under their numbers. A float too wide for a column stands across the page,
+    scaled where that is too narrow.
     """
     return "\n".join(_latex(_for_paper(table), table) for table in tables)
 
@@ -151,10 +151,7 @@ def _escape_latex(text: str) -> str:
 
 
 def to_html(tables: Sequence[Table]) -> str:
-    """One <figure> per table; the best of a column is bold, marks are raised.
-
-    Works without a style sheet; classes `number` and `best` are for one.
-    """
+    """One <figure> per table; classes `number` and `best` are for a style sheet."""
     return "\n".join(html_of_each(tables))
 
 
@@ -234,11 +231,8 @@ def to_json(tables: Sequence[Table]) -> str:
 
 
 def to_csv(table: Table) -> str:
-    """One table, tidy: a line of keys, then a line per row; columns as of `Table.plain`.
-
-    Undefined numbers are empty. Text that a spreadsheet would take for a formula gets an
-    apostrophe in front.
-    """
+    """One table, tidy: a line of keys, a line per row; columns and undefined numbers as of
+    `Table.plain`."""
 
     def safe(value: Any) -> Any:
         if not isinstance(value, str):
@@ -255,10 +249,7 @@ def to_csv(table: Table) -> str:
 
 
 def to_frame(columns: Mapping[str, Any]) -> Any:
-    """Columns by name, as of `Table.plain`, as a DataFrame; undefined numbers are NaN.
-
-    Raises DataError if pandas is not installed.
-    """
+    """Columns by name as a DataFrame, undefined as NaN. Raises DataError without pandas."""
     try:
         import pandas as pd
     except ImportError:

@@ -24,13 +24,8 @@ _SUFFIXES[".htm"] = "html"
 
 
 def form_of(out: str | Path | None, form: str | None, forms: Sequence[str] = tuple(FORMS)) -> str:
-    """The form in which to write to `out`: by its suffix, or `form` where that is silent.
-
-    out   : a file; a folder, for CSV (an existing one, or a name that ends in a slash); None for
-            standard output
-    forms : those that are offered; the first is the default on standard output
-    Raises DataError for an unknown suffix, or one that contradicts `form`.
-    """
+    """The form in which to write to `out` (None: standard output): by its suffix, or `form` where
+    that is silent; a folder is for CSV. The first of `forms` is the default. Raises DataError."""
     if out is None:
         return form or forms[0]
     suffix = Path(out).suffix.lower()
@@ -60,11 +55,8 @@ def render(tables: Sequence[Table], form: str) -> str:
 
 
 def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Path]:
-    """Write the tables and return the files.
-
-    One file `out`; but several tables as CSV are one file each: STEM-KEY.csv beside `out`, or
-    KEY.csv in `out` where that is a folder. Raises OSError, DataError.
-    """
+    """Write one file, and return it; several tables as CSV are files STEM-KEY.csv beside `out`, or
+    KEY.csv in a folder."""
     path = Path(out)
     if form != "csv":
         texts = {path: render(tables, form)}

@@ -12,10 +12,8 @@ _V = TypeVar("_V")
 
 
 class ReadOnly:
-    """Shared behaviour of frozen dataclasses whose arrays are read-only, also in a copy.
-
-    numpy forgets the mark in a pickle, so a copy is made by the constructor, from marked arrays.
-    """
+    """Frozen dataclasses whose arrays are read-only, also in a copy: numpy forgets that in a
+    pickle."""
 
     __slots__ = ()
 
@@ -24,16 +22,10 @@ class ReadOnly:
 
 
 def _made(kind: type[_V], values: Mapping[str, Any]) -> _V:
-    return kind(**{name: _marked(value) for name, value in values.items()})
-
-
-def _marked(value: Any) -> Any:
-    """An array as a read-only view, whoever holds the array; anything else as it is."""
-    if not isinstance(value, np.ndarray):
-        return value
-    view = value.view()
-    view.flags.writeable = False
-    return view
+    views = {name: v.view() for name, v in values.items() if isinstance(v, np.ndarray)}
+    for view in views.values():
+        view.flags.writeable = False
+    return kind(**{**values, **views})
 
 
 class ReadOnlyDict(dict[str, _V]):

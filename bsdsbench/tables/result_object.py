@@ -35,10 +35,7 @@ class Shown:
         return to_html(read_at_once(self.tables()))
 
     def to_dataframe(self, table: str | None = None) -> Any:
-        """One table as a pandas DataFrame, the first or the one of that key; columns as in CSV.
-
-        Raises DataError if pandas is not installed or there is no such table.
-        """
+        """One table as a pandas DataFrame, the first or the one of that key. Raises DataError."""
         from bsdsbench.tables.forms import to_frame
 
         found = {t.key: t for t in self.tables()}
@@ -114,10 +111,8 @@ class ShownCurve(ReadOnly, Shown):
         return [Table("curve", type(self).__name__, columns, list(self.numbers().items()))]
 
     def to_dataframe(self, table: str | None = None) -> Any:
-        """The points as a pandas DataFrame, a row per point; or the table "curve", the numbers.
-
-        Raises DataError if pandas is not installed.
-        """
+        """The points, a row each; or the table "curve", the numbers. Raises DataError without
+        pandas."""
         from bsdsbench.tables.forms import to_frame
 
         return Shown.to_dataframe(self, table) if table else to_frame(self.points())

@@ -19,17 +19,9 @@ UNDEFINED = "-"
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with the interval around it, and a mark after it (a letter, a star).
+    """A number with the interval around it, and a mark after it, raised (a letter, a star, a word).
 
-    Parameters
-    ----------
-    value : float or None
-    low, high : float or None
-        Ends of the interval; None for a number without one.
-    mark : str
-        Shown raised after the number; a word in brackets says of what other kind the number is.
-    comparable : bool
-        False for a number of another kind than its field: it is never the best.
+    comparable : False for a number of another kind than its field: it is never the best
     """
 
     value: float | None
@@ -60,20 +52,10 @@ class Drawn(NamedTuple):
 class Field:
     """What one column of a table holds.
 
-    Parameters
-    ----------
-    key : str
-        Name for programs: heading in CSV, key in JSON; occurs once in a table.
-    heading : str
-        Name for people, clear without its neighbours ("Covering OIS").
-    short : str
-        Heading where space is scarce; default: `heading`.
-    format : str
-        Format of a number as in `format()`, or "p" for a p-value. Empty: a column of text.
-    higher_is_better : bool or None
-        Direction of the column; None: it has none, and no cell is its best.
-    paper : bool
-        False for what a paper's table has no room for.
+    key     : for programs, once in a table; heading : for people, clear without its neighbours
+    short   : the heading where space is scarce
+    format  : as in `format()`, or "p" for a p-value; "" for a column of text
+    higher_is_better : None for no direction; paper : False for what a paper has no room for
     """
 
     key: str
@@ -106,39 +88,12 @@ class Field:
 class Table:
     """A titled table.
 
-    Parameters
-    ----------
-    key : str
-        Name for programs and files ("boundary", "differences").
-    title : str
-    columns : sequence of Field
-    rows : sequence of sequences of Cell
-        As many cells as there are columns.
-    caption : str
-        How the numbers were made (protocol, signature); printed with every table.
-    notes : sequence of str
-        Printed under the table, one line each.
-    signatures : sequence of str
-        How the runs were made, a line each; printed last, in LaTeX a comment.
-    sentence : str
-        The caption in a paper; default: the title.
-    n_labels : int
-        How many of the first columns say what a row is; they stay with every part of a table that
-        is split.
-    aside : bool
-        Left out where a person reads all tables at once; files and `to_dataframe` have it.
-
-    Raises
-    ------
-    DataError
-        A row of another length, a key that occurs twice, text in a column of numbers.
-
-    Examples
-    --------
-    >>> columns = [Field("method", "Method"), Field("ods", "ODS", "", ".3f", True)]
-    >>> table = Table("boundary", "Boundaries", columns, [["a", 0.5], ["b", None]])
-    >>> table.text(0, 1), table.text(1, 1)
-    ('0.500', '-')
+    caption    : how the numbers were made (protocol, signature); printed with every table
+    notes      : printed under the table; signatures : last, in LaTeX a comment; a line each
+    sentence   : the caption in a paper; default: the title
+    n_labels   : the first columns, which say what a row is and stay with each part of a split table
+    aside      : left out where a person reads all tables at once
+    Raises DataError for rows of another length, doubled keys, text in a column of numbers.
     """
 
     key: str
@@ -201,14 +156,6 @@ class Table:
             bests.append((max if column.higher_is_better else min)(known) if ranked else None)
         return [list(map(_drawn, self.columns, row, bests)) for row in self.rows]
 
-    def text(self, row: int, column: int) -> str:
-        """One cell as people read it: "-", "HED", "0.788", "0.788 [0.779, 0.797]"; no mark."""
-        return " ".join(filter(None, self.drawn[row][column][:2]))
-
-    def is_best(self, row: int, column: int) -> bool:
-        """Whether the cell holds the best number of its column."""
-        return self.drawn[row][column].best
-
     def heading(self, column: int, short: bool) -> str:
         """The heading of a column; its short one where the long would make the column wider."""
         of = self.columns[column]
@@ -217,10 +164,8 @@ class Table:
         return visible(of.short if short and of.short and long > widest else of.heading)
 
     def plain(self) -> dict[str, list[Any]]:
-        """Column by column for programs: text, or numbers at full precision, None if undefined.
-
-        A column KEY with intervals has KEY_low and KEY_high after it, one with marks KEY_mark.
-        """
+        """Column by column for programs, at full precision, None if undefined; KEY_low, KEY_high
+        and KEY_mark follow a column KEY that has them."""
         out: dict[str, list[Any]] = {}
         for c, column in enumerate(self.columns):
             if not column.is_number:
@@ -261,11 +206,6 @@ def _drawn(column: Field, cell: Cell, best: float | None) -> Drawn:
     return Drawn(column.text(found.value), span, visible(found.mark), is_best)
 
 
-def mark(cell: Cell) -> str:
-    """The mark of a cell, or ""."""
-    return cell.mark if isinstance(cell, Estimate) else ""
-
-
 def words_under(tables: Sequence[Table]) -> list[list[str]]:
     """What to print under each table; what consecutive ones say alike once, under the last."""
     out = []
@@ -285,9 +225,8 @@ def read_at_once(tables: Sequence[Table]) -> list[Table]:
 
 
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
-    """The tables with these columns of numbers alone, in this order, after those of text.
+    """The tables with these columns of numbers alone ("ods", "boundary.ods"), after those of text.
 
-    wanted : keys, "ods" or with the table's "boundary.ods". A table that has none is left out.
     Raises DataError for a key that no table has.
     """
     out: list[Table] = []

@@ -41,12 +41,11 @@ for name, segment in segmenters.items():
     runs.append(stream.compute())
 
 # %%
-# The convention for empty masks is part of the protocol and is printed with the scores.
+# ``pairs`` says how many objects have a partner, and how many of each map have none. The protocol
+# above says what an object without a partner gives: the diagonal of the image as its distance.
 
 for run in runs:
-    score = run.score("contour")
-    print(run.name, "pairs, predicted alone, annotated alone:", score.pairs)
-print("empty masks:", runs[0].score("contour").empty)
+    print(run.name, run.score("contour").pairs.to_mapping())
 
 # %%
 # A bootstrap over images gives each score an interval, and each difference one with a p-value.

@@ -23,8 +23,8 @@ for name, (fpr, tpr) in (("I", one), ("II", two)):
     print(f"curve {name}: AUC-ROC {curves.auc_roc(fpr, tpr):.4f}, AUC-PR {area:.4f}")
 
 # %%
-# Points of a PR curve must not be joined by straight lines: precision falls faster. The package
-# interpolates in counts.
+# Straight lines do not join points of a PR curve: between two points precision follows a hyperbola,
+# below the line where it falls and above the line where it rises. The package interpolates counts.
 
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.4), layout="constrained")
 for name, (fpr, tpr) in (("I", one), ("II", two)):

@@ -2,11 +2,12 @@
 A gate in continuous integration
 ================================
 
-Fail a pull request if, and only if, it makes the method worse.
+Fail a pull request if a score drops below a stored baseline by more than a tolerance.
 """
 
 # %%
-# The baseline is a small JSON file in the repository of the method.
+# The baseline is a small JSON file in the repository of the method. A score may drop by 0.002;
+# ``--tolerance`` sets another limit.
 
 import shutil
 import subprocess
@@ -49,7 +50,8 @@ bb.evaluate(out / "blurred", truth, missing="skip", out=out / "bad", workers=1)
 check(out / "bad", "--baseline", out / "baseline.json")
 
 # %%
-# What the gate has seen: the blurred maps have a lower curve than the baseline.
+# ODS, OIS and R50 fall, AP rises. The curve of the blurred maps is lower, but it begins at a recall
+# of 0.001 and the baseline's at 0.09. AP counts the recalls before a curve begins as 0.
 
 from bsdsbench.plotting import plot_runs  # noqa: E402
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from drawing.draw import draw_all
 
-from making import metrics, notebook, reference, verbs
+from making import metrics, notebook, published, reference, verbs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -15,10 +15,11 @@ ROOT = Path(__file__).resolve().parents[2]
 def write_all(out: Path) -> None:
     """Write every generated page below `out`; files that stay the same are not touched."""
     pages = {
-        "api.rst": reference.api_page(),
-        "tasks.md": reference.task_page(),
+        "protocols.txt": reference.protocols(),
+        "tasks.txt": reference.task_table(),
         "signature.txt": reference.signature_tables(),
-        **{f"protocols/{name}.md": text for name, text in reference.protocol_pages().items()},
+        "verbs.txt": verbs.table(),
+        "published.txt": published.table(),
         **{f"data/{name}.md": text for name, text in reference.data_pages().items()},
         **{f"metrics/{name}": text for name, text in metrics.pages().items()},
     }

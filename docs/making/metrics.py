@@ -17,31 +17,18 @@ DIRECTION = {True: "lower", False: "higher"}
 
 
 def pages() -> dict[str, str]:
-    """File name -> text: the index, and the tables of each metric."""
+    """File name -> text: the table of the index, and the tables of each metric."""
     metrics = [registry.get(name) for name in registry.BUILT_IN]
     found = {f"{metric.name}.txt": tables(metric) for metric in metrics}
-    rows, listed = [], []
+    rows = ["| metric | what it measures | predictions | protocol |", "|---|---|---|---|"]
     for metric in metrics:
-        target = f"../../metrics/{metric.name}"
-        listed.append(target)
-        kinds = ", ".join(metric.pred_kinds)
-        said = _first_sentence(metric)
+        said = (inspect.getdoc(type(metric)) or metric.title).split("\n\n")[0]
         preset = f"`{metric.default_protocol}`" if metric.default_protocol else "must be named"
-        rows.append(f"| [{metric.name}]({target}.md) | {cell(said)} | {kinds} | {preset} |")
-    found["index.md"] = (
-        "# Metrics\n\nA metric turns a prediction and its ground truth into counts, and the counts "
-        "of all images into scores. Choose with `bsdsbench evaluate PRED_DIR --gt GT_DIR --metrics "
-        "NAME`, several with commas between them. The [protocol](../protocols/index.md) in the "
-        "last column is used unless you pass `--protocol`. Set options with `--set "
-        "NAME.FIELD=VALUE`. To write your own metric, see "
-        "[adding a metric](../../contribute.md#how-to-add).\n\n"
-        "| metric | what it measures | predictions | protocol |\n|---|---|---|---|\n"
-        + "\n".join(rows)
-        + "\n\nLabels with scores, without images, have their own functions: see "
-        "[curves of labels and scores](../api.rst) and [Understand](../../understand/index.md)."
-        "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(listed) + "\n```\n"
-    )
-    return found
+        rows.append(
+            f"| [{metric.name}]({metric.name}.md) | {cell(said)} "
+            f"| {', '.join(metric.pred_kinds)} | {preset} |"
+        )
+    return {**found, "index.txt": "\n".join(rows) + "\n"}
 
 
 def tables(metric: Metric) -> str:
@@ -66,7 +53,3 @@ def tables(metric: Metric) -> str:
     else:
         lines += ["", "No setting of the protocol affects it, only its own options."]
     return "\n".join(lines) + "\n"
-
-
-def _first_sentence(metric: Metric) -> str:
-    return (inspect.getdoc(type(metric)) or metric.title).split("\n\n")[0]

@@ -71,6 +71,6 @@ def page(out: Path) -> str:
     plt.close("all")  # or the gallery takes it for a picture of its first page
     parts.append(
         "{download}`Download this notebook <../tutorials/results.ipynb>`. Other "
-        "[tutorials](../tutorials/index.md); the [API](api.rst)."
+        "[tutorials](../tutorials/index.md); the [API](../reference/api.md)."
     )
     return "\n\n".join(parts) + "\n"

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import importlib
 import json
 import multiprocessing
 import os
@@ -153,6 +154,10 @@ def guide(name: str, seconds: int) -> None:
     """In a process that libFuzzer ends."""
     import atheris
 
+    import bsdsbench.kernels as kernels
+
+    for path in Path(kernels.__path__[0]).glob("*.py"):  # which numba cannot compile when followed
+        importlib.import_module(f"bsdsbench.kernels.{path.stem}")
     with atheris.instrument_imports(include=["bsdsbench"]):
         from targets import table
 

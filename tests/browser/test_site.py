@@ -1,5 +1,6 @@
 """The documentation site in a real browser, and its links. BSDSBENCH_SITE names the built site."""
 
+import json
 import os
 import re
 import shutil
@@ -19,14 +20,15 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(not SITE, reason="BSDSBENCH_SITE is not set: build the site first"),
 ]
+WORDS = Path(__file__).parents[2] / "docs" / "search_words.json"
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 # One page of each kind.
 WALK = (
     *("index", "tutorials/index", "auto_examples/plot_1_evaluate_a_detector", "howto/maps"),
     *("howto/coming_from", "understand/ods_ois", "metrics/region", "reference/signature"),
-    *("generated/verbs/compare", "generated/api", "generated/api/bsdsbench.Protocol"),
-    *("generated/protocols/bsds500", "generated/data/index", "generated/metrics/index"),
+    *("generated/verbs/compare", "reference/api/protocol", "reference/api/measures"),
+    *("reference/protocols", "reference/published", "generated/data/index", "metrics/index"),
     *("generated/notebook", "evidence/agreement", "contribute"),
 )
 # A reader's question, the first words of the page that answers it, and words that it must have.
@@ -132,12 +134,8 @@ def test_every_written_page_leads_to_three_others(pages, site):
     few = {}
     for path, page in pages.items():
         name = path.relative_to(site)
-        if name.parts[0] in HAND_WRITTEN or name.parts[:2] in (
-            ("generated", "verbs"),
-            ("generated", "protocols"),
-            ("generated", "data"),
-            ("generated", "metrics"),
-        ):
+        api = name.parts[:2] == ("reference", "api")
+        if name.parts[0] in (*HAND_WRITTEN, "generated") and not api:
             others = {*linked(path, page)} - {path}
             if len(others) < 3 and name.stem != "changelog":
                 few[str(name)] = len(others)
@@ -193,6 +191,33 @@ def test_search_finds_a_function(open_page):
     hit = page.locator("#search-results a").first
     hit.wait_for()
     assert "match_boundaries" in page.locator("#search-results").inner_text()
+
+
+def test_search_finds_the_page_of_a_word_first_or_second(open_page):
+    page = open_page("search")
+    page.wait_for_function("Search._index !== null")
+    asked = "q => Search._performSearch(...Search._parseQuery(q)).reverse().map(r => r[0])"
+    lost = []
+    for name, words in json.loads(WORDS.read_text("utf-8")).items():
+        for word in words:
+            found = list(dict.fromkeys(page.evaluate(asked, word)))
+            if name not in found[:2]:
+                lost.append((word, name, found[:3]))
+    assert lost == []
+
+
+def test_published_results_are_sorted_and_searched(open_page):
+    page = open_page("reference/published")
+    rows = page.locator(".sortable tbody tr:visible")
+    every = rows.count()
+    page.get_by_role("searchbox", name="Search the rows of this table").fill("hed bsds500-test")
+    assert 3 <= rows.count() < every / 5
+    page.get_by_role("button", name="ODS").click()
+    ods = [
+        float(text)
+        for text in page.locator(".sortable tr:visible td:nth-child(4)").all_inner_texts()
+    ]
+    assert ods == sorted(ods)
 
 
 def test_dark_mode(open_page):

@@ -23,7 +23,7 @@ from bsdsbench.comparison.significance import (
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.report import comparison_mapping, comparison_tables, to_csv, to_latex, to_markdown
+from bsdsbench.report import comparison_tables, to_csv, to_latex, to_markdown
 from bsdsbench.runs.run_folder import load_run
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.score import at
@@ -70,7 +70,7 @@ def test_undefined_scores_take_no_part_in_bests_and_tests():
             assert all(np.isnan([d.p, d.p_holm]).all() for d in differences)
             assert found.letters[key] == ("", "", "")
         assert all(found.letters["boundary.ods"])
-        json.dumps(comparison_mapping(found), allow_nan=False)
+        json.dumps(found.to_mapping(), allow_nan=False)
         scores, differences, _ = comparison_tables(found)
         headings = [c.heading for c in scores.columns]
         for column in ("AP", "R50"):
@@ -194,7 +194,7 @@ def test_influence_is_what_leaving_an_image_out_does(pair):
     first = found.effects[0]
     assert first.image_id == "im0000"
     assert first.influence == (ods[0] - ods[1]) - (without[0] - without[1])
-    assert first.a == pair[0].image_values("boundary")["im0000"]["ods"]
+    assert first.a == pair[0].image_scores("boundary")["im0000"]["ods"]
     assert first.difference == first.a - first.b
     assert sum(found.record) == 25
 
@@ -408,7 +408,7 @@ def test_tables_hold_the_numbers_and_keep_names_as_text(pair):
     assert r"\toprule" in latex
     assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 3
     assert r"a\|b\_\$&lt;i&gt;%" in to_markdown(tables)
-    mapping = json.loads(json.dumps(comparison_mapping(found)))
+    mapping = json.loads(json.dumps(found.to_mapping()))
     assert mapping["differences"][0]["value"] == found.differences[0].value
     assert len(mapping["images"][0]["effects"]) == 25
 

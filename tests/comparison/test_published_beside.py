@@ -54,7 +54,7 @@ def test_published_rows_beside_other_images_are_never_the_best():
         assert bool(notes) != beside
         table = score_tables(given, extra=rows)[0]
         column = [c.key for c in table.columns].index("ods")
-        best = [row[0] for k, row in enumerate(table.rows) if table.is_best(k, column)]
+        best = [row[0] for k, row in enumerate(table.rows) if table.drawn[k][column].best]
         assert best == (["HED (2015, published)"] if beside else ["mine"])
         assert ("bsds500-test" in to_latex([table])) != beside
 

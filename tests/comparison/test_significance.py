@@ -86,7 +86,7 @@ def test_runs_that_are_equal_differ_in_no_way(pair):
 
 def test_signed_ranks_are_the_enumeration_of_all_signs(pair):
     """The share of the 64 ways to sign the ranks whose sum is as far from the middle."""
-    values = [run.image_values("boundary") for run in pair]
+    values = [run.image_scores("boundary") for run in pair]
     gaps = np.array([values[0][k]["ods"] - values[1][k]["ods"] for k in values[0]])
     ranks = np.abs(gaps).argsort().argsort() + 1
     observed = abs(ranks[gaps > 0].sum() - ranks.sum() / 2)
@@ -202,3 +202,16 @@ def test_weights_come_in_blocks_of_one_stream(n, monkeypatch):
     whole = np.random.default_rng(3).multinomial(n, np.full(n, 1 / n), size=50)
     assert np.array_equal(np.vstack(parts), whole)
     assert np.array_equal(np.vstack([*jackknife_weights(n)])[-2:], (1 - np.eye(n, dtype=int))[-2:])
+
+
+def test_bca_is_given_the_draws_and_what_is_left_out(pair, monkeypatch):
+    """Six images: 30 draws and six values without one."""
+    given = []
+
+    def noted(value, draws, left_out, level):
+        given.append((draws.size, left_out.size))
+        return value, value
+
+    monkeypatch.setattr("bsdsbench.comparison.significance.bca_interval", noted)
+    bb.compare(pair, n_boot=30, interval="bca")
+    assert {*given} == {(30, 6)}

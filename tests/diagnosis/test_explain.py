@@ -298,12 +298,12 @@ def test_a_saved_run_keeps_its_own_protocol(words, many, tmp_path):
 @pytest.fixture(scope="module")
 def val_runs(bsds500, tmp_path_factory):
     """Runs of all 100 val images: ucm2 (gPb-owt-ucm), and raw maps of a detector of ours."""
-    from bsdsbench.integrations.baselines import structure_tensor_raw
+    from bsdsbench.integrations.baselines import baseline
 
     maps = tmp_path_factory.mktemp("val") / "maps"
     maps.mkdir()
     for picture in sorted((bsds500 / "images" / "val").glob("*.jpg")):
-        strength = structure_tensor_raw(iio.imread(picture))
+        strength = baseline("structure-tensor-raw")(iio.imread(picture))
         iio.imwrite(maps / f"{picture.stem}.png", np.rint(255 * strength).astype(np.uint8))
     gt = bsds500 / "groundTruth" / "val"
     return {

@@ -150,7 +150,7 @@ class MetricContract:
             assert row["image"] == pred.image_id
         parts = case.metric.parts(case.run.protocol, case.metric.options_of(case.run.protocol))
         assert len(named) in (len(whole), len(whole) * (1 + len(parts)))
-        assert case.run.image_values(case.metric.name).keys() == {*case.run.image_ids}
+        assert case.run.image_scores(case.metric.name).keys() == {*case.run.image_ids}
 
     def test_perfect_is_perfect(self, case: MetricCase) -> None:
         if case.perfect is None:

@@ -34,9 +34,9 @@ def exact():
 
 
 def filled(rows):
-    from bsdsbench.integrations.torchmetrics import BoundaryMetric
+    from bsdsbench.integrations.torchmetrics import BenchmarkMetric
 
-    metric = BoundaryMetric(PROTOCOL)
+    metric = BenchmarkMetric(PROTOCOL)
     for name, soft, gts in rows:
         metric.update(torch.from_numpy(soft), [torch.from_numpy(g) for g in gts], image_id=name)
     return metric
@@ -66,10 +66,10 @@ def test_gathered_ranks_with_a_repeated_image_give_the_numbers_of_one(exact):
 
 def test_images_of_one_id_are_refused_and_those_without_any_all_count():
     """Equal ones too; the streaming evaluator has the same records."""
-    from bsdsbench.integrations.torchmetrics import BoundaryMetric
+    from bsdsbench.integrations.torchmetrics import BenchmarkMetric
 
     (_, soft, gts), (_, other, _) = images(2)
-    metric, stream = BoundaryMetric(PROTOCOL), bb.StreamingEvaluator(PROTOCOL)
+    metric, stream = BenchmarkMetric(PROTOCOL), bb.StreamingEvaluator(PROTOCOL)
     for one in (metric, stream):
         one.update(soft, gts)
         one.update(soft, gts)
@@ -82,10 +82,10 @@ def test_images_of_one_id_are_refused_and_those_without_any_all_count():
 
 
 def test_batches_without_names_and_forward(exact):
-    from bsdsbench.integrations.torchmetrics import BoundaryMetric
+    from bsdsbench.integrations.torchmetrics import BenchmarkMetric
 
     rows = list(images(6))
-    metric = BoundaryMetric(PROTOCOL)
+    metric = BenchmarkMetric(PROTOCOL)
     for k in (0, 3):
         soft = torch.from_numpy(np.stack([r[1] for r in rows[k : k + 3]]))[:, None]
         step = metric(soft, [r[2] for r in rows[k : k + 3]])

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.ndimage import gaussian_filter
 
 from bsdsbench.kernels import thinning
-from bsdsbench.kernels.thinning import events_near, pack, stack_events, thin, thinning_events
+from bsdsbench.kernels.thinning import events_near, pack, stack_events, thinning_events
 from bsdsbench.metrics.maps import sizes, without
 from tests.reference import thinning as reference
 from tests.reference.thinning import replay
@@ -82,10 +82,3 @@ def test_more_events_than_there_was_room_for(monkeypatch):
 @given(hnp.arrays(np.bool_, hnp.array_shapes(min_dims=3, max_dims=3, min_side=1, max_side=9)))
 def test_events_of_a_stack(maps):
     assert np.array_equal(replay(stack_events(maps), maps.shape[1:]), maps)
-
-
-@settings(max_examples=100, deadline=None)
-@given(hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=20)))
-@pytest.mark.slow
-def test_thin(bmap):
-    assert np.array_equal(thin(bmap), reference.thin(bmap))

@@ -260,9 +260,7 @@ def test_split_file_faults(tree):
     split.write_text("# nothing\n\n")
     assert tree.problems(split_file=split) == ["ids.txt: lists no image, expected one id per line"]
     split.write_bytes(b"\xff\xfe\x00")
-    assert tree.problems(split_file=split) == [
-        "ids.txt: is not UTF-8 text, expected one id per line"
-    ]
+    assert tree.problems(split_file=split) == ["ids.txt: not UTF-8 text, expected one id per line"]
 
 
 def test_split_keeps_its_order(tmp_path):

@@ -1,6 +1,5 @@
 """Every form of prediction, from files written by other libraries."""
 
-import re
 import sys
 import warnings
 import zipfile
@@ -39,14 +38,6 @@ def test_lossless_webp_and_float_pfm(tmp_path):
     np.testing.assert_array_equal(found, soft)
 
 
-def test_moving_pictures_are_refused(tmp_path):
-    frames = [Image.fromarray(GRAY), Image.fromarray(255 - GRAY)]
-    for name in ("a.gif", "a.webp"):
-        frames[0].save(tmp_path / name, save_all=True, append_images=frames[1:], lossless=True)
-        with pytest.raises(FileFormatError, match="has 2 pages, expected one"):
-            load_prediction(tmp_path / name)
-
-
 def test_big_endian_sixteen_bit_tiff(tmp_path):
     wide = (np.arange(15).reshape(3, 5) * 4681).astype(">u2")
     tags = [(256, 3, 5), (257, 3, 3), (258, 3, 16), (259, 3, 1), (262, 3, 1), (273, 4, 110)]
@@ -64,14 +55,6 @@ def test_big_endian_sixteen_bit_tiff(tmp_path):
     soft = load_prediction(tmp_path / "a.tif").soft
     assert soft.dtype == np.dtype(np.uint16)
     np.testing.assert_array_equal(soft, wide)
-
-
-def test_jpeg_gray_and_as_three_equal_channels(tmp_path):
-    flat = np.full((16, 24), 77, np.uint8)
-    Image.fromarray(flat).save(tmp_path / "a.jpg", quality=100)
-    Image.fromarray(flat).convert("RGB").save(tmp_path / "b.jpeg", quality=100)
-    for name in ("a.jpg", "b.jpeg"):
-        np.testing.assert_array_equal(load_prediction(tmp_path / name).soft, flat)
 
 
 def test_sixteen_bit_colour_is_refused_not_halved(tmp_path):
@@ -130,23 +113,26 @@ def test_shapes_that_are_no_map(tmp_path, shape):
     refused(r"a\.npy: .*(shape|2-D)", load_prediction, tmp_path / "a.npy", error=FileFormatError)
 
 
+@pytest.mark.parametrize(
+    ("ucm2", "words"),
+    [(np.zeros(shape), f"of shape {shape}") for shape in ((6, 10), (4, 5), (5, 4), (1, 5))]
+    + [(np.ones((9, 13), dtype), "of u?int|of bool") for dtype in ("u1", "u2", "i4", "?")],
+)
+def test_what_is_no_ucm2(tmp_path, ucm2, words):
+    savemat(tmp_path / "a.mat", {"ucm2": ucm2})
+    words = words.replace("(", r"\(").replace(")", r"\)")
+    refused(rf"a\.mat: ucm2 ({words})", load_prediction, tmp_path / "a.mat", error=FileFormatError)
+
+
 @pytest.mark.parametrize("packed", [False, True])
-def test_matlab_ucm2(tmp_path, packed):
-    ucm2 = np.arange(7 * 11).reshape(7, 11) / 77
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_matlab_ucm2(tmp_path, packed, dtype):
+    ucm2 = (np.arange(7 * 11).reshape(7, 11) / 77).astype(dtype)
     savemat(tmp_path / "a.mat", {"ucm2": ucm2, "x": 1.0}, do_compression=packed)
     pred = load_prediction(tmp_path / "a.mat")
     assert pred.shape == (3, 5)
     np.testing.assert_array_equal(pred.ucm2, ucm2)
     np.testing.assert_array_equal(pred.boundary_map(), ucm2[2::2, 2::2])
-
-
-@pytest.mark.parametrize("shape", [(6, 10), (4, 5), (5, 4), (1, 5)])
-def test_matlab_ucm2_of_even_size_is_refused(tmp_path, shape):
-    savemat(tmp_path / "a.mat", {"ucm2": np.zeros(shape)})
-    with pytest.raises(
-        FileFormatError, match=rf"ucm2 of shape {re.escape(str(shape))}, expected odd sizes"
-    ):
-        load_prediction(tmp_path / "a.mat")
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -221,12 +207,6 @@ def test_several_label_maps_of_one_image(tmp_path):
         load_prediction(paths)
 
 
-def test_unknown_suffix_lists_the_known(tmp_path):
-    (tmp_path / "a.exr").write_bytes(b"x")
-    with pytest.raises(FileFormatError, match=r"suffix \.exr, expected one of \.png, .*\.mat"):
-        load_prediction(tmp_path / "a.exr")
-
-
 def test_an_npz_member_that_lies_is_refused_before_it_is_made(tmp_path):
     np.savez_compressed(tmp_path / "a.npz", x=np.zeros((30, 40)))
     data = bytearray((tmp_path / "a.npz").read_bytes())
@@ -240,21 +220,6 @@ def test_an_npz_member_that_lies_is_refused_before_it_is_made(tmp_path):
         archive.writestr("x.npy", b"1")
         archive.writestr("x.npy", b"2")
     refused("two arrays of one name", load_prediction, tmp_path / "b.npz", error=FileFormatError)
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int32, bool])
-def test_a_ucm2_of_other_types_is_refused(tmp_path, dtype):
-    savemat(tmp_path / "a.mat", {"ucm2": np.ones((9, 13), dtype)})
-    with pytest.raises(FileFormatError, match=r"a\.mat: ucm2 of \w+, expected floats in \[0, 1\]"):
-        load_prediction(tmp_path / "a.mat")
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_ucm2_of_floats_is_read(tmp_path, dtype):
-    ucm2 = np.zeros((9, 13), dtype)
-    ucm2[4] = 0.25
-    savemat(tmp_path / "a.mat", {"ucm2": ucm2})
-    assert np.array_equal(load_prediction(tmp_path / "a.mat").ucm2, ucm2)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """What others write is what the loaders read, for any array."""
 
-import io
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -79,36 +77,3 @@ def test_labels_become_the_boundaries_of_seg2bdry(tmp_path, labels):
     gt = load_ground_truth(tmp_path / "a.npy", kind="labels")
     np.testing.assert_array_equal(gt.boundaries, [seg2bdry(labels)])
     np.testing.assert_array_equal(gt.segmentations, [labels])
-
-
-@many
-@given(st.binary(max_size=400), st.sampled_from([".png", ".npy", ".npz", ".mat", ".tif", ".bmp"]))
-def test_any_bytes_load_or_raise_one_line(tmp_path, data, suffix):
-    magic = {".png": b"\x89PNG\r\n\x1a\n", ".npy": b"\x93NUMPY\x01\x00", ".tif": b"II*\x00"}
-    path = tmp_path / f"a{suffix}"
-    path.write_bytes(magic.get(suffix, b"") + data)
-    message = path.name
-    try:
-        load_prediction(path)
-    except DataError as error:
-        message = str(error)
-    assert message.isprintable()
-    assert path.name in message
-
-
-def test_big_endian_matlab():
-    """scipy writes little-endian only, so this one is packed by hand."""
-    import struct
-
-    from bsdsbench.loaders.matlab import _read_v5
-
-    values = struct.pack(">6d", 0, 0.25, 0.5, 0.75, 1, 0)
-    body = struct.pack(">IIII", 6, 8, 6, 0) + struct.pack(">IIii", 5, 8, 2, 3)
-    body += struct.pack(">HH", 1, 1) + b"x\0\0\0" + struct.pack(">II", 9, 48) + values
-    stream = io.BytesIO()
-    stream.write(
-        b"MATLAB 5.0".ljust(124) + b"\x01\x00MI" + struct.pack(">II", 14, len(body)) + body
-    )
-    found = _read_v5(stream.getvalue())["x"]
-    assert found.dtype == np.dtype(np.float64)
-    np.testing.assert_array_equal(found, [[0, 0.5, 1], [0.25, 0.75, 0]])

@@ -77,11 +77,6 @@ def test_annotators_and_sizes(image_id):
     assert not ucm2[1::2, 1::2].any()  # a pixel itself is never a contour
 
 
-def test_both_orientations_are_there():
-    shapes = {annotations(image_id)[0][0].shape for image_id in IDS}
-    assert shapes == {(321, 481), (481, 321)}
-
-
 def test_the_raw_map_is_wide_and_the_thinned_one_narrow():
     for image_id in IDS:
         raw, thin = (

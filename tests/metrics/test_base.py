@@ -7,7 +7,7 @@ import bsdsbench as bb
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.metrics.base import Column, Metric, at_least_two, counts_in_order, over
 from bsdsbench.scores.ratios import ratio, weighted_sum
-from bsdsbench.scores.score import Score
+from bsdsbench.scores.score import Score, at
 
 
 class Share(Metric):
@@ -90,10 +90,11 @@ def test_a_mean_over_fewer_says_over_how_many():
 
 
 def test_images_own_values_of_many_images():
-    """More than are computed at a time; a key that is not measured is left out."""
+    """More than are computed at a time."""
     rows = [record(f"{k:03}", k, 150) for k in range(150)]
     stack = SHARE.stack([r.counts["share"] for r in rows])
-    found = SHARE.image_values(stack, PROTOCOL, ["share", "part.deep.share", "none"])
-    assert found.keys() == {"share", "part.deep.share"}
-    for values in found.values():
-        np.testing.assert_array_equal(values, np.arange(150) / 150)
+    trees = list(SHARE.image_scores(stack, PROTOCOL))
+    for key in ("share", "part.deep.share"):
+        found = np.concatenate([at(tree, key) for tree in trees])
+        np.testing.assert_array_equal(found, np.arange(150) / 150)
+    assert at(trees[0], "none") is None

@@ -26,7 +26,7 @@ def test_what_is_shown_of_an_image_is_measured(name):
     case, metric = case_of(name), registry.get(name)
     assert metric.columns[-1].key == "n_images"
     shown = {c.key for c in metric.image_columns}
-    first = next(iter(case.run.image_values(name).values()))
+    first = next(iter(case.run.image_scores(name).values()))
     assert metric.image_columns[0].key in first.keys() <= shown
     parts = metric.parts(case.run.protocol, metric.options_of(case.run.protocol))
     score = case.run.score(name)

@@ -63,7 +63,7 @@ def test_maps_without_a_value_have_no_crispness_and_take_no_part_in_the_mean(raw
     shutil.copy(raw[0] / "herd2.png", pred)
     iio.imwrite(pred / "fruit1.png", np.zeros((80, 120), np.uint8))
     run = evaluate(pred, raw[1], metrics="crispness", **FAST)
-    assert np.isnan(run.image_values("crispness")["fruit1"]["average"])
+    assert np.isnan(run.image_scores("crispness")["fruit1"]["average"])
     found = run.score("crispness")
     assert found.over.average.images == (1, 2)
     assert found.average == image_crispness(iio.imread(pred / "herd2.png"))
@@ -74,7 +74,7 @@ def test_one_run_gives_what_three_would(raw, tmp_path):
     found = run.score("crispness")
     each = [image_crispness(iio.imread(p)) for p in sorted(raw[0].iterdir())]
     assert found.average == pytest.approx(np.mean(each))
-    assert [v["average"] for v in run.image_values("crispness").values()] == each
+    assert [v["average"] for v in run.image_scores("crispness").values()] == each
     for name, score in (("seval", found.seval), ("ceval", found.ceval)):
         alone = evaluate(*raw, Protocol.preset(f"crispness-{name}"), **FAST)
         for record, other in zip(run.records, alone.records, strict=True):

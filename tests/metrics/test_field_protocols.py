@@ -146,7 +146,7 @@ def test_average_iou_of_cracks(tmp_path, cracks):
     run = scored(tmp_path, preds, gts, None, "aiu")
     assert run.protocol == Protocol.preset("crack-aiu")
     assert run.score("aiu").aiu == pytest.approx(total / 99, abs=1e-12)
-    each = [values["aiu"] for values in run.image_values("aiu").values()]
+    each = [values["aiu"] for values in run.image_scores("aiu").values()]
     assert np.mean(each) == pytest.approx(total / 99, abs=1e-12)
 
 

@@ -10,7 +10,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour.label_options import ContourOptions
 from bsdsbench.metrics.saliency import SaliencyOptions
 from bsdsbench.protocol.constants import MATCHED
-from bsdsbench.protocol.fields import changed, names
+from bsdsbench.protocol.fields import changed
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import parse_overrides, preset_names
 
@@ -88,7 +88,7 @@ def test_wrong_options_are_named(options, message):
 )
 def test_any_wrong_value_of_any_option_is_a_protocol_error(value):
     for metric in METRICS:
-        for name in names(metric.options) if metric.options else ():
+        for name in [f.name for f in attrs.fields(metric.options)] if metric.options else ():
             try:
                 read = registry.settled(Protocol(options={metric.name: {name: value}}))
             except ProtocolError as error:

@@ -183,7 +183,7 @@ def test_lines_of_equal_f_are_smooth(f):
 
 def test_scatter_pairs_the_images(runs):
     shown = ImageScatterDisplay.from_evaluations(runs[1], runs[0]).plot(label=2)
-    x, y = ({k: v["ods"] for k, v in run.image_values("boundary").items()} for run in runs[::-1])
+    x, y = ({k: v["ods"] for k, v in run.image_scores("boundary").items()} for run in runs[::-1])
     assert shown.points_.get_offsets().tolist() == [[x[i], y[i]] for i in sorted(x)]
     better = sum(y[i] > x[i] for i in x)
     assert f"better:\nbetter on {better}, worse on {8 - better}" in shown.ax_.get_title()

@@ -28,7 +28,7 @@ from bsdsbench.plotting import (
     plot_runs,
     plot_scatter,
 )
-from bsdsbench.plotting.palette import PIXELS, color_of, lines_of
+from bsdsbench.plotting.palette import PIXELS, line_of, lines_of
 from bsdsbench.plotting.style import for_file, save, style
 from bsdsbench.report.overlays import COLORS, FALSE, MATCHED, MISSED
 from tests.helpers.simulated import simulated_run
@@ -171,7 +171,7 @@ def test_a_method_keeps_its_colour_whatever_else_is_drawn(runs):
     whole = colours(plot_runs(runs))
     for some in (runs[::-1], runs[1:], runs[:1]):
         assert colours(plot_runs(some)) == {run.name: whole[run.name] for run in some}
-    assert whole["better"] == color_of("better") == color_of("BETTER (2015, published)")
+    assert whole["better"] == line_of("better", ())[0] == line_of("BETTER (2015, published)", ())[0]
 
 
 @pytest.mark.parametrize("grey", [False, True])
@@ -184,7 +184,7 @@ def test_no_two_methods_share_a_colour(runs, grey):
 
 
 def test_the_detectors_that_ship_have_colours_of_their_own():
-    assert len({color_of(name) for name in BASELINES}) == len(BASELINES)
+    assert len({line_of(name, ())[0] for name in BASELINES}) == len(BASELINES)
 
 
 @pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])

@@ -230,7 +230,7 @@ def sized_runs(tmp_path, count, names):
 @pytest.mark.slow
 def test_a_report_draws_what_is_looked_at_first_within_its_budget(tmp_path, monkeypatch):
     runs = sized_runs(tmp_path, 12, ("m", "n"))
-    values = [{k: row["ods"] for k, row in run.image_values("boundary").items()} for run in runs]
+    values = [{k: row["ods"] for k, row in run.image_scores("boundary").items()} for run in runs]
     whole, some = tmp_path / "whole.html", tmp_path / "some.html"
     assert faults(runs, whole) == []
     monkeypatch.setattr("bsdsbench.report.html.BUDGET", 60_000)

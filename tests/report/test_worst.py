@@ -34,7 +34,7 @@ def rows(*words):
 
 def test_the_worst_come_first(outs):
     found = rows(outs[0], "-n", 3)
-    f = {k: v["ods"] for k, v in bb.Evaluation.load(outs[0]).image_values("boundary").items()}
+    f = {k: v["ods"] for k, v in bb.Evaluation.load(outs[0]).image_scores("boundary").items()}
     assert [row["image"] for row in found] == sorted(f, key=lambda k: (f[k], k))[:3]
     assert [row["ods_1"] for row in found] == [f[row["image"]] for row in found]
 

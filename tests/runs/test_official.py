@@ -112,12 +112,12 @@ def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
     assert told.ap == pytest.approx(mine.ap, rel=1e-5)
     np.testing.assert_allclose(told.curve.recall, mine.curve.recall, rtol=1e-5)
     np.testing.assert_allclose(told.curve.precision, mine.curve.precision, rtol=1e-5)
-    for (_, best), own in zip(told.images, run.image_values("boundary").values(), strict=True):
+    for (_, best), own in zip(told.images, run.image_scores("boundary").values(), strict=True):
         assert best["ods"] == pytest.approx(own["ods"], rel=1e-5)
         for key in ("ods.threshold", "ods.precision", "ods.recall"):
             assert best[key] == pytest.approx(own[key], rel=1e-5), key
     refused("theirs: no counts per image", bb.compare, [run, theirs])
-    assert score_tables([theirs, theirs])[0].text(0, 1) == f"{mine.ods.f:.3f}"
+    assert score_tables([theirs, theirs])[0].drawn[0][1].text == f"{mine.ods.f:.3f}"
 
 
 def test_a_table_without_ods_file_takes_the_curve_s_best(folder, tmp_path):
@@ -159,7 +159,7 @@ def test_score_table_marks_the_best_and_keeps_full_precision(folder):
     assert float(mine[1]) == run.boundary_score().ods.f
     assert hed[1:] == ["0.7878", "0.8079", "0.8404", ""]
     assert human[1:] == ["0.803", "0.803", "", ""]
-    assert [table.is_best(row, 1) for row in range(3)] == [False, False, True]
+    assert [table.drawn[row][1].best for row in range(3)] == [False, False, True]
 
 
 @pytest.mark.slow

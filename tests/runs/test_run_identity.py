@@ -14,7 +14,6 @@ from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.run_identity import identity_of, not_beside
-from bsdsbench.tables.table import mark
 from tests.helpers.simulated import simulated_run
 
 
@@ -112,9 +111,9 @@ def test_an_ap_of_another_rule_carries_its_rule():
     extra = published_rows(find_published(["hed", "edter", "xyw-net-voc"]), [run])
     table = score_tables([run], ["mine"], extra)[0]
     at = [c.key for c in table.columns].index("ap")
-    assert [table.text(r, at) for r in (1, 2, 3)] == ["0.840", "0.880", "0.873"]
-    assert [mark(row[at]) for row in table.rows[1:]] == ["", "[edter]", "[unknown]"]
-    own, hed, edter, xyw = (table.is_best(r, at) for r in range(4))
+    assert [table.drawn[r][at].text for r in (1, 2, 3)] == ["0.840", "0.880", "0.873"]
+    assert [row[at].mark for row in table.drawn[1:]] == ["", "[edter]", "[unknown]"]
+    own, hed, edter, xyw = (table.drawn[r][at].best for r in range(4))
     assert own or hed
     assert not edter
     assert not xyw

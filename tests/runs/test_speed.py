@@ -24,7 +24,7 @@ def column(table):
         return None
     at = keys.index("ms_per_image")
     assert at == len(keys) - 1
-    return [table.text(row, at) for row in range(len(table.rows))]
+    return [table.drawn[row][at].text for row in range(len(table.rows))]
 
 
 def test_scores_and_comparison_have_the_column_where_a_run_has_times():
@@ -32,7 +32,7 @@ def test_scores_and_comparison_have_the_column_where_a_run_has_times():
     (table,) = score_tables(runs, names=["a", "b", "c"])
     assert column(table) == ["3.2", "-", "1234.0"]
     at = len(table.columns) - 1
-    assert [table.is_best(row, at) for row in range(3)] == [True, False, False]
+    assert [table.drawn[row][at].best for row in range(3)] == [True, False, False]
     assert sum("made machine, 2 cores" in note for note in table.notes) == 1
     found = bb.compare(runs, n_boot=50)
     scores, differences, images = found.tables()
@@ -48,7 +48,7 @@ def test_scores_and_comparison_have_the_column_where_a_run_has_times():
 def test_times_of_two_machines_are_shown_and_not_ranked():
     (table,) = score_tables([timed("fast", 3), timed("slow", 9, "another machine")])
     assert column(table) == ["3.0", "9.0"]
-    assert not any(table.is_best(row, len(table.columns) - 1) for row in range(2))
+    assert not any(table.drawn[row][len(table.columns) - 1].best for row in range(2))
     assert any("another machine" in note for note in table.notes)
 
 

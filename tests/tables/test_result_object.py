@@ -123,7 +123,7 @@ def test_data_frames(runs, found):
     scores = runs[0].to_dataframe()
     assert scores.loc[0, "ods"] == runs[0].boundary_score().ods.f
     images = runs[0].to_dataframe("images")
-    own = runs[0].image_values("boundary").values()
+    own = runs[0].image_scores("boundary").values()
     assert images["boundary_ods"].tolist() == [values["ods"] for values in own]
     differences = found.to_dataframe("differences")
     assert differences.loc[0, "difference_low"] == found.differences[0].low

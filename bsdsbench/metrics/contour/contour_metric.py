@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, Metric, over
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.label_options import PERCENTS, ContourOptions, LabelOptions
 from bsdsbench.metrics.contour.measures import PIXELS, TABLE, Compared, davis_radius, values_of
@@ -29,12 +29,6 @@ from bsdsbench.scores.ratios import (
 from bsdsbench.scores.score import Score
 
 F8 = NDArray[np.float64]
-# Sizes that have columns; measures at others are in result.json only.
-_SHELLS = {0.02: "2%", 0.005: "0.5%", 0.01: "1%"}
-_RADII = {0.008: "0.8%", 1: "1 px", 2: "2 px", 3: "3 px", 5: "5 px", 9: "9 px", 12: "12 px"}
-_TOLERANCES = (0.5, 1, 2, 3, 5, 10)
-_WIDTHS = (1, 2, 3, 5, 10, 20)
-NO_DISTANCE = "no pair has two outlines, or a distance is infinite (contour.empty)"
 
 
 def key_of(measure: str) -> str:
@@ -42,37 +36,44 @@ def key_of(measure: str) -> str:
     return measure.replace(".", "_")
 
 
-def _columns() -> tuple[Column, ...]:
-    found = [Column("iou", "IoU", quantity="iou")]
-    for size, words in _SHELLS.items():
-        key = key_of(f"biou@{size:g}")
-        found.append(Column(key, f"Boundary IoU {words}", f"BIoU {words}", quantity=key))
-        least = f"min of IoU, BIoU {words}"
-        found.append(
-            Column(key_of(f"biou-min@{size:g}"), least, f"min {words}", shown="own", quantity=key)
-        )
-    found += [
-        Column(key_of(f"f@{r:g}"), f"F {words}", quantity="f@") for r, words in _RADII.items()
-    ]
-    kinds = ("pooled", "directed", "area")
-    distances = {"hd": ("HD", "hd")}
-    for p in PERCENTS:
-        distances |= {f"hd{p:g}-{kind}": (f"HD{p:g} {kind}", f"hd{p:g}") for kind in kinds}
-    distances |= {f"assd-{kind}": (f"ASSD {kind}", "assd") for kind in kinds[:2]}
-    found.append(Column("bf", "BF"))
-    for key, (words, quantity) in distances.items():
-        found.append(
-            Column(key, words, lower=True, digits=3, undefined=NO_DISTANCE, quantity=quantity)
-        )
-    for tolerance in _TOLERANCES:
-        for form in ("area", "counts", "mean"):
-            name = f"nsd-{form}@{tolerance:g}"
-            own = f"nsd@{tolerance:g}"
-            found.append(Column(key_of(name), f"NSD {form} {tolerance:g}", quantity=own))
-    found.append(Column("fom", "FOM"))
-    found += [Column(key_of(f"trimap@{w:g}"), f"trimap IoU {w:g} px") for w in _WIDTHS]
-    found.append(Column("cldice", "clDice"))
-    return tuple(found)
+_KINDS = ("pooled", "directed", "area")
+_DISTANCES = (
+    ("hd", "HD", "hd"),
+    *(
+        (f"hd{p:g}-{k}", f"HD{p:g} {k}", f"hd{p:g}")
+        for p in PERCENTS
+        for k in ("pooled", "directed", "area")
+    ),
+    *((f"assd-{k}", f"ASSD {k}", "assd") for k in _KINDS[:2]),
+)
+NO_DISTANCE = "no pair has two outlines, or a distance is infinite (contour.empty)"
+# Of the sizes in use; measures at others are in result.json only.
+_COLUMNS = (
+    Column("iou", "IoU", quantity="iou"),
+    Column("biou@0_02", "Boundary IoU 2%", "BIoU 2%", quantity="biou@0_02"),
+    Column("biou-min@0_02", "min of IoU, BIoU 2%", "min 2%", shown="own", quantity="biou@0_02"),
+    Column("biou@0_005", "Boundary IoU 0.5%", "BIoU 0.5%", quantity="biou@0_005"),
+    Column(
+        "biou-min@0_005", "min of IoU, BIoU 0.5%", "min 0.5%", shown="own", quantity="biou@0_005"
+    ),
+    Column("biou@0_01", "Boundary IoU 1%", "BIoU 1%", quantity="biou@0_01"),
+    Column("biou-min@0_01", "min of IoU, BIoU 1%", "min 1%", shown="own", quantity="biou@0_01"),
+    Column("f@0_008", "F 0.8%", quantity="f@"),
+    *(Column(f"f@{r}", f"F {r} px", quantity="f@") for r in (1, 2, 3, 5, 9, 12)),
+    Column("bf", "BF"),
+    *(
+        Column(key, words, lower=True, digits=3, undefined=NO_DISTANCE, quantity=quantity)
+        for key, words, quantity in _DISTANCES
+    ),
+    *(
+        Column(key_of(f"nsd-{form}@{t}"), f"NSD {form} {t}", quantity=f"nsd@{t}")
+        for t in (0.5, 1, 2, 3, 5, 10)
+        for form in ("area", "counts", "mean")
+    ),
+    Column("fom", "FOM"),
+    *(Column(f"trimap@{w}", f"trimap IoU {w} px") for w in (1, 2, 3, 5, 10, 20)),
+    Column("cldice", "clDice"),
+)
 
 
 class ContourMetric(Metric):
@@ -91,17 +92,14 @@ class ContourMetric(Metric):
     default_protocol = "masks"
     options = ContourOptions
     columns = (
-        *_columns(),
+        *_COLUMNS,
         Column("pooled.iou", "IoU of all pixels", shown="never", quantity="iou"),
         IMAGES,
     )
-    part_columns = (
-        *_columns(),
-        Column("n_images", "masks", digits=0, shown="own", score=False),
-    )
+    part_columns = (*_COLUMNS, Column("n_images", "masks", digits=0, shown="own", score=False))
     image_columns = (
         Column("iou", "IoU"),
-        *(c for c in _columns() if c.key.startswith(("biou@", "f@"))),
+        *(c for c in _COLUMNS if c.key.startswith(("biou@", "f@"))),
         Column("pairs.both", "masks in both", digits=0, score=False),
         Column("pairs.pred_only", "in pred alone", digits=0, score=False),
         Column("pairs.gt_only", "in gt alone", digits=0, score=False),
@@ -115,7 +113,7 @@ class ContourMetric(Metric):
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
-    ) -> dict[str, Any]:
+    ) -> Tree:
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         keys = [key_of(m) for m in opt.measures()]
         n = total["value_count"]
@@ -129,14 +127,12 @@ class ContourMetric(Metric):
         found["pooled"] = {key: defined_mean(v) for key, v in _pooled(total, opt).items()}
         sides = total["pairs"].sum(axis=1)
         found["pairs"] = dict(zip(("both", "pred_only", "gt_only"), sides.T, strict=True))
-        few = {
-            key: {"pairs": np.stack([n[..., k].sum(axis=1), there[..., k].sum(axis=1)], axis=-1)}
-            for k, key in enumerate(keys)
-        }
+        sums = zip(n.sum(axis=1).T, there.sum(axis=1).T, strict=True)
+        few = over("pairs", dict(zip(keys, sums, strict=True)))
         if len(opt.class_names) > 1:
-            for k, key in enumerate(keys):
-                of = np.broadcast_to(n.shape[1], len(n))
-                few[key]["classes"] = np.stack([(n[..., k] > 0).sum(axis=1), of], axis=-1)
+            some = [(has, n.shape[1]) for has in (n > 0).sum(axis=1).T]
+            classes = over("classes", dict(zip(keys, some, strict=True)))
+            few = {key: few[key] | classes[key] for key in keys}
             found["per_class"] = {
                 name: {
                     **{key: each[:, c, k] for k, key in enumerate(keys)},
@@ -188,7 +184,7 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
 
     Raises DataError for what is no mask or label map, ShapeError for unequal shapes.
     """
-    opt = ContourOptions() if params is None else params
+    opt = params or ContourOptions()
     pair, class_of = pair_of(pred, gt, opt)
     c = Compared(pair, opt.spacing)
     found: dict[str, F8] = {}
@@ -234,23 +230,17 @@ def _defined_iou(areas: NDArray[Any]) -> F8:
     return defined_ratio(areas[..., 0], areas[..., 1] + areas[..., 2] - areas[..., 0])
 
 
-def _defined_f(counts: Any) -> F8:
-    """F of the pixels of each class at each radius (..., C, R), NaN where neither map has any."""
-    outline = counts["outline"][..., None, :]
-    share = ratio(counts["near"], outline)
-    return np.where(outline.any(axis=-1), f_measure(share[..., 0], share[..., 1]), np.nan)
-
-
 def _pooled(counts: Any, at: ContourOptions) -> dict[str, F8]:
-    """Measures of the pixels of all images together, (..., C) each."""
+    """Measures of the pixels of all images together, (..., C), NaN where neither map has any."""
     out = {"iou": _defined_iou(counts["areas"])}
-    shells, near = _defined_iou(counts["shells"]), _defined_f(counts)
     if "boundary-iou" in at.groups:
-        for k, size in enumerate(at.boundary_sizes):
-            out[key_of(f"biou@{size:g}")] = shells[..., k]
+        shells = _defined_iou(counts["shells"])
+        out |= {key_of(f"biou@{w:g}"): shells[..., k] for k, w in enumerate(at.boundary_sizes)}
     if "davis" in at.groups:
-        for k, bound in enumerate(at.davis_bounds):
-            out[key_of(f"f@{bound:g}")] = near[..., k]
+        outline = counts["outline"][..., None, :]
+        share = ratio(counts["near"], outline)
+        f = np.where(outline.any(axis=-1), f_measure(share[..., 0], share[..., 1]), np.nan)
+        out |= {key_of(f"f@{bound:g}"): f[..., k] for k, bound in enumerate(at.davis_bounds)}
     return out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,21 +33,16 @@ def pair_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> tuple[LabelPair
     if at.unit == "class":
         return class_pair(pred, gt, at), None
     found = instances_of(pred, gt, at)
-    shape = found.cell.shape[0], found.cell.shape[1]
     if at.unit == "id":
-        both, number = np.unique(
-            np.concatenate([found.pred_ids, found.gt_ids]), return_inverse=True
-        )
-        split = found.pred_ids.size
-        pred_new, gt_new = number[:split], number[split:]
+        both = np.union1d(found.pred_ids, found.gt_ids)
+        pred_new, gt_new = (np.searchsorted(both, ids) for ids in (found.pred_ids, found.gt_ids))
         class_of = class_of_value(both, at)
     else:
-        matched = match(found)
-        pred_new, gt_new, class_of = matched.pred_new, matched.gt_new, matched.class_of
-    pair = LabelPair(
-        found.map_of(found.pred, pred_new), found.map_of(found.gt, gt_new), class_of.size, shape
-    )
-    return pair, class_of
+        pred_new, gt_new, class_of = match(found)[:3]
+    # what regions become, cell by cell, and -1 stays
+    sides = ((found.pred, pred_new), (found.gt, gt_new))
+    mine, true = (np.append(new, -1).astype(np.int32)[old][found.cell] for old, new in sides)
+    return LabelPair(mine, true, class_of.size, (mine.shape[0], mine.shape[1])), class_of
 
 
 def class_pair(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> LabelPair:
@@ -77,10 +72,6 @@ class Instances(NamedTuple):
     on_crowd: I8
     excused: F8
     at: LabelOptions
-
-    def map_of(self, regions: I8, new: NDArray[Any]) -> Labels:
-        """(H, W): what `regions` of the cells become, k being new[k]; -1 stays."""
-        return np.append(new, -1).astype(np.int32)[regions][self.cell]
 
 
 def instances_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> Instances:

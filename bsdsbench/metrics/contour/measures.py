@@ -392,7 +392,6 @@ def measure(
 
     Examples
     --------
-    >>> import numpy as np
     >>> a, b = np.zeros((2, 5, 9), bool)
     >>> a[1:4, 1:4] = b[1:4, 3:8] = True
     >>> measure("hd", a, b), measure("nsd-counts", a, b, 1)
@@ -426,7 +425,6 @@ def boundary_iou(
 
     Examples
     --------
-    >>> import numpy as np
     >>> a, b = np.zeros((2, 9, 9), bool)
     >>> a[1:8, 1:8] = b[1:8, 1:7] = True
     >>> round(boundary_iou(a, b, 1), 4)  # 17 pixels of 24 and 22
@@ -454,9 +452,9 @@ def trimap_iou(pred: ArrayLike, gt: ArrayLike, width: float, **options: Any) -> 
 
 
 def cl_dice(pred: ArrayLike, gt: ArrayLike, **options: Any) -> Any:
-    """clDice: harmonic mean of |S(pred) and gt| / |S(pred)| and |S(gt) and pred| / |S(gt)|.
+    """clDice: harmonic mean of the shares of each mask's skeleton that lie in the other mask.
 
-    S is scikit-image's 2-D skeleton. Options of `measure`. Source: Shit et al., CVPR 2021.
+    The skeleton is scikit-image's in 2-D. Options of `measure`. Source: Shit et al., CVPR 2021.
     """
     return measure("cldice", pred, gt, **options)
 
@@ -468,7 +466,6 @@ def hausdorff(pred: ArrayLike, gt: ArrayLike, **options: Any) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
     >>> a, b = np.zeros((2, 5, 9), bool)
     >>> a[1:4, 1:4] = b[1:4, 3:8] = True
     >>> hausdorff(a, b)
@@ -493,7 +490,6 @@ def hausdorff_percent(
 
     Examples
     --------
-    >>> import numpy as np
     >>> a, b = np.zeros((2, 5, 9), bool)
     >>> a[1:4, 1:4] = b[1:4, 3:8] = True
     >>> hausdorff_percent(a, b, 50), hausdorff_percent(a, b, 50, definition="directed")
@@ -510,7 +506,6 @@ def assd(pred: ArrayLike, gt: ArrayLike, *, definition: str = "pooled", **option
 
     Examples
     --------
-    >>> import numpy as np
     >>> a, b = np.zeros((2, 3, 9), bool)
     >>> a[1, 1:3] = b[1, 1:7] = True
     >>> assd(a, b), assd(a, b, definition="directed")
@@ -530,7 +525,6 @@ def nsd(
 
     Examples
     --------
-    >>> import numpy as np
     >>> a, b = np.zeros((2, 3, 9), bool)
     >>> a[1, 1:3] = b[1, 1:7] = True
     >>> nsd(a, b, 1, form="counts"), nsd(a, b, 1, form="mean")
@@ -565,15 +559,14 @@ def davis_f(
 ) -> Any:
     """Boundary F of DAVIS, and with bound = 3, 5, 9, 12 the F at that many pixels.
 
-    bound : below 1 a fraction of the diagonal, rounded up to pixels; from 1 on pixels
-    empty : by default as in DAVIS, 1 where both have no boundary and 0 where one has none. Note
-        that a mask that fills the image has no boundary here. Other options of `measure`.
+    A `bound` below 1 is a fraction of the diagonal, rounded up to pixels; from 1 on it is pixels.
+    By default `empty` is as in DAVIS, 1 where both have no boundary and 0 where one has none; a
+    mask that fills the image has no boundary here. Other options of `measure`.
 
     Source: Perazzi et al., CVPR 2016; the official davis2017-evaluation, metrics.py.
 
     Examples
     --------
-    >>> import numpy as np
     >>> a, b = np.zeros((2, 8, 9), bool)
     >>> a[2:5, 2:5] = b[2:5, 4:8] = True
     >>> round(davis_f(a, b, 1), 4), round(davis_f(a, b, 2), 4)
@@ -590,7 +583,6 @@ def pratt_fom(pred: ArrayLike, gt: ArrayLike, alpha: float = 1 / 9, **options: A
 
     Examples
     --------
-    >>> import numpy as np
     >>> a, b = np.zeros((2, 3, 9), bool)
     >>> a[1, 1:3] = b[1, 2:6] = True
     >>> round(pratt_fom(a, b), 3)

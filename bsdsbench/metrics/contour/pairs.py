@@ -62,13 +62,6 @@ CONVENTIONS = {
 }
 
 
-def convention(empty: str) -> Convention:
-    """The convention of that name. Raises ProtocolError for an unknown one."""
-    if empty not in CONVENTIONS:
-        raise ProtocolError(f"empty {empty!r}: expected one of {', '.join(CONVENTIONS)}")
-    return CONVENTIONS[empty]
-
-
 def settle(
     values: F8, has_pred: NDArray[Any], has_gt: NDArray[Any], empty: str, diagonal: float | None
 ) -> F8:
@@ -76,7 +69,9 @@ def settle(
 
     diagonal : the image's, for a distance; None for an overlap.
     """
-    rule = convention(empty)
+    if empty not in CONVENTIONS:
+        raise ProtocolError(f"empty {empty!r}: expected one of {', '.join(CONVENTIONS)}")
+    rule = CONVENTIONS[empty]
     both, one = ~has_pred & ~has_gt, has_pred ^ has_gt
     if empty == "error" and (both | one).any():
         k = int(np.flatnonzero(both | one)[0])
@@ -134,16 +129,11 @@ def check_shapes(pred: tuple[int, ...], gt: tuple[int, ...]) -> None:
 
 def mask_pair(pred: NDArray[np.bool_], gt: NDArray[np.bool_]) -> LabelPair:
     """A pair of bool masks of one shape, cut to the box of both with a frame of one pixel."""
-    shape = gt.shape[0], gt.shape[1]
     either = pred | gt
-    rows = np.flatnonzero(either.any(axis=1))
-    cols = np.flatnonzero(either.any(axis=0)) if rows.size else rows
-    if rows.size:
-        box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) for i in (rows, cols))
-    else:
-        box = (slice(0, 1), slice(0, 1))
+    at = [np.flatnonzero(either.any(axis=axis)) for axis in (1, 0)]
+    box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) if i.size else slice(0, 1) for i in at)
     cut = [np.ascontiguousarray(m[box]).astype(np.int32) - 1 for m in (pred, gt)]
-    return LabelPair(cut[0], cut[1], 1, shape)
+    return LabelPair(cut[0], cut[1], 1, (gt.shape[0], gt.shape[1]))
 
 
 def as_label_map(labels: ArrayLike, what: str) -> NDArray[Any]:

@@ -77,15 +77,9 @@ def region_counts(
 
     Raises
     ------
-    DataError
+    DataError, ShapeError
         For no segmentation on either side, an image without pixels or a soft map without
-        `regions_from_soft`.
-    ShapeError
-        Where shapes differ.
-
-    References
-    ----------
-    Source: official evaluation_reg_image.m; SEISM (`official`, `seism`).
+        `regions_from_soft`; where shapes differ.
 
     Examples
     --------
@@ -204,19 +198,17 @@ def _collect(
     tables: Iterable[tuple[Table, Table]], gts: Annotators, thresholds: NDArray[np.float64]
 ) -> Counts:
     """Measure the official table and SEISM's at each threshold, where it is not the last again."""
-    best = np.zeros(gts.col_area.size)
-    rows: list[dict[str, Any]] = []
+    best, rows = np.zeros(gts.col_area.size), []
     last: tuple[Table | None, Table | None] = None, None
-    first: dict[str, Any] = {}
-    second: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for both in tables:
         if both[0] is not last[0]:
-            first = official(both[0])
-            np.maximum(best, first.pop("best_gt"), out=best)
+            found |= official(both[0])
+            np.maximum(best, found.pop("best_gt"), out=best)
         if both[1] is not last[1]:
-            second = seism(both[1])
+            found |= seism(both[1])
         last = both
-        rows.append({**first, **second})
+        rows.append(dict(found))
     n_ann, n_px = gts.labels.shape
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
     return Counts(
@@ -385,9 +377,6 @@ def adapted_rand_error(
 ) -> AdaptedRand:
     """Adapted Rand error: 1 - F of the pixel pairs that are together, in [0, 1], 0 is best.
 
-    Parameters
-    ----------
-    seg, gt : (H, W) integer label maps
     zero : what the label 0 is, and whether a pixel is a pair with itself
 
         - "skimage": pixels with 0 in `gt` count nowhere, 0 in `seg` is a region as any, and a pixel
@@ -398,23 +387,11 @@ def adapted_rand_error(
     alpha : weight of the ground truth's pairs in F, whose inverse is (1 - alpha) / precision +
         alpha / recall; other than 1/2 with scikit-image's rules only
 
-    Returns
-    -------
-    AdaptedRand. Undefined ratios (no pair on a side) are 0, and the error is 0 where there is no
-    pair on both sides.
-
-    Raises
-    ------
-    DataError if an input is not a label map or the rule is unknown, ShapeError if shapes differ.
-
-    Notes
-    -----
-    Precision is the share of `seg`'s pairs that are right, recall the share of `gt`'s pairs that
-    are found; scikit-image returns them under each other's name.
-
-    References
-    ----------
-    Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
+    Undefined ratios (no pair on a side) are 0, and the error is 0 where there is no pair on both
+    sides. Precision is the share of `seg`'s pairs that are right, recall the share of `gt`'s pairs
+    that are found; scikit-image returns them under each other's name. Raises DataError if an input
+    is not a label map or the rule is unknown, ShapeError if shapes differ. Source: Arganda-Carreras
+    et al., Frontiers in Neuroanatomy 2015.
 
     Examples
     --------

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import table_files
-from bsdsbench.metrics.base import IMAGES, Column, Metric, at_least_two
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, at_least_two
 from bsdsbench.protocol.constants import ANNOTATED, MAPS
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack
@@ -119,7 +119,7 @@ class RegionMetric(Metric):
 
         return region_counts(pred, gt, protocol)
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> dict[str, Any]:
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
         """Each annotator's segmentation against the others', at the one threshold 1.
 
         Areas and counts are summed over the left-out annotators, ratios are means over them.
@@ -133,9 +133,7 @@ class RegionMetric(Metric):
         means = {name: sums[name] / len(rows) for name in RATIOS}
         return {**sums, **means, "thresholds": np.ones(1), "n_pixels": rows[0]["n_pixels"]}
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: None
-    ) -> dict[str, Any]:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         c, t = stack, stack["thresholds"]
         n, samples, images = weights.sum(axis=1), np.arange(len(weights)), np.arange(len(c["pri"]))
 
@@ -259,7 +257,7 @@ def _f_scores(c: Stack, kind: str, weights: Weights) -> dict[str, Any]:
 
 
 def region_score(records: Sequence[ImageRecord]) -> Score:
-    """Score records that carry region counts, in any order.
+    """Score records that carry region counts, in any order. Source: collect_eval_reg.m; SEISM.
 
     Parameters
     ----------
@@ -276,10 +274,6 @@ def region_score(records: Sequence[ImageRecord]) -> Score:
     DataError
         For no records, one without region counts, or different thresholds (sets of segmentations of
         unequal length).
-
-    References
-    ----------
-    Source: collect_eval_reg.m; SEISM (see the module).
 
     Examples
     --------
