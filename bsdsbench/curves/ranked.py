@@ -205,7 +205,9 @@ def rank(
         raise DataError(f"ties {ties!r}: expected 'merge' or 'sample'")
     thresholds = np.r_[np.inf, falling]
     thresholds += 0  # -0 becomes 0
-    end = None if include_inf else tp.size + 1 - int(np.searchsorted(falling[::-1], -np.inf, "right"))
+    end = (
+        None if include_inf else tp.size + 1 - int(np.searchsorted(falling[::-1], -np.inf, "right"))
+    )
     where = None
     if rows:
         where = np.searchsorted(-thresholds, -scores, side="right") - 1
