@@ -195,15 +195,19 @@ def rank(
         runs = np.concatenate([np.sort(scores[positive]), np.sort(scores[negative])])
         order = np.argsort(runs, kind="stable")[::-1]
         falling, hit = runs[order], order < np.count_nonzero(positive)
-        last = np.r_[falling[1:] != falling[:-1], True][: falling.size]
-        falling, tp, fp = falling[last], np.cumsum(hit)[last], np.cumsum(~hit)[last]
+        last = np.flatnonzero(np.append(falling[1:] != falling[:-1], True)[: falling.size])
+        falling, tp = falling[last], np.cumsum(hit)[last]
+        fp = last + 1 - tp
     elif ties == "sample":
         order = np.argsort(-scores, kind="stable")
         falling, tp, fp = scores[order], np.cumsum(positive[order]), np.cumsum(negative[order])
     else:
         raise DataError(f"ties {ties!r}: expected 'merge' or 'sample'")
-    thresholds = np.r_[np.inf, falling] + 0  # -0 becomes 0
-    end = None if include_inf else int(np.searchsorted(-thresholds, np.inf))
+    thresholds = np.r_[np.inf, falling]
+    thresholds += 0  # -0 becomes 0
+    end = (
+        None if include_inf else tp.size + 1 - int(np.searchsorted(falling[::-1], -np.inf, "right"))
+    )
     where = None
     if rows:
         where = np.searchsorted(-thresholds, -scores, side="right") - 1
@@ -251,8 +255,8 @@ def pr_of(c: Ranking, interpolate: bool = False, prior: float | None = None) -> 
     if c.ties == "sample":
         precision = np.maximum(tp, _FLOOR) / np.maximum(tp + fp, _FLOOR)
     else:
-        precision = np.ones(tp.size)
-        np.divide(tp, tp + fp, out=precision, where=tp + fp > 0)
+        precision, chosen = np.ones(tp.size), tp + fp
+        np.divide(tp, chosen, out=precision, where=chosen > 0)
     if interpolate:
         precision = np.maximum.accumulate(precision[::-1])[::-1]
     auc = ap = ap_11 = np.nan

@@ -204,7 +204,8 @@ def _binary(array: NDArray[Any], invert: bool, threshold: float | None) -> NDArr
             f"gray values, {described(array)}, expected boundaries of 0 and 1 or 0 and 255 (gray: "
             "gt_threshold=0.5; region labels: gt_kind=labels; both by --set)"
         )
-    return ~edges if invert else edges
+    # MATLAB's columns into rows, once: counting runs along rows.
+    return np.ascontiguousarray(~edges if invert else edges)
 
 
 def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = False) -> GroundTruth:

@@ -57,11 +57,13 @@ class Counts(Mapping[str, NDArray[Any]]):
         for name, value in arrays.items():
             array = given_array(value, name)
             kind = np.float64 if array.dtype.kind == "f" else np.int64
-            if kind is np.int64 and array.size and not 0 <= array.min() <= array.max() <= MAX_WHOLE:
-                raise DataError(f"{name}: from {array.min()} to {array.max()}, expected counts")
+            given = array
             if array.flags.writeable or array.dtype != kind or not array.flags.c_contiguous:
                 array = np.array(array, kind, order="C")
                 array.setflags(write=False)
+            # Below 0 is beyond MAX_WHOLE as unsigned.
+            if kind is np.int64 and array.view(np.uint64).max(initial=0) > MAX_WHOLE:
+                raise DataError(f"{name}: from {given.min()} to {given.max()}, expected counts")
             found[name] = array
         object.__setattr__(self, "_arrays", found)
 
