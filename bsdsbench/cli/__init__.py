@@ -125,11 +125,25 @@ def main() -> None:
 
 
 def _in_flags(line: str) -> str:
-    """A message with NAME=True, Python's words, as the flag of the verb that was called."""
+    """A message with NAME=VALUE, Python's words, as the flags of the verb that was called."""
     verb = next((word for word in sys.argv[1:] if word in VERBS), "demo")
     params = import_module(f"bsdsbench.cli.verb_{verb}").command.params
     flags = {param.name: max(param.opts, key=len) for param in params}
-    return re.sub(r"\b(\w+)=True\b", lambda found: flags.get(found[1], found[0]), line)
+
+    def flag(found: re.Match[str]) -> str:
+        name, value = found[1], found[2].strip("'")
+        if name in flags:
+            return flags[name] if value == "True" else f"{flags[name]} {value}"
+        if "overrides" not in flags:
+            return found[0]
+        from bsdsbench.metrics import registry
+        from bsdsbench.protocol.protocol import Protocol
+
+        if name in Protocol.names() or name.partition(".")[0] in registry.names():
+            return f"--set {name}={'true' if value == 'True' else value}"
+        return found[0]
+
+    return re.sub(r"(?<!--set )\b([a-z_]+(?:\.[a-z_]+)?)=(True|'[^']*'|[\w.]+)", flag, line)
 
 
 def _wrong_call(error: click.ClickException) -> str:

@@ -66,14 +66,14 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
             number = -1.0
         if not name or not 0 <= number < (inf if "." in name else 1 + 1e-9):
             raise DataError(
-                f"--target {item!r}: expected ods=, ois= or ap= and a number in [0, 1], or "
+                f"target {item!r}: expected ods=, ois= or ap= and a number in [0, 1], or "
                 "METRIC.SCORE= and a number of another metric"
             )
         if name in targets:
-            raise DataError(f"--target {item!r}: {name} is given more than once")
+            raise DataError(f"target {item!r}: {name} is given more than once")
         targets[name] = value
     if not targets:
-        raise DataError("--target: none given, expected such as ods=0.788")
+        raise DataError("target: none given, expected such as ods=0.788")
     return targets
 
 
@@ -103,7 +103,9 @@ def run_of(
     if is_run(folder):
         saved = Evaluation.load(folder)
     elif gt_dir is None:
-        raise DataError(f"{run}: no saved run (result.json), expected one, or --gt GT_DIR")
+        raise DataError(
+            f"{run}: no saved run (result.json), expected one, or gt_dir='FOLDER' beside maps"
+        )
     else:
         saved = evaluate(folder, gt_dir, protocol, metrics=metric, executor="thread", **options)
     return saved, find_sources(saved, gt_dir=gt_dir, metric=metric)

@@ -131,8 +131,8 @@ def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTr
     below = " (all are below gt_threshold; masks of 0 and 1 need none)" if faint else ""
     return EmptyTruthError(
         f"{show(where)}: no boundary pixel in any of {annotations} annotations{below}, expected "
-        "some (--set empty_gt=count counts the false positives of such images; --set "
-        "empty_gt=skip or --on-error skip leaves them out)"
+        "some (empty_gt='count' counts the false positives of such images; empty_gt='skip' or "
+        "on_error='skip' leaves them out)"
     )
 
 
@@ -202,7 +202,7 @@ def _binary(array: NDArray[Any], invert: bool, threshold: float | None) -> NDArr
     else:
         raise FaultError(
             f"gray values, {described(array)}, expected boundaries of 0 and 1 or 0 and 255 (gray: "
-            "gt_threshold=0.5; region labels: gt_kind=labels; both by --set)"
+            "gt_threshold=0.5; region labels: gt_kind='labels')"
         )
     # MATLAB's columns into rows, once: counting runs along rows.
     return np.ascontiguousarray(~edges if invert else edges)

@@ -243,7 +243,7 @@ def soft_map(pred: Any, what: str = "prediction") -> NDArray[Any]:
     if kind not in "bf" and not (kind == "u" and size <= 2):
         raise DataError(
             f"{what}: dtype {described(soft)}, expected uint8, uint16, bool or "
-            "floats in [0, 1] (label maps need pred_kind='labels', --pred-kind labels)"
+            "floats in [0, 1] (label maps need pred_kind='labels')"
         )
     if kind == "f":
         soft = soft.astype(np.float32 if size <= 4 else np.float64, copy=False)

@@ -248,7 +248,7 @@ def inverse(depth: F8) -> F8:
 def true_depth(maps: DepthMaps) -> F8:
     if maps.gt is None:
         raise DataError(
-            "no true depth, expected one for the measures chosen (--set depth.measures=edges where "
+            "no true depth, expected one for the measures chosen (depth.measures=edges where "
             "there are only edges)"
         )
     return maps.gt
@@ -283,7 +283,7 @@ def annotated(maps: DepthMaps, at: DepthOptions) -> tuple[Bool, ...]:
         return (canny_edges(np.asarray(maps.raw_gt), at.dbe),)
     if not maps.edges:
         raise DataError(
-            "no edges, expected annotated ones for the measures dbe and edges, or --set "
+            "no edges, expected annotated ones for the measures dbe and edges, or "
             "depth.gt_edges=canny"
         )
     return maps.edges

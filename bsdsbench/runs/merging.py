@@ -77,9 +77,11 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         part = each.provenance.get("shard")
         found = re.fullmatch("([1-9][0-9]{0,6})/([1-9][0-9]{0,6})", str(part))
         if part is None:
-            problems.append(f"{label}: not a shard, expected a run made with --shard I/N")
+            problems.append(f"{label}: not a shard, expected a run made with shard=(I, N)")
         elif not isinstance(part, str) or not found or int(found[1]) > int(found[2]):
-            problems.append(f"{label}: shard {clipped(part)}, expected I/N as --shard gives it")
+            problems.append(
+                f"{label}: shard {clipped(part)}, expected I/N as a run of a shard has it"
+            )
         elif part in shards:
             problems.append(f"{label}: shard {part} again, expected each once")
         else:

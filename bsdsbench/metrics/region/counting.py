@@ -113,7 +113,7 @@ def region_counts(
         if soft.any() and not proto.regions_from_soft:
             raise DataError(
                 f"{what}: a soft boundary map, expected ucm2, segs or a label map; "
-                "label maps in pictures and arrays need pred_kind='labels' (--pred-kind labels); "
+                "label maps in pictures and arrays need pred_kind='labels'; "
                 "regions_from_soft = true in the protocol closes a soft map into regions"
             )
         soft = prepare(soft, proto)
@@ -377,15 +377,13 @@ def adapted_rand_error(
 ) -> AdaptedRand:
     """Adapted Rand error: 1 - F of the pixel pairs that are together, in [0, 1], 0 is best.
 
-    zero : what the label 0 is, and whether a pixel is a pair with itself
-
-        - "skimage": pixels with 0 in `gt` count nowhere, 0 in `seg` is a region as any, and a pixel
-          is no pair with itself (scikit-image's default);
-        - "cremi": the same in `gt`; each pixel with 0 in `seg` is a region of its own, which adds
-          1/N to the sums, N being all pixels; a pixel is a pair with itself (CREMI, SNEMI3D, gala);
-        - "region": 0 is a region as any in both (scikit-image with ignore_labels=()).
-    alpha : weight of the ground truth's pairs in F, whose inverse is (1 - alpha) / precision +
-        alpha / recall; other than 1/2 with scikit-image's rules only
+    `zero` says what the label 0 is, and whether a pixel is a pair with itself. With "skimage"
+    pixels with 0 in `gt` count nowhere, 0 in `seg` is a region as any, and a pixel is no pair with
+    itself (scikit-image's default). "cremi" is the same in `gt`; each pixel with 0 in `seg` is a
+    region of its own, which adds 1/N to the sums, N being all pixels, and a pixel is a pair with
+    itself (CREMI, SNEMI3D, gala). With "region" 0 is a region as any in both (scikit-image with
+    ignore_labels=()). `alpha` is the weight of the ground truth's pairs in F, whose inverse is
+    (1 - alpha) / precision + alpha / recall; other than 1/2 with scikit-image's rules only.
 
     Undefined ratios (no pair on a side) are 0, and the error is 0 where there is no pair on both
     sides. Precision is the share of `seg`'s pairs that are right, recall the share of `gt`'s pairs
