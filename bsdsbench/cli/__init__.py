@@ -11,6 +11,7 @@ import os
 import re
 import sys
 import warnings
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -124,9 +125,10 @@ def main() -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _in_flags(line: str) -> str:
+def _in_flags(line: str, words: Sequence[str] | None = None) -> str:
     """A message with NAME=VALUE, Python's words, as the flags of the verb that was called."""
-    verb = next((word for word in sys.argv[1:] if word in VERBS), "demo")
+    called = sys.argv[1:] if words is None else words
+    verb = next((word for word in called if word in VERBS), "demo")
     params = import_module(f"bsdsbench.cli.verb_{verb}").command.params
     flags = {param.name: max(param.opts, key=len) for param in params}
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 import bsdsbench as bb
-from bsdsbench.cli import cli
+from bsdsbench.cli import _in_flags, cli
 from bsdsbench.cli.evaluating import _Pace, _PlainLines
 from bsdsbench.files.errors import DataError, FileFormatError, grouped
 from bsdsbench.files.writing import png_bytes
@@ -176,7 +176,9 @@ def test_label_maps_taken_for_soft_maps_are_told_the_option(tmp_path, suffix):
     given = [maps, "--gt", sample_ground_truth(), "--split-file", ids, "--metrics", "region"]
     (line,) = ended("evaluate", *given, "--quiet")[2]
     assert line.startswith("4 files: ")
-    assert "--pred-kind labels" in line
+    assert "pred_kind='labels'" in line
+    assert "--pred-kind labels" in _in_flags(line, ["evaluate"])
+    assert _in_flags("empty_gt='skip', ods=0.7", ["evaluate"]) == "--set empty_gt=skip, ods=0.7"
     assert ended("evaluate", *given, "--quiet", "--pred-kind", "labels")[0] == 0
 
 

@@ -269,7 +269,7 @@ def test_what_no_program_does_is_no_finding_at_few_digits(who, n_causes, target,
 
 @pytest.mark.parametrize("text", ["0.788", "ods=high", "ods=788", "ods=nan", "ods=.7,ods=.8", ""])
 def test_targets_must_be_scores_in_range(text):
-    with pytest.raises(DataError, match="--target"):
+    with pytest.raises(DataError, match="target"):
         parse_targets([text])
 
 

@@ -33,9 +33,9 @@ def changed(folder, function):
 
 
 FAINT = {
-    "0/1": (lambda a: (a > 90).astype(np.uint8), r"no value above 1 of 255 .*0/1 .*normalise=true"),
+    "0/1": (lambda a: (a > 90).astype(np.uint8), r"no value above 1 of 255 .*0/1 .*normalise=True"),
     "0..2": (lambda a: (a // 90).astype(np.uint8), "no value above 2 of 255"),
-    "labels": (lambda a: (a // 26).astype(np.uint8), "no value above [89] of .*--pred-kind labels"),
+    "labels": (lambda a: (a // 26).astype(np.uint8), "no value above [89] of .*pred_kind='labels'"),
     "8 in 16": (lambda a: a.astype(np.uint16), r"of 65535 .*8 bit saved as 16"),
     "twice": (lambda a: a / 255.0**2, r"no value above 0.0\d+ .*divided by 255 twice\?"),
     "0..255": (lambda a: a.astype(np.float32), "divide by 255"),
@@ -180,7 +180,7 @@ def with_empty(tmp_path):
 def test_empty_ground_truth_is_refused(with_empty, metric):
     pred, gt, _ = with_empty
     protocol = TEN.replace(regions_from_soft=True)
-    words = "im005.*no boundary pixel.*empty_gt=count.*--on-error skip"
+    words = "im005.*no boundary pixel.*empty_gt='count'.*on_error='skip'"
     refused(words, counted, pred, gt, protocol, metrics=metric)
 
 
