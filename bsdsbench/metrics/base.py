@@ -276,9 +276,10 @@ class Metric(ABC):
             if given:
                 raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
             return None
-        if self.options not in protocol.resolved:
-            protocol.resolved[self.options] = record_of(self.options, given, self.name)
-        return protocol.resolved[self.options]
+        key = self.name, self.options  # metrics may share a class of options
+        if key not in protocol.resolved:
+            protocol.resolved[key] = record_of(self.options, given, self.name)
+        return protocol.resolved[key]
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
         """The counts of one or more images: name -> (N, ...). Raises DataError if they differ."""

@@ -224,8 +224,8 @@ class Protocol:
         return f"<Protocol {self.describe()}>"
 
     @cached_property
-    def resolved(self) -> dict[type, Any]:
-        """Class of a metric's options -> what `Metric.options_of` made of them, once."""
+    def resolved(self) -> dict[tuple[str, type], Any]:
+        """Metric and class of its options -> what `Metric.options_of` made of them, once."""
         return {}
 
     @property

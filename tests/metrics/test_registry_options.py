@@ -153,3 +153,13 @@ def test_a_signature_of_depth_names_matching_only_where_edges_are_matched():
     said = [registry.describe(("depth",), protocol) for protocol in words]
     assert ["max_dist" in text for text in said] == [False, False, True]
     assert ["AP rule" in text for text in said] == [False, False, True]
+
+
+def test_metrics_that_share_a_class_of_options_have_their_own():
+    class Other(type(registry.get("segmentation"))):
+        name = "other"
+
+    given = {"segmentation": {"ignore": 7}, "other": {"ignore": 9}}
+    protocol = Protocol.preset("masks").replace(options=given)
+    metrics = registry.get("segmentation"), Other()
+    assert [m.options_of(protocol).ignore for m in metrics] == [7, 9]
