@@ -1,0 +1,93 @@
+"""What others take over: the steps of action.yml and the Codabench bundle, run on the sample."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+
+ROOT = Path(__file__).parents[2]
+BUNDLE = ROOT / "docs" / "howto" / "codabench"
+yaml = pytest.importorskip("yaml")
+pytestmark = pytest.mark.process
+
+
+def bash(command, cwd, **env):
+    here = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.run(
+        ["bash", "-e", "-c", command],
+        cwd=cwd,
+        env={**os.environ, "PATH": here, **env},
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize(("baseline", "status"), [("canny", 0), ("structure-tensor", 1)])
+def test_the_steps_of_the_action(tmp_path, baseline, status):
+    action = yaml.safe_load((ROOT / "action.yml").read_text())
+    given = {
+        "ground-truth": str(sample_ground_truth()),
+        "options": "--set thresholds=5",
+        "baseline": str(tmp_path / "baseline.json"),
+        "out": "out dir",
+    }
+    inputs = {k: given.get(k, v.get("default", "")) for k, v in action["inputs"].items()}
+    steps = {step["name"]: step for step in action["runs"]["steps"]}
+    assert list(steps) == ["Install", "Evaluate", "Check"]
+
+    def run(name):
+        env = {
+            key: inputs[value.split("inputs.")[1].rstrip(" }")]
+            for key, value in steps[name]["env"].items()
+        }
+        summary = str(tmp_path / "summary.md")
+        return bash(steps[name]["run"], tmp_path, GITHUB_STEP_SUMMARY=summary, **env)
+
+    inputs |= {"predictions": str(sample_results(baseline))}
+    assert run("Evaluate").returncode == 0
+    update = 'bsdsbench check "out dir" --baseline baseline.json --update'
+    assert bash(update, tmp_path).returncode == 0
+    inputs |= {"predictions": str(sample_results("canny"))}
+    assert run("Evaluate").returncode == 0
+    assert run("Check").returncode == status
+    assert "boundary.ods" in (tmp_path / "summary.md").read_text()
+    assert "<testsuite" in (tmp_path / "out dir" / "junit.xml").read_text()
+
+
+@pytest.fixture
+def app(tmp_path):
+    """The folders of Codabench's worker: program, input/res, input/ref, output."""
+    shutil.copytree(BUNDLE / "scoring_program", tmp_path / "program")
+    shutil.copytree(sample_results("canny"), tmp_path / "input" / "res")
+    shutil.copytree(sample_ground_truth(), tmp_path / "input" / "ref")
+    (tmp_path / "output").mkdir()
+    command = yaml.safe_load((tmp_path / "program" / "metadata.yaml").read_text())["command"]
+    return tmp_path, command.replace("/app/", f"{tmp_path}/")
+
+
+def test_a_codabench_submission_is_scored(app):
+    where, command = app
+    done = bash(command, where / "program")
+    assert done.returncode == 0, done.stderr
+    scores = json.loads((where / "output" / "scores.json").read_text())
+    wanted = yaml.safe_load((BUNDLE / "competition.yaml").read_text())
+    assert set(scores) == {column["key"] for column in wanted["leaderboards"][0]["columns"]}
+    assert abs(scores["ods"] - 0.697) < 0.0005  # datasets/README.md
+    assert "ODS" in (where / "output" / "detailed_results.html").read_text()
+    assert all((BUNDLE / page["file"]).is_file() for page in wanted["pages"])
+
+
+def test_a_damaged_submission_fails_with_its_file(app):
+    where, command = app
+    (where / "input" / "res" / "town1.png").write_bytes(b"no picture")
+    done = bash(command, where / "program")
+    assert done.returncode == 1
+    assert "town1.png" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list((where / "output").iterdir())
