@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bsdsbench.files.bounded import parse_toml
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +59,17 @@ def test_the_steps_of_the_action(tmp_path, baseline, status):
     assert run("Check").returncode == status
     assert "boundary.ods" in (tmp_path / "summary.md").read_text()
     assert "<testsuite" in (tmp_path / "out dir" / "junit.xml").read_text()
+
+
+def test_the_conda_recipe_needs_what_the_package_needs():
+    recipe = yaml.safe_load((ROOT / ".ci" / "conda" / "recipe.yaml").read_text())
+    project = parse_toml((ROOT / "pyproject.toml").read_bytes())["project"]
+    assert recipe["context"]["version"] == project["version"]
+    needed = {line.partition(";")[0].strip() for line in project["dependencies"]}
+    run = {line.replace(" ", "") for line in recipe["requirements"]["run"]}
+    assert run == {n.replace("matplotlib", "matplotlib-base") for n in needed} | {
+        f"python{project['requires-python']}"
+    }
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import bsdsbench as bb
+from bsdsbench.report import write_report
 
 where, out = Path(sys.argv[1]), Path(sys.argv[2])
 try:
@@ -15,4 +16,4 @@ except bb.DataError as error:  # one line for each bad file; the participant see
 score = run.boundary_score()
 values = {"ods": score.ods.f, "ois": score.ois.f, "ap": score.ap, "r50": score.r50}
 (out / "scores.json").write_text(json.dumps(values))
-bb.write_report([run], out / "detailed_results.html")
+write_report([run], out / "detailed_results.html")
