@@ -7,7 +7,7 @@ from pathlib import Path
 
 from drawing.draw import draw_all
 
-from making import metrics, notebook, published, reference, verbs
+from making import metrics, notebook, published, reference, sliders, verbs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -28,7 +28,7 @@ def write_all(out: Path) -> None:
     if not stamp.is_file() or stamp.read_text() != made_by:  # a minute or two
         draw_all(out / "figures")
         _write(out, {f"verbs/{n}.md": text for n, text in verbs.pages(verbs.outputs()).items()})
-        _write(out, {"notebook.md": notebook.page(out)})
+        _write(out, {"notebook.md": notebook.page(out), "sliders.html": sliders.html()})
         stamp.write_text(made_by)
 
 

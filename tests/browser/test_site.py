@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -20,13 +21,21 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(not SITE, reason="BSDSBENCH_SITE is not set: build the site first"),
 ]
-WORDS = Path(__file__).parents[2] / "docs" / "search_words.json"
+DOCS = Path(__file__).parents[2] / "docs"
+WORDS = DOCS / "search_words.json"
+sys.path.insert(0, str(DOCS))
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 # One page of each kind.
 WALK = (
     *("index", "tutorials/index", "auto_examples/plot_1_evaluate_a_detector", "howto/maps"),
-    *("howto/coming_from", "understand/ods_ois", "metrics/region", "reference/signature"),
+    *(
+        "howto/coming_from",
+        "understand/ods_ois",
+        "understand/sliders",
+        "metrics/region",
+        "reference/signature",
+    ),
     *("generated/verbs/compare", "reference/api/protocol", "reference/api/measures"),
     *("reference/protocols", "reference/published", "generated/data/index", "metrics/index"),
     *("generated/notebook", "evidence/agreement", "contribute"),
@@ -218,6 +227,34 @@ def test_published_results_are_sorted_and_searched(open_page):
         for text in page.locator(".sortable tr:visible td:nth-child(4)").all_inner_texts()
     ]
     assert ods == sorted(ods)
+
+
+def test_sliders_show_the_counts_that_python_gives(open_page):
+    from making.sliders import START, steps
+
+    page, data = open_page("understand/sliders"), steps()
+
+    def shown(threshold, tolerance):
+        step = data["steps"][threshold]
+        tp, found = step["p"][tolerance].count("1"), step["g"][tolerance].count("1")
+        fp, fn = len(step["pred"]) - tp, len(data["gt"]) - found
+        return f"TP {tp}, FP {fp}, FN {fn}: precision {tp / (tp + fp):.3f}, "
+
+    counts, marks = page.locator(".sliders .counts"), set()
+    assert counts.inner_text().startswith(shown(START["threshold"], START["tolerance"]))
+    for threshold, tolerance in ((3, 0), (3, 5), (15, 5)):
+        page.get_by_label("Threshold").fill(str(threshold))
+        page.get_by_label("Tolerance").fill(str(tolerance))
+        assert counts.inner_text().startswith(shown(threshold, tolerance))
+        marks.add(page.locator(".sliders circle").last.get_attribute("cx"))
+    assert len(marks) == 3
+    page.get_by_label("Behind").select_option("none")
+    orange = page.evaluate(
+        """() => { const c = document.querySelector('.sliders canvas');
+        const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; let n = 0;
+        for (let k = 0; k < d.length; k += 4) n += d[k] === 0xD5 && d[k + 1] === 0x5E; return n }"""
+    )
+    assert orange == 9 * data["steps"][15]["p"][5].count("0")
 
 
 def test_dark_mode(open_page):
