@@ -6,6 +6,7 @@ roc_to_pr, pr_to_roc    points between the two spaces
 roc_convex_hull, achievable_pr, interpolate_pr   what lies between and above points
 dominates, crossings    one curve against another
 auc_pr, auc_roc, davis_goadrich_area, auccalculator_areas   areas, each rule by name
+delong                  do two areas under ROC curves of the same samples differ?
 area_table              every AP and AUC variant of the same data, with its name
 """
 
@@ -19,6 +20,7 @@ from bsdsbench.curves.areas import (
     auccalculator_areas,
     davis_goadrich_area,
 )
+from bsdsbench.curves.auc_difference import DeLongResult, delong
 from bsdsbench.curves.geometry import (
     achievable_pr,
     crossings,
@@ -35,6 +37,7 @@ from bsdsbench.curves.thresholds import ThresholdCurve, threshold_curve
 __all__ = [
     "AreaRow",
     "DETResult",
+    "DeLongResult",
     "PRPoints",
     "PRResult",
     "ROCPoints",
@@ -47,6 +50,7 @@ __all__ = [
     "auccalculator_areas",
     "crossings",
     "davis_goadrich_area",
+    "delong",
     "det",
     "dominates",
     "interpolate_pr",
