@@ -67,7 +67,7 @@ def command(
     by any program. ref:NAME is a reference run. --published alone draws published curves.
     """
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
-    from bsdsbench.plotting.run_figures import published_curves_of
+    from bsdsbench.plotting.displays import published_curves_of
     from bsdsbench.runs.run_folder import load_runs
 
     if kind != "pr":

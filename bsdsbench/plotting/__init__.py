@@ -9,13 +9,13 @@ from typing import Any
 _HOME = {
     "DETCurveDisplay": "displays",
     "FThresholdDisplay": "displays",
-    "ImageScatterDisplay": "scatter",
+    "ImageScatterDisplay": "displays",
     "PRCurveDisplay": "displays",
     "ROCCurveDisplay": "displays",
-    "plot_f": "run_figures",
+    "plot_f": "displays",
     "plot_curves": "displays",
-    "plot_runs": "run_figures",
-    "plot_scatter": "run_figures",
+    "plot_runs": "displays",
+    "plot_scatter": "displays",
 }
 
 __all__ = sorted(_HOME)
