@@ -25,8 +25,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, same_s
 from bsdsbench.loaders.official_txt import BDRY_FIELDS, boundary_files
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, at_least_two
 from bsdsbench.metrics.maps import sizes, threshold_events, truth_maps, whole_image_counts, without
-from bsdsbench.protocol.constants import MATCHED, MAX_PX
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack, frozen
 from bsdsbench.scores.curve import (
     FOUR,
@@ -180,7 +179,7 @@ def boundary_score(
     """
     if isinstance(records, Counts):
         records = [ImageRecord("image", (0, 0), {BoundaryMetric.name: records})]
-    return BoundaryMetric().score(records, Protocol.of(protocol))
+    return BoundaryMetric().score(records, Protocol.load(protocol))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,7 +279,7 @@ def boundary_counts(
     """
     from bsdsbench.kernels.matching import match_steps, truth
 
-    protocol = Protocol.of(protocol)
+    protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
     radius = protocol.radius(shape)
@@ -369,7 +368,7 @@ def boundary_match_maps(
     """
     from bsdsbench.kernels.matching import match_maps
 
-    protocol = Protocol.of(protocol)
+    protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
     if isinstance(pred, Prediction) and pred.segs is not None:
