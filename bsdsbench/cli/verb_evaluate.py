@@ -62,7 +62,7 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
 
     humans, overlays = options.pop("humans"), options.pop("overlays")
     if cases := options.pop("per_image"):
-        from bsdsbench.tables.output import form_of, write_tables
+        from bsdsbench.tables.forms import form_of, write_tables
 
         written = form_of(cases, None)
     fields = {name: options.pop(name) for name in PROTOCOL_FIELDS}

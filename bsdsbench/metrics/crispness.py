@@ -21,10 +21,9 @@ from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.maps import as_float32, invert, nms
 from bsdsbench.protocol.protocol import MATCHED, NMSParams, Protocol
-from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.counts import Score, Stack
 from bsdsbench.scores.curve import boundary_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio, weighted_mean, weighted_sum
-from bsdsbench.scores.score import Score
 
 CRISPNESS_NMS = NMSParams(radius=2, border=5, multiplier=1.01, smooth=False, bits=0)
 PARTS = {"seval": "SEval", "ceval": "CEval"}

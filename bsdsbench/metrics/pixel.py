@@ -21,10 +21,9 @@ from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.boundary import CURVE_COLUMNS
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord, Stack
+from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, ratio, weighted_sum
-from bsdsbench.scores.score import Score
 
 Bool = NDArray[np.bool_]
 F8 = NDArray[np.float64]
