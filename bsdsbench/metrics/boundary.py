@@ -33,8 +33,7 @@ from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.official_txt import BDRY_FIELDS, boundary_files
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, at_least_two
 from bsdsbench.metrics.maps import prepare
-from bsdsbench.protocol.constants import MATCHED, MAX_PX
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import (
     FOUR,
@@ -190,7 +189,7 @@ def boundary_score(
     """
     if isinstance(records, Counts):
         records = [ImageRecord("image", (0, 0), {BoundaryMetric.name: records})]
-    return BoundaryMetric().score(records, Protocol.of(protocol))
+    return BoundaryMetric().score(records, Protocol.load(protocol))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -290,7 +289,7 @@ def boundary_counts(
     """
     from bsdsbench.kernels.matching import match_steps, truth
 
-    protocol = Protocol.of(protocol)
+    protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
     try:
@@ -368,7 +367,7 @@ def boundary_match_maps(
     rest as there. The sums of true_pred and matched_gt are the counts matched_pred and matched_gt
     at that threshold.
     """
-    protocol = Protocol.of(protocol)
+    protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
     if isinstance(pred, Prediction) and pred.segs is not None:

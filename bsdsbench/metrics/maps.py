@@ -29,8 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import binary_map, soft_map, unit
-from bsdsbench.protocol.constants import NMSParams
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import NMSParams, Protocol
 
 
 def nms(

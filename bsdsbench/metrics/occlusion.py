@@ -35,8 +35,7 @@ from bsdsbench.metrics.boundary import (
     truth_maps,
 )
 from bsdsbench.metrics.imresize import bilinear
-from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Counts, Score, Stack
 from bsdsbench.scores.curve import FOUR, boundary_scores
 from bsdsbench.scores.ratios import Weights
