@@ -215,9 +215,8 @@ def rank(
         tp, fp = (np.r_[0, np.cumsum(of_class[order])] for of_class in (positive, negative))
     else:
         raise DataError(f"ties {ties!r}: expected 'merge' or 'sample'")
-    end = (
-        None if include_inf else tp.size - int(np.searchsorted(thresholds[::-1], -np.inf, "right"))
-    )
+    never = 0 if include_inf else int(np.searchsorted(thresholds[::-1], -np.inf, "right"))
+    kept = slice(tp.size - never)
     where = None
     if rows:
         where = np.searchsorted(-thresholds, -scores, side="right") - 1
