@@ -37,9 +37,8 @@ from bsdsbench.loaders.line_files import drawn_lines
 from bsdsbench.loaders.line_maps import GRID
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
-from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
 from bsdsbench.protocol.fields import one_of, option
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import PRCurve, curve_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, weighted_sum
