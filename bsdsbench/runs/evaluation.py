@@ -42,13 +42,12 @@ from bsdsbench.runs.references import NOT_STATED, PREFIX, reference_run
 from bsdsbench.runs.run_options import Progress
 from bsdsbench.runs.score_tables import KEY as SPEED
 from bsdsbench.runs.score_tables import by_rules_of, image_table, per_image, score_tables
-from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.score import at
+from bsdsbench.scores.counts import ImageRecord, at
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
 if TYPE_CHECKING:
-    from bsdsbench.scores.score import Score
+    from bsdsbench.scores.counts import Score
 
 
 # In the provenance: ids that the protocol left out, and the task that the run was made for

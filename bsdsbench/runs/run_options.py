@@ -196,8 +196,8 @@ class RunOptions:
             from bsdsbench.protocol.tasks import Task
 
             task = Task.load(self.task)
-            fixed = task.resolved()
-            if self.protocol is not None and Protocol.of(self.protocol) != fixed:
+            fixed = Protocol.preset(task.protocol)
+            if self.protocol is not None and Protocol.load(self.protocol) != fixed:
                 faults.append(f"task {task.name}: its protocol is {task.protocol}, no other")
             if metrics not in (registry.DEFAULT, (task.metric,)):
                 faults.append(f"task {task.name}: its metric is {task.metric}, expected no other")
@@ -223,7 +223,9 @@ class RunOptions:
         if faults:
             raise DataError("\n".join(faults), faults)
         usual = first.default_protocol or "bsds500"
-        protocol = registry.settled(Protocol.of(usual if self.protocol is None else self.protocol))
+        protocol = registry.settled(
+            Protocol.load(usual if self.protocol is None else self.protocol)
+        )
         for found in map(registry.get, metrics):
             self.settings[found.name] = found.options_of(protocol)
             found.check(protocol, self.settings[found.name])

@@ -12,7 +12,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.references import Reference, references
-from bsdsbench.scores.score import at
+from bsdsbench.scores.counts import at
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Table
 
