@@ -24,7 +24,7 @@ from bsdsbench.loaders import Pair, read_prediction, read_truth
 from bsdsbench.loaders.pairing import Files, grouped, is_set
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.maps import faint_words, is_faint
+from bsdsbench.metrics.boundary import faint_words, is_faint
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.first_look import look_at, position, swaps, thickness, thumbnail
 
