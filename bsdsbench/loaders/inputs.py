@@ -190,8 +190,6 @@ class GroundTruth:
 
     def __post_init__(self) -> None:
         _settle(self)
-        if self.mask is not None:
-            object.__setattr__(self, "mask", binary_map(self.mask, "GroundTruth.mask"))
 
 
 def _settle(given: Prediction | GroundTruth) -> None:
@@ -204,22 +202,19 @@ def _settle(given: Prediction | GroundTruth) -> None:
         if value is None or each.name in ("image_id", "path", "lines", "scale", "shape", "form"):
             continue
         kinds, axes = KINDS.get(each.name, "biuf"), AXES.get(each.name, (2,))
-        maps = {what: value}
-        if each.name == "segs" or each.default == ():
-            value = tuple(given_list(value, what, "a list of (H, W) arrays"))
-            maps = {f"{what} {k}": array for k, array in enumerate(value, 1)}
-        for name, array in maps.items():
-            if not isinstance(array, np.ndarray) or array.dtype.kind not in kinds:
-                expected = "an array of numbers" if "f" in kinds else "integer labels"
-                raise DataError(f"{name}: {kind_of_value(array)}, expected {expected}")
-            if given_array(array, name).ndim not in axes:
-                expected = " or ".join(map(str, axes))
-                raise DataError(f"{name}: shape {array.shape}, expected {expected} axes")
-            if given.shape == (0, 0) and each.name != "photo":
-                object.__setattr__(given, "shape", array.shape[-2:])
-        if each.name in ("labels", "instances", "classes") and value.ndim == 2:
-            value = whole_labels(value, "label map")
-        object.__setattr__(given, each.name, value)
+        many, maps = each.name == "segs" or each.default == (), []
+        for k, item in enumerate(given_list(value, what, "a list") if many else [value], 1):
+            array = given_array(item, f"{what} {k}" if many else what)
+            if array.dtype.kind not in kinds or array.ndim not in axes:
+                expected = "numbers" if "f" in kinds else "integers"
+                expected += f" and {' or '.join(map(str, axes))} axes"
+                raise DataError(f"{what}: {kind_of_value(array)}, expected {expected}")
+            if each.name in ("labels", "instances", "classes") and array.ndim == 2:
+                array = whole_labels(array, "label map")
+            maps.append(binary_map(array, what) if each.name == "mask" else array)
+        if given.shape == (0, 0) and maps and each.name != "photo":
+            object.__setattr__(given, "shape", maps[0].shape[-2:])
+        object.__setattr__(given, each.name, tuple(maps) if many else maps[0])
 
 
 def soft_map(pred: Any, what: str = "prediction") -> Map:
@@ -312,8 +307,8 @@ def cut_map(values: Map, cuts: tuple[float, float, float], what: str, least: boo
     low, top = values.min(initial=0), values.max(initial=0)
     if kind == "b" or (is_binary(values) and not (least and top == 1 and kind in WHITE)):
         return np.asarray(values != 0)
-    scales = dict(zip((*WHITE, "f"), zip((*WHITE.values(), 1), cuts, strict=True), strict=True))
-    white, cut = scales.get(kind, (-1, 0))
+    white = {**WHITE, "f": 1}.get(kind, -1)
+    cut = dict(zip((*WHITE, "f"), cuts, strict=True)).get(kind, 0)
     if not (low >= 0 and top <= white) or (not least and kind in WHITE and top <= cut):
         raise DataError(
             f"{what}: {described(values)}, expected 0 and 1, 0 and 255, or gray in uint8, uint16 "

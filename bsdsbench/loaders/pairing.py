@@ -26,7 +26,7 @@ from typing import Any
 from bsdsbench.files.arguments import given_path, given_word
 from bsdsbench.files.bounded import listed, read_text, show
 from bsdsbench.files.errors import DataError, FileFormatError, PairingError, is_text
-from bsdsbench.loaders.formats import GROUND_TRUTH_SUFFIXES, PREDICTION_SUFFIXES, id_of
+from bsdsbench.loaders.formats import FORMATS, id_of
 
 MISSING = ("error", "zero", "skip")
 SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
@@ -142,8 +142,8 @@ def grouped(
     faults: list[DataError] = []
     steps: tuple[Any, ...] = (
         (read_split, split_file if ids is None else None),
-        (find_files, pred_dir, PREDICTION_SUFFIXES, "predictions"),
-        (find_files, gt_dir, GROUND_TRUTH_SUFFIXES, "ground truth"),
+        (find_files, pred_dir, FORMATS, "predictions"),
+        (find_files, gt_dir, FORMATS, "ground truth"),
     )
     for read, given, *how in steps:
         try:
@@ -178,7 +178,7 @@ def grouped(
     if folders:
         preds = {}
         for folder in folders:
-            for path in find_files(Path(pred_dir or "", folder), PREDICTION_SUFFIXES):
+            for path in find_files(Path(pred_dir or "", folder), FORMATS):
                 preds.setdefault(id_of(path), []).append(path)
 
     lines: list[str] = []
