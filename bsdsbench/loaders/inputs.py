@@ -251,10 +251,15 @@ def soft_map(pred: Any, what: str = "prediction") -> Map:
     raise DataError(f"{what}: {fault}")
 
 
+def unit(soft: Map) -> NDArray[np.float64]:
+    """A sound soft map as float64 in [0, 1]: value/255 for uint8, value/65535 for uint16."""
+    scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
+    return soft.astype(np.float64) / scale
+
+
 def described(values: Map) -> str:
-    return f"{values.dtype}" + (
-        f" with values from {values.min()} to {values.max()}" if values.size else ""
-    )
+    found = f" with values from {values.min()} to {values.max()}" if values.size else ""
+    return f"{values.dtype}{found}"
 
 
 def annotated_maps(gts: Sequence[Map] | GroundTruth) -> Bool:
