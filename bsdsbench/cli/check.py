@@ -272,9 +272,7 @@ def protocols(name: str | None, form: str) -> None:
     """
     from attrs import fields
 
-    from bsdsbench.protocol.decoder import decode, sentence
-    from bsdsbench.protocol.fields import short, toml_text
-    from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
+    from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text, short, toml_text
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
 
@@ -301,9 +299,9 @@ def protocols(name: str | None, form: str) -> None:
         for task in shown if name else ():
             print(toml_text(task.to_mapping()), end="")
     elif signature:
-        for word, meaning in decode(signature):
+        for word, meaning in signature.decode():
             print(f"{word:20}  {meaning}")
-        print(f"\n{sentence(signature)}")
+        print(f"\n{signature.sentence()}")
     elif name in preset_names():
         print(preset_text(str(name)), end="")
     elif name:

@@ -174,7 +174,7 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
     gt_kind=labels. For region measures of soft maps, pass --set regions_from_soft=true.
     """
     import bsdsbench as bb
-    from bsdsbench.tables.output import form_of, write_tables
+    from bsdsbench.tables.forms import form_of, write_tables
 
     humans, gt, out, cases = (options[name] for name in ("humans", "gt", "out", "per_image"))
     written = cases and form_of(cases, None)

@@ -83,7 +83,7 @@ class Verb(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--nms" in args and any(param.name == "nms" for param in self.params):
-            from bsdsbench.protocol.constants import RECIPES
+            from bsdsbench.protocol.protocol import RECIPES
 
             # Without a recipe it stands for the protocol's, before other arguments too
             for k, (word, after) in enumerate(zip(args, [*args[1:], ""], strict=True)):
@@ -202,7 +202,7 @@ def _quiet(ctx: click.Context, param: click.Parameter, quiet: bool) -> bool:
 
 
 def _form(ctx: click.Context, param: click.Parameter, form: str | None) -> str:
-    from bsdsbench.tables.output import form_of
+    from bsdsbench.tables.forms import form_of
 
     return form_of(ctx.params["out"], form)
 
@@ -334,8 +334,7 @@ def protocol_from(options: dict[str, Any], metrics: Sequence[str] = ()) -> Proto
     It starts from that of the first metric, or bsds500. Raises ProtocolError, UsageError.
     """
     from bsdsbench.metrics import registry
-    from bsdsbench.protocol.constants import NMSParams
-    from bsdsbench.protocol.protocol import Protocol
+    from bsdsbench.protocol.protocol import NMSParams, Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
 
     given = {name: options.pop(name, None) for name in PROTOCOL}
@@ -373,6 +372,7 @@ def settle(options: dict[str, Any], pictures: bool = False) -> None:
     """
     from bsdsbench.loaders.public_sets import set_folder
     from bsdsbench.metrics import registry
+    from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.tasks import Task
 
     if options["task"]:
@@ -388,7 +388,8 @@ def settle(options: dict[str, Any], pictures: bool = False) -> None:
         )
     options["metrics"] = registry.chosen(options["metrics"] or registry.DEFAULT)
     protocol = protocol_from(options, options["metrics"])
-    options["protocol"] = options["task"].resolved() if options["task"] else protocol
+    task = options["task"]
+    options["protocol"] = Protocol.preset(task.protocol) if task else protocol
 
 
 # What is said ------------------------------------------------------------------------------------
@@ -464,9 +465,9 @@ def print_scores(runs: Sequence[Evaluation]) -> None:
 
 def print_tables(tables: Sequence[Table]) -> None:
     """Tables as text on standard output."""
-    from bsdsbench.tables import as_text
+    from bsdsbench.tables import table
 
-    as_text.print_tables(tables, sys.stdout)
+    table.print_tables(tables, sys.stdout)
 
 
 def print_run(run: Evaluation, out: Any) -> None:
@@ -494,15 +495,15 @@ def show_tables(
     tables: Sequence[Table], out: str | None, form: str, columns: Sequence[str] | None = None
 ) -> None:
     """Tables in a form, those columns alone: printed, or written to `out`."""
-    from bsdsbench.tables.output import render, write_tables
-    from bsdsbench.tables.table import read_at_once, select
+    from bsdsbench.tables.forms import render, write_tables
+    from bsdsbench.tables.table import select
 
     tables = tables if columns is None else select(tables, columns)
     if out is not None:
         say(f"wrote {', '.join(map(str, write_tables(tables, out, form)))}")
     elif form == "table":
-        print_tables(shown := read_at_once(tables))
-        if aside := [table.title for table in tables if table not in shown]:
+        print_tables([table for table in tables if not table.aside])
+        if aside := [table.title for table in tables if table.aside]:
             print(f"\nIn a file (-o) and other formats also: {', '.join(aside)}")
     else:
         print(render(tables, form).rstrip("\n"))

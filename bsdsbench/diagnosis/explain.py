@@ -38,9 +38,9 @@ from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.folder import is_run
 from bsdsbench.runs.run import available_cores, evaluate
 from bsdsbench.runs.sources import Sources, find_sources
+from bsdsbench.scores.counts import at as value_at
+from bsdsbench.scores.counts import one_of
 from bsdsbench.scores.curve import FOUR, PRCurve, four_counts
-from bsdsbench.scores.score import at as value_at
-from bsdsbench.scores.score import one_of
 
 METRIC = registry.DEFAULT[0]
 # Rounds: how many of the settings, the nearest first, on how many images, at some thresholds

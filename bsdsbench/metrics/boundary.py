@@ -25,15 +25,13 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, same_s
 from bsdsbench.loaders.official_txt import BDRY_FIELDS, boundary_files
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, at_least_two
 from bsdsbench.metrics.maps import sizes, threshold_events, truth_maps, whole_image_counts, without
-from bsdsbench.protocol.constants import MATCHED, MAX_PX
-from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord, Stack, frozen
+from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
+from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import (
     FOUR,
-    Best,
     PRCurve,
     area,
-    best,
+    best_point,
     boundary_scores,
     curve_counts,
     edges_r50,
@@ -41,7 +39,6 @@ from bsdsbench.scores.curve import (
     recall_at_precision,
 )
 from bsdsbench.scores.ratios import Weights
-from bsdsbench.scores.score import Score
 from bsdsbench.tables.read_only import ReadOnly
 
 # Kernels are imported where they are called: scores are read and shown without them.
@@ -120,7 +117,7 @@ class BoundaryMetric(Metric):
             raise DataError("no eval_bdry_thr.txt, expected it for a curve")
         thresholds, recall, precision = tables["eval_bdry_thr.txt"][:, :3].T
         curve = PRCurve(thresholds, precision, recall)
-        ods = dict(zip(Best._fields, map(float, best(curve)), strict=True))
+        ods = best_point(curve)._asdict()
         ois, ap = dict.fromkeys(("recall", "precision", "f"), math.nan), float(area(curve))
         if "eval_bdry.txt" in tables:
             found = dict(zip(BDRY_FIELDS, tables["eval_bdry.txt"][0, :8].tolist(), strict=True))
@@ -180,7 +177,7 @@ def boundary_score(
     """
     if isinstance(records, Counts):
         records = [ImageRecord("image", (0, 0), {BoundaryMetric.name: records})]
-    return BoundaryMetric().score(records, Protocol.of(protocol))
+    return BoundaryMetric().score(records, Protocol.load(protocol))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,7 +277,7 @@ def boundary_counts(
     """
     from bsdsbench.kernels.matching import match_steps, truth
 
-    protocol = Protocol.of(protocol)
+    protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
     radius = protocol.radius(shape)
@@ -342,17 +339,15 @@ def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -
     max_dist_px = given_number(max_dist_px, "max_dist_px", 0, MAX_PX)
     with _refusals():
         pred_at, gt_at = match_maps(bmap, gt, max_dist_px)
-    pred_match, gt_match = np.full(bmap.size, -1), np.full(gt.size, -1)
-    pred_match[pred_at], gt_match[gt_at] = gt_at, pred_at
+    pred_match, gt_match = np.full((2, *bmap.shape), -1)
+    pred_match.flat[pred_at], gt_match.flat[gt_at] = gt_at, pred_at
     (row, col), (gt_row, gt_col) = (np.divmod(at, bmap.shape[1]) for at in (pred_at, gt_at))
     unpaired = np.count_nonzero(bmap) + np.count_nonzero(gt) - pred_at.size
     cost = np.rint(100 * np.hypot(row - gt_row, col - gt_col)).sum()
-    return Match(
-        frozen(pred_match.reshape(bmap.shape), np.int64),
-        frozen(gt_match.reshape(gt.shape), np.int64),
-        int(cost) + outlier_cost(max_dist_px) * int(unpaired),
-        int(pred_at.size),
-    )
+    total = int(cost) + outlier_cost(max_dist_px) * int(unpaired)
+    for partners in (pred_match, gt_match):
+        partners.flags.writeable = False
+    return Match(pred_match, gt_match, total, int(pred_at.size))
 
 
 def boundary_match_maps(
@@ -369,7 +364,7 @@ def boundary_match_maps(
     """
     from bsdsbench.kernels.matching import match_maps
 
-    protocol = Protocol.of(protocol)
+    protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
     if isinstance(pred, Prediction) and pred.segs is not None:
@@ -393,7 +388,9 @@ def boundary_match_maps(
         matched_pred.flat[pred_at] = True
         matched_gt[annotator].flat[gt_at] = True
     maps = (matched_pred, bmap & ~matched_pred, matched_gt, gt_maps & ~matched_gt)
-    return MatchMaps(*(frozen(m, np.bool_) for m in maps))
+    for each in maps:
+        each.flags.writeable = False
+    return MatchMaps(*maps)
 
 
 @contextmanager

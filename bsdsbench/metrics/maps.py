@@ -40,8 +40,7 @@ from bsdsbench.loaders.inputs import (
     soft_map,
 )
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.protocol.constants import NMSParams
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import NMSParams, Protocol
 
 if TYPE_CHECKING:
     from bsdsbench.kernels.thinning import Events

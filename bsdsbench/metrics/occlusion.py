@@ -30,12 +30,10 @@ from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS
 from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.metrics.maps import replayed, threshold_events, truth_maps, unit
-from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
-from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, Stack
+from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
+from bsdsbench.scores.counts import Counts, Score, Stack
 from bsdsbench.scores.curve import FOUR, boundary_scores
 from bsdsbench.scores.ratios import Weights
-from bsdsbench.scores.score import Score
 
 PARTS = ("edge", "orientation", "accuracy")
 COUNTS = (*FOUR, "right_gt", "right_pred")

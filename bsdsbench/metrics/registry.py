@@ -11,6 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from bsdsbench.files.errors import DataError, ProtocolError, did_you_mean
 
 if TYPE_CHECKING:
@@ -120,14 +122,14 @@ def settled(protocol: Protocol) -> Protocol:
                 f"{did_you_mean(name, names())}"
             )
     given = [m for m in names() if m in protocol.options]
-    return protocol.with_options({m: get(m).options_of(protocol) for m in given})
+    return evolve(protocol, options={m: get(m).options_of(protocol) for m in given})
 
 
 def stored(values: Mapping[str, Any]) -> Protocol:
     """The protocol of a saved run, settled. Raises ProtocolError."""
     from bsdsbench.protocol.protocol import Protocol
 
-    return settled(Protocol.stored(values))
+    return settled(Protocol.from_mapping(values))
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:

@@ -89,7 +89,7 @@ def region_counts(
     >>> bb.region_counts([halves], [halves]).pri.tolist()
     [1.0]
     """
-    proto = Protocol.of(protocol)
+    proto = Protocol.load(protocol)
     if not isinstance(gts, GroundTruth):
         maps = given_list(gts, "ground truth", "label maps or a GroundTruth")
     elif not (maps := list(gts.segmentations)):
