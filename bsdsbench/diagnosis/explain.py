@@ -31,8 +31,8 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
+from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.metrics.many_to_one import many_to_one_counts
-from bsdsbench.metrics.maps import truth_maps, whole_image_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.folder import is_run

@@ -28,8 +28,8 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import contingency as kernel
 from bsdsbench.kernels import ucm
 from bsdsbench.kernels.assignment import largest_total
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map
-from bsdsbench.metrics.maps import prepare, unit
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map, unit
+from bsdsbench.metrics.maps import prepare
 from bsdsbench.metrics.region.contingency_table import (
     Annotators,
     Table,
