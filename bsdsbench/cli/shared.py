@@ -398,7 +398,7 @@ def settle(options: dict[str, Any], pictures: bool = False) -> None:
 def say(line: str, progress: bool = False) -> None:
     """A line of ours on standard error; one on progress not with --quiet."""
     if not (progress and click.get_current_context().meta.get("quiet")):
-        click.echo(f"bsdsbench: {line}", err=True)
+        print(f"bsdsbench: {line}", file=sys.stderr)
 
 
 @contextmanager
