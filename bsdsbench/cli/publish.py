@@ -72,7 +72,7 @@ def report(
     from bsdsbench.files.errors import DataError
     from bsdsbench.report import score_tables, write_report
     from bsdsbench.runs.all_rules import rules_table
-    from bsdsbench.runs.run_folder import load_runs
+    from bsdsbench.runs.evaluation import load_runs
 
     page = (*PAGE, "n_boot", "seed")
     options["published"] = options["published"] or ()

@@ -249,7 +249,7 @@ def run(function: str, form: str, **options: Any) -> int:
     fails are listed, and the exit status is 2.
     """
     import bsdsbench as bb
-    from bsdsbench.runs.run_identity import check_truth
+    from bsdsbench.runs.run import check_truth
 
     settle(options, pictures=True)
     out, task, overlays = options["out"], options.pop("task"), options.pop("overlays")
@@ -296,7 +296,7 @@ def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form
     """
     import bsdsbench as bb
     from bsdsbench.runs import merging
-    from bsdsbench.runs.run_folder import load_runs
+    from bsdsbench.runs.evaluation import load_runs
 
     if Path(out).resolve() in [Path(each).resolve() for each in outs]:
         raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")

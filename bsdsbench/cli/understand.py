@@ -115,7 +115,7 @@ def compare(
     is a reference run on BSDS500 test: ref:cob, ref:hed, ref:mcg, ref:se ...
     """
     import bsdsbench as bb
-    from bsdsbench.runs.run_folder import load_runs
+    from bsdsbench.runs.evaluation import load_runs
 
     loaded = load_runs(runs, names)
     with progress("compare", "samples") as report:
@@ -150,7 +150,7 @@ def worst(
     --overlays` for every image, or by --overlays here for the listed ones.
     """
     from bsdsbench.report.worst import worst_table
-    from bsdsbench.runs.run_folder import load_runs
+    from bsdsbench.runs.evaluation import load_runs
 
     with progress("overlays") as report:
         table = worst_table(
@@ -307,7 +307,7 @@ def plot(
     from bsdsbench.comparison.curve_band import bootstrap_band
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
     from bsdsbench.plotting.run_figures import published_curves_of
-    from bsdsbench.runs.run_folder import load_runs
+    from bsdsbench.runs.evaluation import load_runs
 
     only = {name: options.pop(name) for name in ("published", "human", "band", "ap")}
     if kind != "pr":
