@@ -207,7 +207,6 @@ def check_set(
     from bsdsbench.loaders import public_sets
     from bsdsbench.loaders.identity import (
         folder_fingerprints,
-        homes,
         identify,
         load_sets,
         write_set,
@@ -239,21 +238,15 @@ def check_set(
         print(f"{register}, {len(images)} images, {registered.fingerprint}, registered in {out}")
         return 0
     found = identify(images, known)
-    where = homes({key: images[key] for key in found.extra}, known)
-    lists = {
-        "missing": found.missing,
-        "altered": found.altered,
-        "extra": [f"{key} (is {where[key]})" if key in where else key for key in found.extra],
-    }
+    lists = {name: getattr(found, name) for name in ("missing", "altered", "extra")}
     if form == "json":
         like = found.known.name if found.known else None
-        told = {**found.to_mapping(), "like": like, "whole": found.whole, **lists}
-        print_json(told | {"extra": found.extra})
+        print_json({**found.to_mapping(), "like": like, "whole": found.whole, **lists})
     else:
         print(f"{show(folder)}: {found.describe()}\nfingerprint {found.fingerprint}")
-        for word, ids in lists.items():
+        for name, ids in lists.items():
             if ids:
-                print(f"{word} {listed(list(ids))} ({len(ids)} in all)")
+                print(f"{name} {listed(list(ids))} ({len(ids)} in all)")
     return 0 if found.whole else 1
 
 
