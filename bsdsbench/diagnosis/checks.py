@@ -20,24 +20,15 @@ from numpy.typing import NDArray
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.files.bounded import counted
 from bsdsbench.files.errors import DataError
-<<<<<<< HEAD
-from bsdsbench.loaders import Pair, read_prediction, read_truth
-=======
 from bsdsbench.loaders import Pair
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
->>>>>>> main/main
+from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.loaders.pairing import Files, grouped, is_set
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import faint_words, is_faint
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.first_look import look_at, position, swaps, thickness, thumbnail
-<<<<<<< HEAD
-=======
 from bsdsbench.runs.run import FileItem
-from bsdsbench.scores.curve import four_counts
-from bsdsbench.scores.ratios import f_measure, ratio
->>>>>>> main/main
 
 ERROR, WARNING = "error", "warning"
 MEASURED = "measured"
@@ -120,21 +111,12 @@ class Inputs:
         paths, opt, protocol = self.preds[image_id], self.opt, self.protocol
         several = self.kind in ("labels", "classes")
         pair = Pair(image_id, tuple(paths if several else paths[:1]), tuple(self.gts[image_id]))
-<<<<<<< HEAD
-        n_classes = len(self.metric.class_names(opt)) or 1
-=======
-        pred, gt = FileItem(pair, self.kind).load(self.metric, self.protocol)
-        return cast(Prediction, pred), gt
-
-    def look_at(self, image_id: str, closely: bool) -> None:
-        """Read an image and keep what the checks ask for."""
->>>>>>> main/main
         try:
-            gt = read_truth(pair, self.metric.gt_kind, protocol, self.metric.reads_instances(opt))
-            pred = read_prediction(pair, self.kind, gt.shape, n_classes)
+            found, gt = FileItem(pair, self.kind).load(self.metric, protocol)
         except DataError as error:
             self.unread.append(error.problems[0])
             return
+        pred = cast(Prediction, found)
         file, fits = paths[0].name, self.metric.fits(pred, gt, opt)
         seen = Seen(image_id, file, (pred.shape, gt.shape), fits)
         self.seen.append(seen)
