@@ -18,6 +18,7 @@ from bsdsbench.files.errors import FileFormatError
 
 F8 = NDArray[np.float64]
 MAX_BYTES = 128 << 20
+_TRUTH = {"false": 0, "true": 1}  # labels in words
 _EXPECTED = "expected a label and a score in each row"
 _NAMES = {
     "label": ("label", "labels", "y", "y_true", "target", "class", "gt"),
@@ -30,7 +31,8 @@ def read_scores(path: str | Path) -> tuple[F8, F8]:
 
     Comma, semicolon, tab or blanks separate the columns. A first row of words is a header: columns
     called label and score (or y_true, y_score, target, confidence ...) may then stand in any order
-    among others. Without a header there are two columns, the label first.
+    among others. Without a header there are two columns, the label first. true and false
+    are labels 1 and 0.
     """
     if str(path) == "-":
         given = getattr(sys.stdin, "buffer", sys.stdin).read(MAX_BYTES + 1)
@@ -73,9 +75,11 @@ def _parse(data: bytes) -> tuple[F8, F8]:
         if len(row) != len(names):
             raise FaultError(f"line {at}: {len(row)} columns, expected {len(names)}")
         try:
-            values.extend((float(row[columns[0]]), float(row[columns[1]])))
+            label = row[columns[0]].strip()
+            values.extend((float(_TRUTH.get(label.lower(), label)), float(row[columns[1]])))
         except ValueError:
-            cell = next(row[k].strip()[:40] for k in columns if not _is_number(row[k]))
+            label = label if label.lower() not in _TRUTH else "0"
+            cell = next(c for c in (label, row[columns[1]].strip()) if not _is_number(c))[:40]
             raise FaultError(f"line {at}: {cell!r} is not a number, {_EXPECTED}") from None
     table = np.array(values).reshape(-1, 2)
     if not len(table):
