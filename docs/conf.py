@@ -32,7 +32,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "linking",
 ]
-exclude_patterns = ["_build", "examples", "**/README.*", "**.ipynb"]
+exclude_patterns = ["_build", "examples", "**/README.*", "howto/codabench/**", "**.ipynb"]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3

@@ -96,6 +96,20 @@ class LinkCode(SphinxPostTransform):
             link += literal
 
 
+class Captions(SphinxPostTransform):
+    """A picture with a title, alone in its paragraph, becomes a figure with that caption."""
+
+    default_priority = 6
+
+    def run(self, **kwargs: Any) -> None:
+        for image in list(self.document.findall(nodes.image)):
+            around = image.parent
+            if image.get("title") and isinstance(around, nodes.paragraph) and len(around) == 1:
+                caption = nodes.caption("", image["title"])
+                name = f"figure-{Path(image['uri']).stem}"
+                around.replace_self(nodes.figure("", image, caption, ids=[name]))
+
+
 class ByNumber:
     """The order of the examples in the gallery: plot_2 before plot_10."""
 
@@ -151,6 +165,7 @@ def formula(self: Any, node: nodes.Element) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_html_math_renderer("mathml", (formula, None), (formula, None))
+    app.add_post_transform(Captions)
     app.add_post_transform(LinkCode)
     app.connect("source-read", point_at_pages)
     app.connect("html-page-context", describe)

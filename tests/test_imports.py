@@ -138,7 +138,7 @@ def test_no_module_is_longer_than_a_reader_can_hold(folder):
 # NMS recipes of those names and published tables, which are of two benchmarks; the short forms that
 # users know.
 MAY_NAME_METRICS = (
-    "bsdsbench.protocol.constants",
+    "bsdsbench.protocol.protocol",
     "bsdsbench.runs.evaluation",
     "bsdsbench.comparison.published",
     "bsdsbench.loaders.coco",  # a key in files

@@ -123,7 +123,7 @@ def print_json(value: Any) -> None:
 def print_scores(runs: Sequence[Evaluation]) -> None:
     """One table per metric, one row per run."""
     from bsdsbench.runs.score_tables import score_tables
-    from bsdsbench.tables.as_text import print_tables
+    from bsdsbench.tables.table import print_tables
 
     print_tables(score_tables(runs), sys.stdout)
 
@@ -135,17 +135,16 @@ def show_tables(
 
     columns : the keys of those to show
     """
-    from bsdsbench.tables.as_text import print_tables
-    from bsdsbench.tables.output import render, write_tables
-    from bsdsbench.tables.table import read_at_once, select
+    from bsdsbench.tables.forms import render, write_tables
+    from bsdsbench.tables.table import print_tables, select
 
     tables = tables if columns is None else select(tables, columns)
     if out is not None:
         written = write_tables(tables, out, form)
         print(f"bsdsbench: wrote {', '.join(map(str, written))}", file=sys.stderr)
     elif form == "table":
-        print_tables(shown := read_at_once(tables), sys.stdout)
-        if aside := [table.title for table in tables if table not in shown]:
+        print_tables([table for table in tables if not table.aside], sys.stdout)
+        if aside := [table.title for table in tables if table.aside]:
             print(f"\nIn a file (-o) and other formats also: {', '.join(aside)}")
     else:
         print(render(tables, form).rstrip("\n"))

@@ -27,7 +27,7 @@ class Verb(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--nms" in args and any(param.name == "nms" for param in self.params):
-            from bsdsbench.protocol.constants import RECIPES
+            from bsdsbench.protocol.protocol import RECIPES
 
             # Without a recipe it stands for the protocol's, before other arguments too
             for k, (word, after) in enumerate(zip(args, [*args[1:], ""], strict=True)):
@@ -296,8 +296,7 @@ def protocol_from(
     from attrs import asdict
 
     from bsdsbench.metrics import registry
-    from bsdsbench.protocol.constants import NMSParams
-    from bsdsbench.protocol.protocol import Protocol
+    from bsdsbench.protocol.protocol import NMSParams, Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
 
     if signature and protocol:

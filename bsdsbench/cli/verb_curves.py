@@ -169,8 +169,7 @@ def _write(target: str, kind: str, found: list[tuple[str, Any]], scale: str) -> 
 
 def _print_rows(rows: list[dict[str, Any]]) -> None:
     """The numbers of every file; then every area of every file, and what it is."""
-    from bsdsbench.tables.as_text import print_tables
-    from bsdsbench.tables.table import Field, Table
+    from bsdsbench.tables.table import Field, Table, print_tables
 
     forms = {"name": "", "positives": "d", "negatives": "d", "points": "d"}
     keys = [key for key in rows[0] if key != "areas"]

@@ -65,8 +65,7 @@ def command(out: Path, workers: int | None, quiet: bool) -> None:
 
 def _print_differences(found: Any) -> None:
     """Every pair of methods: what the second lacks, and whether more images could reverse it."""
-    from bsdsbench.tables.as_text import print_tables
-    from bsdsbench.tables.table import Estimate, Field, Table
+    from bsdsbench.tables.table import Estimate, Field, Table, print_tables
 
     columns = [
         Field("pair", "Pair"),

@@ -62,7 +62,7 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
 
     humans, overlays = options.pop("humans"), options.pop("overlays")
     if cases := options.pop("per_image"):
-        from bsdsbench.tables.output import form_of, write_tables
+        from bsdsbench.tables.forms import form_of, write_tables
 
         written = form_of(cases, None)
     fields = {name: options.pop(name) for name in PROTOCOL_FIELDS}
@@ -79,12 +79,13 @@ def command(pred_dir: str | None, form: str, quiet: bool, **options: Any) -> int
         call = bb.evaluate_items
         refuse_others(call, options, ("overlays",), "COCO's JSON")
     if options["task"]:
+        from bsdsbench.protocol.protocol import Protocol
         from bsdsbench.protocol.tasks import Task
 
         refuse((*PROTOCOL_FIELDS, "metrics", "humans"), "--task, which fixes them")
         options["task"] = Task.load(options["task"])
         options["metrics"] = [options["task"].metric]
-        protocol = options["task"].resolved()
+        protocol = Protocol.preset(options["task"].protocol)
     metrics = options["metrics"] = metrics_or_default(options["metrics"])
     if not options["task"]:
         protocol = protocol_from(**fields, metrics=metrics)

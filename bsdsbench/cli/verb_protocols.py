@@ -35,8 +35,7 @@ def command(name: str | None, form: str) -> int:
     the last line is a sentence for a paper.
     """
     from bsdsbench.cli.evaluating import print_json
-    from bsdsbench.protocol.fields import toml_text
-    from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
+    from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text, toml_text
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
 
@@ -72,8 +71,7 @@ def _list(protocols: Sequence[Protocol], of: Sequence[Task]) -> None:
     """A line or two for each: what it is for, and the shared fields in which it is not bsds500."""
     from attrs import fields
 
-    from bsdsbench.protocol.fields import short
-    from bsdsbench.protocol.protocol import Protocol, preset_text
+    from bsdsbench.protocol.protocol import Protocol, preset_text, short
 
     print(
         "Protocols, with what they change in bsds500; `bsdsbench protocols NAME` shows all fields"
@@ -103,8 +101,6 @@ def _print_item(name: str, text: str) -> None:
 
 
 def _explain(signature: Signature) -> None:
-    from bsdsbench.protocol.decoder import decode, sentence
-
-    for word, meaning in decode(signature):
+    for word, meaning in signature.decode():
         print(f"{word:20}  {meaning}")
-    print(f"\n{sentence(signature)}")
+    print(f"\n{signature.sentence()}")

@@ -82,7 +82,7 @@ def command(
     from bsdsbench.files.errors import DataError
     from bsdsbench.report import score_tables
     from bsdsbench.runs.run_folder import load_runs
-    from bsdsbench.tables.output import form_of
+    from bsdsbench.tables.forms import form_of
 
     form = form_of(out, form)
     if rules:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bsdsbench.files.arguments import given_share, given_whole
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.scores.counts import at
 from bsdsbench.scores.ratios import Weights
-from bsdsbench.scores.score import at
 
 F8 = NDArray[np.float64]
 Told = Callable[[int], object]  # of so many samples more that are done

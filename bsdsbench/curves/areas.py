@@ -25,7 +25,7 @@ from bsdsbench.curves.samples import (
     shares,
 )
 from bsdsbench.files.errors import DataError
-from bsdsbench.protocol.constants import even_thresholds
+from bsdsbench.protocol.protocol import even_thresholds
 from bsdsbench.scores.curve import PRCurve, area
 from bsdsbench.scores.ratios import ratio
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from attrs import evolve
 from numpy.typing import NDArray
 
 from bsdsbench.curves.areas import largest_beyond
@@ -17,9 +18,8 @@ from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.loaders.pairing import SPLITS, grouped, pair, read_split
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
-from bsdsbench.protocol.constants import RECIPES, NMSParams
 from bsdsbench.protocol.fields import HOME_MADE, in_use
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import RECIPES, NMSParams, Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import Sources
 from bsdsbench.scores.curve import RECALL_LEVELS, PRCurve, area, average_precision, best
@@ -164,7 +164,7 @@ class Setting:
         after = protocol.replace(**self.changes)
         if metric.options_of(protocol) != metric.options_of(after):
             return True
-        return bool(protocol.with_options({}).differences(after.with_options({})))
+        return bool(evolve(protocol, options={}).differences(evolve(after, options={})))
 
     def truth(self, gt: GroundTruth) -> GroundTruth:
         """The annotators that count."""

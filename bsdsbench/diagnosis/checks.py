@@ -25,7 +25,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import Files, grouped, is_set
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.maps import faint_words, is_faint
+from bsdsbench.metrics.boundary import faint_words, is_faint
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.first_look import look_at, position, swaps, thickness, thumbnail
 from bsdsbench.scores.curve import four_counts

@@ -31,16 +31,16 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
+from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.metrics.many_to_one import many_to_one_counts
-from bsdsbench.metrics.maps import truth_maps, whole_image_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.folder import is_run
 from bsdsbench.runs.run import available_cores, evaluate
 from bsdsbench.runs.sources import Sources, find_sources
+from bsdsbench.scores.counts import at as value_at
+from bsdsbench.scores.counts import one_of
 from bsdsbench.scores.curve import FOUR, PRCurve, four_counts
-from bsdsbench.scores.score import at as value_at
-from bsdsbench.scores.score import one_of
 
 METRIC = registry.DEFAULT[0]
 # Rounds: how many of the settings, the nearest first, on how many images, at some thresholds

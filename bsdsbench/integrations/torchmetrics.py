@@ -34,8 +34,7 @@ from bsdsbench.runs.first_look import plain_forms
 from bsdsbench.runs.folder import pack_records, unpack_records
 from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.runs.streaming import image_items, measure, numbered
-from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.score import at
+from bsdsbench.scores.counts import ImageRecord, at
 
 
 class BenchmarkMetric(Metric):

@@ -269,6 +269,12 @@ def soft_map(pred: Any, what: str = "prediction") -> NDArray[Any]:
     return soft
 
 
+def unit(soft: NDArray[Any]) -> NDArray[np.float64]:
+    """A sound soft map as float64 in [0, 1]: value/255 for uint8, value/65535 for uint16."""
+    scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
+    return soft.astype(np.float64) / scale
+
+
 def described(values: NDArray[Any]) -> str:
     if not values.size:
         return str(values.dtype)

@@ -10,8 +10,7 @@ from __future__ import annotations
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.pixel import pixel_counts
-from bsdsbench.protocol.constants import ANNOTATED, MAPS
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
 

@@ -15,7 +15,7 @@ from bsdsbench.files.arguments import given_array, given_floats, given_number, g
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, binary_map, same_shape
 from bsdsbench.metrics.boundary import Match
-from bsdsbench.protocol.constants import MAX_PX
+from bsdsbench.protocol.protocol import MAX_PX
 
 # Kernels are imported where they are called, see boundary.py.
 F8 = NDArray[np.float64]

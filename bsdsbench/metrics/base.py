@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,9 +24,8 @@ from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.protocol.fields import captions, record_of
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ImageRecord, Stack, stacked
+from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
 from bsdsbench.scores.ratios import Weights
-from bsdsbench.scores.score import Score, one_of
 
 F8 = NDArray[np.float64]
 Tree = dict[str, Any]  # of scores, see `Metric.scores`
@@ -108,15 +108,13 @@ class Metric(ABC):
         Raised when its counts change; records of other versions are counted again.
     reads : str
         What it compares, a key of `READS`: "annotators" (boundary maps or segmentations with those
-        of each annotator), "mask", "classes" (label maps), "depth", "lines" ...
+        of each annotator), "mask", "classes" (label maps), "depth", "lines" ... From it come
+        `gt_kind` and `pred_kinds`, what is read of the ground truth and what a prediction may be.
     photo : bool
         True if the picture itself is of use (`GroundTruth.photo`, None if not found).
-    columns : tuple of Column
-        Every score, in the order of tables.
-    image_columns : tuple of Column
-        What is shown of an image, by the keys of `columns`; images are compared by the first.
-    part_columns : tuple of Column
-        The columns of the table of its parts, see `parts`.
+    columns, image_columns, part_columns : tuple of Column
+        Every score, in the order of tables; what is shown of an image, which are compared by the
+        first; the columns of the table of its `parts`.
     shared, ragged : tuple of str
         Counts that all images hold in common (thresholds), and those that differ in length.
     default_protocol : str or None
@@ -147,6 +145,11 @@ class Metric(ABC):
     default_protocol: ClassVar[str | None] = "bsds500"
     options: ClassVar[type[Any] | None] = None
     uses: ClassVar[tuple[str, ...]] = ()
+    gt_kind: ClassVar[str]
+    pred_kinds: ClassVar[tuple[str, ...]]
+
+    def __init_subclass__(cls) -> None:
+        cls.gt_kind, cls.pred_kinds = READS[cls.reads]
 
     @abstractmethod
     def count(
@@ -156,10 +159,8 @@ class Metric(ABC):
 
         Parameters
         ----------
-        pred : Prediction
-            What it reads: `pred.soft`, `pred.segs`, `pred.classes` ...
-        gt : GroundTruth
-            `gt.boundaries`, `gt.labels`, `gt.mask` ...
+        pred, gt : Prediction, GroundTruth
+            What it reads: `pred.soft`, `pred.classes`, `gt.boundaries`, `gt.labels` ...
         protocol : Protocol
             The fields in `uses`.
         opt : object
@@ -259,16 +260,6 @@ class Metric(ABC):
 
     # What every metric has.
 
-    @property
-    def pred_kinds(self) -> tuple[str, ...]:
-        """What a prediction may be, the default first."""
-        return READS[self.reads][1]
-
-    @property
-    def gt_kind(self) -> str:
-        """What is read of the ground truth."""
-        return READS[self.reads][0]
-
     def options_of(self, protocol: Protocol) -> Any:
         """Its options in a protocol, None if it has none. Raises ProtocolError for wrong ones."""
         given = protocol.options.get(self.name, {})
@@ -300,35 +291,37 @@ class Metric(ABC):
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[dict[str, Any]]:
         """`scores` with each image as a data set of one, of B images at a time: arrays (B,)."""
-        opt = self.options_of(protocol)
-        own = [name for name in stack if name not in self.shared]
-        n = len(stack[own[0]])
+        some, opt = dict(stack), self.options_of(protocol)
+        own = stack.keys() - self.shared
+        n = max(len(stack[name]) for name in own)
         for first in range(0, n, _BLOCK):
-            some = {k: a[first : first + _BLOCK] if k in own else a for k, a in stack.items()}
+            some |= {name: stack[name][first : first + _BLOCK] for name in own}
             yield self.scores(some, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol, opt)
 
 
 def _with_fewer(tree: Mapping[str, Any]) -> dict[str, Any]:
     """The scores with those entries of "over" that are over fewer than there are."""
-    out = {k: _with_fewer(v) if isinstance(v, Mapping) else v for k, v in tree.items()}
-    found: dict[str, dict[str, tuple[int, int]]] = {}
-    for key, units in tree.get("over", {}).items():
-        for unit, (n, of) in units.items():
-            if 0 < n < of:
-                found.setdefault(key, {})[unit] = (int(n), int(of))
-    return {k: v for k, v in {**out, "over": found}.items() if k != "over" or found}
+    out: dict[str, Any] = {}
+    for key, value in tree.items():
+        out[key] = _with_fewer(value) if isinstance(value, Mapping) and key != "over" else value
+    for key, units in out.pop("over", {}).items():
+        some = {unit: (int(n), int(of)) for unit, (n, of) in units.items() if 0 < n < of}
+        if some:
+            out.setdefault("over", {})[key] = some
+    return out
 
 
 def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[str, Any]]:
     """(image id, counts of a metric) in id order. Raises DataError for none, or missing counts."""
-    found = given_list(records, "records", "ImageRecords")
-    if not found:
-        raise DataError(f"{metric} scores: no records, expected at least one")
-    for record in found:
+    found = []
+    for record in given_list(records, "records", "ImageRecords"):
         if not isinstance(record, ImageRecord) or metric not in record.counts:
             what = getattr(record, "image_id", kind_of_value(record))
             raise DataError(f"{metric} scores: {what} has no {metric} counts")
-    return [(r.image_id, r.counts[metric]) for r in sorted(found, key=lambda r: r.image_id)]
+        found.append((record.image_id, record.counts[metric]))
+    if not found:
+        raise DataError(f"{metric} scores: no records, expected at least one")
+    return sorted(found, key=itemgetter(0))
 
 
 def at_least_two(gt: GroundTruth, found: int) -> None:

@@ -12,28 +12,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, same_shape
+from bsdsbench.loaders.inputs import (
+    GroundTruth,
+    Prediction,
+    annotated_maps,
+    binary_map,
+    same_shape,
+    soft_map,
+    unit,
+)
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.official_txt import BDRY_FIELDS, boundary_files
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, at_least_two
-from bsdsbench.metrics.maps import sizes, threshold_events, truth_maps, whole_image_counts, without
-from bsdsbench.protocol.constants import MATCHED, MAX_PX
-from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord, Stack, frozen
+from bsdsbench.metrics.maps import prepare
+from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
+from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import (
     FOUR,
-    Best,
     PRCurve,
     area,
-    best,
+    best_point,
     boundary_scores,
     curve_counts,
     edges_r50,
@@ -41,11 +47,18 @@ from bsdsbench.scores.curve import (
     recall_at_precision,
 )
 from bsdsbench.scores.ratios import Weights
-from bsdsbench.scores.score import Score
 from bsdsbench.tables.read_only import ReadOnly
+
+if TYPE_CHECKING:
+    from bsdsbench.kernels.thinning import Events
 
 # Kernels are imported where they are called: scores are read and shown without them.
 Bool = NDArray[np.bool_]
+# A faint map has no value that counts: bytes of 0 and 1, 8 bit saved as 16, divided by 255 twice.
+# One may be an image without boundaries; a set of them alone is a fault of its form.
+# Of 255 and 65535, by bytes a value: no detector's strongest boundary in a whole set
+SMALL = {1: 9, 2: 255}
+ALL_ZERO = "every map is zero everywhere: all scores are 0"
 CURVE_COLUMNS = (
     Column("ods", "ODS"),
     Column("ods.threshold", "ODS threshold", "at", digits=3, shown="own", score=False),
@@ -120,22 +133,18 @@ class BoundaryMetric(Metric):
             raise DataError("no eval_bdry_thr.txt, expected it for a curve")
         thresholds, recall, precision = tables["eval_bdry_thr.txt"][:, :3].T
         curve = PRCurve(thresholds, precision, recall)
-        ods = dict(zip(Best._fields, map(float, best(curve)), strict=True))
-        ois, ap = dict.fromkeys(("recall", "precision", "f"), math.nan), float(area(curve))
+        known = dict.fromkeys(BDRY_FIELDS, math.nan) | best_point(curve).to_mapping()
         if "eval_bdry.txt" in tables:
-            found = dict(zip(BDRY_FIELDS, tables["eval_bdry.txt"][0, :8].tolist(), strict=True))
-            ods = {name: found[name] for name in ("threshold", "recall", "precision", "f")}
-            ois = {name: found[f"ois_{name}"] for name in ois}
-            ap = ap if math.isnan(found["ap"]) else found["ap"]
+            known = dict(zip(BDRY_FIELDS, tables["eval_bdry.txt"][0, :8].tolist(), strict=True))
         images = tables.get("eval_bdry_img.txt", np.zeros((0, 5)))
+        keys = ("ods.threshold", "ods.recall", "ods.precision", "ods")
         return {
-            "ods": ods,
-            "ois": ois,
-            "ap": ap,
+            "ods": {name: known[name] for name in ("threshold", "recall", "precision", "f")},
+            "ois": {name: known[f"ois_{name}"] for name in ("recall", "precision", "f")},
+            "ap": float(area(curve)) if math.isnan(known["ap"]) else known["ap"],
             "n_images": len(images),
             "images": tuple(
-                (f"{i:.0f}", {"ods": f, "ods.threshold": t, "ods.recall": r, "ods.precision": p})
-                for i, t, r, p, f in images.tolist()
+                (f"{row[0]:.0f}", dict(zip(keys, row[1:], strict=True))) for row in images.tolist()
             ),
             "curve": curve,
             "r50": float(recall_at_precision(curve)),
@@ -180,7 +189,7 @@ def boundary_score(
     """
     if isinstance(records, Counts):
         records = [ImageRecord("image", (0, 0), {BoundaryMetric.name: records})]
-    return BoundaryMetric().score(records, Protocol.of(protocol))
+    return BoundaryMetric().score(records, Protocol.load(protocol))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,22 +289,17 @@ def boundary_counts(
     """
     from bsdsbench.kernels.matching import match_steps, truth
 
-    protocol = Protocol.of(protocol)
+    protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
-    radius = protocol.radius(shape)
-    with _refusals():
-        target = truth(gt_maps, radius)
-    near = target.near if dropped is None else None
-    thresholds, events, present = threshold_events(pred, shape, protocol, near)
-    if dropped is not None:
-        dropped = binary_map(dropped, "dropped")
-        same_shape(dropped.shape, shape, "dropped")
-        events = without(events, dropped)
-        present = sizes(events)
+    try:
+        target = truth(gt_maps, protocol.radius(shape))
+    except ValueError as error:  # a tolerance too large to be exact
+        raise DataError(str(error)) from None
+    thresholds, events, size = threshold_events(pred, shape, protocol, target.near, dropped)
     matched_gt, matched_pred = match_steps(*events, target)
     total_gt = np.full(thresholds.size, sum(target.sizes))
-    four = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], present[::-1]])
+    four = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
     if protocol.whole_image and not (isinstance(pred, Prediction) and pred.segs is not None):
         four = np.vstack([whole_image_counts(gt_maps), four])  # at threshold 0
         thresholds = np.r_[0.0, thresholds]
@@ -335,24 +339,20 @@ def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -
     (9, 0)
     """
     from bsdsbench.kernels.graph import outlier_cost
-    from bsdsbench.kernels.matching import match_maps
 
     bmap, gt = binary_map(bmap, "prediction"), binary_map(gt, "ground truth")
     same_shape(bmap.shape, gt.shape)
     max_dist_px = given_number(max_dist_px, "max_dist_px", 0, MAX_PX)
-    with _refusals():
-        pred_at, gt_at = match_maps(bmap, gt, max_dist_px)
-    pred_match, gt_match = np.full(bmap.size, -1), np.full(gt.size, -1)
-    pred_match[pred_at], gt_match[gt_at] = gt_at, pred_at
+    pred_at, gt_at = matched(bmap, gt, max_dist_px)
+    pred_match, gt_match = np.full((2, *bmap.shape), -1)
+    pred_match.flat[pred_at], gt_match.flat[gt_at] = gt_at, pred_at
     (row, col), (gt_row, gt_col) = (np.divmod(at, bmap.shape[1]) for at in (pred_at, gt_at))
     unpaired = np.count_nonzero(bmap) + np.count_nonzero(gt) - pred_at.size
     cost = np.rint(100 * np.hypot(row - gt_row, col - gt_col)).sum()
-    return Match(
-        frozen(pred_match.reshape(bmap.shape), np.int64),
-        frozen(gt_match.reshape(gt.shape), np.int64),
-        int(cost) + outlier_cost(max_dist_px) * int(unpaired),
-        int(pred_at.size),
-    )
+    total = int(cost) + outlier_cost(max_dist_px) * int(unpaired)
+    for partners in (pred_match, gt_match):
+        partners.flags.writeable = False
+    return Match(pred_match, gt_match, total, int(pred_at.size))
 
 
 def boundary_match_maps(
@@ -367,9 +367,7 @@ def boundary_match_maps(
     rest as there. The sums of true_pred and matched_gt are the counts matched_pred and matched_gt
     at that threshold.
     """
-    from bsdsbench.kernels.matching import match_maps
-
-    protocol = Protocol.of(protocol)
+    protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
     if isinstance(pred, Prediction) and pred.segs is not None:
@@ -388,18 +386,146 @@ def boundary_match_maps(
         bmap.flat[pixel] = True
     matched_pred, matched_gt = np.zeros(shape, bool), np.zeros(gt_maps.shape, bool)
     for annotator, gt in enumerate(gt_maps):
-        with _refusals():
-            pred_at, gt_at = match_maps(bmap, gt, protocol.radius(shape), annotator)
+        pred_at, gt_at = matched(bmap, gt, protocol.radius(shape), annotator)
         matched_pred.flat[pred_at] = True
         matched_gt[annotator].flat[gt_at] = True
     maps = (matched_pred, bmap & ~matched_pred, matched_gt, gt_maps & ~matched_gt)
-    return MatchMaps(*(frozen(m, np.bool_) for m in maps))
+    for each in maps:
+        each.flags.writeable = False
+    return MatchMaps(*maps)
 
 
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """What the matching kernels refuse (a tolerance too large to be exact) as a DataError."""
+def matched(bmap: Bool, gt: Bool, radius: float, annotator: int = 0) -> NDArray[np.int64]:
+    """The flat indices of the pairs of two boundary maps, by the ties of that annotator."""
+    from bsdsbench.kernels.matching import match_maps
+
     try:
-        yield
-    except ValueError as error:
+        return match_maps(bmap, gt, radius, annotator)
+    except ValueError as error:  # a tolerance too large to be exact
         raise DataError(str(error)) from None
+
+
+def truth_maps(gts: Sequence[NDArray[Any]] | GroundTruth, protocol: Protocol) -> Bool:
+    """Every annotator's boundaries, bool (A, H, W), thinned where the protocol says so."""
+    maps = annotated_maps(gts)
+    if protocol.gt_thin:
+        from bsdsbench.kernels.thinning import thin_each
+
+        maps = thin_each(maps)
+    return maps
+
+
+def threshold_events(
+    pred: NDArray[Any] | Prediction,
+    shape: tuple[int, ...],
+    protocol: Protocol,
+    near: NDArray[np.uint64] | None = None,
+    dropped: Bool | None = None,
+) -> tuple[NDArray[np.float64], Events, NDArray[np.int64]]:
+    """Increasing thresholds, the changes of the thinned map from the highest downwards, and its
+    size after each.
+
+    near : bits of the pixels whose changes are needed; those of others may be left out
+    dropped : pixels that are taken out after thinning
+    """
+    from bsdsbench.kernels import thinning, thresholding
+
+    size = None
+    if isinstance(pred, Prediction):
+        same_shape(pred.shape, shape)
+    if isinstance(pred, Prediction) and pred.segs is not None:
+        for seg in pred.segs:
+            same_shape(seg.shape, shape)
+        bmaps = np.stack([seg2bdry(seg) for seg in pred.segs])
+        thresholds = np.arange(1.0, len(bmaps) + 1)
+        events = thinning.stack_events(thinning.thin_each(bmaps) if protocol.thin else bmaps)
+    else:
+        soft = soft_map(pred.boundary_map() if isinstance(pred, Prediction) else pred)
+        same_shape(soft.shape, shape)
+        start = int(protocol.whole_image)  # that row needs no matching
+        cuts = protocol.cuts()[start:]
+        thresholds = cuts if protocol.operator == ">=" else protocol.threshold_array()[start:]
+        if protocol.invert or protocol.normalise or protocol.nms:
+            soft = prepare(soft, protocol)
+        if near is None or protocol.clean or dropped is not None:
+            near = thinning.EVERYWHERE
+        level = thresholding.levels(soft, cuts)
+        events, size = thinning.events_near(level, thresholds.size, protocol.thin, near)
+        if protocol.clean:
+            events, size = thinning.stack_events(clean(replayed(events, soft.shape))), None
+    if dropped is not None:
+        dropped = binary_map(dropped, "dropped")
+        same_shape(dropped.shape, shape, "dropped")
+        begin, pixel, added = events
+        kept = ~np.ravel(dropped)[pixel]
+        before = np.concatenate([[0], np.cumsum(kept)])
+        events, size = (before[begin], pixel[kept], added[kept]), None
+    if size is None:
+        entered = np.concatenate([[0], np.cumsum(events[2])])
+        size = (2 * entered[events[0]] - events[0])[1:]  # less what left
+    return thresholds, events, size
+
+
+def clean(maps: Bool) -> Bool:
+    """Maps (..., H, W) without the pixels that have none of the eight neighbours.
+
+    All pixels are looked at in the map as it was. An empty map gives an empty map.
+
+    Examples
+    --------
+    >>> clean(np.array([[1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 0, 0]], bool)).astype(int).tolist()
+    [[0, 0, 0, 0], [0, 0, 0, 0], [1, 1, 0, 0]]
+    """
+    from scipy.ndimage import binary_dilation
+
+    around = np.ones((3, 3), bool)
+    around[1, 1] = False
+    near = binary_dilation(maps, around.reshape((1,) * (maps.ndim - 2) + (3, 3)))
+    return np.asarray(maps & near)
+
+
+def replayed(events: Any, shape: tuple[int, ...]) -> Bool:
+    """The map at each threshold, (T, H, W), thresholds increasing, from thinning's events."""
+    start, pixel, added = events
+    maps = np.zeros((start.size - 1, *shape), bool)
+    here = np.zeros(shape, bool)
+    for k in range(len(maps)):
+        step = slice(start[k], start[k + 1])
+        here.flat[pixel[step]] = added[step]
+        maps[-1 - k] = here
+    return maps
+
+
+def whole_image_counts(gt_maps: Bool) -> tuple[int, int, int, int]:
+    """matched_gt, total_gt, matched_pred and total_pred of an image that is boundary everywhere.
+
+    gt_maps : bool (A, H, W). No pixels give zeros.
+    """
+    annotated = int(np.count_nonzero(gt_maps))
+    drawn = int(np.count_nonzero(gt_maps.any(axis=0)))
+    return annotated, annotated, drawn, int(gt_maps[0].size)
+
+
+def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool:
+    """True if nothing of a map reaches the lowest threshold, or it holds only small integers.
+
+    curve : False for metrics without thresholds.
+    """
+    if protocol.normalise or soft.dtype == bool:
+        return False
+    top = soft.max(initial=0)
+    if soft.dtype.kind == "u" and top <= SMALL[soft.dtype.itemsize]:
+        return True
+    reached = float(unit(np.asarray(top)))
+    return curve and not protocol.invert and reached < min(filter(None, protocol.thresholds))
+
+
+def faint_words(form: str, top: float) -> str:
+    """The fault of a set whose maps are all faint: its strongest value, in a map of that form."""
+    full = {"soft8": 255, "soft16": 65535}.get(form, 1)
+    return (
+        f"no value above {top:.4g}{f' of {full}' if full > 1 else ''} in any map (0/1 or labels "
+        "saved as 8 bit, 8 bit saved as 16, divided by 255 twice?), expected strengths from 0 to "
+        f"{full}: normalise=True takes each map's largest value as 1, pred_kind='labels' reads "
+        "region labels"
+    )

@@ -20,12 +20,10 @@ from bsdsbench.loaders.official_txt import boundary_files
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.maps import as_float32, invert, nms
-from bsdsbench.protocol.constants import MATCHED, NMSParams
-from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Stack
+from bsdsbench.protocol.protocol import MATCHED, NMSParams, Protocol
+from bsdsbench.scores.counts import Score, Stack
 from bsdsbench.scores.curve import boundary_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio, weighted_mean, weighted_sum
-from bsdsbench.scores.score import Score
 
 CRISPNESS_NMS = NMSParams(radius=2, border=5, multiplier=1.01, smooth=False, bits=0)
 PARTS = {"seval": "SEval", "ceval": "CEval"}
@@ -109,8 +107,8 @@ def evaluations(protocol: Protocol) -> dict[str, Protocol]:
     """SEval with NMS and thinning, CEval with neither; all else as in `protocol`."""
     name = protocol.name.removesuffix("*").replace("-seval", "").replace("-ceval", "")
     return {
-        "seval": protocol.replace(nms=True, thin=True).named(f"{name}-seval"),
-        "ceval": protocol.replace(nms=False, thin=False).named(f"{name}-ceval"),
+        "seval": protocol.replace(nms=True, thin=True, name=f"{name}-seval"),
+        "ceval": protocol.replace(nms=False, thin=False, name=f"{name}-ceval"),
     }
 
 

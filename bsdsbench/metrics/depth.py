@@ -48,8 +48,7 @@ from bsdsbench.metrics.depth_maps import (
     prepared,
     true_depth,
 )
-from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores, four_counts
 from bsdsbench.scores.ratios import (

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders.inputs import soft_map
-from bsdsbench.metrics.maps import unit
+from bsdsbench.loaders.inputs import soft_map, unit
 
 F8 = NDArray[np.float64]
 

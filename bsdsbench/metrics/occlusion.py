@@ -24,18 +24,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map, unit
 from bsdsbench.loaders.official_txt import boundary_rows, format_rows, safe_name, table_files
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
-from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS
+from bsdsbench.metrics.boundary import (
+    BOUNDARY_COLUMNS,
+    matched,
+    replayed,
+    threshold_events,
+    truth_maps,
+)
 from bsdsbench.metrics.imresize import bilinear
-from bsdsbench.metrics.maps import replayed, threshold_events, truth_maps, unit
-from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
-from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, Stack
+from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
+from bsdsbench.scores.counts import Counts, Score, Stack
 from bsdsbench.scores.curve import FOUR, boundary_scores
 from bsdsbench.scores.ratios import Weights
-from bsdsbench.scores.score import Score
 
 PARTS = ("edge", "orientation", "accuracy")
 COUNTS = (*FOUR, "right_gt", "right_pred")
@@ -154,19 +157,17 @@ def _pairs(
     protocol: Protocol,
 ) -> tuple[int, int, int, int]:
     """matched_gt, matched_pred, right_gt, right_pred of one map of edges."""
-    from bsdsbench.kernels.matching import match_maps
-
     radius = protocol.radius((bmap.shape[0], bmap.shape[1]))
-    matched, right = np.zeros(bmap.size, bool), np.zeros(bmap.size, bool)
+    found, right = np.zeros(bmap.size, bool), np.zeros(bmap.size, bool)
     matched_gt = right_gt = 0
     for annotator, (gt, gt_angle) in enumerate(zip(gt_maps, gt_angles, strict=True)):
-        pred_at, gt_at = match_maps(bmap, gt, radius, annotator)
+        pred_at, gt_at = matched(bmap, gt, radius, annotator)
         agree = same_side(np.ravel(angles)[pred_at], np.ravel(gt_angle)[gt_at])
-        matched[pred_at] = True
+        found[pred_at] = True
         right[pred_at[agree]] = True
         matched_gt += pred_at.size
         right_gt += int(agree.sum())
-    return matched_gt, int(matched.sum()), right_gt, int(right.sum())
+    return matched_gt, int(found.sum()), right_gt, int(right.sum())
 
 
 def same_side(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:

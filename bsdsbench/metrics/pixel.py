@@ -20,12 +20,10 @@ from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.boundary import CURVE_COLUMNS
 from bsdsbench.metrics.maps import prepare
-from bsdsbench.protocol.constants import ANNOTATED, CURVE, MAPS
-from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord, Stack
+from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
+from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, ratio, weighted_sum
-from bsdsbench.scores.score import Score
 
 Bool = NDArray[np.bool_]
 F8 = NDArray[np.float64]
@@ -100,7 +98,7 @@ def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None 
     >>> round(bb.pixel_score([bb.ImageRecord("a", (1, 2), {"pixel": counts})]).mae, 3)
     0.15
     """
-    return PixelMetric().score(records, Protocol.of(protocol))
+    return PixelMetric().score(records, Protocol.load(protocol))
 
 
 def pixel_counts(
@@ -143,7 +141,7 @@ def pixel_counts(
     >>> counts.tp.tolist(), counts.fp.tolist(), counts.tn.tolist()
     ([4], [0], [12])
     """
-    protocol = Protocol.of(protocol)
+    protocol = Protocol.load(protocol)
     gt_maps = annotated_maps(gts)
     segs = pred.segs if isinstance(pred, Prediction) else None
     for seg in segs or ():

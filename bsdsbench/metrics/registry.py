@@ -11,6 +11,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from attrs import evolve
+
 from bsdsbench.files.errors import DataError, ProtocolError, did_you_mean
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def names() -> tuple[str, ...]:
 def in_order(wanted: Iterable[str]) -> tuple[str, ...]:
     """Names of metrics, each once, in the order of tables."""
     given = set(wanted)
-    return (*(m for m in BUILT_IN if m in given), *sorted(given - BUILT_IN.keys()))
+    return (*filter(given.__contains__, BUILT_IN), *sorted(given - BUILT_IN.keys()))
 
 
 @cache
@@ -85,13 +87,11 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
     from bsdsbench.files.arguments import given_list, kind_of_value
 
     asked = [wanted] if isinstance(wanted, str) else given_list(wanted, "metrics", "names")
-    faults = [
-        DataError(f"metrics {kind_of_value(m)}: expected one of {', '.join(names())}")
-        for m in asked
-        if not isinstance(m, str) or not (m in BUILT_IN or m in _others())
-    ]
-    if not asked:
-        faults.append(DataError("metrics: none given, expected at least one"))
+    faults = [] if asked else [DataError("metrics: none given, expected at least one")]
+    for name in asked:
+        if not isinstance(name, str) or (name not in BUILT_IN and name not in _others()):
+            known = ", ".join(names())
+            faults.append(DataError(f"metrics {kind_of_value(name)}: expected one of {known}"))
     if faults:
         raise DataError.collect(faults)
     return in_order(asked)
@@ -124,28 +124,32 @@ def settled(protocol: Protocol) -> Protocol:
                 f"{did_you_mean(name, names())}"
             )
     given = [m for m in names() if m in protocol.options]
-    return protocol.with_options({m: get(m).options_of(protocol) for m in given})
+    return evolve(protocol, options={m: get(m).options_of(protocol) for m in given})
 
 
 def stored(values: Mapping[str, Any]) -> Protocol:
     """The protocol of a saved run, settled. Raises ProtocolError."""
     from bsdsbench.protocol.protocol import Protocol
 
-    return settled(Protocol.stored(values))
+    return settled(Protocol.from_mapping(values))
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
     """How the scores of some metrics are made: what they use of the protocol, and their own."""
-    found = [get(m) for m in metrics]
-    options = [m.options_of(protocol) for m in found]
-    used = {name for m, opt in zip(found, options, strict=True) for name in m.used(opt)}
-    own = [m.describe(protocol, opt) for m, opt in zip(found, options, strict=True)]
-    return protocol.describe(used, [text for text in own if text])
+    used: set[str] = set()
+    own = []
+    for metric in map(get, metrics):
+        opt = metric.options_of(protocol)
+        used.update(metric.used(opt))
+        own.append(metric.describe(protocol, opt))
+    return protocol.describe(used, list(filter(None, own)))
 
 
 def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     """Fields of a protocol, and names in its options, that no score of the metrics depends on."""
     if not metrics:
         return frozenset()
-    used = {name for m in metrics for name in get(m).used(get(m).options_of(protocol))}
-    return frozenset({*protocol.names(), *protocol.options} - {*used, *metrics})
+    known = {*protocol.names(), *protocol.options}.difference(metrics)
+    for metric in map(get, metrics):
+        known.difference_update(metric.used(metric.options_of(protocol)))
+    return frozenset(known)

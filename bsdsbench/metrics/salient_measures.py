@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.loaders.inputs import soft_map
-from bsdsbench.metrics.maps import unit
+from bsdsbench.loaders.inputs import soft_map, unit
 from bsdsbench.scores.ratios import ratio
 
 F8 = NDArray[np.float64]

@@ -24,12 +24,10 @@ from bsdsbench.loaders.official_txt import boundary_files, safe_name
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.class_maps import SemanticOptions, interior, prepare_classes
-from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
-from bsdsbench.protocol.protocol import Protocol, preset_names
-from bsdsbench.scores.counts import Counts, ImageRecord, Stack
+from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol, preset_names
+from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack, at
 from bsdsbench.scores.curve import FOUR, boundary_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
-from bsdsbench.scores.score import Score, at
 
 
 def semantic_counts(

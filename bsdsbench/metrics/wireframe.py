@@ -37,11 +37,10 @@ from bsdsbench.loaders.line_files import drawn_lines
 from bsdsbench.loaders.line_maps import GRID
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
-from bsdsbench.protocol.constants import CURVE, MAPS, MATCHING
 from bsdsbench.protocol.fields import one_of, option
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.curve import PRCurve, curve_scores, four_counts, summed_curve
+from bsdsbench.scores.curve import PRCurve, curve_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, weighted_sum
 
 F8 = NDArray[np.float64]
@@ -132,7 +131,7 @@ class WireframeMetric(Metric):
     ) -> Tree:
         """F^H, AP^H, sAP and mAP^J, beside ODS, OIS, AP and curve of the pixels."""
         four = four_counts(stack)
-        curve = summed_curve(stack["thresholds"], four, weights)
+        curve = PRCurve.of_counts(stack["thresholds"], weighted_sum(weights, four))
         sap = pooled_ap(stack["lines"], stack["n_lines"], weights)
         junctions = pooled_ap(stack["junctions"], stack["n_junctions"], weights)
         found = (*heat_scores(curve), *sap.T, sap.mean(axis=1), junctions.mean(axis=1))

@@ -79,35 +79,6 @@ def toml_text(values: Mapping[str, Any]) -> str:
     return "\n".join(lines + tables) + "\n"
 
 
-# Converters: what they cannot read stays as it is, for the validator to refuse.
-
-
-def real(value: Any) -> Any:
-    """A number as a float: 2 and 2.0 are one value."""
-    return float(value) if is_number(value) and abs(value) < 1e300 else value
-
-
-def real_or_none(value: Any) -> Any:
-    """A number as a float; the text "none" is None."""
-    return None if isinstance(value, str) and value in ("none", "None") else real(value)
-
-
-def listed(value: Any) -> Any:
-    """A list as a tuple; one text or number is a list of itself."""
-    if isinstance(value, list | tuple):
-        return tuple(tuple(v) if isinstance(v, list) else v for v in value)
-    return (value,) if isinstance(value, str) or is_number(value) else value
-
-
-def reals(value: Any) -> Any:
-    """As `listed`, with its numbers as floats."""
-    found = listed(value)
-    return tuple(map(real, found)) if isinstance(found, tuple) else found
-
-
-# Validators.
-
-
 def check(good: Callable[[Any], bool], expected: str) -> Validator:
     """A validator that names the field, its value and what was expected."""
 
@@ -142,25 +113,30 @@ def some_of(*choices: str, least: int = 0) -> Validator:
 
 def numbers(good: Callable[[float], bool], expected: str) -> Validator:
     """Lists of 1 to MAX_LIST of some numbers."""
-
-    def fits(v: Any) -> bool:
-        some = isinstance(v, tuple) and 0 < len(v) <= MAX_LIST
-        return some and all(is_number(x) and good(x) for x in v)
-
-    return check(fits, f"1 to {MAX_LIST} {expected}")
+    return check(
+        lambda v: (
+            isinstance(v, tuple)
+            and 0 < len(v) <= MAX_LIST
+            and all(is_number(x) and good(x) for x in v)
+        ),
+        f"1 to {MAX_LIST} {expected}",
+    )
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_TEXT and is_text(value)
 
 
-def _are_names(value: Any) -> bool:
-    few = isinstance(value, tuple) and len(value) <= MAX_CLASSES
-    return few and all(map(_is_text, value)) and len(set(value)) == len(value)
-
-
 TEXT = check(_is_text, "text")
-NAMES = check(_are_names, "names, each once")
+NAMES = check(
+    lambda v: (
+        isinstance(v, tuple)
+        and len(v) <= MAX_CLASSES
+        and all(map(_is_text, v))
+        and len(set(v)) == len(v)
+    ),
+    "names, each once",
+)
 BOOL = check(lambda v: isinstance(v, bool), "true or false")
 LABEL = whole(0, 2**31 - 1, "a label from 0")
 POSITIVE = check(lambda v: is_number(v) and 0 < v <= 1e6, "a number above 0, at most 1e6")
@@ -174,19 +150,27 @@ def option(
     converter: Callable[[Any], Any] | None = None,
     **metadata: Any,
 ) -> Any:
-    """A field; numbers become floats where the default is one, lists tuples of what it holds."""
-    usual = {float: real, type(None): real_or_none, tuple: listed}.get(type(default))
-    if usual is listed and default and all(isinstance(v, float) for v in default):
-        usual = reals
-    return attrs.field(
-        default=default,
-        validator=validator,
-        converter=converter or usual,
-        metadata={"help": help, **metadata},
+    """A field. Numbers become floats where the default has them (2 and 2.0 are one value), lists
+    tuples, one value a list of itself; "none" is None where that is the default."""
+    many = isinstance(default, tuple)
+    real = default != () and all(
+        v is None or isinstance(v, float) for v in (default if many else [default])
     )
 
+    def number(value: Any) -> Any:
+        return float(value) if real and is_number(value) and abs(value) < 1e300 else value
 
-# What is read off a class or a record.
+    def read(value: Any) -> Any:
+        if many:
+            given = value if isinstance(value, list | tuple) else [value]
+            return tuple(tuple(v) if isinstance(v, list) else number(v) for v in given)
+        return None if default is None and str(value).lower() == "none" else number(value)
+
+    metadata["help"] = help
+    usual = read if many or real else None
+    return attrs.field(
+        default=default, validator=validator, converter=converter or usual, metadata=metadata
+    )
 
 
 def check_names(kind: type, given: Mapping[str, Any], what: str) -> None:
@@ -214,12 +198,6 @@ def in_use(kind: type) -> Iterator[tuple[str, Any, str]]:
     for f in attrs.fields(kind):
         for value, who in f.metadata.get("others", {}).items():
             yield f.name, value, who
-
-
-def changed(record: Any) -> dict[str, Any]:
-    """The values that are not the default."""
-    usual = {f.name: f.default for f in attrs.fields(type(record))}
-    return {k: getattr(record, k) for k, v in usual.items() if getattr(record, k) != v}
 
 
 def captions(record: Any) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache, cached_property
 from importlib import resources
@@ -10,23 +11,15 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 from attr import asdict  # tuples become lists, unlike with attrs.asdict
-from attrs import evolve, field, fields, frozen
+from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_path, kind_of_value
+from bsdsbench.files.arguments import given_list, given_path, kind_of_value
 from bsdsbench.files.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
 from bsdsbench.files.errors import ProtocolError, did_you_mean
-from bsdsbench.protocol.constants import (
-    MAX_PX,
-    MAX_THRESHOLDS,
-    NMSParams,
-    even_thresholds,
-    nms_params,
-    option_tables,
-    thresholds_of,
-)
 from bsdsbench.protocol.fields import (
     DEFAULT,
     HOME_MADE,
@@ -35,19 +28,211 @@ from bsdsbench.protocol.fields import (
     check,
     check_names,
     clipped,
+    is_int,
     is_number,
+    number_text,
     one_of,
     option,
+    record_of,
     short,
     toml_text,
     whole,
 )
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
+from bsdsbench.tables.read_only import ReadOnlyDict
 
+MAX_THRESHOLDS = 32_767  # what the kernels count in 16 bits
+MAX_PX = 1_000
 UNSTATED = "unstated"  # the name of a protocol of which only the thresholds are known
 UNSTATED_GRID = "unstated-thresholds"  # and of one of which not even these are
 # What a preset's name does not stand for: the user alone knows whether the maps had NMS already.
 NOT_OF_PRESETS = ("name", "nms", "nms_params")
+# Fields of the protocol that move scores: all that change a soft map or the reading of annotators,
+# all that make a curve's numbers, and with them those of matching.
+MAPS = ("invert", "normalise", "nms", "nms_params")
+ANNOTATED = ("gt_invert", "gt_threshold", "gt_kind", "empty_gt")
+CURVE = ("thresholds", "operator", "ap_rule", "ods_rule")
+MATCHING = ("max_dist", "max_dist_px", "thin", "clean", "gt_thin")
+MATCHED = (*MAPS, *ANNOTATED, *CURVE, *MATCHING)
+
+
+def even_thresholds(count: int) -> tuple[float, ...]:
+    """linspace(1/(T+1), 1 - 1/(T+1), T): the official default grid (boundaryBench.m)."""
+    return tuple(np.linspace(1 / (count + 1), 1 - 1 / (count + 1), count).tolist())
+
+
+# Grids that have a name, in files and signatures.
+GRIDS = {
+    "8bit": tuple((np.arange(1, 256) / 255).tolist()),  # all levels of a picture but the trivial 0
+    "seism": (0.001, *(k / 100 for k in range(1, 100)), 0.999),  # of its programs for contours
+    "deepcrack": tuple(k / 100 for k in range(100)),  # no linspace: ten differ in the last digit
+}
+
+
+def thresholds_of(given: Any) -> tuple[float, ...]:
+    """Thresholds from what a file, the command line or a signature says of them: how many even
+    ones, a name of GRIDS, {from, to, n}, "FROM..TO/N", values; "0+" before a text adds the whole
+    image."""
+    array = isinstance(given, np.ndarray)
+    values: Any = given_list(given, "thresholds", "numbers") if array else given
+    try:
+        if isinstance(values, str):
+            if values in GRIDS:
+                return GRIDS[values]
+            if values.startswith("0+"):
+                return (0.0, *thresholds_of(values[2:]))
+            if ".." in values:
+                low, high, n = re.split(r"\.\.|/", values)
+                values = {"from": float(low), "to": float(high), "n": int(n)}
+            elif values.isdecimal():
+                values = int(values)
+            else:
+                values = values.removeprefix("at ").split(",")
+        if is_int(values):
+            values = {"from": 1 / (values + 1), "to": 1 - 1 / (values + 1), "n": values}
+        if not isinstance(values, Mapping):
+            return tuple(float(t) for t in values)
+        ends = values["from"], values["to"]
+        if len(values) == 3 and 1 <= values["n"] <= MAX_THRESHOLDS:
+            return tuple(np.linspace(*ends, values["n"]).tolist())
+    except (TypeError, ValueError, ArithmeticError, LookupError):
+        pass
+    raise ProtocolError(
+        f"thresholds {clipped(given)}: expected a number of them, 1 to {MAX_THRESHOLDS}, "
+        f"values, {{ from, to, n }} or one of {', '.join(GRIDS)}"
+    )
+
+
+def thresholds_text(values: tuple[float, ...]) -> str:
+    """The shortest text that `thresholds_of` reads as these values, to the last bit."""
+    count = len(values)
+    for name, grid in {**GRIDS, str(count): even_thresholds(count)}.items():
+        if values == grid:
+            return name
+    if values[0] == 0 and count > 1:
+        return f"0+{thresholds_text(values[1:])}"
+    if count > 4 and values == tuple(np.linspace(values[0], values[-1], count).tolist()):
+        return f"{values[0]}..{values[-1]}/{count}"
+    return "at " + ",".join(map(number_text, values))
+
+
+@frozen
+class NMSParams:
+    """Edge non-maximum suppression as a data set's users run it: `bsdsbench.metrics.maps`.
+
+    Examples
+    --------
+    >>> NMSParams.recipe("rcf").describe()
+    'rcf: 2, 5, 1.01 (8 bit, not smoothed)'
+    >>> str(NMSParams(radius=3))
+    '3,5,1.01,smooth,8'
+    """
+
+    radius: int = option(
+        1, "Pixels compared on each side along the normal.", whole(1, 99, "1 to 99 pixels")
+    )
+    border: int = option(5, "Pixels faded at the border.", whole(0, 9999, "0 to 9999 pixels"))
+    multiplier: float = option(
+        1.01,
+        "A pixel survives if multiplier * value is not below its neighbours.",
+        check(lambda v: is_number(v) and 0 < v <= 1e6, "a number above 0"),
+    )
+    smooth: bool = option(True, "The soft map is filtered once more before the comparison.")
+    bits: int = option(
+        8,
+        "8 or 16: the result is rounded as a PNG of that depth would; 0: kept in float32.",
+        one_of(0, 8, 16),
+    )
+
+    @classmethod
+    def recipe(cls, name: str) -> NMSParams:
+        """The constants of a recipe, such as "hed" or "rcf". Raises ProtocolError."""
+        if name not in RECIPES:
+            raise ProtocolError(
+                f"NMS recipe {name!r}: expected one of {', '.join(RECIPES)}, or the constants "
+                "radius,border,multiplier,smooth|raw,bits"
+            )
+        return RECIPES[name]
+
+    @property
+    def recipe_name(self) -> str | None:
+        """The first recipe with these constants, or None."""
+        return next((name for name, recipe in RECIPES.items() if recipe == self), None)
+
+    def __str__(self) -> str:
+        """The recipe or the constants, as `nms_params` of a protocol reads them."""
+        constants = (self.radius, self.border, number_text(self.multiplier))
+        how = ("smooth" if self.smooth else "raw", self.bits)
+        return self.recipe_name or ",".join(map(str, constants + how))
+
+    def describe(self) -> str:
+        """The constants in a few words with the name of their recipe: "hed: 1, 5, 1.01 (8 bit)"."""
+        depth = f"{self.bits} bit" if self.bits else "float"
+        smooth = "" if self.smooth else ", not smoothed"
+        name = f"{self.recipe_name}: " if self.recipe_name else ""
+        return f"{name}{self.radius}, {self.border}, {self.multiplier:g} ({depth}{smooth})"
+
+
+def nms_params(given: Any) -> Any:
+    """The constants from the name of a recipe, from their text or from a table."""
+    parts = given.split(",") if isinstance(given, str) else given
+    if isinstance(parts, list | tuple) and len(parts) == 5 and parts[3] in ("smooth", "raw"):
+        try:
+            radius, border, bits = (int(parts[k]) for k in (0, 1, 4))
+            return NMSParams(radius, border, float(parts[2]), parts[3] == "smooth", bits)
+        except ValueError as error:
+            raise ProtocolError(f"nms {','.join(map(str, parts))}: {error}") from None
+    if isinstance(given, str):
+        return NMSParams.recipe(given)
+    return record_of(NMSParams, given, "nms") if isinstance(given, Mapping) else given
+
+
+# Constants, as `nms_params` is written, and the program they were read in. Names with equal
+# constants are one recipe; a protocol is described by the first of them.
+_RECIPES = {
+    "hed": "1,5,1.01,smooth,8",  # HED, nms_process.m and EvalEdge.m; also FCL-Net
+    "rcf": "2,5,1.01,raw,8",  # RCF, edge_nms.m, BSDS500 and Multicue
+    "rcf-nyud": "4,5,1.01,raw,8",  # RCF, edge_nms.m, the comment on NYUD
+    "cats": "1,4,1.01,smooth,8",  # CATS, eval_edge.m, BSDS500
+    "cats-nyud": "4,4,1.01,smooth,8",  # CATS, eval_edge.m, NYUD
+    "dexined": "1,5,1.03,raw,8",  # DexiNed, the author in issue 8
+    "teed": "1,5,1.04,raw,8",  # TEED, the author in issue 21
+    "edter": "1,5,1.01,smooth,8",  # EDTER, eval_bsds.m; also EdgeNAT
+    "edter-nyud": "2,5,1.01,smooth,8",  # EDTER, eval_nyud.m; also EdgeNAT
+    "rindnet": "1,5,1.01,smooth,8",  # RINDNet, eval.m
+    "pidinet": "1,5,1.01,smooth,8",  # PiDiNet, from a derived copy of its script
+    "skeleton": "1,5,1.01,raw,0",  # skeval, nms.m
+    "seism": "1,5,1.01,raw,0",  # SEISM, read_one_cont_png.m; multi-task learning
+    "occlusion": "1,5,1.01,raw,0",  # DOOBNet, edge_nms.m; also P2ORM
+    "se": "1,5,1.01,raw,0",  # structured edges, edgesDetect
+    "crack": "2,5,1.01,raw,0",  # pavement-crack-detection, crack_nms.m
+    "crispness": "2,5,1.01,raw,0",  # average crispness, eval_crispness.m
+    "strict": "1,5,1.01,raw,8",  # SDPED, benchmarkBoundary.m
+    "plain": "1,0,1.0,raw,0",  # the comparison alone
+}
+RECIPES: dict[str, NMSParams] = {name: nms_params(text) for name, text in _RECIPES.items()}
+
+
+def option_tables(given: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Metric -> its options that are not the default, read-only. Raises ProtocolError."""
+
+    def plain(value: Any) -> Any:
+        return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
+
+    if not isinstance(given, Mapping):
+        raise ProtocolError(f"options {clipped(given)}: expected a table for each metric")
+    tables = {}
+    for name, table in given.items():
+        values = table
+        if attrs.has(type(table)):
+            of = ((f.name, getattr(table, f.name), f.default) for f in attrs.fields(type(table)))
+            values = {key: value for key, value, usual in of if value != usual}
+        if not isinstance(values, Mapping) or not all(isinstance(k, str) for k in (name, *values)):
+            raise ProtocolError(f"options {clipped({name: table})}: expected a table of options")
+        kept = {key: plain(v) for key, v in values.items() if v not in (None, DEFAULT)}
+        if kept:
+            tables[name] = ReadOnlyDict(kept)
+    return ReadOnlyDict(tables)
 
 
 @frozen(repr=False)
@@ -213,11 +398,12 @@ class Protocol:
     )
 
     def __attrs_post_init__(self) -> None:
-        if self.name in preset_names() and not self._is_preset(self.name):
-            raise ProtocolError(
-                f"name {self.name!r}: a preset's, whose fields differ; expected another name, "
-                f"'{self.name}*' for a changed form, or Protocol.preset({self.name!r})"
-            )
+        plain = self.name.removesuffix("*")
+        if plain in preset_names():
+            base = _fields_of(plain)
+            kept = (n for n in self.names() if n not in NOT_OF_PRESETS)
+            same = all(getattr(self, n) == getattr(base, n) for n in kept)
+            object.__setattr__(self, "name", plain if same else plain + "*")
 
     def __repr__(self) -> str:
         """One line, as printed under tables."""
@@ -241,7 +427,7 @@ class Protocol:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """The names of the fields."""
-        return tuple(f.name for f in fields(cls))
+        return tuple(f.name for f in attrs.fields(cls))
 
     @classmethod
     def preset(cls, name: str) -> Protocol:
@@ -249,46 +435,28 @@ class Protocol:
         return _shipped(_known(name))
 
     @classmethod
-    def of(cls, protocol: Protocol | str | Path | None) -> Protocol:
-        """A protocol, the one of that name or in that .toml file; None is bsds500. As `load`."""
+    def load(cls, protocol: Protocol | str | Path | None) -> Protocol:
+        """A protocol, the preset of that name, or that of a .toml file, which may hold
+        `base = "bsds500"` and its changes; None is bsds500.
+
+        Raises ProtocolError for anything else, FileFormatError for a broken file.
+        """
         if isinstance(protocol, Protocol):
             return protocol
         if not isinstance(protocol, str | Path | None):
             raise ProtocolError(
                 f"protocol: {kind_of_value(protocol)}, expected a Protocol or the name of a preset"
             )
-        return cls.load("bsds500" if protocol is None else protocol)
-
-    @classmethod
-    def load(cls, name_or_path: str | Path) -> Protocol:
-        """A preset by name, or that of a .toml file, which may hold `base = "bsds500"` and its
-        changes.
-
-        Raises ProtocolError for anything else, FileFormatError for a broken file.
-        """
-        path = given_path(name_or_path, "protocol")
+        path = given_path("bsds500" if protocol is None else protocol, "protocol")
         if path.suffix != ".toml":
-            return cls.preset(str(name_or_path))
-        return cls.from_toml(read_text(path, "a protocol file", MAX_TOML_BYTES), str(path))
-
-    @classmethod
-    def from_toml(cls, text: str, source: str = "protocol") -> Protocol:
-        """A protocol from TOML text; `source` names it in errors."""
-        with reading(source, "a protocol in TOML"):
+            return cls.preset(str(path))
+        text = read_text(path, "a protocol file", MAX_TOML_BYTES)
+        with reading(str(path), "a protocol in TOML"):
             values = parse_toml(text.encode("utf-8", "surrogatepass"))
         try:
             return cls.from_mapping(values)
         except ProtocolError as error:
-            raise ProtocolError(f"{source}: {error}") from None
-
-    @classmethod
-    def stored(cls, values: Mapping[str, Any]) -> Protocol:
-        """That of a saved run: a preset's name whose fields were others then gets a star."""
-        name = values.get("name") if isinstance(values, Mapping) else None
-        plain = name.removesuffix("*") if isinstance(name, str) else ""
-        if plain not in preset_names():
-            return cls.from_mapping(values)
-        return cls.from_mapping({**values, "name": plain + "*"}).named(plain)
+            raise ProtocolError(f"{path}: {error}") from None
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
@@ -299,8 +467,8 @@ class Protocol:
         known = (*cls.names(), "base")
         tables = {k: v for k, v in values.items() if k not in known and isinstance(v, Mapping)}
         rest = {k: v for k, v in values.items() if k not in tables}
-        if isinstance(rest.get("options", {}), Mapping):
-            rest["options"] = {**rest.get("options", {}), **tables}
+        if isinstance(options := rest.get("options", {}), Mapping):
+            rest["options"] = {**options, **tables}
         if "base" in rest:
             return cls.preset(rest.pop("base")).replace(**rest)
         check_names(cls, rest, "protocol")
@@ -321,36 +489,17 @@ class Protocol:
                 name: {**self.options.get(name, {}), **t} if isinstance(t, Mapping) else t
                 for name, t in given.items()
             }
-        return evolve(self, **changes) if "name" in changes else self._changed(changes)
-
-    def _changed(self, changes: Mapping[str, Any]) -> Protocol:
-        plain = self.name.removesuffix("*")
-        starred = evolve(self, **{**changes, "name": plain + "*"})
-        if plain in preset_names():
-            return starred.named(plain)
-        same = self.name == plain and evolve(self, name=starred.name) == starred
-        return self if same else starred
-
-    def with_options(self, options: Mapping[str, Any]) -> Protocol:
-        """A copy with these options, metric -> its own, and no others."""
-        return self._changed({"options": options})
-
-    def named(self, name: str) -> Protocol:
-        """A copy of that name, with a star behind it if it is a preset's and the fields differ."""
-        star = name in preset_names() and not self._is_preset(name)
-        wanted = name + "*" if star else name
-        return self if wanted == self.name else evolve(self, name=wanted)
-
-    def _is_preset(self, name: str) -> bool:
-        kept = [n for n in self.names() if n not in NOT_OF_PRESETS]
-        return all(getattr(self, n) == getattr(_starred(name), n) for n in kept)
+        made = evolve(self, **changes) if changes else self
+        if "name" in changes or made == self:
+            return made
+        return evolve(made, name=self.name.removesuffix("*") + "*")
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values, which `from_mapping` reads back to an equal protocol."""
         return asdict(self)
 
     def to_toml(self) -> str:
-        """TOML text that `from_toml` reads back to an equal protocol."""
+        """TOML text of an equal protocol."""
         values = self.to_mapping()
         return toml_text(values | values.pop("options"))
 
@@ -439,11 +588,10 @@ def _known(name: Any) -> str:
 
 @cache
 def _shipped(name: str) -> Protocol:
-    return evolve(_starred(name), name=name)
+    return evolve(_fields_of(name), name=name)
 
 
 @cache
-def _starred(name: str) -> Protocol:
-    """The preset under its name with a star, which any protocol may have."""
-    values = parse_toml(preset_text(name).encode())
-    return Protocol.from_mapping({**values, "name": name + "*"})
+def _fields_of(name: str) -> Protocol:
+    """The preset under a name that is no preset's, for others to be compared with."""
+    return Protocol.from_mapping({**parse_toml(preset_text(name).encode()), "name": "preset"})

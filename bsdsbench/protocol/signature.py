@@ -15,23 +15,30 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
-from attrs import Factory, evolve, fields, frozen
+from attrs import evolve, field, fields, frozen
 
 from bsdsbench import __version__
 from bsdsbench.files.bounded import parse_toml
 from bsdsbench.files.errors import ProtocolError
-from bsdsbench.protocol.constants import thresholds_text
-from bsdsbench.protocol.fields import DEFAULT, number_text, tidy
-from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, preset_names
+from bsdsbench.protocol.fields import DEFAULT, captions, number_text, tidy
+from bsdsbench.protocol.protocol import (
+    UNSTATED,
+    UNSTATED_GRID,
+    Protocol,
+    preset_names,
+    thresholds_text,
+)
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
 UNKNOWN = "?"
-GT_DIGITS = 8
 _BASE = "bsds500"
+
+
+def _first_digits(fingerprint: str) -> str:
+    return fingerprint[:8]
 
 
 @frozen(repr=False, str=False)
@@ -49,7 +56,7 @@ class Signature:
     set_name: str | None = None
     n_images: int | None = None
     set_size: int | None = None
-    gt: str = UNKNOWN
+    gt: str = field(default=UNKNOWN, converter=_first_digits)
     annotators: str = "all"
     pred: str = UNKNOWN
     match: str = "1to1"
@@ -79,34 +86,32 @@ class Signature:
 
     def texts(self) -> dict[str, str]:
         """Key of each word -> its text; fields that have no word of their own by name."""
-        p, usual = self.protocol, evolve(self, protocol=self.base)
-        found = {}
-        for word in TABLE.values():
+        p, base, found = self.protocol, self.base, {}
+        for key, word in TABLE.items():
             text = word.write(self)
-            if word.fields and not p.stated:
-                known = word.key == "thr" and p.name != UNSTATED_GRID
-                text = "" if word.usual else text if known else UNKNOWN
-            silent = word.fields and self.unused.issuperset(word.fields)
-            if text and not silent and not text == word.usual == word.write(usual):
-                found[word.key] = text
-        if not p.stated:
-            return found
-        said = {"name", "version"}.union(*(word.fields for word in TABLE.values()))
-        said -= {"max_dist"} if p.max_dist_px is not None else set()
-        mine, theirs = p.leaves(), self.base.leaves()
-        for name in {**mine, **theirs}:
-            a, b = mine.get(name, DEFAULT), theirs.get(name, DEFAULT)
-            if a != b and not {name, name.rpartition(".")[0]} & (said | self.unused):
-                bare = a is None or name not in mine
-                found[name] = (a or "none") if bare else json.dumps(tidy(a), ensure_ascii=False)
+            if word.fields and not p.stated and (key != "thr" or p.name == UNSTATED_GRID):
+                text = "" if word.usual else UNKNOWN
+            said = not word.fields or not self.unused.issuperset(word.fields)
+            usual = text == word.usual == word.write(evolve(self, protocol=base))
+            if text and said and not usual:
+                found[key] = text
+        if p.stated:
+            silent = {"name", "version"}.union(self.unused, *(w.fields for w in TABLE.values()))
+            silent -= {"max_dist"} if p.max_dist_px is not None else set()
+            mine, theirs = p.leaves(), base.leaves()
+            for name in {**mine, **theirs}:
+                a, b = mine.get(name, DEFAULT), theirs.get(name, DEFAULT)
+                if a != b and not {name, name.rpartition(".")[0]} & silent:
+                    bare = a is None or name not in mine
+                    found[name] = (a or "none") if bare else json.dumps(tidy(a), ensure_ascii=False)
         return found
 
     @classmethod
     def parse(cls, text: str) -> Signature:
         """Read what `str` writes. Raises ProtocolError that names the word that is wrong."""
         first, *words = (w.replace("%7C", "|").replace("%25", "%") for w in text.strip().split("|"))
-        start = first.split(" ")
-        if len(start) != 2 or start[0] != "bsdsbench" or not words:
+        package, _, version = first.partition(" ")
+        if package != "bsdsbench" or not version or not words:
             raise ProtocolError(f"signature {first!r}: expected 'bsdsbench VERSION|SET:N/M|...'")
         found, others = {"set": words[0]}, []
         for word in words[1:]:
@@ -119,80 +124,128 @@ class Signature:
                 found[key] = value
             else:
                 raise ProtocolError(f"signature {word}: expected one of {', '.join(TABLE)}, once")
-        stated = [w for w in TABLE.values() if w.fields and w.key != "match"]
-        unknown = [w.key for w in stated if found.get(w.key) == UNKNOWN]
+        own = {f.name for f in fields(cls)}
         changes: dict[str, Any] = dict.fromkeys(("gt", "annotators", "pred", "match"), UNKNOWN)
-        changes["base"] = _BASE
-        if unknown:
-            changes["name"] = UNSTATED_GRID if "thr" in unknown else UNSTATED
+        unused: set[str] = set()
         try:
-            for key, value in found.items():
-                changes |= {} if key in unknown else TABLE[key].read(value)
-            own = {f.name: changes.pop(f.name) for f in fields(cls) if f.name in changes}
+            for key, how in TABLE.items():
+                told = found.get(key)
+                if told == UNKNOWN and how.fields and key != "match":
+                    name = UNSTATED_GRID if key == "thr" else changes.get("name", UNSTATED)
+                    changes["name"] = name
+                elif told is not None:
+                    changes |= how.read(told)
+                if told is None and not how.usual:
+                    unused.update(how.fields)
+            unused.difference_update(*(TABLE[key].fields for key in found))
+            given = {name: changes.pop(name) for name in own & changes.keys()}
             changes |= parse_overrides(others)
-            protocol = Protocol.preset(changes.pop("base")).replace(**changes)
+            protocol = Protocol.preset(changes.pop("base", _BASE)).replace(**changes)
         except ProtocolError as error:
             raise ProtocolError(f"signature: {error}") from None
-        left_out = (w.fields for w in TABLE.values() if not w.usual and w.key not in found)
-        unused = {*chain(*left_out)}.difference(*(TABLE[key].fields for key in found))
-        return cls(protocol, version=start[1], unused=frozenset(unused), **own)
+        return cls(protocol, version=version, unused=frozenset(unused), **given)
 
     def differences(self, other: Signature) -> list[Difference]:
         """What differs, of words that both lines can have; unknown ones differ from nothing."""
         same: dict[str, Any] = {"unused": self.unused | other.unused, "taken_over": 0}
         mine, theirs = evolve(self, **same).texts(), evolve(other, **same).texts()
-        pairs = {k: (mine.get(k, ""), theirs.get(k, "")) for k in {**mine, **theirs}}
-        field = Word("", "", "", "")  # a field that has no word of its own
-        return [
-            Difference(key, a, b, word.title or key, word.cost)
-            for key, (a, b) in pairs.items()
-            if (word := TABLE.get(key, field)) and a != b and UNKNOWN not in (a, b)
-        ]
+        pairs = [(key, mine.get(key, ""), theirs.get(key, "")) for key in {**mine, **theirs}]
+        return [Difference(*p) for p in pairs if p[1] != p[2] and UNKNOWN not in p]
+
+    def decode(self) -> list[tuple[str, str]]:
+        """Each word of the line, in its order, with a sentence that says what it means.
+
+        Examples
+        --------
+        >>> line = "bsdsbench 0.2.0|bsds500-test:200/200|gt:fa86|ann:all|pred:soft8|thr:99"
+        >>> for word, meaning in Signature.parse(line).decode()[1:4]:
+        ...     print(word, "-", meaning)
+        bsds500-test:200/200 - All 200 images of bsds500-test.
+        gt:fa86 - The fingerprint of the ground truth begins with fa86.
+        ann:all - All annotators count.
+        """
+        which, known = self._images(), captions(self.protocol)
+        meanings = [f"Computed with version {self.version} of bsdsbench."]
+        for key, text in self.texts().items():
+            word = TABLE.get(key)
+            if word is None:
+                meanings.append(f"A setting that differs from the preset: {key}={text}.")
+            elif text == UNKNOWN:
+                meanings.append(f"Not known: {word.title}.")
+            else:
+                said = word.names.get(text) or known.get("".join(word.fields[:1]), text)
+                images = which[0].upper() + which[1:]
+                meanings.append(word.meaning.format(value=text, said=said, images=images))
+        return list(zip(self.words(), meanings, strict=True))
+
+    def _images(self) -> str:
+        n, size, name = self.n_images, self.set_size, self.set_name
+        if n is None:
+            return f"images of {name or 'a set that is not named'}"
+        if not name:
+            return f"{n} images of a set without a name"
+        return f"{f'all {n}' if n == size else f'{n} of the {size}'} images of {name}"
+
+    def sentence(self) -> str:
+        """How the scores were made, for the text of a paper; it says what the line says."""
+        known, parts = captions(self.protocol), []
+        for key, text in self.texts().items():
+            if key == "tol":
+                matching = TABLE["match"].names.get(self.match, self.match)
+                parts.append(f"matching {matching} with {known['max_dist']}")
+            elif key not in TABLE:
+                parts.append(f"{key}={text}")
+            elif key != "match" and TABLE[key].fields:
+                parts.append(known.get(TABLE[key].fields[0], text))
+        annotators = " against all annotators" if self.annotators == "all" else ""
+        settings = f" ({'; '.join(parts)})" if parts else ""
+        return (
+            f"Scores were computed with bsdsbench {self.version} on {self._images()}"
+            f"{annotators}, by the protocol {self.protocol.name}{settings}."
+        )
 
 
-@frozen
-class Difference:
-    """One word in which two signatures differ, both texts ("" without it), and what that costs."""
+class Difference(NamedTuple):
+    """One word in which two signatures differ, and both texts ("" without it)."""
 
     key: str
     a: str
     b: str
-    title: str
-    cost: str
 
     def line(self) -> str:
         """For people, without a full stop: "tolerance: .0075d / .011d; usually ..."."""
-        tail = f"; {self.cost}" if self.cost else ""
-        return f"{self.title}: {self.a or 'as the preset'} / {self.b or 'as the preset'}{tail}"
+        word = TABLE.get(self.key)
+        title, cost = (word.title, word.cost) if word else (self.key, "")
+        tail = f"; {cost}" if cost else ""
+        return f"{title}: {self.a or 'as the preset'} / {self.b or 'as the preset'}{tail}"
 
 
 @frozen
 class Word:
     """A word of the line.
 
+    write   : its text, "" for none
+    read    : the changes that a text makes in signature and protocol
     cost    : what a difference usually costs, by published counts or our own runs
     meaning : a sentence about {value}, its text, and {said}, by `names` or the protocol's caption
     fields  : those of the protocol that it stands for, the one with the caption first
     usual   : the text that is left out where the preset has it too
-    holds   : the attribute of the signature, or else of the protocol, that is the text
-    write, read : or else its text, "" for none; the changes a text makes in signature and protocol
     """
 
-    key: str
+    write: Callable[[Signature], str]
+    read: Callable[[str], dict[str, Any]]
     title: str
     cost: str
     meaning: str
     fields: tuple[str, ...] = ()
     usual: str = ""
     names: Mapping[str, str] = {}
-    holds: str = ""
-    write: Callable[[Signature], str] = Factory(
-        lambda word: attrgetter(f"protocol.{word.holds}" if word.fields else word.holds),
-        takes_self=True,
-    )
-    read: Callable[[str], dict[str, Any]] = Factory(
-        lambda word: lambda text: {word.holds: text}, takes_self=True
-    )
+
+
+def _held(path: str) -> tuple[Callable[[Signature], str], Callable[[str], dict[str, Any]]]:
+    """How a word is written and read that is an attribute."""
+    name = path.rpartition(".")[2]
+    return attrgetter(path), lambda text: {name: text}
 
 
 def _write_set(s: Signature) -> str:
@@ -204,11 +257,8 @@ def _read_set(text: str) -> dict[str, Any]:
     found = re.fullmatch(r"(.+):([0-9]+|\?)(?:/([0-9]+|\?))?", text, re.S)
     if not found:
         raise ProtocolError(f"{text!r}, expected SET:N/M or set:N")
-    name, n, size = found.groups()
-    changes: dict[str, Any] = {"n_images": None if n == UNKNOWN else int(n)}
-    if size is not None:
-        changes |= {"set_name": name, "set_size": None if size == UNKNOWN else int(size)}
-    return changes
+    n, size = (int(k) if k and k != UNKNOWN else None for k in found.group(2, 3))
+    return {"n_images": n, "set_size": size, "set_name": found[1] if found[3] else None}
 
 
 def _write_proto(s: Signature) -> str:
@@ -233,52 +283,44 @@ def _write_tolerance(s: Signature) -> str:
 
 
 def _read_tolerance(text: str) -> dict[str, Any]:
-    in_pixels = text.endswith("px")
-    try:
-        value = float(text.removesuffix("px") if in_pixels else text.removesuffix("d"))
-    except ValueError:
-        value = math.nan
-    if math.isnan(value) or text[-1:] not in ("x", "d"):
+    if not (found := re.fullmatch(r"([0-9]*\.?[0-9]+(?:e-?[0-9]+)?)(px|d)", text)):
         raise ProtocolError(f"tol:{text}, expected a number and d or px")
+    value = float(found[1])
+    in_pixels = found[2] == "px"
     return {"max_dist_px": value} if in_pixels else {"max_dist": value, "max_dist_px": None}
 
 
-_WORDS = (
-    Word(
-        "set",
+TABLE = {
+    "set": Word(
+        _write_set,
+        _read_set,
         "images",
         "scores of other images are not comparable",
-        "",
-        write=_write_set,
-        read=_read_set,
+        "{images}.",
     ),
-    Word(
-        "gt",
+    "gt": Word(
+        *_held("gt"),
         "ground truth",
         "the same names, other annotations: scores are not comparable",
         "The fingerprint of the ground truth begins with {value}.",
-        write=lambda s: s.gt[:GT_DIGITS],
-        holds="gt",
     ),
-    Word(
-        "ann",
+    "ann": Word(
+        *_held("annotators"),
         "annotators",
         "all of them count in the benchmark; with one, precision falls, as pixels that only "
         "others drew are false",
         "{said}.",
-        holds="annotators",
         names={
             "all": "All annotators count",
             "first": "Only the first annotator counts",
             "union": "All annotators are drawn into one map",
         },
     ),
-    Word(
-        "pred",
+    "pred": Word(
+        *_held("pred"),
         "kind of prediction",
         "",
         "The predictions are {said}.",
-        holds="pred",
         names={
             "soft8": "8-bit soft maps",
             "soft16": "16-bit soft maps",
@@ -290,104 +332,92 @@ _WORDS = (
             "classes": "class maps",
         },
     ),
-    Word(
-        "maps",
+    "maps": Word(
+        lambda s: f"{s.taken_over} taken over" if s.taken_over else "",
+        lambda text: {"taken_over": int(n) if (n := text.split(" ")[0]).isdecimal() else 0},
         "maps",
         "",
         "Maps of an earlier call of the detector were used again: {value}.",
-        write=lambda s: f"{s.taken_over} taken over" if s.taken_over else "",
-        read=lambda text: {"taken_over": int(n) if (n := text.split(" ")[0]).isdecimal() else 0},
     ),
-    Word(
-        "proto",
+    "proto": Word(
+        _write_proto,
+        _read_proto,
         "preset",
         "",
         "Whatever is not named is as in the preset {value} (name and version).",
-        write=_write_proto,
-        read=_read_proto,
     ),
-    Word(
-        "thr",
+    "thr": Word(
+        lambda s: thresholds_text(s.protocol.thresholds),
+        lambda text: {"thresholds": text},
         "thresholds",
         "fewer of them lose AP at both ends of the curve",
         "Soft maps are cut at {said}.",
         ("thresholds",),
-        write=lambda s: thresholds_text(s.protocol.thresholds),
-        holds="thresholds",
     ),
-    Word(
-        "tol",
+    "tol": Word(
+        _write_tolerance,
+        _read_tolerance,
         "tolerance",
         "a larger one raises every score",
         "Two matched pixels are at most this far apart: {said}.",
         ("max_dist", "max_dist_px"),
-        write=_write_tolerance,
-        read=_read_tolerance,
     ),
-    Word(
-        "match",
+    "match": Word(
+        *_held("match"),
         "matching",
         "many to one raises ODS by some .04: .8038 against .7657 on the first 40 images of HED",
         "Predicted and annotated pixels are matched {said}.",
         ("max_dist", "max_dist_px"),
-        write=lambda s: s.match,
-        holds="match",
         names={
             "1to1": "one to one",
             "1toN": "many to one, which is not the benchmark's rule",
             "random": "one to one, by the official solver",
         },
     ),
-    Word(
-        "nms",
+    "nms": Word(
+        lambda s: str(s.protocol.nms_params) if s.protocol.nms else "none",
+        lambda text: {"nms": False} if text == "none" else {"nms": True, "nms_params": text},
         "edge NMS",
         "without it thick edges cost precision",
         "Edge non-maximum suppression before the cut: {said}.",
         ("nms", "nms_params"),
-        write=lambda s: str(s.protocol.nms_params) if s.protocol.nms else "none",
-        read=lambda text: {"nms": False} if text == "none" else {"nms": True, "nms_params": text},
     ),
-    Word(
-        "thin",
+    "thin": Word(
+        lambda s: "thin" if s.protocol.thin else "unthinned",
+        lambda text: {"thin": text == "thin"},
         "thinning",
         "unthinned edges cost precision; many-to-one matching hides that",
         "The cut maps are {said}.",
         ("thin",),
-        write=lambda s: "thin" if s.protocol.thin else "unthinned",
-        read=lambda text: {"thin": text == "thin"},
         names={"thin": "thinned to lines of one pixel", "unthinned": "not thinned"},
     ),
-    Word(
-        "op",
+    "op": Word(
+        *_held("protocol.operator"),
         "threshold operator",
         "moves only pixels exactly at a threshold",
         "A pixel is on where {said}.",
         ("operator",),
         ">=",
-        holds="operator",
     ),
-    Word(
-        "ods",
+    "ods": Word(
+        *_held("protocol.ods_rule"),
         "ODS rule",
         "interpolation adds little with 99 thresholds, more with few",
         "ODS is {said}.",
         ("ods_rule",),
         "interpolated",
         ODS_RULES,
-        "ods_rule",
     ),
-    Word(
-        "ap",
+    "ap": Word(
+        *_held("protocol.ap_rule"),
         "AP rule",
         "on BSDS500 test: edter +.019 to +.024 over bsds (four sets of SAUGE), on NYUD +.041; "
         "endpoints +.017 (HED .840 to .858); seism +.010 (COB .849 to .859); ODS and OIS stay",
         "AP follows the rule {value}: {said}.",
         ("ap_rule",),
         names=AP_RULES,
-        holds="ap_rule",
     ),
-)
-TABLE = {word.key: word for word in _WORDS}
+}
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
@@ -399,21 +429,20 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
     """
     changes: dict[str, Any] = {}
     for item in items:
-        key, equals, text = item.partition("=")
-        table, dot, name = key.strip().rpartition(".")
-        name, text = name.replace("-", "_"), text.strip()
-        if not (equals and name and text and bool(dot) == bool(table)):
-            raise ProtocolError(f"{item!r}: expected FIELD=VALUE")
+        key, equals, text = (part.strip() for part in item.partition("="))
+        table, _, name = key.rpartition(".")
+        own = table.replace("-", "_")
         place: Any = changes
-        if table and (own := table.replace("-", "_")) in Protocol.names():
-            place, table = changes.setdefault(own, {}), own
+        if own in Protocol.names():
+            place = changes.setdefault(own, {})
         elif table:
             place = changes.setdefault("options", {})
             place = place.setdefault(table, {}) if isinstance(place, dict) else None
-        if not isinstance(place, dict):
-            raise ProtocolError(f"{item!r}: {table} is already given whole")
-        if name in place:
-            raise ProtocolError(f"{item!r}: {key.strip()} is given more than once")
+        name = name.replace("-", "_")
+        if not (equals and name and text) or key.startswith("."):
+            raise ProtocolError(f"{item!r}: expected FIELD=VALUE")
+        if not isinstance(place, dict) or name in place:
+            raise ProtocolError(f"{item!r}: {key} is given more than once")
         place[name] = _override(text)
     return changes
 

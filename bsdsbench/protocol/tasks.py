@@ -1,4 +1,4 @@
-"""Tasks: a set, a protocol, a metric and a version under one name.
+"""Tasks: a set, a protocol and a metric under one name.
 
 `bsds500-test/boundary` is the boundary metric by the protocol bsds500 on the test images of
 BSDS500. Those that ship are in tasks.toml. Another package adds tasks by the entry point group
@@ -21,82 +21,56 @@ from attrs import Factory, field, fields, frozen
 
 from bsdsbench.files.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
 from bsdsbench.files.errors import DataError, clip, did_you_mean
-from bsdsbench.protocol.fields import check, is_int, listed, record_of
-from bsdsbench.protocol.protocol import Protocol, preset_names
+from bsdsbench.protocol.fields import check, is_int, option, record_of
+from bsdsbench.protocol.protocol import preset_names
 
 GROUP = "bsdsbench.tasks"
-_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _TEXT = check(lambda v: isinstance(v, str), "text")
 
 
-def _images(task: Task, _: Any, images: Any) -> None:
-    if not (images is None or (is_int(images) and images > 0)):
-        raise DataError(f"images {clip(repr(images), 40)}: expected a count")
-    if task.ids and images != len(set(task.ids)):
-        raise DataError(f"images: {len(task.ids)} ids, expected {images}")
+def _matching(pattern: str, expected: str) -> Any:
+    return check(
+        lambda v: v is None or (isinstance(v, str) and bool(re.fullmatch(pattern, v))), expected
+    )
 
 
 @frozen
 class Task:
-    """A set, a protocol and a metric under one name.
-
-    Parameters
-    ----------
-    name, protocol : str
-        SET/METRIC, such as "bsds500-test/boundary"; a preset.
-    metric : str
-        By default the second part of the name.
-    version : int
-        Raised when set, protocol or metric change.
-    fingerprint : str or None
-        Fingerprint of the set's ground truth; None if it is not known.
-    ids : tuple of str
-        The images that count, if the set is a split of a larger one: they replace a split file.
-        Without a fingerprint, the set is checked by them.
-    images : int or None
-        Number of images in the set; None if no source states it.
-    page, needs : str
-        The set's page in `datasets/`; what ground truth is needed.
-
-    Raises
-    ------
-    DataError
-        For a field that is not as described.
+    """A set, a protocol and a metric under one name. Raises DataError for other values.
 
     Examples
     --------
     >>> task = Task.load("bsds500-test/boundary")
-    >>> task.set, task.images, task.resolved().max_dist
-    ('bsds500-test', 200, 0.0075)
+    >>> task.set, task.images, task.protocol
+    ('bsds500-test', 200, 'bsds500')
     """
 
-    name: str = field(
-        validator=check(lambda v: isinstance(v, str) and bool(_NAME.fullmatch(v)), "SET/METRIC")
-    )
+    name: str = field(validator=_matching(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", "SET/METRIC"))
     protocol: str = field(validator=check(lambda v: v in preset_names(), "a preset"))
     metric: str = field(
         default=Factory(lambda task: task.name.partition("/")[2], takes_self=True), validator=_TEXT
     )
-    version: int = field(default=1, validator=check(lambda v: is_int(v) and v > 0, "a count"))
-    fingerprint: str | None = field(
-        default=None,
-        validator=check(
-            lambda v: v is None or (isinstance(v, str) and bool(re.fullmatch("[0-9a-f]{16}", v))),
-            "16 hex digits, as `bsdsbench data check` prints them",
-        ),
+    version: int = option(
+        1,
+        "Raised when set, protocol or metric change.",
+        check(lambda v: is_int(v) and v > 0, "a count"),
     )
-    ids: tuple[str, ...] = field(
-        default=(),
-        converter=listed,
-        validator=check(
-            lambda v: isinstance(v, tuple) and all(isinstance(i, str) for i in v), "a list of text"
-        ),
+    fingerprint: str | None = option(
+        None,
+        "Of the set's ground truth; without one, the set is checked by ids and number.",
+        _matching("[0-9a-f]{16}", "16 hex digits, as `bsdsbench data check` prints them"),
+    )
+    ids: tuple[str, ...] = option(
+        (),
+        "The images that count, of a split of a larger set: they replace a split file.",
+        check(lambda v: all(isinstance(i, str) for i in v), "a list of text"),
     )
     images: int | None = field(
-        default=Factory(lambda task: len(task.ids) or None, takes_self=True), validator=_images
+        default=Factory(lambda task: len(task.ids) or None, takes_self=True),
+        validator=check(lambda v: v is None or (is_int(v) and v > 0), "a count"),
     )
-    page: str = field(default="", validator=_TEXT)
-    needs: str = field(default="", validator=_TEXT)
+    page: str = option("", "The set's page in `datasets/`.", _TEXT)
+    needs: str = option("", "What ground truth is needed.", _TEXT)
 
     @property
     def set(self) -> str:
@@ -109,11 +83,8 @@ class Task:
 
     @classmethod
     def from_mapping(cls, values: Any) -> Task:
-        """A task from plain values, of which `name` and `protocol` are needed.
-
-        Raises DataError for other values.
-        """
-        if not isinstance(values, Mapping) or not {"name", "protocol"} <= set(values):
+        """A task from plain values, of which `name` and `protocol` are needed."""
+        if not isinstance(values, Mapping) or not {"name", "protocol"} <= {*values}:
             known = ", ".join(f.name for f in fields(cls))
             raise DataError(f"task: expected name and protocol, and of the fields {known}")
         return record_of(cls, values, f"task {clip(str(values['name']), 60)}:")
@@ -124,7 +95,7 @@ class Task:
         if isinstance(name_or_path, Task):
             return name_or_path
         text = str(name_or_path)
-        if Path(text).suffix == ".toml":
+        if text.endswith(".toml"):
             source = read_text(Path(text), "a task", MAX_TOML_BYTES)
             with reading(text, "a task in TOML"):
                 return cls.from_mapping(parse_toml(source.encode("utf-8", "surrogatepass")))
@@ -134,10 +105,6 @@ class Task:
                 f"`bsdsbench protocols` lists{did_you_mean(text, tasks())}"
             )
         return tasks()[text]
-
-    def resolved(self) -> Protocol:
-        """The preset that the task names."""
-        return Protocol.preset(self.protocol)
 
     def describe(self) -> str:
         """One line: protocol, metric, images, and whether the set can be checked."""
@@ -153,19 +120,17 @@ def tasks() -> dict[str, Task]:
 
     Raises DataError for an entry point that cannot be loaded or takes a name of ours.
     """
-    text = resources.files("bsdsbench.protocol").joinpath("tasks.toml").read_text("utf-8")
-    found = _tasks(parse_toml(text.encode()))
-    for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
+    text = resources.files("bsdsbench.protocol").joinpath("tasks.toml").read_bytes()
+    found: dict[str, Task] = {}
+    for entry in (None, *sorted(entry_points(group=GROUP), key=lambda e: e.name)):
         try:
-            values = entry.load()
-            more = _tasks(values() if callable(values) else values)
+            values = parse_toml(text) if entry is None else entry.load()
+            values = values() if callable(values) else values
+            more = {n: Task.from_mapping({"name": n, **own}) for n, own in values.items()}
         except Exception as error:  # whatever another package does while it is imported
-            raise DataError(f"tasks of {entry.value}: {type(error).__name__}: {error}") from None
-        if both := sorted(found.keys() & more.keys()):
+            what = entry.value if entry else "bsdsbench"
+            raise DataError(f"tasks of {what}: {type(error).__name__}: {error}") from None
+        if entry and (both := sorted(found.keys() & more.keys())):
             raise DataError(f"tasks of {entry.value}: {both[0]} is there already, expected another")
         found |= more
     return found
-
-
-def _tasks(values: Any) -> dict[str, Task]:
-    return {name: Task.from_mapping({"name": name, **own}) for name, own in values.items()}

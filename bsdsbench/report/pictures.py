@@ -96,7 +96,8 @@ def jpeg_uri(pixels: NDArray[np.uint8], side: int = THUMBNAIL) -> str:
 
 def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     """The prediction as it is thresholded, dark lines on white; segmentations: their share."""
-    from bsdsbench.metrics.maps import prepare, unit
+    from bsdsbench.loaders.inputs import unit
+    from bsdsbench.metrics.maps import prepare
 
     if pred.segs is not None:
         soft: Any = np.mean([seg2bdry(s) for s in pred.segs], axis=0)

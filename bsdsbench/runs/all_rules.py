@@ -12,7 +12,7 @@ import numpy as np
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
-from bsdsbench.metrics.maps import truth_maps, whole_image_counts
+from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best_point, four_counts

@@ -31,13 +31,12 @@ from bsdsbench.runs.folder import RESULT, SCHEMA, as_json, pack_records, read_re
 from bsdsbench.runs.run_identity import identity_of, signature_of, tasks_of
 from bsdsbench.runs.run_options import Progress
 from bsdsbench.runs.score_tables import image_table, per_image, score_tables
-from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.score import at
+from bsdsbench.scores.counts import ImageRecord, at
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
 if TYPE_CHECKING:
-    from bsdsbench.scores.score import Score
+    from bsdsbench.scores.counts import Score
 
 
 EMPTY = "empty_gt"  # in the provenance: ids that the protocol left out

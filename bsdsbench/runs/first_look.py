@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, unit
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.maps import ALL_ZERO, faint_words, is_faint, unit
+from bsdsbench.metrics.boundary import ALL_ZERO, faint_words, is_faint
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.scores.counts import ImageRecord

@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.loaders.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.constants import even_thresholds
-from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord
-from bsdsbench.scores.score import Score
+from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, even_thresholds
+from bsdsbench.scores.counts import Counts, ImageRecord, Score
 
 
 @dataclass(frozen=True, eq=False)

@@ -215,8 +215,8 @@ class RunOptions:
             raise DataError.collect(faults)
         if self.task is not None:
             task = Task.load(self.task)
-            fixed = task.resolved()
-            if self.protocol is not None and Protocol.of(self.protocol) != fixed:
+            fixed = Protocol.preset(task.protocol)
+            if self.protocol is not None and Protocol.load(self.protocol) != fixed:
                 faults.append(f"its protocol is {task.protocol}, expected no other")
             if self.metrics not in (registry.DEFAULT, (task.metric,)):
                 faults.append(f"its metric is {task.metric}, expected no other")
@@ -263,7 +263,7 @@ def protocol_of(protocol: Protocol | str | None, metrics: Sequence[str]) -> Prot
     from bsdsbench.protocol.protocol import Protocol
 
     usual = registry.get(metrics[0]).default_protocol or "bsds500"
-    proto = registry.settled(Protocol.of(usual if protocol is None else protocol))
+    proto = registry.settled(Protocol.load(usual if protocol is None else protocol))
     for found in map(registry.get, metrics):
         found.check(proto, found.options_of(proto))
     return proto

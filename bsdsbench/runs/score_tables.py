@@ -11,7 +11,7 @@ from typing import Any
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.runs.run_identity import incomparable, reference_notes
-from bsdsbench.scores.score import at
+from bsdsbench.scores.counts import at
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Table
 

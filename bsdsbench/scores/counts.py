@@ -1,7 +1,11 @@
-"""Counts of one image, plain arrays by name, and its record, which holds those of its metrics."""
+"""What has names and does not change: an image's counts and its record, and the score made of them.
+
+All are plain numbers, arrays and curves by name.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_array, given_floats
+from bsdsbench.files.arguments import given_array
 from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -19,16 +24,31 @@ Stack = Mapping[str, NDArray[Any]]
 MAX_WHOLE = 2**53  # up to here sums of counts are exact as float64
 
 
-def frozen(array: Any, dtype: Any, what: str = "array") -> NDArray[Any]:
-    """A contiguous read-only copy of `array` as `dtype`; `what` names it in errors."""
-    if type(array) is not np.ndarray or array.dtype != dtype:
-        array = given_floats(array, what, dtype)
-    out = array.copy()
-    out.setflags(write=False)
-    return out
+class _Named(Mapping[str, Any]):
+    """Values as items and as attributes."""
+
+    __slots__ = ("_values",)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in self._values:
+            known = "" if name.startswith("_") else f": expected one of {', '.join(self._values)}"
+            raise AttributeError(f"{name!r}{known}")
+        return self._values[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{name}: a {type(self).__name__} is read-only")
 
 
-class Counts(Mapping[str, NDArray[Any]]):
+class Counts(_Named):
     """What a metric counted in one image: read-only arrays by name, also as attributes.
 
     Whole numbers are int64, others float64.
@@ -50,60 +70,40 @@ class Counts(Mapping[str, NDArray[Any]]):
     ([3, 1], 8)
     """
 
-    __slots__ = ("_arrays",)
+    __slots__ = ()
 
     def __init__(self, **arrays: Any) -> None:
-        found = {}
         for name, value in arrays.items():
-            array = given_array(value, name)
+            array = given = given_array(value, name)
             kind = np.float64 if array.dtype.kind == "f" else np.int64
-            given = array
             if array.flags.writeable or array.dtype != kind or not array.flags.c_contiguous:
                 array = np.array(array, kind, order="C")
                 array.setflags(write=False)
             # Below 0 is beyond MAX_WHOLE as unsigned.
             if kind is np.int64 and array.view(np.uint64).max(initial=0) > MAX_WHOLE:
                 raise DataError(f"{name}: from {given.min()} to {given.max()}, expected counts")
-            found[name] = array
-        object.__setattr__(self, "_arrays", found)
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        return self._arrays[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._arrays)
-
-    def __len__(self) -> int:
-        return len(self._arrays)
-
-    def __getattr__(self, name: str) -> NDArray[Any]:
-        if name.startswith("_") or name not in self._arrays:
-            raise AttributeError(name)
-        return self._arrays[name]
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{name}: counts are read-only")
+            arrays[name] = array
+        object.__setattr__(self, "_values", arrays)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(Counts, **dict(self)), ()
+        return partial(Counts, **self._values), ()
 
     def __repr__(self) -> str:
         """One line: the ends of every array."""
         parts = []
         for name, array in self.items():
-            low, high = (f"{f(array):g}" for f in (np.min, np.max)) if array.size else ("none", "")
-            parts.append(f"{name} {low if low == high or not high else f'{low} .. {high}'}")
+            ends = dict.fromkeys(f"{v:g}" for v in (array.min(), array.max())) if array.size else ()
+            parts.append(f"{name} {' .. '.join(ends) or 'none'}")
         return f"<Counts: {', '.join(parts)}>"
 
     def equals(self, other: object) -> bool:
         """True if `other` holds the same arrays bit for bit, NaN equal to NaN."""
-        return (
-            isinstance(other, Counts)
-            and self.keys() == other.keys()
-            and all(
-                a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-                for a, b in ((a, other[k]) for k, a in self.items())
-            )
+        if not isinstance(other, Counts) or self.keys() != other.keys():
+            return False
+        pairs = ((a, other[name]) for name, a in self.items())
+        return all(
+            a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+            for a, b in pairs
         )
 
 
@@ -117,17 +117,17 @@ def stacked(
     """
     out = {}
     for name in images[0]:
-        first, *_ = arrays = [np.asarray(each[name]) for each in images if name in each]
+        arrays = [np.asarray(each[name]) for each in images if name in each]
+        first, shapes = arrays[0], {a.shape for a in arrays}
         if name in shared:
             if not all(a is first or np.array_equal(a, first) for a in arrays):
                 raise ShapeError(f"images have different {name}, expected the same")
             out[name] = first
         elif name in ragged:
-            rows = np.full((len(arrays), max(map(len, arrays)), *first.shape[1:]), np.nan)
-            for row, array in zip(rows, arrays, strict=True):
+            out[name] = np.full((len(arrays), max(shapes)[0], *first.shape[1:]), np.nan)
+            for row, array in zip(out[name], arrays, strict=True):
                 row[: len(array)] = array
-            out[name] = rows
-        elif len(arrays) < len(images) or any(a.shape != first.shape for a in arrays):
+        elif len(arrays) < len(images) or len(shapes) > 1:
             raise ShapeError(f"images have different {name}, expected the same shape")
         else:
             out[name] = np.stack(arrays)
@@ -179,11 +179,71 @@ class ImageRecord:
 
     def equals(self, other: object) -> bool:
         """True if id, size, fingerprint and every count are the same, bit for bit."""
-        if not isinstance(other, ImageRecord):
-            return False
         return (
-            (self.image_id, self.size, self.fingerprint)
+            isinstance(other, ImageRecord)
+            and (self.image_id, self.size, self.fingerprint)
             == (other.image_id, other.size, other.fingerprint)
             and self.counts.keys() == other.counts.keys()
             and all(self.counts[k].equals(other.counts[k]) for k in self.counts)
         )
+
+
+class Score(ShownScore, _Named):
+    """Scores by name, as items and as attributes; a group of scores is a `Score` again.
+
+    Undefined numbers are NaN here and None in `to_mapping()`, which leaves out curves.
+
+    Parameters
+    ----------
+    values : dict
+        Name -> number, text, array, curve, or a dict of these.
+
+    Examples
+    --------
+    >>> score = Score({"ods": {"threshold": 0.2, "f": 0.5}, "ap": float("nan"), "n_images": 2})
+    >>> score.ods.f, score["ods"]["threshold"]
+    (0.5, 0.2)
+    >>> score.to_mapping()
+    {'ods': {'threshold': 0.2, 'f': 0.5}, 'ap': None, 'n_images': 2}
+    """
+
+    __slots__ = ()
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        inner = {k: Score(v) if isinstance(v, Mapping) else v for k, v in values.items()}
+        object.__setattr__(self, "_values", inner)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Score, (self._values,)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The numbers as plain values, for JSON: undefined and infinite ones are None."""
+        out: dict[str, Any] = {}
+        for name, value in self.items():
+            if isinstance(value, Score):
+                out[name] = value.to_mapping()
+            elif isinstance(value, int | float | str):
+                out[name] = None if isinstance(value, float) and not math.isfinite(value) else value
+            elif isinstance(value, tuple) and all(isinstance(v, str | int) for v in value):
+                out[name] = list(value)
+        return out
+
+
+def one_of(tree: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
+    """The k-th data set's scores, of a tree of arrays and curves over S data sets."""
+    out: dict[str, Any] = {}
+    for name, value in tree.items():
+        found = one_of(value, k) if isinstance(value, Mapping) else value[k]
+        out[name] = found.item() if isinstance(found, np.generic) else found
+    return out
+
+
+def at(tree: Mapping[str, Any], key: str) -> Any:
+    """The value at a column's key, a path as "ods.threshold"; of a point of a curve its F.
+
+    None where there is no such value.
+    """
+    value: Any = tree
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value.get("f") if isinstance(value, Mapping) else value

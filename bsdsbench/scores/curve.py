@@ -1,6 +1,4 @@
-"""The precision-recall curve, its points, and what is read off it by the rules in use.
-
-ODS and AP by their rules, and R50, from one precision-recall curve or a stack.
+"""The precision-recall curve, or a stack of them: ODS, AP and R50 by the rules in use.
 
 All programs below share the counts and differ only here. L is the 101 recall levels 0, 0.01 .. 1.
 
@@ -24,14 +22,15 @@ the edges toolbox (R50).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsdsbench.files.arguments import given_floats
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.scores.counts import Counts, frozen
+from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_sum
 from bsdsbench.tables.result_object import ShownCurve
 
@@ -40,22 +39,10 @@ I8 = NDArray[np.int64]
 Bool = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
-class OperatingPoint:
-    """A point of a PR curve: precision, recall and F in [0, 1], and where it is.
+class OperatingPoint(NamedTuple):
+    """A point of a PR curve: where it is, precision, recall and F in [0, 1].
 
-    `threshold` is None where each image has its own (OIS).
-
-    Parameters
-    ----------
-    threshold : float or None
-        Where the point is; None where each image has its own (OIS).
-    precision : float
-        Precision, in [0, 1].
-    recall : float
-        Recall, in [0, 1].
-    f : float
-        F, in [0, 1].
+    `threshold` is None where each image has its own (OIS). Of S curves each is f8 (S,).
 
     Examples
     --------
@@ -63,47 +50,32 @@ class OperatingPoint:
     {'threshold': 0.5, 'recall': 0.6, 'precision': 0.75, 'f': 0.6666666666666666}
     """
 
-    threshold: float | None
-    precision: float
-    recall: float
-    f: float
+    threshold: Any
+    precision: Any
+    recall: Any
+    f: Any
 
-    def to_mapping(self) -> dict[str, float]:
-        """For result.json: recall before precision, the threshold only where there is one.
-
-        Returns
-        -------
-        dict
-            Name -> value.
-        """
+    def to_mapping(self) -> dict[str, Any]:
+        """For result.json: recall before precision, the threshold only where there is one."""
         out = {} if self.threshold is None else {"threshold": self.threshold}
         return {**out, "recall": self.recall, "precision": self.precision, "f": self.f}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PRCurve(ShownCurve):
-    """Precision, recall and F at each threshold, f8 (T,), thresholds increasing.
-
-    A stack of curves over the same thresholds has precision and recall (S, T).
+    """Precision, recall and F at each threshold; or a stack of curves over the same thresholds.
 
     Parameters
     ----------
     thresholds : array
         Increasing, f8 (T,).
-    precision : array
-        At each threshold, f8 (T,) or (S, T).
-    recall : array
-        At each threshold, of the same shape.
+    precision, recall : array
+        At each threshold, f8 (T,) or (S, T). Raises ShapeError for other shapes.
     predicted, annotated : array or None
         bool, of the same shape: whether anything is predicted, and annotated, there; None where
         that is not known. Some rules of AP ask for it.
     whole_image : bool
         True if the first threshold is 0 with every pixel on.
-
-    Raises
-    ------
-    ShapeError
-        For arrays of different lengths.
 
     Examples
     --------
@@ -123,44 +95,30 @@ class PRCurve(ShownCurve):
     whole_image: bool = False
 
     def __post_init__(self) -> None:
+        shape: tuple[int, ...] = (np.size(self.thresholds),)
         for name in ("thresholds", "precision", "recall", "predicted", "annotated"):
-            value = getattr(self, name)
-            if value is None:
+            if getattr(self, name) is None:
                 continue
-            flag = name in ("predicted", "annotated")
-            array = frozen(value, np.bool_ if flag else np.float64, name)
-            object.__setattr__(self, name, array)
-            shape = (array.size,)  # of thresholds; a stack of curves has one more axis before
-            if name != "thresholds":
-                stack = array.shape[:-1] if name == "precision" else self.precision.shape[:-1]
-                shape = (*stack[:1], *self.thresholds.shape)
+            kind = np.bool_ if name in ("predicted", "annotated") else np.float64
+            array = given_floats(getattr(self, name), name, kind).copy()
+            if name == "precision":  # a stack of curves has one more axis before the thresholds
+                shape = (*array.shape[:-1][:1], *shape)
             if array.shape != shape:
                 raise ShapeError(f"{name}: shape {array.shape}, expected {shape}")
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
 
     @classmethod
     def of_counts(cls, thresholds: ArrayLike, four: ArrayLike, operator: str = ">=") -> PRCurve:
         """The curve of matched_gt, total_gt, matched_pred, total_pred, (T, 4) or (S, T, 4).
 
         With `operator` ">=" a threshold 0 is the row of the whole image.
-
-        Parameters
-        ----------
-        thresholds : array_like
-            (T,).
-        four : array_like
-            Integers, (T, 4) or (S, T, 4).
-        operator : str
-            ">=" or ">".
         """
-        counts, at = np.asarray(four), np.asarray(thresholds, np.float64)
-        return cls(
-            at,
-            ratio(counts[..., 2], counts[..., 3]),
-            ratio(counts[..., 0], counts[..., 1]),
-            counts[..., 3] > 0,
-            counts[..., 1] > 0,
-            operator == ">=" and bool((at[:1] == 0).any()),
-        )
+        matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(four), -1, 0)
+        at = np.asarray(thresholds, np.float64)
+        whole = operator == ">=" and bool((at[:1] == 0).any())
+        p, r = ratio(matched_pred, total_pred), ratio(matched_gt, total_gt)
+        return cls(at, p, r, total_pred > 0, total_gt > 0, whole)
 
     @property
     def f(self) -> F8:
@@ -169,9 +127,8 @@ class PRCurve(ShownCurve):
 
     def __getitem__(self, k: int) -> PRCurve:
         """The k-th curve of a stack."""
-        predicted, annotated = (a if a is None else a[k] for a in (self.predicted, self.annotated))
-        p, r = self.precision[k], self.recall[k]
-        return PRCurve(self.thresholds, p, r, predicted, annotated, self.whole_image)
+        names = ("precision", "recall", "predicted", "annotated")
+        return replace(self, **{n: a[k] for n in names if (a := getattr(self, n)) is not None})
 
     def points(self) -> dict[str, F8]:
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
@@ -192,7 +149,7 @@ def four_counts(counts: Mapping[str, Any]) -> I8:
 def curve_counts(thresholds: ArrayLike, four: ArrayLike) -> Counts:
     """The counts of a curve from (T, 4)."""
     rows = np.asarray(four)
-    if (rows[:, 0] > rows[:, 1]).any() or (rows[:, 2] > rows[:, 3]).any():
+    if (rows[:, ::2] > rows[:, 1::2]).any():
         raise DataError("more matched than there are, expected at most the total")
     named = dict(zip(FOUR, rows.T, strict=True))
     return Counts(thresholds=np.asarray(thresholds, np.float64), **named)
@@ -207,7 +164,7 @@ RECALL_LEVELS = np.arange(101) / 100
 _STEPS = np.arange(100) / 99
 _SEGMENTS = 1000  # interpolated at a time, so that they stay in the cache
 
-AP_RULES: dict[str, str] = {
+AP_RULES = {
     "bsds": "linear precision at 101 recalls, nothing outside the measured range",
     "edter": "as bsds, with the row of threshold 0: all pixels on, not thinned",
     "endpoints": "as bsds, with the points (R 0, P 1) and (R 1, P 0)",
@@ -215,62 +172,51 @@ AP_RULES: dict[str, str] = {
     "sbd": "as bsds, but of equal recalls the last row",
     "101-point": "mean over 101 recalls of the largest precision from there on",
 }
-ODS_RULES: dict[str, str] = {
+ODS_RULES = {
     "interpolated": "100 linear steps between neighbouring thresholds",
     "maximum": "the best of the thresholds themselves",
 }
 
 
-class Best(NamedTuple):
-    """The best points of a stack of curves, each f8 (...)."""
+def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
+    """The points of largest F of a stack of curves, each f8 (...), by a rule of ODS.
 
-    threshold: F8
-    precision: F8
-    recall: F8
-    f: F8
-
-
-def best(curve: PRCurve, rule: str = "interpolated") -> Best:
-    """The point of largest F of each curve, by a rule of ODS; of equal bests the first.
-
-    Source: maxF in collect_eval_bdry.m, with 100 linear steps between neighbouring thresholds.
+    Of equal bests the first. Source: maxF in collect_eval_bdry.m, with 100 linear steps between
+    neighbouring thresholds. F grows with both precision and recall, so that a segment whose better
+    ends together do not reach the best threshold is left out; the margin is far above rounding.
     """
-    t, p, r, f = curve.thresholds, curve.precision, curve.recall, curve.f
+    t, f, shape = curve.thresholds, np.atleast_2d(curve.f), curve.recall.shape[:-1]
+    p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
     if rule == "maximum" or t.size == 1:
-        at = f.argmax(axis=-1)
-        return Best(t[at], *(np.take_along_axis(a, at[..., None], -1)[..., 0] for a in (p, r, f)))
-    found = _interpolated(t, *(np.atleast_2d(a) for a in (p, r, f)))
-    return Best(*(a.reshape(f.shape[:-1]) for a in found))
+        at = f.argmax(axis=1)
+        i = np.arange(len(f))
+        found = (t[at], p[i, at], r[i, at], f[i, at])
+    else:
 
+        def between(low: F8, high: F8, share: F8) -> F8:
+            return high * share + low * (1 - share)
 
-def _interpolated(t: F8, p: F8, r: F8, f: F8) -> tuple[F8, F8, F8, F8]:
-    """`best` with steps of the curves (S, T).
-
-    F grows with both precision and recall, so that a segment whose better ends together do not
-    reach the best threshold is left out; the margin is far above rounding.
-    """
-    reach = f_measure(np.maximum(p[:, 1:], p[:, :-1]), np.maximum(r[:, 1:], r[:, :-1]))
-    top = f.max(axis=1, keepdims=True)
-    near = reach * (1 + 1e-9) >= top
-    near[:, 1:] &= reach[:, 1:] > 0  # where all are zero the first will do
-    row, k = np.nonzero(near)
-    best_f, step = np.empty(row.size), np.empty(row.size, np.intp)
-    for at in range(0, row.size, _SEGMENTS):
-        part = slice(at, at + _SEGMENTS)
-        i, j = row[part], k[part]
-        fs = f_measure(*(_between(a[i, j, None], a[i, j + 1, None], _STEPS) for a in (p, r)))
-        step[part] = fs.argmax(axis=1)
-        best_f[part] = fs[np.arange(len(fs)), step[part]]
-    top_f = np.maximum.reduceat(best_f, np.searchsorted(row, np.arange(len(f))))
-    winners = np.flatnonzero(best_f == top_f[row])
-    winners = winners[np.unique(row[winners], return_index=True)[1]]
-    i, j, share = row[winners], k[winners], _STEPS[step[winners]]
-    p, r = (_between(a[i, j], a[i, j + 1], share) for a in (p, r))
-    return _between(t[j], t[j + 1], share), p, r, top_f
-
-
-def _between(low: F8, high: F8, share: F8) -> F8:
-    return high * share + low * (1 - share)
+        reach = f_measure(np.maximum(p[:, 1:], p[:, :-1]), np.maximum(r[:, 1:], r[:, :-1]))
+        near = reach * (1 + 1e-9) >= f.max(axis=1, keepdims=True)
+        near[:, 1:] &= reach[:, 1:] > 0  # where all are zero the first will do
+        row, k = np.nonzero(near)
+        top, step = np.empty(row.size), np.empty(row.size, np.intp)
+        for start in range(0, row.size, _SEGMENTS):
+            part = slice(start, start + _SEGMENTS)
+            low, high = (row[part, None], k[part, None]), (row[part, None], k[part, None] + 1)
+            fs = f_measure(between(p[low], p[high], _STEPS), between(r[low], r[high], _STEPS))
+            step[part], top[part] = fs.argmax(axis=1), fs.max(axis=1)
+        most = np.maximum.reduceat(top, np.searchsorted(row, np.arange(len(f))))
+        winners = np.flatnonzero(top == most[row])
+        winners = winners[np.unique(row[winners], return_index=True)[1]]
+        i, j, share = row[winners], k[winners], _STEPS[step[winners]]
+        found = (
+            between(t[j], t[j + 1], share),
+            between(p[i, j], p[i, j + 1], share),
+            between(r[i, j], r[i, j + 1], share),
+            most,
+        )
+    return OperatingPoint(*(a.reshape(shape) for a in found))
 
 
 def best_point(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
@@ -302,7 +248,8 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     if rule == "edter" and not curve.whole_image:
         return np.full(shape, np.nan)
     start = int(curve.whole_image and rule != "edter")
-    recall, precision = (np.atleast_2d(a)[:, start:] for a in (curve.recall, curve.precision))
+    recall = np.atleast_2d(curve.recall)[:, start:]
+    precision = np.atleast_2d(curve.precision)[:, start:]
     if rule == "101-point":
         levels = [
             np.where(recall >= x, precision, 0.0).max(axis=1, initial=0.0) for x in RECALL_LEVELS
@@ -311,8 +258,8 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     if rule == "sbd":
         recall, precision = recall[:, ::-1], precision[:, ::-1]
     elif rule == "endpoints":
-        ones, zeros = np.ones((len(recall), 1)), np.zeros((len(recall), 1))
-        recall, precision = np.hstack([ones, recall, zeros]), np.hstack([zeros, precision, ones])
+        recall = np.pad(recall, ((0, 0), (1, 1)), constant_values=(1, 0))
+        precision = np.pad(precision, ((0, 0), (1, 1)), constant_values=(0, 1))
     elif rule == "seism":
         if curve.predicted is None or curve.annotated is None:
             return np.full(shape, np.nan)
@@ -322,12 +269,10 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
         recall, precision = np.where(predicted, recall, 0.0), np.where(predicted, precision, 1.0)
     # Area_PR in collect_eval_bdry.m: of equal recalls the first is kept
     found = np.zeros((len(recall), RECALL_LEVELS.size))
-    order = recall.argsort(axis=1, kind="stable")
-    x, y = np.take_along_axis(recall, order, 1), np.take_along_axis(precision, order, 1)
-    first = np.ones(x.shape, bool)
-    first[:, 1:] = x[:, 1:] != x[:, :-1]
-    for s in np.flatnonzero(first.sum(axis=1) > 1):
-        found[s] = np.interp(RECALL_LEVELS, x[s, first[s]], y[s, first[s]], left=0.0, right=0.0)
+    for row, r, p in zip(found, recall, precision, strict=True):
+        x, first = np.unique(r, return_index=True)
+        if x.size > 1:
+            row[:] = np.interp(RECALL_LEVELS, x, p[first], left=0.0, right=0.0)
     return (found.sum(axis=1) * 0.01).reshape(shape)
 
 
@@ -339,17 +284,14 @@ def recall_at_precision(curve: PRCurve, precision: float = 0.5) -> F8:
     or never rises to it. Wherever precision falls steadily this is the number of the edges toolbox
     (`edges_r50`); where it crosses 0.5 more than once, it is the crossing of largest recall.
     """
-    enough = curve.precision >= precision
-    at = enough.argmax(axis=-1)[..., None]
+    p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
+    i, at = np.arange(len(p)), (p >= precision).argmax(axis=1)
     low = np.maximum(at - 1, 0)
-    (p0, p1), (r0, r1) = (
-        (np.take_along_axis(a, low, -1)[..., 0], np.take_along_axis(a, at, -1)[..., 0])
-        for a in (curve.precision, curve.recall)
-    )
+    p0, p1, r0, r1 = p[i, low], p[i, at], r[i, low], r[i, at]
     rise = np.where(p1 > p0, p1 - p0, 1.0)  # they differ wherever the value is used
-    between = (r1 - r0) / rise * (precision - p0) + r0
-    found = np.where(p1 == precision, r1, np.where(at[..., 0] > 0, between, np.nan))
-    return np.where(enough.any(axis=-1), found, np.nan)
+    between = np.where(at > 0, (r1 - r0) / rise * (precision - p0) + r0, np.nan)
+    found = np.where(p1 == precision, r1, np.where(p1 >= precision, between, np.nan))
+    return found.reshape(curve.precision.shape[:-1])
 
 
 def edges_r50(curve: PRCurve, precision: float = 0.5) -> F8:
@@ -364,9 +306,8 @@ def edges_r50(curve: PRCurve, precision: float = 0.5) -> F8:
     above = np.where(p >= target, p, np.inf).min(axis=1, keepdims=True)
     below = np.where(p < target, p, -np.inf).max(axis=1, keepdims=True)
     # Of equal precisions the first row, as np.unique has it.
-    high, low = (
-        np.take_along_axis(r, (p == end).argmax(axis=1)[:, None], 1) for end in (above, below)
-    )
+    high = np.take_along_axis(r, (p == above).argmax(axis=1)[:, None], 1)
+    low = np.take_along_axis(r, (p == below).argmax(axis=1)[:, None], 1)
     exact = (above == target) | ~np.isfinite(below)
     step = np.where(exact | ~np.isfinite(above), 1.0, above - below)
     start = np.where(exact, target, below)
@@ -382,7 +323,7 @@ def curve_scores(
     four (N, T, 4) : matched_gt, total_gt, matched_pred, total_pred of each image
     protocol : ods_rule, ap_rule, operator and empty_gt are read. Source: collect_eval_bdry.m
     """
-    curve = summed_curve(thresholds, four, weights, protocol.operator)
+    curve = PRCurve.of_counts(thresholds, weighted_sum(weights, four), protocol.operator)
     ods = best(curve, protocol.ods_rule)
     own = PRCurve.of_counts(thresholds, four).f.argmax(axis=1)
     if protocol.empty_gt == "count":  # F is 0 at all thresholds: the fewest false positives
@@ -390,7 +331,7 @@ def curve_scores(
     at_own = weighted_sum(weights, four[np.arange(len(four)), own])
     ois_r, ois_p = ratio(at_own[:, 0], at_own[:, 1]), ratio(at_own[:, 2], at_own[:, 3])
     return {
-        "ods": {name: getattr(ods, name) for name in ("threshold", "recall", "precision", "f")},
+        "ods": ods.to_mapping(),
         "ois": {"recall": ois_r, "precision": ois_p, "f": f_measure(ois_p, ois_r)},
         "ap": average_precision(curve, protocol.ap_rule),
         "n_images": weights.sum(axis=1),
@@ -405,10 +346,3 @@ def boundary_scores(
     found = curve_scores(thresholds, four, weights, protocol)
     curve = found["curve"]
     return {**found, "r50": recall_at_precision(curve), "edges_r50": edges_r50(curve)}
-
-
-def summed_curve(
-    thresholds: F8, four: NDArray[np.int64], weights: Weights, operator: str = ">="
-) -> PRCurve:
-    """The precision-recall curve of each sample's sums: a stack of S curves."""
-    return PRCurve.of_counts(thresholds, weighted_sum(weights, four), operator)

@@ -22,19 +22,15 @@ Weights = NDArray[np.int64]
 def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
     """numerator / denominator as float64, with 0/0 = 0. The one place where ratios are made.
 
-    Scalars or arrays of equal (or broadcastable) shape; returns a float64 array of that shape.
-
     Parameters
     ----------
-    numerator : array_like
-        Counts, a number or an array.
-    denominator : array_like
-        Totals, of an equal or broadcastable shape.
+    numerator, denominator : array_like
+        Counts, numbers or arrays of equal or broadcastable shapes.
 
     Returns
     -------
     array
-        f8, of the broadcast shape; 0/0 gives 0.
+        f8, of the broadcast shape.
 
     Examples
     --------
@@ -42,8 +38,7 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
     >>> bb.ratio([1, 0], [4, 0]).tolist()
     [0.25, 0.0]
     """
-    num = given_floats(numerator, "numerator")
-    den = given_floats(denominator, "denominator")
+    num, den = given_floats(numerator, "numerator"), given_floats(denominator, "denominator")
     out = np.zeros(np.broadcast_shapes(num.shape, den.shape))
     np.divide(num, den, out=out, where=den != 0)
     return out
@@ -61,19 +56,17 @@ def defined_mean(values: F8, axis: int = -1) -> F8:
 
 
 def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
-    """2PR / (P + R), with 0/0 = 0; float64, numbers or arrays of one shape.
+    """2PR / (P + R), with 0/0 = 0.
 
     Parameters
     ----------
-    precision : array_like
-        Precision, numbers or arrays of one shape.
-    recall : array_like
-        Recall, of the same shape.
+    precision, recall : array_like
+        Numbers or arrays of one shape.
 
     Returns
     -------
     array
-        F, of that shape; 0/0 gives 0.
+        f8, of that shape.
 
     Examples
     --------
@@ -81,8 +74,7 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
     >>> bb.f_measure([0.5, 0.0], [1.0, 0.0]).round(3).tolist()
     [0.667, 0.0]
     """
-    p = given_floats(precision, "precision")
-    r = given_floats(recall, "recall")
+    p, r = given_floats(precision, "precision"), given_floats(recall, "recall")
     return ratio(2 * p * r, p + r)
 
 
@@ -124,8 +116,7 @@ def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
     values = np.asarray(values, np.float64)
     there = ~np.isnan(values)
     total = weighted_sum(weights, np.where(there, values, 0.0))
-    count = weighted_sum(weights, there)
-    return defined_ratio(total, count)
+    return defined_ratio(total, weighted_sum(weights, there))
 
 
 def short(value: float, digits: int = 3) -> str:

@@ -1,6 +1,7 @@
-r"""Tables as Markdown, LaTeX, HTML, JSON, CSV and data frames; text is escaped in each.
+r"""Tables in every form, and to files: the suffix selects the form; text is escaped in each.
 
-Markdown is GitHub's. LaTeX needs \usepackage{booktabs,graphicx}.
+Markdown is GitHub's. LaTeX needs \usepackage{booktabs,graphicx}. The three forms for people are
+templates, which escape what is put in.
 """
 
 from __future__ import annotations
@@ -10,16 +11,18 @@ import io
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from html import escape
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from bsdsbench.files.errors import DataError, visible
-from bsdsbench.tables.table import Cell, Drawn, Estimate, Field, Table, number, words_under
+from bsdsbench.files.writing import write_atomic
+from bsdsbench.tables.table import Drawn, Estimate, Table, to_text, words_under
 
 SCHEMA = "bsdsbench.tables/1"
-# A spreadsheet takes text that begins so for a formula.
-_FORMULA = ("=", "+", "-", "@")
 _MARKDOWN = {c: "\\" + c for c in "\\`*_[]|#~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -38,116 +41,36 @@ _ARROWS = {True: r" $\uparrow$", False: r" $\downarrow$", None: ""}
 _ONE_COLUMN, _NOTES, _NOTE = 52, 4, 110
 
 
+def _latex_text(text: str) -> str:
+    text = "".join(_LATEX.get(c, c) for c in text)
+    text = re.sub("-(?=-)", "-{}", text)  # two hyphens would become a dash
+    return re.sub(r"(?<![\w.-])[+-][0-9.]+", r"$\g<0>$", text)  # a minus, not a hyphen
+
+
+_ESCAPES: dict[str, Callable[[str], str]] = {
+    "html": escape,
+    "markdown": lambda text: "".join(_MARKDOWN.get(c, c) for c in text),
+    "latex": _latex_text,
+}
+
+
+@cache
+def _template(form: str) -> Any:
+    import jinja2
+    from markupsafe import Markup
+
+    def shown(value: Any) -> Any:
+        return value if isinstance(value, Markup) else _ESCAPES[form](visible(str(value)))
+
+    marks: Any = ("<%", "%>", "<<", ">>")  # LaTeX has braces and percent signs of its own
+    text = resources.files("bsdsbench.tables").joinpath(f"templates/{form}").read_text("utf-8")
+    how: Any = {"finalize": shown, "keep_trailing_newline": True}
+    return jinja2.Environment(*marks, **how).from_string(text)
+
+
 def to_markdown(tables: Sequence[Table]) -> str:
     """One table after the other; the best of a column is bold, marks are raised."""
-    return "\n".join(_markdown(table) for table in tables)
-
-
-def _markdown(table: Table) -> str:
-    def text(words: str) -> str:
-        return "".join(_MARKDOWN.get(c, c) for c in visible(words))
-
-    def cell(of: Drawn) -> str:
-        words = text(f"{of.text} {of.span}".strip())
-        raised = f"<sup>{text(of.mark)}</sup>" if of.mark else ""
-        return (f"**{words}**" if of.best else words) + raised
-
-    lines = [
-        [f"{text(c.heading)} {c.arrow}".strip() for c in table.columns],
-        ["---:" if c.is_number else "---" for c in table.columns],
-        *([cell(of) for of in row] for row in table.drawn),
-    ]
-    parts = [f"### {text(table.title)}", ""] if table.title else []
-    parts += [f"| {' | '.join(line)} |" for line in lines]
-    for words in table.words:
-        parts += ["", text(words)]
-    return "\n".join(parts) + "\n"
-
-
-def to_latex(tables: Sequence[Table]) -> str:
-    """One float per table, as a paper has it; the rest of what is known is a comment in it.
-
-    Intervals stand under their numbers. A float too wide for a column stands across the page,
-    scaled where that is too narrow.
-    """
-    return "\n".join(_latex(_for_paper(table), table) for table in tables)
-
-
-def _for_paper(table: Table) -> Table:
-    """The table of the columns for a paper: of more than three scores those that all rows have."""
-    scores = [c for c in table.columns if c.higher_is_better is not None and c.paper]
-    kept = [
-        k
-        for k, c in enumerate(table.columns)
-        if c.paper
-        and (c not in scores[3:] or all(number(row[k]).value is not None for row in table.rows))
-    ]
-    return table.only(kept)
-
-
-def _latex(table: Table, whole: Table) -> str:
-    every = range(len(table.columns))
-    heads = [table.heading(c, short=True) for c in every]
-    rows, wide = [], float(sum(map(len, heads)))
-    for cells in table.drawn:
-        # What is said of every number of a row is said once, after its name.
-        said = {of.mark for of in cells[1:] if any(c.isdigit() for c in of.text)}
-        if len(said) == 1 and (about := said.pop()).startswith("["):
-            cells = [of._replace(mark="") for of in cells]
-            cells[0] = Drawn(f"{cells[0].text} {about}")
-        rows.append(" & ".join(map(_latex_cell, table.columns, cells)) + r" \\")
-        if any(of.span for of in cells):
-            under = (
-                _signed(rf"\scriptsize {_escape_latex(of.span)}") if of.span else "" for of in cells
-            )
-            rows.append(" & ".join(under) + r" \\[2pt]")
-        wide = max(wide, sum(max(len(of.text + of.mark), 0.8 * len(of.span)) for of in cells))
-    star = "*" if wide + 2 * len(heads) > _ONE_COLUMN else ""
-    spans = [any(row[c].span for row in table.drawn) for c in every]
-    kinds = zip(table.columns, spans, strict=True)
-    spec = "".join("c" if span else "r" if c.is_number else "l" for c, span in kinds)
-    notes = [note for note in table.notes if len(note) <= _NOTE][:_NOTES]
-    rest = (whole.caption, *(n for n in whole.notes if n not in notes), *whole.signatures)
-    arrows = [_ARROWS[c.higher_is_better] for c in table.columns]
-    below = " ".join(f"{_escape_latex(note.rstrip('.'))}." for note in notes)
-    return "\n".join(
-        [
-            *(f"% {line}" for line in rest if line),
-            rf"\begin{{table{star}}}",
-            r"\centering",
-            rf"\caption{{{_escape_latex(table.sentence.rstrip('.'))}.}}",
-            rf"\label{{tab:{table.key}}}",
-            r"\smallskip\small",
-            r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-            rf"\begin{{tabular}}{{@{{}}{spec}@{{}}}}",
-            r"\toprule",
-            " & ".join(map("".join, zip(map(_escape_latex, heads), arrows, strict=True))) + r" \\",
-            r"\midrule",
-            *rows,
-            r"\bottomrule",
-            r"\end{tabular}}",
-            *([rf"\par\smallskip{{\footnotesize {below}\par}}"] if below else []),
-            rf"\end{{table{star}}}",
-            "",
-        ]
-    )
-
-
-def _latex_cell(column: Field, of: Drawn) -> str:
-    text = _escape_latex(of.text)
-    text = _signed(text) if column.is_number else text
-    text = rf"\textbf{{{text}}}" if of.best else text
-    return text + (rf"\textsuperscript{{{_escape_latex(of.mark)}}}" if of.mark else "")
-
-
-def _signed(text: str) -> str:
-    """With a minus, not a hyphen, before a number."""
-    return re.sub(r"[+-][0-9.]+", r"$\g<0>$", text)
-
-
-def _escape_latex(text: str) -> str:
-    text = "".join(_LATEX.get(c, c) for c in visible(text))
-    return re.sub("-(?=-)", "-{}", text)  # two hyphens would become a dash
+    return "\n".join(_template("markdown").render(table=table) for table in tables)
 
 
 def to_html(tables: Sequence[Table]) -> str:
@@ -157,57 +80,76 @@ def to_html(tables: Sequence[Table]) -> str:
 
 def html_of_each(tables: Sequence[Table]) -> list[str]:
     """The figures of `to_html`."""
-    return list(map(_html, tables, words_under(tables)))
+    pairs = zip(tables, words_under(tables), strict=True)
+    return [_template("html").render(table=table, under=under) for table, under in pairs]
 
 
 def to_html_page(tables: Sequence[Table]) -> str:
     """A page of its own with the tables."""
-    return (
-        '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
-        f"<title>{escape(', '.join(t.title for t in tables))}</title>\n{to_html(tables)}\n</html>\n"
-    )
+    start, title = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n', tables[0].title
+    return f"{start}<title>{escape(title)}</title>\n{to_html(tables)}\n</html>\n"
 
 
-def _html(table: Table, under: Sequence[str]) -> str:
-    def cell(c: int, of: Drawn) -> str:
-        text = escape(f"{of.text} {of.span}".strip())
-        text = f"<b>{text}</b>" if of.best else text
-        text += f"<sup>{escape(of.mark)}</sup>" if of.mark else ""
-        if table.columns[c].is_number:
-            kind = "number best" if of.best else "number"
-            return f'<td class="{kind}" style="text-align: right">{text}</td>'
-        start, end = ('th scope="row"', "th") if c < table.n_labels else ("td", "td")
-        return f'<{start} style="text-align: left">{text}</{end}>'
+def to_latex(tables: Sequence[Table]) -> str:
+    """One float per table, as a paper has it; the rest of what is known is a comment in it.
 
-    heads = "".join(
-        f'<th scope="col" style="text-align: {"right" if c.is_number else "left"}">'
-        f"{escape(f'{visible(c.heading)} {c.arrow}'.strip())}</th>"
-        for c in table.columns
-    )
-    rows = "".join(f"<tr>{''.join(map(cell, range(len(r)), r))}</tr>\n" for r in table.drawn)
-    words = "".join(f"<small>{escape(text)}</small><br>" for text in under)
-    return (
-        f'<figure class="bsdsbench"><table data-key="{escape(table.key)}">'
-        f"<caption>{escape(table.title)}</caption>\n"
-        f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{rows}</tbody></table>\n"
-        f"<figcaption>{words}</figcaption></figure>"
+    Of more than three scores it has those that all rows have. Intervals stand under their numbers.
+    A float too wide for a column stands across the page, scaled where that is too narrow.
+    """
+    return "\n".join(map(_latex, tables))
+
+
+def _latex(whole: Table) -> str:
+    scores = [c for c in whole.columns if c.higher_is_better is not None and c.paper]
+    kept = [
+        k
+        for k, c in enumerate(whole.columns)
+        if c.paper and (c not in scores[3:] or all(row[k].value is not None for row in whole.drawn))
+    ]
+    table = whole.only(kept)
+    heads = [table.heading(c, short=True) for c in range(len(kept))]
+    rows, wide = [], 0.0
+    for cells in table.drawn:
+        # What is said of every number of a row is said once, after its name.
+        said = {of.mark for of in cells[1:] if any(c.isdigit() for c in of.text)}
+        if len(said) == 1 and (about := said.pop()).startswith("["):
+            cells = [of._replace(mark="") for of in cells]
+            cells[0] = Drawn(f"{cells[0].text} {about}")
+        rows.append(cells)
+        wide = max(wide, sum(max(len(of.text + of.mark), 0.8 * len(of.span)) for of in cells))
+    wide = max(wide, sum(map(len, heads))) + 2 * len(heads)
+    notes = [note for note in table.notes if len(note) <= _NOTE][:_NOTES]
+    rest = (whole.caption, *(n for n in whole.notes if n not in notes), *whole.signatures)
+    spans = [any(row[c].span for row in rows) for c in range(len(kept))]
+    kinds = zip(table.columns, spans, strict=True)
+    return str(
+        _template("latex").render(
+            table=table,
+            heads=list(zip(heads, table.columns, strict=True)),
+            rows=rows,
+            arrows=_ARROWS,
+            star="*" if wide > _ONE_COLUMN else "",
+            kinds="".join("c" if span else "r" if c.format else "l" for c, span in kinds),
+            sentence=(table.sentence or table.title).rstrip("."),
+            notes=" ".join(f"{note.rstrip('.')}." for note in notes),
+            rest=map(visible, filter(None, rest)),
+        )
     )
 
 
 def to_json(tables: Sequence[Table]) -> str:
     """{"schema": ..., "tables": [...]}: columns, a mapping per row; undefined numbers are null."""
 
-    def plain(cell: Cell) -> Any:
+    def plain(cell: Any, of: Drawn) -> Any:
         if isinstance(cell, str):
             return cell
-        of = number(cell)
-        value, low, high = (
-            v if v is None or math.isfinite(v) else None for v in (of.value, of.low, of.high)
-        )
+        numbers = {"value": of.value, "low": of.low, "high": of.high}
+        known = {k: v if v is None or math.isfinite(v) else None for k, v in numbers.items()}
         if not isinstance(cell, Estimate):
-            return value
-        span = {} if of.low is None else {"low": low, "high": high}
-        return {"value": value, **span, **({"mark": of.mark} if of.mark else {})}
+            return known["value"]
+        if of.low is None:
+            del known["low"], known["high"]
+        return {**known, **({"mark": of.mark} if of.mark else {})}
 
     found = [
         {
@@ -220,8 +162,8 @@ def to_json(tables: Sequence[Table]) -> str:
                 for c in table.columns
             ],
             "rows": [
-                {c.key: plain(cell) for c, cell in zip(table.columns, row, strict=True)}
-                for row in table.rows
+                {c.key: plain(x, of) for c, x, of in zip(table.columns, row, drawn, strict=True)}
+                for row, drawn in zip(table.rows, table.drawn, strict=True)
             ],
         }
         for table in tables
@@ -234,17 +176,15 @@ def to_csv(table: Table) -> str:
     """One table, tidy: a line of keys, a line per row; columns and undefined numbers as of
     `Table.plain`."""
 
-    def safe(value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        text = visible(value)
-        return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
-
-    out = io.StringIO()
+    out, columns = io.StringIO(), table.plain()
     writer = csv.writer(out, lineterminator="\n")
-    columns = table.plain()
     writer.writerow(columns)
-    writer.writerows(map(safe, row) for row in zip(*columns.values(), strict=True))
+    for row in zip(*columns.values(), strict=True):
+        # A spreadsheet takes text that begins with one of these for a formula.
+        safe = (
+            re.sub(r"^(?=\s*[=+@-])", "'", visible(x)) if isinstance(x, str) else x for x in row
+        )
+        writer.writerow(safe)
     return out.getvalue()
 
 
@@ -254,7 +194,62 @@ def to_frame(columns: Mapping[str, Any]) -> Any:
         import pandas as pd
     except ImportError:
         raise DataError("data frames need pandas: install the extra bsdsbench[pandas]") from None
-    return pd.DataFrame(
-        {k: [math.nan if x is None else x for x in v] for k, v in columns.items()},
-        columns=list(columns),
-    )
+    return pd.DataFrame({k: [math.nan if x is None else x for x in v] for k, v in columns.items()})
+
+
+# ---- to files -----------------------------------------------------------------------------------
+
+FORMS: dict[str, tuple[tuple[str, ...], Callable[[Sequence[Table]], str] | None]] = {
+    "table": ((".txt",), to_text),
+    "markdown": ((".md",), to_markdown),
+    "latex": ((".tex",), to_latex),
+    "csv": ((".csv",), None),  # a table each
+    "json": ((".json",), to_json),
+    "html": ((".html", ".htm"), to_html_page),
+}
+
+
+def form_of(out: str | Path | None, form: str | None) -> str:
+    """The form in which to write to `out` (None: standard output): by its suffix, or `form` where
+    that is silent; a folder is for CSV. Raises DataError."""
+    suffix, folder = Path(out or "").suffix.lower(), out is not None and _is_folder(out)
+    if out is None or (form and not suffix and not folder):
+        return form or "table"
+    names = (name for name, (suffixes, _) in FORMS.items() if suffix in suffixes)
+    found = "csv" if folder else next(names, None)
+    if found is None:
+        known = ", ".join(suffixes[0] for suffixes, _ in FORMS.values())
+        raise DataError(f"{out}: suffix {suffix!r}, expected one of {known}")
+    if form not in (None, found):
+        raise DataError(f"{out}: by its name {found}, but --format says {form}")
+    return found
+
+
+def render(tables: Sequence[Table], form: str) -> str:
+    """The tables as one text. Raises DataError for several tables as CSV."""
+    draw = FORMS[form][1]
+    if draw is None and len(tables) != 1:
+        names = ", ".join(table.key for table in tables)
+        raise DataError(
+            f"CSV of {len(tables)} tables ({names}): expected -o FILE.csv or -o FOLDER/, "
+            "for one file per table"
+        )
+    return draw(tables) if draw else to_csv(tables[0])
+
+
+def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Path]:
+    """Write one file, and return it; several tables as CSV are files STEM-KEY.csv beside `out`, or
+    KEY.csv in a folder."""
+    path = Path(out)
+    texts = {path: tables}
+    if form == "csv" and _is_folder(out):
+        texts = {path / f"{table.key}.csv": [table] for table in tables}
+    elif form == "csv" and len(tables) > 1:
+        texts = {path.with_name(f"{path.stem}-{t.key}.csv"): [t] for t in tables}
+    for file, found in texts.items():
+        write_atomic(file, render(found, form))
+    return list(texts)
+
+
+def _is_folder(out: str | Path) -> bool:
+    return str(out).endswith(("/", "\\")) or Path(out).is_dir()

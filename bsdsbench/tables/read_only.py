@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NoReturn, TypeVar
 
@@ -18,14 +17,15 @@ class ReadOnly:
     __slots__ = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _made, (type(self), {f.name: getattr(self, f.name) for f in fields(self)})  # type: ignore[arg-type]
+        return _made, (type(self), *(getattr(self, f.name) for f in fields(self)))  # type: ignore[arg-type]
 
 
-def _made(kind: type[_V], values: Mapping[str, Any]) -> _V:
-    views = {name: v.view() for name, v in values.items() if isinstance(v, np.ndarray)}
-    for view in views.values():
-        view.flags.writeable = False
-    return kind(**{**values, **views})
+def _made(kind: type[_V], *values: Any) -> _V:
+    views = [v.view() if isinstance(v, np.ndarray) else v for v in values]
+    for v in views:
+        if isinstance(v, np.ndarray):
+            v.flags.writeable = False
+    return kind(*views)
 
 
 class ReadOnlyDict(dict[str, _V]):

@@ -10,7 +10,7 @@ import numpy as np
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.tables.read_only import ReadOnly
-from bsdsbench.tables.table import Field, Table, read_at_once
+from bsdsbench.tables.table import Field, Table, to_text
 
 
 class Shown:
@@ -24,15 +24,13 @@ class Shown:
 
     def summary(self) -> str:
         """The tables as text, as wide as they need."""
-        from bsdsbench.tables.as_text import to_text
-
-        return to_text(read_at_once(self.tables()))
+        return to_text([table for table in self.tables() if not table.aside])
 
     def _repr_html_(self) -> str:
         """The tables, for notebooks."""
         from bsdsbench.tables.forms import to_html
 
-        return to_html(read_at_once(self.tables()))
+        return to_html([table for table in self.tables() if not table.aside])
 
     def to_dataframe(self, table: str | None = None) -> Any:
         """One table as a pandas DataFrame, the first or the one of that key. Raises DataError."""
@@ -43,7 +41,7 @@ class Shown:
             raise DataError(f"{type(self).__name__}: no tables, expected at least one image")
         if table is not None and table not in found:
             raise DataError(f"table {table!r}: expected one of {', '.join(found)}")
-        return to_frame((found[table] if table else next(iter(found.values()))).plain())
+        return to_frame(found[table or next(iter(found))].plain())
 
 
 class ShownScore(Shown):
@@ -57,20 +55,19 @@ class ShownScore(Shown):
 
     def __repr__(self) -> str:
         """One line: the main scores; a point of a curve by its F."""
-        found = flat(self.to_mapping())
-        points = {key[:-2]: key for key in found if key.endswith(".f")}
-        shown = {}
-        for key, value in found.items():
-            point = next((p for p in points if key.startswith(f"{p}.")), None)
-            shown[point or key] = found[points[point]] if point else value
-        parts = [f"{key}={_short(value)}" for key, value in shown.items()]
-        if len(parts) > 10:
-            parts = [*parts[:9], "...", parts[-1]]
+        found = _flat(self.to_mapping())
+        points = tuple(key[:-1] for key in found if key.endswith(".f"))
+        parts = [
+            f"{key.removesuffix('.f')}={_short(value)}"
+            for key, value in found.items()
+            if key.endswith(".f") or not key.startswith(points)
+        ]
+        parts[9:-1] = ["..."] * (len(parts) > 10)
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def tables(self) -> list[Table]:
         columns = [Field("score", "Score"), Field("value", "Value", "", ".4f")]
-        rows = list(flat(self.to_mapping()).items())
+        rows = list(_flat(self.to_mapping()).items())
         return [Table("score", type(self).__name__, columns, rows)]
 
 
@@ -83,22 +80,19 @@ class ShownCurve(ReadOnly, Shown):
         """True if `other` has the same type and every field is equal, NaN equal to NaN."""
         if type(other) is not type(self):
             return False
-        pairs = ((np.asarray(v), np.asarray(getattr(other, k))) for k, v in self._fields())
-        return all(
-            a.shape == b.shape and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-            for a, b in pairs
-        )
+        pairs = ((np.asarray(v), np.asarray(getattr(other, k))) for k, v in self._fields().items())
+        return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
 
     def points(self) -> dict[str, Any]:
         """Name -> array, each (K,)."""
-        return {k: v for k, v in self._fields() if getattr(v, "ndim", 0) == 1}
+        return {k: v for k, v in self._fields().items() if getattr(v, "ndim", 0) == 1}
 
     def numbers(self) -> dict[str, float]:
         """Name -> number: the areas and totals of the curve."""
-        return {k: v for k, v in self._fields() if isinstance(v, int | float)}
+        return {k: v for k, v in self._fields().items() if isinstance(v, int | float)}
 
-    def _fields(self) -> list[tuple[str, Any]]:
-        return [(f.name, getattr(self, f.name)) for f in fields(self)]  # type: ignore[arg-type]
+    def _fields(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         """One line: how many points, and the numbers."""
@@ -118,12 +112,12 @@ class ShownCurve(ReadOnly, Shown):
         return Shown.to_dataframe(self, table) if table else to_frame(self.points())
 
 
-def flat(mapping: Mapping[str, Any], before: str = "") -> dict[str, float | None]:
+def _flat(mapping: Mapping[str, Any], before: str = "") -> dict[str, float | None]:
     """Nested plain values as "a.b" -> number."""
     out: dict[str, float | None] = {}
     for key, value in mapping.items():
         if isinstance(value, Mapping):
-            out.update(flat(value, f"{before}{key}."))
+            out |= _flat(value, f"{before}{key}.")
         elif value is None or isinstance(value, int | float):
             out[f"{before}{key}"] = value
     return out

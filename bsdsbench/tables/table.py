@@ -1,20 +1,29 @@
-"""One table of results: its content, and each cell as people read it.
+"""One table of results: its content, each cell as people read it, and the table as text.
 
 A table is fields, rows of cells, and the words around them. A cell is a number, an `Estimate` (a
 number with its interval, or with a mark after it), text, or None where the value is undefined.
+
+As text it fits the terminal, or is as wide as needed in a pipe or file. A table too wide first gets
+short headings, then narrower gaps, and at last is split into blocks of columns, each with the row
+labels. A number is never cut; only text longer than the width is folded.
 """
 
 from __future__ import annotations
 
+import io
 import math
+import os
+import textwrap
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from bsdsbench.files.errors import DataError, visible
 
 UNDEFINED = "-"
+_NARROWEST = 8  # a folded column of text
+_LONG_WORD = 60  # a signature, which is copied in one piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +44,16 @@ Cell = float | int | str | Estimate | None
 
 
 class Drawn(NamedTuple):
-    """A cell as people read it: text or number, interval ("[0.779, 0.797]" or ""), mark."""
+    """A cell as people read it: text or number, interval ("[0.779, 0.797]" or ""), mark; and its
+    numbers, of Python's own types, None where undefined."""
 
     text: str
     span: str = ""
     mark: str = ""
     best: bool = False
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
 
     @property
     def line(self) -> str:
@@ -66,18 +79,13 @@ class Field:
     paper: bool = True
 
     @property
-    def is_number(self) -> bool:
-        """Whether the column holds numbers."""
-        return bool(self.format)
-
-    @property
     def arrow(self) -> str:
-        """The direction as a sign: up, down, or nothing."""
-        return {True: "↑", False: "↓", None: ""}[self.higher_is_better]
+        """The direction as a sign after a heading: up, down, or nothing."""
+        return {True: " ↑", False: " ↓", None: ""}[self.higher_is_better]
 
     def text(self, value: float | None) -> str:
         """A number as it is printed; undefined ones are "-"."""
-        if value is None or math.isnan(value):
+        if value is None:
             return UNDEFINED
         if self.format == "p":
             return f"{value:.4f}" if value >= 0.0001 else "<0.0001"
@@ -93,7 +101,6 @@ class Table:
     sentence   : the caption in a paper; default: the title
     n_labels   : the first columns, which say what a row is and stay with each part of a split table
     aside      : left out where a person reads all tables at once
-    Raises DataError for rows of another length, doubled keys, text in a column of numbers.
     """
 
     key: str
@@ -108,22 +115,13 @@ class Table:
     n_labels: int = 1
     aside: bool = False
 
-    def __post_init__(self) -> None:
-        self.title, self.caption = visible(self.title), visible(self.caption)
-        self.sentence = visible(self.sentence) or self.title
-        self.columns, self.rows = tuple(self.columns), tuple(map(tuple, self.rows))
-        self.notes = tuple(map(visible, self.notes))
-        self.signatures = tuple(map(visible, self.signatures))
-        keys = [c.key for c in self.columns]
-        if len(set(keys)) < len(keys):
-            raise DataError(f"table {self.key}: columns {', '.join(keys)}, expected each key once")
-        for row in self.rows:
-            if len(row) != len(keys):
-                raise DataError(f"table {self.key}: {len(row)} cells, expected {len(keys)}")
-            for c, cell in zip(self.columns, row, strict=True):
-                if cell is not None and isinstance(cell, str) == c.is_number:
-                    kind = "a number" if c.is_number else "text"
-                    raise DataError(f"table {self.key}, {c.key}: {cell!r}, expected {kind}")
+    def __repr__(self) -> str:
+        return f"<Table {self.key}: {len(self.rows)} rows, {len(self.columns)} columns>"
+
+    @property
+    def words(self) -> list[str]:
+        """What is printed under the table, a line each."""
+        return [visible(t) for t in (self.caption, *self.notes, *self.signatures) if t]
 
     def only(self, kept: Sequence[int]) -> Table:
         """The table of these columns, in this order, without the notes on others alone."""
@@ -137,27 +135,33 @@ class Table:
         rows = [[row[k] for k in kept] for row in self.rows]
         return replace(self, columns=columns, rows=rows, notes=notes)
 
-    @property
-    def words(self) -> list[str]:
-        """What is printed under the table, a line each."""
-        return [text for text in (self.caption, *self.notes, *self.signatures) if text]
-
-    def __repr__(self) -> str:
-        return f"<Table {self.key}: {len(self.rows)} rows, {len(self.columns)} columns>"
-
     @cached_property
     def drawn(self) -> list[list[Drawn]]:
-        """Every cell as people read it, a list per row. All forms but those for programs use it."""
-        bests = []
+        """Every cell as people read it, a list per row. All forms are made of it."""
+        out: list[list[Drawn]] = [[] for _ in self.rows]
         for c, column in enumerate(self.columns):
-            of = [cell for cell in (number(row[c]) for row in self.rows) if cell.comparable]
-            known = [cell.value for cell in of if cell.value is not None]
-            ranked = column.higher_is_better is not None and len(known) > 1
-            bests.append((max if column.higher_is_better else min)(known) if ranked else None)
-        return [list(map(_drawn, self.columns, row, bests)) for row in self.rows]
+            values = [row[c] for row in self.rows]
+            cells = [x if isinstance(x, str | Estimate) else Estimate(x) for x in values]
+            ranked = [_known(x.value) for x in cells if isinstance(x, Estimate) and x.comparable]
+            known = [v for v in ranked if v is not None]
+            best = None
+            if column.higher_is_better is not None and len(known) > 1:
+                best = max(known) if column.higher_is_better else min(known)
+            for drawn, x in zip(out, cells, strict=True):
+                if isinstance(x, str):
+                    drawn.append(Drawn(visible(x)))
+                    continue
+                value, low, high = _known(x.value), _known(x.low), _known(x.high)
+                span = f"[{column.text(low)}, {column.text(high)}]"
+                if low is None or high is None:
+                    low, high, span = None, None, ""
+                at_best = best is not None and x.comparable and value == best
+                text, mark = column.text(value), visible(x.mark)
+                drawn.append(Drawn(text, span, mark, at_best, value, low, high))
+        return out
 
     def heading(self, column: int, short: bool) -> str:
-        """The heading of a column; its short one where the long would make the column wider."""
+        """The heading of a column, its short one where the long would make the column wider."""
         of = self.columns[column]
         widest = max((len(row[column].line) for row in self.drawn), default=0)
         long = len(of.heading) + 2 * (of.higher_is_better is False)  # with an arrow
@@ -168,60 +172,21 @@ class Table:
         and KEY_mark follow a column KEY that has them."""
         out: dict[str, list[Any]] = {}
         for c, column in enumerate(self.columns):
-            if not column.is_number:
+            cells = [row[c] for row in self.drawn]
+            if not column.format:
                 out[column.key] = [row[c] for row in self.rows]
                 continue
-            cells = [number(row[c]) for row in self.rows]
-            out[column.key] = [cell.value for cell in cells]
-            if any(cell.low is not None for cell in cells):
-                out[f"{column.key}_low"] = [cell.low for cell in cells]
-                out[f"{column.key}_high"] = [cell.high for cell in cells]
-            if any(cell.mark for cell in cells):
-                out[f"{column.key}_mark"] = [cell.mark for cell in cells]
+            out[column.key] = [of.value for of in cells]
+            for name in ("low", "high", "mark"):
+                values = [getattr(of, name) for of in cells]
+                if any(v not in (None, "") for v in values):
+                    out[f"{column.key}_{name}"] = values
         return out
-
-
-def number(cell: Cell) -> Estimate:
-    """The number in a cell, of Python's own type; its value is None if undefined, as for text."""
-    if isinstance(cell, str):
-        return Estimate(None)
-    found = cell if isinstance(cell, Estimate) else Estimate(cell)
-    value, low, high = (_known(v) for v in (found.value, found.low, found.high))
-    if low is None or high is None:
-        low = high = None
-    return Estimate(value, low, high, found.mark, found.comparable)
 
 
 def _known(value: Any) -> float | None:
     value = value.item() if hasattr(value, "item") else value  # a number of numpy
     return None if value is None or math.isnan(value) else value
-
-
-def _drawn(column: Field, cell: Cell, best: float | None) -> Drawn:
-    if isinstance(cell, str):
-        return Drawn(visible(cell))
-    found = number(cell)
-    span = "" if found.low is None else f"[{column.text(found.low)}, {column.text(found.high)}]"
-    is_best = best is not None and found.comparable and found.value == best
-    return Drawn(column.text(found.value), span, visible(found.mark), is_best)
-
-
-def words_under(tables: Sequence[Table]) -> list[list[str]]:
-    """What to print under each table; what consecutive ones say alike once, under the last."""
-    out = []
-    for i, table in enumerate(tables):
-        # A supplementary table may be folded away.
-        near = [*tables[max(i - 1, 0) : i], None, *tables[i + 1 : i + 2]]
-        words = [t.words if t and t.aside == table.aside else [] for t in near]
-        before, after = words[0] if i else [], words[-1]
-        # What it says alone comes first.
-        out.append(sorted((x for x in table.words if x not in after), key=before.__contains__))
-    return out
-
-
-def read_at_once(tables: Sequence[Table]) -> list[Table]:
-    """The tables without the supplementary ones."""
-    return [table for table in tables if not table.aside]
 
 
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
@@ -230,17 +195,115 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     Raises DataError for a key that no table has.
     """
     out: list[Table] = []
-    found: set[str] = set()
+    found, known = set[str](), dict[str, int]()
     for table in tables:
-        places = {c.key: k for k, c in enumerate(table.columns) if c.is_number}
+        places = {c.key: k for k, c in enumerate(table.columns) if c.format}
+        known |= places
         # Keys of parts of a score may be written with a point.
         keys = {word: word.removeprefix(f"{table.key}.").replace(".", "_") for word in wanted}
-        chosen = {word: places[key] for word, key in keys.items() if key in places}
-        if chosen:
+        if chosen := {word: places[key] for word, key in keys.items() if key in places}:
             found |= chosen.keys()
-            texts = [k for k, c in enumerate(table.columns) if not c.is_number]
+            texts = [k for k, c in enumerate(table.columns) if not c.format]
             out.append(table.only([*texts, *dict.fromkeys(chosen.values())]))
-    if lost := [word for word in wanted if word not in found]:
-        known = dict.fromkeys(c.key for table in tables for c in table.columns if c.is_number)
-        raise DataError(f"column {lost[0]!r}: expected some of {', '.join(known)}")
+    for word in wanted:
+        if word not in found:
+            raise DataError(f"column {word!r}: expected some of {', '.join(known)}")
     return out
+
+
+def words_under(tables: Sequence[Table]) -> list[list[str]]:
+    """What to print under each table, its own first; what several say alike under the last of them.
+
+    A supplementary table may be folded away: it shares nothing with one that is not.
+    """
+    out = []
+    for i, table in enumerate(tables):
+        before, after = (
+            {words for t in others if t.aside == table.aside for words in t.words}
+            for others in (tables[:i], tables[i + 1 :])
+        )
+        out.append(sorted((x for x in table.words if x not in after), key=before.__contains__))
+    return out
+
+
+# ---- as text ------------------------------------------------------------------------------------
+
+
+def to_text(tables: Sequence[Table], width: int | None = None) -> str:
+    """The tables as plain text; `width` None: as wide as the content needs."""
+    out = io.StringIO()
+    print_tables(tables, out, width)
+    return out.getvalue()
+
+
+def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = None) -> None:
+    """Print to `file`; on a terminal the best of a column is bold and `width` its own.
+
+    What consecutive tables have to say alike is printed once, under the last of them.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    colors: Any = None if os.environ.get("NO_COLOR") else "auto"
+    plain: Any = {"highlight": False, "markup": False, "emoji": False, "soft_wrap": True}
+    console = Console(file=file, color_system=colors, **plain)
+    if width is None and console.is_terminal:
+        width = console.width
+    for i, (table, words) in enumerate(zip(tables, words_under(tables), strict=True)):
+        if i:
+            console.print()
+        if table.title:
+            console.print(visible(table.title), style="bold")
+        for k, (columns, heads, gap, room) in enumerate(_blocks(table, width)):
+            if k:
+                console.print()
+            drawn = RichTable(
+                box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=gap == 2
+            )
+            for c, head in zip(columns, heads, strict=True):
+                number = bool(table.columns[c].format)
+                side: Any = "right" if number else "left"
+                drawn.add_column(Text(head), justify=side, no_wrap=number, overflow="fold")
+            for row in table.drawn:
+                drawn.add_row(*(Text(row[c].line, "bold" if row[c].best else "") for c in columns))
+            console.width = room
+            with console.capture() as capture:
+                console.print(drawn)
+            # Blanks at the ends of lines are noise in a file and a difference in a snapshot.
+            for line in capture.get().rstrip("\n").split("\n"):
+                file.write(line.rstrip() + "\n")
+        for text in ["", *words] if words else []:
+            whole = width is None or max(map(len, text.split() or [""])) > min(width, _LONG_WORD)
+            fold: Any = {"break_long_words": False, "break_on_hyphens": False}
+            file.write((text if whole else textwrap.fill(text, width or 0, **fold)) + "\n")
+
+
+def _blocks(table: Table, width: int | None) -> list[tuple[list[int], list[str], int, int]]:
+    """Columns, headings, the gap between columns, and characters of a line, of each block."""
+    from rich.cells import cell_len
+
+    def fitted(columns: list[int], short: bool, gap: int) -> tuple[int, Any]:
+        """The characters that it needs, and the block within the width."""
+        heads, whole, least = [], gap * (len(columns) - 1), gap * (len(columns) - 1)
+        for c in columns:
+            of = table.columns[c]
+            heads.append(table.heading(c, short) + " ↓" * (of.higher_is_better is False))
+            widest = max(map(cell_len, (heads[-1], *(row[c].line for row in table.drawn))))
+            whole += widest
+            least += widest if of.format else min(widest, _NARROWEST)
+        return whole, (columns, heads, gap, max(width or whole, least))
+
+    every = list(range(len(table.columns)))
+    for short, gap in ((False, 3), (True, 3), (True, 2)):
+        needed, block = fitted(every, short, gap)
+        if width is None or needed <= width:
+            return [block]
+    labels = every[: table.n_labels]
+    out = [list(labels)]
+    for c in every[table.n_labels :]:
+        if fitted([*out[-1], c], True, 3)[0] > (width or 0) and len(out[-1]) > len(labels):
+            out.append(list(labels))
+        out[-1].append(c)
+    return [fitted(columns, True, 3)[1] for columns in out]

@@ -9,7 +9,6 @@ from pathlib import Path
 from attrs import fields
 
 import bsdsbench as bb
-from bsdsbench.protocol.decoder import decode, sentence
 from bsdsbench.protocol.protocol import preset_names
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.protocol.tasks import Task, tasks
@@ -70,10 +69,10 @@ def signature_tables() -> str:
     line = Signature(
         bb.Protocol.preset("bsds500"), "bsds500-test", 200, 200, "fa866d15", pred="soft8"
     )
-    rows = "\n".join(f"| `{word}` | {cell(meaning)} |" for word, meaning in decode(line))
+    rows = "\n".join(f"| `{word}` | {cell(meaning)} |" for word, meaning in line.decode())
     return (
         f"```text\n{line}\n```\n\n| word | meaning |\n|---|---|\n{rows}\n\n"
-        f"The sentence for a paper:\n\n> {sentence(line)}\n"
+        f"The sentence for a paper:\n\n> {line.sentence()}\n"
     )
 
 

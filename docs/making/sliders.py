@@ -76,10 +76,10 @@ def html() -> str:
     """The part of the page that moves; `sliders.js` reads the data."""
     return f"""<div class="sliders">
 <form>
-<label>Threshold <output name="shown_threshold"></output>
-<input type="range" name="threshold" min="0" max="{len(THRESHOLDS) - 1}"></label>
-<label>Tolerance in pixels <output name="shown_tolerance"></output>
-<input type="range" name="tolerance" min="0" max="{len(TOLERANCES) - 1}"></label>
+<label>Threshold <input type="range" name="threshold" min="0" max="{len(THRESHOLDS) - 1}">
+<output name="shown_threshold"></output></label>
+<label>Tolerance in pixels <input type="range" name="tolerance" min="0" max="{len(TOLERANCES) - 1}">
+<output name="shown_tolerance"></output></label>
 <label>Behind the pixels <select name="behind">
 <option value="picture">the picture</option><option value="map">the map</option>
 <option value="none">nothing</option></select></label>

@@ -16,7 +16,7 @@ from bsdsbench.files.errors import DataError, FileFormatError, grouped
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.sample import sample_ground_truth
-from bsdsbench.tables.as_text import to_text
+from bsdsbench.tables.table import to_text
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import boundary_of, simulated_run
 

@@ -115,8 +115,8 @@ def test_nms_stars_no_preset_and_keeps_nobody_from_the_published_rows():
     plain = bb.Protocol.preset("bsds500")
     with_nms = plain.replace(nms=True, nms_params="rcf")
     assert (with_nms.name, with_nms.replace(max_dist=0.01).name) == ("bsds500", "bsds500*")
-    assert bb.Protocol.stored(with_nms.to_mapping()).name == "bsds500"
-    assert bb.Protocol.stored({**with_nms.to_mapping(), "name": "bsds500*"}).name == "bsds500"
+    assert bb.Protocol.from_mapping(with_nms.to_mapping()).name == "bsds500"
+    assert bb.Protocol.from_mapping({**with_nms.to_mapping(), "name": "bsds500*"}).name == "bsds500"
     hed = load_run("ref:hed")
     mine = replace(hed, name="mine", protocol=with_nms, provenance={})
     assert not not_beside(mine, "bsds500-test/boundary")

@@ -8,7 +8,7 @@ from bsdsbench.kernels.thinning import stack_events, thin, thinning_events
 from bsdsbench.kernels.thresholding import levels
 from bsdsbench.loaders import load_prediction
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.protocol.constants import even_thresholds
+from bsdsbench.protocol.protocol import even_thresholds
 from tests.reference import thinning as reference
 
 THRESHOLDS = np.array(even_thresholds(99))

@@ -72,7 +72,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         | {"thin": True, "nms_params": {}, "options": {}},
     ),
     "Protocol.preset": (bb.Protocol.preset, {"name": "bsds500"}),
-    "Protocol.load": (bb.Protocol.load, {"name_or_path": "bsds500"}),
+    "Protocol.load": (bb.Protocol.load, {"protocol": "bsds500"}),
     "Evaluation": (bb.Evaluation, {"protocol": THREE, "name": "x", "records": ()}),
     "Evaluation.load": (bb.Evaluation.load, {"folder": "/none"}),
     "Counts": (bb.Counts, COUNTS),

@@ -31,8 +31,8 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.scores.counts import at, one_of
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
-from bsdsbench.scores.score import at, one_of
 
 CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12, "nan_ok": True}
 DRAWS = 12  # more than are summed without compiled code

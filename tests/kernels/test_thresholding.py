@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import confusion_matrix
 
 from bsdsbench.kernels.thresholding import confusion, levels
-from bsdsbench.protocol.constants import even_thresholds
+from bsdsbench.protocol.protocol import even_thresholds
 from tests.reference import thinning as reference
 
 OFFICIAL = np.array(even_thresholds(99))

@@ -13,8 +13,7 @@ from bsdsbench.metrics.crispness import (
     evaluations,
     image_crispness,
 )
-from bsdsbench.protocol.constants import NMSParams
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import NMSParams, Protocol
 from bsdsbench.runs.run import evaluate
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.curve import four_counts

@@ -11,7 +11,7 @@ from scipy.io import savemat
 from skimage.measure import label
 
 import bsdsbench as bb
-from bsdsbench.metrics.maps import clean
+from bsdsbench.metrics.boundary import clean
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import counted, write_maps
 from tests.reference import contours, matching, scores

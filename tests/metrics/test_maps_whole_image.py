@@ -8,8 +8,12 @@ from hypothesis.extra.numpy import arrays
 
 from bsdsbench.loaders import load_ground_truth
 from bsdsbench.loaders.inputs import Prediction
-from bsdsbench.metrics.boundary import boundary_counts, boundary_match_maps, match_boundaries
-from bsdsbench.metrics.maps import whole_image_counts
+from bsdsbench.metrics.boundary import (
+    boundary_counts,
+    boundary_match_maps,
+    match_boundaries,
+    whole_image_counts,
+)
 from bsdsbench.metrics.pixel import pixel_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.curve import PRCurve, area, pr_curve

@@ -14,9 +14,8 @@ from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
 from bsdsbench.metrics.semantic import SemanticMetric
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.counts import Counts, at
 from bsdsbench.scores.curve import FOUR
-from bsdsbench.scores.score import at
 from tests.helpers.counting import counts_of, score_of
 from tests.helpers.making import cells
 from tests.reference import thinning

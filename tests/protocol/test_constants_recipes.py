@@ -8,8 +8,7 @@ from scipy import ndimage
 from bsdsbench.cli.options import PROTOCOL_FIELDS, protocol_from
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics.maps import prepare
-from bsdsbench.protocol.constants import RECIPES, NMSParams
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import RECIPES, NMSParams, Protocol
 from tests.reference.nms import edge_nms
 
 # recipe: radius, border, multiplier, smoothed first, bits; read in the named programs
@@ -103,4 +102,4 @@ def test_nms_is_said_and_does_not_star_a_preset():
     with_nms = Protocol.preset("bsds500").replace(nms=True, nms_params="rcf")
     assert with_nms.name == "bsds500"
     assert "NMS rcf" in with_nms.describe()
-    assert Protocol.stored({**with_nms.to_mapping(), "name": "bsds500*"}).name == "bsds500"
+    assert Protocol.from_mapping({**with_nms.to_mapping(), "name": "bsds500*"}).name == "bsds500"

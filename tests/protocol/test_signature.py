@@ -1,13 +1,12 @@
 """The line under a table: printed, read back to an equal protocol, explained word by word."""
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bsdsbench.files.errors import ProtocolError
-from bsdsbench.protocol.constants import RECIPES
-from bsdsbench.protocol.decoder import decode, sentence
-from bsdsbench.protocol.protocol import Protocol, preset_names
+from bsdsbench.protocol.protocol import RECIPES, Protocol, preset_names
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.scores.curve import AP_RULES
 from tests.helpers.runs import call
@@ -74,8 +73,8 @@ def test_any_protocol_round_trips(name, changes):
     assert read.protocol.differences(mine.protocol) == []
     assert read.differences(mine) == []
     assert str(read) == str(mine)
-    assert len(decode(read)) == len(read.words())
-    assert sentence(read)
+    assert len(read.decode()) == len(read.words())
+    assert read.sentence()
 
 
 def test_numbers_are_compared_as_numbers():
@@ -159,7 +158,9 @@ def test_words_of_what_is_not_used_are_left_out():
     assert read.protocol == Protocol.preset("saliency").replace(invert=True, options=options)
     whole = Signature(changed.replace(max_dist=0.03, thin=True, ap_rule="sbd"), n_images=3)
     assert [d.key for d in whole.differences(mine)] == []
-    other = changed.with_options({"saliency": {"beta2": 1}}).replace(invert=False, max_dist=0.03)
+    other = attrs.evolve(changed, options={"saliency": {"beta2": 1}}).replace(
+        invert=False, max_dist=0.03
+    )
     keys = {d.key for d in Signature(other, n_images=3).differences(read)}
     assert keys == {"saliency.beta2", "invert"}
 
@@ -167,17 +168,17 @@ def test_words_of_what_is_not_used_are_left_out():
 @pytest.mark.parametrize("name", preset_names())
 def test_every_word_has_a_meaning_of_its_own(name):
     signature = Signature(Protocol.preset(name).replace(max_dist=0.123), n_images=7)
-    found = decode(signature)
+    found = signature.decode()
     assert [word for word, _ in found] == signature.words()
     meanings = [meaning for _, meaning in found]
     assert len({*meanings}) == len(meanings)
     assert all(m.endswith(".") and not m[0].islower() and "{" not in m for m in meanings)
-    assert "7 images" in sentence(signature)
-    assert "max_dist 0.123 of the diagonal" in sentence(signature)
+    assert "7 images" in signature.sentence()
+    assert "max_dist 0.123 of the diagonal" in signature.sentence()
 
 
 def test_the_sentence_says_what_the_line_says():
-    assert sentence(Signature.parse(LINE)) == (
+    assert Signature.parse(LINE).sentence() == (
         "Scores were computed with bsdsbench 0.2.0 on all 200 images of bsds500-test against all "
         "annotators, by the protocol bsds500 (99 thresholds 0.01..0.99; matching one to one with "
         "max_dist 0.0075 of the diagonal; no NMS; thinned; AP rule bsds)."

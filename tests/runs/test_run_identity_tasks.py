@@ -38,7 +38,7 @@ def own(tiny, tmp_path):
 def test_every_task_that_ships_can_be_evaluated():
     known = {k.fingerprint: k for k in shipped_sets()}
     for name, task in tasks().items():
-        metric, protocol = registry.get(task.metric), task.resolved()
+        metric, protocol = registry.get(task.metric), Protocol.preset(task.protocol)
         metric.check(protocol, metric.options_of(protocol))
         assert name == task.name
         assert task.needs
@@ -122,7 +122,7 @@ def test_another_package_adds_tasks(monkeypatch):
     monkeypatch.setattr(module, "entry_points", lambda group: [Entry] * (group == module.GROUP))
     module.tasks.cache_clear()
     try:
-        assert tasks()["other/boundary"].resolved() == Protocol.preset("nyudv2")
+        assert tasks()["other/boundary"].protocol == "nyudv2"
         more["bsds500-test/boundary"] = {"protocol": "bsds500"}
         module.tasks.cache_clear()
         refused("bsds500-test/boundary is there already", tasks)
@@ -174,9 +174,9 @@ def test_the_files_of_a_set_are_its_images(name, pattern, count, tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
     task = Task.load(f"{name}/boundary")
-    check_truth(task, tmp_path, task.resolved())
+    check_truth(task, tmp_path, Protocol.preset(task.protocol))
     path.unlink()
-    refused(f"{count - 1} images", check_truth, task, tmp_path, task.resolved())
+    refused(f"{count - 1} images", check_truth, task, tmp_path, Protocol.preset(task.protocol))
 
 
 def test_ids_of_a_task_say_which_files_are_one_image(tmp_path):
@@ -185,7 +185,7 @@ def test_ids_of_a_task_say_which_files_are_one_image(tmp_path):
         for name in ("anna", "bob"):
             (tmp_path / key).mkdir(exist_ok=True)
             (tmp_path / key / f"{name}.png").touch()
-    check_truth(task, tmp_path, task.resolved())
+    check_truth(task, tmp_path, Protocol.preset(task.protocol))
 
 
 def test_a_split_by_its_ids(tiny, tmp_path):
@@ -199,7 +199,6 @@ def test_a_split_by_its_ids(tiny, tmp_path):
     assert replace(run, records=run.records[:1]).tasks == ()
     lost = Task("part/boundary", "bsds500", ids=["im001", "im009"])
     refused("no ground truth for: im009", counted, *tiny, task=lost)
-    refused("2 ids, expected 3", Task, "part/boundary", "bsds500", images=3, ids=["a", "b"])
     splits = [set(t.ids) for t in tasks().values() if t.set.startswith("mdbd-edges-pidinet")]
     assert [len(ids) for ids in splits] == [20, 20, 20]
     assert len(set.union(*splits)) > 50

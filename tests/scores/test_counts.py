@@ -1,4 +1,4 @@
-"""Counts by name: what they accept, how they are stacked, and when two are the same."""
+"""Counts, stacks, records and scores by name; sums and means under weights."""
 
 import pickle
 from dataclasses import replace
@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.scores.counts import MAX_WHOLE, Counts, ImageRecord, frozen, stacked
+from bsdsbench.scores.counts import MAX_WHOLE, Counts, ImageRecord, Score, at, one_of, stacked
+from bsdsbench.scores.curve import PRCurve
+from bsdsbench.scores.ratios import f_measure, ratio, short, weighted_mean, weighted_sum
 
 
 def made(hits=(0, 2), rows=((1.0, 2.0),)):
@@ -23,10 +25,16 @@ def test_whole_numbers_are_int64_others_float64_and_all_read_only():
     kept = Counts(n=given)
     given[0] = 9
     assert kept.n.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("made", [Counts(n=[1]), Score({"n": 1})])
+def test_what_has_names_does_not_change_and_says_which_there_are(made):
     with pytest.raises(AttributeError):
-        found.small = 1
+        made.n = 2
+    with pytest.raises(AttributeError, match=r"'none'.*\bn$"):
+        _ = made.none
     with pytest.raises(AttributeError):
-        _ = found.none
+        _ = made.__array__
 
 
 @pytest.mark.parametrize("wrong", [[-1, 5], ["x"], [None], [MAX_WHOLE + 1]])
@@ -38,7 +46,9 @@ def test_what_is_no_count_is_refused(wrong):
 
 def test_equal_bit_for_bit_also_after_pickling():
     one = Counts(hits=[0, 2], late=[np.nan])
-    assert one.equals(pickle.loads(pickle.dumps(one)))
+    again = pickle.loads(pickle.dumps(one))
+    assert one.equals(again)
+    assert not again.hits.flags.writeable
     others = [Counts(hits=[0, 2]), Counts(hits=[0, 1], late=[np.nan]), Counts(hits=[0.0, 2.0]), 3]
     assert not any(one.equals(other) for other in others)
     assert repr(Counts(hits=[0, 2], total=[3, 3], rows=np.zeros((0, 2)))) == (
@@ -51,18 +61,10 @@ def test_a_stack_has_one_shape_what_is_shared_once_and_ragged_rows_filled_up():
     assert (found["hits"].tolist(), found["grid"].tolist()) == ([[0, 2], [1, 1]], [0.25, 0.75])
     np.testing.assert_array_equal(found["rows"], [[[1, 2]], [[np.nan, np.nan]]])
     other = Counts(hits=[0, 1], grid=[0.5, 0.75], rows=np.zeros((1, 2)))
-    for images, named in (([made(), made((1,))], "hits"), ([made(), other], "grid")):
+    missing = Counts(grid=[0.25, 0.75])
+    for second, named in ((made((1,)), "hits"), (other, "grid"), (missing, "hits")):
         with pytest.raises(ShapeError, match=named):
-            stacked(images, ("grid",), ("rows",))
-    with pytest.raises(ShapeError, match="hits"):
-        stacked([made(), Counts(grid=[0.25, 0.75])], ("grid",))
-
-
-def test_a_frozen_array_is_the_owner_s_no_more():
-    for given in (np.array([1.0, 2.0]), np.array([1, 2])):
-        out = frozen(given, np.float64)
-        given[0] = 9
-        assert (out.tolist(), out.dtype, out.flags.writeable) == ([1, 2], np.float64, False)
+            stacked([made(), second], ("grid",), ("rows",))
 
 
 def test_records_are_equal_by_id_size_fingerprint_and_every_count():
@@ -75,3 +77,52 @@ def test_records_are_equal_by_id_size_fingerprint_and_every_count():
     ):
         assert not record.equals(replace(record, **other)), other
     assert not record.equals(one)
+
+
+def test_a_score_is_nested_and_its_json_has_numbers_alone():
+    curve = PRCurve([0.5], [0.5], [0.5])
+    score = Score({"a": np.nan, "b": np.inf, "c": curve, "n": 2, "who": ("x",), "in": {"d": 0.5}})
+    assert score["in"].d == getattr(score, "in")["d"] == 0.5
+    assert score.to_mapping() == {"a": None, "b": None, "n": 2, "who": ["x"], "in": {"d": 0.5}}
+    assert pickle.loads(pickle.dumps(score)).to_mapping() == score.to_mapping()
+
+
+def test_one_of_many_data_sets_and_the_value_of_a_column():
+    point = {"f": np.array([0.5, 0.25]), "threshold": np.array([0.1, 0.2])}
+    tree = {"ods": point, "n": np.array([1, 2])}
+    assert one_of(tree, 1) == {"ods": {"f": 0.25, "threshold": 0.2}, "n": 2}
+    assert isinstance(one_of(tree)["n"], int)
+    keys = ("ods", "ods.threshold", "n", "none", "n.f", "ods.f.x")
+    assert [at(one_of(tree), key) for key in keys] == [0.5, 0.1, 1, None, None, None]
+
+
+def test_zero_over_zero_is_zero():
+    assert ratio([0, 1, 3], [0, 2, 4]).tolist() == [0.0, 0.5, 0.75]
+    assert f_measure([0.0, 1.0], [0.0, 0.5]) == pytest.approx([0, 2 / 3])
+
+
+@pytest.mark.parametrize("times", [1, 5])
+def test_an_undefined_value_is_one_where_it_is_drawn(times):
+    values = np.array([[1.0, np.nan], [2.0, 5.0], [np.nan, np.nan]])
+    weights = np.tile([[1, 1, 0], [0, 2, 0], [0, 3, 1], [2, 0, 0]], (times, 1))
+    sums = np.tile([[3, np.nan], [4, 10], [np.nan, np.nan], [2, np.nan]], (times, 1))
+    np.testing.assert_array_equal(weighted_sum(weights, values), sums)
+    means = np.tile([[1.5, 5], [2, 5], [2, 5], [1, np.nan]], (times, 1))
+    np.testing.assert_array_equal(weighted_mean(weights, values), means)
+
+
+def test_integers_are_summed_exactly_and_floats_in_the_order_of_the_images():
+    large = np.array([[2**50 + 1], [3], [1]])
+    assert weighted_sum(np.array([[1, 1, 1], [0, 2, 1]]), large).tolist() == [[2**50 + 5], [7]]
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(30, 3)) * 10.0 ** rng.integers(-9, 9, (30, 3))
+    weights = rng.integers(0, 3, (5, 30))
+    plain = np.zeros((5, 3))
+    for n, value in zip(weights.T, values, strict=True):
+        plain += n[:, None] * value
+    assert weighted_sum(weights, values).tobytes() == plain.tobytes()
+
+
+def test_a_score_is_printed_with_three_digits_and_without_its_zero():
+    assert [short(v) for v in (0.78849, 1, 0, -0.25)] == [".788", "1.000", ".000", "-0.250"]
+    assert short(0.78849, 4) == ".7885"

@@ -1,4 +1,4 @@
-"""Scores from counts: hand-worked cases, and the published rules on small numbers."""
+"""The curve and its points: by hand, beside plain definitions, one curve and a stack."""
 
 from itertools import pairwise
 
@@ -13,11 +13,12 @@ from bsdsbench.metrics.pixel import pixel_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import (
+    ODS_RULES,
     PRCurve,
-    area,
     average_precision,
     best,
     best_point,
+    boundary_scores,
     curve_counts,
     curve_scores,
     edges_r50,
@@ -25,63 +26,43 @@ from bsdsbench.scores.curve import (
     pr_curve,
     recall_at_precision,
 )
-from bsdsbench.scores.ratios import f_measure, ratio
+from bsdsbench.scores.ratios import f_measure
 from tests.helpers.runs import refused
+from tests.reference import scores as reference
 
 
-def counts(matched_gt, total_gt, matched_pred, total_pred):
-    thresholds = np.arange(1, len(matched_gt) + 1) / 10
-    return curve_counts(thresholds, np.transpose([matched_gt, total_gt, matched_pred, total_pred]))
+def curve(*rows):
+    """Of (precision, recall) at the thresholds .1, .2 .."""
+    return PRCurve(np.arange(1, len(rows) + 1) / 10, *np.transpose(rows))
 
 
-A = counts([8, 6, 2], [10, 10, 10], [8, 6, 2], [40, 8, 2])
-B = counts([3, 1, 0], [10, 10, 10], [3, 1, 0], [5, 1, 0])
+def four(*images):
+    """(N, T, 4) of images given as columns."""
+    return np.stack([np.transpose(each) for each in images])
 
 
-def test_zero_over_zero_is_zero():
-    assert ratio([0, 1, 3], [0, 2, 4]).tolist() == [0.0, 0.5, 0.75]
-    assert f_measure(0.0, 0.0) == 0.0
-    assert f_measure(1.0, 0.5) == pytest.approx(2 / 3)
+def scored(images, weights=None, score=curve_scores, **fields):
+    once = np.ones((1, len(images)), int) if weights is None else np.array(weights)
+    thresholds = np.arange(1, images.shape[1] + 1) / 10
+    return score(thresholds, images, once, Protocol(**fields))
 
 
-def test_set_precision_comes_from_sums_not_from_a_mean_of_ratios():
-    curve = PRCurve.of_counts(A.thresholds, four_counts(A) + four_counts(B))
-    assert curve.recall.tolist() == [11 / 20, 7 / 20, 2 / 20]
-    assert curve.precision.tolist() == [11 / 45, 7 / 9, 2 / 2]
-    mean_of_ratios = (pr_curve(A).precision[0] + pr_curve(B).precision[0]) / 2
-    assert curve.precision[0] != mean_of_ratios
+# A is best at its second threshold (P 6/8, R 6/10), B at its first (3/5, 3/10).
+A = [[8, 6, 2], [10, 10, 10], [8, 6, 2], [40, 8, 2]]
+B = [[3, 1, 0], [10, 10, 10], [3, 1, 0], [5, 1, 0]]
 
 
-def test_best_point_interpolates_recall_precision_and_threshold_together():
-    curve = PRCurve([0.2, 0.6], [0.2, 1.0], [0.9, 0.3])
-    d = np.linspace(0, 1, 100)
-    p, r = 0.2 + 0.8 * d, 0.9 - 0.6 * d
-    f = 2 * p * r / (p + r)
-    k = int(np.argmax(f))
-    best = best_point(curve)
-    assert 0 < k < 99
-    assert best.f == pytest.approx(f[k], abs=1e-15)
-    assert best.threshold == pytest.approx(0.2 + 0.4 * d[k], abs=1e-15)
-    assert (best.precision, best.recall) == pytest.approx((p[k], r[k]))
+def test_a_set_s_curve_comes_from_sums_not_from_a_mean_of_ratios():
+    found = scored(four(A, B))["curve"][0]
+    assert found.recall.tolist() == [11 / 20, 7 / 20, 2 / 20]
+    assert found.precision.tolist() == [11 / 45, 7 / 9, 2 / 2]
+    alone = [pr_curve(curve_counts([0.1, 0.2, 0.3], np.transpose(each))) for each in (A, B)]
+    assert found.precision[0] != np.mean([each.precision[0] for each in alone])
 
 
-def test_best_point_of_one_threshold_and_of_a_tie():
-    assert best_point(PRCurve([0.5], [0.5], [1.0])).f == pytest.approx(2 / 3)
-    flat = best_point(PRCurve([0.1, 0.2, 0.3], [0.5] * 3, [0.5] * 3))
-    assert flat.threshold == 0.1
-
-
-def test_many_curves_at_once_equal_one_at_a_time():
-    rng = np.random.default_rng(3)
-    p, r = rng.random((20, 7)), rng.random((20, 7))
-    p[3:5], p[5] = 0, p[6]
-    t = np.arange(1, 8) / 8
-    for rule in ("interpolated", "maximum"):
-        many = best(PRCurve(t, p, r), rule)
-        for i in range(20):
-            one = best_point(PRCurve(t, p[i], r[i]), rule)
-            found = tuple(float(values[i]) for values in many)
-            assert found == (one.threshold, one.precision, one.recall, one.f)
+def test_the_best_of_one_threshold_and_of_a_tie():
+    assert best_point(curve((0.5, 1.0))).f == pytest.approx(2 / 3)
+    assert best_point(curve(*[(0.5, 0.5)] * 3)).threshold == 0.1
 
 
 @given(rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=6))
@@ -92,26 +73,27 @@ def test_the_best_point_is_the_first_largest_of_all_steps(rows):
     d = np.arange(100) / 99
     steps = [np.concatenate([b * d + a * (1 - d) for a, b in pairwise(v)]) for v in (t, p, r)]
     f = f_measure(steps[1], steps[2])
-    found = best_point(PRCurve(t, p, r))
     k = int(np.argmax(f))
-    assert (found.threshold, found.precision, found.recall, found.f) == (
-        *(s[k] for s in steps),
-        f[k],
-    )
+    assert best_point(PRCurve(t, p, r)) == (*(s[k] for s in steps), f[k])
+
+
+def test_a_stack_has_the_points_of_its_curves():
+    rng = np.random.default_rng(3)
+    p, r = rng.random((2, 20, 7))
+    p[3:5], p[5] = 0, p[6]
+    stack = PRCurve(np.arange(1, 8) / 8, p, r)
+    for rule in ODS_RULES:
+        many = np.transpose(best(stack, rule))
+        assert many.tolist() == [list(best_point(stack[i], rule)) for i in range(20)]
+    for r50 in (recall_at_precision, edges_r50):
+        np.testing.assert_array_equal(r50(stack), [r50(stack[i]) for i in range(20)])
 
 
 def test_ois_takes_each_image_at_its_own_first_best_threshold():
-    # A is best at its second threshold (P 6/8, R 6/10), B at its first (3/5, 3/10).
-    four = np.stack([four_counts(A), four_counts(B)])
-    once, twice = curve_scores(A.thresholds, four, np.array([[1, 1]]), Protocol()), [[0, 3]]
-    assert once["ois"]["recall"] == pytest.approx([(6 + 3) / 20])
-    assert once["ois"]["precision"] == pytest.approx([(6 + 3) / (8 + 5)])
-    alone = curve_scores(A.thresholds, four, np.array(twice), Protocol())
-    assert (alone["ois"]["recall"], alone["ois"]["precision"]) == ([3 / 10], [3 / 5])
-    tied = four_counts(counts([5, 5], [10, 10], [5, 5], [10, 10]))[None]
-    assert curve_scores(np.array([0.1, 0.2]), tied, np.array([[1]]), Protocol())["ois"]["f"] == [
-        0.5
-    ]
+    found = scored(four(A, B), [[1, 1], [0, 3]])["ois"]
+    assert found["recall"] == pytest.approx([(6 + 3) / 20, 3 / 10])
+    assert found["precision"] == pytest.approx([(6 + 3) / (8 + 5), 3 / 5])
+    assert scored(four([[5, 5], [10, 10], [5, 5], [10, 12]]))["ois"]["precision"] == [0.5]
 
 
 @pytest.mark.parametrize(
@@ -122,64 +104,53 @@ def test_ois_of_an_image_without_a_single_boundary(empty_gt, predicted):
 
     Of others the first best: where nothing is matched, and where one threshold alone has pixels.
     """
-    images = [
-        counts([0, 0, 0], [0, 0, 0], [0, 0, 0], [7, 2, 3]),
-        counts([0, 0, 0], [9, 9, 9], [0, 0, 0], [4, 1, 2]),
-        counts([3, 2, 1], [9, 9, 9], [3, 2, 1], [6, 5, 4]),
-        counts([0, 2, 0], [0, 3, 0], [0, 2, 0], [1, 5, 1]),
-    ]
-    four = np.stack([four_counts(c) for c in images])
-    found = curve_scores(
-        images[0].thresholds, four, np.ones((1, 4), int), Protocol(empty_gt=empty_gt)
+    images = four(
+        [[0, 0, 0], [0, 0, 0], [0, 0, 0], [7, 2, 3]],
+        [[0, 0, 0], [9, 9, 9], [0, 0, 0], [4, 1, 2]],
+        [[3, 2, 1], [9, 9, 9], [3, 2, 1], [6, 5, 4]],
+        [[0, 2, 0], [0, 3, 0], [0, 2, 0], [1, 5, 1]],
     )
-    assert found["ois"]["precision"] == [5 / predicted]
-    assert found["ois"]["recall"] == [5 / (9 + 9 + 3)]
+    found = scored(images, empty_gt=empty_gt)["ois"]
+    assert found["precision"] == [5 / predicted]
+    assert found["recall"] == [5 / (9 + 9 + 3)]
 
 
-def test_average_precision_constant_one_gives_1_01():
-    assert average_precision(PRCurve([0.1, 0.2], [1, 1], [1, 0])) == pytest.approx(1.01)
+@pytest.mark.parametrize(
+    ("rows", "area"),
+    [
+        ([(1, 1), (1, 0)], 1.01),
+        # Precision 1 at recalls 0.25 .. 0.5: the levels 0.25, 0.26 .. 0.50 are 26.
+        ([(1, 0.5), (1, 0.25)], 0.26),
+        # At recall 1 the first precision (0) is kept, so precision falls from 1 to 0: 101 levels.
+        ([(0, 1), (1, 1), (1, 0)], 0.505),
+        ([(0, 0), (0, 0)], 0),  # nothing found
+        ([(0.5, 0.4)], np.nan),  # one point, as of label maps, has no area
+        ([(0.5, 0.4), (0.5, 0.4)], np.nan),
+    ],
+)
+def test_average_precision_by_hand(rows, area):
+    assert average_precision(curve(*rows)) == pytest.approx(area, nan_ok=True)
 
 
-def test_average_precision_counts_nothing_outside_the_measured_recalls():
-    # Precision 1 at recalls 0.25 .. 0.5: the levels 0.25, 0.26 .. 0.50 are 26.
-    assert average_precision(PRCurve([0.1, 0.2], [1, 1], [0.5, 0.25])) == pytest.approx(0.26)
-
-
-def test_average_precision_keeps_the_first_of_equal_recalls():
-    # At recall 1 the first precision (0) is kept, so precision falls from 1 to 0: 101 levels.
-    curve = PRCurve([0.1, 0.2, 0.3], [0, 1, 1], [1, 1, 0])
-    assert average_precision(curve) == pytest.approx(0.505)
-    assert area(PRCurve([0.1, 0.2], [0.3, 0.4], [0.5, 0.5])) == 0.0
-
-
-def test_recall_at_half_precision():
-    curve = PRCurve([0.1, 0.2, 0.3], [0.25, 0.75, 1.0], [0.8, 0.4, 0.1])
-    assert recall_at_precision(curve) == pytest.approx(0.6)
-    assert edges_r50(curve) == pytest.approx(0.6)
-
-
-def test_a_curve_that_never_falls_to_half_precision_has_no_r50():
-    """HED's: the edges toolbox then writes the largest recall, or NaN (here 0) from below."""
-    above, below = PRCurve([0.1, 0.2], [0.6, 0.9], [0.8, 0.4]), PRCurve([0.1], [0.1], [0.8])
-    assert np.isnan(recall_at_precision(above))
-    assert edges_r50(above) == pytest.approx(0.8)
-    assert np.isnan(recall_at_precision(below))
-    assert edges_r50(below) == 0.0
-    assert edges_r50(PRCurve([0.1, 0.2], [0.1, 0.2], [0.8, 0.4])) == 0.0
-    # nothing found at the highest threshold: 0/0 is no crossing
-    empty = PRCurve([0.1, 0.2, 0.3], [0.6, 0.9, 0.0], [0.8, 0.4, 0.0])
-    assert np.isnan(recall_at_precision(empty))
-    assert edges_r50(empty) == pytest.approx(0.8 * 0.5 / 0.6)
-    exact = PRCurve([0.1, 0.2, 0.3], [0.5, 0.9, 0.0], [0.8, 0.4, 0.0])
-    assert recall_at_precision(exact) == 0.8
-    assert recall_at_precision(PRCurve([0.1, 0.2], [0.3, 0.5], [0.8, 0.4])) == 0.4
-
-
-def test_r50_of_several_crossings_is_the_one_of_largest_recall():
-    """One false detection at the highest threshold must not move it to recall 0.001."""
-    curve = PRCurve([0.1, 0.2, 0.3, 0.4], [0.4, 0.6, 0.9, 0.5], [0.8, 0.6, 0.2, 0.001])
-    assert recall_at_precision(curve) == pytest.approx(0.7)
-    assert edges_r50(curve) == pytest.approx(0.001)
+@pytest.mark.parametrize(
+    ("rows", "r50", "edges"),
+    [
+        ([(0.25, 0.8), (0.75, 0.4), (1, 0.1)], 0.6, 0.6),
+        # HED's: never below. The edges toolbox then writes the largest recall, or NaN (here 0).
+        ([(0.6, 0.8), (0.9, 0.4)], np.nan, 0.8),
+        ([(0.1, 0.8)], np.nan, 0),
+        ([(0.1, 0.8), (0.2, 0.4)], np.nan, 0),
+        # nothing found at the highest threshold: 0/0 is no crossing
+        ([(0.6, 0.8), (0.9, 0.4), (0, 0)], np.nan, 0.8 * 0.5 / 0.6),
+        ([(0.5, 0.8), (0.9, 0.4), (0, 0)], 0.8, 0.8),
+        ([(0.3, 0.8), (0.5, 0.4)], 0.4, 0.4),
+        # One false detection at the highest threshold must not move it to recall 0.001.
+        ([(0.4, 0.8), (0.6, 0.6), (0.9, 0.2), (0.5, 0.001)], 0.7, 0.001),
+    ],
+)
+def test_recall_at_half_precision_by_hand(rows, r50, edges):
+    assert recall_at_precision(curve(*rows)) == pytest.approx(r50, nan_ok=True)
+    assert edges_r50(curve(*rows)) == pytest.approx(edges)
 
 
 @given(
@@ -188,61 +159,47 @@ def test_r50_of_several_crossings_is_the_one_of_largest_recall():
 )
 def test_where_precision_falls_steadily_r50_is_that_of_the_edges_toolbox(steps, level):
     up, along = (np.cumsum(x) / (np.sum(x) + 0.1) for x in zip(*steps, strict=True))
-    curve = PRCurve(np.arange(1, up.size + 1) / 20, up, along[::-1])
-    found = recall_at_precision(curve, level)
-    if up[0] <= level <= up[-1]:
-        assert found == pytest.approx(edges_r50(curve, level))
-    else:
-        assert np.isnan(found)
+    found = PRCurve(np.arange(1, up.size + 1) / 20, up, along[::-1])
+    expected = edges_r50(found, level) if up[0] <= level <= up[-1] else np.nan
+    assert recall_at_precision(found, level) == pytest.approx(expected, nan_ok=True)
 
 
-def test_one_point_has_no_area():
-    """Label maps have one threshold; a binary map is the same at all."""
-    for recall, known in (([0.4], False), ([0.4, 0.4], False), ([0.4, 0.3], True)):
-        curve = PRCurve(np.arange(1, len(recall) + 1) / 10, [0.5] * len(recall), recall)
-        assert np.isfinite(average_precision(curve)) == known
-    assert average_precision(PRCurve([0.1, 0.2], [0, 0], [0, 0])) == 0  # nothing found
-
-
-def test_scores_need_counts():
+def test_scores_need_counts_no_more_matched_than_there_are():
     for records, named in (([], "records"), ([ImageRecord("a", (2, 3))], "boundary")):
         refused(named, boundary_score, records)
-
-
-def test_more_matched_than_there_are_is_refused():
     for row in ([3, 2, 1, 1], [1, 1, 3, 2]):
         refused("matched", curve_counts, [0.5], [row])
 
 
 def test_a_curve_has_one_precision_and_one_recall_per_threshold():
-    with pytest.raises(ShapeError, match=r"precision: shape \(2,\), expected \(1,\)"):
-        PRCurve([0.1], [0.1, 0.2], [0.3])
-    with pytest.raises(ShapeError, match=r"recall: shape \(1, 2\), expected \(2,\)"):
-        PRCurve([0.1, 0.2], [0.1, 0.2], [[0.3, 0.4]])
     deep = np.ones((1, 1, 2))
-    with pytest.raises(ShapeError, match=r"precision: shape \(1, 1, 2\), expected \(1, 2\)"):
-        PRCurve([0.1, 0.2], deep, deep)
-    refused(r"thresholds: shape \(\)", PRCurve, 0.1, 0.1, 0.3, error=ShapeError)
+    for made, named in (
+        (([0.1], [0.1, 0.2], [0.3]), r"precision: shape \(2,\), expected \(1,\)"),
+        (([0.1, 0.2], [0.1, 0.2], [[0.3, 0.4]]), r"recall: shape \(1, 2\), expected \(2,\)"),
+        (([0.1, 0.2], deep, deep), r"precision: shape \(1, 1, 2\), expected \(1, 2\)"),
+        ((0.1, 0.1, 0.3), r"thresholds: shape \(\)"),
+    ):
+        refused(named, PRCurve, *made, error=ShapeError)
+    assert not PRCurve([0.1], [0.1], [0.3]).recall.flags.writeable
 
 
-def test_pixel_score_by_hand():
-    # The note, 3.2.1: TP 4, FP 2, FN 1, TN 3 is (2/5, 4/5) in ROC and (4/5, 2/3) in PR space.
-    found = {"thresholds": [0.5], "tp": [4], "fp": [2], "fn": [1], "tn": [3], "abs_error_sum": 2.5}
-    score = pixel_score([ImageRecord("a", (2, 5), {"pixel": found})])
-    assert (score.ods.recall, score.ods.precision) == pytest.approx((4 / 5, 2 / 3))
-    # (0,0) - (0.4,0.8) - (1,1): 0.16 + 0.54; the line 1 - fpr meets it at fpr 1/3.
-    assert score.auc_roc == pytest.approx(0.7)
-    assert score.eer == pytest.approx(1 / 3)
-    assert score.mae == pytest.approx(0.25)
-
-
-def test_pixel_score_with_one_class_has_no_roc():
-    found = {"thresholds": [0.3, 0.6], "tp": [0, 0], "fp": [3, 1], "fn": [0, 0], "tn": [3, 5]}
-    found["abs_error_sum"] = 0.0
-    score = pixel_score([ImageRecord("a", (2, 3), {"pixel": found})])
-    assert score.ods.f == 0.0
-    assert np.isnan([score.auc_roc, score.eer]).all()
-    assert (score.to_mapping()["auc_roc"], score.to_mapping()["eer"]) == (None, None)
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        # The note, 3.2.1: TP 4, FP 2, FN 1, TN 3 is (2/5, 4/5) in ROC and (4/5, 2/3) in PR space.
+        # (0,0) - (0.4,0.8) - (1,1): 0.16 + 0.54; the line 1 - fpr meets it at fpr 1/3.
+        (([4], [2], [1], [3], 2.5), (4 / 5, 2 / 3, 0.7, 1 / 3, 0.25)),
+        (([0], [3], [0], [3], 0.0), (0, 0, None, None, 0)),  # one class has no ROC
+    ],
+)
+def test_pixel_score_by_hand(counts, expected):
+    named = dict(zip(("tp", "fp", "fn", "tn", "abs_error_sum"), counts, strict=True))
+    record = ImageRecord("a", (2, 5), {"pixel": {"thresholds": [0.5], **named}})
+    found = pixel_score([record]).to_mapping()
+    values = found["ods"]["recall"], found["ods"]["precision"]
+    values = (*values, found["auc_roc"], found["eer"], found["mae"])
+    for value, wanted in zip(values, expected, strict=True):
+        assert value == (wanted if wanted is None else pytest.approx(wanted))
 
 
 PAIRS = st.tuples(st.integers(0, 9), st.integers(0, 9))
@@ -250,18 +207,14 @@ IMAGES = st.lists(st.lists(st.tuples(PAIRS, PAIRS), min_size=3, max_size=3), min
 
 
 @given(IMAGES)
-def test_scores_are_within_their_range(images):
+def test_scores_are_the_plain_ones_in_any_order(images):
     """Of each pair the first are matched, the second are not."""
-    four = np.array([[(a, a + b, c, c + d) for (a, b), (c, d) in rows] for rows in images])
-    t, once = np.array([0.25, 0.5, 0.75]), np.ones((1, len(four)), int)
-    found = curve_scores(t, four, once, Protocol())
-    (recall,), (f,) = found["curve"].recall, found["ods"]["f"][None]
-    assert found["curve"].f.max() - 1e-12 <= f <= 1
-    if recall[0] > 0 and (recall == recall[0]).all():  # one point has no area
-        assert np.isnan(found["ap"])
-    else:
-        assert 0 <= found["ap"] <= 1.01 + 1e-12
-    if len(four) == 1:
-        assert found["ois"]["f"] == found["curve"].f.max()
-    turned = curve_scores(t, four[::-1], once, Protocol())
+    rows = np.array([[(a, a + b, c, c + d) for (a, b), (c, d) in each] for each in images])
+    found = scored(rows, score=boundary_scores, empty_gt="error")
+    plain = reference.curve_scores([0.1, 0.2, 0.3], rows.tolist(), Protocol())
+    values = found["ods"]["f"], found["ois"]["f"], found["ap"], found["r50"]
+    for value, name in zip(values, ("ods", "ois", "ap", "r50"), strict=True):
+        assert value == pytest.approx([plain[name]], nan_ok=True), name
+    turned = scored(rows[::-1], score=boundary_scores, empty_gt="error")
     np.testing.assert_equal({**turned, "curve": 0}, {**found, "curve": 0})
+    assert four_counts(curve_counts([0.1, 0.2, 0.3], rows[0])).tolist() == rows[0].tolist()

@@ -17,7 +17,7 @@ from bsdsbench.metrics.contour.label_options import PERCENTS, ContourOptions, La
 from bsdsbench.metrics.contour.measures import PIXELS, TABLE, Compared, davis_radius, values_of
 from bsdsbench.metrics.contour.pairs import SIDES
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord, Stack
+from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.ratios import (
     Weights,
     defined_mean,
@@ -26,7 +26,6 @@ from bsdsbench.scores.ratios import (
     ratio,
     weighted_sum,
 )
-from bsdsbench.scores.score import Score
 
 F8 = NDArray[np.float64]
 

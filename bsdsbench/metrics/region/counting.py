@@ -28,8 +28,8 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import contingency as kernel
 from bsdsbench.kernels import ucm
 from bsdsbench.kernels.assignment import largest_total
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map
-from bsdsbench.metrics.maps import prepare, unit
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map, unit
+from bsdsbench.metrics.maps import prepare
 from bsdsbench.metrics.region.contingency_table import (
     Annotators,
     Table,
@@ -89,7 +89,7 @@ def region_counts(
     >>> bb.region_counts([halves], [halves]).pri.tolist()
     [1.0]
     """
-    proto = Protocol.of(protocol)
+    proto = Protocol.load(protocol)
     if not isinstance(gts, GroundTruth):
         maps = given_list(gts, "ground truth", "label maps or a GroundTruth")
     elif not (maps := list(gts.segmentations)):
