@@ -31,8 +31,8 @@ ONLY_PR = ("published", "human", "band", "ap")
 @click.option("--band", is_flag=True, help="Draw a 95 % bootstrap band around each curve.")
 @choice(
     "--kind",
-    of=("pr", "f", "scatter"),
-    help="PR curves, F over threshold, or two runs image by image.",
+    of=("pr", "f", "scatter", "reliability"),
+    help="PR curves, F over threshold, two runs image by image, or bins of calibration.",
 )
 @click.option(
     "--metric", metavar="M", help="Metric to plot; default: the first of the run with a curve."
@@ -73,8 +73,8 @@ def command(
     if kind != "pr":
         refuse(ONLY_PR, f"--kind {kind}")
     loaded = load_runs(runs, names)
-    if kind == "f":
-        plot_f(loaded, path=out, metric=metric, **options)
+    if kind in ("f", "reliability"):
+        plot_f(loaded, path=out, metric=metric, kind=kind, **options)
     elif kind == "scatter":
         plot_scatter(loaded, path=out, metric=metric, **options)
     else:

@@ -16,9 +16,8 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.maps import prepare, unit
-from bsdsbench.protocol.constants import ANNOTATED, MAPS
 from bsdsbench.protocol.fields import one_of, option, whole
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import (
     Weights,

@@ -13,9 +13,8 @@ from attrs import frozen
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.topology import THRESHOLD, masks_of
-from bsdsbench.protocol.constants import MAPS
 from bsdsbench.protocol.fields import HOME_MADE, POSITIVES, check, one_of, option
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
 

@@ -17,9 +17,8 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.maps import prepare, unit
-from bsdsbench.protocol.constants import MAPS
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option, whole
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_mean, weighted_sum
 

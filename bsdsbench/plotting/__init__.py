@@ -11,6 +11,7 @@ _HOME = {
     "FThresholdDisplay": "displays",
     "ImageScatterDisplay": "scatter",
     "PRCurveDisplay": "displays",
+    "ReliabilityDisplay": "displays",
     "ROCCurveDisplay": "displays",
     "plot_f": "run_figures",
     "plot_curves": "displays",

@@ -308,6 +308,46 @@ class FThresholdDisplay(CurveDisplay):
         name_axes(ax, "Threshold", "F-measure")
 
 
+class ReliabilityDisplay(CurveDisplay):
+    """The marked share of each bin of a soft map's values over their mean, see metric calibration.
+
+    value, marked : (B,), NaN for empty bins; ece : the number in the legend, or None.
+    """
+
+    number = "ECE", "ece"
+
+    def __init__(
+        self, value: ArrayLike, marked: ArrayLike, *, name: str = "", ece: float | None = None
+    ) -> None:
+        x, y = _pair(value, marked, "value", "marked")
+        self.value, self.marked = x[~np.isnan(x)], y[~np.isnan(x)]
+        self.name, self.ece = name, ece
+
+    @classmethod
+    def from_evaluation(
+        cls, run: Evaluation, name: str | None = None, metric: str | None = None
+    ) -> ReliabilityDisplay:
+        """The bins of a run, of the pixels of all images. Raises DataError without any."""
+        scores = map(run.score, [metric] if metric else run.metrics)
+        score = next((score for score in scores if "reliability" in score), None)
+        if score is None:
+            raise DataError(f"{run.name}: no metric of it has bins, expected one that has")
+        shown = run.name if name is None else name
+        return cls(score.reliability.value, score.reliability.marked, name=shown, ece=score.ece)
+
+    def _points(self) -> tuple[F8, F8]:
+        return self.value, self.marked
+
+    def _random(self) -> tuple[Any, Any]:
+        """What is calibrated."""
+        return (0, 1), (0, 1)
+
+    def _set_axes(self, ax: Axes, empty: bool) -> None:
+        if empty:
+            unit_axes(ax, _ROOM)
+        name_axes(ax, "Mean value", "Marked share")
+
+
 class ROCCurveDisplay(CurveDisplay):
     """A ROC curve on any of VLFeat's four pairs of axes, its chance line and its EER (a star).
 

@@ -24,6 +24,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.plotting.displays import (
     FThresholdDisplay,
     PRCurveDisplay,
+    ReliabilityDisplay,
     draw_together,
     metric_with_curve,
 )
@@ -135,8 +136,11 @@ def plot_f(
     look: str | None = None,
     grey: bool | None = None,
     force: bool = False,
+    kind: str = "f",
 ) -> Figure:
-    """One figure with F over threshold of `runs`, the ODS points marked; see `plot_runs`."""
+    """One figure with F over threshold of `runs`, the ODS points marked, or with the bins of
+    calibration (kind "reliability"); see `plot_runs`."""
+    display = FThresholdDisplay if kind == "f" else ReliabilityDisplay
     runs = as_runs(runs)
     named = _names(runs, None)
     for run in runs:
@@ -148,7 +152,7 @@ def plot_f(
         _check(runs)
     with style(look, grey), for_file(path is not None):
         shown = [
-            FThresholdDisplay.from_evaluation(run, name, metric)
+            display.from_evaluation(run, name, metric)
             for run, name in zip(runs, named, strict=True)
         ]
         ax = draw_together(shown)
