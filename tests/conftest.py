@@ -17,7 +17,7 @@ settings.register_profile(
 settings.load_profile("here")
 
 # Files are written thousands of times. That the disk has them shows in no test, that a fault of it
-# is one line does (tests/runs/test_run_folder.py).
+# is one line does (tests/runs/test_folder.py).
 os.fsync = lambda fd: None
 
 

@@ -58,7 +58,7 @@ def command(
     """
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import print_json, progress, show_tables
-    from bsdsbench.runs.run_folder import load_runs
+    from bsdsbench.runs.evaluation import load_runs
     from bsdsbench.tables.forms import form_of
 
     form = form_of(out, form)

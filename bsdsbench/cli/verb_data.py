@@ -9,7 +9,7 @@ import click
 from bsdsbench.cli.options import Verb, format_option, quiet_option
 
 if TYPE_CHECKING:
-    from bsdsbench.loaders.identity import Identity, KnownSet
+    from bsdsbench.loaders.identity import Identity
 
 
 @click.group("data", short_help="Identify a data set.")
@@ -73,7 +73,7 @@ def check(
     if form == "json":
         print_json(_mapping(found))
     else:
-        for line in _lines(path, found, images, known):
+        for line in _lines(path, found):
             print(line)
     return 0 if found.whole else 1
 
@@ -84,14 +84,11 @@ def _mapping(found: Identity) -> dict[str, Any]:
     return {**found.to_mapping(), "like": like, "whole": found.whole, **lists}
 
 
-def _lines(path: str, found: Identity, images: dict[str, str], sets: list[KnownSet]) -> list[str]:
+def _lines(path: str, found: Identity) -> list[str]:
     from bsdsbench.files.bounded import listed, show
-    from bsdsbench.loaders.identity import homes
 
     lines = [f"{show(path)}: {found.describe()}", f"fingerprint {found.fingerprint}"]
-    where = homes({key: images[key] for key in found.extra}, sets)
-    extra = [f"{key} (is {where[key]})" if key in where else key for key in found.extra]
-    for word, ids in (("missing", found.missing), ("altered", found.altered), ("extra", extra)):
-        if ids:
+    for word in ("missing", "altered", "extra"):
+        if ids := getattr(found, word):
             lines.append(f"{word} {listed(list(ids))} ({len(ids)} in all)")
     return lines

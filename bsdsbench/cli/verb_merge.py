@@ -32,7 +32,7 @@ def command(
     import bsdsbench as bb
     from bsdsbench.cli.evaluating import progress, show_run, write_plots
     from bsdsbench.runs import merging
-    from bsdsbench.runs.run_folder import load_runs
+    from bsdsbench.runs.evaluation import load_runs
 
     if Path(out).resolve() in [Path(each).resolve() for each in outs]:
         raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")

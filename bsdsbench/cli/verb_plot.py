@@ -68,7 +68,7 @@ def command(
     """
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
     from bsdsbench.plotting.run_figures import published_curves_of
-    from bsdsbench.runs.run_folder import load_runs
+    from bsdsbench.runs.evaluation import load_runs
 
     if kind != "pr":
         refuse(ONLY_PR, f"--kind {kind}")

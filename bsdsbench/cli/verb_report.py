@@ -81,7 +81,7 @@ def command(
     from bsdsbench.comparison.published import published_beside
     from bsdsbench.files.errors import DataError
     from bsdsbench.report import score_tables
-    from bsdsbench.runs.run_folder import load_runs
+    from bsdsbench.runs.evaluation import load_runs
     from bsdsbench.tables.forms import form_of
 
     form = form_of(out, form)

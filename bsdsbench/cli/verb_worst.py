@@ -40,7 +40,7 @@ def command(
     """
     from bsdsbench.cli.evaluating import progress, show_tables
     from bsdsbench.report.worst import worst_table
-    from bsdsbench.runs.run_folder import load_runs
+    from bsdsbench.runs.evaluation import load_runs
     from bsdsbench.tables.forms import form_of
 
     form = form_of(out, form)

@@ -40,10 +40,9 @@ from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.runs.evaluation import Evaluation, Progress
-from bsdsbench.runs.run_folder import as_runs
-from bsdsbench.runs.run_identity import SOLVER_MOVES, reference_of
-from bsdsbench.runs.score_tables import speeds_of
+from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
+from bsdsbench.runs.references import SOLVER_MOVES
+from bsdsbench.runs.score_tables import reference_of, speeds_of
 
 F8 = NDArray[np.float64]
 INTERVALS = ("percentile", "bca")

@@ -9,7 +9,7 @@ from typing import Any
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
-from bsdsbench.runs.run_identity import SOLVER, SOLVER_MOVES
+from bsdsbench.runs.references import SOLVER, SOLVER_MOVES
 from bsdsbench.runs.score_tables import (
     METHOD,
     signature_lines,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.tasks import tasks
-from bsdsbench.runs.run_identity import not_beside, tasks_of
+from bsdsbench.runs.score_tables import not_beside
 from bsdsbench.scores.curve import AP_RULES, OperatingPoint
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).
@@ -186,7 +186,7 @@ def published_as(targets: Mapping[str, float], limit: Mapping[str, float], run: 
     rows = [row for row in published_results().values() if near(row)]
     if not rows:
         return ""
-    own = {task.name for task in tasks_of(run)}
+    own = {task.name for task in run.tasks}
     row = min(rows, key=lambda row: bool(own & set(row.tasks)))
     theirs = row.tasks[0].partition("/")[0]
     mine = run.identity.name if run.identity else None

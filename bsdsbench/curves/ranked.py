@@ -190,24 +190,33 @@ def rank(
 ) -> Ranking:
     """Count positives and negatives along the falling scores; rows: where each row comes in."""
     if ties == "merge":
-        # Plain sorts of each class, then a stable sort, which merges two runs in one pass: less
-        # than half the time of sorting rows.
-        runs = np.concatenate([np.sort(scores[positive]), np.sort(scores[negative])])
-        order = np.argsort(runs, kind="stable")[::-1]
-        falling, hit = runs[order], order < np.count_nonzero(positive)
-        last = np.flatnonzero(np.append(falling[1:] != falling[:-1], True)[: falling.size])
-        falling, tp = falling[last], np.cumsum(hit)[last]
-        fp = last + 1 - tp
+        from bsdsbench.kernels.ranks import merge_levels, split
+
+        both = np.empty(scores.size + 1)
+        end, begin = split(positive, negative, scores, both)
+        classes = both[:end], both[begin:]
+        for one in classes:
+            one.sort()
+        size = end + both.size - begin + 1
+        thresholds, tp, fp = np.empty(size), np.empty(size, np.int64), np.empty(size, np.int64)
+        k = merge_levels(*classes, thresholds, tp, fp)
+        if 2 * k < size:  # of few levels nothing of the size of the samples is kept
+            thresholds, tp, fp = (a[:k].copy() for a in (thresholds, tp, fp))
+        thresholds, tp, fp = thresholds[:k], tp[:k], fp[:k]
     elif ties == "sample":
-        order = np.argsort(-scores, kind="stable")
-        falling, tp, fp = scores[order], np.cumsum(positive[order]), np.cumsum(negative[order])
+        # A stable sort takes twice the time of a plain one and of a repair of the ties' order.
+        order = np.argsort(-scores)
+        falling = scores[order]
+        tied = np.cumsum(falling[1:] != falling[:-1])
+        order[1:] += scores.size * tied
+        order.sort()
+        order %= max(scores.size, 1)
+        thresholds = np.r_[np.inf, scores[order]] + 0  # -0 becomes 0
+        tp, fp = (np.r_[0, np.cumsum(of_class[order])] for of_class in (positive, negative))
     else:
         raise DataError(f"ties {ties!r}: expected 'merge' or 'sample'")
-    thresholds = np.r_[np.inf, falling]
-    thresholds += 0  # -0 becomes 0
-    end = (
-        None if include_inf else tp.size + 1 - int(np.searchsorted(falling[::-1], -np.inf, "right"))
-    )
+    never = 0 if include_inf else int(np.searchsorted(thresholds[::-1], -np.inf, "right"))
+    kept = slice(tp.size - never)
     where = None
     if rows:
         where = np.searchsorted(-thresholds, -scores, side="right") - 1
@@ -216,7 +225,7 @@ def rank(
         if not include_inf:
             where[scores == -np.inf] = -1
     totals = int(np.count_nonzero(positive)), int(np.count_nonzero(negative))
-    return Ranking(thresholds[:end], np.r_[0, tp][:end], np.r_[0, fp][:end], *totals, ties, where)
+    return Ranking(thresholds[kept], tp[kept], fp[kept], *totals, ties, where)
 
 
 def _ranked(
@@ -245,24 +254,27 @@ def _ranked(
 def pr_of(c: Ranking, interpolate: bool = False, prior: float | None = None) -> PRResult:
     """`pr` of counts."""
     p, n = c.positives, c.negatives
-    recall = c.tp / (p or (_FLOOR if c.ties == "sample" else np.nan))
-    tp: Any = c.tp
-    fp: Any = c.fp
+    hits, misses = c.tp.astype(np.float64), c.fp.astype(np.float64)
+    recall = hits / (p or (_FLOOR if c.ties == "sample" else np.nan))
+    tp = hits
     if prior is not None:
         if not 0 <= prior <= 1:
             raise DataError(f"normalize_prior {prior!r}: expected a share from 0 to 1")
-        tp, fp = prior * tp / max(p, 1), (1 - prior) * fp / max(n, 1)
+        tp, misses = prior * hits / max(p, 1), (1 - prior) * misses / max(n, 1)
+    chosen = np.add(tp, misses, out=misses)
     if c.ties == "sample":
-        precision = np.maximum(tp, _FLOOR) / np.maximum(tp + fp, _FLOOR)
+        precision = np.maximum(tp, _FLOOR) / np.maximum(chosen, _FLOOR)
     else:
-        precision, chosen = np.ones(tp.size), tp + fp
-        np.divide(tp, chosen, out=precision, where=chosen > 0)
+        none = np.searchsorted(chosen, 0, "right")
+        with np.errstate(invalid="ignore"):
+            precision = np.divide(tp, chosen, out=chosen)
+        precision[:none] = 1
     if interpolate:
         precision = np.maximum.accumulate(precision[::-1])[::-1]
     auc = ap = ap_11 = np.nan
     if p:
         auc = np.dot(np.diff(recall), precision[1:] + precision[:-1]) / 2
-        ap = np.dot(np.diff(c.tp), precision[1:]) / p
+        ap = np.dot(np.diff(hits), precision[1:]) / p
         # The first point with recall >= i/10, in whole numbers: no level is missed by rounding.
         at = np.searchsorted(c.tp, -(-np.arange(11) * p // 10))
         best = np.maximum.reduceat(precision, at[at < c.tp.size])
@@ -319,7 +331,8 @@ def _roc_area(c: Ranking, plot: Variant) -> float:
     # Twice the area under (FP, TP); int64 may not hold it, Python's whole numbers do.
     kind = object if 2 * end_p * end_n >= 2**63 else np.int64
     # Per sample, one of tp and fp stands still: the trapezoids are VLFeat's rectangles.
-    twice = int(np.dot((tp[1:] + tp[:-1]).astype(kind), np.diff(fp).astype(kind)))
+    rise = np.diff(fp).astype(kind, copy=False)
+    twice = sum(int(np.dot(part.astype(kind, copy=False), rise)) for part in (tp[1:], tp[:-1]))
     if plot in ("fptp", "tntp"):
         return twice / (2 * p * n)
     if plot == "fpfn":

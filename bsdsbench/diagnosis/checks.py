@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.files.bounded import counted
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders import Pair, read_prediction, read_truth
+from bsdsbench.loaders import Pair
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import Files, grouped, is_set
 from bsdsbench.metrics import registry
@@ -28,6 +28,7 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import faint_words, is_faint
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.first_look import look_at, position, swaps, thickness, thumbnail
+from bsdsbench.runs.run import FileItem
 from bsdsbench.scores.curve import four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
 
@@ -121,9 +122,8 @@ class Inputs:
         paths = self.preds[image_id]
         several = self.kind in ("labels", "classes")
         pair = Pair(image_id, tuple(paths if several else paths[:1]), tuple(self.gts[image_id]))
-        instances = self.metric.reads_instances(self.metric.options_of(self.protocol))
-        gt = read_truth(pair, self.metric.gt_kind, self.protocol, instances)
-        return read_prediction(pair, self.kind, gt.shape, len(self._classes) or 1), gt
+        pred, gt = FileItem(pair, self.kind).load(self.metric, self.protocol)
+        return cast(Prediction, pred), gt
 
     def look_at(self, image_id: str, closely: bool) -> None:
         """Read an image and keep what the checks ask for."""

@@ -17,7 +17,7 @@ from bsdsbench.files.bounded import counted, listed
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Progress
-from bsdsbench.runs.run_options import kind_of, protocol_of
+from bsdsbench.runs.run_options import RunOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,10 @@ def doctor(
     >>> [finding.fix for finding in bb.doctor(thick, sample_ground_truth())]
     ['--nms']
     """
-    kind = kind_of(pred_kind, [metric])
-    inputs = Inputs(registry.get(metric), protocol_of(protocol, [metric]), kind, split_file)
+    options = RunOptions(
+        protocol=protocol, metrics=(metric,), pred_kind=pred_kind, split_file=split_file
+    )
+    inputs = Inputs(registry.get(metric), options.protocol, str(options.pred_kind), split_file)
     inputs.group(given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir"))
     both = [image_id for image_id in inputs.gts if image_id in inputs.preds]
     step = max(1, -(-len(both) // looked_at))

@@ -31,9 +31,8 @@ from bsdsbench.files.errors import DataError, visible
 from bsdsbench.files.writing import locked, png_bytes, remove_leftovers, write_atomic
 from bsdsbench.loaders.pairing import ground_truths, read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
-from bsdsbench.runs import sources
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.run import about_folders, available_cores
+from bsdsbench.runs.run import about_folders, available_cores, folders
 from bsdsbench.runs.run import run as score
 from bsdsbench.runs.run_options import Folder, RunOptions, takes
 from bsdsbench.runs.score_tables import KEY as SPEED
@@ -225,9 +224,9 @@ def run(
         if gt is None:
             return result
         options = attrs.evolve(options, name=shown, pred_kind=maps.kind, split_file=None)
-        whole = sources.folders(maps.folder, gt, attrs.evolve(options, missing="zero"), ids)
+        whole = folders(maps.folder, gt, attrs.evolve(options, missing="zero"), ids)
         items = [item for item in whole if item.image_id in mine and item.pair.pred_paths]
-        blank = about_folders(maps.folder, gt, whole, options)
+        blank = about_folders(whole, options, pred=maps.folder, gt=gt)
         told = {**result.speed.to_mapping(), **about, "taken_over": kept}
         more: dict[str, Any] = {SPEED: told}
         if options.shard != (1, 1):

@@ -6,7 +6,6 @@ are additive over images, so the score of many images is computed from their sum
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import ProtocolError
+from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.contour.contour_metric import (
@@ -24,6 +24,7 @@ from bsdsbench.metrics.contour.contour_metric import (
 )
 from bsdsbench.metrics.contour.instances import class_of_value, class_pair, instances_of, match
 from bsdsbench.metrics.contour.label_options import LabelOptions
+from bsdsbench.metrics.contour.pairs import as_label_maps, as_masks
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio, weighted_sum
@@ -61,28 +62,35 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     [0.5, 0.5]
     """
     n = len(params.class_names)
+    instances: dict[str, Any] = dict.fromkeys(("tp", "fp", "fn"), np.zeros(n, np.int64))
+    instances["iou_sum"] = np.zeros(n)
     if params.unit == "class":
-        pair, m, none = class_pair(pred, gt, params), n + 1, np.zeros(n, np.int64)
-        key = (m * (pair.gt.astype(np.int64) + 1) + pair.pred + 1).ravel()
-        table = np.roll(np.bincount(key, minlength=m * m).reshape(m, m), -1, axis=(0, 1))
-        table[-1, -1] += math.prod(pair.shape) - pair.gt.size  # masks are cut to their box
-        return Counts(confusion=table, tp=none, fp=none, fn=none, iou_sum=np.zeros(n))
-    regions = instances_of(pred, gt, params)
-    found = match(regions)
-    of_pred, of_gt = (
-        np.append(class_of_value(ids, params), n)[number]
-        for number, ids in ((regions.pred, regions.pred_ids), (regions.gt, regions.gt_ids))
-    )
-    pixels = np.bincount((n + 1) * of_gt + of_pred, regions.pixels, (n + 1) ** 2)
-    n_pairs, n_pred = found.iou.size, found.iou.size + found.n_pred_only
-    wrong = found.class_of[n_pairs:n_pred][found.excused <= 0.5]
-    return Counts(
-        confusion=pixels.reshape(n + 1, n + 1).astype(np.int64),
-        tp=np.bincount(found.class_of[:n_pairs], minlength=n),
-        fp=np.bincount(wrong, minlength=n),
-        fn=np.bincount(found.class_of[n_pred:], minlength=n),
-        iou_sum=np.bincount(found.class_of[:n_pairs], found.iou, n).astype(np.float64),
-    )
+        masks = not params.classes
+        read = as_masks if masks else as_label_maps
+        flat = (np.ascontiguousarray(m, np.int64).ravel() for m in read(pred, gt))
+        pairs = value_pairs(*flat)[0]
+        # What is so of each pixel is so of each pair of values that occurs.
+        both = pairs[:2] - 1 if masks else class_pair(pairs[:1], pairs[1:2], params)[:2]
+        of_pred, of_gt, pixels = both[0].ravel(), both[1].ravel(), pairs[2]
+    else:
+        regions = instances_of(pred, gt, params)
+        of_pred, of_gt = (
+            np.append(class_of_value(ids, params), -1)[number]
+            for number, ids in ((regions.pred, regions.pred_ids), (regions.gt, regions.gt_ids))
+        )
+        found, pixels = match(regions), regions.pixels
+        tp, pred_only, gt_only = np.split(
+            found.class_of, np.cumsum([found.iou.size, found.n_pred_only])
+        )
+        instances = {
+            "tp": np.bincount(tp, minlength=n),
+            "fp": np.bincount(pred_only[found.excused <= 0.5], minlength=n),
+            "fn": np.bincount(gt_only, minlength=n),
+            "iou_sum": np.bincount(tp, found.iou, n).astype(np.float64),
+        }
+    m = n + 1  # no class, -1, comes last
+    table = np.bincount(of_gt % m * m + of_pred % m, pixels, m * m)
+    return Counts(confusion=table.reshape(m, m).astype(np.int64), **instances)
 
 
 def _parts(confusion: ArrayLike) -> tuple[I8, I8, I8]:

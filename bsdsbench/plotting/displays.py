@@ -41,7 +41,7 @@ from bsdsbench.plotting.style import (
     untouched,
 )
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.run_identity import reference_of
+from bsdsbench.runs.score_tables import reference_of
 from bsdsbench.scores.curve import OperatingPoint
 from bsdsbench.scores.ratios import short
 

@@ -31,9 +31,8 @@ from bsdsbench.plotting.displays import (
 from bsdsbench.plotting.palette import HUMAN
 from bsdsbench.plotting.scatter import ImageScatterDisplay
 from bsdsbench.plotting.style import for_file, is_grey, legend, root_figure, save, sign, style
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.run_folder import as_runs
-from bsdsbench.runs.run_identity import incomparable, not_beside, reference_of
+from bsdsbench.runs.evaluation import Evaluation, as_runs
+from bsdsbench.runs.score_tables import incomparable, not_beside, reference_of
 from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 

@@ -30,19 +30,27 @@ def all_rules(run: Any, gt_dir: str | os.PathLike[str] | None = None) -> Values:
     counts, or from its ground truth (`gt_dir`, or where the run says). Raises DataError for a run
     without a curve.
     """
+    whole = None
     if isinstance(run, Evaluation):
         images = [counts for _, counts in counts_in_order(run.records, METRIC)]
-        thresholds = images[0].thresholds
-        four = np.sum([four_counts(c) for c in images], axis=0)
-        curve = PRCurve.of_counts(thresholds, four, run.protocol.operator)
-        whole = None if curve.whole_image else _with_whole_image(run, gt_dir, thresholds, four)
+        grid, four = images[0].thresholds, np.sum([four_counts(c) for c in images], axis=0)
+        curve = PRCurve.of_counts(grid, four, run.protocol.operator)
+        if not curve.whole_image and grid[-1] <= 1:  # segmentations have no such row
+            try:
+                files, first = find_sources(run, gt_dir=gt_dir, metric=METRIC), list[Any]()
+                for image_id in files.pairs:
+                    maps = truth_maps(files.truth(image_id, run.protocol), run.protocol)
+                    first.append(whole_image_counts(maps))
+                rows = np.vstack([np.sum(first, axis=0), four])
+                whole = PRCurve.of_counts(np.r_[0.0, grid], rows)
+            except DataError:  # the ground truth is not there
+                pass
     else:
-        found, whole = run.score(METRIC).curve, None
+        found = run.score(METRIC).curve
         curve = replace(found, whole_image=bool(found.thresholds[0] == 0))
     ap = {}
     for rule in AP_RULES:
-        drawn = whole if whole and rule == "edter" else curve
-        ap[rule] = or_none(float(area(drawn, rule)))
+        ap[rule] = or_none(float(area(whole if whole and rule == "edter" else curve, rule)))
     return {"ap": ap, "ods": {rule: best_point(curve, rule).f for rule in ODS_RULES}}
 
 
@@ -57,16 +65,3 @@ def rules_table(runs: Sequence[Any], gt_dir: str | os.PathLike[str] | None = Non
         for rule, what in rules.items()
     ]
     return Table("rules", "Rules", [*columns, Field("what", "What it is")], rows, n_labels=2)
-
-
-def _with_whole_image(run: Evaluation, gt_dir: Any, thresholds: Any, four: Any) -> PRCurve | None:
-    """The curve with the row of threshold 0, from the ground truth; None if it is not found."""
-    if thresholds[-1] > 1:  # segmentations have no such row
-        return None
-    try:
-        sources = find_sources(run, gt_dir=gt_dir, metric=METRIC)
-        truths = (sources.truth(i, run.protocol) for i in sources.pairs)
-        first = np.sum([whole_image_counts(truth_maps(gt, run.protocol)) for gt in truths], axis=0)
-    except DataError:
-        return None
-    return PRCurve.of_counts(np.r_[0.0, thresholds], np.vstack([first, four]))

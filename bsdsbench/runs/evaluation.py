@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -22,15 +22,26 @@ from bsdsbench.files.bounded import (
     whole_field,
 )
 from bsdsbench.files.errors import DataError, FileFormatError, MergeError
-from bsdsbench.loaders.identity import Identity
+from bsdsbench.loaders.identity import Identity, identify
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.protocol.signature import Signature
-from bsdsbench.protocol.tasks import Task
-from bsdsbench.runs.folder import RESULT, SCHEMA, as_json, pack_records, read_result, write_result
-from bsdsbench.runs.run_identity import identity_of, signature_of, tasks_of
+from bsdsbench.protocol.signature import UNKNOWN, Signature
+from bsdsbench.protocol.tasks import Task, tasks
+from bsdsbench.runs.folder import (
+    RESULT,
+    SCHEMA,
+    as_json,
+    is_run,
+    pack_records,
+    read_result,
+    refuse_unfinished,
+    write_result,
+)
+from bsdsbench.runs.official import ReportedRun, reported_run
+from bsdsbench.runs.references import NOT_STATED, PREFIX, reference_run
 from bsdsbench.runs.run_options import Progress
-from bsdsbench.runs.score_tables import image_table, per_image, score_tables
+from bsdsbench.runs.score_tables import KEY as SPEED
+from bsdsbench.runs.score_tables import by_rules_of, image_table, per_image, score_tables
 from bsdsbench.scores.counts import ImageRecord, at
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
@@ -39,7 +50,9 @@ if TYPE_CHECKING:
     from bsdsbench.scores.counts import Score
 
 
-EMPTY = "empty_gt"  # in the provenance: ids that the protocol left out
+# In the provenance: ids that the protocol left out, and the task that the run was made for
+EMPTY, TASK = "empty_gt", "task"
+MOST = 20_000  # images of a set that is looked for among the known ones
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -91,6 +104,7 @@ class Evaluation(Shown):
     failed: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     kept: int = 0
+    _known: dict[str, Any] = field(default_factory=dict, init=False)  # scores; "": identity
 
     def __post_init__(self) -> None:
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
@@ -102,10 +116,12 @@ class Evaluation(Shown):
                 raise DataError(f"records: {kind_of_value(each)}, expected ImageRecords")
             if each.counts.keys() != found[0].counts.keys():
                 raise DataError(f"{self.name}: {_other_metrics(each, found[0])}")
-        object.__setattr__(self, "records", tuple(sorted(found, key=attrgetter("image_id"))))
-        for a, b in pairwise(self.image_ids):
-            if a == b:
-                raise MergeError(f"{self.name}: image {a!r} is a duplicate id, expected once")
+        found.sort(key=attrgetter("image_id"))
+        object.__setattr__(self, "records", tuple(found))
+        for a, b in pairwise(found):
+            if a.image_id == b.image_id:
+                what = f"image {a.image_id!r} is a duplicate id, expected once"
+                raise MergeError(f"{self.name}: {what}")
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -142,28 +158,69 @@ class Evaluation(Shown):
 
     @property
     def identity(self) -> Identity | None:
-        """The ground-truth set of the run, or None where the records do not tell."""
-        return identity_of(self.records)
+        """The ground-truth set of the run; None where the records do not tell, and for very many
+        images."""
+        if "" not in self._known:
+            truths = {r.image_id: r.truth for r in self.records}
+            told = 0 < len(truths) <= MOST and all(truths.values())
+            self._known[""] = identify(truths) if told else None
+        return self._known[""]
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """The tasks that it is of: its whole set, protocol and metrics. See `protocol.tasks`."""
-        return tasks_of(self)
+        """The tasks that it belongs to: it has the complete set, the protocol and the metric.
+
+        The fingerprint identifies the set. Without one, or for a task that is not known here, the
+        run's own statement counts, if it can be read.
+        """
+        if not self.records or not self.protocol.stated or self.failed:
+            return ()
+        known, own, identity, found = dict(tasks()), None, self.identity, []
+        with suppress(DataError, TypeError):
+            own = Task.from_mapping(self.provenance.get(TASK))
+            known[own.name] = own
+        for task in known.values():
+            same = task.protocol == self.protocol.name or "reference" in self.provenance
+            if task.metric not in self.metrics or not same:
+                continue
+            if task.fingerprint is not None:
+                mine = identity is not None and identity.fingerprint == task.fingerprint
+            else:
+                listed = not task.ids or set(task.ids) == set(self.image_ids)
+                mine = own == task and listed and task.images in (None, len(self.records))
+            if mine:
+                found.append(task)
+        return tuple(found)
 
     @property
     def signature(self) -> Signature:
         """How the scores were made, in one line that can be read back."""
-        return signature_of(self.protocol, self.records, self.identity, self.provenance)
+        identity, n = self.identity, len(self.records)
+        detector = self.provenance.get(SPEED)
+        taken = detector.get("taken_over") if isinstance(detector, dict) else 0
+        forms = sorted({r.form for r in self.records} - {"none"}) if n <= MOST else []
+        unused = registry.unused(tuple(self.records[0].counts) if n else (), self.protocol)
+        stored = "reference" in self.provenance
+        return Signature(
+            self.protocol,
+            identity.name if identity else None,
+            n,
+            identity.to_mapping()["of"] if identity else None,
+            identity.fingerprint if identity else UNKNOWN,
+            pred="+".join([form or UNKNOWN for form in forms]) or UNKNOWN,
+            match="random" if stored else "1to1",
+            unused=unused | NOT_STATED if stored else unused,
+            taken_over=taken if isinstance(taken, int) and 0 < taken <= n else 0,
+        )
 
     def __repr__(self) -> str:
         """One line: name, images, the main scores."""
         parts = []
         for metric in self.metrics:
             columns = [c for c in registry.get(metric).columns if c.shown == "always" and c.score]
-            score = self.score(metric)
             named = []
             for c in columns[:4]:
-                value = at(score, c.key)
+                value = at(self.score(metric), c.key)
                 known = value is not None and value == value
                 named.append(f"{c.short or c.heading} {f'{value:.3f}' if known else '-'}")
             parts.append(f"{metric} {', '.join(named)}")
@@ -191,10 +248,12 @@ class Evaluation(Shown):
 
         Returns
         -------
-        object
+        Score
             That metric's score.
         """
-        return registry.get(metric).score(self.records, self.protocol)
+        if metric not in self._known:
+            self._known[metric] = registry.get(metric).score(self.records, self.protocol)
+        return self._known[metric]
 
     def boundary_score(self) -> Score:
         """ODS, OIS, AP, R50 of the boundary benchmark: short for score("boundary")."""
@@ -333,10 +392,7 @@ class Evaluation(Shown):
         path
             The folder.
         """
-        out, counts, scores = Path(folder), pack_records(self.records), {}
-        for metric in self.metrics:
-            scores[metric] = self.score(metric)
-        result = self._mapping(scores)
+        out, counts, result = Path(folder), pack_records(self.records), self.to_mapping()
         if self.places:
             result["places"] = {}
         for what, path in self.places.items():
@@ -345,11 +401,11 @@ class Evaluation(Shown):
             result["places"][what] = path
 
         def files() -> Iterator[tuple[str, str | bytes]]:
-            for metric, score in scores.items():
+            for metric in self.metrics:
                 found = registry.get(metric)
                 stack = found.stack([r.counts[metric] for r in self.records])
                 opt = found.options_of(self.protocol)
-                made = found.files(score, self.image_ids, stack, self.protocol, opt)
+                made = found.files(self.score(metric), self.image_ids, stack, self.protocol, opt)
                 for done, (name, text) in enumerate(made, 1):
                     yield name, text
                     if progress:
@@ -368,26 +424,22 @@ class Evaluation(Shown):
         dict
             Ready for JSON.
         """
-        return self._mapping({metric: self.score(metric) for metric in self.metrics})
-
-    def _mapping(self, scores: Mapping[str, Any]) -> dict[str, Any]:
-        """What `to_mapping` gives, with scores that are known already."""
         identity, images = self.identity, list[dict[str, Any]]()
         for r in self.records:
             images.append(dict(id=r.image_id, size=list(r.size), fingerprint=r.fingerprint))
-        for metric in scores:
+        for metric in self.metrics:
             for row, own in zip(images, self.image_scores(metric).values(), strict=True):
                 row[metric] = {k: None if v != v else v for k, v in own.items()}
         return {
             "schema": SCHEMA,
             "bsdsbench": __version__,
             "name": self.name,
-            "signature": str(signature_of(self.protocol, self.records, identity, self.provenance)),
+            "signature": str(self.signature),
             "set": identity.to_mapping() if identity else None,
             "tasks": [task.name for task in self.tasks],
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
-            "scores": {metric: score.to_mapping() for metric, score in scores.items()},
+            "scores": self.scores(),
             "n_images": len(self.records),
             "images": images,
             "failed": self.failed,
@@ -430,8 +482,6 @@ class Evaluation(Shown):
         name : str, optional
             Default: the folder's.
         """
-        from bsdsbench.runs.official import ReportedRun, reported_run
-
         found = reported_run(folder, name)
         if isinstance(found, ReportedRun):
             raise FileFormatError(f"{folder}: no ID_ev1.txt file, expected one per image")
@@ -445,3 +495,78 @@ def _other_metrics(record: ImageRecord, first: ImageRecord) -> str:
         f"image {record.image_id!r} has counts of {theirs}, image {first.image_id!r} of {ours}, "
         "expected the same metrics"
     )
+
+
+# ---- finished runs -------------------------------------------------------------------------------
+
+
+def load_run(folder: str | Path, name: str | None = None) -> Evaluation | ReportedRun:
+    """A run from its folder: ours, or anyone's official files; or a reference run, `ref:NAME`.
+
+    `name` replaces the name that is stored, or the folder's. Raises FileFormatError if it is
+    neither, DataError for an unknown reference run.
+    """
+    path = Path(folder)
+    if isinstance(folder, str) and folder.startswith(PREFIX):
+        run = Evaluation(*reference_run(folder))
+    elif is_run(path):
+        run = Evaluation.load(path)
+    elif not path.is_dir():
+        raise FileFormatError(f"{path}: not a folder, expected the folder of a finished run")
+    else:
+        refuse_unfinished(path)
+        found = reported_run(path, name)
+        return found if isinstance(found, ReportedRun) else Evaluation(*found)
+    return replace(run, name=name) if name else run
+
+
+def load_runs(folders: Iterable[str | Path], names: Iterable[str] | None = None) -> list[Any]:
+    """Runs (Evaluation or ReportedRun) from folders or `ref:NAME`, each with a name of its own:
+    of one name, with the last folders of their paths beside it, as few as differ.
+
+    Reference runs have the rules of AP and ODS of the others. Raises DataError listing every bad
+    folder.
+    """
+    paths = list(folders)
+    given: list[str | None] = list(names) if names else [None] * len(paths)
+    if len(given) != len(paths):
+        raise DataError(f"{len(given)} names for {len(paths)} runs, expected one each")
+    runs: list[Any] = []
+    faults: list[DataError] = []
+    for path, name in zip(paths, given, strict=True):
+        try:
+            runs.append(load_run(path, name))
+        except DataError as error:
+            faults.append(error)
+    if faults:
+        raise DataError.collect(faults)
+    places = [Path(path).absolute().parts for path in paths]
+    named = list(runs)
+    for k, (run, own) in enumerate(zip(runs, places, strict=True)):
+        same = [p for other, p in zip(runs, places, strict=True) if other.name == run.name]
+        if len(same) > 1:
+            lengths = (n for n in range(1, len(own)) if len({p[-n:] for p in same}) == len(same))
+            beside = "/".join(own[-next(lengths, 1) :])
+            named[k] = replace(run, name=f"{run.name} ({beside})")
+    return by_rules_of(named)
+
+
+def as_runs(runs: Iterable[Any]) -> list[Any]:
+    """Runs, of which some may be given as folders.
+
+    Folders of one name get the last folders of their paths beside it. Raises DataError for a single
+    path in place of a list, and as `load_runs`.
+    """
+    if isinstance(runs, str | Path):
+        raise DataError(f"runs {str(runs)!r}: expected a list, such as [{str(runs)!r}, ...]")
+    given = given_list(runs, "runs", "a list of runs or of their folders")
+    places = []
+    for k, run in enumerate(given):
+        if isinstance(run, str | Path):
+            places.append(k)
+        elif not hasattr(run, "records"):
+            raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
+    if places:
+        for k, run in zip(places, load_runs(given[k] for k in places), strict=True):
+            given[k] = run
+    return by_rules_of(given)

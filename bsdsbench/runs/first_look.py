@@ -11,9 +11,9 @@ The doctor, which measures every image, asks the same functions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,14 +41,76 @@ ALIKE = 0.2
 CHANCE = 18.0  # five standard deviations of n smoothed random pixels are CHANCE / sqrt(n)
 BETTER = 2.0  # times as much as as it lies
 BROAD = 0.95  # `thickness`: raw maps have 0.99, thinned ones up to 0.88 (recipes of 1.03 and more)
+FLIPS = (
+    ("mirrored left to right", np.fliplr),
+    ("upside down", np.flipud),
+    ("turned by 180 degrees", partial(np.rot90, k=2)),
+    ("transposed", np.transpose),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Look:
+    """A prediction, its soft map in [0, 1] as the protocol takes it, and the annotators' marks.
+
+    soft and truth are empty where there are none.
+    measured : True if there are a map and marks of one size, neither of them constant
+    """
+
+    image_id: str
+    pred: Prediction
+    soft: F8
+    truth: F8
+    measured: bool
+
+
+def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
+    """What is measured of an image."""
+    soft = truth = np.zeros((0, 0))
+    if pred.soft is not None or pred.ucm2 is not None:
+        soft = unit(pred.boundary_map())
+        soft = 1 - soft if protocol.invert else soft
+    if gt.boundaries and all([b.shape == gt.boundaries[0].shape for b in gt.boundaries]):
+        truth = np.sum(gt.boundaries, axis=0, dtype=np.float64)
+    measured = soft.shape == truth.shape and soft.size > 0
+    measured = measured and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0)
+    return Look(pred.image_id, pred, soft, truth, measured)
 
 
 def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
     """Warnings about the first images of a run, of the first kind that there is."""
-    looks = [look for look in looks if look.measured]
-    for fault in (_inverted, _mirrored, _exchanged, _thick):
-        if found := list(fault(looks, options)):
-            return found
+    looks, protocol = [look for look in looks if look.measured], options.protocol
+    unused = registry.unused(options.metrics, protocol)
+    lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & unused
+    fix = "without invert=True?" if protocol.invert else "invert=True?"
+    dark = f"are darker on the ground truth than off it: {fix}"
+    broad = "have broad edges, whose precision is low without NMS: nms=True?"
+    elsewhere = "fit the ground truth of another image"
+    small, found, soft = [], dict[str, list[str]](), 0
+    for look in looks:
+        dim, marked = 1 - blocks(look.soft), blocks(look.truth) > 0
+        bright = not marked.all() and look.soft.mean() > 0.5
+        if bright and dim[marked].mean() > DARKER * dim[~marked].mean():
+            found.setdefault(dark, []).append(look.image_id)
+        if way := position(look):
+            found.setdefault(f"fit their ground truth only {way}", []).append(look.image_id)
+        if lines and look.pred.soft is not None:
+            soft += 1
+            if thickness(look.soft) > BROAD:
+                found.setdefault(broad, []).append(look.image_id)
+        small.append((look.image_id, thumbnail(look.soft), thumbnail(look.truth)))
+    mirrored = [what for what in found if what not in (dark, broad)]
+    found[elsewhere] = [f"{a} looks like {b}" for a, b in swaps(small)]
+    most = {dark: len(looks), broad: soft}
+    for kind in ([dark], mirrored, [elsewhere], [broad]):
+        said = []
+        for what in kind:
+            ids = found.get(what, [])
+            if 2 * len(ids) > most.get(what, 0):
+                shown = f"maps looked at {what} [{listed(ids, 3)}]"
+                said.append(f"{len(ids)} of {len(looks)} {shown}")
+        if said:
+            return said
     return []
 
 
@@ -74,9 +136,17 @@ def plain_forms(
     Raises DataError where every map is faint and some are not zero, and if the masks of the ground
     truth are of no scale: some up to 1 and some up to white, or all below the threshold for gray.
     """
-    found = list(records)
-    scales = {r.form.partition(SCALE)[2]: r.image_id for r in found}
-    one, full, gray = (scales.get(word) for word in ("0/1", "full", "faint"))
+    plain, tops, all_faint, scales = [], [], True, dict[str, str]()
+    for r in records:
+        own, _, scale = r.form.partition(SCALE)
+        scales[scale] = r.image_id
+        form, mark, top = own.partition(TOP)
+        plain.append(replace(r, form=form) if r.form != form else r)
+        if mark:
+            tops.append((float(top), form))
+        elif form != "none":
+            all_faint = False
+    one, full, gray = map(scales.get, ("0/1", "full", "faint"))
     if one is not None and full is not None:
         raise DataError(
             f"{one}: its truth has values up to 1, that of {full} up to white, expected one scale "
@@ -88,14 +158,6 @@ def plain_forms(
             f"{protocol.gt_threshold}, expected values up to white (masks of 0 and 1: "
             "gt_threshold='none')"
         )
-    plain, tops, all_faint = [], [], True
-    for r in found:
-        form, mark, top = r.form.partition(SCALE)[0].partition(TOP)
-        plain.append(replace(r, form=form) if r.form != form else r)
-        if mark:
-            tops.append((float(top), form))
-        elif form != "none":
-            all_faint = False
     if not tops or not all_faint:
         return plain, ""
     most, form = max(tops)
@@ -107,88 +169,17 @@ def plain_forms(
 # ---- geometry ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Look:
-    """A prediction, its soft map in [0, 1] as the protocol takes it, and the annotators' marks.
-
-    soft and truth are empty where there are none.
-    """
-
-    image_id: str
-    pred: Prediction
-    soft: F8
-    truth: F8
-
-    @property
-    def measured(self) -> bool:
-        """True if there are a map and marks of one size, neither of them constant."""
-        same = self.soft.shape == self.truth.shape and self.soft.size > 0
-        return same and bool(np.ptp(self.soft) > 0 and np.ptp(self.truth) > 0)
-
-
-def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
-    """What is measured of an image."""
-    soft = truth = np.zeros((0, 0))
-    if pred.soft is not None or pred.ucm2 is not None:
-        soft = unit(pred.boundary_map())
-        soft = 1 - soft if protocol.invert else soft
-    if gt.boundaries and len({b.shape for b in gt.boundaries}) == 1:
-        truth = reduce(np.add, gt.boundaries, np.zeros(gt.shape))
-    return Look(pred.image_id, pred, soft, truth)
-
-
-def _inverted(looks: Sequence[Look], options: RunOptions) -> Iterator[str]:
-    """A warning if most maps are bright where nothing is marked, and darker where it is."""
-    dark = []
-    for look in looks:
-        dim, marked = 1 - blocks(look.soft), blocks(look.truth) > 0
-        if marked.all() or look.soft.mean() <= 0.5:
-            continue
-        if dim[marked].mean() > DARKER * dim[~marked].mean():
-            dark.append(look.image_id)
-    if 2 * len(dark) > len(looks):
-        fix = "without invert=True?" if options.protocol.invert else "invert=True?"
-        yield _said(f"are darker on the ground truth than off it: {fix}", dark, looks)
-
-
-def _mirrored(looks: Sequence[Look], options: RunOptions) -> Iterator[str]:
-    found: dict[str, list[str]] = {}
-    for look in looks:
-        if way := position(look):
-            found.setdefault(way, []).append(look.image_id)
-    for way, ids in found.items():
-        yield _said(f"fit their ground truth only {way}", ids, looks)
-
-
-def _exchanged(looks: Sequence[Look], options: RunOptions) -> Iterator[str]:
-    small = ((look.image_id, thumbnail(look.soft), thumbnail(look.truth)) for look in looks)
-    if ids := [f"{a} looks like {b}" for a, b in swaps(small)]:
-        yield _said("fit the ground truth of another image", ids, looks)
-
-
-def _thick(looks: Sequence[Look], options: RunOptions) -> Iterator[str]:
-    """A warning if most maps are broad where lines are matched and nothing thins them by NMS."""
-    protocol = options.protocol
-    unused = registry.unused(options.metrics, protocol)
-    if protocol.nms or not protocol.thin or {"nms", "max_dist"} & unused:
-        return
-    soft = [look for look in looks if look.pred.soft is not None]
-    broad = [look.image_id for look in soft if thickness(look.soft) > BROAD]
-    if 2 * len(broad) > len(soft):
-        yield _said("have broad edges, whose precision is low without NMS: nms=True?", broad, looks)
-
-
-def _said(what: str, ids: Sequence[str], looks: Sequence[Look]) -> str:
-    return f"{len(ids)} of {len(looks)} maps looked at {what} [{listed(list(ids), 3)}]"
-
-
 def blocks(values: F8) -> F8:
     """Means of 4 x 4 pixels, of small images 2 x 2."""
     rows, cols = values.shape
     side = 4 if min(rows, cols) >= 200 else min(2, rows, cols)
-    part = values[: rows // side * side, : cols // side * side]
-    tall = reduce(np.add, (part[k::side] for k in range(side)))
-    return reduce(np.add, (tall[:, k::side] for k in range(side))) / side**2
+    tall = np.zeros((rows // side, cols))
+    small = np.zeros((rows // side, cols // side))
+    for k in range(side):
+        tall += values[k : rows // side * side : side]
+    for k in range(side):
+        small += tall[:, k : cols // side * side : side]
+    return small / side**2
 
 
 def thumbnail(values: F8) -> F8:
@@ -220,8 +211,9 @@ def position(look: Look) -> str:
     "transposed" is asked of square images alone: of others it has another size.
     """
     pred, want = thumbnail(look.soft), thumbnail(look.truth)
-    ways = FLIPS if pred.shape[0] == pred.shape[1] else FLIPS[:-1]
-    fit, best = max((float((turn(pred) * want).sum()), name) for name, turn in ways)
+    fit, best = -math.inf, ""
+    for name, turn in FLIPS if pred.shape[0] == pred.shape[1] else FLIPS[:-1]:
+        fit, best = max((fit, best), (float((turn(pred) * want).sum()), name))
     own = float((pred * want).sum())
     return best if fit > max(_alike(pred), BETTER * own) else ""
 
@@ -242,13 +234,12 @@ def swaps(looks: Iterable[tuple[str, NDArray[Any], NDArray[Any]]]) -> list[tuple
     for look in looks:
         sizes.setdefault(look[1].shape, []).append(look)
     for same in sizes.values():
-        ids = [image_id for image_id, *_ in same]
-        preds = np.stack([pred.ravel() for _, pred, _ in same])
-        truths = np.stack([truth.ravel() for *_, truth in same])
-        fits = preds @ truths.T
+        ids, preds, truths = zip(*same, strict=True)
+        each = np.stack(preds).reshape(len(ids), -1)
+        fits = each @ np.stack(truths).reshape(len(ids), -1).T
         for k, best in enumerate(fits.argmax(axis=1).tolist()):
             mutual = best != k and int(fits[:, best].argmax()) == k
-            if mutual and fits[k, best] > max(_alike(preds[k]), BETTER * fits[k, k]):
+            if mutual and fits[k, best] > max(_alike(each[k]), BETTER * fits[k, k]):
                 found.append((ids[k], ids[best]))
     return found
 
@@ -272,11 +263,3 @@ def thickness(soft: F8) -> float:
                 square[dy : dy + full.shape[0], dx : dx + full.shape[1]] |= full
         shares.append(square.sum() / strong.sum())
     return float(np.mean(shares))
-
-
-FLIPS: tuple[tuple[str, Callable[[F8], F8]], ...] = (
-    ("mirrored left to right", np.fliplr),
-    ("upside down", np.flipud),
-    ("turned by 180 degrees", lambda a: np.rot90(a, 2)),
-    ("transposed", np.transpose),
-)

@@ -7,12 +7,12 @@ without it is not a result. One run at a time holds OUT's lock.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -43,39 +43,55 @@ SCHEMA = "bsdsbench.result/1"
 OURS = ("eval_*.txt", f"{PER_IMAGE}/*.txt", "pr.png", "pr.svg", "timing.json", "overlays/*.png")
 MAX_IMAGES = 200_000
 MAX_BYTES = 1 << 31  # of all columns together: 200,000 images of boundary and pixel counts
-ABOUT = {"ids": "U", "sizes": "iu", "fingerprints": "U"}
-LATER = ("truths", "forms")  # text, not in counts of the first version
-Columns = dict[str, NDArray[Any]]
+# What counts.npz says of each image, whether counts of the first version had it, and its dtype
+ABOUT = (
+    ("ids", True, "U"),
+    ("sizes", True, "iu"),
+    ("fingerprints", True, "U"),
+    ("truths", False, "U"),
+    ("forms", False, "U"),
+)
 
 
 class Records:
     """records.db: what a run has counted so far, by image id and a hash of all it depends on."""
 
-    def __init__(self, path: Path, database: sqlite3.Connection) -> None:
-        self.path, self._database = path, database
-        self.marks: dict[str, str] = dict(database.execute("select id, mark from record"))
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        # OUT's own lock is held, and network disks have poor ones
+        where = path.resolve().as_uri() + "?nolock=1"
+        self.database = sqlite3.connect(
+            where, uri=True, check_same_thread=False, isolation_level=None
+        )
+        self.database.text_factory = partial(str, encoding="utf-8", errors="replace")
+        # A killed process loses nothing by this; what a power cut damages is found when it is read
+        self.database.execute("pragma synchronous=off")
+        self.database.execute(
+            "create table if not exists record (id text primary key, mark text, data blob, hash "
+            "text)"
+        )
+        if self.database.execute("pragma quick_check").fetchone() != ("ok",):
+            raise sqlite3.DatabaseError
+        self.marks: dict[str, str] = dict(self.database.execute("select id, mark from record"))
 
     def load(self, image_id: str) -> ImageRecord | None:
         """The stored record, or None if it is damaged."""
-        rows = self._database.execute(
-            "select cast(data as blob), hash from record where id=?", (image_id,)
-        )
-        data, told = rows.fetchone()
-        with contextlib.suppress(DataError):
-            if digest(data) != told:
-                return None
-            (record,) = unpack_records(self.path, data)
-            if record.image_id == image_id and record.fingerprint == self.marks[image_id]:
-                return record
+        row = "select cast(data as blob), hash from record where id=?"
+        data, told = self.database.execute(row, (image_id,)).fetchone()
+        with suppress(DataError):
+            if digest(data) == told:
+                (record,) = unpack_records(self.path, data)
+                if (record.image_id, record.fingerprint) == (image_id, self.marks[image_id]):
+                    return record
         return None
-
-    def __len__(self) -> int:
-        return int(self._database.execute("select count(*) from record").fetchone()[0])
 
     def add(self, record: ImageRecord, data: bytes) -> None:
         """Keep a record, of which `data` is what `pack_records` gives."""
         row = (record.image_id, record.fingerprint, data, digest(data))
-        self._database.execute("insert or replace into record values (?, ?, ?, ?)", row)
+        self.database.execute("insert or replace into record values (?, ?, ?, ?)", row)
+
+    def __len__(self) -> int:
+        return int(self.database.execute("select count(*) from record").fetchone()[0])
 
 
 @contextmanager
@@ -90,33 +106,18 @@ def unfinished(out: Path, fresh: bool) -> Iterator[Records]:
         if fresh:
             path.unlink(missing_ok=True)
         try:
-            database = _opened(path)
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the second: its message
-            if isinstance(error, sqlite3.OperationalError):
-                raise OSError(None, str(error), str(path)) from None
-            path.unlink()  # damaged by a power cut: these images are counted again
-            database = _opened(path)
-        (out / RESULT).unlink(missing_ok=True)
-        try:
-            with closing(database):
-                yield Records(path, database)
+            try:
+                records = Records(path)
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the second: its message
+                if isinstance(error, sqlite3.OperationalError):
+                    raise
+                path.unlink()  # damaged by a power cut: these images are counted again
+                records = Records(path)
+            (out / RESULT).unlink(missing_ok=True)
+            with closing(records.database):
+                yield records
         except sqlite3.Error as error:  # a full disk
             raise OSError(None, str(error), str(path)) from None
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    # OUT's own lock is held, and network disks have poor ones
-    where = path.resolve().as_uri() + "?nolock=1"
-    database = sqlite3.connect(where, uri=True, check_same_thread=False, isolation_level=None)
-    database.text_factory = lambda raw: raw.decode("utf-8", "replace")
-    # A killed process loses nothing by this; what a power cut damages is found when it is read
-    database.execute("pragma synchronous=off")
-    database.execute(
-        "create table if not exists record (id text primary key, mark text, data blob, hash text)"
-    )
-    if database.execute("pragma quick_check").fetchone() != ("ok",):
-        raise sqlite3.DatabaseError
-    return database
 
 
 def write_result(
@@ -131,8 +132,9 @@ def write_result(
         # It is there before the earlier one goes, so that what is killed in between is known
         write_durable(out / UNFINISHED, data)
         (out / RESULT).unlink(missing_ok=True)
-        for stale in (path for pattern in OURS for path in out.glob(pattern)):
-            stale.unlink()
+        for pattern in OURS:
+            for stale in out.glob(pattern):
+                stale.unlink()
         for name, content in others:
             write_atomic(out / name, content, durable=False)
         write_atomic(out / COUNTS, counts)
@@ -185,21 +187,23 @@ def pack_records(records: Sequence[ImageRecord]) -> bytes:
     Same records, same bytes. Raises ValueError if the images have arrays of different shapes,
     DataError for more than can be read back.
     """
-    arrays: Columns = {
-        "ids": np.array([r.image_id for r in records], np.str_),
-        "sizes": np.array([r.size for r in records], np.int64).reshape(-1, 2),
-        "fingerprints": np.array([r.fingerprint for r in records], np.str_),
-        "truths": np.array([r.truth for r in records], np.str_),
-        "forms": np.array([r.form for r in records], np.str_),
-    }
-    for metric in dict.fromkeys(m for r in records for m in r.counts):
-        counts = [r.counts[metric] for r in records if metric in r.counts]
-        for name, array in stacked(counts, (), registry.get(metric).ragged).items():
+    about = [(r.image_id, r.size, r.fingerprint, r.truth, r.form) for r in records]
+    arrays: dict[str, NDArray[Any]] = {}
+    columns = zip(*about, strict=True) if about else [()] * len(ABOUT)
+    for (name, _, kind), column in zip(ABOUT, columns, strict=True):
+        arrays[name] = np.array(column, np.str_ if kind == "U" else np.int64)
+    arrays["sizes"] = arrays["sizes"].reshape(-1, 2)
+    by_metric: dict[str, list[Any]] = {}
+    for record in records:
+        for metric, counts in record.counts.items():
+            by_metric.setdefault(metric, []).append(counts)
+    for metric, found in by_metric.items():
+        for name, array in stacked(found, (), registry.get(metric).ragged).items():
             arrays[f"{metric}.{name}"] = array
-    size = sum(array.nbytes for array in arrays.values())
-    if len(arrays["ids"]) > MAX_IMAGES or size > MAX_BYTES:
+    size = sum([array.nbytes for array in arrays.values()])
+    if len(records) > MAX_IMAGES or size > MAX_BYTES:
         raise DataError(
-            f"counts of {len(arrays['ids'])} images, {size} bytes: expected at most {MAX_IMAGES} "
+            f"counts of {len(records)} images, {size} bytes: expected at most {MAX_IMAGES} "
             f"images and {MAX_BYTES} bytes: evaluate in parts"
         )
     buffer = BytesIO()
@@ -212,61 +216,48 @@ def unpack_records(path: Path, data: bytes | None = None) -> tuple[ImageRecord, 
     data = read_bytes(path) if data is None else data
     with reading(path, "a bsdsbench counts file"):
         arrays = unpack_npz(data, text=True, limit=MAX_BYTES)
-        check_columns(arrays)
-        ids, found = arrays["ids"].tolist(), []
-        blank = [""] * len(ids)
-        sizes, marks = arrays["sizes"].tolist(), arrays["fingerprints"].tolist()
-        truths, forms = (arrays[k].tolist() if k in arrays else blank for k in LATER)
-        for i, image_id in enumerate(ids):
-            counts: dict[str, Any] = {}
-            for key, array in arrays.items():
-                metric, dot, name = key.partition(".")
-                if dot:
-                    row = array[i]
-                    if name in registry.get(metric).ragged:
-                        row = row[~np.isnan(row).all(axis=-1)]
-                    counts.setdefault(metric, {})[name] = row
-            size, about = tuple(sizes[i]), (truths[i], forms[i])
-            found.append(ImageRecord(image_id, size, counts, marks[i], 0.0, *about))
+        ids = arrays.get("ids", np.zeros(()))
+        count = len(ids) if ids.ndim == 1 else -1
+        if count > MAX_IMAGES:
+            raise FaultError(f"has {count} images, expected at most {MAX_IMAGES}")
+        about: dict[str, list[Any]] = {}
+        for name, needed, kinds in ABOUT:
+            if name not in arrays and not needed:
+                about[name] = [""] * count
+                continue
+            array, shape = arrays.pop(name, np.zeros(())), (count, 2)[: 1 + (name == "sizes")]
+            if array.dtype.kind not in kinds or array.shape != shape:
+                raise FaultError(f"has no sound array {name!r}, expected it for each image")
+            if name == "sizes":
+                _check_counts(name, array)
+            elif name == "ids" and array.dtype.itemsize > 4 * MAX_TEXT:
+                raise FaultError(f"has ids of over {MAX_TEXT} characters, expected shorter ones")
+            about[name] = array.tolist()
+        counts: list[dict[str, Any]] = [{} for _ in range(count)]
+        for key, array in arrays.items():
+            metric, dot, name = key.partition(".")
+            if not dot:
+                raise FaultError(f"has an array {key[:40]!r}, expected METRIC.FIELD")
+            if array.shape[:1] != (count,):
+                raise FaultError(f"{key[:80]}: shape {array.shape}, expected one row per image")
+            if count and array.dtype.kind != "f":
+                _check_counts(key, array)
+            elif count and np.isinf(array).any():
+                raise FaultError(f"{key}: not finite numbers, expected measures")
+            if name == "thresholds" and not (np.diff(array, axis=-1) > 0).all():
+                raise FaultError(f"{key}: not increasing, expected thresholds")
+            ragged = count > 0 and name in registry.get(metric).ragged
+            for own, row in zip(counts, array, strict=True):
+                kept = row[~np.isnan(row).all(axis=-1)] if ragged else row
+                own.setdefault(metric, {})[name] = kept
+        found = []
+        for own, image_id, size, mark, truth, form in zip(counts, *about.values(), strict=True):
+            found.append(ImageRecord(image_id, tuple(size), own, mark, 0.0, truth, form))
         return tuple(found)
 
 
-def check_columns(arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Raise FaultError unless the arrays are whole columns of sound counts."""
-    for name, kinds in ABOUT.items():
-        if name not in arrays or arrays[name].dtype.kind not in kinds:
-            raise FaultError(f"has no sound array {name!r}, expected it in a counts file")
-    count = len(arrays["ids"]) if arrays["ids"].ndim == 1 else -1
-    if count > MAX_IMAGES:
-        raise FaultError(f"has {count} images, expected at most {MAX_IMAGES}")
-    expected = {"ids": (count,), "sizes": (count, 2), "fingerprints": (count,)}
-    if any(arrays[name].shape != shape for name, shape in expected.items()):
-        raise FaultError("ids, sizes and fingerprints of different lengths, expected one per image")
-    if arrays["ids"].dtype.itemsize > 4 * MAX_TEXT:
-        raise FaultError(f"has ids of over {MAX_TEXT} characters, expected shorter ones")
-    _check_range("sizes", arrays["sizes"])
-    for key, array in arrays.items():
-        if key in LATER and (array.dtype.kind != "U" or array.ndim != 1):
-            raise FaultError(
-                f"{key}: {array.dtype} of shape {array.shape}, expected text per image"
-            )
-        if "." not in key and key not in (*ABOUT, *LATER):
-            raise FaultError(f"has an array {key[:40]!r}, expected METRIC.FIELD")
-        if array.shape[:1] != (count,):
-            raise FaultError(f"{key[:80]}: shape {array.shape}, expected one row per image")
-    for key, array in arrays.items() if count else ():
-        if "." not in key:
-            continue
-        if array.dtype.kind != "f":
-            _check_range(key, array)
-        elif np.isinf(array).any():
-            raise FaultError(f"{key}: not finite numbers, expected measures")
-        if key.endswith(".thresholds") and not (np.diff(array, axis=-1) > 0).all():
-            raise FaultError(f"{key}: not increasing, expected thresholds")
-
-
-def _check_range(what: str, array: NDArray[Any]) -> None:
-    """Whole numbers from 0 to 2^53: what a count may be."""
+def _check_counts(what: str, array: NDArray[Any]) -> None:
+    """Raise FaultError unless all are whole numbers from 0 to 2^53, what a count may be."""
     if array.dtype.kind not in "iu":
         raise FaultError(f"{what}: {array.dtype}, expected whole numbers")
     if array.size and not (array.min() >= 0 and array.max() <= MAX_WHOLE):

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,8 @@ from bsdsbench.scores.curve import curve_counts, four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
 
 FEW = 10  # missing shards that are named
+METRIC = registry.DEFAULT[0]
+I8 = NDArray[np.int64]
 
 
 def merge(runs: Sequence[Evaluation]) -> Evaluation:
@@ -63,39 +64,51 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     >>> len(parts[0].records), len(bb.merge(parts).records)
     (8, 16)
     """
-    runs = given_list(runs, "merge", "a list of runs")
+    runs, shards, problems = given_list(runs, "merge", "a list of runs"), {}, list[str]()
     for each in runs:
         if not isinstance(each, Evaluation):
             raise MergeError(f"merge: {kind_of_value(each)}, expected the shards of a run")
     if not runs:
         raise MergeError("merge: no runs given, expected the shards of one run")
-    shards: dict[str, str] = {}
-    problems: list[str] = []
-    first = runs[0]
+    told: list[dict[str, Any]] = []
     for number, each in enumerate(runs, 1):
-        label = f"run {number} ({each.name})"
-        part = each.provenance.get("shard")
+        label, part = f"run {number} ({each.name})", each.provenance.get("shard")
         found = re.fullmatch("([1-9][0-9]{0,6})/([1-9][0-9]{0,6})", str(part))
         if part is None:
             problems.append(f"{label}: not a shard, expected a run made with shard=(I, N)")
         elif not isinstance(part, str) or not found or int(found[1]) > int(found[2]):
-            problems.append(
-                f"{label}: shard {clipped(part)}, expected I/N as a run of a shard has it"
-            )
+            problems.append(f"{label}: shard {clipped(part)}, expected I/N as a run of a shard has")
         elif part in shards:
             problems.append(f"{label}: shard {part} again, expected each once")
         else:
-            shards[part] = label
-        problems += _mismatches(first, each, label)
-    if not problems:
-        count = int(next(iter(shards)).partition("/")[2])
-        if len(shards) != count:
-            lost = (f"{i}/{count}" for i in range(1, count + 1) if f"{i}/{count}" not in shards)
-            few, more = list(islice(lost, FEW)), count - len(shards) - FEW
-            told = f"{', '.join(few)}{f' and {more} more' if more > 0 else ''}"
-            problems.append(f"merge: shards {told} are not there, expected all {count}")
+            shards[part] = int(found[2])
+        detector, identity = each.provenance.get(SPEED), each.identity
+        if isinstance(detector, dict):
+            detector = [detector.get(k) for k in ("function", "tag")]
+        about = {
+            "name": each.name,
+            "protocol": each.protocol,
+            "set of metrics": each.metrics or None,  # a run without records has none
+            "ground truth": each.provenance.get("truth"),
+            "known set": identity.known.name if identity and identity.known else "",
+            "list of images": each.provenance.get("images"),
+            "detector": detector,
+            "number of shards": shards.get(str(part)),  # what is no shard is said already
+        }
+        told.append(about)
+        for what, mine in told[0].items():
+            free = what in ("set of metrics", "number of shards") and None in (mine, about[what])
+            if about[what] != mine and not free:
+                problems.append(f"{label}: another {what} than run 1, expected the same")
+    if not problems and len(shards) != (count := next(iter(shards.values()))):
+        lost = [f"{i}/{count}" for i in range(1, count + 1) if f"{i}/{count}" not in shards]
+        more = f" and {len(lost) - FEW} more" if len(lost) > FEW else ""
+        problems.append(
+            f"merge: shards {', '.join(lost[:FEW])}{more} are not there, expected all {count}"
+        )
     if problems:
         raise MergeError("\n".join(problems), problems)
+    first = runs[0]
     origin = {k: v for k, v in first.provenance.items() if k not in ("shard", "truth")}
     if SPEED in origin:
         origin[SPEED] = joined_speed(runs)
@@ -104,38 +117,6 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     failed = dict(sorted((k, v) for each in runs for k, v in each.failed.items()))
     records = [record for each in runs for record in each.records]
     return Evaluation(first.protocol, first.name, records, origin, failed, first.places)
-
-
-def _mismatches(first: Evaluation, other: Evaluation, label: str) -> list[str]:
-    """What keeps two runs from being shards of one, a line each."""
-    told = []
-    for run in (first, other):
-        detector, identity = run.provenance.get(SPEED), run.identity
-        if isinstance(detector, dict):
-            detector = [detector.get(k) for k in ("function", "tag")]
-        about = {
-            "name": run.name,
-            "protocol": run.protocol,
-            "set of metrics": run.metrics,
-            "ground truth": run.provenance.get("truth"),
-            "known set": identity.known.name if identity and identity.known else "",
-            "list of images": run.provenance.get("images"),
-            "detector": detector,
-            "number of shards": str(run.provenance.get("shard", "")).partition("/")[2],
-        }
-        told.append(about)
-    fault = "{}: another {} than run 1, expected the same"
-    # A run without records has no metrics; what is no shard is said already
-    free = {"set of metrics": (), "number of shards": ""}
-    return [
-        fault.format(label, what)
-        for what, mine in told[0].items()
-        if told[1][what] != mine and (what not in free or free[what] not in (mine, told[1][what]))
-    ]
-
-
-I8 = NDArray[np.int64]
-METRIC = registry.DEFAULT[0]
 
 
 def best_rows(tables: I8) -> tuple[I8, I8]:
@@ -171,32 +152,26 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
             raise MergeError(f"{run.name}: its protocol differs from that of {first.name}")
     tables = [dict(counts_in_order(run.records, METRIC)) for run in runs]
     for run, table in zip(runs[1:], tables[1:], strict=True):
-        _same_images(first.name, tables[0], run.name, table)
-    records, times = [], np.zeros(len(runs), np.int64)
+        if other := sorted(tables[0].keys() ^ table.keys()):
+            where = f"is not in both it and {first.name}"
+            raise MergeError(f"{run.name}: image {other[0]!r} {where}, expected the same")
+        for image_id, counts in tables[0].items():
+            for key, what in (("thresholds", "thresholds"), ("total_gt", "ground truth")):
+                if not np.array_equal(counts[key], table[image_id][key]):
+                    where = f"image {image_id!r} has other {what} than in {first.name}"
+                    raise MergeError(f"{run.name}: {where}, expected the same")
+    records, times, kind = [], np.zeros(len(runs), np.int64), f"best-of-{len(runs)}"
     for record in first.records:
         found = [table[record.image_id] for table in tables]
         chosen, rows = best_rows(np.stack([four_counts(c) for c in found]))
         times += np.bincount(chosen, minlength=len(runs))
-        counts = curve_counts(found[0].thresholds, rows)
-        kind = f"best-of-{len(runs)}"
-        found_at = record.image_id, record.size
-        records.append(ImageRecord(*found_at, {METRIC: counts}, truth=record.truth, form=kind))
+        own = {METRIC: curve_counts(found[0].thresholds, rows)}
+        at = record.image_id, record.size
+        records.append(ImageRecord(*at, own, truth=record.truth, form=kind))
     title = f"{name or first.name} (best of {len(runs)} by the ground truth)"
-    names = [run.name for run in runs]
-    chosen_by: dict[str, Any] = {"best_of": names, "chosen": times.tolist()}
-    kept = {k: first.provenance[k] for k in ("gt",) if k in first.provenance}
+    about = {k: first.provenance[k] for k in ("gt",) if k in first.provenance}
+    about |= {"best_of": [run.name for run in runs], "chosen": times.tolist()}
     protocol = first.protocol
     if not protocol.stated and protocol.whole_image:  # what the programs make of 100 rows
         protocol = protocol.replace(ap_rule="edter", name=protocol.name)
-    return Evaluation(protocol, title, tuple(records), {**kept, **chosen_by}, places=first.places)
-
-
-def _same_images(a: str, mine: dict[str, Any], b: str, theirs: dict[str, Any]) -> None:
-    other = sorted(mine.keys() ^ theirs.keys())
-    if other:
-        raise MergeError(f"{b}: image {other[0]!r} is not in both it and {a}, expected the same")
-    for image_id, counts in mine.items():
-        if not np.array_equal(counts.thresholds, theirs[image_id].thresholds):
-            raise MergeError(f"{b}: other thresholds than {a}, expected the same")
-        if not np.array_equal(counts.total_gt, theirs[image_id].total_gt):
-            raise MergeError(f"{b}: image {image_id!r} has other ground truth than in {a}")
+    return Evaluation(protocol, title, tuple(records), about, places=first.places)

@@ -29,7 +29,11 @@ class ReportedRun:
     protocol: Protocol
     tables: dict[str, Any]
     provenance: dict[str, Any] = field(default_factory=dict)
+    # What an Evaluation has, and is not known here
     records: tuple[ImageRecord, ...] = ()
+    tasks: tuple[Any, ...] = ()
+    identity: None = None
+    signature: str = ""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -53,7 +57,7 @@ class ReportedRun:
 
     def scores(self) -> dict[str, Any]:
         """Like `Evaluation.scores`, with what the tables hold."""
-        return {m: self.score(m).to_mapping() for m in self.metrics}
+        return {metric: score.to_mapping() for metric, score in self._scores.items()}
 
 
 def reported_run(folder: str | Path, name: str | None = None) -> tuple[Any, ...] | ReportedRun:
@@ -64,39 +68,28 @@ def reported_run(folder: str | Path, name: str | None = None) -> tuple[Any, ...]
     """
     path = Path(folder)
     tables = read_run_folder(path)
-    counts = tables.pop("ev1")
-    shown, origin = name or path.resolve().name, {"official": str(path)}
-    if counts:
-        origin["note"] = "official files, protocol not stated"
-        first = next(iter(counts.values())).thresholds
-        grid, records = _grid(first), []
-        for image_id, found in counts.items():
-            if found.thresholds.shape != first.shape or not np.allclose(found.thresholds, first):
-                raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
-            own = {registry.DEFAULT[0]: Counts(**{**found, "thresholds": grid})}
-            records.append(ImageRecord(image_id, (0, 0), own))
-        return _protocol(grid), shown, records, origin
-    thresholds = tables.get("eval_bdry_thr.txt", np.zeros((0, 4)))[:, 0]
-    protocol = _protocol(thresholds)
-    if tables.get("eval_bdry.txt", np.zeros((0, 8))).shape[1] == SBD_COLUMNS:
-        protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
-    return ReportedRun(shown, protocol, tables, origin)
-
-
-def _grid(printed: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The even grid where the thresholds are that one as printed with six digits.
-
-    A row of threshold 0 before the grid stays before it.
-    """
-    if printed.size > 1 and printed[0] == 0:
-        return np.r_[0.0, _grid(printed[1:])]
-    even = np.array(even_thresholds(printed.size))
-    return even if np.allclose(printed, even, rtol=0, atol=2e-6) else printed
-
-
-def _protocol(thresholds: NDArray[np.float64]) -> Protocol:
-    """A protocol of these thresholds; what else was used is not known."""
-    valid = bool(np.all((thresholds >= 0) & (thresholds <= 1))) and thresholds.max(initial=0) > 0
-    if not valid or not np.all(np.diff(thresholds) > 0):
-        return Protocol(name=UNSTATED_GRID)
-    return Protocol(name=UNSTATED, thresholds=tuple(_grid(thresholds).tolist()))
+    counts, bare = tables.pop("ev1"), np.zeros((0, 4))
+    first = next(iter(counts.values())).thresholds if counts else None
+    printed = tables.get("eval_bdry_thr.txt", bare)[:, 0] if first is None else first
+    # The even grid where the thresholds are that one as printed with six digits; a row of threshold
+    # 0 before the grid stays before it
+    zero = int(printed.size > 1 and printed[0] == 0)
+    even = np.array(even_thresholds(printed.size - zero))
+    near = np.allclose(printed[zero:], even, rtol=0, atol=2e-6)
+    grid: NDArray[np.float64] = np.r_[[0.0] * zero, even] if near else printed
+    valid = bool(np.all((grid >= 0) & (grid <= 1))) and grid.max(initial=0) > 0
+    protocol = Protocol(name=UNSTATED_GRID)
+    if valid and np.all(np.diff(grid) > 0):
+        protocol = Protocol(name=UNSTATED, thresholds=tuple(grid.tolist()))
+    shown, origin, records = name or path.resolve().name, {"official": str(path)}, []
+    if first is None:
+        if tables.get("eval_bdry.txt", bare).shape[1] == SBD_COLUMNS:
+            protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
+        return ReportedRun(shown, protocol, tables, origin)
+    origin["note"] = "official files, protocol not stated"
+    for image_id, found in counts.items():
+        if found.thresholds.shape != first.shape or not np.allclose(found.thresholds, first):
+            raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
+        own = {registry.DEFAULT[0]: Counts(**{**found, "thresholds": grid})}
+        records.append(ImageRecord(image_id, (0, 0), own))
+    return protocol, shown, records, origin

@@ -1,8 +1,11 @@
-"""A run: every item of a source is read and counted once, and what is done is kept."""
+"""A run: every item of a source is read and counted once, and what is done is kept.
+
+A source is an iterable of items: images with an id, a hash of what belongs to them, and how they
+are read. Those of folders are here, those of arrays in `items`.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import multiprocessing
@@ -14,17 +17,12 @@ import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
-from concurrent.futures import (
-    BrokenExecutor,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-)
-from contextlib import closing, contextmanager, nullcontext
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from typing import Protocol as Shape
 
 import attrs
 import numpy as np
@@ -32,19 +30,29 @@ import numpy as np
 from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.bounded import listed, read_bytes, read_once, show
 from bsdsbench.files.errors import DataError, InputWarning, ShapeError, is_text
-from bsdsbench.loaders.groundtruth import empty_truth
-from bsdsbench.loaders.identity import image_fingerprint
+from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
+from bsdsbench.loaders.groundtruth import empty_truth, instances_beside
+from bsdsbench.loaders.identity import (
+    folder_fingerprints,
+    identify,
+    image_fingerprint,
+    set_fingerprint,
+)
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.metrics import registry
-from bsdsbench.runs import sources
-from bsdsbench.runs.evaluation import EMPTY, Evaluation
+from bsdsbench.metrics.base import Metric
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.tasks import Task
+from bsdsbench.runs import items as arrays
+from bsdsbench.runs.evaluation import EMPTY, TASK, Evaluation
 from bsdsbench.runs.first_look import LOOKS, SCALE, Look, first_look, form_of, look_at, plain_forms
-from bsdsbench.runs.folder import Records, pack_records, unfinished
-from bsdsbench.runs.run_identity import TASK, check_truth
+from bsdsbench.runs.folder import pack_records, unfinished
 from bsdsbench.runs.run_options import MANY, Folder, RunOptions, takes
-from bsdsbench.runs.sources import FileItem, Item
 from bsdsbench.scores.counts import ImageRecord
 
 AHEAD = 3  # images under way for each worker, so that memory stays flat
+Inputs = tuple[Prediction | None, GroundTruth]
 
 
 @takes(
@@ -89,13 +97,12 @@ def evaluate(pred_dir: Folder, gt_dir: Folder, *, options: RunOptions) -> Evalua
     0.619
     """
     options.refuse_out_in(pred_dir=pred_dir, gt_dir=gt_dir)
-    task = options.task
-    if task is not None:
-        split = None if options.split_file is None else Path(options.split_file)
-        check_truth(task, Path(gt_dir), options.protocol, split)
-    ids = task.ids if task is not None and task.ids and not options.split_file else None
-    items = sources.folders(pred_dir, gt_dir, options, ids)
-    return run(items, options, about_folders(pred_dir, gt_dir, items, options))
+    ids = None
+    if options.task is not None:
+        check_truth(options.task, gt_dir, options.protocol, options.split_file)
+        ids = None if options.split_file else options.task.ids or None
+    items = folders(pred_dir, gt_dir, options, ids)
+    return run(items, options, about_folders(items, options, pred=pred_dir, gt=gt_dir))
 
 
 @takes(
@@ -136,11 +143,9 @@ def evaluate_humans(gt_dir: Folder, *, options: RunOptions) -> Evaluation:
     0.81
     """
     options.refuse_out_in(gt_dir=gt_dir)
-    items = sources.humans(gt_dir, options)
-    about = {"gt": show(gt_dir), "images": digest_of(item.image_id for item in items)}
-    return run(
-        items, options, Evaluation(options.protocol, "human", (), about, places=_at(gt=gt_dir))
-    )
+    pairs = ground_truths(gt_dir, options.split_file)
+    items = [FileItem(p, "", form="humans") for p in pairs]
+    return run(items, options, about_folders(items, options, gt=gt_dir))
 
 
 @takes(
@@ -185,51 +190,7 @@ def evaluate_items(items: Iterable[tuple[str, Any, Any]], *, options: RunOptions
     about = {"pred_kind": options.pred_kind, "missing": "error"}
     total = len(items) if isinstance(items, Sized) else 0
     blank = Evaluation(options.protocol, options.name, (), about)
-    return run(sources.arrays(items, options.metrics), options, blank, total)
-
-
-def about_folders(
-    pred_dir: Folder, gt_dir: Folder, items: Sequence[FileItem], options: RunOptions
-) -> Evaluation:
-    """The Evaluation of a run of two folders, which still lacks its records."""
-    about: dict[str, Any] = {
-        "pred": show(pred_dir),
-        "gt": show(gt_dir),
-        "images": digest_of(item.image_id for item in items),
-        "pred_kind": options.pred_kind,
-        "missing": options.missing,
-    }
-    if options.split_file is not None:
-        about["split"] = show(options.split_file)
-    if options.images_dir is not None:
-        about["photos"] = show(options.images_dir)
-    if options.task is not None:
-        about[TASK] = options.task.to_mapping()
-    if options.shard != (1, 1):  # no shard sees the ground truth of the others
-        found = hashlib.blake2b(digest_size=8)
-        for path in (path for item in items for path in item.pair.gt_paths):
-            with contextlib.suppress(DataError):  # the run says so in its turn
-                found.update(hashlib.blake2b(read_bytes(path)).digest())
-        about["truth"] = found.hexdigest()
-    more = {} if options.images_dir is None else {"photos": options.images_dir}
-    name = options.name or show(Path(pred_dir).resolve().name)
-    places = _at(pred=pred_dir, gt=gt_dir, **more)
-    return Evaluation(options.protocol, name, (), about, places=places)
-
-
-def digest_of(ids: Iterable[str]) -> str:
-    """A hash of the ids of the whole set, which shows that shards belong together."""
-    text = "\0".join(ids).encode("utf-8", "surrogateescape")
-    return hashlib.blake2b(text, digest_size=8).hexdigest()
-
-
-def _at(**folders: Folder) -> dict[str, str]:
-    """Folders as absolute paths, without those whose names are no text."""
-    found = {}
-    for what, folder in folders.items():
-        if is_text(path := str(Path(folder).resolve())):
-            found[what] = path
-    return found
+    return run(arrays.items_of(items, options.metrics), options, blank, total)
 
 
 # ---- a run ---------------------------------------------------------------------------------------
@@ -238,7 +199,7 @@ def _at(**folders: Folder) -> dict[str, str]:
 def run(
     source: Iterable[Item], options: RunOptions, blank: Evaluation, total: int = 0
 ) -> Evaluation:
-    """Give `blank` the records of a source, and write the results.
+    """Give `blank` the records of a source, in its order, and write the results.
 
     source : a sequence is cut to the shard of the options; total : how many images another iterable
     will give, or 0. Raises DataError that lists every fault, KeyboardInterrupt with what is kept.
@@ -249,96 +210,68 @@ def run(
         total = len(source)
         if options.shard != (1, 1):
             about["shard"] = f"{options.shard[0]}/{options.shard[1]}"
-    folder = unfinished(options.out, options.fresh) if options.out else nullcontext()
-    with folder as stored:
+    records, faults, left_out = list[ImageRecord](), dict[str, DataError](), list[str]()
+    looks, kept, left = list[Look](), 0, "nothing was kept"
+    # What a worker needs, ready to be pickled
+    sent = attrs.evolve(options, progress=None, executor=None, out=None, task=None)
+    with unfinished(options.out, options.fresh) if options.out else nullcontext() as stored:
+        marks, keep = ({}, False) if stored is None else (stored.marks, True)
+        calls = (
+            (item, sent, marks.get(item.image_id, ""), number < LOOKS, keep)
+            for number, item in enumerate(source)
+        )
         try:
-            counted = _counted(source, options, stored, total)
-            faults = dict(sorted(counted.faults.items()))
-            if faults and (options.on_error == "fail" or not counted.records):
+            with (
+                pool(options, total, source) as (executor, ahead),
+                closing(mapped(count, calls, executor, ahead)) as stream,
+            ):
+                for done, (call, found) in enumerate(stream, 1):
+                    if found.kept and stored is not None:
+                        found.record = stored.load(found.image_id)
+                        if found.record is None:  # damaged
+                            found = count(call[0], sent, keep=True)
+                        else:
+                            kept += 1
+                    if found.record is not None:
+                        records.append(found.record)
+                        if stored is not None and found.data:
+                            stored.add(found.record, found.data)
+                    elif found.fault is not None:
+                        faults[found.image_id] = found.fault
+                    else:
+                        left_out.append(found.image_id)
+                    if found.look:
+                        looks.append(found.look)
+                    if done == min(LOOKS, total or LOOKS):
+                        for note in first_look(looks, options):
+                            warnings.warn(note, InputWarning, stacklevel=4)
+                    if options.progress:
+                        options.progress(done, max(total, done), found.image_id)
+            faults = dict(sorted(faults.items()))
+            if faults and (options.on_error == "fail" or not records):
                 raise DataError.collect(list(faults.values()))
-            if counted.left_out:
-                if not counted.records and options.shard == (1, 1):
+            if left_out:
+                if not records and options.shard == (1, 1):
                     raise DataError(f"{blank.name}: no image with boundaries in its ground truth")
-                about[EMPTY] = sorted(counted.left_out)
-            records, note = plain_forms(counted.records, options.protocol)
+                about[EMPTY] = sorted(left_out)
+            records, note = plain_forms(records, options.protocol)
             if note:
                 warnings.warn(note, InputWarning, stacklevel=4)
             failed = dict(blank.failed)
             for image_id, error in faults.items():
                 failed[image_id] = "; ".join(error.problems)
-            done = replace(
-                blank, records=records, provenance=about, failed=failed, kept=counted.kept
-            )
+            result = replace(blank, records=records, provenance=about, failed=failed, kept=kept)
             if options.out:
-                done.save(options.out)
-            return done
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(_kept(stored, options)) from None
-        except BrokenExecutor as error:
-            raise DataError(f"{error}; {_kept(stored, options)}") from None
-
-
-@attrs.define
-class _Counts:
-    """What came of a source's items."""
-
-    records: list[ImageRecord] = attrs.field(factory=list)
-    faults: dict[str, DataError] = attrs.field(factory=dict)
-    left_out: list[str] = attrs.field(factory=list)
-    kept: int = 0
-
-
-def _counted(
-    source: Iterable[Item], options: RunOptions, stored: Records | None, total: int
-) -> _Counts:
-    """Count every item, in the order of the source; records that still stand are taken."""
-    found, looks = _Counts(), []
-    workers = max(1, min(options.workers or available_cores(), total or 10**9))
-    marks, keep = ({}, False) if stored is None else (stored.marks, True)
-    # What a worker needs, ready to be pickled
-    sent = attrs.evolve(options, progress=None, executor=None, out=None, task=None)
-    calls = (
-        (item, sent, marks.get(item.image_id, ""), number < LOOKS, keep)
-        for number, item in enumerate(source)
-    )
-    with (
-        pool(options, workers, source) as (executor, ahead),
-        closing(mapped(count, calls, executor, ahead)) as stream,
-    ):
-        for done, (call, counted) in enumerate(stream, 1):
-            if counted.kept and stored is not None:
-                counted.record = stored.load(call[0].image_id)
-                if counted.record is None:  # damaged
-                    counted = count(call[0], sent, keep=True)
-                else:
-                    found.kept += 1
-            if counted.record is not None:
-                found.records.append(counted.record)
-                if stored is not None and counted.data:
-                    stored.add(counted.record, counted.data)
-            elif counted.fault is not None:
-                found.faults[counted.image_id] = counted.fault
-            else:
-                found.left_out.append(counted.image_id)
-            if counted.look:
-                looks.append(counted.look)
-            if done == min(LOOKS, total or LOOKS):
-                for note in first_look(looks, options):
-                    warnings.warn(note, InputWarning, stacklevel=5)
-            if options.progress:
-                options.progress(done, max(total, done), counted.image_id)
-    return found
-
-
-def _kept(stored: Records | None, options: RunOptions) -> str:
-    """What an interrupt leaves, in words."""
-    if not stored:
-        return "nothing was kept"
-    again = "the same call without fresh=True" if options.fresh else "the same call"
-    return f"{len(stored)} images are kept in {show(str(options.out))}: {again} goes on"
-
-
-# ---- one image -----------------------------------------------------------------------------------
+                result.save(options.out)
+            return result
+        except (KeyboardInterrupt, BrokenExecutor) as error:
+            if stored:
+                again = "the same call without fresh=True" if options.fresh else "the same call"
+                where = f"{len(stored)} images are kept in {show(str(options.out))}"
+                left = f"{where}: {again} goes on"
+            if isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(left) from None
+            raise DataError(f"{error}; {left}") from None
 
 
 @attrs.define
@@ -420,6 +353,138 @@ def count(
     return found
 
 
+# ---- the images of folders -----------------------------------------------------------------------
+
+
+class Item(Shape):
+    """One image. form : of its prediction where it is not the prediction's own ("humans")."""
+
+    @property
+    def image_id(self) -> str: ...
+    @property
+    def form(self) -> str: ...
+    def key(self) -> bytes:
+        """A hash of all that is read."""
+
+    def load(self, metric: Metric, protocol: Protocol) -> Inputs:
+        """Prediction (None: the annotators are counted) and ground truth. Raises DataError."""
+
+
+@attrs.frozen
+class FileItem:
+    """An image of two folders. kind : of the prediction, "" where the annotators are counted.
+
+    beside : instance maps, which are read with the ground truth
+    """
+
+    pair: Pair
+    kind: str
+    photo: Path | None = None
+    beside: tuple[Path, ...] = ()
+    form: str = ""
+
+    @property
+    def image_id(self) -> str:
+        """Its name."""
+        return self.pair.image_id
+
+    def key(self) -> bytes:
+        """A hash of the bytes of its files."""
+        found = hashlib.blake2b(self.kind.encode(), digest_size=16)
+        for group in (self.pair.pred_paths, self.pair.gt_paths, (self.photo,), self.beside):
+            found.update(b"|")
+            for path in filter(None, group):
+                found.update(hashlib.blake2b(read_bytes(path)).digest())
+        return found.digest()
+
+    def load(self, metric: Metric, protocol: Protocol) -> Inputs:
+        """Prediction and ground truth. Raises DataError."""
+        options = metric.options_of(protocol)
+        gt = read_truth(self.pair, metric.gt_kind, protocol, metric.reads_instances(options))
+        if self.photo is not None:
+            gt = replace(gt, photo=read_photo(self.photo))
+        if not self.kind:
+            return None, gt
+        n_classes = len(metric.class_names(options)) or 1
+        return read_prediction(self.pair, self.kind, gt.shape, n_classes), gt
+
+
+def folders(
+    pred_dir: Folder, gt_dir: Folder, options: RunOptions, ids: Sequence[str] | None = None
+) -> list[FileItem]:
+    """The images of a folder of predictions and one of ground truth. Raises PairingError.
+
+    ids : the images that count, in place of a split file
+    """
+    first, kind = registry.get(options.metrics[0]), str(options.pred_kind)
+    own = options.settings[first.name]
+    if str(options.executor).startswith("dask://"):  # its workers run in other folders
+        pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
+    how = (options.split_file, options.missing, kind)
+    classes = first.class_names(own)
+    pairs = pair(pred_dir, gt_dir, *how, gt_kind=first.gt_kind, classes=classes, ids=ids)
+    photos: dict[str, Path] = {}
+    if any([registry.get(m).photo for m in options.metrics]):
+        place = options.images_dir or photos_beside(gt_dir)
+        photos = find_photos(place, [p.image_id for p in pairs]) if place else {}
+    items = []
+    for p in pairs:
+        beside = map(instances_beside, p.gt_paths) if first.reads_instances(own) else ()
+        form = "" if p.pred_paths else "none"
+        items.append(FileItem(p, kind, photos.get(p.image_id), tuple(filter(None, beside)), form))
+    return items
+
+
+def about_folders(items: Sequence[FileItem], options: RunOptions, **places: Folder) -> Evaluation:
+    """The Evaluation of a run of folders (pred, gt), which still lacks its records."""
+    ids = "\0".join([item.image_id for item in items]).encode("utf-8", "surrogateescape")
+    about: dict[str, Any] = {what: show(folder) for what, folder in places.items()}
+    about["images"] = hashlib.blake2b(ids, digest_size=8).hexdigest()  # of all shards
+    name = "human"
+    if "pred" in places:
+        name = options.name or show(Path(places["pred"]).resolve().name)
+        about |= {"pred_kind": options.pred_kind, "missing": options.missing}
+        if options.split_file is not None:
+            about["split"] = show(options.split_file)
+        if options.images_dir is not None:
+            about["photos"] = show(options.images_dir)
+            places["photos"] = options.images_dir
+        if options.task is not None:
+            about[TASK] = options.task.to_mapping()
+    if options.shard != (1, 1):  # no shard sees the ground truth of the others
+        found = hashlib.blake2b(digest_size=8)
+        for file in [path for item in items for path in item.pair.gt_paths]:
+            with suppress(DataError):  # the run says so in its turn
+                found.update(hashlib.blake2b(read_bytes(file)).digest())
+        about["truth"] = found.hexdigest()
+    there = {}
+    for what, folder in places.items():
+        if is_text(path := str(Path(folder).resolve())):
+            there[what] = path
+    return Evaluation(options.protocol, name, (), about, places=there)
+
+
+def check_truth(
+    task: Task, gt_dir: Folder, protocol: Protocol, split_file: Folder | None = None
+) -> None:
+    """Raise DataError if the ground truth is not the task's set.
+
+    For a set without a fingerprint only the ids or the number of images can be checked.
+    """
+    if task.fingerprint is None:
+        ids = None if split_file else task.ids or None
+        there = {p.image_id for p in ground_truths(gt_dir, split_file, ids)}
+        count = len(there & set(task.ids or there))
+        what = "" if task.images in (None, count) else f"{count} images"
+        expected = f"the {task.images} of {task.set}"
+    else:
+        found = folder_fingerprints(gt_dir, protocol, split_file)
+        same = set_fingerprint(found) == task.fingerprint
+        what, expected = "" if same else f"is {identify(found).describe()}", task.set
+    if what:
+        raise DataError(f"{show(gt_dir)}: {what}, expected {expected} ({task.name})")
+
+
 # ---- workers -------------------------------------------------------------------------------------
 
 
@@ -432,39 +497,40 @@ def available_cores() -> int:
 
 @contextmanager
 def pool(
-    options: RunOptions, workers: int, source: Iterable[Item]
+    options: RunOptions, total: int, source: Iterable[Item]
 ) -> Iterator[tuple[Executor | None, int]]:
-    """The executor of a run, None for one worker here; and how many images may be under way."""
-    asked, ahead = options.executor, AHEAD * workers
+    """The executor of a run, None for one worker here; and how many images may be under way.
+
+    total : how many images there are, 0 where that is not known
+    """
+    asked = options.executor
+    workers = max(1, min(options.workers or available_cores(), total or 10**9))
     if isinstance(asked, Executor):
-        yield asked, ahead
+        yield asked, AHEAD * workers
     elif asked not in (None, "thread", "process"):
         from bsdsbench.runs.cluster import dask
 
         seen = next(iter(source), None) if isinstance(source, Sequence) else None
         paths = (*seen.pair.pred_paths, *seen.pair.gt_paths) if isinstance(seen, FileItem) else ()
-        with dask(str(asked), [os.path.abspath(path) for path in paths]) as (executor, cores):
+        with dask(str(asked), list(map(os.path.abspath, paths))) as (executor, cores):
             yield executor, AHEAD * cores
     elif workers == 1:
         yield None, 1
     else:
-        processes = asked == "process" or (asked is None and workers >= MANY)
-        chosen = _processes(workers, asked) if processes else None
+        chosen: Executor | None = None
+        if asked == "process" or (asked is None and workers >= MANY):
+            methods = multiprocessing.get_all_start_methods()
+            # Never plain fork: the progress display has a thread, and locks must not be inherited
+            method = "forkserver" if "forkserver" in methods else "spawn"
+            try:
+                context = multiprocessing.get_context(method)
+                chosen = ProcessPoolExecutor(workers, context, _begin_worker)
+            except (OSError, ImportError, NotImplementedError) as error:  # as without /dev/shm
+                if asked is not None:
+                    fault = f"executor 'process': {error}, expected thread on this system"
+                    raise DataError(fault) from None
         with chosen or ThreadPoolExecutor(workers) as executor:
-            yield executor, ahead
-
-
-def _processes(workers: int, asked: Any) -> Executor | None:
-    """Processes; None where the system has none, as without /dev/shm, and nobody asked for them."""
-    methods = multiprocessing.get_all_start_methods()
-    # Never plain fork: the progress display has a thread, and locks must not be inherited
-    context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-    try:
-        return ProcessPoolExecutor(workers, context, _begin_worker)
-    except (OSError, ImportError, NotImplementedError) as error:
-        if asked is None:
-            return None
-        raise DataError(f"executor 'process': {error}, expected thread on this system") from None
+            yield executor, AHEAD * workers
 
 
 def _begin_worker() -> None:
@@ -494,8 +560,7 @@ def mapped(
         for call in calls:
             yield call, function(*call)
         return
-    waiting: deque[tuple[tuple[Any, ...], Future[Any]]] = deque()
-    lost: list[tuple[tuple[Any, ...], Exception]] = []
+    waiting, lost = deque[tuple[Any, Any]](), list[tuple[Any, Exception]]()
 
     def results(left: int) -> Iterator[tuple[tuple[Any, ...], Any]]:
         while len(waiting) > left:

@@ -1,4 +1,4 @@
-"""Scores of runs as tables: a table per metric, a row per run; and values image by image."""
+"""Runs beside each other: what may be compared, and their scores as tables."""
 
 from __future__ import annotations
 
@@ -10,12 +10,121 @@ from typing import Any
 
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
-from bsdsbench.runs.run_identity import incomparable, reference_notes
+from bsdsbench.protocol.tasks import Task
+from bsdsbench.runs.references import Reference, references
 from bsdsbench.scores.counts import at
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Table
 
-KEY = "detector"  # under which a run's provenance has it
+KEY = "detector"  # under which a run's provenance has what `bsdsbench run` measured
+MUST_AGREE = ("max_dist", "max_dist_px", "ap_rule")  # of a reference run's protocol
+METHOD = model.Field("method", "Method")
+GRID_END = "grid end"  # beside an ODS at the first or the last threshold
+AT_GRID_END = (
+    f"[{GRID_END}] the first or the last threshold is as good as any: this ODS says nothing of the "
+    "method."
+)
+
+
+# ---- what may be compared ------------------------------------------------------------------------
+
+
+def reference_of(run: Any) -> Reference | None:
+    """What the reference run `run` is; None for any other run."""
+    key = run.provenance.get("reference") if isinstance(run.provenance, Mapping) else None
+    return references().get(key) if isinstance(key, str) else None
+
+
+def by_rules_of(runs: list[Any]) -> list[Any]:
+    """The runs, with the AP and ODS rules of the first other run given to reference runs.
+
+    Their counts allow any rule, except that combinations of parameters cannot be interpolated.
+    """
+    about = list(map(reference_of, runs))
+    if None not in about or not runs[about.index(None)].protocol.stated:
+        return runs
+    own, fitted = runs[about.index(None)].protocol, []
+    for run, reference in zip(runs, about, strict=True):
+        if reference is not None:
+            rule = own.ods_rule if reference.ordered else "maximum"
+            run = replace(run, protocol=run.protocol.replace(ap_rule=own.ap_rule, ods_rule=rule))
+        fitted.append(run)
+    return fitted
+
+
+def incomparable(a: Any, b: Any) -> list[str]:
+    """The differences of protocol that make the scores of two runs incomparable, one per line.
+
+    A reference run has its own parameters and was matched and thinned by its program. Only its
+    tolerance and AP rule are compared, and `by_rules_of` sets the latter. Edge NMS may be done
+    beforehand as well, so that it is no difference.
+    """
+    lines = [line for line in a.protocol.differences(b.protocol) if not line.startswith("nms")]
+    if reference_of(a) is None and reference_of(b) is None:
+        return lines
+    return [line for line in lines if line.partition(":")[0] in MUST_AGREE]
+
+
+def reference_notes(names: Sequence[str], runs: Sequence[Any]) -> list[str]:
+    """A line about each reference run among these."""
+    lines, odd = [], []
+    for name, run in zip(names, runs, strict=True):
+        if about := reference_of(run):
+            lines.append(f"{name}: reference run, {run.provenance['about']}.")
+            odd += [] if about.ordered else [name]
+    if odd and len({run.protocol.ods_rule for run in runs}) > 1:
+        lines.append(
+            f"{', '.join(odd)}: ODS is the best of the combinations; that of other runs is "
+            "interpolated."
+        )
+    return lines
+
+
+def not_beside(run: Any, name: str) -> str:
+    """Why results of the task `name` cannot be compared with `run`; "" if they can.
+
+    If the run's ground truth is known, its fingerprint decides. For other runs, such as result
+    files of other programs, protocol and number of images must be those of the task.
+    """
+    if name in [task.name for task in run.tasks]:
+        return ""
+    task, preset, identity = Task.load(name), run.protocol.name, run.identity
+    if run.protocol.stated and preset != task.protocol and reference_of(run) is None:
+        return f"protocol {preset}, but published results are of {task.protocol}"
+    if identity and (task.fingerprint is None or identity.fingerprint != task.fingerprint):
+        return f"{identity.describe()}, but published results are of {task.set}"
+    if len(run.records) not in (0, task.images):
+        theirs = f"{task.images} images" if task.images else "images"
+        return f"{len(run.records)} images, but published results are of the {theirs} of {task.set}"
+    return ""
+
+
+def made_how(runs: Sequence[Any], names: Sequence[str]) -> dict[str, Any]:
+    """Caption, notes where the runs differ, and signatures: how the scores of a table were made."""
+    ways: dict[str, list[str]] = {}
+    for run, name in zip(runs, names, strict=True):
+        ways.setdefault(f"protocol {registry.describe(run.metrics, run.protocol)}", []).append(name)
+    signatures = signature_lines(names, [str(run.signature) for run in runs])
+    notes, caption = reference_notes(names, runs), "; ".join(ways)
+    if any([run.protocol != runs[0].protocol for run in runs]):
+        lines = [f"{', '.join(who)}: {text}." for text, who in ways.items()]
+        if any([incomparable(runs[0], run) for run in runs[1:]]):
+            lines.insert(0, "Protocols differ; such scores are not comparable.")
+        notes, caption = lines + notes, ""
+    return {"caption": caption, "notes": notes, "signatures": signatures}
+
+
+def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
+    """What to print of the runs' signatures: a line for each one that occurs; "" is left out."""
+    who: dict[str, list[str]] = {}
+    for name, line in zip(names, signatures, strict=True):
+        who.setdefault(line, []).append(name)
+    if len(names) > 1 and len(who) == 1 and signatures[0]:
+        return [f"Signature of each: {signatures[0]}"]
+    return [f"Signature of {', '.join(those)}: {line}" for line, those in who.items() if line]
+
+
+# ---- what a detector takes -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +139,15 @@ class Speed:
         return {"ms_per_image": round(self.ms_per_image, 3), "machine": self.machine}
 
 
-def speed_of(run: Any) -> Speed | None:
-    """What was measured of a run, or None. Files may hold anything there."""
-    found = run.provenance.get(KEY)
-    if not isinstance(found, Mapping):
-        return None
-    value, machine = found.get("ms_per_image"), found.get("machine")
-    if not isinstance(value, int | float) or not (0 <= value < math.inf):
-        return None
-    return Speed(float(value), str(machine or "machine not named"))
-
-
 def speeds_of(names: Sequence[str], runs: Sequence[Any]) -> dict[str, Speed]:
-    """Name -> what was measured, for the runs that have it."""
-    found = {}
+    """Name -> what was measured, for the runs that have it. Files may hold anything there."""
+    speeds = {}
     for name, run in zip(names, runs, strict=True):
-        if speed := speed_of(run):
-            found[name] = speed
-    return found
+        found = run.provenance.get(KEY)
+        value = found.get("ms_per_image") if isinstance(found, Mapping) else None
+        if isinstance(value, int | float) and 0 <= value < math.inf:
+            speeds[name] = Speed(float(value), str(found.get("machine") or "machine not named"))
+    return speeds
 
 
 def joined_speed(runs: Sequence[Any]) -> dict[str, Any] | None:
@@ -55,7 +155,7 @@ def joined_speed(runs: Sequence[Any]) -> dict[str, Any] | None:
 
     None, which is no speed, where a shard has none or they are of several machines.
     """
-    found = [speed for speed in map(speed_of, runs) if speed]
+    found = list(speeds_of(list(map(str, range(len(runs)))), runs).values())
     if len(found) < len(runs) or len({speed.machine for speed in found}) > 1:
         return None
     taken = [run.provenance[KEY].get("taken_over") for run in runs]
@@ -74,27 +174,22 @@ def with_speeds(table: Table, speeds: Mapping[str, Speed]) -> Table:
     mine = {str(row[0]): speeds[str(row[0])] for row in table.rows if str(row[0]) in speeds}
     if not mine:
         return table
-    machines = sorted({speed.machine for speed in mine.values()})
-    rank = False if len(machines) == 1 else None
-    column = model.Field("ms_per_image", "ms per image", "ms", ".1f", rank, paper=False)
-    rows: list[list[Cell]] = [
-        [*row, mine[str(row[0])].ms_per_image if str(row[0]) in mine else None]
-        for row in table.rows
-    ]
-    how = "median time of the detector on one image, warm-up left out"
-    notes = [f"ms per image: {how}; {machines[0]}."]
+    machines, rows = {speed.machine for speed in mine.values()}, list[list[Cell]]()
+    for row in table.rows:
+        speed = mine.get(str(row[0]))
+        rows.append([*row, speed.ms_per_image if speed else None])
+    notes = ["ms per image: median time of the detector on one image, warm-up left out"]
     if len(machines) > 1:
-        notes = [f"ms per image: {how}, on different machines."]
+        notes[0] += ", on different machines."
         notes += [f"ms per image: {name} on {speed.machine}." for name, speed in mine.items()]
+    else:
+        notes[0] += f"; {machines.pop()}."
+    rank = None if len(notes) > 1 else False
+    column = model.Field("ms_per_image", "ms per image", "ms", ".1f", rank, paper=False)
     return replace(table, columns=[*table.columns, column], rows=rows, notes=[*notes, *table.notes])
 
 
-METHOD = model.Field("method", "Method")
-GRID_END = "grid end"  # beside an ODS at the first or the last threshold
-AT_GRID_END = (
-    f"[{GRID_END}] the first or the last threshold is as good as any: this ODS says nothing of the "
-    "method."
-)
+# ---- tables --------------------------------------------------------------------------------------
 
 
 def score_tables(
@@ -114,38 +209,63 @@ def score_tables(
     notes : further lines under each table
     """
     names = [run.name for run in runs] if names is None else names
-    how = made_how(runs, names)
-    how["notes"] += notes
-    first, n_rows = runs[0], len(runs) + len(extra)
-    identity, n = getattr(first, "identity", None), len(getattr(first, "records", ()))
-    where = identity.describe() if identity and identity.name else f"{n} images" if n else ""
-    shown = f"{n_rows} methods" if n_rows > 1 else "scores"
-    how["sentence"] = f"{shown}{where and f' on {where}'}, protocol {first.protocol.name}"
+    how, first, n_rows = made_how(runs, names), runs[0], len(runs) + len(extra)
+    n, alone = len(first.records), n_rows == 1
+    named = first.identity and first.identity.name
+    where = f" on {first.identity.describe() if named else f'{n} images'}" if n or named else ""
+    shown = "scores" if alone else f"{n_rows} methods"
+    sentence = f"{shown}{where}, protocol {first.protocol.name}"
     by_metric: dict[str, list[tuple[str, Any]]] = {}
     for name, run in zip(names, runs, strict=True):
         for metric, score in run.scores().items():
             by_metric.setdefault(metric, []).append((name, score))
-    alone, marks = n_rows == 1, {name: words for name, _, words in extra}
-    speeds = speeds_of(names, runs)
-    tables = []
+    marks = {name: words for name, _, words in extra}
+    # A table: key, title, columns, rows, how many of these are of runs, words beside scores
+    planned: list[tuple[str, str, Any, list[tuple[str, Any]], int, Mapping[str, Any]]] = []
     for metric, mine in by_metric.items():
         found, n_own = registry.get(metric), len(mine)
         mine += [(name, scores[metric]) for name, scores, _ in extra if metric in scores]
-        table = _table(metric, found.title, found.columns, mine, n_own, alone, how, marks)
-        tables.append(with_speeds(table, speeds))
-        if not alone or not first.records:
-            continue
-        inner, ends = [], {}
-        for name, path in found.parts(first.protocol, found.options_of(first.protocol)).items():
-            score = part_of(mine[0][1], path)
-            if score is not None:
+        planned.append((metric, found.title, found.columns, mine, n_own, marks))
+        inner: list[tuple[str, Any]] = []
+        ends = {}
+        parts = found.parts(first.protocol, found.options_of(first.protocol)) if alone and n else {}
+        for name, path in parts.items():
+            if (score := part_of(mine[0][1], path)) is not None:
                 inner.append((name, score))
                 if score.get("at_grid_end"):
                     ends[name] = {"ods": GRID_END}
         if inner:
-            more = {**how, "notes": [*how["notes"], AT_GRID_END] if ends else how["notes"]}
-            words = f"{metric}-parts", f"{found.title}, part by part", found.part_columns
-            tables.append(_table(*words, inner, len(inner), True, more, ends))
+            title = f"{found.title}, part by part"
+            planned.append((f"{metric}-parts", title, found.part_columns, inner, len(inner), ends))
+    speeds, tables = speeds_of(names, runs), []
+    for key, title, columns, mine, n_own, words in planned:
+        # Measures that nobody asked for are left out; undefined ones stay.
+        asked, kinds = set().union(*[s for _, s in mine]), ("always", "own")[: 1 + alone]
+        own = [c for c in columns if c.shown in kinds and c.key.partition(".")[0] in asked]
+        rows, values, fewer = list[list[Cell]](), list[dict[str, Any]](), dict[str, list[str]]()
+        for name, mapping in mine:
+            row, scored = list[Cell]([name]), dict[str, Any]()
+            for c in own:
+                value, mark = at(mapping, c.key), words.get(name, {}).get(c.key)
+                scored[c.key] = value
+                marked = mark and value is not None
+                row.append(Estimate(value, mark=f"[{mark}]", comparable=False) if marked else value)
+                for what, (some, of) in mapping.get("over", {}).get(c.key, {}).items():
+                    said = f"{name}: means over {some:,} of {of:,} {what}"
+                    fewer.setdefault(said, []).append(c.heading)
+            rows.append(row)
+            values.append(scored)
+        lines = why_undefined(own, values[:n_own])
+        if any([scored[c.key] is None for scored in values[n_own:] for c in own if c.score]):
+            lines.append("- of a published result: that number was not published.")
+        lines += [f"{said}: {', '.join(those)}." for said, those in fewer.items()]
+        lines += [*how["notes"], *notes]
+        if key not in by_metric and words:
+            lines.append(AT_GRID_END)
+        fields = [METHOD, *[table_column(c, max(0, c.digits - (not alone))) for c in own]]
+        more = {**how, "notes": lines, "sentence": f"{title}: {sentence}"}
+        table = Table(key, title, fields, rows, **more)
+        tables.append(with_speeds(table, speeds) if key in by_metric else table)
     return tables
 
 
@@ -161,13 +281,12 @@ def image_table(run: Any) -> Table:
 
     Several metrics have their names in the keys ("region_covering").
     """
-    several = len(run.metrics) > 1
     columns = [model.Field("image", "Image")]
     columns += [model.Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")]
     rows: list[list[Cell]] = [[record.image_id, *record.size] for record in run.records]
     for metric in run.metrics:
-        shown = registry.get(metric).image_columns
-        columns += [table_column(c, c.digits, f"{metric}_" if several else "") for c in shown]
+        before, shown = f"{metric}_" * (len(run.metrics) > 1), registry.get(metric).image_columns
+        columns += [table_column(c, c.digits, before) for c in shown]
         for row, own in zip(rows, run.image_scores(metric).values(), strict=True):
             row += [own.get(c.key) for c in shown]
     title = f"{run.name}, image by image"
@@ -180,43 +299,31 @@ def per_image(run: Any, metric: str) -> Table:
     What is not measured with the run's options has no column, what is undefined no value.
     """
     found = registry.get(metric)
-    opt = found.options_of(run.protocol)
     stack = found.stack([r.counts[metric] for r in run.records])
-    parts = {"": (), **found.parts(run.protocol, opt)}
+    parts = {"": (), **found.parts(run.protocol, found.options_of(run.protocol))}
     columns: dict[str, Column] = {}
     for c in (*found.columns, *found.image_columns, *found.part_columns):
         if c.key != "n_images":
             columns.setdefault(c.key, c)
-    values: dict[tuple[str, str], list[Cell]] = {}
+    values: dict[str, dict[str, list[Cell]]] = {}
     for tree in found.image_scores(stack, run.protocol):
         for part, path in parts.items():
             for key in columns:
                 value = at(part_of(tree, path) or {}, key)
                 if value is not None:
-                    values.setdefault((part, key), []).extend(value.tolist())
-    there = dict.fromkeys(part for part, _ in values)
-    shown = [c for key, c in columns.items() if any((part, key) in values for part in there)]
-    labels = ["image", "part"] if len(there) > 1 else ["image"]
+                    values.setdefault(part, {}).setdefault(key, []).extend(value.tolist())
+    shown = [c for key, c in columns.items() if any(key in own for own in values.values())]
+    labels = ["image", "part"][: 1 + (len(values) > 1)]
     none: list[Cell] = [None] * len(run.records)
-    rows: list[list[Cell]] = [
-        [
-            *(image_id, part or None)[: len(labels)],
-            *(values.get((part, c.key), none)[i] for c in shown),
-        ]
-        for i, image_id in enumerate(run.image_ids)
-        for part in there
-    ]
-    return Table(
-        metric,
-        f"{found.title}, image by image",
-        [
-            *(model.Field(name, name.capitalize()) for name in labels),
-            *(table_column(c, c.digits) for c in shown),
-        ],
-        rows,
-        **made_how([run], [run.name]),
-        n_labels=len(labels),
-    )
+    rows: list[list[Cell]] = []
+    for i, image_id in enumerate(run.image_ids):
+        for part, own in values.items():
+            cells = [own.get(c.key, none)[i] for c in shown]
+            rows.append([*(image_id, part or None)[: len(labels)], *cells])
+    fields = [model.Field(name, name.capitalize()) for name in labels]
+    fields += [table_column(c, c.digits) for c in shown]
+    title, how = f"{found.title}, image by image", made_how([run], [run.name])
+    return Table(metric, title, fields, rows, **how, n_labels=len(labels))
 
 
 def table_column(column: Column, digits: int, before: str = "") -> model.Field:
@@ -231,83 +338,13 @@ def table_column(column: Column, digits: int, before: str = "") -> model.Field:
     )
 
 
-def made_how(runs: Sequence[Any], names: Sequence[str]) -> dict[str, Any]:
-    """Caption, notes where the runs differ, and signatures: how the scores of a table were made."""
-    ways: dict[str, list[str]] = {}
-    for run, name in zip(runs, names, strict=True):
-        ways.setdefault(f"protocol {registry.describe(run.metrics, run.protocol)}", []).append(name)
-    signatures = signature_lines(names, [str(getattr(run, "signature", "")) for run in runs])
-    known = reference_notes(names, runs)
-    if len({run.protocol for run in runs}) < 2:
-        return {"caption": "; ".join(ways), "notes": known, "signatures": signatures}
-    lines = [f"{', '.join(who)}: {text}." for text, who in ways.items()]
-    if any(incomparable(runs[0], run) for run in runs[1:]):
-        lines = ["Protocols differ; such scores are not comparable.", *lines]
-    return {"caption": "", "notes": [*lines, *known], "signatures": signatures}
-
-
-def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
-    """What to print of the runs' signatures: a line for each one that occurs; "" is left out."""
-    who: dict[str, list[str]] = {}
-    for name, line in zip(names, signatures, strict=True):
-        who.setdefault(line, []).append(name)
-    if len(names) > 1 and len(who) == 1 and signatures[0]:
-        return [f"Signature of each: {signatures[0]}"]
-    return [f"Signature of {', '.join(those)}: {line}" for line, those in who.items() if line]
-
-
 def why_undefined(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> list[str]:
     """A note for each reason why a score of some row is undefined."""
     reasons: dict[str, list[str]] = {}
     for c in columns:
-        if c.score and any(found[c.key] is None for found in values):
+        if c.score and any([found[c.key] is None for found in values]):
             reasons.setdefault(c.undefined, []).append(c.heading)
     return [f"- under {', '.join(headings)}: {why}." for why, headings in reasons.items()]
-
-
-def means_over(
-    columns: Sequence[Column], scores: Sequence[tuple[str, Mapping[str, Any]]]
-) -> list[str]:
-    """A note for each mean of some row that is over fewer than there are: `Metric.over`."""
-    notes: dict[tuple[str, str], list[str]] = {}
-    for name, mapping in scores:
-        for c in columns:
-            for what, (n, of) in mapping.get("over", {}).get(c.key, {}).items():
-                notes.setdefault((name, f"{n:,} of {of:,} {what}"), []).append(c.heading)
-    return [f"{name}: means over {n}: {', '.join(those)}." for (name, n), those in notes.items()]
-
-
-def _table(
-    metric: str,
-    title: str,
-    columns: Sequence[Column],
-    scores: Sequence[tuple[str, Mapping[str, Any]]],
-    n_own: int,
-    alone: bool,
-    how: Mapping[str, Any],
-    marks: Mapping[str, Mapping[str, str]] | None = None,
-) -> Table:
-    """n_own : rows of runs, before those of published results"""
-    # Measures that nobody asked for are left out; undefined ones stay.
-    asked = set().union(*(mapping for _, mapping in scores))
-    kinds = ("always", "own") if alone else ("always",)
-    shown = [c for c in columns if c.shown in kinds and c.key.partition(".")[0] in asked]
-    less, rows, found = 0 if alone else 1, list[list[Cell]](), list[dict[str, Any]]()
-    for name, mapping in scores:
-        own, row = {c.key: at(mapping, c.key) for c in shown}, list[Cell]([name])
-        for key, value in own.items():
-            mark = (marks or {}).get(name, {}).get(key)
-            marked = mark and value is not None
-            row.append(Estimate(value, mark=f"[{mark}]", comparable=False) if marked else value)
-        rows.append(row)
-        found.append(own)
-    notes = why_undefined(shown, found[:n_own])
-    if any(own[c.key] is None for own in found[n_own:] for c in shown if c.score):
-        notes.append("- of a published result: that number was not published.")
-    notes += [*means_over(shown, scores), *how["notes"]]
-    fields = [METHOD, *(table_column(c, max(0, c.digits - less)) for c in shown)]
-    more = {**how, "notes": notes, "sentence": f"{title}: {how['sentence']}"}
-    return Table(metric, title, fields, rows, **more)
 
 
 # ---- as one flat list, METRIC.SCORE -> number ---------------------------------------------------

@@ -22,9 +22,9 @@ from bsdsbench.files.errors import DataError, MergeError, ShapeError
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.first_look import plain_forms
+from bsdsbench.runs.items import array_item
 from bsdsbench.runs.run import count
 from bsdsbench.runs.run_options import RunOptions, documented, takes
-from bsdsbench.runs.sources import array_item
 from bsdsbench.scores.counts import ImageRecord
 
 

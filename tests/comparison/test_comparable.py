@@ -12,8 +12,8 @@ from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour.label_options import ContourOptions
 from bsdsbench.runs.convert import nms_files
-from bsdsbench.runs.run_folder import load_run
-from bsdsbench.runs.run_identity import not_beside
+from bsdsbench.runs.evaluation import load_run
+from bsdsbench.runs.score_tables import not_beside
 from tests.helpers.runs import command, counted
 from tests.helpers.simulated import simulated_run
 

@@ -24,7 +24,7 @@ from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_tables, to_csv, to_latex, to_markdown
-from bsdsbench.runs.run_folder import load_run
+from bsdsbench.runs.evaluation import load_run
 from bsdsbench.scores.counts import ImageRecord, at
 from tests.helpers.runs import counted, refused
 from tests.helpers.simulated import FOUR, boundary_of, simulated_run

@@ -58,8 +58,7 @@ def test_whose_published_result_a_number_is(monkeypatch):
     ]
     table = {row.name: row for row in rows}
     monkeypatch.setattr(published, "published_results", lambda: table)
-    monkeypatch.setattr(published, "tasks_of", lambda run: [tasks()[mine]])
-    run = SimpleNamespace(identity=SimpleNamespace(name="bsds500-test"))
+    run = SimpleNamespace(identity=SimpleNamespace(name="bsds500-test"), tasks=[tasks()[mine]])
 
     def said(limit, **targets):
         return published.published_as(targets, dict.fromkeys(targets, limit), run)

@@ -11,8 +11,8 @@ from bsdsbench.files.errors import InputWarning
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.runs.first_look import LOOKS, first_look, look_at
+from bsdsbench.runs.run import folders
 from bsdsbench.runs.run_options import RunOptions
-from bsdsbench.runs.sources import folders
 from bsdsbench.scores.curve import four_counts, pr_curve
 from tests.helpers.making import make_set
 from tests.helpers.runs import command, counted, refused

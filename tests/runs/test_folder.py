@@ -17,8 +17,8 @@ import bsdsbench as bb
 from bsdsbench.files.errors import LINE, DataError, FileFormatError, RunLockedError
 from bsdsbench.files.writing import digest, locked, write_atomic
 from bsdsbench.runs import folder
+from bsdsbench.runs.evaluation import load_run
 from bsdsbench.runs.folder import Records, unpack_records
-from bsdsbench.runs.run_folder import load_run
 from tests.helpers.making import make_set
 from tests.helpers.runs import bits, counted, refused, stored
 
@@ -124,7 +124,7 @@ def _set(name, at, value):
         (lambda a: a.update(more=a["sizes"]), "has an array 'more', expected METRIC.FIELD"),
         (lambda a: a.update({"none.x": a["sizes"]}), "none"),
         (lambda a: a.update({"pixel.tp": a["pixel.tp"][:3]}), "expected one row per image"),
-        (lambda a: a.update(ids=a["ids"][:, None]), "of different lengths"),
+        (lambda a: a.update(ids=a["ids"][:, None]), "no sound array"),
         (_set("sizes", 0, -3), "sizes: from -3 to"),
     ],
 )

@@ -14,7 +14,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.files.errors import DataError
-from bsdsbench.runs.run_folder import load_run
+from bsdsbench.runs.evaluation import load_run
 from tests.helpers.making import make_set
 from tests.helpers.processes import TOLD, gone, has_worked
 from tests.helpers.runs import bits, command, counted, stored

@@ -17,8 +17,8 @@ from bsdsbench.comparison.published import find_published
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables, to_csv, to_markdown
+from bsdsbench.runs.evaluation import load_run, load_runs
 from bsdsbench.runs.official import ReportedRun
-from bsdsbench.runs.run_folder import load_run, load_runs
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import simulated_run
 

@@ -17,8 +17,9 @@ from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.plotting import plot_f, plot_runs
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.run_folder import as_runs, load_run, load_runs
-from bsdsbench.runs.run_identity import SOLVER_MOVES, incomparable, references
+from bsdsbench.runs.evaluation import as_runs, load_run, load_runs
+from bsdsbench.runs.references import SOLVER_MOVES, references
+from bsdsbench.runs.score_tables import incomparable
 from bsdsbench.scores.counts import ImageRecord
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import boundary_of

@@ -13,7 +13,7 @@ from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.run_identity import identity_of, not_beside
+from bsdsbench.runs.score_tables import not_beside
 from tests.helpers.simulated import simulated_run
 
 
@@ -76,9 +76,9 @@ def test_unknown_where_a_record_does_not_tell():
     run = simulated_run("a", 4)
     assert run.identity is None
     assert str(run.signature).split("|")[1:5] == ["set:4", "gt:?", "ann:all", "pred:?"]
-    assert identity_of(()) is None
+    assert replace(run, records=()).identity is None
     some = [replace(r, truth="0" * 16) for r in run.records]
-    assert identity_of(some).describe() == "a set without a name, 4 images"
+    assert replace(run, records=some).identity.describe() == "a set without a name, 4 images"
 
 
 @pytest.mark.parametrize(

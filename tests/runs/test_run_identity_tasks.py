@@ -16,8 +16,9 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol import tasks as module
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task, tasks
-from bsdsbench.runs.run_folder import load_run
-from bsdsbench.runs.run_identity import check_truth, not_beside, tasks_of
+from bsdsbench.runs.evaluation import load_run
+from bsdsbench.runs.run import check_truth
+from bsdsbench.runs.score_tables import not_beside
 from tests.helpers.runs import call, counted, refused
 
 DATASETS = Path(__file__).parents[2] / "datasets"
@@ -136,17 +137,17 @@ def test_a_claim_does_not_stand_against_the_ground_truth(tiny):
     """A run that says a fingerprinted task without having its set is of none."""
     run = counted(*tiny)
     claim = tasks()["bsds500-test/boundary"].to_mapping()
-    assert tasks_of(replace(run, provenance={"task": claim})) == ()
+    assert replace(run, provenance={"task": claim}).tasks == ()
     nyud = {**tasks()["nyudv2-test/boundary"].to_mapping(), "images": 6}
     said = replace(run, protocol=Protocol.preset("nyudv2"), provenance={"task": nyud})
-    assert [t.name for t in tasks_of(said)] == ["nyudv2-test/boundary"]
+    assert [t.name for t in said.tasks] == ["nyudv2-test/boundary"]
     for wrong in ("text", 3, {"name": "x"}, {"name": "a/b", "protocol": "bsds500", "more": 1}):
-        assert tasks_of(replace(run, provenance={"task": wrong})) == ()
+        assert replace(run, provenance={"task": wrong}).tasks == ()
 
 
 def test_published_rows_and_reference_runs_are_of_the_task():
     cob = load_run("ref:cob")
-    assert [t.name for t in tasks_of(cob)] == ["bsds500-test/boundary"]
+    assert [t.name for t in cob.tasks] == ["bsds500-test/boundary"]
     assert not_beside(cob, "bsds500-test/boundary") == ""
     assert "published results are of nyudv2-test" in not_beside(cob, "nyudv2-test/boundary")
 

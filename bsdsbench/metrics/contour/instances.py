@@ -15,9 +15,8 @@ from bsdsbench.metrics.contour.pairs import (
     SIDES,
     LabelPair,
     Labels,
-    as_label_map,
+    as_label_maps,
     as_pair,
-    check_shapes,
 )
 from bsdsbench.scores.ratios import ratio
 
@@ -76,8 +75,7 @@ class Instances(NamedTuple):
 
 def instances_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> Instances:
     """The regions of two instance maps. Raises DataError and ShapeError."""
-    maps = [as_label_map(a, w) for a, w in zip((pred, gt), SIDES, strict=True)]
-    check_shapes(maps[0].shape, maps[1].shape)
+    maps = as_label_maps(pred, gt)
     pairs, cell = value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in maps))
     pixels = pairs[2]
     named = [_named(v, at, what) for v, what in zip(pairs[:2], SIDES, strict=True)]

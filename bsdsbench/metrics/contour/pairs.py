@@ -98,8 +98,7 @@ def as_pair(
     """
     if classes is None:
         return mask_pair(*as_masks(pred, gt))
-    maps = [as_label_map(a, w) for a, w in zip((pred, gt), SIDES, strict=True)]
-    check_shapes(maps[0].shape, maps[1].shape)
+    maps = as_label_maps(pred, gt)
     nothing = {0: ""} if first else {}
     if ignore is not None and ignore >= 0:
         nothing[ignore] = " (ignored)"
@@ -136,16 +135,18 @@ def mask_pair(pred: NDArray[np.bool_], gt: NDArray[np.bool_]) -> LabelPair:
     return LabelPair(cut[0], cut[1], 1, (gt.shape[0], gt.shape[1]))
 
 
-def as_label_map(labels: ArrayLike, what: str) -> NDArray[Any]:
-    """A (H, W) array of integers, checked; bool as 0 and 1."""
-    array = np.asarray(labels)
-    if array.ndim != 2:
-        raise ShapeError(f"{what}: shape {array.shape}, expected a label map (rows, columns)")
-    if array.dtype.kind == "b":
-        return array.astype(np.uint8)
-    if array.dtype.kind not in "iu":
-        raise DataError(f"{what}: dtype {array.dtype}, expected a label map of integers")
-    return array
+def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[NDArray[Any]]:
+    """Two (H, W) arrays of integers of one shape, checked; bool as 0 and 1."""
+    maps = []
+    for labels, what in zip((pred, gt), SIDES, strict=True):
+        array = np.asarray(labels)
+        if array.ndim != 2:
+            raise ShapeError(f"{what}: shape {array.shape}, expected a label map (rows, columns)")
+        if array.dtype.kind not in "biu":
+            raise DataError(f"{what}: dtype {array.dtype}, expected a label map of integers")
+        maps.append(array.astype(np.uint8) if array.dtype.kind == "b" else array)
+    check_shapes(maps[0].shape, maps[1].shape)
+    return maps
 
 
 def _from_0(array: NDArray[Any], first: int, n: int, nothing: dict[int, str], what: str) -> Labels:
