@@ -14,7 +14,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.contour.contour_metric import faults_named, label_maps
 from bsdsbench.metrics.contour.label_options import LabelOptions
-from bsdsbench.metrics.contour.pairs import SIDES, as_label_map, check_shapes
+from bsdsbench.metrics.contour.pairs import as_label_maps
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
@@ -70,8 +70,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: Options | None = None) 
     from scipy.sparse import csgraph, csr_array
 
     opt = opt or Options()
-    maps = [np.maximum(as_label_map(a, what), 0) for a, what in zip((pred, gt), SIDES, strict=True)]
-    check_shapes(maps[0].shape, maps[1].shape)
+    maps = [np.maximum(m, 0) for m in as_label_maps(pred, gt)]
     if opt.components:
         maps = [label(m, None if opt.components == 4 else np.ones((3, 3)))[0] for m in maps]
     cells = value_pairs(*(m.ravel().astype(np.int64) for m in maps))[0]
