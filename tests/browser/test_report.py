@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.cli.verb_demo import NAMES
+from bsdsbench.cli.score import NAMES
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results, sample_root
 from bsdsbench.plotting.palette import lines_of
 from bsdsbench.report import write_report

@@ -456,7 +456,8 @@ def test_one_number_of_samples_and_one_seed_everywhere():
     """A run has one interval, whichever command makes it."""
     import inspect
 
-    from bsdsbench.cli import verb_check, verb_compare, verb_report
+    from bsdsbench.cli import check as checking
+    from bsdsbench.cli import publish, understand
     from bsdsbench.comparison.bootstrap import N_BOOT, SEED
     from bsdsbench.comparison.gate import check
     from bsdsbench.report.html import write_report
@@ -465,8 +466,8 @@ def test_one_number_of_samples_and_one_seed_everywhere():
     for function in (bb.compare, bootstrap_band, check, write_report):
         given = inspect.signature(function).parameters
         assert (given["n_boot"].default, given["seed"].default) == (N_BOOT, SEED), function
-    for verb in (verb_check, verb_compare, verb_report):
-        given = {p.name: p.default for p in verb.command.params}
+    for verb in (checking.check, understand.compare, publish.report):
+        given = {p.name: p.default for p in verb.params}
         assert (given["n_boot"], given["seed"]) == (N_BOOT, SEED), verb
 
 
