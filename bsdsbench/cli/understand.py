@@ -306,7 +306,7 @@ def plot(
     """
     from bsdsbench.comparison.curve_band import bootstrap_band
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
-    from bsdsbench.plotting.run_figures import published_curves_of
+    from bsdsbench.plotting.displays import published_curves_of
     from bsdsbench.runs.evaluation import load_runs
 
     only = {name: options.pop(name) for name in ("published", "human", "band", "ap")}
