@@ -284,8 +284,8 @@ def _signature(text: str) -> Signature:
 @option("--band", is_flag=True, help="Draw a 95 % bootstrap band around each curve.")
 @choice(
     "--kind",
-    of=("pr", "f", "scatter"),
-    help="PR curves, F over threshold, or two runs image by image.",
+    of=("pr", "f", "scatter", "reliability"),
+    help="PR curves, F over threshold, two runs image by image, or bins of calibration.",
 )
 @option("--metric", metavar="M", help="Metric to plot; default: the first of the run with a curve.")
 @choice(
@@ -317,7 +317,9 @@ def plot(
         refuse(only, f"--kind {kind}")
     loaded = load_runs(runs, names)
     if kind != "pr":
-        (plot_f if kind == "f" else plot_scatter)(loaded, path=out, **options)
+        if kind != "scatter":
+            options["kind"] = kind
+        (plot_scatter if kind == "scatter" else plot_f)(loaded, path=out, **options)
     else:
         only["published"] = only["published"] or ()
         bands: list[Any] = []
