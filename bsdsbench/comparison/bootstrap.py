@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_share, given_whole
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import Metric
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.counts import at
 from bsdsbench.scores.ratios import Weights
@@ -27,36 +28,34 @@ class WeightedRun:
     images."""
 
     def __init__(self, run: Evaluation, metrics: Sequence[str], *beside: Evaluation) -> None:
-        self._protocol = run.protocol
-        self._metrics = [registry.get(m) for m in metrics]
         records = [r for each in (run, *beside) for r in each.records]
-        self._n = len(records)
-        self._stacks: list[Any] = [
-            m.stack([r.counts[m.name] for r in records]) for m in self._metrics
-        ]
+        self._protocol, self._n = run.protocol, len(records)
+        self._stacks = {
+            m: m.stack([r.counts[m.name] for r in records]) for m in map(registry.get, metrics)
+        }
+
+    def _trees(self, weights: Weights) -> Iterator[tuple[Metric, Any]]:
+        for metric, stack in self._stacks.items():
+            opt = metric.options_of(self._protocol)
+            yield metric, metric.scores(stack, weights, self._protocol, opt)
 
     def scores(self, weights: Weights) -> dict[str, F8]:
         """The score columns of all metrics, by "metric.score", (S,); what is infinite is undefined
         too."""
-        out: dict[str, F8] = {}
-        for metric, stack in zip(self._metrics, self._stacks, strict=True):
-            tree = metric.scores(stack, weights, self._protocol, metric.options_of(self._protocol))
-            for key in (c.key for c in metric.columns if c.score):
-                if (values := at(tree, key)) is None:
-                    continue
-                out[f"{metric.name}.{key}"] = np.where(np.isfinite(values), values, np.nan)
-        return out
+        return {
+            f"{metric.name}.{c.key}": np.where(np.isfinite(values), values, np.nan)
+            for metric, tree in self._trees(weights)
+            for c in metric.columns
+            if c.score and (values := at(tree, c.key)) is not None
+        }
 
     def defined(self) -> dict[str, dict[str, int]]:
         """Over how many pairs, classes ... the scores are means, where a metric says so."""
-        out = {}
-        for metric, stack in zip(self._metrics, self._stacks, strict=True):
-            opt = metric.options_of(self._protocol)
-            once = np.ones((1, self._n), np.int64)
-            tree = metric.scores(stack, once, self._protocol, opt)
-            for key, units in tree.get("over", {}).items():
-                out[f"{metric.name}.{key}"] = {u: int(n[0, 0]) for u, n in units.items()}
-        return out
+        return {
+            f"{metric.name}.{key}": {u: int(n[0, 0]) for u, n in units.items()}
+            for metric, tree in self._trees(np.ones((1, self._n), np.int64))
+            for key, units in tree.get("over", {}).items()
+        }
 
 
 def scores_of(
