@@ -45,6 +45,8 @@ def walk(readme, folder):
     """Run them; what each says on standard output."""
     from bsdsbench.loaders.sample import sample_root
 
+    folder = Path(folder).resolve()
+
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
         for part in ("groundTruth", "images"):
@@ -62,7 +64,7 @@ def walk(readme, folder):
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     prologue = PROLOGUE.replace("URL", f"http://127.0.0.1:{server.server_port}/bsds500.tar.gz")
-    env = {**os.environ, "XDG_CACHE_HOME": str(Path(folder, "cache")), "COLUMNS": "120"}
+    env = {**os.environ, "XDG_CACHE_HOME": str(folder / "cache"), "COLUMNS": "120"}
 
     def called(*words):
         run = [sys.executable, "-c", prologue, *map(str, words)]
