@@ -228,19 +228,6 @@ def test_bytes_of_0_and_255_are_maps_of_0_and_1(lines):
     np.testing.assert_array_equal(bb.thin(white[0]), bb.thin(gts[0]))
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        np.array([[0, 1, 255]], np.uint8),
-        np.array([[0, 254, 254]], np.uint8),
-        np.array([[0.0, 1.0, np.nan]]),
-    ],
-)
-def test_other_values_are_no_boundary_map(values):
-    with pytest.raises(DataError, match=r"other than 0 and 1"):
-        match_boundaries(np.ones((1, 3), bool), values, 1.0)
-
-
 def test_maps_of_one_column_and_their_cost():
     """Rows 0 and 2 predicted, row 1 and 5 annotated: one pair at distance 1, two pixels alone."""
     pred, gt = np.zeros((6, 1), bool), np.zeros((6, 1), bool)
