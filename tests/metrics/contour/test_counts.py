@@ -77,14 +77,6 @@ def test_instances_are_paired_by_their_overlap():
     assert (counts.value_sum[0, hd], counts.value_count[0, hd]) == (2.0, 2)
 
 
-def test_instances_are_paired_by_their_number():
-    pred, gt = objects()
-    found = np.where(pred == 7, 4, np.where(pred == 1, 2, np.where(pred == 3, 9, 0)))
-    counts = contour_counts(found, gt, ContourOptions(unit="id", empty="perfect"))
-    assert counts.pairs.tolist() == [[3, 0, 0]]
-    assert counts.areas.tolist() == [[70, 134, 132]]
-
-
 def test_instances_of_classes_pair_within_their_class():
     pred, gt = objects()
     gt = np.where(gt == 4, 1004, np.where(gt == 2, 2002, np.where(gt == 9, 2009, 0)))
