@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.io import loadmat, savemat
 
-from bsdsbench.cli.verb_doctor import command
+from bsdsbench.cli.understand import doctor as command
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.checks import CHECKS, JPEG
 from bsdsbench.diagnosis.doctor import doctor

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from bsdsbench.cli.verb_data import command
+from bsdsbench.cli.check import data as command
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import load_ground_truth
 from bsdsbench.loaders.identity import (
