@@ -26,8 +26,7 @@ def example(metric):
     drawn[3:9, 5:9] = 200
     edges, depth = (drawn > 0) & (np.arange(16) == 5), np.where(drawn > 0, 2.0, 4.0)
     found, labels = registry.get(metric), np.int32(drawn // 200 + 1)
-    classes = "classes" in getattr(found.options, "__annotations__", {"classes": 0})
-    options = {"classes": ("left", "right")} if classes else {}
+    options = {"classes": ("left", "right")} if hasattr(found.options, "classes") else {}
     ends = np.array([[3.0, 5.0, 8.0, 5.0]])
     lines = Lines(ends, np.ones(1), grid=(12, 16))
     pred, truth = {
