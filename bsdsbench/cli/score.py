@@ -44,7 +44,7 @@ NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tens
 
 # What drawing and printing import, also where matplotlib and rich import late: half a second
 DRAWING = (
-    "bsdsbench.plotting.run_figures",
+    "bsdsbench.plotting.displays",
     "matplotlib.backends.backend_svg",
     "matplotlib.backends.backend_agg",
     "matplotlib.style",

@@ -514,15 +514,11 @@ def write_plots(run: Evaluation, out: str) -> None:
     from bsdsbench.metrics import registry
 
     if registry.with_curve(run.metrics, run.protocol):
-        from bsdsbench.files.writing import write_atomic
         from bsdsbench.plotting import plot_runs
-        from bsdsbench.plotting.style import for_file, pictures
+        from bsdsbench.plotting.style import save
 
-        paths = Path(out, "pr.png"), Path(out, "pr.svg")
-        with for_file():
-            figure = plot_runs([run])
-        for path, picture in zip(paths, pictures(figure, paths), strict=True):
-            write_atomic(path, picture, durable=False)
+        figure = plot_runs([run], path=Path(out, "pr.png"))
+        save(figure, Path(out, "pr.svg"))
 
 
 def check_overlays(metrics: Sequence[str], protocol: Protocol, needs: Any) -> None:

@@ -281,8 +281,8 @@ def _signature(text: str) -> Signature:
 @option("--band", is_flag=True, help="Draw a 95 % bootstrap band around each curve.")
 @choice(
     "--kind",
-    of=("pr", "f", "scatter"),
-    help="PR curves, F over threshold, or two runs image by image.",
+    of=("pr", "f", "scatter", "reliability"),
+    help="PR curves, F over threshold, two runs image by image, or bins of calibration.",
 )
 @option("--metric", metavar="M", help="Metric to plot; default: the first of the run with a curve.")
 @choice(
@@ -306,7 +306,7 @@ def plot(
     """
     from bsdsbench.comparison.curve_band import bootstrap_band
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
-    from bsdsbench.plotting.run_figures import published_curves_of
+    from bsdsbench.plotting.displays import published_curves_of
     from bsdsbench.runs.evaluation import load_runs
 
     only = {name: options.pop(name) for name in ("published", "human", "band", "ap")}
@@ -314,7 +314,9 @@ def plot(
         refuse(only, f"--kind {kind}")
     loaded = load_runs(runs, names)
     if kind != "pr":
-        (plot_f if kind == "f" else plot_scatter)(loaded, path=out, **options)
+        if kind != "scatter":
+            options["kind"] = kind
+        (plot_scatter if kind == "scatter" else plot_f)(loaded, path=out, **options)
     else:
         only["published"] = only["published"] or ()
         bands: list[Any] = []

@@ -39,6 +39,10 @@ BUILT_IN = {
     "wireframe": "bsdsbench.metrics.wireframe:WireframeMetric",
     "depth": "bsdsbench.metrics.depth:DepthMetric",
     "occlusion": "bsdsbench.metrics.occlusion:OcclusionMetric",
+    "topology": "bsdsbench.metrics.topology:TopologyMetric",
+    "ccq": "bsdsbench.metrics.ccq:CcqMetric",
+    "instances": "bsdsbench.metrics.instances_metric:InstancesMetric",
+    "calibration": "bsdsbench.metrics.calibration:CalibrationMetric",
 }
 
 

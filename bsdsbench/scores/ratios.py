@@ -78,6 +78,12 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
     return ratio(2 * p * r, p + r)
 
 
+def defined_f(shares: F8) -> F8:
+    """F of precision and recall (..., 2): 0 where one is undefined, NaN where both are."""
+    f = f_measure(*np.moveaxis(np.nan_to_num(shares), -1, 0))
+    return np.where(np.isnan(shares).all(axis=-1), np.nan, f)
+
+
 def or_none(value: float) -> float | None:
     """A number for JSON: None where it is undefined."""
     return None if math.isnan(value) else value

@@ -139,12 +139,12 @@ def test_scores_of_regions_that_are_many_stand_aside(tmp_path):
     assert table.images[0].metric == "region"
     *_, more = table.tables()
     headings = [c.heading for c in more.columns]
-    assert "Regions: 1 - hamming_gt (dhd) ODS" in headings
-    assert "Regions: nvoi OIS" in headings
+    assert "1 - hamming_gt (dhd) ODS" in headings
+    assert "nvoi OIS" in headings
     assert [t.key for t in table.tables() if t.aside] == ["more-differences", "more-scores"]
-    assert "Regions: PRI ODS" in table.summary()
+    assert "PRI ODS" in table.summary()
     assert "nvoi" not in table.summary() + table._repr_html_()
-    assert "Regions: nvoi OIS" in list(table.to_dataframe("more-differences")["score"])
+    assert "nvoi OIS" in list(table.to_dataframe("more-differences")["score"])
     parts = {t.key: t for t in run.tables()}["region-parts"]
     rows = {row[0]: row for row in parts.rows}
     assert rows["1 - bgm (bgm)"][1] == pytest.approx(1 - rows["bgm"][1])
