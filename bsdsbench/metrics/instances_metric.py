@@ -21,6 +21,7 @@ from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_mean, weighted_sum
 
 NONE = "no object in any image"
+_FOUND = {"iou": "found with", "one-to-one": "pairs with"}
 JACCARD = ("aji", "aji_plus", "aji_union")
 
 
@@ -47,7 +48,7 @@ class Options:
         0.5,
         "The IoU of a found object is above it, unless any overlap is enough.",
         check(lambda v: is_number(v) and 0 <= v < 1, "a number from 0, below 1"),
-        caption=lambda o: "" if o.overlap == "any" else f"{o.overlap}, above {o.iou:g}",
+        caption=lambda o: "" if o.overlap == "any" else f"{_FOUND[o.overlap]} IoU above {o.iou:g}",
         others={0.5: "PQ", 0.1: HOME_MADE, 0.75: HOME_MADE},
     )
 
