@@ -291,7 +291,8 @@ def test_the_protocol_of_coco_s_maps(small, unit, divisor):
 @pytest.mark.parametrize(
     ("truth", "results", "words"),
     [
-        ([], [3], "pred.json: .*not listed"),
+        ([], [3], "pred.json: image_id None"),
+        ([], [{"image_id": 6}], "pred.json: .*not listed"),
         ([], [{"image_id": True}], "pred.json: image_id True"),
         ([], [{"image_id": 5.0}], "pred.json: image_id 5.0"),
         ([], [patch(3, 0, 0, 1, 1)], "pred.json: category_id 3"),
