@@ -59,7 +59,8 @@ class Column:
     digits : int
         Decimals in a run's own table; tables of several runs have one less.
     shown : str
-        "always", "own" (only in a run's own table) or "never" (only in files and gates).
+        "always", "own" (only in a run's own table), "several" (only in a table of several) or
+        "never" (only in files and gates).
     score : bool
         False for what is no score: a threshold, a number of images.
     undefined, quantity : str

@@ -76,15 +76,7 @@ class CalibrationMetric(Metric):
         Column("ace", "ACE", lower=True, quantity="ace"),
         Column("mce", "MCE", lower=True, quantity="mce"),
         *(
-            Column(
-                f"{k}_mean",
-                f"mean {k.upper()} of images",
-                f"mean {k.upper()}",
-                True,
-                4,
-                "own",
-                quantity=k,
-            )
+            Column(f"{k}_mean", f"mean {k.upper()}", lower=True, shown="own", quantity=k)
             for k in ("ece", "ace", "mce")
         ),
         IMAGES,

@@ -65,7 +65,7 @@ class CcqMetric(Metric):
         Column("f", "F", undefined="nothing is annotated or predicted"),
         IMAGES,
     )
-    image_columns = columns[:3]
+    image_columns = (columns[2], *columns[:2])
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Tree:
         """matched i8 (2,), total i8 (2,): pixels of the predicted and of the annotated line."""

@@ -159,16 +159,6 @@ def test_scores_of_regions_that_are_many_stand_aside(tmp_path):
     assert {d.p for d in table.differences} == {1.0}
 
 
-@pytest.mark.slow
-def test_identical_runs_give_p_one_and_an_empty_interval(pair):
-    twin = replace(pair[0], name="twin")
-    found = bb.compare([pair[0], twin], n_boot=100)
-    for d in found.differences:
-        assert (d.value, d.low, d.high, d.p, d.p_holm) == (0.0, 0.0, 0.0, 1.0, 1.0)
-    assert set(found.letters["boundary.ods"]) == {"a"}
-    assert found.images[0].record == (0, 25, 0)
-
-
 @pytest.mark.parametrize("interval", ["percentile", "bca"])
 @pytest.mark.slow
 def test_a_clear_difference_is_found_and_seeded(pair, interval):
