@@ -359,4 +359,4 @@ def nms(source: str, target: str, bits: str | None, **options: Any) -> None:
     with progress("nms") as report:
         count = nms_files(source, target, used, progress=report)
     print(f"{count} maps written to {target}")
-    print(f"protocol {used.describe()}")
+    print(f"NMS      {used.nms_params.describe()}")

@@ -257,8 +257,10 @@ def score_tables(
             rows.append(row)
             values.append(scored)
         lines = why_undefined(own, values[:n_own])
-        if any([scored[c.key] is None for scored in values[n_own:] for c in own if c.score]):
-            lines.append("- of a published result: that number was not published.")
+        theirs = [c for c in own if c.score and any([v[c.key] is None for v in values[n_own:]])]
+        if theirs:
+            under = ", ".join(c.heading for c in theirs)
+            lines.append(f"- under {under}: of a published result, where it was not published.")
         lines += [f"{said}: {', '.join(those)}." for said, those in fewer.items()]
         lines += [*how["notes"], *notes]
         if key not in by_metric and words:

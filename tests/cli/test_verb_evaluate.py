@@ -64,8 +64,8 @@ def test_scores_at_the_threshold_of_another_run(tiny, tmp_path):
         own = found["mine"].score(metric).ods
         assert curve.at(own.threshold).f == pytest.approx(own.f)
         assert fixed[metric]["f"] <= own.f
-    assert "at the threshold that was best on maps" in command(*words).stdout
-    assert "in maps too" in command(*words[:-1], tmp_path / "mine").stdout
+    assert "at the threshold that was best on pred" in command(*words).stdout
+    assert "in pred too" in command(*words[:-1], tmp_path / "mine").stdout
     odd = command(*words, "--max-dist", "0.02")
     assert (odd.returncode, "protocols differ in max_dist" in odd.stderr) == (2, True)
     with pytest.raises(bb.DataError, match="expected one from"):
