@@ -194,7 +194,7 @@ def test_what_is_hashed_is_what_is_decoded(tiny, monkeypatch):
     opened = []
     monkeypatch.setattr(
         "bsdsbench.files.bounded.open",
-        lambda path, *rest: opened.append(str(path)) or open(path, *rest),
+        lambda path, *rest: opened.append(str(path)) or open(path, *rest),  # noqa: SIM115
         raising=False,
     )
     counted(*tiny, TEN)
