@@ -17,6 +17,7 @@ from bsdsbench.files.bounded import FaultError, listed, read_bytes, reading
 
 F8 = NDArray[np.float64]
 MAX_BYTES = 128 << 20
+_TRUTH = {"false": "0", "true": "1"}  # labels in words
 _EXPECTED = "expected a label and a score in each row"
 _NAMES = (
     ("label", "labels", "y", "y_true", "target", "class", "gt"),
@@ -29,7 +30,8 @@ def read_scores(path: str | Path) -> tuple[F8, F8]:
 
     Comma, semicolon, tab or blanks separate the columns. A first row of words is a header: columns
     called label and score (or y_true, y_score, target, confidence ...) may then stand in any order
-    among others. Without a header there are two columns, the label first.
+    among others. Without a header there are two columns, the label first. true and false
+    are labels 1 and 0.
     """
     if str(path) == "-":
         given = getattr(sys.stdin, "buffer", sys.stdin).read(MAX_BYTES + 1)
@@ -73,6 +75,8 @@ def _parse(data: bytes) -> tuple[F8, F8]:
         if len(row) != len(names):
             where = f"line {lines.line_num}"
             raise FaultError(f"{where}: {len(row)} columns, expected {len(names)}")
+        label = row[columns[0]]
+        row[columns[0]] = _TRUTH.get(label.strip().lower(), label)
         try:
             values.extend([float(row[k]) for k in columns])
         except ValueError:

@@ -246,8 +246,9 @@ def score_tables(
     for key, title, wanted, mine, n_own, words in planned:
         # Measures that nobody asked for are left out; undefined ones stay.
         asked = set().union(*[s for _, s in mine])
-        kinds = ("always", "own", "never")[: 3 if everything else 1 + alone]
-        own = [c for c in wanted if c.shown in kinds and c.key.partition(".")[0] in asked]
+        kinds = ("always", "own" if alone else "several")
+        some = [c for c in wanted if columns is not None or c.shown in kinds]
+        own = [c for c in some if c.key.partition(".")[0] in asked]
         rows, values, fewer = list[list[Cell]](), list[dict[str, Any]](), dict[str, list[str]]()
         for name, mapping in mine:
             row, scored = list[Cell]([name]), dict[str, Any]()
