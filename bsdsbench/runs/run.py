@@ -17,7 +17,14 @@ import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -560,33 +567,39 @@ def mapped(
         for call in calls:
             yield call, function(*call)
         return
-    waiting, lost = deque[tuple[Any, Any]](), list[tuple[Any, Exception]]()
-
-    def results(left: int) -> Iterator[tuple[tuple[Any, ...], Any]]:
-        while len(waiting) > left:
+    rest: Iterator[Any] = iter(calls)
+    waiting = deque[tuple[Any, Future[Any]]]()
+    died, lost = list[Exception](), list[str]()
+    try:
+        while True:
+            new = next(rest, None) if not died and len(waiting) < ahead else None
+            if new is not None:
+                try:
+                    waiting.append((new, executor.submit(function, *new)))
+                except BrokenExecutor as error:
+                    died.append(error)
+                    lost.append(new[0].image_id)
+                continue
+            if not waiting:
+                break
             call, future = waiting.popleft()
             try:
+                if died and not future.done():
+                    raise died[0]
                 found = future.result()
             except Exception as error:
-                lost.append((call, error))
-            else:
+                died.append(error)
+                lost.append(call[0].image_id)
+            else:  # also what was done before a death
                 yield call, found
-
-    try:
-        for call in calls:
-            try:
-                waiting.append((call, executor.submit(function, *call)))
-            except BrokenExecutor as error:
-                lost.append((call, error))
-            yield from results(ahead - 1)
-            if lost:
-                break
-        yield from results(0)  # also what was done before a death
     finally:
         for _, future in waiting:
             future.cancel()
-    if lost:
-        raise BrokenExecutor(
-            f"a worker died ({type(lost[0][1]).__name__}: out of memory, or a script without if "
-            f"__name__ == '__main__'?), under way: {listed([c[0].image_id for c, _ in lost])}"
+    if died:
+        why = (
+            "all workers have gone"
+            if isinstance(died[0], CancelledError)
+            else f"a worker died ({type(died[0]).__name__}: out of memory, or a script without if "
+            "__name__ == '__main__'?)"
         )
+        raise BrokenExecutor(f"{why}, under way: {listed(lost)}")
