@@ -66,7 +66,8 @@ def _scores(found: Any, scores: Sequence[str], aside: bool = False) -> Table:
     values = [{s: or_none(found.interval_of(n, s).value) for s in scores} for n in found.names]
     known = [replace(c, key=s) for s in scores if (c := column_of(s))]
     how = _made_how(found, [*([note] if several else []), *why_undefined(known, values)])
-    columns = [METHOD, *(_column(score) for score in scores)]
+    alone = _alone(found)
+    columns = [METHOD, *(_column(score, alone) for score in scores)]
     title = "More scores" if aside else "Scores"
     sentence = (
         f"{title} with {_percent(found)} intervals from {found.n_boot:,} bootstrap samples of "
@@ -74,9 +75,8 @@ def _scores(found: Any, scores: Sequence[str], aside: bool = False) -> Table:
     )
     key = "more-scores" if aside else "scores"
     about: dict[str, Any] = {"sentence": sentence, "aside": aside}
-    return with_speeds(
-        Table(key, f"{title} with intervals", columns, rows, **how, **about), found.speeds
-    )
+    title += f" with intervals{f' ({alone})' if alone else ''}"
+    return with_speeds(Table(key, title, columns, rows, **how, **about), found.speeds)
 
 
 def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Table:
@@ -94,7 +94,7 @@ def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Tabl
         [
             d.a,
             d.b,
-            heading(d.score),
+            heading(d.score, _alone(found)),
             _estimate(d.value, d.low, d.high, "~" if d.solver else ""),
             or_none(d.p),
             _estimate(d.p_holm, mark="*" if d.p_holm < alpha else ""),
@@ -103,7 +103,7 @@ def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Tabl
         for d in here
     ]
     notes = [f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."]
-    notes += _told(here)
+    notes += _told(here, _alone(found))
     if found.test == "bootstrap" and any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in here):
         corrected = ", corrected for bias" if found.interval == "bca" else ""
         notes.append(
@@ -119,14 +119,14 @@ def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Tabl
     return Table(key, title, columns, rows, **how, **about)
 
 
-def _told(differences: Sequence[Any]) -> list[str]:
+def _told(differences: Sequence[Any], alone: str) -> list[str]:
     """What these images can tell of the first score, and what a solver's chance may have made."""
     first = [d for d in differences if d.score == differences[0].score]
     least = sorted(short(d.least) for d in first if not math.isnan(d.least))
     notes = []
     if least:
         span = least[0] if least[0] == least[-1] else f"{least[0]} to {least[-1]}, by pair,"
-        score = heading(first[0].score)
+        score = heading(first[0].score, alone)
         notes.append(f"With these images a difference in {score} below {span} cannot be detected.")
     if any(d.solver for d in differences):
         notes.append(
@@ -162,9 +162,18 @@ def _images(found: Any) -> Table:
     return Table("images", "Image by image", columns, rows, **how, sentence=sentence, n_labels=3)
 
 
-def heading(score: str) -> str:
-    """METRIC.SCORE for people: ODS for the default metric, "Regions: PRI ODS" for others."""
-    return _column(score).heading
+def heading(score: str, alone: str = "") -> str:
+    """METRIC.SCORE for people: ODS for the default metric or one that is `alone`, "Regions: PRI
+    ODS" for others."""
+    return _column(score, alone).heading
+
+
+def _alone(found: Any) -> str:
+    """The title of the one metric that all scores are of, which headings then need not repeat."""
+    metrics = {score.partition(".")[0] for score in found.scores} - {*registry.DEFAULT}
+    (name,) = metrics if len(metrics) == 1 else ("",)
+    whole = all(score.startswith(f"{name}.") for score in found.scores)
+    return registry.get(name).title if name in registry.names() and whole else ""
 
 
 def column_of(score: str) -> Column | None:
@@ -181,11 +190,11 @@ def lower_is_better(score: str) -> bool:
     return column is not None and column.lower
 
 
-def _column(score: str) -> Field:
+def _column(score: str, alone: str = "") -> Field:
     metric, _, key = score.partition(".")
     found = column_of(score) or Column(key, key)
     mine = table_column(found, 3, f"{metric}_")
-    if metric in registry.DEFAULT:
+    if alone or metric in registry.DEFAULT:
         return mine
     title = registry.get(metric).title if metric in registry.names() else metric
     long, short = f"{title}: {found.heading}", found.short or found.heading

@@ -12,18 +12,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.geometry import achievable_pr, check_counts, interpolate_pr
-from bsdsbench.curves.ranked import Ranking, pr_of, rank, roc_of
-from bsdsbench.curves.samples import (
-    F8,
-    LabelReading,
-    Pair,
-    above_zero,
-    floats,
-    same_size,
-    samples,
-    shares,
-)
+from bsdsbench.curves.geometry import achievable_pr, interpolate_pr, whole
+from bsdsbench.curves.ranked import Ranking, pr_of, rank, roc_of, trapezoids
+from bsdsbench.curves.samples import F8, Bools, LabelReading, Pair, above_zero, columns, samples
 from bsdsbench.files.errors import DataError
 from bsdsbench.protocol.protocol import even_thresholds
 from bsdsbench.scores.curve import PRCurve, area
@@ -89,7 +80,7 @@ def auc_pr(
         raise DataError(f"rule {rule!r}: expected one of {', '.join(RULES)}")
     if min_recall and rule not in ("davis-goadrich", "auccalculator"):
         raise DataError(f"min_recall: not part of rule {rule!r}, expected 0")
-    p, r = shares(precision, recall, "precision", "recall")
+    p, r = columns("share", precision=precision, recall=recall)
     if r.size == 0:
         return 0.0
     if rule == "bsds":
@@ -99,7 +90,7 @@ def auc_pr(
     if (np.diff(r) < 0).any():
         raise DataError("recall: expected values that rise (or fall) all along the curve")
     if rule == "trapezoid":
-        return float(np.dot(np.diff(r), p[1:] + p[:-1]) / 2)
+        return trapezoids(r, p)
     if rule == "step":
         return float(np.dot(np.diff(r, prepend=0), p))
     if rule in ("11-point", "101-point"):
@@ -113,8 +104,8 @@ def auc_pr(
         return davis_goadrich_area(r, _false_positives(r, p), 1, min_recall=min_recall)
     if positives is None or negatives is None:
         raise DataError("rule 'auccalculator': expected positives and negatives")
-    tp = _whole(r * positives, positives)
-    fp = _whole(_false_positives(tp, p), positives + negatives)
+    tp = whole(r * positives, _ROUNDING * positives)
+    fp = whole(_false_positives(tp, p), _ROUNDING * (positives + negatives))
     return auccalculator_areas(tp, fp, positives, negatives, min_recall=min_recall)[0]
 
 
@@ -123,12 +114,6 @@ def _false_positives(tp: F8, precision: F8) -> F8:
     fp = tp * (1 / precision - 1)
     highest = np.maximum.accumulate(fp)
     return np.where(highest - fp <= _ROUNDING * tp / precision, highest, fp)
-
-
-def _whole(counts: F8, total: float) -> F8:
-    """Whole where only float32's rounding keeps them from being so."""
-    near = np.abs(counts - np.rint(counts)) <= _ROUNDING * total
-    return np.where(near, np.rint(counts), counts)
 
 
 def davis_goadrich_area(
@@ -161,7 +146,7 @@ def davis_goadrich_area(
     >>> curves.davis_goadrich_area([1, 2], [0, 0], 2)
     1.0
     """
-    a, b = check_counts(tp, fp)
+    a, b = columns("count", tp=tp, fp=fp)
     positives = above_zero(positives, "positives")
     if a.size and a[0] > 0:
         a, b = np.r_[0.0, a], np.r_[0.0, b]
@@ -206,23 +191,21 @@ def auccalculator_areas(
     >>> roc
     0.75
     """
-    a, b = check_counts(tp, fp)
+    a, b = columns("count", tp=tp, fp=fp)
     positives = above_zero(positives, "positives")
     negatives = above_zero(negatives, "negatives")
     a, b = a[a > 0], b[a > 0]
     if a.size and a[0] > 1:
         a, b = np.r_[1.0, a], np.r_[b[0] / a[0], b]
     a, b = np.r_[a, positives], np.r_[b, negatives]
-    check_counts(a, b)
     precision, recall = interpolate_pr(a, b, positives)
     precision, recall = np.r_[precision[0], precision], np.r_[0.0, recall]
     if min_recall:
         edge = np.interp(min_recall, recall, precision)
         right = recall > min_recall
         precision, recall = np.r_[edge, precision[right]], np.r_[min_recall, recall[right]]
-    x, y = np.r_[0, b] / negatives, np.r_[0, a] / positives
-    under_pr = np.dot(np.diff(recall), precision[1:] + precision[:-1]) / 2
-    return float(under_pr), float(np.dot(np.diff(x), y[1:] + y[:-1]) / 2)
+    under_roc = trapezoids(np.r_[0, b] / negatives, np.r_[0, a] / positives)
+    return trapezoids(recall, precision), under_roc
 
 
 def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
@@ -249,9 +232,7 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
     >>> curves.auc_roc([0, 0.5, 1], [0, 1, 1])
     0.75
     """
-    x, y = floats(fpr, "fpr"), floats(tpr, "tpr")
-    same_size(x, y, "fpr", "tpr")
-    return float(np.dot(np.diff(x), y[1:] + y[:-1]) / 2)
+    return trapezoids(*columns("number", fpr=fpr, tpr=tpr))
 
 
 def largest_beyond(precision: F8, recall: F8, levels: F8) -> F8:
@@ -346,7 +327,7 @@ def area_table(
     """
     if bins < 2:
         raise DataError(f"bins {bins}: expected 2 or more")
-    values = _areas(labels, scores, reading, bins)
+    values = _areas(*samples(labels, scores, reading), bins)
     rows = []
     for name, words in _WORDS.items():
         space = "ROC" if "roc" in name else "PR"
@@ -354,11 +335,8 @@ def area_table(
     return tuple(rows)
 
 
-def _areas(
-    labels: ArrayLike, scores: ArrayLike, reading: LabelReading, bins: int
-) -> dict[str, float]:
+def _areas(positive: Bools, negative: Bools, s: F8, bins: int) -> dict[str, float]:
     """Name -> number; what is undefined is left out."""
-    positive, negative, s = samples(labels, scores, reading)
     merged, sample = (rank(positive, negative, s, ties) for ties in ("merge", "sample"))
     p, n = merged.positives, merged.negatives
     found: dict[str, Any] = {}

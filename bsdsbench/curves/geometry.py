@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.curves.results import PRPoints, ROCPoints
-from bsdsbench.curves.samples import F8, Pair, above_zero, floats, same_size, shares
+from bsdsbench.curves.samples import F8, Pair, above_zero, columns
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.scores.ratios import ratio
 
@@ -47,7 +47,7 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
     >>> curves.roc_to_pr([0.1], [1.0], 10, 100).precision.tolist()
     [0.5]
     """
-    x, y = shares(fpr, tpr, "fpr", "tpr")
+    x, y = columns("share", fpr=fpr, tpr=tpr)
     tp, fp = y * above_zero(positives, "positives"), x * above_zero(negatives, "negatives")
     precision = ratio(tp, tp + fp)
     precision[tp + fp == 0] = np.nan
@@ -82,7 +82,7 @@ def pr_to_roc(
     [0.1]
     """
     # `roc_to_pr` gives NaN at (0, 0), where any precision means the same.
-    p, r = shares(np.nan_to_num(precision), recall, "precision", "recall")
+    p, r = columns("share", precision=np.nan_to_num(precision), recall=recall)
     total, rest = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     with np.errstate(divide="ignore", invalid="ignore"):
         fpr = total * r * (1 / p - 1) / rest
@@ -120,7 +120,8 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
     >>> curves.roc_convex_hull([0.5, 0.6], [0.8, 0.1]).tpr.tolist()
     [0.0, 0.8, 1.0]
     """
-    return ROCPoints(*_hull(*shares(fpr, tpr, "fpr", "tpr"), 1.0, 1.0))
+    x, y = columns("share", fpr=fpr, tpr=tpr)
+    return ROCPoints(*_hull(x, y, 1.0, 1.0))
 
 
 def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
@@ -146,16 +147,16 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     >>> float(best.recall[-1]), float(best.precision[-1])
     (1.0, 0.5)
     """
-    rates = shares(fpr, tpr, "fpr", "tpr")
-    totals = above_zero(negatives, "negatives"), above_zero(positives, "positives")
-    counts = []
-    for rate, total in zip(rates, totals, strict=True):
-        # Whole where rounding alone keeps them from being so.
-        count, whole = rate * total, np.rint(rate * total)
-        near = np.abs(count - whole) <= 1e-12 * max(total, 1)
-        counts.append(np.where(near, whole, count))
-    fp, tp = _hull(counts[0], counts[1], *totals)
-    return interpolate_pr(tp, fp, totals[1])
+    x, y = columns("share", fpr=fpr, tpr=tpr)
+    p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
+    fp, tp = whole(x * n, 1e-12 * max(n, 1)), whole(y * p, 1e-12 * max(p, 1))
+    fp, tp = _hull(fp, tp, n, p)
+    return interpolate_pr(tp, fp, p)
+
+
+def whole(counts: F8, rounding: float) -> F8:
+    """Whole numbers where rounding alone keeps them from being so."""
+    return np.where(np.abs(counts - np.rint(counts)) <= rounding, np.rint(counts), counts)
 
 
 def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
@@ -187,7 +188,7 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     >>> curves.interpolate_pr([5, 10], [5, 30], 20).recall.tolist()
     [0.25, 0.3, 0.35, 0.4, 0.45, 0.5]
     """
-    a, b = check_counts(tp, fp)
+    a, b = columns("count", tp=tp, fp=fp)
     total = above_zero(positives, "positives")
     if a.size == 0:
         return PRPoints(np.empty(0), np.empty(0))
@@ -202,16 +203,6 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     start = int(np.count_nonzero(t + f == 0))
     precision[:start] = precision[start] if start < t.size else 1.0
     return PRPoints(precision, t / total)
-
-
-def check_counts(tp: ArrayLike, fp: ArrayLike) -> Pair:
-    """tp and fp as f8 (K,). Raises DataError if one falls along the curve or is negative."""
-    a, b = floats(tp, "tp"), floats(fp, "fp")
-    same_size(a, b, "tp", "fp")
-    for values, name in ((a, "tp"), (b, "fp")):
-        if (np.diff(values, prepend=0) < 0).any():
-            raise DataError(f"{name}: expected counts, 0 or more, that do not fall along the curve")
-    return a, b
 
 
 def _hull(x: F8, y: F8, right: float, top: float) -> Pair:
@@ -349,19 +340,16 @@ def _compared(
 def _polyline(curve: Any, space: Space, lines: Lines) -> Pair:
     """The curve as straight lines x, y with x not falling; larger y is better."""
     names = ("fpr", "tpr") if space == "roc" else ("recall", "precision")
-    if all(hasattr(curve, name) for name in names):
-        x, y = (floats(getattr(curve, name), name) for name in names)
-    else:
+    given: Any = [getattr(curve, name, None) for name in names]
+    if any(part is None for part in given):
         try:
             first, second = curve
         except (TypeError, ValueError):
-            raise DataError(
-                f"curve: expected a result or a pair of {names[0]} and {names[1]}"
-            ) from None
-        x, y = (first, second) if space == "roc" else (second, first)
-        x, y = floats(x, names[0]), floats(y, names[1])
-    if x.size != y.size or x.size == 0:
-        raise ShapeError(f"{names[0]}, {names[1]}: {x.size} and {y.size} values, expected as many")
+            raise DataError(f"curve: expected a result or {' and '.join(names)}") from None
+        given = (first, second) if space == "roc" else (second, first)
+    x, y = columns("number", **dict(zip(names, given, strict=True)))
+    if x.size == 0:
+        raise ShapeError(f"{names[0]}: no points, expected one or more")
     if x[0] > x[-1]:
         x, y = x[::-1], y[::-1]
     if space == "roc":

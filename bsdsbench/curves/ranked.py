@@ -100,9 +100,8 @@ def pr(
     >>> curves.pr([1, 0, 1], [0.9, 0.5, 0.4]).recall.tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    counts = _ranked(
-        labels, scores, reading, ties, include_inf, stable, num_positives, num_negatives
-    )
+    found = samples(labels, scores, reading)
+    counts = rank(*found, ties, include_inf, stable, num_positives, num_negatives)
     return pr_of(counts, interpolate, normalize_prior)
 
 
@@ -139,9 +138,8 @@ def roc(
     >>> curves.roc([1, 0, 1], [0.9, 0.5, 0.4]).tpr.tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    counts = _ranked(
-        labels, scores, reading, ties, include_inf, stable, num_positives, num_negatives
-    )
+    found = samples(labels, scores, reading)
+    counts = rank(*found, ties, include_inf, stable, num_positives, num_negatives)
     return roc_of(counts, plot)
 
 
@@ -172,9 +170,8 @@ def det(
     >>> curves.det([1, 0, 1], [0.9, 0.5, 0.4]).fnr.tolist()
     [1.0, 0.5, 0.5, 0.0]
     """
-    counts = _ranked(
-        labels, scores, reading, ties, include_inf, stable, num_positives, num_negatives
-    )
+    found = samples(labels, scores, reading)
+    counts = rank(*found, ties, include_inf, stable, num_positives, num_negatives)
     r = roc_of(counts)
     of_both = {f.name: getattr(r, f.name) for f in fields(DETResult) if f.name != "fnr"}
     return DETResult(fnr=locked(1 - r.tpr), **of_both)
@@ -187,8 +184,19 @@ def rank(
     ties: Ties = "merge",
     include_inf: bool = False,
     rows: bool = False,
+    num_positives: int | None = None,
+    num_negatives: int | None = None,
 ) -> Ranking:
     """Count positives and negatives along the falling scores; rows: where each row comes in."""
+    totals = []
+    for name, value, of_class in (
+        ("num_positives", num_positives, positive),
+        ("num_negatives", num_negatives, negative),
+    ):
+        there = int(np.count_nonzero(of_class))
+        totals.append(there if value is None else whole_number(value, name))
+        if totals[-1] < there:
+            warnings.warn(f"{name} {value}: fewer than the {there} there are", stacklevel=3)
     if ties == "merge":
         from bsdsbench.kernels.ranks import merge_levels, split
 
@@ -224,31 +232,12 @@ def rank(
             where[order] = np.arange(1, scores.size + 1)
         if not include_inf:
             where[scores == -np.inf] = -1
-    totals = int(np.count_nonzero(positive)), int(np.count_nonzero(negative))
-    return Ranking(thresholds[kept], tp[kept], fp[kept], *totals, ties, where)
+    return Ranking(thresholds[kept], tp[kept], fp[kept], totals[0], totals[1], ties, where)
 
 
-def _ranked(
-    labels: ArrayLike,
-    scores: ArrayLike,
-    reading: LabelReading,
-    ties: Ties,
-    include_inf: bool,
-    stable: bool,
-    num_positives: int | None,
-    num_negatives: int | None,
-) -> Ranking:
-    """The counts of samples, with the totals given in place of those there are."""
-    counts = rank(*samples(labels, scores, reading), ties, include_inf, stable)
-    totals = []
-    for name, value, found in (
-        ("num_positives", num_positives, counts.positives),
-        ("num_negatives", num_negatives, counts.negatives),
-    ):
-        totals.append(found if value is None else whole_number(value, name))
-        if totals[-1] < found:
-            warnings.warn(f"{name} {value}: fewer than the {found} there are", stacklevel=3)
-    return counts._replace(positives=totals[0], negatives=totals[1])
+def trapezoids(x: F8, y: F8) -> float:
+    """The area under points joined by straight lines."""
+    return float(np.dot(np.diff(x), y[1:] + y[:-1]) / 2)
 
 
 def pr_of(c: Ranking, interpolate: bool = False, prior: float | None = None) -> PRResult:
@@ -273,20 +262,16 @@ def pr_of(c: Ranking, interpolate: bool = False, prior: float | None = None) -> 
         precision = np.maximum.accumulate(precision[::-1])[::-1]
     auc = ap = ap_11 = np.nan
     if p:
-        auc = np.dot(np.diff(recall), precision[1:] + precision[:-1]) / 2
+        auc = trapezoids(recall, precision)
         ap = np.dot(np.diff(hits), precision[1:]) / p
         # The first point with recall >= i/10, in whole numbers: no level is missed by rounding.
         at = np.searchsorted(c.tp, -(-np.arange(11) * p // 10))
         best = np.maximum.reduceat(precision, at[at < c.tp.size])
         ap_11 = np.maximum.accumulate(best[::-1]).sum() / 11
     chance = prior if prior is not None else p / (p + n) if p + n else np.nan
-    return PRResult(
-        **_points(c, recall=recall, precision=precision),
-        auc=float(auc),
-        ap=float(ap),
-        ap_11=float(ap_11),
-        chance=float(chance),
-    )
+    summary = {"auc": auc, "ap": ap, "ap_11": ap_11, "chance": chance}
+    numbers: dict[str, Any] = {name: float(value) for name, value in summary.items()}
+    return PRResult(**_points(c, recall=recall, precision=precision), **numbers)
 
 
 def roc_of(c: Ranking, plot: Variant = "fptp") -> ROCResult:

@@ -24,7 +24,7 @@ _EXACT = 2**53
 def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> tuple[Bools, Bools, F8]:
     """(positive, negative, scores), each (n,); `reading` as in `pr`. Warns of a missing class."""
     y, s = numbers(labels, "labels"), numbers(scores, "scores")
-    same_size(y, s, "labels", "scores")
+    same_size(labels=y, scores=s)
     if s.dtype.kind in "iu" and s.size and (int(s.max()) > _EXACT or int(s.min()) < -_EXACT):
         raise DataError("scores: integers beyond 2**53, expected values that float64 holds exactly")
     if reading not in get_args(LabelReading):
@@ -42,7 +42,7 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> tupl
     positive, negative = (y != 0, y == 0) if reading == "binary" else (y > 0, y < 0)
     for word, found in (("positives", positive), ("negatives", negative)):
         if y.size and not found.any():
-            warnings.warn(f"no {word} (labels read as {reading})", InputWarning, stacklevel=4)
+            warnings.warn(f"no {word} (labels read as {reading})", InputWarning, stacklevel=3)
     return positive, negative, s.astype(np.float64, copy=False)
 
 
@@ -64,32 +64,30 @@ def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     return array
 
 
-def floats(values: ArrayLike, name: str) -> F8:
-    """`values` as float64 (n,) without NaN or infinity. Raises DataError otherwise."""
-    array = numbers(values, name).astype(np.float64)
-    if not np.isfinite(array).all():
-        raise DataError(f"{name}: infinite values, expected finite numbers")
-    return array
-
-
-def same_size(a: NDArray[Any], b: NDArray[Any], name_a: str, name_b: str) -> None:
-    """Raise ShapeError unless both have as many values."""
-    if a.size != b.size:
-        raise ShapeError(
-            f"{name_a}: {a.size} values, {name_b}: {b.size} values, expected as many of each"
-        )
-
-
-def shares(a: ArrayLike, b: ArrayLike, name_a: str, name_b: str) -> Pair:
-    """Two f8 (K,) of values in [0, 1]. Raises DataError, ShapeError for different lengths."""
-    x, y = floats(a, name_a), floats(b, name_b)
-    for array, name in ((x, name_a), (y, name_b)):
-        if array.size and not (array.min() >= 0 and array.max() <= 1):
+def columns(kind: Literal["number", "share", "count"], **given: ArrayLike) -> list[F8]:
+    """Arrays by name as f8 (K,), finite and of one size. A "share" lies in [0, 1]; a "count" is 0
+    or more and does not fall. Raises DataError, ShapeError for different lengths."""
+    found: list[F8] = []
+    for name, values in given.items():
+        array = numbers(values, name).astype(np.float64)
+        if not np.isfinite(array).all():
+            raise DataError(f"{name}: infinite values, expected finite numbers")
+        if kind == "share" and array.size and not (array.min() >= 0 and array.max() <= 1):
             raise DataError(
                 f"{name}: values from {array.min():g} to {array.max():g}, expected 0..1"
             )
-    same_size(x, y, name_a, name_b)
-    return x, y
+        if kind == "count" and (np.diff(array, prepend=0) < 0).any():
+            raise DataError(f"{name}: expected counts, 0 or more, that do not fall along the curve")
+        found.append(array)
+    same_size(**dict(zip(given, found, strict=True)))
+    return found
+
+
+def same_size(**arrays: NDArray[Any]) -> None:
+    """Raise ShapeError unless all have as many values."""
+    if len({array.size for array in arrays.values()}) > 1:
+        sizes = ", ".join(f"{name}: {array.size} values" for name, array in arrays.items())
+        raise ShapeError(f"{sizes}, expected as many of each")
 
 
 def whole_number(value: Any, name: str) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.samples import F8, floats, locked, same_size, whole_number
+from bsdsbench.curves.samples import F8, columns, locked, whole_number
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.tables.result_object import ShownCurve
 
@@ -80,12 +80,11 @@ def threshold_curve(
     >>> float(curves.threshold_curve([1, 0, 1], [0.9, 0.5, 0.4]).tpr[-1])
     1.0
     """
-    s, target = floats(scores, "scores"), floats(targets, "targets")
-    same_size(target, s, "targets", "scores")
+    target, s = columns("number", targets=targets, scores=scores)
     if instance_count is None:
         count, target = np.ones(s.size), np.clip(target, 0, 1)
     else:
-        count = floats(instance_count, "instance_count")
+        (count,) = columns("number", instance_count=instance_count)
         if count.size not in (1, s.size):
             raise ShapeError(
                 f"instance_count: {count.size} values, expected 1 or one per score ({s.size})"

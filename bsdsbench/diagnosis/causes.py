@@ -15,19 +15,16 @@ from bsdsbench.curves.areas import largest_beyond
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.loaders.inputs import GroundTruth
-from bsdsbench.loaders.pairing import SPLITS, grouped, pair, read_split
+from bsdsbench.loaders.pairing import read_split
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.fields import HOME_MADE, in_use
 from bsdsbench.protocol.protocol import RECIPES, NMSParams, Protocol
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.sources import Sources
 from bsdsbench.scores.curve import RECALL_LEVELS, PRCurve, area, average_precision, best
 from bsdsbench.scores.ratios import f_measure
 
 MAX_SPLIT_BYTES = 1 << 20
 MAX_SPLIT_FILES = 50
-MOST = 400  # images beside those of the run that are counted
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 
@@ -238,10 +235,10 @@ def _words(name: str, value: Any) -> str:
 # ---- images --------------------------------------------------------------------------------------
 
 
-def named_images(ids: Sequence[str], gt_dir: Path | None) -> dict[str, I8]:
-    """Some of the images, by what names them: a set, a split file or a folder near `gt_dir`."""
+def named_images(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
+    """Some of the images, by what names them: a set, a split file or a folder near the truth."""
     found = {known.name: list(known.images) for known in shipped_sets()}
-    if gt_dir is not None and gt_dir.is_dir():
+    if place and (gt_dir := Path(place)).is_dir():
         inside = [p for p in sorted(gt_dir.iterdir()) if p.is_dir() and p.name[0] != "."]
         for folder in inside[:MAX_SPLIT_FILES]:
             found[f"the folder {folder.name}"] = [p.stem for p in folder.iterdir() if p.is_file()]
@@ -259,25 +256,3 @@ def named_images(ids: Sequence[str], gt_dir: Path | None) -> dict[str, I8]:
         if 0 < images.size < len(ids):
             chosen.setdefault(images.tobytes(), (f"the images of {name} only", images))
     return dict(chosen.values())
-
-
-def beside(run: Evaluation, sources: Sources) -> Iterator[tuple[str, Sources]]:
-    """Images that are not in the run, of its folders and of other splits beside both."""
-    pred, gt = run.place("pred"), run.place("gt")
-    if not pred or not gt:
-        return
-    places = [("the images of the folders that are not in the run", Path(pred), Path(gt))]
-    for name in sorted(SPLITS - {Path(gt).name}):
-        beside = Path(pred).parent / name, Path(gt).parent / name
-        if all(folder.is_dir() for folder in beside):
-            places.append((f"the images of the split {name}", *beside))
-    kinds = {"pred_kind": sources.pred_kind, "gt_kind": sources.metric.gt_kind}
-    for label, pred_dir, gt_dir in places:
-        try:
-            _, preds, gts, _ = grouped(pred_dir, gt_dir, **kinds)
-            if wanted := (preds.keys() & gts.keys()) - sources.pairs.keys():
-                pairs = {p.image_id: p for p in pair(pred_dir, gt_dir, ids=wanted, **kinds)}
-                if len(pairs) <= MOST:
-                    yield label, Sources(pairs, {}, sources.pred_kind, sources.metric)
-        except DataError:
-            continue

@@ -3,7 +3,7 @@
 Thresholds of the verdicts lie far from what sound maps give: thinned maps are 0.00 to 0.56 thick
 and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92; sound maps
 of three detectors and of UCMs are 0.00 to 0.39 pixels off; no map of the sample has a value of
-exactly k/100 or a level ridge.
+exactly k/100.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bsdsbench.diagnosis import symptoms
 from bsdsbench.files.bounded import counted
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import Pair
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.loaders.pairing import Files, grouped, is_set
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -29,8 +29,6 @@ from bsdsbench.metrics.boundary import faint_words, is_faint
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.first_look import look_at, position, swaps, thickness, thumbnail
 from bsdsbench.runs.run import FileItem
-from bsdsbench.scores.curve import four_counts
-from bsdsbench.scores.ratios import f_measure, ratio
 
 ERROR, WARNING = "error", "warning"
 MEASURED = "measured"
@@ -40,12 +38,6 @@ SHIFT = 1.2
 CORRELATED = 0.05
 FEW_VALUES = 10
 HUNDREDTHS = 0.01
-LEVEL = 0.01
-# ODS that many-to-one matching adds: .03 to .11 for sound maps (BSDS500 val ucm2 .026, HED .038)
-GAIN = 0.14
-FEW = 4  # images that are matched
-COARSE = 9  # thresholds that they are matched at
-LEFT_OUT = 0.1  # of the pairs of masks, that a mean may leave out without a word
 # Data sets whose images have many annotators, all of which count
 MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
 
@@ -91,21 +83,18 @@ class Inputs:
 
     def group(self, pred_dir: Path, gt_dir: Path) -> None:
         """List the files. Raises PairingError for folders that cannot be listed."""
-        wanted, *sides, _ = grouped(
-            pred_dir,
-            gt_dir,
-            self.split_file,
-            self.kind,
-            gt_kind=self.metric.gt_kind,
-            classes=self._classes,
-        )
+        given = pred_dir, gt_dir, self.split_file, self.kind
+        classes = self.metric.class_names(self.opt)
+        wanted, preds, gts, _ = grouped(*given, gt_kind=self.metric.gt_kind, classes=classes)
         self.preds, self.gts = (
-            {i: side[i] for i in sorted(side) if wanted is None or i in wanted} for side in sides
+            {i: side[i] for i in sorted(side) if wanted is None or i in wanted}
+            for side in (preds, gts)
         )
 
     @property
-    def _classes(self) -> tuple[str, ...]:
-        return self.metric.class_names(self.metric.options_of(self.protocol))
+    def opt(self) -> Any:
+        """The options of the metric."""
+        return self.metric.options_of(self.protocol)
 
     @property
     def sound(self) -> list[Seen]:
@@ -117,77 +106,62 @@ class Inputs:
         """Those of them that more is known of."""
         return [s for s in self.seen if s.more and not s.faults]
 
-    def read(self, image_id: str) -> tuple[Prediction, GroundTruth]:
-        """Prediction and ground truth as `evaluate` reads them. Raises DataError."""
-        paths = self.preds[image_id]
+    def look_at(self, image_id: str, closely: bool) -> None:
+        """Read an image as `evaluate` does, and keep what the checks ask for."""
+        paths, opt, protocol = self.preds[image_id], self.opt, self.protocol
         several = self.kind in ("labels", "classes")
         pair = Pair(image_id, tuple(paths if several else paths[:1]), tuple(self.gts[image_id]))
-        pred, gt = FileItem(pair, self.kind).load(self.metric, self.protocol)
-        return cast(Prediction, pred), gt
-
-    def look_at(self, image_id: str, closely: bool) -> None:
-        """Read an image and keep what the checks ask for."""
         try:
-            pred, gt = self.read(image_id)
+            found, gt = FileItem(pair, self.kind).load(self.metric, protocol)
         except DataError as error:
             self.unread.append(error.problems[0])
             return
-        opt, protocol = self.metric.options_of(self.protocol), self.protocol
-        file = self.preds[image_id][0].name
-        fits = self.metric.fits(pred, gt, opt)
+        pred = cast(Prediction, found)
+        file, fits = paths[0].name, self.metric.fits(pred, gt, opt)
         seen = Seen(image_id, file, (pred.shape, gt.shape), fits)
         self.seen.append(seen)
         if self.metric.name not in registry.DEFAULT:
             if closely and fits:
-                self._count(seen, pred, gt, opt)
+                try:
+                    self.counts.append(self.metric.count(pred, gt, protocol, opt))
+                except DataError as error:
+                    self.refused.append(error.problems[0])
+                    return
+                for symptom in self.metric.symptoms(pred, gt, protocol, opt):
+                    self.odd.setdefault(symptom, []).append(file)
             return
         marks = [bool(b.any()) for b in gt.boundaries]
         seen.annotators, seen.empty = len(marks), tuple(k for k, m in enumerate(marks, 1) if not m)
         seen.several_sizes = any(b.shape != gt.shape for b in gt.boundaries)
         seen.marked = float(np.mean([b.mean() for b in gt.boundaries]))
         look = look_at(pred, gt, protocol)
-        if not look.soft.size:
+        soft, truth = look.soft, look.truth
+        if not soft.size:
             return
-        seen.high, seen.constant = float(look.soft.max()), look.soft.min() == look.soft.max()
+        seen.high, seen.constant = float(soft.max()), soft.min() == soft.max()
         given = pred.soft if pred.ucm2 is None else pred.ucm2
         if given is not None and is_faint(given, protocol):
             seen.faint = float(given.max(initial=0)), pred.form
         if pred.soft is not None:
             seen.values = len(np.unique(pred.soft))
-        if look.measured:
-            small = thumbnail(look.soft), thumbnail(look.truth)
-            seen.thumbnails = small[0].astype(np.float32), small[1].astype(np.float32)
-            seen.way = position(look)
-            if closely:
-                seen.more = self._measured(look.soft, look.truth, pred, file)
-
-    def _measured(
-        self, soft: NDArray[np.float64], truth: NDArray[np.float64], pred: Prediction, file: str
-    ) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        if not look.measured:
+            return
+        small = thumbnail(soft), thumbnail(truth)
+        seen.thumbnails = small[0].astype(np.float32), small[1].astype(np.float32)
+        seen.way = position(look)
+        if not closely:
+            return
+        seen.more = {
             "near and far": symptoms.near_and_far(soft, truth),
             "median": float(np.median(soft)),
             "surface": symptoms.correlation(soft, truth),
             "jpeg": np.inf if file.lower().endswith((".jpg", ".jpeg")) else 0.0,
         }
         if pred.soft is not None:
-            found["thickness"] = thickness(soft)
-            found["jpeg"] = max(found["jpeg"], symptoms.jpeg_ratio(soft))
+            seen.more["thickness"] = thickness(soft)
+            seen.more["jpeg"] = max(seen.more["jpeg"], symptoms.jpeg_ratio(soft))
             if pred.soft.dtype.kind == "f":
-                found["hundredths"] = symptoms.on_hundredths(pred.soft)
-            if self.protocol.nms:
-                found["level ridges"] = symptoms.level_ridges(soft)
-        return found
-
-    def _count(self, seen: Seen, pred: Prediction, gt: GroundTruth, opt: Any) -> None:
-        """What counting refuses, and what the metric finds odd."""
-        try:
-            self.counts.append(self.metric.count(pred, gt, self.protocol, opt))
-        except DataError as error:
-            self.refused.append(error.problems[0])
-            return
-        for symptom in self.metric.symptoms(pred, gt, self.protocol, opt):
-            self.odd.setdefault(symptom, []).append(seen.file)
+                seen.more["hundredths"] = symptoms.on_hundredths(pred.soft)
 
 
 Hit = tuple[Sequence[Seen] | Sequence[str], dict[str, Any]]
@@ -379,49 +353,9 @@ def shifted(inputs: Inputs) -> Iterator[Hit]:
             yield asked, {"dy": dy, "dx": dx}
 
 
-def many_to_one(inputs: Inputs) -> Iterator[Hit]:
-    """Maps that would score far more if a pixel could be matched any number of times."""
-    from bsdsbench.metrics.boundary import boundary_counts
-    from bsdsbench.metrics.many_to_one import many_to_one_counts
-
-    asked = inputs.measured
-    asked = asked[:: max(1, -(-len(asked) // FEW))]
-    if not asked or not inputs.protocol.thin or any(s.faults for s in inputs.seen):
-        return
-    coarse, four = inputs.protocol.replace(thresholds=COARSE), np.zeros((2, COARSE, 4), np.int64)
-    try:
-        for s in asked:
-            pair = inputs.read(s.image_id)
-            four[0] += four_counts(boundary_counts(*pair, coarse))
-            four[1] += four_counts(many_to_one_counts(*pair, coarse))
-    except (DataError, ValueError):  # label maps have thresholds of their own
-        return
-    gt, all_gt, pred, all_pred = np.moveaxis(four, -1, 0)
-    own, many = f_measure(ratio(pred, all_pred), ratio(gt, all_gt)).max(axis=1)
-    if many - own > GAIN:
-        yield asked, {"own": own, "many": many}
-
-
 def refused(inputs: Inputs) -> Iterator[Hit]:
     for text in dict.fromkeys(inputs.refused):
         yield [], {"words": text}
-
-
-def left_out(inputs: Inputs) -> Iterator[Hit]:
-    """Means over fewer pairs of masks than there are."""
-    if not inputs.counts:
-        return
-    opt, once = inputs.metric.options_of(inputs.protocol), np.ones((1, len(inputs.counts)), int)
-    found = inputs.metric.scores(inputs.metric.stack(inputs.counts), once, inputs.protocol, opt)
-    few = {
-        key: tuple(map(int, units["pairs"][0]))
-        for key, units in found.get("over", {}).items()
-        if "pairs" in units
-    }
-    few = {key: (n, of) for key, (n, of) in few.items() if of - n > LEFT_OUT * of}
-    for pairs in dict.fromkeys(few.values()):
-        keys = ", ".join(key for key, found in few.items() if found == pairs)
-        yield [], {"keys": keys, "few": pairs[0], "pairs": pairs[1]}
 
 
 # ---- the table -----------------------------------------------------------------------------------
@@ -489,10 +423,6 @@ CHECKS = (
           each(lambda s, p: p.thin and not p.nms and s.more.get("thickness", 0) > THICK, MEASURED),
           "{n} of {of} maps have broad edges: never thinned by NMS", "--nms"),
     Check("thinned", WARNING, thinned, "{n} of {of} maps are thinned already", "{mends}"),
-    Check("level-ridges", WARNING,
-          each(lambda s, _: s.more.get("level ridges", 0) > LEVEL, MEASURED),
-          "{n} of {of} maps have exactly horizontal ridges: NMS takes their orientation as 0 and "
-          "leaves them thick, as every program of it does", "nothing; it is part of the recipe"),
     Check("grid-values", WARNING, grid_values,
           "{n} of {of} float maps hold values of exactly k/100; the thresholds are MATLAB's "
           "linspace, {off} of which differ from k/100 in the last bit: rounding decides whether "
@@ -502,14 +432,7 @@ CHECKS = (
     Check("shift", WARNING, shifted,
           "maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns",
           "move them back, or undo the padding or crop of the network; no option does"),
-    Check("many-to-one", WARNING, many_to_one,
-          "edges are detected more than once: ODS about {own:.2f} one to one, as the benchmark "
-          "matches, {many:.2f} many to one, as home-made scripts with a distance transform do",
-          "thin the maps (--nms); do not compare with numbers from such scripts"),
     # other metrics, which say themselves what else is odd (`Metric.symptoms`)
     Check("refused", ERROR, refused, "{words}", "what it expects, or another option of the metric"),
-    Check("left-out", WARNING, left_out, "{keys}: over {few} of {pairs} pairs of masks looked at; "
-          "where one mask is empty the pair is left out",
-          "read them beside IoU, or --set contour.empty=diagonal"),
 )
 # fmt: on

@@ -40,21 +40,25 @@ class Trial:
 
 
 def trial(
-    targets: Mapping[str, Number], label: str, kind: str, scores: Mapping[str, float], **more: Any
+    targets: Mapping[str, Number],
+    label: str,
+    kind: str,
+    scores: Mapping[str, float],
+    *,
+    n_causes: int = 1,
+    who: str = "",
+    exact: bool = True,
+    n_images: int = 0,
 ) -> Trial:
-    """A trial of one cause on all images, unless `more` says otherwise."""
-    given: dict[str, Any] = {"n_causes": 1, "who": "", "exact": True, "n_images": 0, **more}
-    gaps = {m: abs(scores[m] - float(t)) for m, t in targets.items()}
-    reach = {m: resolution(t) for m, t in targets.items()}
-    known = given["n_causes"] < 2 and HOME_MADE not in given["who"]
-    reached = (
-        given["exact"]
-        and all(gaps[m] <= reach[m] * (1 + 1e-9) for m in gaps)
-        and (known or min(reach.values()) <= FINE)
-    )
-    gap = max(inf if isnan(g) else g for g in gaps.values())
+    """A trial, of one cause on all images unless said otherwise."""
+    gaps = [abs(scores[m] - float(t)) for m, t in targets.items()]
+    reach = [resolution(t) for t in targets.values()]
+    known = n_causes < 2 and HOME_MADE not in who
+    near = all(g <= r * (1 + 1e-9) for g, r in zip(gaps, reach, strict=True))
+    reached = exact and near and (known or min(reach) <= FINE)
+    gap = max(inf if isnan(g) else g for g in gaps)
     asked = {m: scores[m] for m in targets}
-    return Trial(label, kind, scores=asked, gap=gap, reached=reached, **given)
+    return Trial(label, kind, n_causes, who, asked, gap, exact, n_images, reached)
 
 
 def resolution(value: Number) -> float:

@@ -16,7 +16,6 @@ from bsdsbench.scores.ratios import ratio
 F8 = NDArray[np.float64]
 REACH = 16
 NEAR = 3  # of the ground truth, in rows and columns
-RIDGE = 6  # pixels around one that is on a level ridge
 CHANCE = 3  # standard errors; sound crops of 64 to 321 rows: none beyond 3 with a ratio above 1.2
 
 
@@ -39,23 +38,6 @@ def on_hundredths(soft: NDArray[Any]) -> float:
         return 0.0
     nearest = (np.rint(values.astype(np.float64) * 100) / 100).astype(values.dtype)
     return float(np.mean(values == nearest))
-
-
-def level_ridges(soft: F8) -> float:
-    """Share of the values above 0 on ridges that are exactly horizontal, which NMS leaves thick.
-
-    Every row within RIDGE is constant there, so the mixed second derivative vanishes; rows differ.
-    """
-    from scipy import ndimage
-
-    size = 2 * RIDGE + 1
-    flat = ndimage.maximum_filter1d(soft, size, axis=1) == ndimage.minimum_filter1d(
-        soft, size, axis=1
-    )
-    level = ndimage.minimum_filter1d(flat.astype(np.uint8), size, axis=0) > 0
-    steep = ndimage.maximum_filter1d(soft, 3, axis=0) > ndimage.minimum_filter1d(soft, 3, axis=0)
-    on = soft > 0
-    return float(np.mean((level & steep)[on])) if on.any() else np.nan
 
 
 def jpeg_ratio(soft: F8) -> float:

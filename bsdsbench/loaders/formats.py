@@ -11,51 +11,37 @@ import io
 import math
 import os
 import zipfile
-from collections.abc import Callable
-from functools import partial
 from importlib import import_module
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files import bounded
 from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading, show
+from bsdsbench.files.errors import FileFormatError
 
-
-class Format(NamedTuple):
-    """A reader, whether the file is a picture, and whether predictions come in it."""
-
-    reader: str
-    picture: bool = False
-    prediction: bool = True
-
-
-FORMATS: dict[str, Format] = {
-    **dict.fromkeys(
-        (
-            *(".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg"),
-            *(".gif", ".webp", ".pgm", ".ppm", ".pbm", ".pnm", ".pfm"),
-        ),
-        Format("images:read_image", picture=True),
-    ),
-    ".npy": Format("formats:read_npy"),
-    ".npz": Format("formats:read_npz"),
-    ".mat": Format("matlab:read_mat"),
-    **dict.fromkeys((".h5", ".hdf5"), Format("hdf5:read_h5")),
-    ".dpt": Format("depth_files:read_dpt"),
-    ".seg": Format("segtext:read_seg", prediction=False),
+IMAGE_SUFFIXES = (
+    *(".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg"),
+    *(".gif", ".webp", ".pgm", ".ppm", ".pbm", ".pnm", ".pfm"),
+)
+FORMATS = {
+    **dict.fromkeys(IMAGE_SUFFIXES, "images:read_image"),
+    ".npy": "formats:read_npy",
+    ".npz": "formats:read_npz",
+    ".mat": "matlab:read_mat",
+    ".h5": "hdf5:read_h5",
+    ".hdf5": "hdf5:read_h5",
+    ".dpt": "depth_files:read_dpt",
+    ".seg": "segtext:read_seg",
 }
-IMAGE_SUFFIXES = tuple(suffix for suffix, f in FORMATS.items() if f.picture)
-PREDICTION_SUFFIXES = tuple(suffix for suffix, f in FORMATS.items() if f.prediction)
-GROUND_TRUTH_SUFFIXES = tuple(FORMATS)
 
 
 def id_of(path: str | os.PathLike[str]) -> str:
     """The image id of a file: its name without the (known) suffix, as one printable line."""
     name = os.path.basename(path)
     stem, dot, suffix = name.rpartition(".")
-    known = dot and stem and f".{suffix}".lower() in GROUND_TRUTH_SUFFIXES
+    known = dot and stem and f".{suffix}".lower() in FORMATS
     return show(stem if known else name)
 
 
@@ -85,12 +71,11 @@ def read_arrays(
     """
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in FORMATS:
-        with reading(path, what):
-            known = ", ".join(FORMATS)
-            raise FaultError(f"suffix {suffix or 'missing'}, expected one of {known}")
-    module, _, function = FORMATS[suffix].reader.partition(":")
+        expected = f"expected {what} in one of {', '.join(FORMATS)}"
+        raise FileFormatError(f"{show(path)}: suffix {suffix or 'missing'}, {expected}")
+    module, function = FORMATS[suffix].split(":")
     read = getattr(import_module(f"bsdsbench.loaders.{module}"), function)
-    found = read(path, indices) if FORMATS[suffix].picture else read(path)
+    found = read(path, indices) if suffix in IMAGE_SUFFIXES else read(path)
     return found if isinstance(found, dict) else {"": found}
 
 
@@ -103,7 +88,7 @@ def read_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
     """The array of a .npy file."""
     data = read_bytes(path)
     with reading(path, "a numpy .npy file"):
-        return _array(lambda: io.BytesIO(data), len(data), NUMBERS)
+        return _array(io.BytesIO(data), len(data), NUMBERS)
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
@@ -121,7 +106,6 @@ def unpack_npz(
     `limit` bytes may be decoded in all, in arrays of any size; None: what a picture may have. Sizes
     of all members are checked before the first array is made.
     """
-    allowed = TEXT if text else NUMBERS
     most = bounded.MAX_DECODED_BYTES if limit is None else limit
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
@@ -131,49 +115,36 @@ def unpack_npz(
             raise FaultError("holds two arrays of one name, expected each once")
         if sum(m.file_size for m in members) > most:
             raise FaultError(f"decodes to more than {most} bytes, expected less")
+        found = {}
         for m in members:
             if m.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise FaultError(
-                    "is compressed in another way than numpy does, expected np.savez_compressed"
-                )
+                raise FaultError("is compressed in another way, expected np.savez_compressed")
             if m.file_size > DEFLATE_RATIO * (m.compress_size + 1):
                 raise FaultError("claims more than its bytes can hold, expected a sound .npz")
-        return {
-            m.filename[:-4]: _array(partial(archive.open, m), m.file_size, allowed, limit is None)
-            for m in members
-        }
+            with archive.open(m) as file:
+                kinds = TEXT if text else NUMBERS
+                found[m.filename[:-4]] = _array(file, m.file_size, kinds, limit is None)
+        return found
 
 
-def _array(
-    open_file: Callable[[], IO[bytes]], size: int, kinds: str, picture: bool = True
-) -> NDArray[Any]:
+def _array(file: IO[bytes], size: int, kinds: str, picture: bool = True) -> NDArray[Any]:
     """The array of a .npy of `size` bytes, once its header fits them."""
     form = np.lib.format
     readers = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
-    with open_file() as file:
-        try:
-            version = form.read_magic(file)
-        except ValueError:
-            raise FaultError(
-                "no numpy header (a pickle or damaged?), expected a .npy file"
-            ) from None
-        if version not in readers:  # (3, 0) is for names of fields
-            raise FaultError(f"of format {version}, expected numbers of format 1 or 2")
-        try:
-            shape, _, dtype = readers[version](file)
-        except Exception:  # numpy, and the literal's parser, raise several kinds
-            raise FaultError("a damaged header, expected a .npy file") from None
-        left = size - file.tell()
+    try:  # (3, 0) is for names of fields
+        shape, _, dtype = readers[form.read_magic(file)](file)
+    except Exception:  # numpy, and the literal's parser, raise several kinds
+        raise FaultError("no header of numbers (a pickle or damaged?), expected .npy") from None
     if dtype.kind not in kinds or not dtype.itemsize:
         what = "Python objects, which are never loaded" if dtype.hasobject else f"{dtype.str!r}"
-        raise FaultError(f"holds {bounded.show(what)}, expected numbers")
+        raise FaultError(f"holds {show(what)}, expected numbers")
     if picture:
         check_size(shape, dtype.itemsize)
-    count = math.prod(shape)
-    if min(shape, default=0) < 0 or count * dtype.itemsize != left:
-        raise FaultError(f"{left} bytes for {shape} {dtype}, expected {count * dtype.itemsize}")
-    with open_file() as file:
-        array = form.read_array(file, allow_pickle=False)
-    if array.dtype.kind == "b":
+    count, left = math.prod(shape) * dtype.itemsize, size - file.tell()
+    if min(shape, default=0) < 0 or count != left:
+        raise FaultError(f"{left} bytes for {shape} {dtype}, expected {count}")
+    file.seek(0)
+    array = form.read_array(file, allow_pickle=False)
+    if dtype.kind == "b":  # any byte but 0 is true
         return np.asarray(array.view(np.uint8) != 0)
-    return array.astype(array.dtype.newbyteorder("="), copy=False)
+    return array.astype(dtype.newbyteorder("="), copy=False)

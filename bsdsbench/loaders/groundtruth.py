@@ -20,20 +20,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_paths, given_word
+from bsdsbench.files.arguments import given_word
 from bsdsbench.files.bounded import FaultError, listed, reading, show
 from bsdsbench.files.errors import DataError, EmptyTruthError, FileFormatError
 from bsdsbench.loaders.depth_files import depth_truth
-from bsdsbench.loaders.formats import id_of, read_arrays
+from bsdsbench.loaders.formats import read_arrays
 from bsdsbench.loaders.inputs import GroundTruth, cut_map, described, is_binary, one_scale, scale_of
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.line_files import lines_truth, oriented_truth
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.prediction import (
     check_maps,
-    is_map,
-    is_numeric,
+    files_of,
     label_map,
+    maps_of,
     only_array,
     plane,
 )
@@ -41,7 +41,6 @@ from bsdsbench.protocol.protocol import Protocol
 
 PathLike = str | os.PathLike[str]
 KINDS = ("boundaries", "labels")
-NO_ANNOTATORS = "no annotators, expected at least one annotation"
 
 
 def load_ground_truth(
@@ -97,33 +96,26 @@ def load_ground_truth(
     (4, (321, 481))
     """
     given_word(kind, "kind", KINDS)
-    if isinstance(path, Pair):
-        image_id, path = image_id or path.image_id, path.gt_paths
-    paths = given_paths(path, "path")
-    if not paths:
-        raise FileFormatError(f"{show(image_id or 'ground truth')}: {NO_ANNOTATORS}")
-    first = Path(paths[0])
-    boundaries: list[NDArray[np.bool_]] = []
-    segmentations: list[NDArray[Any]] = []
-    scales: set[str] = set()
-    for one in map(Path, paths):
-        edges, labels, scale = _read(one, gt_invert, kind, gt_threshold)
-        scales |= scale
+    image_id, paths = files_of(path, image_id, "gt_paths")
+    drawn: list[Annotation] = []
+    for one in paths:
+        found = _read(one, gt_invert, kind, gt_threshold)
+        drawn += found
         with reading(one, "ground truth"):
-            check_maps([*boundaries, *segmentations, *edges, *labels], "annotations")
-            one_scale(scales, "annotations")
-            if len(edges) > 1 and len(paths) > 1:
-                raise FaultError(f"{len(edges)} annotators, expected one in each of several files")
-        boundaries += edges
-        segmentations += labels
+            check_maps([m for each in drawn for m in each[:2] if m is not None], "annotations")
+            one_scale({each[2] for each in drawn}, "annotations")
+            if len(found) > 1 and len(paths) > 1:
+                raise FaultError(f"{len(found)} annotators, expected one in each of several files")
+    if not drawn:
+        where = show(paths[0] if paths else image_id or "ground truth")
+        raise FileFormatError(f"{where}: no annotators, expected at least one annotation")
+    boundaries, labels, scales = zip(*drawn, strict=True)
     if not (empty or any(b.any() for b in boundaries)):
-        raise empty_truth(first, len(boundaries), "faint" in scales)
+        raise empty_truth(paths[0], len(boundaries), "faint" in scales)
     # segmentations only where every annotator has one: region scores need all of them
-    whole = len(segmentations) == len(boundaries)
-    image_id = image_id if image_id is not None else id_of(first)
-    segs = tuple(segmentations) if whole else ()
-    found = one_scale(scales, "annotations")
-    return GroundTruth(image_id, tuple(boundaries), segs, first, scale=found)
+    segs = () if any(each is None for each in labels) else labels
+    scale = one_scale(scales, "annotations")
+    return GroundTruth(image_id, boundaries, segs, paths[0], scale=scale)
 
 
 def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
@@ -136,74 +128,64 @@ def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTr
     )
 
 
-Annotations = tuple[list[NDArray[np.bool_]], list[NDArray[Any]], set[str]]
+# of one annotator: boundaries, labels where there are any, and the scale of the map
+Annotation = tuple[NDArray[np.bool_], NDArray[Any] | None, str]
 
 
-def _read(path: Path, invert: bool, kind: str, threshold: float | None) -> Annotations:
-    """The boundaries and segmentations of one file, and the scales of its maps."""
+def _read(path: Path, invert: bool, kind: str, threshold: float | None) -> list[Annotation]:
+    """The annotators of one file."""
     found = read_arrays(path, indices=kind == "labels", what="ground truth")
-    if path.suffix.lower() == ".seg":
-        labels = list(found.values())
-        return [seg2bdry(x) for x in labels], labels, set()
-    if "groundTruth" in found and path.suffix.lower() == ".mat":
-        with reading(path, "BSDS ground truth"):
-            return _bsds(found["groundTruth"])
-    maps = [v for v in found.values() if is_map(v) or (len(found) == 1 and is_numeric(v))]
+    suffix = path.suffix.lower()
+    is_bsds = suffix == ".mat" and "groundTruth" in found
     with reading(path, "ground truth"):
-        if len(maps) != 1:
-            names = listed(sorted(found)) or "nothing"
-            raise FaultError(f"has variables {names}, expected groundTruth or one numeric array")
-        stack = maps[0] if maps[0].ndim == 3 else maps[0][None]
-        if stack.ndim != 3:
-            raise FaultError(f"an array of shape {maps[0].shape}, expected (H, W) or (A, H, W)")
-        if len(stack) == 0:
-            raise FaultError(NO_ANNOTATORS)
-        if kind == "labels":
-            labels = [label_map(a) for a in stack]
-            return [seg2bdry(x) for x in labels], labels, set()
-        drawn = [np.ascontiguousarray(plane(a, "a boundary map")) for a in stack]
-        scales = {scale_of(a, threshold or 0) for a in drawn}
-        return [_binary(a, invert, threshold) for a in drawn], [], scales
-
-
-def _bsds(cells: Any) -> Annotations:
-    """The cell `groundTruth`: a struct per annotator with Boundaries and perhaps Segmentation."""
-    items = cells if isinstance(cells, list) else [cells]
-    if not items or (isinstance(cells, np.ndarray) and not cells.size):
-        raise FaultError(NO_ANNOTATORS)
-    boundaries, segmentations = [], []
-    for number, item in enumerate(items, 1):
-        if not isinstance(item, dict) or not {"Boundaries", "Segmentation"} & set(item):
-            raise FaultError(
-                f"groundTruth {number} has no Boundaries and no Segmentation, "
-                "expected a BSDS annotator"
-            )
-        labels = item.get("Segmentation")
-        if labels is not None:
-            segmentations.append(label_map(labels))
-            check_maps(segmentations, "annotations")
-        edges = item.get("Boundaries")
-        if edges is None:
-            boundaries.append(seg2bdry(segmentations[-1]))
-        elif is_map(edges):
-            boundaries.append(_binary(plane(edges, "Boundaries"), False, None))
-        else:
-            raise FaultError(f"Boundaries of groundTruth {number} is no matrix, expected (H, W)")
-    return boundaries, segmentations, set()
+        items: list[tuple[Any, Any]] = [(None, x) for x in found.values()]
+        if is_bsds:
+            cells = found["groundTruth"]
+            structs = cells if isinstance(cells, list) else [cells]
+            items = [
+                (each.get("Boundaries"), each.get("Segmentation"))
+                if isinstance(each, dict)
+                else (None, None)
+                for each in structs
+            ]
+            invert, threshold = False, None
+        elif suffix != ".seg":
+            maps = [*maps_of(found).values()]
+            if len(maps) != 1 or not isinstance(maps[0], np.ndarray):
+                names = listed(sorted(found)) or "nothing"
+                expected = "groundTruth or one numeric array"
+                raise FaultError(f"has variables {names}, expected {expected}")
+            stack = maps[0] if maps[0].ndim == 3 else maps
+            items = [(None, x) if kind == "labels" else (x, None) for x in stack]
+        drawn: list[Annotation] = []
+        for number, (edges, regions) in enumerate(items, 1):
+            if edges is None and regions is None:
+                raise FaultError(
+                    f"groundTruth {number} has no Boundaries and no Segmentation, "
+                    "expected a BSDS annotator"
+                )
+            labels = None if regions is None else label_map(regions)
+            if labels is not None:  # their memory is bounded while they grow
+                check_maps([*(x for _, x, _ in drawn if x is not None), labels], "annotations")
+            if edges is None:
+                drawn.append((seg2bdry(labels), labels, ""))  # type: ignore[arg-type]
+                continue
+            edges = plane(edges, f"annotation {number}")
+            scale = "" if is_bsds else scale_of(edges, threshold or 0)
+            drawn.append((_binary(edges, invert, threshold), labels, scale))
+        return drawn
 
 
 def _binary(array: NDArray[Any], invert: bool, threshold: float | None) -> NDArray[np.bool_]:
     """Boundaries as bool; 0 is background unless `invert`."""
-    if threshold is not None:
-        cuts = threshold * 255, threshold * 65535, threshold
-        edges = cut_map(array, cuts, "gray values", least=True)
-    elif is_binary(array):
-        edges = array != 0
-    else:
+    if threshold is None and not is_binary(array):
         raise FaultError(
             f"gray values, {described(array)}, expected boundaries of 0 and 1 or 0 and 255 (gray: "
             "gt_threshold=0.5; region labels: gt_kind='labels')"
         )
+    cut = threshold or 0
+    cuts = cut * 255, cut * 65535, cut
+    edges = array != 0 if threshold is None else cut_map(array, cuts, "gray values", least=True)
     # MATLAB's columns into rows, once: counting runs along rows.
     return np.ascontiguousarray(~edges if invert else edges)
 
@@ -224,63 +206,58 @@ def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = Fals
 
 
 def _class_truth(pair: Pair, path: Path, wanted: bool) -> GroundTruth:
-    found = read_arrays(path, indices=True)
-    if "GTcls" not in found:
-        array = only_array(found, path)
-        if array.ndim != 2:
-            return GroundTruth(pair.image_id, path=path, class_boundaries=array != 0)
-        drawn, labels = None, array
+    """Class labels; of SBD's struct GTcls also boundaries, and instances where they are wanted.
+
+    The boundaries of SBD's struct GTinst, one per instance, or one per class in the refined
+    annotations, take the place of those of the classes, as in SEAL's program.
+    """
+    found, drawn, instances = read_arrays(path, indices=True), None, None
+    if "GTcls" in found:
+        struct = _struct(found, path, "GTcls", "Boundaries", "Segmentation")
+        drawn, labels = (
+            np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]]),
+            struct["Segmentation"],
+        )
     else:
-        struct = found["GTcls"]
-        if not isinstance(struct, dict) or not {"Boundaries", "Segmentation"} <= struct.keys():
-            raise DataError(f"{show(path)}: no struct GTcls with Boundaries and Segmentation")
-        drawn = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
-        labels = struct["Segmentation"]
+        labels = only_array(found, path)
+        if labels.ndim != 2:
+            return GroundTruth(pair.image_id, path=path, class_boundaries=labels != 0)
+    file = instances_beside(path) if wanted else None
+    if file is not None and "GTinst" not in (found := read_arrays(file, indices=True)):
+        instances = only_array(found, file)
+    elif file is not None:
+        struct = _struct(found, file, "GTinst", "Boundaries", "Categories", "Segmentation")
+        instances = struct["Segmentation"]
+        outlines = [np.asarray(b) != 0 for b in struct["Boundaries"]]
+        classes = np.ravel(struct["Categories"]).astype(int)
+        if drawn is not None:
+            known = np.arange(1, len(drawn) + 1)
+            if len(outlines) == len(drawn) != classes.size:
+                classes = known
+            if len(outlines) != classes.size or not np.isin(classes, known).all():
+                raise DataError(
+                    f"{show(file)}: {len(outlines)} Boundaries and {classes.size} Categories, "
+                    f"expected as many, of the classes 1 .. {len(drawn)}"
+                )
+            drawn[:] = False
+            for category, outline in zip(classes.tolist(), outlines, strict=True):
+                drawn[category - 1] |= outline
     return GroundTruth(
-        pair.image_id,
-        path=path,
-        labels=labels,
-        instances=_instances(path, drawn) if wanted else None,
-        class_boundaries=drawn,
+        pair.image_id, path=path, labels=labels, instances=instances, class_boundaries=drawn
     )
+
+
+def _struct(found: dict[str, Any], path: Path, name: str, *fields: str) -> dict[str, Any]:
+    struct = found[name]
+    if not isinstance(struct, dict) or not {*fields} <= struct.keys():
+        raise DataError(f"{show(path)}: no struct {name} with {', '.join(fields)}")
+    return struct
 
 
 def instances_beside(path: Path) -> Path | None:
     """The file of the same name in the folder inst (SBD) or instances beside, if there."""
     places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
     return next((place for place in places if place.is_file()), None)
-
-
-def _instances(path: Path, drawn: NDArray[np.bool_] | None) -> NDArray[Any] | None:
-    """The instance map of a file of classes.
-
-    The boundaries of SBD's struct GTinst, one per instance, or one per class in the refined
-    annotations, take the place of those in `drawn`, as in SEAL's program.
-    """
-    file = instances_beside(path)
-    if file is None:
-        return None
-    found = read_arrays(file, indices=True)
-    if "GTinst" not in found:
-        return only_array(found, file)
-    struct = found["GTinst"]
-    wanted = {"Boundaries", "Categories", "Segmentation"}
-    if not isinstance(struct, dict) or not wanted <= struct.keys():
-        raise DataError(f"{show(file)}: no struct GTinst with {', '.join(sorted(wanted))}")
-    if drawn is not None:
-        outlines = [np.asarray(b) != 0 for b in struct["Boundaries"]]
-        classes = np.ravel(struct["Categories"]).astype(int)
-        if len(outlines) == len(drawn) != classes.size:
-            classes = np.arange(1, len(drawn) + 1)
-        if len(outlines) != classes.size or not np.isin(classes, np.arange(len(drawn)) + 1).all():
-            raise DataError(
-                f"{show(file)}: {len(outlines)} Boundaries and {classes.size} Categories, expected "
-                f"as many, of the classes 1 .. {len(drawn)}"
-            )
-        drawn[:] = False
-        for category, outline in zip(classes.tolist(), outlines, strict=True):
-            drawn[category - 1] |= outline
-    return struct["Segmentation"]
 
 
 def _mask(pair: Pair, protocol: Protocol) -> GroundTruth:

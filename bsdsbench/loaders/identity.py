@@ -14,17 +14,24 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bsdsbench.files.bounded import FaultError, parse_json, read_bytes, reading, show
+from bsdsbench.files.bounded import (
+    FaultError,
+    parse_json,
+    read_bytes,
+    reading,
+    table_field,
+    text_fields,
+)
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import write_atomic
 from bsdsbench.loaders.groundtruth import load_ground_truth
@@ -56,6 +63,7 @@ class Identity:
     fingerprint : of the collection itself
     n_images    : images in it
     known       : the known set with which it shares most images, or None if it shares none
+    name        : its name where this is that set or a part of it, unaltered
     missing     : ids of the known set that are not here
     altered     : ids of the known set whose annotations differ
     extra       : ids that the known set does not have
@@ -64,48 +72,35 @@ class Identity:
     fingerprint: str
     n_images: int
     known: KnownSet | None = None
+    name: str | None = None
     missing: tuple[str, ...] = ()
     altered: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
 
     @property
-    def clean(self) -> bool:
-        """True if every image is one of the known set, unaltered: the set itself or a part."""
-        return self.known is not None and not self.altered and not self.extra
-
-    @property
     def whole(self) -> bool:
         """True if this is the known set, no image more, less or other."""
-        return self.clean and not self.missing
-
-    @property
-    def name(self) -> str | None:
-        """The known set's name where this is that set or a part of it, else None."""
-        return self.known.name if self.known and self.clean else None
+        return self.name is not None and not self.missing
 
     def describe(self) -> str:
         """One line: "bsds500-val, 100 of 100 images", "a part of ..", or "a set without a name"."""
-        if self.known is None:
-            return f"a set without a name, {self.n_images} images"
-        total = len(self.known.images)
-        if self.clean:
+        total = len(self.known.images) if self.known else 0
+        if self.name:
             part = "" if self.whole else "a part of "
-            return f"{part}{self.known.name}, {self.n_images} of {total} images"
+            return f"{part}{self.name}, {self.n_images} of {total} images"
+        text = f"a set without a name, {self.n_images} images"
+        if not self.known:
+            return text
+        faults = {"altered": self.altered, "missing": self.missing, "extra": self.extra}
+        words = ", ".join(f"{len(ids)} {word}" for word, ids in faults.items() if ids)
         same = total - len(self.missing) - len(self.altered)
-        faults = [f"{len(getattr(self, word))} {word}" for word in ("altered", "missing", "extra")]
-        return (
-            f"a set without a name, {self.n_images} images, most like {self.known.name}: "
-            f"{same} of {total} the same, {', '.join(f for f in faults if f[:2] != '0 ')}"
-        )
+        return f"{text}, most like {self.known.name}: {same} of {total} the same, {words}"
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {
-            "set": self.name,
-            "n_images": self.n_images,
-            "of": len(self.known.images) if self.known and self.clean else None,
-            "fingerprint": self.fingerprint,
-        }
+        of = len(self.known.images) if self.known and self.name else None
+        found = {"set": self.name, "n_images": self.n_images, "of": of}
+        return {**found, "fingerprint": self.fingerprint}
 
 
 def image_fingerprint(gt: GroundTruth) -> str:
@@ -116,7 +111,7 @@ def image_fingerprint(gt: GroundTruth) -> str:
     'f55623f951edd08d'
     """
     rows, cols = gt.shape
-    digest = hashlib.sha256(f"{rows}x{cols}x{len(gt.boundaries)}\n".encode("ascii"))
+    digest = hashlib.sha256(b"%dx%dx%d\n" % (rows, cols, len(gt.boundaries)))
     for drawn in gt.boundaries:
         # comparing takes ten times as long as packing
         digest.update(np.packbits(drawn if drawn.dtype == np.bool_ else drawn > 0).tobytes())
@@ -125,7 +120,7 @@ def image_fingerprint(gt: GroundTruth) -> str:
     others += [] if gt.boundaries else gt.segmentations
     for number, array in enumerate(others):
         if array is not None:
-            digest.update(f"{number} {array.shape}\n".encode("ascii"))
+            digest.update(f"{number} {array.shape}\n".encode())
             digest.update(array.astype("<f8" if array.dtype.kind == "f" else "<i4").tobytes())
     return digest.hexdigest()[:DIGITS]
 
@@ -148,36 +143,41 @@ def folder_fingerprints(
     """
     pairs = ground_truths(gt_dir, split_file)
 
-    def one(each: Pair) -> str:
-        return image_fingerprint(load_ground_truth(each, **protocol.gt_options()))
+    def mark(each: Pair) -> str | DataError:
+        try:
+            return image_fingerprint(load_ground_truth(each, **protocol.gt_options()))
+        except DataError as error:
+            return error
 
-    found: dict[str, str] = {}
-    faults: list[DataError] = []
+    found: dict[str, Any] = {}
     with ThreadPoolExecutor() as pool:
-        marks = [pool.submit(one, each) for each in pairs]
-        for done, (each, mark) in enumerate(zip(pairs, marks, strict=True), 1):
-            try:
-                found[each.image_id] = mark.result()
-            except DataError as error:
-                faults.append(error)
+        for done, (each, known) in enumerate(zip(pairs, pool.map(mark, pairs), strict=True), 1):
+            found[each.image_id] = known
             if progress:
                 progress(done, len(pairs), each.image_id)
-    if faults:
+    if faults := [known for known in found.values() if isinstance(known, DataError)]:
         raise DataError.collect(faults)
     return found
 
 
-@lru_cache(maxsize=1)
+@cache
 def shipped_sets() -> tuple[KnownSet, ...]:
     """The sets that ship with the package: BSDS500 train, val and test, and UDED's editions."""
-    source = resources.files("bsdsbench.loaders").joinpath("known_sets.json")
-    return _sets(json.loads(source.read_text("utf-8")))
+    return _sets(resources.files("bsdsbench.loaders").joinpath("known_sets.json").read_bytes())
 
 
 def load_sets(path: str | os.PathLike[str]) -> tuple[KnownSet, ...]:
     """The sets registered in a file that `write_set` wrote; fingerprints follow from the images."""
     with reading(path, "a set's file"):
-        return _sets(parse_json(read_bytes(path)))
+        return _sets(read_bytes(path))
+
+
+def _sets(data: bytes) -> tuple[KnownSet, ...]:
+    sets = table_field(parse_json(data), "sets")
+    found = {name: text_fields(table_field(sets, name), "images") for name in sets}
+    if not found or not all(found.values()):
+        raise FaultError("a set without images, expected ID: FINGERPRINT")
+    return tuple(KnownSet(name, set_fingerprint(of), of) for name, of in found.items())
 
 
 def write_set(path: str | os.PathLike[str], name: str, images: Mapping[str, str]) -> KnownSet:
@@ -193,49 +193,14 @@ def identify(images: Mapping[str, str], sets: Sequence[KnownSet] = ()) -> Identi
 
     The set that shares most images is taken, of equals the one that leaves fewer missing.
     """
-    own = set_fingerprint(images)
-
-    def likeness(known: KnownSet) -> tuple[int, int]:
-        return len(images.items() & known.images.items()), -len(known.images)
-
-    best = max((*sets, *shipped_sets()), key=likeness)
-    if not likeness(best)[0]:
-        return Identity(own, len(images))
-    there = best.images
-    return Identity(
-        own,
-        len(images),
-        best,
-        missing=tuple(sorted(set(there) - set(images))),
-        altered=tuple(sorted(k for k in images if k in there and images[k] != there[k])),
-        extra=tuple(sorted(set(images) - set(there))),
+    own = set_fingerprint(images), len(images)
+    best = max(
+        (*sets, *shipped_sets()),
+        key=lambda known: (len(images.items() & known.images.items()), -len(known.images)),
     )
-
-
-def homes(images: Mapping[str, str], sets: Iterable[KnownSet] = ()) -> dict[str, str]:
-    """For images whose annotations are those of a known set: "ID of SET", by their own id."""
-    by_content = {
-        mark: f"{key} of {known.name}"
-        for known in (*shipped_sets(), *sets)
-        for key, mark in known.images.items()
-    }
-    return {key: by_content[mark] for key, mark in images.items() if mark in by_content}
-
-
-def _sets(content: Any) -> tuple[KnownSet, ...]:
-    found = content.get("sets") if isinstance(content, dict) else None
-    if not isinstance(found, dict) or not found:
-        raise FaultError("no 'sets', expected a file that registers a set")
-    sets = []
-    for name, entry in found.items():
-        images = entry.get("images") if isinstance(entry, dict) else None
-        if not isinstance(images, dict) or not images:
-            raise FaultError(f"set {show(name)} has no images, expected ID: FINGERPRINT")
-        own = set_fingerprint({k: str(v) for k, v in images.items()})
-        if entry.get("fingerprint", own) != own:
-            raise FaultError(
-                f"set {show(name)} has fingerprint {show(entry['fingerprint'])}, expected {own} as "
-                "its images have"
-            )
-        sets.append(KnownSet(name, own, images))
-    return tuple(sets)
+    there = best.images
+    if not images.items() & there.items():
+        return Identity(*own)
+    missing, extra = (tuple(sorted({*a} - {*b})) for a, b in ((there, images), (images, there)))
+    altered = tuple(sorted(k for k in there if images.get(k, there[k]) != there[k]))
+    return Identity(*own, best, None if altered or extra else best.name, missing, altered, extra)

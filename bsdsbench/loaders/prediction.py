@@ -24,25 +24,29 @@ from bsdsbench.files import bounded
 from bsdsbench.files.arguments import given_paths, given_word
 from bsdsbench.files.bounded import FaultError, check_size, listed, reading, show
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.loaders import inputs as checks
 from bsdsbench.loaders.depth_files import depth_prediction
-from bsdsbench.loaders.formats import PREDICTION_SUFFIXES, id_of, read_arrays
-from bsdsbench.loaders.inputs import Prediction
+from bsdsbench.loaders.formats import id_of, read_arrays
+from bsdsbench.loaders.inputs import Prediction, soft_map, whole_labels
 from bsdsbench.loaders.line_files import lines_prediction, oriented_prediction
 from bsdsbench.loaders.pairing import Pair
 
+Map = NDArray[Any]
 Shape = tuple[int, int]
 PathLike = str | os.PathLike[str]
 # where a file holds several maps, the one of such a name is meant
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
 KINDS = ("soft", "labels")
+READERS = {
+    "lines": lines_prediction,
+    "oriented": oriented_prediction,
+    "depth-map": depth_prediction,
+}
 
 
 def load_prediction(
     path: PathLike | Sequence[PathLike] | Pair,
     image_id: str | None = None,
     kind: str = "soft",
-    name: str | None = None,
 ) -> Prediction:
     """Read one image's prediction.
 
@@ -58,11 +62,8 @@ def load_prediction(
     image_id : str or None
         Taken from the first file's name where None.
     kind : str
-        "soft" (boundary strengths) or "labels" (integer regions) for files that could be either;
-        `ucm2` and `segs` inside .mat and .npz say it themselves.
-    name : str or None
-        The variable to read in .mat and .npz; None finds `ucm2`, `segs`, the only 2-D array, or one
-        of SOFT_NAMES.
+        "soft" (boundary strengths) or "labels" (integer regions) for files that could be either.
+        In .mat and .npz the variable is `ucm2`, `segs`, the only 2-D array, or one of SOFT_NAMES.
 
     Returns
     -------
@@ -87,65 +88,68 @@ def load_prediction(
     (321, 481)
     """
     given_word(kind, "kind", KINDS)
-    if isinstance(path, Pair):
-        image_id, path = image_id or path.image_id, path.pred_paths
-    paths = given_paths(path, "path")
+    image_id, paths = files_of(path, image_id, "pred_paths")
     if not paths:
         raise DataError("no path, expected at least one")
-    first = Path(paths[0])
-    image_id = image_id if image_id is not None else id_of(first)
-    if len(paths) > 1:
-        maps: list[NDArray[Any]] = []
-        for each in paths:
-            maps += load_prediction(each, kind="labels", name=name).segs or ()
-            with reading(each, "label maps"):
-                check_maps(maps, "label maps")
+    maps: list[Map] = []
+    for first in paths[1:] and paths:
+        maps += load_prediction(first, kind="labels").segs or ()
+        with reading(first, "label maps"):
+            check_maps(maps, "label maps")
+    first = paths[0]
+    if maps:
         return Prediction(image_id, first, segs=tuple(maps))
+    found = read_arrays(first, indices=kind == "labels", what="a prediction")
     with reading(first, "a prediction"):
-        if first.suffix.lower() not in PREDICTION_SUFFIXES:
-            known = ", ".join(PREDICTION_SUFFIXES)
-            raise FaultError(f"suffix {first.suffix.lower() or 'missing'}, expected one of {known}")
-        found = read_arrays(first, indices=kind == "labels")
-        if name is None and "ucm2" in found:
+        if "ucm2" in found:
             return Prediction(image_id, first, ucm2=_ucm2(found["ucm2"]))
-        if name is None and "segs" in found:
-            return Prediction(image_id, first, segs=label_maps(found["segs"]))
-        value = _pick(found, name)
-        if kind == "labels" or isinstance(value, list):
-            return Prediction(image_id, first, segs=label_maps(value))
-        soft = checks.soft_map(np.ascontiguousarray(plane(value, "soft map")), "soft map")
-        if soft.dtype == np.bool_:
-            soft = soft.view(np.uint8) * np.uint8(255)
+        likely = maps_of(found)
+        usual = [*likely] if len(likely) == 1 else [k for k in SOFT_NAMES if k in likely]
+        chosen = [k for k in ("segs", *usual) if k in found]
+        if not chosen:
+            names = listed(sorted(found)) or "nothing"
+            raise FaultError(f"has variables {names}, expected ucm2, segs or one 2-D numeric array")
+        value = found[chosen[0]]
+        if kind == "labels" or chosen[0] == "segs" or isinstance(value, list):
+            stack = isinstance(value, np.ndarray) and value.ndim == 3
+            for each in value if stack or isinstance(value, list) else [value]:
+                maps.append(label_map(each))
+                check_maps(maps, "label maps")
+            if not maps:
+                raise FaultError("no label maps, expected at least one")
+            return Prediction(image_id, first, segs=tuple(maps))
+        soft = soft_map(np.ascontiguousarray(plane(value, "soft map")), "soft map")
+        soft = soft.view(np.uint8) * np.uint8(255) if soft.dtype == np.bool_ else soft
         return Prediction(image_id, first, soft=soft)
 
 
-def _pick(found: dict[str, Any], name: str | None) -> Any:
-    """The variable asked for, the only array that is a map, or one of a usual name."""
-    if name is not None:
-        maps = {name: found[name]} if name in found else {}
-    else:
-        maps = found if len(found) == 1 else {k: v for k, v in found.items() if is_map(v)}
-    picked = list(maps) if len(maps) == 1 else [k for k in SOFT_NAMES if k in maps]
-    if not picked:
-        names = listed(sorted(found)) or "nothing"
-        expected = repr(name) if name else "ucm2, segs or one 2-D numeric array"
-        raise FaultError(f"has variables {names}, expected {expected}")
-    return maps[picked[0]]
+def files_of(
+    given: PathLike | Sequence[PathLike] | Pair, image_id: str | None, side: str
+) -> tuple[str, list[Path]]:
+    """The id and the files of an image, given by path, by paths or as one side of a pair."""
+    if isinstance(given, Pair):
+        image_id, given = image_id or given.image_id, getattr(given, side)
+    paths = given_paths(given, "path")
+    return image_id if image_id is not None else id_of(paths[0]) if paths else "", paths
 
 
-def is_numeric(value: Any) -> bool:
-    """True for an array of real numbers."""
+def maps_of(found: dict[str, Any]) -> dict[str, Any]:
+    """What of a file can be a picture: what is alone, and numeric arrays that are no row."""
+    return {
+        name: value
+        for name, value in found.items()
+        if len(found) == 1
+        or (_is_numeric(value) and (value.ndim > 2 or (value.ndim == 2 and min(value.shape) != 1)))
+    }
+
+
+def _is_numeric(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
 
 
-def is_map(value: Any) -> bool:
-    """True for a numeric array that is more than a row: among several, what can be a picture."""
-    return is_numeric(value) and value.ndim >= 2 and (value.ndim > 2 or min(value.shape) != 1)
-
-
-def plane(array: Any, what: str) -> NDArray[Any]:
+def plane(array: Any, what: str) -> Map:
     """An array of numbers as (H, W), axes of length 1 dropped where there are more than two."""
-    if not is_numeric(array):
+    if not _is_numeric(array):
         raise FaultError(f"{what} is not a numeric array, expected (H, W)")
     if array.ndim > 2:
         array = array.reshape([n for n in array.shape if n != 1] or [1, 1])
@@ -166,37 +170,22 @@ def _ucm2(array: Any) -> NDArray[np.float64]:
             f"ucm2 of {array.dtype}, expected floats in [0, 1]: strengths rounded to bytes give "
             "other regions (to score them all the same save ucm2 / 255 as double)"
         )
-    return checks.soft_map(array.astype(np.float64, copy=False), "ucm2")
+    return soft_map(array.astype(np.float64, copy=False), "ucm2")
 
 
-def label_maps(value: Any) -> tuple[NDArray[Any], ...]:
-    """`segs` (list of maps, or an array (H, W) or (N, H, W)) as a tuple of (H, W) integers."""
-    if isinstance(value, np.ndarray) and value.ndim == 3:
-        value = list(value)
-    value = value if isinstance(value, list) else [value]
-    if not value:
-        raise FaultError("no label maps, expected at least one")
-    maps: list[NDArray[Any]] = []
-    for each in value:
-        maps.append(label_map(each))
-        check_maps(maps, "label maps")
-    return tuple(maps)
-
-
-def check_maps(maps: Sequence[NDArray[Any]], what: str) -> None:
+def check_maps(maps: Sequence[Map], what: str) -> None:
     """Raise FaultError unless maps of an image have one size, and MAX_DECODED_BYTES in all."""
     total, most = sum(m.nbytes for m in maps), bounded.MAX_DECODED_BYTES
     if total > most:
         raise FaultError(f"maps of {total} bytes in all, expected at most {most}")
-    shapes = list(dict.fromkeys(m.shape for m in maps))
-    if len(shapes) > 1:
-        sizes = listed([f"{h} x {w}" for h, w in shapes])
+    if len({m.shape for m in maps}) > 1:
+        sizes = listed([f"{h} x {w}" for h, w in dict.fromkeys(m.shape for m in maps)])
         raise FaultError(f"{what} of sizes {sizes} (rows x columns), expected one size")
 
 
-def label_map(array: Any) -> NDArray[Any]:
+def label_map(array: Any) -> Map:
     """(H, W) labels with the values of the file: int32, or wider integers where they need it."""
-    labels = checks.whole_labels(plane(array, "a label map"), "label map")
+    labels = whole_labels(plane(array, "a label map"), "label map")
     small = labels.min() >= -(2**31) and labels.max() < 2**31
     return labels.astype(np.int32, copy=False) if small else labels
 
@@ -206,12 +195,11 @@ def read_prediction(pair: Pair, kind: str, shape: Shape, n_classes: int = 1) -> 
 
     shape is that of its ground truth. Raises FileFormatError, ShapeError.
     """
-    readers = {"lines": lines_prediction, "oriented": oriented_prediction}
-    if kind in (*readers, "depth-map"):
-        return readers.get(kind, depth_prediction)(pair, shape)
+    if kind in READERS:
+        return READERS[kind](pair, shape)
+    if not pair.pred_paths and kind == "classes":
+        return Prediction(pair.image_id, classes=np.zeros((n_classes, *shape), bool))
     if not pair.pred_paths:
-        if kind == "classes":
-            return Prediction(pair.image_id, classes=np.zeros((n_classes, *shape), bool))
         return Prediction(pair.image_id, soft=np.zeros(shape, np.uint8))
     if kind != "classes":
         return load_prediction(pair, kind=kind)
@@ -227,7 +215,7 @@ def read_prediction(pair: Pair, kind: str, shape: Shape, n_classes: int = 1) -> 
         return Prediction(pair.image_id, first, classes=classes)
 
 
-def only_array(found: dict[str, Any], path: Path) -> NDArray[Any]:
+def only_array(found: dict[str, Any], path: Path) -> Map:
     """The array of a file that holds just one. Raises DataError."""
     arrays = [a for a in found.values() if isinstance(a, np.ndarray)]
     if len(arrays) != 1:

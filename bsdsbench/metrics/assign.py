@@ -91,6 +91,8 @@ def assign(
     >>> label.astype(int)
     array([[0, 0, 1, 0, 0, 0, 0, 1]])
     """
+    from bsdsbench.kernels.assigning import assign_maps
+
     radius = given_number(radius, "radius", 0, MAX_PX)
     factor = given_number(weight, "weight", -LARGEST, LARGEST)
     given_word(metric, "metric", METRICS)
@@ -99,19 +101,24 @@ def assign(
     if truth.ndim not in (2, 3):
         raise ShapeError(f"ground truth: shape {truth.shape}, expected (H, W) or (A, H, W)")
     same_shape(bmap.shape, truth.shape[-2:])
-    values = None
-    if pred_value is not None or gt_value is not None:
-        values = (
-            _values(pred_value, bmap.shape, "pred_value", factor),
-            _values(gt_value, truth.shape, "gt_value", 1.0),
-        )
+    mine = _values(pred_value, bmap.shape, "pred_value", factor)
+    theirs = _values(gt_value, truth.shape, "gt_value", 1.0)
+    several = truth.ndim == 3
+    plain = pred_value is None and gt_value is None
     table = _costs(radius, metric, cost, bmap.shape)
-    if truth.ndim == 2:
-        return _assigned(bmap, truth, table, values)
-    return tuple(
-        _assigned(bmap, one, table, values and (values[0], values[1][a]))
-        for a, one in enumerate(truth)
-    )
+    middle, found = len(table) // 2, []
+    for one, own in zip(truth, theirs, strict=True) if several else [(truth, theirs)]:
+        values = None if plain else (mine, own)
+        at, gt_at = assign_maps(bmap, binary_map(one, "ground truth"), table, values)
+        (row, col), (gt_row, gt_col) = (np.divmod(k, max(one.shape[1], 1)) for k in (at, gt_at))
+        paid = table[gt_row - row + middle, gt_col - col + middle]
+        paid = paid + mine.flat[at] + own.flat[gt_at]
+        pred_match, gt_match = np.full((2, *bmap.shape), -1, np.int64)
+        pred_match.flat[at], gt_match.flat[gt_at] = gt_at, at
+        for partners in (pred_match, gt_match):
+            partners.flags.writeable = False
+        found.append(Match(pred_match, gt_match, float(paid.sum()), len(at)))
+    return tuple(found) if several else found[0]
 
 
 def _values(values: Any, shape: tuple[int, ...], what: str, factor: float) -> F8:
@@ -141,21 +148,3 @@ def _costs(radius: float, metric: str, cost: Any, shape: tuple[int, ...]) -> F8:
         off = whole - reach
         table = given[off : len(given) - off, off : len(given) - off]
     return np.where(far <= radius, table, np.inf)
-
-
-def _assigned(
-    pred: NDArray[np.bool_], gt: NDArray[Any], costs: F8, values: tuple[F8, F8] | None
-) -> Match:
-    from bsdsbench.kernels.assigning import assign_maps
-
-    first, second = assign_maps(pred, binary_map(gt, "ground truth"), costs, values)
-    (row, col), (gt_row, gt_col) = (np.divmod(at, max(gt.shape[1], 1)) for at in (first, second))
-    middle = len(costs) // 2
-    paid = costs[gt_row - row + middle, gt_col - col + middle]
-    if values is not None:
-        paid = paid + values[0].flat[first] + values[1].flat[second]
-    pred_match, gt_match = np.full((2, *gt.shape), -1, np.int64)
-    pred_match.flat[first], gt_match.flat[second] = second, first
-    for partners in (pred_match, gt_match):
-        partners.flags.writeable = False
-    return Match(pred_match, gt_match, float(paid.sum()), len(first))

@@ -136,7 +136,10 @@ class SemanticOptions:
 
 
 def class_boundaries(
-    labels: NDArray[Any], params: SemanticOptions, instances: NDArray[Any] | None = None
+    labels: NDArray[Any],
+    params: SemanticOptions,
+    instances: NDArray[Any] | None = None,
+    framed: NDArray[Any] | None = None,
 ) -> Bool:
     """The boundary of every class of a label map (H, W), bool (C, H, W).
 
@@ -146,21 +149,14 @@ def class_boundaries(
     side and never boundary. With `instances` (H, W) the boundaries of the class's instances, each
     drawn by itself, are added. Raises ShapeError for other maps, DataError for a label that is no
     class. Source: Yu et al., "Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018.
+
+    framed : the labels with a frame of the ignored one, where there is one. Instances are drawn
+        without it, as in py-edge-eval; that matters only where ignored pixels are spanned.
     """
-    labels = _checked(labels, "label map", None)
+    whole = _checked(labels, "label map", None)
     if instances is not None:
-        instances = _checked(instances, "instance map", labels.shape)
-    return _boundaries(labels, labels, params, instances)
-
-
-def _boundaries(
-    labels: NDArray[Any],
-    whole: NDArray[Any],
-    params: SemanticOptions,
-    instances: NDArray[Any] | None,
-) -> Bool:
-    """`class_boundaries` of labels with a frame of the ignored one. Instances are of the `whole`
-    map, without it, as in py-edge-eval; that matters only where ignored pixels are spanned."""
+        instances = _checked(instances, "instance map", whole.shape)
+    labels = whole if framed is None else framed
     valid = ~np.isin(labels, params.ignored)
     present, known = set(np.unique(labels[valid]).tolist()), params.class_labels
     if strange := sorted(present - {0, *(range(max(known)) if params.ids else ()), *known}):
@@ -175,10 +171,14 @@ def _boundaries(
         if label not in present:
             continue
         region = whole == label
-        own = [] if instances is None else np.unique(instances[region]).tolist()
-        for n in (None, *(n for n in own if n >= params.instance_from)):
-            mask = labels == label if n is None else region & (instances == n)
-            box = _box(mask, 2 * params.radius + 1)
+        masks = [labels == label]
+        if instances is not None:
+            own = np.unique(instances[region])
+            masks += [region & (instances == n) for n in own[own >= params.instance_from]]
+        for mask in masks:
+            at = [np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0)]
+            margin = 2 * params.radius + 1  # nothing beyond is near it
+            box = tuple(slice(max(a[0] - margin, 0), a[-1] + margin + 1) for a in at)
             out[k][box] |= draw(mask[box], valid[box], params.radius)
     return out
 
@@ -191,20 +191,11 @@ def _checked(array: NDArray[Any], what: str, shape: tuple[int, ...] | None) -> N
     return array
 
 
-def _box(mask: Bool, margin: int) -> tuple[slice, slice]:
-    """The box around a mask that is not empty, `margin` pixels wider: nothing beyond is near it."""
-    at = [np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0)]
-    rows, cols = (slice(max(a[0] - margin, 0), a[-1] + margin + 1) for a in at)
-    return rows, cols
-
-
 def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
-    edge = np.zeros(mask.shape, bool)
     if radius:
         inside, outside = mask & valid, ~mask & valid
-        for side, other in ((inside, outside), (outside, inside)):
-            edge |= side & near(other, radius)
-        return edge
+        return inside & near(outside, radius) | outside & near(inside, radius)
+    edge = np.zeros(mask.shape, bool)
     for dy, dx in ((1, 0), (0, 1), (1, 1)):
         here = np.s_[: mask.shape[0] - dy, : mask.shape[1] - dx]
         there = np.s_[dy:, dx:]
@@ -264,9 +255,7 @@ def prepare_classes(
         truth = _from_labels(gt, params, instances if wanted else None, params.thin_gt)
     else:
         truth = _framed(_of_classes(gt, params, "class boundaries") != 0, frame, 0)
-        if params.thin_gt:
-            truth = thin_each(truth)
-        truth = _nearest(truth, params.scale)
+        truth = _nearest(thin_each(truth) if params.thin_gt else truth, params.scale)
     if labels is not None:
         labels = _nearest(_with_frame(labels, params), params.scale)
     maps = _from_labels(pred, params, None, False) if pred.ndim == 2 else pred
@@ -291,13 +280,11 @@ def _from_labels(
     whole = _checked(labels, "label map", None)
     if instances is not None:
         instances = _checked(instances, "instance map", whole.shape)
-    labels = _with_frame(whole, params)
-    if params.scaled == "labels":
-        labels, whole = (_nearest(m, params.scale) for m in (labels, whole))
-        instances = None if instances is None else _nearest(instances, params.scale)
-    drawn = _boundaries(labels, whole, params, instances)
-    if thin:
-        drawn = thin_each(drawn)
+    scale = params.scale if params.scaled == "labels" else 1
+    own = None if instances is None else _nearest(instances, scale)
+    framed = _nearest(_with_frame(whole, params), scale)
+    drawn = class_boundaries(_nearest(whole, scale), params, own, framed)
+    drawn = thin_each(drawn) if thin else drawn
     return _nearest(drawn, params.scale) if params.scaled == "boundaries" else drawn
 
 

@@ -74,7 +74,8 @@ class CrispnessMetric(Metric):
         raw = invert(pred.soft) if protocol.invert else pred.soft
         kept, total = crispness_sums(raw, CRISPNESS_NMS)
         found: dict[str, Any] = {"thresholds": protocol.threshold_array()}
-        for part, of in evaluations(protocol).items():
+        for part in PARTS:
+            of = protocol.replace(nms=part == "seval", thin=part == "seval")
             found[part] = four_counts(boundary_counts(pred, gt, of))
         return {**found, "kept": kept, "total": total}
 
@@ -83,8 +84,8 @@ class CrispnessMetric(Metric):
         share = defined_ratio(stack["kept"], stack["total"])
         t = stack["thresholds"]
         parts = {part: boundary_scores(t, stack[part], weights, protocol) for part in PARTS}
-        bright = weighted_sum(weights, stack["total"] > 0)
-        few = over("images", {"average": (bright, weights.sum(axis=1))})
+        bright = weighted_sum(weights, stack["total"] > 0), weights.sum(axis=1)
+        few = over("images", {"average": bright})
         return {"average": weighted_mean(weights, share), **parts, "over": few}
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
@@ -97,19 +98,9 @@ class CrispnessMetric(Metric):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Iterator[tuple[str, str]]:
-        t, rule = stack["thresholds"], protocol.ods_rule
         for part in PARTS:
-            for name, text in boundary_files(score[part], ids, t, stack[part], rule):
-                yield f"{part}/{name}", text
-
-
-def evaluations(protocol: Protocol) -> dict[str, Protocol]:
-    """SEval with NMS and thinning, CEval with neither; all else as in `protocol`."""
-    name = protocol.name.removesuffix("*").replace("-seval", "").replace("-ceval", "")
-    return {
-        "seval": protocol.replace(nms=True, thin=True, name=f"{name}-seval"),
-        "ceval": protocol.replace(nms=False, thin=False, name=f"{name}-ceval"),
-    }
+            how = stack["thresholds"], stack[part], protocol.ods_rule
+            yield from ((f"{part}/{f}", text) for f, text in boundary_files(score[part], ids, *how))
 
 
 def crispness_sums(soft: NDArray[Any], params: NMSParams) -> tuple[float, float]:

@@ -91,12 +91,11 @@ class OcclusionMetric(Metric):
         thresh cntR sumR cntP sumP cntR_occ cntP_occ."""
         t = stack["thresholds"]
         for part in PARTS:
-            tables = boundary_rows(score[part], t, _four(stack, part), protocol.ods_rule)
-            for name, text in table_files(tables):
-                yield f"{part}/{name}", text
+            rows = boundary_rows(score[part], t, _four(stack, part), protocol.ods_rule)
+            yield from ((f"{part}/{name}", text) for name, text in table_files(rows))
         for i, image_id in enumerate(ids):
-            rows = np.column_stack([t, *(stack[name][i] for name in COUNTS)])
-            yield f"per_image/{safe_name(image_id)}_ev1_occ.txt", format_rows(rows)
+            table = np.column_stack([t, *(stack[name][i] for name in COUNTS)])
+            yield f"per_image/{safe_name(image_id)}_ev1_occ.txt", format_rows(table)
 
 
 def _four(stack: Stack, part: str) -> NDArray[np.int64]:
@@ -133,41 +132,23 @@ def occlusion_counts(
         soft = np.clip(bilinear(unit(soft_map(soft)), size), 0.0, 1.0)
         angles = bilinear(angles, size)
     thresholds, events, _ = threshold_events(soft, shape, protocol)
-    maps = replayed(events, (shape[0], shape[1]))
-    rows = np.zeros((thresholds.size, 4), np.int64)
+    maps = replayed(events, shape)
+    rows = np.zeros((thresholds.size, len(COUNTS)), np.int64)
     for k, bmap in enumerate(maps):
-        same = k > 0 and np.array_equal(bmap, maps[k - 1])
-        rows[k] = rows[k - 1] if same else _pairs(bmap, angles, gt_maps, gt_angles, protocol)
-    return Counts(
-        thresholds=thresholds,
-        matched_gt=rows[:, 0],
-        total_gt=np.full(thresholds.size, np.count_nonzero(gt_maps)),
-        matched_pred=rows[:, 1],
-        total_pred=np.count_nonzero(maps, axis=(1, 2)),
-        right_gt=rows[:, 2],
-        right_pred=rows[:, 3],
-    )
-
-
-def _pairs(
-    bmap: NDArray[np.bool_],
-    angles: NDArray[Any],
-    gt_maps: NDArray[np.bool_],
-    gt_angles: Sequence[NDArray[Any]],
-    protocol: Protocol,
-) -> tuple[int, int, int, int]:
-    """matched_gt, matched_pred, right_gt, right_pred of one map of edges."""
-    radius = protocol.radius((bmap.shape[0], bmap.shape[1]))
-    found, right = np.zeros(bmap.size, bool), np.zeros(bmap.size, bool)
-    matched_gt = right_gt = 0
-    for annotator, (gt, gt_angle) in enumerate(zip(gt_maps, gt_angles, strict=True)):
-        pred_at, gt_at = matched(bmap, gt, radius, annotator)
-        agree = same_side(np.ravel(angles)[pred_at], np.ravel(gt_angle)[gt_at])
-        found[pred_at] = True
-        right[pred_at[agree]] = True
-        matched_gt += pred_at.size
-        right_gt += int(agree.sum())
-    return matched_gt, int(found.sum()), right_gt, int(right.sum())
+        if k and np.array_equal(bmap, maps[k - 1]):
+            rows[k] = rows[k - 1]
+            continue
+        found, right = np.zeros((2, bmap.size), bool)
+        matched_gt = right_gt = 0
+        for annotator, (gt, gt_angle) in enumerate(zip(gt_maps, gt_angles, strict=True)):
+            pred_at, gt_at = matched(bmap, gt, protocol.radius(bmap.shape), annotator)
+            agree = same_side(np.ravel(angles)[pred_at], np.ravel(gt_angle)[gt_at])
+            found[pred_at], right[pred_at[agree]] = True, True
+            matched_gt += pred_at.size
+            right_gt += int(agree.sum())
+        total = np.count_nonzero(gt_maps), found.sum(), bmap.sum()
+        rows[k] = matched_gt, *total, right_gt, right.sum()
+    return Counts(thresholds=thresholds, **dict(zip(COUNTS, rows.T, strict=True)))
 
 
 def same_side(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:

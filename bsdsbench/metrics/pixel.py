@@ -25,10 +25,6 @@ from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, ratio, weighted_sum
 
-Bool = NDArray[np.bool_]
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-
 
 class PixelMetric(Metric):
     """Every pixel at its own place: no tolerance, no thinning, no matching.
@@ -141,37 +137,27 @@ def pixel_counts(
     >>> counts.tp.tolist(), counts.fp.tolist(), counts.tn.tolist()
     ([4], [0], [12])
     """
-    protocol = Protocol.load(protocol)
-    gt_maps = annotated_maps(gts)
-    segs = pred.segs if isinstance(pred, Prediction) else None
-    for seg in segs or ():
-        same_shape(seg.shape, gt_maps.shape[1:])
-    if segs is not None:
-        bmaps = np.stack([seg2bdry(seg) for seg in segs])
-        four = np.hstack([_summed(bmap, gt_maps, np.array([1.0])) for bmap in bmaps])
-        thresholds, soft = np.arange(1.0, len(segs) + 1), bmaps.mean(axis=0)
-    else:
-        soft = soft_map(pred.boundary_map() if isinstance(pred, Prediction) else pred)
-        same_shape(soft.shape, gt_maps.shape[1:])
-        soft = prepare(soft, protocol)
-        four = _summed(soft, gt_maps, protocol.cuts())
-        thresholds = protocol.threshold_array()
-    counts = dict(zip(("tp", "fp", "fn", "tn"), four, strict=True))
-    return Counts(thresholds=thresholds, **counts, abs_error_sum=_abs_error(soft, gt_maps))
-
-
-def _summed(soft: NDArray[Any], gt_maps: Bool, thresholds: NDArray[np.float64]) -> I8:
-    """tp, fp, fn, tn as i8 (4, T), summed over annotators."""
     from bsdsbench.kernels.thresholding import confusion
 
-    return np.sum([confusion(soft, gt, thresholds) for gt in gt_maps], axis=0)
-
-
-def _abs_error(soft: NDArray[Any], gt_maps: Bool) -> NDArray[np.float64]:
-    """Sum of |soft - gt| over pixels and annotators; exact up to one division for integers."""
+    protocol = Protocol.load(protocol)
+    gt_maps = annotated_maps(gts)
+    shape, thresholds, cuts = gt_maps.shape[1:], protocol.threshold_array(), protocol.cuts()
+    if isinstance(pred, Prediction) and pred.segs is not None:
+        for seg in pred.segs:
+            same_shape(seg.shape, shape)
+        bmaps = np.stack([seg2bdry(seg) for seg in pred.segs])
+        thresholds, cuts, soft = np.arange(1.0, len(bmaps) + 1), np.array([1.0]), bmaps.mean(axis=0)
+    else:
+        soft = soft_map(pred.boundary_map() if isinstance(pred, Prediction) else pred)
+        same_shape(soft.shape, shape)
+        soft = prepare(soft, protocol)
+        bmaps = soft[None]
+    four = [np.sum([confusion(bmap, gt, cuts) for gt in gt_maps], axis=0) for bmap in bmaps]
+    counts = dict(zip(("tp", "fp", "fn", "tn"), np.hstack(four), strict=True))
+    # the sum of errors is exact up to one division for integers
     if soft.dtype == np.bool_:
         soft = soft.view(np.uint8) * np.uint8(255)
     top = 1 if soft.dtype.kind == "f" else int(np.iinfo(soft.dtype).max)
     values = soft.astype(np.float64 if top == 1 else np.int64)
-    total = sum(np.where(gt, top - values, values).sum() for gt in gt_maps)
-    return np.array(total / top)
+    error = sum(np.where(gt, top - values, values).sum() for gt in gt_maps)
+    return Counts(thresholds=thresholds, **counts, abs_error_sum=error / top)

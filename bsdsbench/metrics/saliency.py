@@ -132,48 +132,41 @@ def saliency_counts(
     )
 
 
-def _of_images(stack: Stack, rules: SaliencyOptions) -> tuple[dict[str, F8], dict[str, F8]]:
-    """Each image's numbers (N,), and its curves over the levels (N, 256), by name."""
-    tp, fp, at_half = stack["tp"], stack["fp"], (stack["half_tp"], stack["half_fp"])
-    positives, pixels = stack["positives"], stack["pixels"]
-    pos, n = positives[:, None], pixels[:, None]
-    curves = {
-        "f": measures.f_beta(tp, fp, pos, rules.beta2),
-        "e": measures.e_measure(tp, fp, pos, n, rules.e_divisor),
-        "iou": measures.iou(tp, fp, pos),
-        "dice": measures.dice(tp, fp, pos),
-        "ber": measures.balanced_error(tp, fp, pos, n),
-    }
+def _measured(c: Stack, beta2: float) -> tuple[dict[str, F8], dict[str, F8]]:
+    """Of images, or of sums of them: numbers (N,), and curves with the adaptive value (N, 257)."""
+    positives, pixels = c["positives"], c["pixels"]
+    levels, half = (c["tp"], c["fp"], positives[:, None]), (c["half_tp"], c["half_fp"], positives)
     numbers = {
-        "mae": ratio(stack["abs_error_sum"], pixels),
-        "s_measure": stack["s_measure"],
-        "weighted_f": stack["weighted_f"],
-        "iou": measures.iou(*at_half, positives),
-        "dice": measures.dice(*at_half, positives),
-        "ber": measures.balanced_error(*at_half, positives, pixels),
-        **{f"adaptive_{name}": curve[:, LEVELS] for name, curve in curves.items()},
-        **{f"mean_{name}": curve[:, :LEVELS].mean(1) for name, curve in curves.items()},
+        "mae": ratio(c["abs_error_sum"], pixels),
+        "iou": measures.iou(*half),
+        "dice": measures.dice(*half),
+        "ber": measures.balanced_error(*half, pixels),
     }
-    return numbers, {name: curve[:, :LEVELS] for name, curve in curves.items()}
+    return numbers, {
+        "f": measures.f_beta(*levels, beta2),
+        "iou": measures.iou(*levels),
+        "dice": measures.dice(*levels),
+        "ber": measures.balanced_error(*levels, pixels[:, None]),
+    }
 
 
-def _summed_values(stack: Stack, weights: Weights, rules: SaliencyOptions) -> dict[str, F8]:
-    """Ratios of counts added over the images, (S,)."""
-    total = {name: weighted_sum(weights, values) for name, values in stack.items()}
-    pos, n = total["positives"], total["pixels"]
-    at_half = total["half_tp"], total["half_fp"], pos
-    f = measures.f_beta(total["tp"], total["fp"], pos[:, None], rules.beta2)
-    mean_p = weighted_mean(weights, ratio(stack["tp"], stack["tp"] + stack["fp"]))
-    mean_r = weighted_mean(weights, ratio(stack["tp"], stack["positives"][:, None]))
-    return {
-        "mae_sum": ratio(total["abs_error_sum"], n),
-        "max_f_sum": f[:, :LEVELS].max(axis=1),
-        "max_f_pr": measures.f_of(mean_p, mean_r, rules.beta2)[:, :LEVELS].max(axis=1),
-        "adaptive_f_sum": f[:, LEVELS],
-        "iou_sum": measures.iou(*at_half),
-        "dice_sum": measures.dice(*at_half),
-        "ber_sum": measures.balanced_error(*at_half, n),
-    }
+# key without "_mean", heading, short; the names of papers are those of `explain`
+_SHOWN = (
+    ("mae", "MAE", ""),
+    ("max_f", "max F", ""),
+    ("adaptive_f", "adaptive F", "adp F"),
+    ("weighted_f", "weighted F", "wF"),
+    ("s_measure", "S", ""),
+    ("max_e", "max E", ""),
+    ("adaptive_e", "adaptive E", "adp E"),
+    ("mean_f", "mean F", ""),
+    ("mean_e", "mean E", ""),
+    ("iou", "IoU", ""),
+    ("dice", "Dice", ""),
+    ("ber", "BER", ""),
+)
+_SUMS = ("mae", "max_f", "adaptive_f", "iou", "dice", "ber")
+_ERRORS = ("mae", "ber")
 
 
 class SaliencyMetric(Metric):
@@ -186,34 +179,23 @@ class SaliencyMetric(Metric):
     options = SaliencyOptions
     uses = ("invert", "gt_threshold")
     columns = (
-        Column("mae_mean", "MAE", lower=True, digits=3, quantity="mae"),
-        Column("max_f_mean", "max F", digits=3, quantity="max_f"),
-        Column("adaptive_f_mean", "adaptive F", "adp F", digits=3, quantity="adaptive_f"),
-        Column("weighted_f_mean", "weighted F", "wF", digits=3),
-        Column("s_measure_mean", "S", digits=3),
-        Column("max_e_mean", "max E", digits=3),
-        Column("adaptive_e_mean", "adaptive E", "adp E", digits=3),
-        Column("mean_f_mean", "mean F", digits=3),
-        Column("mean_e_mean", "mean E", digits=3),
-        Column("iou_mean", "IoU", digits=3, quantity="iou"),
-        Column("dice_mean", "Dice", digits=3, quantity="dice"),
-        Column("ber_mean", "BER", lower=True, digits=3, quantity="ber"),
         *(
-            Column(f"{form}_{name}_mean", f"{form} {title}", shown="never", quantity=name)
-            for name, title in (("iou", "IoU"), ("dice", "Dice"))
-            for form in ("mean", "max", "adaptive")
+            Column(f"{key}_mean", title, short, key in _ERRORS, 3, quantity=key * (key in _SUMS))
+            for key, title, short in _SHOWN
         ),
         *(
-            Column(f"{form}_ber_mean", f"{form} BER", lower=True, shown="never", quantity="ber")
-            for form in ("mean", "min", "adaptive")
+            Column(
+                f"{form}_{key}_mean", f"{form} {title}", "", key == "ber", 4, "never", quantity=key
+            )
+            for key, title, _ in _SHOWN[-3:]
+            for form in ("mean", "min" if key == "ber" else "max", "adaptive")
         ),
-        Column("mae_sum", "MAE of sums", lower=True, shown="never", quantity="mae"),
         Column("max_f_pr", "max F of mean P, R", shown="never", quantity="max_f"),
-        Column("max_f_sum", "max F of sums", shown="never", quantity="max_f"),
-        Column("adaptive_f_sum", "adaptive F of sums", shown="never", quantity="adaptive_f"),
-        Column("iou_sum", "IoU of sums", shown="never", quantity="iou"),
-        Column("dice_sum", "Dice of sums", shown="never", quantity="dice"),
-        Column("ber_sum", "BER of sums", lower=True, shown="never", quantity="ber"),
+        *(
+            Column(f"{key}_sum", f"{title} of sums", "", key in _ERRORS, 4, "never", quantity=key)
+            for key, title, _ in _SHOWN
+            if key in _SUMS
+        ),
         IMAGES,
     )
     image_columns = (
@@ -236,13 +218,31 @@ class SaliencyMetric(Metric):
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
     ) -> Tree:
         """Means over images, the best of mean curves, and ratios of sums."""
-        numbers, curves = _of_images(stack, opt)
-        out = {f"{name}_mean": weighted_mean(weights, value) for name, value in numbers.items()}
+        numbers, curves = _measured(stack, opt.beta2)
+        sizes = stack["positives"][:, None], stack["pixels"][:, None]
+        curves["e"] = measures.e_measure(stack["tp"], stack["fp"], *sizes, opt.e_divisor)
+        numbers |= {name: stack[name] for name in ("s_measure", "weighted_f")}
+        out = {}
         for name, curve in curves.items():
-            mean = weighted_mean(weights, curve)
+            numbers[f"adaptive_{name}"] = curve[:, LEVELS]
+            numbers[f"mean_{name}"] = curve[:, :LEVELS].mean(axis=1)
+            mean = weighted_mean(weights, curve[:, :LEVELS])
             best, way = (mean.min(axis=1), "min") if name == "ber" else (mean.max(axis=1), "max")
             out[f"{way}_{name}_mean"] = best
-        return {**out, **_summed_values(stack, weights, opt)}
+        out |= {f"{name}_mean": weighted_mean(weights, value) for name, value in numbers.items()}
+        precision, recall = (
+            ratio(stack["tp"], stack["tp"] + stack["fp"]),
+            ratio(stack["tp"], sizes[0]),
+        )
+        means = weighted_mean(weights, precision), weighted_mean(weights, recall)
+        out["max_f_pr"] = measures.f_of(*means, opt.beta2)[:, :LEVELS].max(axis=1)
+        total = {name: weighted_sum(weights, values) for name, values in stack.items()}
+        numbers, curves = _measured(total, opt.beta2)
+        numbers["max_f"], numbers["adaptive_f"] = (
+            curves["f"][:, :LEVELS].max(axis=1),
+            curves["f"][:, LEVELS],
+        )
+        return {**out, **{f"{name}_sum": value for name, value in numbers.items()}}
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions

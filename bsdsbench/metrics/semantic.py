@@ -132,14 +132,13 @@ class SemanticMetric(Metric):
         found = semantic_counts(
             pred.classes, truth, protocol, opt, labels=gt.labels, instances=gt.instances
         )
-        thresholds = protocol.threshold_array()
-        rows = np.zeros((len(opt.classes), thresholds.size, 4), np.int64)
+        rows = np.zeros((len(FOUR), len(opt.classes), len(protocol.thresholds)), np.int64)
         for k, name in enumerate(opt.classes):
             if name in found:
-                rows[k] = four_counts(found[name])
+                rows[:, k] = [found[name][key] for key in FOUR]
         counted = np.isin(opt.classes, list(found))
-        four = dict(zip(FOUR, np.moveaxis(rows, -1, 0), strict=True))
-        return {"thresholds": thresholds, "counted": counted, **four}
+        four = dict(zip(FOUR, rows, strict=True))
+        return {"thresholds": protocol.threshold_array(), "counted": counted, **four}
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
@@ -153,15 +152,13 @@ class SemanticMetric(Metric):
         for k, name in enumerate(opt.classes):
             found = boundary_scores(stack["thresholds"], four[:, k], weights, protocol)
             per_class[name] = _where(there[:, k], {**found, "n_images": n_images[:, k]})
-        means = {
-            f"{key}_mean": defined_mean(np.array([at(f, key) for f in per_class.values()]), axis=0)
-            for key in ("ods", "ois", "ap")
-        }
-        n = {key: (there.sum(axis=1), there.shape[1]) for key in ("ods_mean", "ois_mean")}
-        areas = [~np.isnan(found["ap"]) for found in per_class.values()]
-        n["ap_mean"] = (np.sum(areas, axis=0), there.shape[1])
-        found = {**means, "n_classes": there.sum(axis=1), "per_class": per_class}
-        return {**found, "over": over("classes", n)}
+        means, known = {}, {}
+        for key in ("ods", "ois", "ap"):
+            values = np.array([at(score, key) for score in per_class.values()])
+            means[f"{key}_mean"] = defined_mean(values, axis=0)
+            known[f"{key}_mean"] = (~np.isnan(values)).sum(axis=0), there.shape[1]
+        n_classes, few = there.sum(axis=1), over("classes", known)
+        return {**means, "n_classes": n_classes, "per_class": per_class, "over": few}
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
         """With the classes that the ground truth has, and the names of the others in `absent`.
@@ -188,15 +185,14 @@ class SemanticMetric(Metric):
         protocol: Protocol,
         opt: SemanticOptions,
     ) -> Iterator[tuple[str, str]]:
-        four, t = four_counts(stack), stack["thresholds"]
+        four = four_counts(stack)
         for k, name in enumerate(opt.classes):
-            if name not in score.per_class:
-                continue
-            had = np.flatnonzero(stack["counted"][:, k]).tolist()
-            own = [ids[i] for i in had]
-            tables = boundary_files(score.per_class[name], own, t, four[had, k], protocol.ods_rule)
-            for file, text in tables:
-                yield f"{safe_name(name)}/{file}", text
+            if name in score.per_class:
+                had = np.flatnonzero(stack["counted"][:, k]).tolist()
+                own = [ids[i] for i in had]
+                how = stack["thresholds"], four[had, k], protocol.ods_rule
+                for file, text in boundary_files(score.per_class[name], own, *how):
+                    yield f"{safe_name(name)}/{file}", text
 
 
 def _where(there: NDArray[np.bool_], found: Any) -> Any:

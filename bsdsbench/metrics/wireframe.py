@@ -105,14 +105,14 @@ class WireframeMetric(Metric):
         again = np.flatnonzero((mine.ends[1:] == mine.ends[:1]).all(axis=1)) + 1
         lines = _scaled(mine.ends, grid)[: again[0] if again.size else None]
         true = _scaled(truth.ends, truth.grid or GRID)
-        found["lines"] = _ranked(mine.scores[: len(lines)], line_hits(lines, true))
+        found["lines"] = np.column_stack([mine.scores[: len(lines)], line_hits(lines, true)])
         found["n_lines"] = float(len(true))
         if mine.junctions is not None and truth.junctions is not None:
             places = _scaled(truth.junctions[:, :2], truth.grid or GRID)
             best_first = np.argsort(-mine.junctions[:, 2], kind="stable")
             juncs = mine.junctions[best_first if len(places) else []]
             hits = junction_hits(_scaled(juncs[:, :2], grid), places)
-            found["junctions"] = _ranked(juncs[:, 2], hits)
+            found["junctions"] = np.column_stack([juncs[:, 2], hits])
             found["n_junctions"] = float(len(places))
         return found
 
@@ -193,10 +193,6 @@ def _hits(distance: F8, limits: tuple[float, ...]) -> NDArray[np.bool_]:
         _, first = np.unique(nearest[near], return_index=True)
         out[near[first], k] = True
     return out
-
-
-def _ranked(scores: F8, hits: NDArray[np.bool_]) -> F8:
-    return np.column_stack([scores, hits]).astype(np.float64)
 
 
 def pooled_ap(ranked: F8, n_true: F8, weights: Weights) -> F8:

@@ -6,17 +6,9 @@ from importlib import import_module
 from typing import Any
 
 # Name -> module; imported when first used, so that matplotlib is loaded only for a picture.
-_HOME = {
-    "DETCurveDisplay": "displays",
-    "FThresholdDisplay": "displays",
-    "ImageScatterDisplay": "scatter",
-    "PRCurveDisplay": "displays",
-    "ROCCurveDisplay": "displays",
-    "plot_f": "run_figures",
-    "plot_curves": "displays",
-    "plot_runs": "run_figures",
-    "plot_scatter": "run_figures",
-}
+_HOME = dict.fromkeys(("PRCurveDisplay", "plot_curves", "plot_runs"), "displays")
+_OTHERS = ("DETCurveDisplay", "FThresholdDisplay", "ImageScatterDisplay", "ROCCurveDisplay")
+_HOME |= dict.fromkeys((*_OTHERS, "plot_f", "plot_scatter"), "other_displays")
 
 __all__ = sorted(_HOME)
 

@@ -1,32 +1,53 @@
-"""One style for every picture: rc settings, axes, legends, lines of equal F, reproducible files.
+"""One style for every picture: colours and dashes, rc settings, axes, legends, reproducible files.
 
-Figures are made by pyplot, so that `plt.show()` and notebooks show them; those for a file, in other
-threads and where there is no display without it.
+Colours are of curves by the name of their method, of pixels by what became of them; the same in
+plots, in the report and in overlays. So matplotlib is imported where a picture is drawn. Figures
+are made by pyplot, so that `plt.show()` and notebooks show them; those for a file, in other threads
+and where there is no display without it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import write_atomic
-from bsdsbench.plotting.palette import ISO_LEVELS, iso_f_points, line_of
 
-GREY = "#7F7F7F"
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours that read on white, then those farthest from all before them, also for
+# eyes without the green receptor.
+PALETTE = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#3333DD",
+    "#555511", "#DD00FF", "#FF5566", "#AA0088", "#6611AA", "#664444", "#558822", "#005555",
+    "#AA2244", "#CC77FF", "#8A8A5C", "#7F7FB8",
+)  # fmt: skip
+# For print without colour, neighbours far apart.
+GREYS = (
+    "#000000", "#8C8C8C", "#4D4D4D", "#A8A8A8", "#262626", "#757575", "#9A9A9A", "#606060",
+    "#3A3A3A", "#B4B4B4", "#141414", "#818181",
+)  # fmt: skip
+# On and off in widths of the line; empty: solid.
+DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1, 1.5), (5, 2, 1, 2))
+SOLID = 7  # curves of a picture before the first dashed one
+GREY, HUMAN = "#7F7F7F", "#2E7D32"
+# Pixels of a matching, in every overlay.
+PIXELS = {"matched": "#009E73", "false": "#D55E00", "missed": "#0072B2"}
+# With it the detectors of `bsdsbench run` have colours of their own.
+_SALT = b"20761"
 _ISO = "_iso-f"  # a label that legends leave out
 _FEW = 7  # curves in a legend inside the axes
 _LETTERS = 44  # of a name in a legend
@@ -42,10 +63,6 @@ class Look(NamedTuple):
 
 #: For the screen, one column of a paper, or its full width, with the legend beside the axes.
 LOOKS = {"screen": Look(None, 9, 1.6), "column": Look(3.3, 7.5, 1.2), "page": Look(6.9, 8, 1.3)}
-_STYLE: ContextVar[tuple[str, bool]] = ContextVar("style", default=("screen", False))
-_FOR_FILE: ContextVar[bool] = ContextVar("for_file", default=False)
-_signed: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
-
 _RC: dict[Any, Any] = {
     "font.sans-serif": ["DejaVu Sans"],
     "axes.grid": True,
@@ -65,19 +82,57 @@ _FILES: dict[str, tuple[dict[str, Any], str]] = {
     "svg": ({"Date": None}, "Description"),
     "png": ({}, "Description"),
 }
+# The name of the look, whether without colour, whether for a file.
+_STYLE: ContextVar[tuple[str, bool, bool]] = ContextVar("style", default=("screen", False, False))
+#: What a figure shows, a line each: `save` writes it into the metadata.
+signed: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
+
+
+def line_of(name: str, taken: Sequence[str], grey: bool = False) -> tuple[str, tuple[float, ...]]:
+    """Colour and dashes of the next curve: by its method's name, unless the colour is taken.
+
+    Greys go by order, as twelve of them cannot be told apart alone. Where no colour is free, the
+    first of them moved to grey.
+    """
+    word = name.partition(" (")[0].casefold().replace("-", " ").replace("_", " ")
+    digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=4, salt=_SALT).digest()
+    colors: Sequence[str] = GREYS if grey else PALETTE
+    start, dash = int.from_bytes(digest, "big"), len(taken) // SOLID
+    if grey:
+        start = dash = len(taken)
+    for k in count():
+        color = colors[(start + k) % len(colors)]
+        share = k // len(colors) / (k // len(colors) + 3)
+        parts = (v + (0x80 - v) * share for v in bytes.fromhex(color[1:]))
+        color = "#{:02X}{:02X}{:02X}".format(*map(round, parts))
+        if color not in taken:
+            break
+    return color, DASHES[dash % len(DASHES)]
+
+
+def lines_of(names: Sequence[str]) -> list[tuple[str, tuple[float, ...]]]:
+    """Colour and dashes of each curve of a picture."""
+    out: list[tuple[str, tuple[float, ...]]] = []
+    for name in names:
+        out.append(line_of(name, [color for color, _ in out]))
+    return out
 
 
 @contextmanager
-def style(look: str | None = None, grey: bool | None = None) -> Iterator[None]:
+def style(look: str | None = None, grey: bool | None = None, file: bool = False) -> Iterator[None]:
     """The rc settings of every picture, from matplotlib's defaults, undone on leaving.
 
     look, grey : one of `LOOKS`; greys and dashes for print; default: of the style around this one
+    file       : figures made meanwhile are for a file: pyplot, which would keep and show them, has
+                 none
     """
+    import matplotlib as mpl
+
     if look is not None and look not in LOOKS:
         raise DataError(f"style {look!r}: expected one of {', '.join(LOOKS)}")
-    was_look, was_grey = _STYLE.get()
-    look = look or was_look
-    token = _STYLE.set((look, was_grey if grey is None else grey))
+    was_look, was_grey, was_file = _STYLE.get()
+    look, grey = look or was_look, was_grey if grey is None else grey
+    token = _STYLE.set((look, grey, file or was_file))
     _, font, line = LOOKS[look]
     sizes: dict[Any, Any] = {
         "font.size": font,
@@ -102,37 +157,30 @@ def is_grey() -> bool:
 
 def next_style(ax: Axes, name: str) -> dict[str, Any]:
     """Colour and dash of the next curve on `ax`, no other one's there."""
-    colors = [
-        to_hex(line.get_color()).upper() for line in ax.lines if np.size(line.get_xdata()) > 1
-    ]
-    color, dashes = line_of(name, [c for c in colors if c != GREY], is_grey())
+    from matplotlib.colors import to_hex
+
+    lines = [line for line in ax.lines if np.size(line.get_xdata()) > 1]
+    taken = [c for line in lines if (c := to_hex(line.get_color()).upper()) != GREY]
+    color, dashes = line_of(name, taken, is_grey())
     return {"color": color, "linestyle": (0, dashes) if dashes else "-"}
-
-
-@contextmanager
-def for_file(on: bool = True) -> Iterator[None]:
-    """Figures made meanwhile are for a file: pyplot, which would keep and show them, has none."""
-    token = _FOR_FILE.set(on or _FOR_FILE.get())
-    try:
-        yield
-    finally:
-        _FOR_FILE.reset(token)
 
 
 def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
     """The axes of a new figure, `ratio` as wide as high; a page's width is filled."""
-    look = _STYLE.get()[0]
-    width = LOOKS[look].width
-    size = (ratio * height, height)
+    from matplotlib.figure import Figure
+
+    look, _, file = _STYLE.get()
+    width, size = LOOKS[look].width, (ratio * height, height)
     if width is not None:
         size = (width, width / (1.9 if look == "page" else ratio))
+    how: Any = {"figsize": size, "layout": "constrained"}
     figure = None
-    if not _FOR_FILE.get() and threading.current_thread() is threading.main_thread():
+    if not file and threading.current_thread() is threading.main_thread():
         import matplotlib.pyplot as plt
 
         with suppress(ImportError):  # windows were asked for, and there is no display
-            figure = plt.figure(figsize=size, layout="constrained")
-    ax = (figure or Figure(figsize=size, layout="constrained")).add_subplot()
+            figure = plt.figure(**how)
+    ax = (figure or Figure(**how)).add_subplot()
     if ratio == 1 and look != "page":
         ax.set_box_aspect(1)
     return ax
@@ -143,37 +191,38 @@ def untouched(ax: Axes) -> bool:
     return not ax.has_data() and ax.get_autoscalex_on() and ax.get_autoscaley_on()
 
 
-def name_axes(ax: Axes, x: str, y: str) -> None:
-    """Label the axes that have no label yet."""
+def prepare(ax: Axes, x: str, y: str, room: float | None = None) -> None:
+    """Label the axes that have no label yet; with `room` they are from 0 to 1 with some beyond."""
     ax.set_xlabel(ax.get_xlabel() or x, parse_math=False)
     ax.set_ylabel(ax.get_ylabel() or y, parse_math=False)
-
-
-def unit_axes(ax: Axes, room: float = 0.0) -> None:
-    """Axes from 0 to 1 with some room beyond."""
-    ends, ticks = (-room, 1 + room), np.arange(11) / 10
-    # In a column eleven numbers would touch.
-    names = [f"{t:.1f}" if k % 2 == 0 else "" for k, t in enumerate(ticks)]
-    ax.set(xlim=ends, ylim=ends)
-    ax.set_xticks(ticks, names)
-    ax.set_yticks(ticks, names)
+    if room is not None:
+        ticks = np.arange(11) / 10
+        # In a column eleven numbers would touch.
+        names = [f"{t:.1f}" if k % 2 == 0 else "" for k, t in enumerate(ticks)]
+        ax.set(xlim=(-room, 1 + room), ylim=(-room, 1 + room))
+        ax.set_xticks(ticks, names)
+        ax.set_yticks(ticks, names)
 
 
 def draw_iso_f(ax: Axes) -> None:
     """Draw the lines of equal F over recall and precision, once; labels stand at the right edge."""
+    import matplotlib as mpl
+    from matplotlib.collections import LineCollection
+
     if any(found.get_label() == _ISO for found in ax.collections):
         return
     color, ink = ("#C8C8C8", "#6E6E6E") if is_grey() else ("#B7D7C2", "#4C7A5B")
-    paths = [np.c_[iso_f_points(f)] for f in ISO_LEVELS]
-    # A collection, which a legend may hide.
-    ax.add_collection(
-        LineCollection(paths, colors=color, linewidths=0.7, zorder=1.1, label=_ISO), autolim=False
-    )
-    size = 0.72 * mpl.rcParams["font.size"]
-    for f in ISO_LEVELS:
+    paths, size = [], 0.72 * mpl.rcParams["font.size"]
+    for f in np.arange(1, 10) / 10:
+        # Even steps of log(recall / precision) are even along the line where it bends.
+        u = np.linspace(-1, 1, 201) * np.log(2 / f - 1)
+        paths.append(np.c_[f / 2 * (1 + np.exp(u)), f / 2 * (1 + np.exp(-u))])
         place: dict[str, Any] = {"xytext": (3, 0), "textcoords": "offset points", "va": "center"}
         at = (1, f / (2 - f))
         ax.annotate(f"F={f:g}", at, fontsize=size, color=ink, annotation_clip=False, **place)
+    # A collection, which a legend may hide.
+    lines = LineCollection(paths, colors=color, linewidths=0.7, zorder=1.1, label=_ISO)
+    ax.add_collection(lines, autolim=False)
 
 
 def legend(ax: Axes, handles: Sequence[Any]) -> None:
@@ -186,7 +235,7 @@ def legend(ax: Axes, handles: Sequence[Any]) -> None:
     shown = [found[name] for name in names]
     half = _LETTERS // 2
     short = [n if len(n) <= _LETTERS else f"{n[:half]}…{n[-half:]}" for n in names]
-    figure = root_figure(ax)
+    figure: Any = ax.figure.figure  # also where the axes lie in a subfigure
     for old in (*figure.legends, ax.get_legend()):
         if old is not None:
             old.remove()
@@ -202,51 +251,21 @@ def legend(ax: Axes, handles: Sequence[Any]) -> None:
         text.set_parse_math(False)
 
 
-def sign(
-    figure: Figure,
-    runs: Sequence[Any],
-    names: Sequence[str] | None = None,
-    more: Sequence[str] = (),
-) -> None:
-    """Note what a figure shows: `save` writes signatures of runs, and `more`, into its metadata."""
-    shown = names or [run.name for run in runs]
-    signed = [(n, getattr(run, "signature", "")) for n, run in zip(shown, runs, strict=True)]
-    _signed[figure] = "\n".join([*(f"{name}: {line}" for name, line in signed if line), *more])
-
-
 def save(fig: Figure, path: str | Path) -> Path:
-    """Write `fig` as .pdf, .svg or .png, always the same bytes; what `sign` noted is in the
-    metadata.
+    """Write `fig` as .pdf, .svg or .png, always the same bytes, with what it shows (`signed`).
 
     Raises DataError for another suffix or a folder that does not exist.
     """
     path = Path(path)
-    (data,) = pictures(fig, [path])
+    kind = path.suffix.lower().lstrip(".")
+    if kind not in _FILES:
+        raise DataError(f"{path}: suffix {path.suffix!r}, expected .pdf, .svg or .png")
     if not path.parent.is_dir():
         raise DataError(f"{path}: folder {path.parent} does not exist, expected an existing one")
-    write_atomic(path, data, durable=False)
+    metadata, field = _FILES[kind]
+    shows = {field: signed[fig]} if signed.get(fig) else {}
+    buffer = io.BytesIO()
+    with style():
+        fig.savefig(buffer, format=kind, metadata={**metadata, **shows})
+    write_atomic(path, buffer.getvalue(), durable=False)
     return path
-
-
-def pictures(fig: Figure, paths: Sequence[Path]) -> list[bytes]:
-    """The bytes that `save` writes to each of `paths`."""
-    out = []
-    for path in paths:
-        kind = path.suffix.lower().lstrip(".")
-        if kind not in _FILES:
-            raise DataError(f"{path}: suffix {path.suffix!r}, expected .pdf, .svg or .png")
-        metadata, field = _FILES[kind]
-        signed = {field: _signed[fig]} if _signed.get(fig) else {}
-        buffer = io.BytesIO()
-        with style():
-            fig.savefig(buffer, format=kind, metadata={**metadata, **signed})
-        out.append(buffer.getvalue())
-    return out
-
-
-def root_figure(ax: Axes) -> Figure:
-    """The figure that holds `ax`, also where it lies in a subfigure."""
-    figure = ax.figure
-    while not isinstance(figure, Figure):
-        figure = figure.figure
-    return figure

@@ -21,7 +21,7 @@ from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.palette import PIXELS, lines_of
+from bsdsbench.plotting.style import PIXELS, lines_of
 from bsdsbench.report.pictures import BUDGET, PictureSet, by_interest
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.score_tables import not_beside, score_tables

@@ -21,7 +21,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import MatchMaps
-from bsdsbench.plotting.palette import PIXELS
+from bsdsbench.plotting.style import PIXELS
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.sources import Sources, find_sources

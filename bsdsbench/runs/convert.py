@@ -8,7 +8,7 @@ from pathlib import Path
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import png_bytes, write_atomic
 from bsdsbench.loaders import load_prediction
-from bsdsbench.loaders.formats import PREDICTION_SUFFIXES, id_of
+from bsdsbench.loaders.formats import FORMATS, id_of
 from bsdsbench.loaders.pairing import find_files
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import Protocol
@@ -32,7 +32,7 @@ def nms_files(
     if not source.exists():
         raise DataError(f"{source}: no such file or folder, expected soft maps")
     if source.is_dir():
-        files = [p for p in find_files(source, PREDICTION_SUFFIXES) if p.parent == source]
+        files = [p for p in find_files(source, FORMATS) if p.parent == source]
         goals = [target / f"{id_of(p)}.png" for p in files]
     else:
         files, goals = [source], [target]

@@ -318,7 +318,7 @@ class Evaluation(Shown):
         >>> run = evaluate_items([("a", np.eye(20), [np.eye(20)])], workers=1)
         >>> table = run.per_image("boundary")
         >>> table.columns[1].key, table.rows[0][:2]
-        ('ods', ('a', 1.0))
+        ('ods', ['a', 1.0])
         """
         self._require(metric)
         return per_image(self, metric)

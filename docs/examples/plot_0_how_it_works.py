@@ -16,7 +16,7 @@ import bsdsbench as bb
 from bsdsbench.integrations.baselines import baseline
 from bsdsbench.loaders.photos import read_photo
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
-from bsdsbench.plotting.palette import PIXELS
+from bsdsbench.plotting.style import PIXELS
 
 photo = read_photo(sample_images() / "fruit1.jpg")
 soft = baseline("structure-tensor-raw")(photo)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import bsdsbench as bb
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images, sample_results
-from bsdsbench.plotting.palette import PIXELS
+from bsdsbench.plotting.style import PIXELS
 
 IMAGE, ANNOTATOR = "town1", 0
 CROP = np.s_[60:220, 120:360]

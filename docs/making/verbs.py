@@ -150,7 +150,7 @@ def _help(command: click.Command) -> str:
 
 
 def _options(command: click.Command, name: str, level: int) -> str:
-    ctx = click.Context(command, info_name=name)
+    ctx = click.Context(command, info_name=name, show_default=True)
     usage = " ".join([name, *command.collect_usage_pieces(ctx)])
     title = "Options" if level == 2 else name
     lines = [f"{'#' * level} {title}\n"]

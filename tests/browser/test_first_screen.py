@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bsdsbench.plotting.palette import PIXELS
+from bsdsbench.plotting.style import PIXELS
 from bsdsbench.report import write_report
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.helpers.simulated import simulated_run

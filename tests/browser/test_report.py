@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.cli.verb_demo import NAMES
+from bsdsbench.cli.score import NAMES
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results, sample_root
-from bsdsbench.plotting.palette import lines_of
+from bsdsbench.plotting.style import lines_of
 from bsdsbench.report import write_report
 from tests.helpers.runs import command
 

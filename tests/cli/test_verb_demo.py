@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from bsdsbench import Evaluation
 from bsdsbench.cli import cli
-from bsdsbench.cli.verb_demo import program
+from bsdsbench.cli.score import program
 from bsdsbench.loaders import sample
 from tests.helpers.crops import PIECE, annotations
 
@@ -82,7 +82,13 @@ def test_the_first_two_commands_it_suggests_work(ran):
     lines = [line.strip() for line in result.output.splitlines()]
     called = f"{program()} "
     commands = [f"x {line[len(called) :]}" for line in lines if line.startswith(called)]
-    assert [shlex.split(line)[1] for line in commands] == ["run", "doctor", "report", "evaluate"]
+    assert [shlex.split(line)[1] for line in commands] == [
+        "run",
+        "doctor",
+        "report",
+        "data",
+        "evaluate",
+    ]
     made = CliRunner().invoke(cli, shlex.split(commands[0])[1:], standalone_mode=False)
     assert made.exception is None
     found = CliRunner().invoke(cli, shlex.split(commands[1])[1:], standalone_mode=False)

@@ -8,10 +8,11 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rich.progress import Progress
 
 import bsdsbench as bb
-from bsdsbench.cli import _in_flags, cli
-from bsdsbench.cli.evaluating import _Pace, _PlainLines
+from bsdsbench.cli import cli, in_flags
+from bsdsbench.cli.shared import progress
 from bsdsbench.files.errors import DataError, FileFormatError, grouped
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.groundtruth import load_ground_truth
@@ -56,48 +57,46 @@ def test_semantic_without_classes_names_the_protocols_that_have_them(tmp_path):
         call("evaluate", tmp_path, "--gt", tmp_path, "--metrics", "semantic")
 
 
-def test_the_remaining_time_leaves_the_first_image_out(monkeypatch, capsys):
-    clock = [0.0]
-    monkeypatch.setattr("time.monotonic", lambda: clock[0])
-    lines, pace = _PlainLines("x"), _Pace()
-    clock[0] = 60.0  # the first image compiled for a minute
-    lines(1, 100, "a")
-    assert pace.words(1, 100) == ""
-    assert capsys.readouterr().err == "x: 1/100 images, 60 s elapsed\n"
-    clock[0] = 70.0
-    lines(21, 100, "b")
-    assert pace.words(21, 100) == "2.0 images/s, 40 s left"
-    assert "21/100 images, 70 s elapsed, 2.0 images/s, 40 s left" in capsys.readouterr().err
-    for clock[0] in range(600, 800, 10):  # a line a minute after ten
-        lines(22, 100, "c")
-    assert len(capsys.readouterr().err.splitlines()) == 3
+@pytest.fixture
+def clock(monkeypatch):
+    """A list of one number, the seconds that it is."""
+    seconds = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: seconds[0])
+    return seconds
+
+
+def test_the_remaining_time_leaves_the_first_image_out(clock, capsys):
+    with click.Context(cli), progress("x") as report:
+        clock[0] = 60.0  # the first image compiled for a minute
+        report(1, 100, "a")
+        assert capsys.readouterr().err == "x: 1/100 images, 60 s elapsed\n"
+        clock[0] = 70.0
+        report(21, 100, "b")
+        shown = "x: 21/100 images, 70 s elapsed, 2.0 images/s, 40 s left\n"
+        assert capsys.readouterr().err == shown
+        for clock[0] in range(600, 800, 10):  # a line a minute after ten
+            report(22, 100, "c")
+        assert len(capsys.readouterr().err.splitlines()) == 3
 
 
 @pytest.mark.parametrize(
     ("what", "seconds", "said"), [("images", 1, 1), ("samples", 1, 0), ("samples", 3, 1)]
 )
-def test_brief_work_on_no_images_needs_no_line(monkeypatch, capsys, what, seconds, said):
-    clock = [0.0]
-    monkeypatch.setattr("time.monotonic", lambda: clock[0])
-    lines = _PlainLines("x", what)
-    clock[0] = seconds
-    lines(5, 5, "a")
+def test_brief_work_on_no_images_needs_no_line(clock, capsys, what, seconds, said):
+    with click.Context(cli), progress("x", what) as report:
+        clock[0] = seconds
+        report(5, 5, "a")
     assert len(capsys.readouterr().err.splitlines()) == said
 
 
-def test_a_bar_shows_how_long_the_rest_takes(monkeypatch, capsys):
+def test_a_bar_shows_how_long_the_rest_takes(clock, monkeypatch, capsys):
     """Before the second image there is nothing to reckon with: "starting", and no time left."""
-    from rich.progress import Progress
-
-    from bsdsbench.cli.evaluating import _bar
-
-    shown, clock = [], [0.0]
-    update = Progress.update
+    shown, update = [], Progress.update
     monkeypatch.setattr(
         Progress, "update", lambda *a, **k: (shown.append(k["pace"]), update(*a, **k))
     )
-    monkeypatch.setattr("bsdsbench.cli.evaluating.time.monotonic", lambda: clock[0])
-    with _bar("x") as report:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with click.Context(cli), progress("x") as report:
         clock[0] = 60.0
         report(1, 100, "a")
         clock[0] = 70.0
@@ -177,8 +176,8 @@ def test_label_maps_taken_for_soft_maps_are_told_the_option(tmp_path, suffix):
     (line,) = ended("evaluate", *given, "--quiet")[2]
     assert line.startswith("4 files: ")
     assert "pred_kind='labels'" in line
-    assert "--pred-kind labels" in _in_flags(line, ["evaluate"])
-    assert _in_flags("empty_gt='skip', ods=0.7", ["evaluate"]) == "--set empty_gt=skip, ods=0.7"
+    assert "--pred-kind labels" in in_flags(line, ["evaluate"])
+    assert in_flags("empty_gt='skip', ods=0.7", ["evaluate"]) == "--set empty_gt=skip, ods=0.7"
     assert ended("evaluate", *given, "--quiet", "--pred-kind", "labels")[0] == 0
 
 

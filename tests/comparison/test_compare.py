@@ -139,12 +139,12 @@ def test_scores_of_regions_that_are_many_stand_aside(tmp_path):
     assert table.images[0].metric == "region"
     *_, more = table.tables()
     headings = [c.heading for c in more.columns]
-    assert "Regions: 1 - hamming_gt (dhd) ODS" in headings
-    assert "Regions: nvoi OIS" in headings
+    assert "1 - hamming_gt (dhd) ODS" in headings
+    assert "nvoi OIS" in headings
     assert [t.key for t in table.tables() if t.aside] == ["more-differences", "more-scores"]
-    assert "Regions: PRI ODS" in table.summary()
+    assert "PRI ODS" in table.summary()
     assert "nvoi" not in table.summary() + table._repr_html_()
-    assert "Regions: nvoi OIS" in list(table.to_dataframe("more-differences")["score"])
+    assert "nvoi OIS" in list(table.to_dataframe("more-differences")["score"])
     parts = {t.key: t for t in run.tables()}["region-parts"]
     rows = {row[0]: row for row in parts.rows}
     assert rows["1 - bgm (bgm)"][1] == pytest.approx(1 - rows["bgm"][1])
@@ -456,7 +456,8 @@ def test_one_number_of_samples_and_one_seed_everywhere():
     """A run has one interval, whichever command makes it."""
     import inspect
 
-    from bsdsbench.cli import verb_check, verb_compare, verb_report
+    from bsdsbench.cli import check as checking
+    from bsdsbench.cli import publish, understand
     from bsdsbench.comparison.bootstrap import N_BOOT, SEED
     from bsdsbench.comparison.gate import check
     from bsdsbench.report.html import write_report
@@ -465,8 +466,8 @@ def test_one_number_of_samples_and_one_seed_everywhere():
     for function in (bb.compare, bootstrap_band, check, write_report):
         given = inspect.signature(function).parameters
         assert (given["n_boot"].default, given["seed"].default) == (N_BOOT, SEED), function
-    for verb in (verb_check, verb_compare, verb_report):
-        given = {p.name: p.default for p in verb.command.params}
+    for verb in (checking.check, understand.compare, publish.report):
+        given = {p.name: p.default for p in verb.params}
         assert (given["n_boot"], given["seed"]) == (N_BOOT, SEED), verb
 
 

@@ -150,7 +150,7 @@ def test_only_and_progress(pair, monkeypatch):
 def test_command(pair, tmp_path, capsys):
     folders = [str(run.save(tmp_path / run.name) or tmp_path / run.name) for run in pair]
     words = ["compare", *folders, "--test", "wilcoxon", "--columns", "ods", "--n-boot", "20"]
-    assert cli.main(words, standalone_mode=False) == 0
+    cli.main(words, standalone_mode=False)
     shown = capsys.readouterr().out
     assert "signed ranks" in shown
     assert "OIS" not in shown

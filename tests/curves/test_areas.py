@@ -61,37 +61,6 @@ def test_each_number_is_the_one_it_is_named_after(tied):
     assert set(t) == {*expected, *(n for n in t if "Davis" in n or n == "AUCCalculator")}
 
 
-def test_without_ties_they_meet():
-    labels, scores = samples(tied=False)
-    scores[np.argmax(scores)], labels[np.argmax(scores)] = 0.9999, 1
-    t = numbers(labels, scores)
-    ap, auc = (
-        t["scikit-learn average_precision_score"],
-        t["scikit-learn precision_recall_curve + auc"],
-    )
-    assert t["VLFeat ap"] == pytest.approx(ap, rel=0, abs=1e-9)
-    assert t["VLFeat auc"] == pytest.approx(auc, rel=0, abs=1e-9)
-    # The top sample is positive: AUCCalculator adds nothing of its own.
-    assert t["AUCCalculator"] == pytest.approx(auc, rel=0, abs=1e-9)
-    assert t["VLFeat ap, Interpolate"] == pytest.approx(t["PASCAL VOC 2010 AP"], rel=0, abs=1e-9)
-
-
-def test_with_ties_they_part():
-    labels, scores = samples(tied=True)
-    t = numbers(labels, scores)
-    apart = [
-        t[name]
-        for name in (
-            "scikit-learn average_precision_score",
-            "scikit-learn precision_recall_curve + auc",
-            "VLFeat ap",
-            "VLFeat auc",
-            "AUCCalculator",
-        )
-    ]
-    assert min(abs(a - b) for k, a in enumerate(apart) for b in apart[:k]) > 1e-5
-
-
 def test_vlfeat_counts_the_conventional_point_and_pascal_does_not():
     t = numbers([-1, 1, -1], [3.0, 2.0, 1.0])
     assert t["PASCAL VOC 2007 AP"] == pytest.approx(0.5)
@@ -146,12 +115,6 @@ def test_rows_say_what_they_are():
     assert len({row.name for row in rows}) == len(rows) == 17
     with pytest.raises(DataError, match="bins 1"):
         curves.area_table([1, -1], [0.3, 0.2], bins=1)
-
-
-def test_two_bins_are_the_fewest():
-    """At 0 all three, at 1 none: precision 2/3 at recall 1."""
-    t = numbers([1, -1, 1], [0.9, 0.5, 0.4], bins=2)
-    assert t["torchmetrics AveragePrecision, binned"] == pytest.approx(2 / 3)
 
 
 @pytest.mark.parametrize(

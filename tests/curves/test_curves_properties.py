@@ -94,30 +94,6 @@ def test_curves_are_their_slow_definition(data, dtype, totals, prior, interpolat
 
 
 @SETTINGS
-@given(samples())
-@pytest.mark.slow
-def test_merged_is_sklearn(data):
-    keep = data[0] != 0
-    assert_merged_is_sklearn(data[0][keep], data[1][keep])
-
-
-@SETTINGS
-@given(samples(), st.randoms(use_true_random=False))
-@pytest.mark.slow
-def test_merged_ties_do_not_see_the_order_of_rows(data, random):
-    labels, scores = data
-    order = list(range(labels.size))
-    random.shuffle(order)
-    for curve in (curves.pr, curves.roc, curves.det):
-        assert curve(labels, scores).equals(curve(labels[order], scores[order]))
-    # Per sample, any order of a tie lies between the best and the worst.
-    best = curves.roc(labels, scores + 1e-6 * labels).auc
-    worst = curves.roc(labels, scores - 1e-6 * labels).auc
-    for ties in ("sample", "merge"):
-        assert worst <= curves.roc(labels, scores, ties=ties).auc <= best
-
-
-@SETTINGS
 @given(st.integers(1, 12), st.integers(1, 12), st.data())
 @pytest.mark.slow
 def test_hull_is_the_upper_hull(p, n, data):
@@ -207,30 +183,3 @@ def test_spaces_map_back(p, n, data):
     back = curves.pr_to_roc(*curves.roc_to_pr(fpr, tpr, p, n), p, n)
     np.testing.assert_allclose(back.fpr, fpr, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(back.tpr, tpr)
-
-
-@SETTINGS
-@given(st.integers(1, 8), st.integers(1, 8), st.data())
-@pytest.mark.slow
-def test_closed_form_is_the_limit_of_fine_trapezoids(p, n, data):
-    points = data.draw(chain(p, n))
-    fp, tp = (np.array(v) for v in zip(*points, strict=True))
-    first = np.flatnonzero(tp > 0)[0]
-    tp, fp = np.r_[0, tp[first:]], np.r_[0, fp[first:]]
-    fine = 2000
-    precision, recall = curves.interpolate_pr(tp * fine, fp * fine, p * fine)
-    area = np.dot(np.diff(recall), precision[1:] + precision[:-1]) / 2
-    assert abs(curves.davis_goadrich_area(tp, fp, p) - area) < 1e-5
-
-
-@SETTINGS
-@given(samples(both=False), st.integers(1, 30))
-@pytest.mark.slow
-def test_threshold_curve_is_its_slow_definition(data, count):
-    labels, scores = data
-    c = curves.threshold_curve(labels, scores, num_thresholds=count)
-    expected = np.array(slow.prec_rec(scores, labels, c.thresholds))
-    for k, name in enumerate(("precision", "tpr", "fpr")):
-        np.testing.assert_allclose(getattr(c, name), expected[:, k], rtol=0, atol=1e-12)
-    levels = {float(slow.hazen(scores, Fraction(i, count))) for i in range(1, count)}
-    np.testing.assert_allclose(c.thresholds[::-1], sorted(levels | {scores.min()}), atol=1e-12)

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from sklearn import metrics
 
 from bsdsbench import curves
 from bsdsbench.curves.ranked import rank, roc_of_counts
@@ -67,19 +66,6 @@ def test_tied_scores_in_any_order_of_rows_are_sklearn(seed):
             assert curve(coded[order], scores[order]).equals(curve(labels, scores))
     areas = [curves.roc(labels[o], scores[o], ties="sample").auc for o in (order, order[::-1])]
     assert areas[0] != areas[1]
-
-
-def test_det_against_sklearn():
-    labels, scores = samples(4, n=60, tied=True)
-    fpr, fnr, thresholds = metrics.det_curve(labels, scores)
-    d = curves.det(labels, scores)
-    # scikit-learn runs the other way and keeps only last FPR = 0 .. first FNR = 0.
-    first, last = np.flatnonzero(d.fpr == 0)[-1], np.flatnonzero(d.fnr == 0)[0]
-    kept = slice(first, last + 1)
-    np.testing.assert_allclose(d.fpr[kept][::-1], fpr, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(d.fnr[kept][::-1], fnr, rtol=0, atol=1e-12)
-    np.testing.assert_array_equal(d.thresholds[kept][::-1], thresholds)
-    assert len(d.fpr) > len(fpr)
 
 
 def test_what_vlfeat_makes_of_ties_and_of_nothing_found():
@@ -275,16 +261,3 @@ def test_the_area_of_billions_of_samples():
     found = roc_of_counts([0.5], [10**9], [10**9], 2 * 10**9, 10**10).auc
     assert found == pytest.approx(exact, rel=1e-15)
     assert roc_of_counts([0.5, 0.2], [2**31, 2**31], [0, 2**31], 2**31, 2**31).auc == 1
-
-
-def test_counts_at_every_level_are_the_curve_of_the_levels():
-    """As the metric of pixels has it; levels above the highest threshold are one level."""
-    rng = np.random.default_rng(9)
-    truth = rng.random(600) < 0.3
-    levels = np.minimum(rng.integers(0, 10, 600) + 3 * truth, 9)
-    hit = levels >= np.arange(1, 10)[:, None]
-    tp, fp = (hit & truth).sum(1), (hit & ~truth).sum(1)
-    found = roc_of_counts(np.arange(1, 10), tp, fp, truth.sum(), (~truth).sum())
-    expected = curves.roc(truth, levels)
-    assert (found.auc, found.eer) == (expected.auc, expected.eer)
-    assert found.auc == pytest.approx(metrics.roc_auc_score(truth, levels), rel=0, abs=1e-12)

@@ -1,6 +1,5 @@
 """Labels and scores as they are given: what is kept, what is made of it, what is refused."""
 
-import inspect
 import math
 
 import numpy as np
@@ -8,31 +7,8 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench import curves
-from bsdsbench.curves.samples import numbers, samples, shares
+from bsdsbench.curves.samples import columns, numbers, samples
 from bsdsbench.files.errors import DataError, ShapeError
-
-EVERY = {"ties": "merge", "reading": "auto", "include_inf": False, "stable": False}
-EVERY |= {"num_positives": None, "num_negatives": None}
-BY_DEFAULT = {  # as the docstrings have them
-    curves.pr: {**EVERY, "normalize_prior": None, "interpolate": False},
-    curves.roc: {**EVERY, "plot": "fptp"},
-    curves.det: EVERY,
-    curves.auc_pr: {"rule": "davis-goadrich", "min_recall": 0, "positives": None}
-    | {"negatives": None},
-    curves.davis_goadrich_area: {"min_recall": 0},
-    curves.auccalculator_areas: {"min_recall": 0},
-    curves.area_table: {"bins": 100, "reading": "auto"},
-    curves.dominates: {"space": "roc", "within": (0, 1), "lines": "counts"},
-    curves.crossings: {"space": "roc", "within": (0, 1), "lines": "counts"},
-    curves.threshold_curve: {"num_thresholds": None, "instance_count": None, "strict": False},
-}
-
-
-@pytest.mark.parametrize("function", BY_DEFAULT, ids=lambda f: f.__name__)
-def test_defaults_are_the_documented_ones(function):
-    given = inspect.signature(function).parameters.values()
-    assert {p.name: p.default for p in given if p.default is not p.empty} == BY_DEFAULT[function]
-
 
 READINGS = {  # labels, reading -> what is positive, what is negative
     "0 and 1": ([1, 0, 1], "auto", [1, 0, 1], [0, 1, 0]),
@@ -97,11 +73,6 @@ def test_bad_input_is_named(case):
             curve(labels, scores)
 
 
-def test_a_reading_is_one_of_three():
-    with pytest.raises(DataError, match="'other'"):
-        curves.pr(*SAMPLES, reading="other")
-
-
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64, np.float16, np.longdouble])
 def test_scores_are_float64(dtype):
     found = samples([1, -1], np.array([1, 0], dtype), "auto")[2]
@@ -128,4 +99,4 @@ def test_numbers_name_the_first_that_is_none():
 @pytest.mark.parametrize("wrong", [[-0.1, 0.5], [0.5, 1.1], [-1, 2]])
 def test_shares_are_from_0_to_1(wrong):
     with pytest.raises(DataError, match=r"^a: values from .* expected 0\.\.1$"):
-        shares(wrong, [0, 1], "a", "b")
+        columns("share", a=wrong, b=[0, 1])

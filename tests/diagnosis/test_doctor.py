@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from scipy.io import loadmat, savemat
 
-from bsdsbench.cli.verb_doctor import command
+from bsdsbench.cli.understand import doctor as command
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.checks import CHECKS, JPEG
 from bsdsbench.diagnosis.doctor import doctor
@@ -346,55 +346,6 @@ def test_share_of_hundredths_by_hand():
     assert symptoms.on_hundredths(values) == pytest.approx(4 / 6)
     assert symptoms.on_hundredths(values.astype(np.float32)) == pytest.approx(4 / 6)
     assert symptoms.on_hundredths(np.zeros((2, 3))) == 0
-
-
-@pytest.mark.slow
-def test_level_ridges_under_nms(tmp_path, small, six):
-    folder = Path(shutil.copytree(small / RAW, tmp_path / "pred"))
-    soft = iio.imread(folder / "fruit1.png")
-    rows = 120 * np.exp(-((np.arange(soft.shape[0]) - 60.0) ** 2) / 18)
-    soft[40:80] = np.maximum(rows[40:80, None], 0).astype(np.uint8)
-    iio.imwrite(folder / "fruit1.png", soft)
-    told = doctor(folder, six, BSDS.replace(nms=True), looked_at=100)
-    assert only([f for f in told if f.code == "level-ridges"]).files == ("fruit1.png",)
-    assert np.isnan(symptoms.level_ridges(np.zeros((20, 20))))
-
-
-def test_edges_that_are_answered_twice_are_a_finding(tmp_path):
-    """Two lines two pixels apart for every edge: right many to one, half wrong one to one.
-
-    ODS one to one is 2 P R / (P + R) with P 1/2 and R 1, 2/3; many to one it is 1.
-    """
-    for folder in ("pred", "gt"):
-        (tmp_path / folder).mkdir()
-    for k in range(5):
-        gt = np.zeros((120, 160), np.uint8)
-        gt[20:100, 40 + k], gt[20:100, 110 + k] = 255, 255
-        pred = np.roll(gt, -1, 1) // 2 + np.roll(gt, 1, 1) // 2
-        iio.imwrite(tmp_path / "gt" / f"im{k}.png", gt)
-        iio.imwrite(tmp_path / "pred" / f"im{k}.png", pred + (pred > 0) * np.uint8(k))
-    found = {f.code: f for f in doctor(tmp_path / "pred", tmp_path / "gt", "biped")}
-    message = found["many-to-one"].message
-    assert "about 0.67 one to one" in message
-    assert "1.00 many to one" in message
-
-
-@pytest.mark.parametrize(
-    ("found", "empty", "left"),
-    [(1, "skip", "1 of 10"), (10, "skip", ""), (1, "diagonal", ""), (0, "skip", "0 of 10")],
-)
-def test_masks_that_distances_leave_out(found, empty, left, tmp_path):
-    """Ten images of one square each; the first `found` predictions have it, the others nothing."""
-    for name in ("pred", "gt"):
-        (tmp_path / name).mkdir()
-        for k in range(10):
-            pixels = np.zeros((24, 24), np.uint8)
-            pixels[6:15, 6:15] = name == "gt" or k < found
-            iio.imwrite(tmp_path / name / f"{k}.png", pixels)
-    protocol = Protocol.preset("masks").replace(options={"contour": {"empty": empty}})
-    given = doctor(tmp_path / "pred", tmp_path / "gt", protocol, metric="contour")
-    told = [f.message for f in given if f.code == "left-out"]
-    assert [left in message for message in told] == [True] * bool(left)
 
 
 def test_images_are_let_go_of(tmp_path):

@@ -18,7 +18,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.curve import PRCurve
 from tests.helpers.crops import crops
 from tests.helpers.making import make_set
-from tests.helpers.runs import FAST, call, counted
+from tests.helpers.runs import call, counted
 
 pytestmark = pytest.mark.filterwarnings("ignore::bsdsbench.files.errors.InputWarning")
 BASE = Protocol.preset("bsds500").replace(thresholds=9)
@@ -273,11 +273,6 @@ def test_targets_must_be_scores_in_range(text):
         parse_targets([text])
 
 
-def test_targets_may_be_many():
-    given = ["boundary.ods=0.7880,OIS=.808", "ap = 0.84"]
-    assert parse_targets(given) == {"ods": "0.7880", "ois": ".808", "ap": "0.84"}
-
-
 def test_what_is_neither_run_nor_score(many, tmp_path):
     with pytest.raises(DataError, match=r"result\.json"):
         run_of(tmp_path, None, Protocol())
@@ -336,17 +331,6 @@ def test_planted_causes_on_the_val_split(val_runs, maps, label, changes):
     told = explain(run, {m: f"{v:.4f}" for m, v in asked.items()})
     print(f"{maps}, {label}: {told.seconds:.1f} s")
     assert told.answer.label == label
-
-
-@pytest.mark.heavy
-def test_another_split_of_val_is_found(val_runs, tmp_path):
-    """A run of half of the images, the score of all."""
-    whole = val_runs["ucm2"]
-    (tmp_path / "mine.txt").write_text("\n".join(whole.image_ids[:50]), "utf-8")
-    folders = (whole.provenance[k] for k in ("pred", "gt"))
-    mine = bb.evaluate(*folders, whole.protocol, split_file=tmp_path / "mine.txt", **FAST)
-    told = explain(mine, {m: round(v, 4) for m, v in scores_of(whole).items()})
-    assert told.answer.label.startswith("all 100 images, with")
 
 
 def test_settings_have_names_of_their_own():

@@ -188,7 +188,7 @@ def test_scores_that_no_reading_moves_give_no_warning(tmp_path):
             "classes",
             lambda d: 0 * d + 2,
             {**PETS, "ignore": 2},
-            {"classes", "ignored", "left-out"},
+            {"classes", "ignored"},
         ),
     ],
 )

@@ -1,14 +1,12 @@
 """A saved run is explained from its own scores, whatever it was made with."""
 
 import json
-import shutil
 
 import imageio.v3 as iio
 import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.diagnosis.explain import explain
 from tests.helpers.making import make_set
 from tests.helpers.runs import call
 
@@ -55,55 +53,11 @@ def test_it_starts_from_the_run_s_own_scores(folders, kind, tmp_path):
     assert own["gap"] == 0
 
 
-@pytest.fixture(scope="module")
-def halves(tmp_path_factory):
-    """Eight images, a run of the first three, and the scores of all eight under its protocol."""
-    root = tmp_path_factory.mktemp("halves")
-    pred, gt = make_set(root, images=8)
-    ids = [f"im{k:03d}" for k in range(8)]
-    (root / "mine.txt").write_text("\n".join(ids[:3]), "utf-8")
-    protocol = bb.Protocol.preset("bsds500").replace(thresholds=9)
-    mine = bb.evaluate(pred, gt, protocol, split_file=root / "mine.txt", out=root / "out", **FAST)
-    return root, mine, bb.evaluate(pred, gt, protocol, **FAST), ids
-
-
-def scores_of(run, ids):
-    records = [r for r in run.records if r.image_id in ids]
-    found = bb.boundary_score(records, run.protocol)
-    return {"ods": found.ods.f, "ois": found.ois.f, "ap": found.ap}
-
-
-@pytest.mark.parametrize("which", ["others", "all", "named"])
-def test_another_split_is_found_in_the_folders_of_the_run(halves, which):
-    root, mine, whole, ids = halves
-    wanted = {"others": ids[3:], "all": ids, "named": [ids[1], ids[4], ids[6]]}[which]
-    if which == "named":
-        (root / "other.txt").write_text("\n".join(wanted), "utf-8")
-    told = explain(mine, scores_of(whole, wanted), workers=1, seconds=600)
-    label = {
-        "others": "the images of the folders that are not in the run",
-        "all": "all 8 images, with the images of the folders that are not in the run",
-        "named": "the images of the split file other.txt only",
-    }[which]
-    assert (told.answer.label, told.answer.n_causes, told.answer.gap) == (label, 1, 0)
-
-
-def test_the_split_in_the_folder_beside_is_looked_at(halves, tmp_path):
-    root, _, whole, ids = halves
-    for split, some in (("val", ids[:4]), ("test", ids[4:])):
-        (tmp_path / "pred" / split).mkdir(parents=True)
-        for image_id in some:
-            shutil.copy(root / "pred" / f"{image_id}.png", tmp_path / "pred" / split)
-            shutil.copytree(root / "gt" / image_id, tmp_path / "gt" / split / image_id)
-    run = bb.evaluate(tmp_path / "pred" / "val", tmp_path / "gt" / "val", whole.protocol, **FAST)
-    told = explain(run, scores_of(whole, ids[4:]), workers=1, seconds=600)
-    assert told.answer.label == "the images of the split test"
-
-
 @pytest.mark.slow
-def test_a_published_result_of_another_set_is_named(halves):
-    root, *_ = halves
+def test_a_published_result_of_another_set_is_named(folders, tmp_path):
+    _, pred, gt, *_ = folders
+    bb.evaluate(pred, gt, bb.Protocol.preset("bsds500").replace(thresholds=9), out=tmp_path, **FAST)
     target = "ods=0.4828,ois=0.5127,ap=0.4129"
-    told = call("explain", root / "out", "--target", target, "--quiet", "--seconds", "1")
+    told = call("explain", tmp_path, "--target", target, "--quiet", "--seconds", "1")
     assert "It is the published result of Roberts on bsds500-test (" in told
     assert "this run is of a set without a name: scores of other images are not" in told

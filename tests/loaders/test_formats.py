@@ -57,7 +57,7 @@ def test_the_id_of_a_file(name, expected):
 
 @pytest.mark.parametrize(("name", "said"), [("a.XYZ", r"\.xyz"), ("a", "missing")])
 def test_other_suffixes_are_refused(tmp_path, name, said):
-    words = rf"{name}: suffix {said}, expected one of \.png, .*, \.seg$"
+    words = rf"{name}: suffix {said}, expected arrays in one of \.png, .*, \.seg$"
     refused(words, read_arrays, tmp_path / name)
 
 
@@ -81,9 +81,9 @@ def test_npy_by_hand(tmp_path, version, order):
         (npy(descr="'<U2'"), "holds '<U2', expected numbers"),
         (npy(descr="'|b0'", body=b""), "expected"),
         (npy(descr="'|V8'"), r"holds '\|V8', expected numbers"),
-        (npy(descr="'nothing'"), "a damaged header"),
-        (npy(version=(3, 0)), r"of format \(3, 0\), expected numbers"),
-        (b"\x93NUMPX" + bytes(90), "no numpy header"),
+        (npy(descr="'nothing'"), "no header of numbers"),
+        (npy(version=(3, 0)), "no header of numbers"),
+        (b"\x93NUMPX" + bytes(90), "no header of numbers"),
     ],
 )
 def test_npy_files_that_are_none(tmp_path, data, words):
@@ -112,7 +112,7 @@ def test_a_member_s_sum_is_checked(tmp_path, pack):
     data = bytearray((tmp_path / "a.npz").read_bytes())
     data[data.rindex(b"PK\x01\x02") + 16] ^= 1
     (tmp_path / "a.npz").write_bytes(data)
-    refused(r"a\.npz: is damaged or cut short \(Bad CRC", read_npz, tmp_path / "a.npz")
+    refused(r"a\.npz: .*damaged", read_npz, tmp_path / "a.npz")
 
 
 def test_text_only_where_it_is_asked_for():
@@ -172,7 +172,7 @@ def test_a_budget_may_be_spent_to_the_last_byte(monkeypatch):
 
 
 def test_every_format_has_a_reader():
-    for suffix, each in FORMATS.items():
-        module, _, function = each.reader.partition(":")
+    for suffix, reader in FORMATS.items():
+        module, function = reader.split(":")
         found = __import__(f"bsdsbench.loaders.{module}", fromlist=[function])
         assert callable(getattr(found, function)), suffix

@@ -83,28 +83,29 @@ def test_the_size_of_a_truth(given):
 @pytest.mark.parametrize(
     ("make", "given", "words"),
     [
-        (Prediction, {"soft": MAP[0]}, r"Prediction\.soft: shape \(4,\), expected 2 axes$"),
-        (Prediction, {"ucm2": MAP[None]}, r"ucm2: shape \(1, 3, 4\), expected 2 axes$"),
-        (Prediction, {"depth": MAP[0]}, r"depth: shape \(4,\), expected 2 axes$"),
-        (Prediction, {"classes": MAP[0]}, r"classes: shape \(4,\), expected 2 or 3 axes$"),
-        (Prediction, {"angles": MAP[None]}, r"angles: shape \(1, 3, 4\), expected 2 axes$"),
-        (Prediction, {"soft": [[1]]}, r"Prediction\.soft: .*, expected an array of numbers$"),
-        (Prediction, {"soft": MAP * 1j}, r"Prediction\.soft: .*, expected an array of numbers$"),
-        (Prediction, {"segs": (MAP,)}, r"Prediction\.segs 1: .*, expected integer labels$"),
-        (Prediction, {"segs": (MAP > 0, None)}, r"Prediction\.segs 2: .*expected integer labels$"),
-        (GroundTruth, {"boundaries": (MAP, MAP[0])}, r"boundaries 2: shape \(4,\), expected 2 ax"),
-        (GroundTruth, {"labels": MAP}, r"label map: .*, expected integer labels$"),
-        (GroundTruth, {"mask": MAP[None]}, r"GroundTruth\.mask: shape \(1, 3, 4\), expected"),
-        (GroundTruth, {"valid": MAP[None]}, r"GroundTruth\.valid: shape \(1, 3, 4\), expected 2"),
-        (GroundTruth, {"class_boundaries": MAP}, r"class_boundaries: shape \(3, 4\), expected 3"),
-        (GroundTruth, {"photo": np.zeros((3, 4), np.uint8)}, r"photo: shape \(3, 4\), expected 3"),
-        (GroundTruth, {"photo": np.zeros((3, 4, 3))}, r"GroundTruth\.photo: .*expected"),
-        (GroundTruth, {"angles": (MAP[0],)}, r"GroundTruth\.angles 1: shape \(4,\), expected 2 ax"),
-        (GroundTruth, {"mask": np.ma.masked_less(MAP, 0.5)}, r"GroundTruth\.mask: .*mask"),
+        (Prediction, {"soft": MAP[0]}, "2 axes"),
+        (Prediction, {"ucm2": MAP[None]}, "2 axes"),
+        (Prediction, {"depth": MAP[0]}, "2 axes"),
+        (Prediction, {"classes": MAP[0]}, "2 or 3 axes"),
+        (Prediction, {"angles": MAP[None]}, "2 axes"),
+        (Prediction, {"soft": MAP * 1j}, "numbers"),
+        (Prediction, {"segs": (MAP,)}, "integers"),
+        (Prediction, {"segs": (MAP > 0, None)}, "numbers"),
+        (GroundTruth, {"boundaries": (MAP, MAP[0])}, "2 axes"),
+        (GroundTruth, {"labels": MAP}, "integer labels"),
+        (GroundTruth, {"mask": MAP[None]}, "2 axes"),
+        (GroundTruth, {"mask": np.ma.masked_less(MAP, 0.5)}, "without a mask"),
+        (GroundTruth, {"valid": MAP[None]}, "2 axes"),
+        (GroundTruth, {"class_boundaries": MAP}, "3 axes"),
+        (GroundTruth, {"photo": np.zeros((3, 4), np.uint8)}, "3 axes"),
+        (GroundTruth, {"photo": np.zeros((3, 4, 3))}, "integers"),
+        (GroundTruth, {"angles": (MAP[0],)}, "2 axes"),
     ],
 )
 def test_what_inputs_are_not(make, given, words):
-    refused(words, make, "a", **given)
+    (name,) = given
+    where = "label map" if name == "labels" else rf"{make.__name__}\.{name}"
+    refused(rf"^{where}.*: .*expected .*{words}", make, "a", **given)
 
 
 @pytest.mark.parametrize("make", [Prediction, GroundTruth])

@@ -148,7 +148,7 @@ def test_matlab_segs(tmp_path, packed):
         np.testing.assert_array_equal(segs[k], GRAY // (k + 40) + 1)
 
 
-def test_matlab_soft_map_by_being_alone_by_usual_or_given_name(tmp_path):
+def test_matlab_soft_map_by_being_alone_by_usual_name(tmp_path):
     path = tmp_path / "a.mat"
     soft = GRAY / 255
     savemat(path, {"strange": soft, "scalar": 2.0, "text": "hello"})
@@ -156,11 +156,8 @@ def test_matlab_soft_map_by_being_alone_by_usual_or_given_name(tmp_path):
     savemat(path, {"E": soft, "O": soft * 0})
     np.testing.assert_array_equal(load_prediction(path).soft, soft)
     savemat(path, {"one": soft * 0, "two": soft})
-    np.testing.assert_array_equal(load_prediction(path, name="two").soft, soft)
     with pytest.raises(FileFormatError, match="variables one, two, expected ucm2, segs or one"):
         load_prediction(path)
-    with pytest.raises(FileFormatError, match="variables one, two, expected 'three'"):
-        load_prediction(path, name="three")
 
 
 def test_matlab_logical_sparse_and_single(tmp_path):

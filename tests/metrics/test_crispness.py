@@ -9,10 +9,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.loaders import load_ground_truth
-from bsdsbench.metrics.crispness import (
-    evaluations,
-    image_crispness,
-)
+from bsdsbench.metrics.crispness import image_crispness
 from bsdsbench.protocol.protocol import NMSParams, Protocol
 from bsdsbench.runs.run import evaluate
 from bsdsbench.scores.counts import Counts
@@ -82,14 +79,6 @@ def test_one_run_gives_what_three_would(raw, tmp_path):
         assert score.to_mapping() == alone.boundary_score().to_mapping()
         assert (tmp_path / "out" / name / "eval_bdry.txt").is_file()
     assert found.ceval.ods.f < found.seval.ods.f
-
-
-def test_changes_reach_both_protocols_but_not_their_difference():
-    changed = Protocol.preset("crispness-seval").replace(max_dist=0.02, thresholds=5)
-    seval, ceval = evaluations(changed).values()
-    for protocol in (seval, ceval):
-        assert (protocol.max_dist, len(protocol.thresholds)) == (0.02, 5)
-    assert (seval.nms, seval.thin, ceval.nms, ceval.thin) == (True, True, False, False)
 
 
 def test_nms_and_thinning_are_not_to_be_changed(raw):

@@ -107,7 +107,7 @@ def test_contour_options():
     }
     for name in measures:
         preset = Protocol.preset(name)
-        assert CONTOUR.options_of(preset).measures() == measures[name]
+        assert tuple(CONTOUR.options_of(preset).measures()) == measures[name]
         assert said[name] in registry.describe(["contour"], preset)
     one = Protocol(options={"contour": {"spacing": [2, 0.5], "classes": ["a"]}})
     other = one.replace(options={"contour": {"empty": "inf"}})

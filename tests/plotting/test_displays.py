@@ -1,10 +1,12 @@
 """Curves by their artists: what is drawn where."""
 
+import itertools
 from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from scipy.special import ndtri
 
 import bsdsbench as bb
@@ -19,7 +21,6 @@ from bsdsbench.plotting import (
     ROCCurveDisplay,
     plot_curves,
 )
-from bsdsbench.plotting.palette import iso_f_points
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.ratios import short
 from tests.helpers.simulated import boundary_of, simulated_run
@@ -82,13 +83,31 @@ def test_f_over_threshold(runs):
     assert xy(shown.point_) == [[score.ods.threshold], [score.ods.f]]
 
 
-def test_a_ranking_has_its_numbers_and_chance():
-    curve = curves.pr(LABELS, SCORES)
-    shown = PRCurveDisplay.from_curve(curve, "a").plot()
-    assert xy(shown.line_) == [curve.recall.tolist(), curve.precision.tolist()]
-    assert shown.chance_.get_ydata() == pytest.approx([3 / 7, 3 / 7])
+def test_a_ranking_is_interpolated_and_has_its_numbers_and_chance():
+    """The points of the page on interpolation: 5 of 10, then 10 of 40, of 20 positives."""
+    scores = np.repeat([3.0, 2, 1], [10, 30, 20])
+    labels = np.where(np.r_[np.arange(10), np.arange(30), np.arange(20) // 2] < 5, 1, -1)
+    shown = PRCurveDisplay.from_predictions(labels, scores, "a").plot()
+    points = dict(np.round(shown.line_.get_xydata(), 3))
+    assert [points[r] for r in (0.25, 0.3, 0.35, 0.5)] == [0.5, 0.375, 0.318, 0.25]
+    curve = curves.pr(labels, scores)
+    assert shown.chance_.get_ydata() == pytest.approx([1 / 3, 1 / 3])
+    area = curves.davis_goadrich_area(curve.tp, curve.fp, curve.positives)
+    assert f"AUC (counts interpolated) {100 * area:.1f} %" in shown.ax_.get_title()
     assert legend_texts(shown.ax_) == [f"a (AP {curve.ap:.3f})"]
-    assert shown.ax_.get_title().startswith(f"AUC (trapezoids) {100 * curve.auc:.1f} %")
+
+
+def test_a_curve_that_starts_with_negatives_says_so():
+    shown = PRCurveDisplay.from_predictions(LABELS, -SCORES, "a").plot()
+    assert xy(shown.point_) == [[0], [0]] == [v[:1] for v in xy(shown.line_)]
+    assert legend_texts(shown.ax_)[1] == "negatives ranked first"
+
+
+def test_an_envelope_is_drawn_as_it_is():
+    curve = curves.pr(LABELS, SCORES, interpolate=True)
+    shown = PRCurveDisplay.from_curve(curve).plot()
+    assert xy(shown.line_) == [curve.recall.tolist(), curve.precision.tolist()]
+    assert f"AUC (trapezoids) {100 * curve.auc:.1f} %" in shown.ax_.get_title()
 
 
 @pytest.mark.parametrize(
@@ -171,14 +190,15 @@ def test_one_figure_for_many():
     assert legend_texts(ax)[-1] == "equal error rate"
 
 
-@pytest.mark.parametrize("f", [0.1, 0.5, 0.9])
-def test_lines_of_equal_f_are_smooth(f):
-    recall, precision = iso_f_points(f)
-    np.testing.assert_allclose(2 * recall * precision / (recall + precision), f, rtol=1e-12)
-    assert (recall[-1], precision[0]) == pytest.approx((1, 1))
-    steps = np.diff(np.c_[recall, precision], axis=0)
-    angles = np.unwrap(np.arctan2(steps[:, 1], steps[:, 0]))
-    assert np.abs(np.diff(np.degrees(angles))).max() < 2  # degrees; 60 even steps of recall: 20
+def test_lines_of_equal_f_are_smooth():
+    (lines,) = PRCurveDisplay([0], [1]).plot().ax_.collections
+    for k, line in enumerate(lines.get_paths(), 1):
+        recall, precision = line.vertices.T
+        np.testing.assert_allclose(2 * recall * precision / (recall + precision), k / 10)
+        assert (recall[-1], precision[0]) == pytest.approx((1, 1))
+        steps = np.diff(line.vertices, axis=0)
+        angles = np.degrees(np.unwrap(np.arctan2(steps[:, 1], steps[:, 0])))
+        assert np.abs(np.diff(angles)).max() < 2  # 60 even steps of recall: 20
 
 
 def test_scatter_pairs_the_images(runs):
@@ -190,6 +210,19 @@ def test_scatter_pairs_the_images(runs):
     widest = max(sorted(x), key=lambda i: abs(x[i] - y[i]))
     assert shown.labels_[0].get_text() == widest
     assert len(shown.labels_) == 2
+
+
+def test_names_in_a_scatter_do_not_lie_on_each_other():
+    x, y = [0.50, 0.51, 0.52, 0.8, 0.79], [0.80, 0.81, 0.80, 0.5, 0.51]
+    names = [f"a long name {k}" for k in range(5)]
+    shown = ImageScatterDisplay(x, y, names).plot(label=5)
+    shown.figure_.draw_without_rendering()
+    boxes = [Text.get_window_extent(label) for label in shown.labels_]
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+    middle = [shown.ax_.transData.inverted().transform(box.get_points().mean(0)) for box in boxes]
+    for (x, y), label in zip(middle, shown.labels_, strict=True):
+        gap = label.xy[1] - label.xy[0]
+        assert (y - x) * np.sign(gap) > abs(gap)  # away from the diagonal
 
 
 @pytest.mark.parametrize(

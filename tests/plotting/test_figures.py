@@ -28,8 +28,7 @@ from bsdsbench.plotting import (
     plot_runs,
     plot_scatter,
 )
-from bsdsbench.plotting.palette import PIXELS, line_of, lines_of
-from bsdsbench.plotting.style import for_file, save, style
+from bsdsbench.plotting.style import PIXELS, line_of, lines_of, save, style
 from bsdsbench.report.overlays import COLORS, FALSE, MATCHED, MISSED
 from tests.helpers.simulated import simulated_run
 
@@ -211,7 +210,7 @@ def test_pyplot_shows_what_is_drawn_and_not_what_is_written(runs, tmp_path):
     shown = PRCurveDisplay.from_evaluation(runs[0]).plot()
     before = plt.get_fignums()
     assert shown.figure_.number in before
-    with for_file():
+    with style(file=True):
         PRCurveDisplay.from_evaluation(runs[0]).plot()
     plot_runs(runs, path=tmp_path / "a.png")
     plot_curves([ROCCurveDisplay([0, 1], [1, 1])], tmp_path / "b.png")

@@ -5,7 +5,7 @@ import pytest
 from attrs import astuple
 from scipy import ndimage
 
-from bsdsbench.cli.options import PROTOCOL_FIELDS, protocol_from
+from bsdsbench.cli.shared import protocol_from
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import RECIPES, NMSParams, Protocol
@@ -89,11 +89,11 @@ def test_constants_are_read_from_their_text(params):
     ],
 )
 def test_nms_is_a_flag_and_an_option(words, radius, bits, on):
-    from bsdsbench.cli.verb_evaluate import command
+    from bsdsbench.cli.score import evaluate
 
-    given = command.make_context("evaluate", [*words, "--gt", "gt"]).params
+    given = evaluate.make_context("evaluate", [*words, "--gt", "gt"]).params
     assert given["pred_dir"] == "preds"
-    protocol = protocol_from(**{name: given[name] for name in PROTOCOL_FIELDS})
+    protocol = protocol_from(given)
     params = protocol.nms_params
     assert (protocol.nms, params.radius, params.bits) == (on, radius, bits)
 

@@ -478,13 +478,12 @@ def test_options_say_the_same_everywhere():
     """Keywords, documentation and flags of a run come from one place."""
     import attrs
 
-    from bsdsbench.cli.verb_evaluate import command
-    from bsdsbench.cli.verb_run import command as command_run
+    from bsdsbench.cli import score
 
     words = {f.name: f.metadata.get("words") for f in attrs.fields(RunOptions)}
-    for verb, function in ((command, bb.evaluate), (command_run, bb.run)):
+    for verb, function in ((score.evaluate, bb.evaluate), (score.run, bb.run)):
         for option in verb.params:
-            if option.name in words and option.name not in ("metrics", "protocol"):
+            if option.name in words and option.name not in ("metrics", "protocol", "task"):
                 assert option.help == words[option.name]
                 assert f"\n{option.name} : " in function.__doc__
 

@@ -14,7 +14,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction, scale_of
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.label_options import PERCENTS, ContourOptions, LabelOptions
-from bsdsbench.metrics.contour.measures import PIXELS, TABLE, Compared, davis_radius, values_of
+from bsdsbench.metrics.contour.measures import PIXELS, Compared, davis_radius, values_of
 from bsdsbench.metrics.contour.pairs import SIDES
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
@@ -35,44 +35,34 @@ def key_of(measure: str) -> str:
     return measure.replace(".", "_")
 
 
-_KINDS = ("pooled", "directed", "area")
-_DISTANCES = (
-    ("hd", "HD", "hd"),
-    *(
-        (f"hd{p:g}-{k}", f"HD{p:g} {k}", f"hd{p:g}")
-        for p in PERCENTS
-        for k in ("pooled", "directed", "area")
-    ),
-    *((f"assd-{k}", f"ASSD {k}", "assd") for k in _KINDS[:2]),
-)
-NO_DISTANCE = "no pair has two outlines, or a distance is infinite (contour.empty)"
-# Of the sizes in use; measures at others are in result.json only.
-_COLUMNS = (
-    Column("iou", "IoU", quantity="iou"),
-    Column("biou@0_02", "Boundary IoU 2%", "BIoU 2%", quantity="biou@0_02"),
-    Column("biou-min@0_02", "min of IoU, BIoU 2%", "min 2%", shown="own", quantity="biou@0_02"),
-    Column("biou@0_005", "Boundary IoU 0.5%", "BIoU 0.5%", quantity="biou@0_005"),
-    Column(
-        "biou-min@0_005", "min of IoU, BIoU 0.5%", "min 0.5%", shown="own", quantity="biou@0_005"
-    ),
-    Column("biou@0_01", "Boundary IoU 1%", "BIoU 1%", quantity="biou@0_01"),
-    Column("biou-min@0_01", "min of IoU, BIoU 1%", "min 1%", shown="own", quantity="biou@0_01"),
-    Column("f@0_008", "F 0.8%", quantity="f@"),
-    *(Column(f"f@{r}", f"F {r} px", quantity="f@") for r in (1, 2, 3, 5, 9, 12)),
-    Column("bf", "BF"),
-    *(
-        Column(key, words, lower=True, digits=3, undefined=NO_DISTANCE, quantity=quantity)
-        for key, words, quantity in _DISTANCES
-    ),
-    *(
-        Column(key_of(f"nsd-{form}@{t}"), f"NSD {form} {t}", quantity=f"nsd@{t}")
-        for t in (0.5, 1, 2, 3, 5, 10)
-        for form in ("area", "counts", "mean")
-    ),
-    Column("fom", "FOM"),
-    *(Column(f"trimap@{w}", f"trimap IoU {w} px") for w in (1, 2, 3, 5, 10, 20)),
-    Column("cldice", "clDice"),
-)
+def _columns() -> Iterator[Column]:
+    """Of the sizes in use; measures at others are in result.json only."""
+    yield Column("iou", "IoU", quantity="iou")
+    for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
+        key, small = key_of(f"biou@{size}"), key_of(f"biou-min@{size}")
+        yield Column(key, f"Boundary IoU {text}", f"BIoU {text}", quantity=key)
+        yield Column(small, f"min of IoU, BIoU {text}", f"min {text}", shown="own", quantity=key)
+    yield Column("f@0_008", "F 0.8%", quantity="f@")
+    for radius in (1, 2, 3, 5, 9, 12):
+        yield Column(f"f@{radius}", f"F {radius} px", quantity="f@")
+    yield Column("bf", "BF")
+    kinds = ("pooled", "directed", "area")
+    distances = [("hd", "HD", "hd")]
+    distances += [(f"hd{p:g}-{k}", f"HD{p:g} {k}", f"hd{p:g}") for p in PERCENTS for k in kinds]
+    distances += [(f"assd-{k}", f"ASSD {k}", "assd") for k in kinds[:2]]
+    why = "no pair has two outlines, or a distance is infinite (contour.empty)"
+    for key, words, quantity in distances:
+        yield Column(key, words, lower=True, digits=3, undefined=why, quantity=quantity)
+    for t in (0.5, 1, 2, 3, 5, 10):
+        for form in ("area", "counts", "mean"):
+            yield Column(key_of(f"nsd-{form}@{t}"), f"NSD {form} {t}", quantity=f"nsd@{t}")
+    yield Column("fom", "FOM")
+    for width in (1, 2, 3, 5, 10, 20):
+        yield Column(f"trimap@{width}", f"trimap IoU {width} px")
+    yield Column("cldice", "clDice")
+
+
+_COLUMNS = tuple(_columns())
 
 
 class ContourMetric(Metric):
@@ -121,28 +111,33 @@ class ContourMetric(Metric):
         if not opt.classes and opt.unit == "class":  # two empty masks of an image are a pair too
             there = np.broadcast_to(weights.sum(axis=1)[:, None], there.shape)
         there = np.maximum(there[:, :, None], n)
-        means = defined_mean(np.moveaxis(each, 1, -1))
-        found: dict[str, Any] = {key: means[:, k] for k, key in enumerate(keys)}
-        found["pooled"] = {key: defined_mean(v) for key, v in _pooled(total, opt).items()}
-        sides = total["pairs"].sum(axis=1)
-        found["pairs"] = dict(zip(("both", "pred_only", "gt_only"), sides.T, strict=True))
-        sums = zip(n.sum(axis=1).T, there.sum(axis=1).T, strict=True)
-        few = over("pairs", dict(zip(keys, sums, strict=True)))
+
+        def named(values: F8) -> dict[str, F8]:  # S M
+            return dict(zip(keys, values.T, strict=True))
+
+        def few(unit: str, found: F8, of: F8) -> Tree:
+            return over(unit, {k: (found[:, m], of[:, m]) for m, k in enumerate(keys)})
+
+        both, pred_only, gt_only = total["pairs"].sum(axis=1).T
+        found: Tree = {
+            **named(defined_mean(np.moveaxis(each, 1, -1))),
+            "pooled": {key: defined_mean(v) for key, v in _pooled(total, opt).items()},
+            "pairs": {"both": both, "pred_only": pred_only, "gt_only": gt_only},
+            "over": few("pairs", n.sum(axis=1), there.sum(axis=1)),
+        }
         if len(opt.class_names) > 1:
-            some = [(has, n.shape[1]) for has in (n > 0).sum(axis=1).T]
-            classes = over("classes", dict(zip(keys, some, strict=True)))
-            few = {key: few[key] | classes[key] for key in keys}
+            some = (n > 0).sum(axis=1)
+            for key, units in few("classes", some, np.full(some.shape, n.shape[1])).items():
+                found["over"][key] |= units
             found["per_class"] = {
                 name: {
-                    **{key: each[:, c, k] for k, key in enumerate(keys)},
+                    **named(each[:, c]),
                     "n_images": n[:, c].max(axis=1, initial=0),
-                    "over": over(
-                        "pairs", {m: (n[:, c, k], there[:, c, k]) for k, m in enumerate(keys)}
-                    ),
+                    "over": few("pairs", n[:, c], there[:, c]),
                 }
                 for c, name in enumerate(opt.class_names)
             }
-        return {**found, "over": few}
+        return found
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
         """With the convention for empty masks, `empty_masks`."""
@@ -189,58 +184,45 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
     opt = params or ContourOptions()
     pair, class_of = pair_of(pred, gt, opt)
     c = Compared(pair, opt.spacing)
-    found: dict[str, F8] = {}
-    asked = opt.measures()
-    for name, about in TABLE.items():
-        sizes = np.atleast_1d(getattr(opt, about.sizes)) if about.sizes else np.zeros(1)
-        keys = [name.replace("%", f"{size:g}") for size in sizes]
-        if about.sizes not in ("", "percent", "bf_theta", "pratt_alpha"):
-            keys = [f"{name}@{size:g}" for size in sizes]
-        if keys[0] in asked:
-            values = values_of(c, name, sizes.tolist(), opt.empty)
-            found |= dict(zip(keys, values.T, strict=True))
-    table = np.stack([found[name] for name in asked], axis=1)
-    has_pred, has_gt = c.areas[:, 1] > 0, c.areas[:, 2] > 0
+    table = np.stack([values_of(c, *m, opt.empty) for m in opt.measures().values()], axis=1)
     shells = [c.shells(size) for size in opt.boundary_sizes if "boundary-iou" in opt.groups]
-    near, outline = np.empty((pair.n, 0, 2), np.int64), np.zeros((pair.n, 2), np.int64)
+    near, outline = np.empty((0, 2, pair.n), np.int64), np.zeros((2, pair.n), np.int64)
     if "davis" in opt.groups:
         both = c.sites("side", PIXELS)
         radii = [davis_radius(pair.shape, bound) for bound in opt.davis_bounds]
-        near = np.stack([each.within(radii) for each in both], axis=2)
-        outline = np.stack([each.n for each in both], axis=1)
+        near = np.array([[each.within(radius) for each in both] for radius in radii])
+        outline = np.array([each.n for each in both])
+    has_pred, has_gt = c.areas[:, 1] > 0, c.areas[:, 2] > 0
     rows = {
         "value_sum": np.nan_to_num(table, posinf=np.inf),
         "value_count": ~np.isnan(table),
         "areas": c.areas,
         "shells": np.array(shells, np.int64).reshape(len(shells), pair.n, 3).transpose(1, 0, 2),
-        "near": near,
-        "outline": outline,
+        "near": near.transpose(2, 0, 1),
+        "outline": outline.T,
         "pairs": np.stack([has_pred & has_gt, has_pred & ~has_gt, ~has_pred & has_gt], axis=1),
     }
-    if class_of is None:
-        return Counts(**rows)
-    sums = {}  # rows of the labels into rows of their classes
-    for name, row in rows.items():
-        kind = np.float64 if row.dtype.kind == "f" else np.int64
-        sums[name] = np.zeros((len(opt.class_names), *row.shape[1:]), kind)
-        np.add.at(sums[name], class_of, row)
-    return Counts(**sums)
+    if class_of is not None:
+        for name, row in rows.items():  # of the labels: into rows of their classes
+            kind = np.float64 if row.dtype.kind == "f" else np.int64
+            rows[name] = np.zeros((len(opt.class_names), *row.shape[1:]), kind)
+            np.add.at(rows[name], class_of, row)
+    return Counts(**rows)
 
 
-def _defined_iou(areas: NDArray[Any]) -> F8:
-    """IoU of (..., 3) pixels, NaN where neither map has any."""
-    return defined_ratio(areas[..., 0], areas[..., 1] + areas[..., 2] - areas[..., 0])
-
-
-def _pooled(counts: Any, at: ContourOptions) -> dict[str, F8]:
+def _pooled(total: Stack, at: ContourOptions) -> dict[str, F8]:
     """Measures of the pixels of all images together, (..., C), NaN where neither map has any."""
-    out = {"iou": _defined_iou(counts["areas"])}
+
+    def iou(n: NDArray[Any]) -> F8:
+        return defined_ratio(n[..., 0], n[..., 1] + n[..., 2] - n[..., 0])
+
+    out = {"iou": iou(total["areas"])}
     if "boundary-iou" in at.groups:
-        shells = _defined_iou(counts["shells"])
+        shells = iou(total["shells"])
         out |= {key_of(f"biou@{w:g}"): shells[..., k] for k, w in enumerate(at.boundary_sizes)}
     if "davis" in at.groups:
-        outline = counts["outline"][..., None, :]
-        share = ratio(counts["near"], outline)
+        outline = total["outline"][..., None, :]
+        share = ratio(total["near"], outline)
         f = np.where(outline.any(axis=-1), f_measure(share[..., 0], share[..., 1]), np.nan)
         out |= {key_of(f"f@{bound:g}"): f[..., k] for k, bound in enumerate(at.davis_bounds)}
     return out

@@ -23,7 +23,19 @@ from bsdsbench.protocol.fields import (
 )
 
 PERCENTS = (90.0, 95.0, 99.0)  # those that have columns
-GROUPS = ("boundary-iou", "davis", "bf", "distance", "nsd", "fom", "trimap", "cldice")
+# Group -> its measures, names of `measures.TABLE`, and the option that has their sizes.
+_ASSD, _NSD = ("assd-pooled", "assd-directed"), ("nsd-area", "nsd-counts", "nsd-mean")
+_MEASURES = {
+    "boundary-iou": (("biou", "biou-min"), "boundary_sizes"),
+    "davis": (("f",), "davis_bounds"),
+    "bf": (("bf",), "bf_theta"),
+    "distance": (("hd", "hd%-pooled", "hd%-directed", "hd%-area", *_ASSD), "percent"),
+    "nsd": (_NSD, "tolerances"),
+    "fom": (("fom",), "pratt_alpha"),
+    "trimap": (("trimap",), "trimap_widths"),
+    "cldice": (("cldice",), "percent"),
+}
+GROUPS = tuple(_MEASURES)
 
 
 def _unit_words(options: Any) -> str:
@@ -132,22 +144,15 @@ class ContourOptions(LabelOptions):
     pratt_alpha: float = option(1 / 9, "Of the figure of merit.", POSITIVE)
     trimap_widths: tuple[float, ...] = option((3.0, 10.0), "Pixels.", POSITIVES)
 
-    def measures(self) -> tuple[str, ...]:
-        """The names of all measures, in the order of the columns of the counts."""
-        percent = f"hd{self.percent:g}"
-        of = {
-            "boundary-iou": [
-                f"{name}@{size:g}" for size in self.boundary_sizes for name in ("biou", "biou-min")
-            ],
-            "davis": [f"f@{b:g}" for b in self.davis_bounds],
-            "bf": ["bf"],
-            "distance": [
-                *("hd", f"{percent}-pooled", f"{percent}-directed", f"{percent}-area"),
-                *("assd-pooled", "assd-directed"),
-            ],
-            "nsd": [f"nsd-{f}@{t:g}" for t in self.tolerances for f in ("area", "counts", "mean")],
-            "fom": ["fom"],
-            "trimap": [f"trimap@{w:g}" for w in self.trimap_widths],
-            "cldice": ["cldice"],
-        }
-        return ("iou", *(name for g in GROUPS if g in self.groups for name in of[g]))
+    def measures(self) -> dict[str, tuple[str, float]]:
+        """All measures, in the order of the columns of the counts, each with its name in `TABLE`
+        and its size."""
+        found = {"iou": ("iou", 0.0)}
+        for group in (g for g in GROUPS if g in self.groups):
+            names, option = _MEASURES[group]
+            sizes = getattr(self, option)
+            for size in sizes if isinstance(sizes, tuple) else (sizes,):
+                for name in names:
+                    mark = f"@{size:g}" if isinstance(sizes, tuple) else ""
+                    found[name.replace("%", f"{size:g}") + mark] = (name, size)
+        return found

@@ -16,9 +16,8 @@ Distances are Euclidean, between the sites of the same label in the other map, i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property, partial
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +25,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError
-from bsdsbench.kernels import distances as kernel
-from bsdsbench.kernels import erosion, outlines
+from bsdsbench.kernels import distances, erosion, outlines
 from bsdsbench.kernels.contingency import value_pairs
-from bsdsbench.metrics.contour.pairs import F8, LabelPair, as_masks, as_pair, settle
+from bsdsbench.metrics.contour.pairs import F8, LabelPair, Labels, as_masks, as_pair, settle
 from bsdsbench.scores.ratios import f_measure, ratio
 
 I8 = NDArray[np.int64]
@@ -51,11 +49,15 @@ class Sites(NamedTuple):
         """Sites of each label."""
         return np.diff(self.start)
 
-    def within(self, limits: Sequence[float]) -> I8:
-        """How many of each label's sites have a distance up to each limit, (n, limits)."""
-        each = [self.distance[a:b] for a, b in pairwise(self.start.tolist())]
-        counts = [[np.count_nonzero(one <= limit) for limit in limits] for one in each]
-        return np.array(counts, np.int64).reshape(-1, len(limits))
+    def of(self, k: int) -> tuple[F8, F8]:
+        """Distance and length at the sites of label k."""
+        here = slice(self.start[k], self.start[k + 1])
+        return self.distance[here], self.length[here]
+
+    def within(self, limit: float) -> I8:
+        """How many of each label's sites have a distance up to the limit."""
+        before = np.concatenate([[0], np.cumsum(self.distance <= limit)])
+        return np.diff(before[self.start])
 
     def sums(self, values: F8) -> F8:
         """The sum of each label's values, in their order."""
@@ -76,83 +78,80 @@ class Compared:
     @cached_property
     def areas(self) -> I8:
         """Pixels of each label in both, in pred, in gt: (n, 3)."""
-        pred, gt, n, _ = self.pair
-        if n == 1:  # masks, in a tenth of the time
-            on, true = pred >= 0, gt >= 0
+        if self.pair.n == 1:  # masks, in a tenth of the time
+            on, true = self.pair.pred >= 0, self.pair.gt >= 0
             return np.array([[np.count_nonzero(some) for some in (on & true, on, true)]])
-        return _areas(self.labels[0], n)
+        return self._areas(self.labels[0][2])
 
     @cached_property
-    def labels(self) -> tuple[I8, NDArray[np.int32]]:
+    def labels(self) -> tuple[I8, Labels]:
         """The pairs of labels that occur, with their pixels, (3, pairs); the pair of each pixel."""
-        found: tuple[I8, NDArray[np.int32]] = value_pairs(
-            *(np.ascontiguousarray(m, np.int64).ravel() for m in self.pair[:2])
-        )
+        both = (np.ascontiguousarray(m, np.int64).ravel() for m in self.pair[:2])
+        found: tuple[I8, Labels] = value_pairs(*both)
         return found
+
+    def _areas(self, pixels: I8) -> I8:
+        """`areas` from how many pixels each pair of labels has."""
+        pred, gt, _ = self.labels[0]
+        each = (np.where(pred == gt, pred, -1), pred, gt)
+        sums = [np.bincount(labels + 1, pixels, self.pair.n + 1)[1:] for labels in each]
+        return np.stack(sums, axis=1).astype(np.int64)
 
     def shells(self, size: float) -> I8:
         """`areas` of the inner boundaries of Boundary IoU."""
         if size not in self._shells:
-            pred, gt, n, shape = self.pair
-            self._shells[size] = erosion.label_shells(pred, gt, n, shell_width(shape, size))
+            width = shell_width(self.pair.shape, size)
+            self._shells[size] = erosion.label_shells(*self.pair[:3], width)
         return self._shells[size]
 
-    def trimaps(self, widths: Sequence[float]) -> I8:
-        """`areas` of the pixels up to each width from another label of gt: (widths, n, 3)."""
-        pairs, pair_of = self.labels
-        squared = kernel.to_other_label(self.pair.gt, 1.0, 1.0).ravel()
-        near = [pair_of[squared <= width * width] for width in widths]
-        each = [np.bincount(some, minlength=pairs.shape[1]) for some in near]
-        return np.stack([_areas(np.vstack([pairs[:2], n]), self.pair.n) for n in each])
-
     @cached_property
+    def _to_other(self) -> F8:
+        """Squared distance of each pixel to the nearest of another label of gt, flat."""
+        return np.ravel(distances.to_other_label(self.pair.gt, 1.0, 1.0))
+
+    def trimap(self, width: float) -> I8:
+        """`areas` of the pixels up to `width` from another label of gt."""
+        if not 0 < width < math.inf:
+            raise DataError(f"trimap width {width}: expected pixels above 0")
+        pairs, pair_of = self.labels
+        near = pair_of[self._to_other <= width * width]
+        return self._areas(np.bincount(near, minlength=pairs.shape[1]))
+
     def skeletons(self) -> I8:
         """Skeleton pixels of each label: pred's in gt, pred's, gt's in pred, gt's: (n, 4)."""
-        pred, gt, n, _ = self.pair
-        of_pred = Compared(LabelPair(_skeletons(pred, n), gt, n, gt.shape)).areas
-        of_gt = Compared(LabelPair(_skeletons(gt, n), pred, n, gt.shape)).areas
-        return np.hstack([of_pred[:, :2], of_gt[:, :2]])
+        from scipy.ndimage import find_objects
+        from skimage.morphology import skeletonize
+
+        counts, n = [], self.pair.n
+        for labels, other in (self.pair[:2], self.pair[1::-1]):
+            thin = np.full_like(labels, -1)
+            for k, box in enumerate(find_objects(labels + 1, n)):
+                if box:
+                    thin[box][skeletonize(labels[box] == k)] = k
+            counts.append(Compared(LabelPair(thin, other, n, other.shape)).areas[:, :2])
+        return np.hstack(counts)
 
     def sites(self, outline: str, spacing: Spacing | None = None) -> tuple[Sites, Sites]:
         """The outlines of pred and of gt."""
         steps = spacing or self.spacing
         if (outline, steps) not in self._sites:
-            pred, gt = (_outline(m, self.pair.n, outline) for m in (self.pair.pred, self.pair.gt))
-            there = np.sqrt(kernel.nearest(*pred[:3], *gt[:3], *steps))
-            back = np.sqrt(kernel.nearest(*gt[:3], *pred[:3], *steps))
+            pred, gt = (_outline(m, self.pair.n, outline) for m in self.pair[:2])
+            there = np.sqrt(distances.nearest(*pred[:3], *gt[:3], *steps))
+            back = np.sqrt(distances.nearest(*gt[:3], *pred[:3], *steps))
             length = contour_lengths(steps)
             found = Sites(pred[0], there, length[pred[3]]), Sites(gt[0], back, length[gt[3]])
             self._sites[outline, steps] = found
         return self._sites[outline, steps]
 
 
-def _areas(pairs: I8, n: int) -> I8:
-    """Pixels of each label in both, in pred, in gt: (n, 3)."""
-    pred, gt, pixels = pairs
-    each = (np.where(pred == gt, pred, -1), pred, gt)
-    sums = [np.bincount(labels + 1, pixels, n + 1)[1:] for labels in each]
-    return np.stack(sums, axis=1).astype(np.int64)
-
-
-def _skeletons(labels: NDArray[np.int32], n: int) -> NDArray[np.int32]:
-    """The skeleton of each label 0 .. n - 1, thinned on its own; -1 off the skeletons."""
-    from scipy.ndimage import find_objects
-    from skimage.morphology import skeletonize
-
-    out = np.full_like(labels, -1)
-    for k, box in enumerate(find_objects(labels + 1, n)):
-        if box:
-            out[box][skeletonize(labels[box] == k)] = k
-    return out
-
-
-def _outline(labels: NDArray[np.int32], n: int, outline: str) -> tuple[Any, ...]:
-    if outline == "rim":
-        start, rows, cols = outlines.rims(np.pad(labels, 1, constant_values=-1), n)
-        return start, rows, cols, np.zeros(rows.size, np.uint8)
+def _outline(labels: Labels, n: int, outline: str) -> tuple[Any, ...]:
     if outline == "side":
         return outlines.corners(np.pad(labels, ((0, 1), (0, 1)), mode="edge"), n)
-    return outlines.corners(np.pad(labels, 1, constant_values=-1), n)
+    framed = np.pad(labels, 1, constant_values=-1)
+    if outline == "corner":
+        return outlines.corners(framed, n)
+    start, rows, cols = outlines.rims(framed, n)
+    return start, rows, cols, np.zeros(rows.size, np.uint8)
 
 
 def contour_lengths(spacing: Spacing) -> F8:
@@ -183,9 +182,9 @@ def davis_radius(shape: tuple[int, int], bound: float = 0.008) -> float:
     return float(bound) if bound >= 1 else float(math.ceil(bound * math.hypot(*shape)))
 
 
-# The measures: values of each label at each size (n, sizes), before empty masks are settled, and
-# how many pixels or sites each label has in pred and in gt, by which it is empty.
-Found = tuple[F8, NDArray[Any], NDArray[Any]]
+# The measures at a size: the value of each label, before empty masks are settled, and how many
+# pixels or sites each label has in pred and in gt, by which it is empty.
+Found = tuple[F8, I8, I8]
 
 
 def iou(counts: I8) -> F8:
@@ -193,83 +192,57 @@ def iou(counts: I8) -> F8:
     return ratio(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
 
 
-def _biou(c: Compared, sizes: Sequence[float]) -> Found:
-    shells = np.stack([c.shells(size) for size in sizes], axis=1)
-    return iou(shells), shells[..., 1], shells[..., 2]
+def _overlap(counts: I8) -> Found:
+    return iou(counts), counts[:, 1], counts[:, 2]
 
 
-def _biou_min(c: Compared, sizes: Sequence[float]) -> Found:
-    values, pred, gt = _biou(c, sizes)
-    return np.minimum(iou(c.areas)[:, None], values), pred, gt
+def _biou_min(c: Compared, size: float) -> Found:
+    values, pred, gt = _overlap(c.shells(size))
+    return np.minimum(iou(c.areas), values), pred, gt
 
 
-def _trimap(c: Compared, sizes: Sequence[float]) -> Found:
-    if not all(0 < width < math.inf for width in sizes):
-        raise DataError(f"trimap widths {list(sizes)}: expected pixels above 0")
-    counts = c.trimaps(sizes).transpose(1, 0, 2)
-    return iou(counts), counts[..., 1], counts[..., 2]
+def _cldice(c: Compared, _: float) -> Found:
+    n = c.skeletons()
+    return f_measure(ratio(n[:, 0], n[:, 1]), ratio(n[:, 2], n[:, 3])), n[:, 1], n[:, 3]
 
 
-def _cldice(c: Compared, sizes: Sequence[float]) -> Found:
-    n = c.skeletons
-    value = f_measure(ratio(n[:, 0], n[:, 1]), ratio(n[:, 2], n[:, 3]))
-    return value[:, None], n[:, 1], n[:, 3]
+def f_within(pred: Sites, gt: Sites, radius: float) -> Found:
+    """F of the shares of both outlines within a radius."""
+    return f_measure(*(ratio(s.within(radius), s.n) for s in (pred, gt))), pred.n, gt.n
 
 
-def _fs(pred: Sites, gt: Sites, radii: Sequence[float]) -> Found:
-    """F at each radius: precision and recall are the shares of sites within it."""
-    shares = (ratio(each.within(radii), each.n[:, None]) for each in (pred, gt))
-    return f_measure(*shares), pred.n, gt.n
+def _davis(c: Compared, size: float) -> Found:
+    return f_within(*c.sites("side", PIXELS), davis_radius(c.pair.shape, size))
 
 
-def _davis(c: Compared, sizes: Sequence[float]) -> Found:
-    return _fs(*c.sites("side", PIXELS), [davis_radius(c.pair.shape, b) for b in sizes])
+def _bf(c: Compared, size: float) -> Found:
+    return f_within(*c.sites("rim", PIXELS), size if size >= 1 else size * c.pair.diagonal())
 
 
-def _bf(c: Compared, sizes: Sequence[float]) -> Found:
-    theta = [t if t >= 1 else t * c.pair.diagonal() for t in sizes]
-    return _fs(*c.sites("rim", PIXELS), theta)
-
-
-def _fom(c: Compared, sizes: Sequence[float]) -> Found:
+def _fom(c: Compared, alpha: float) -> Found:
     pred, gt = c.sites("rim", PIXELS)
-    merit = [pred.sums(1.0 / (1.0 + float(a) * pred.distance * pred.distance)) for a in sizes]
-    most = np.maximum(pred.n, gt.n)
-    return ratio(np.stack(merit, axis=1), most[:, None]), pred.n, gt.n
+    merit = pred.sums(1.0 / (1.0 + float(alpha) * pred.distance * pred.distance))
+    return ratio(merit, np.maximum(pred.n, gt.n)), pred.n, gt.n
 
 
-def _hd(c: Compared, sizes: Sequence[float]) -> Found:
-    pred, gt = c.sites("rim")
-    far = np.full((2, pred.n.size), -np.inf)
-    for row, each in zip(far, (pred, gt), strict=True):
-        if (some := np.flatnonzero(each.n)).size:
-            row[some] = np.maximum.reduceat(each.distance, each.start[some])
-    return far.max(axis=0)[:, None], pred.n, gt.n
-
-
-def _hd_percent(definition: str, c: Compared, sizes: Sequence[float]) -> Found:
+def _hausdorff(definition: str, c: Compared, percent: float) -> Found:
+    if not 0 <= percent <= 100:
+        raise DataError(f"percent {percent}: expected 0 to 100")
     pred, gt = c.sites("corner" if definition == "area" else "rim")
-    values = []
-    for percent in sizes:
-        if not 0 <= percent <= 100:
-            raise DataError(f"percent {percent}: expected 0 to 100")
-        q = percent / 100
-        if definition == "area":
-            values.append(np.maximum(_length_quantiles(pred, q), _length_quantiles(gt, q)))
-            continue
-        found = np.empty(pred.n.size)
-        for k in range(found.size):
-            lists = [s.distance[s.start[k] : s.start[k + 1]] for s in (pred, gt)]
-            lists = [np.concatenate(lists)] if definition == "pooled" else lists
-            found[k] = np.max([_quantile(one, q) for one in lists])
-        values.append(found)
-    return np.stack(values, axis=1), pred.n, gt.n
+    found, q = np.full(pred.n.size, np.nan), percent / 100
+    for k in np.flatnonzero((pred.n > 0) & (gt.n > 0)).tolist():
+        there, back = pred.of(k), gt.of(k)
+        if definition == "pooled":
+            found[k] = _quantile(np.concatenate([there[0], back[0]]), q)
+        elif definition == "directed":
+            found[k] = max(_quantile(there[0], q), _quantile(back[0], q))
+        else:
+            found[k] = max(_length_quantile(*there, q), _length_quantile(*back, q))
+    return found, pred.n, gt.n
 
 
 def _quantile(values: F8, q: float) -> float:
     """Linear between the two nearest ranks, as numpy's, which has NaN between infinite ones."""
-    if values.size == 0:
-        return np.nan
     rank = q * (values.size - 1)
     low = int(rank)
     high = min(low + 1, values.size - 1)
@@ -278,76 +251,59 @@ def _quantile(values: F8, q: float) -> float:
     return below if below == above else below + (rank - low) * (above - below)
 
 
-def _length_quantiles(sites: Sites, q: float) -> F8:
-    """Each label's first distance up to which the share q of the length lies, (n,), else NaN.
+def _length_quantile(distance: F8, length: F8, q: float) -> float:
+    """The first distance up to which the share q of the length lies.
 
     The order is that of (distance, length) and the sums are numpy's, as in surface-distance: where
     a share is q up to the last bit, another order is another distance.
     """
-    out = np.full(sites.n.size, np.nan)
-    for k in np.flatnonzero(sites.n):
-        here = slice(sites.start[k], sites.start[k + 1])
-        length, distance = sites.length[here], sites.distance[here]
-        order = np.lexsort((length, distance))
-        share = np.cumsum(length[order]) / np.sum(length[order])
-        out[k] = distance[order[min(int(np.searchsorted(share, q)), order.size - 1)]]
-    return out
+    order = np.lexsort((length, distance))
+    share = np.cumsum(length[order]) / np.sum(length[order])
+    return float(distance[order[min(int(np.searchsorted(share, q)), order.size - 1)]])
 
 
-def _assd(definition: str, c: Compared, sizes: Sequence[float]) -> Found:
+def _assd(definition: str, c: Compared, _: float) -> Found:
     pred, gt = c.sites("rim")
-    a, b = (each.sums(each.distance) for each in (pred, gt))
-    mean = (ratio(a, pred.n) + ratio(b, gt.n)) / 2
-    value = ratio(a + b, pred.n + gt.n) if definition == "pooled" else mean
-    return value[:, None], pred.n, gt.n
+    a, b = pred.sums(pred.distance), gt.sums(gt.distance)
+    if definition == "pooled":
+        return ratio(a + b, pred.n + gt.n), pred.n, gt.n
+    return (ratio(a, pred.n) + ratio(b, gt.n)) / 2, pred.n, gt.n
 
 
-def _nsd(form: str, c: Compared, sizes: Sequence[float]) -> Found:
-    both = c.sites("corner" if form == "area" else "rim")
-    near: list[NDArray[Any]] = [s.within(sizes) for s in both]
-    total: list[NDArray[Any]] = [s.n[:, None] for s in both]
-    if form == "area":
-        near = [np.stack([s.sums((s.distance <= t) * s.length) for t in sizes], 1) for s in both]
-        total = [s.sums(s.length)[:, None] for s in both]
-    mean = (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2
-    value = mean if form == "mean" else ratio(near[0] + near[1], total[0] + total[1])
-    return value, both[0].n, both[1].n
+def _nsd(form: str, c: Compared, tolerance: float) -> Found:
+    pred, gt = c.sites("corner" if form == "area" else "rim")
+    near, total = [], []
+    for s in (pred, gt):
+        area = form == "area"
+        near.append(s.sums((s.distance <= tolerance) * s.length) if area else s.within(tolerance))
+        total.append(s.sums(s.length) if area else s.n)
+    if form == "mean":
+        return (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2, pred.n, gt.n
+    return ratio(near[0] + near[1], total[0] + total[1]), pred.n, gt.n
 
 
-class Measure(NamedTuple):
-    """of : the function; sizes : the option of `ContourOptions` that has its sizes; distance : a
-    distance, which an empty mask may not have."""
-
-    of: Callable[[Compared, Sequence[float]], Found]
-    sizes: str = ""
-    distance: bool = False
-
-
-TABLE = {
-    "iou": Measure(lambda c, _: (iou(c.areas)[:, None], c.areas[:, 1], c.areas[:, 2])),
-    "biou": Measure(_biou, "boundary_sizes"),
-    "biou-min": Measure(_biou_min, "boundary_sizes"),
-    "f": Measure(_davis, "davis_bounds"),
-    "bf": Measure(_bf, "bf_theta"),
-    "hd": Measure(_hd, distance=True),
-    **{
-        f"hd%-{d}": Measure(partial(_hd_percent, d), "percent", True)
-        for d in ("pooled", "directed", "area")
-    },
-    **{f"assd-{d}": Measure(partial(_assd, d), distance=True) for d in ("pooled", "directed")},
-    **{f"nsd-{f}": Measure(partial(_nsd, f), "tolerances") for f in ("area", "counts", "mean")},
-    "fom": Measure(_fom, "pratt_alpha"),
-    "trimap": Measure(_trimap, "trimap_widths"),
-    "cldice": Measure(_cldice),
+# name -> the function of both maps and a size, and whether it is a distance, which an empty mask
+# may not have
+TABLE: dict[str, tuple[Callable[[Compared, float], Found], bool]] = {
+    "iou": (lambda c, _: _overlap(c.areas), False),
+    "biou": (lambda c, size: _overlap(c.shells(size)), False),
+    "biou-min": (_biou_min, False),
+    "f": (_davis, False),
+    "bf": (_bf, False),
+    "hd": (lambda c, _: _hausdorff("directed", c, 100), True),
+    **{f"hd%-{d}": (partial(_hausdorff, d), True) for d in ("pooled", "directed", "area")},
+    **{f"assd-{d}": (partial(_assd, d), True) for d in ("pooled", "directed")},
+    **{f"nsd-{form}": (partial(_nsd, form), False) for form in ("area", "counts", "mean")},
+    "fom": (_fom, False),
+    "trimap": (lambda c, width: _overlap(c.trimap(width)), False),
+    "cldice": (_cldice, False),
 }
 
 
-def values_of(c: Compared, name: str, sizes: Sequence[float], empty: str) -> F8:
-    """A measure of `TABLE` at each size, (n, sizes), empty masks as the convention says."""
-    values, n_pred, n_gt = TABLE[name].of(c, sizes)
-    pred, gt = (n[:, None] > 0 if n.ndim == 1 else n > 0 for n in (n_pred, n_gt))
-    diagonal = c.pair.diagonal(c.spacing) if TABLE[name].distance else None
-    return settle(values, pred, gt, empty, diagonal)
+def values_of(c: Compared, name: str, size: float, empty: str) -> F8:
+    """A measure of `TABLE` of each label, empty masks as the convention says."""
+    of, is_distance = TABLE[name]
+    return settle(*of(c, size), empty, c.pair.diagonal(c.spacing) if is_distance else None)
 
 
 def measure(
@@ -401,7 +357,7 @@ def measure(
         raise DataError(f"measure {name!r}: expected one of {', '.join(TABLE)}")
     size = given_number(size, f"size of {name}", 0, math.inf)
     c = Compared(as_pair(pred, gt, classes, ignore), spacing)
-    values = values_of(c, name, [size], empty)[:, 0]
+    values = values_of(c, name, size, empty)
     return float(values[0]) if classes is None else values
 
 
@@ -434,9 +390,8 @@ def boundary_iou(
         return measure("biou-min" if with_mask else "biou", pred, gt, size, **options)
     masks = as_masks(pred, gt)  # two masks alone have a kernel of their own, five times as fast
     whole, shells = erosion.mask_shells(*masks, shell_width(masks[1].shape, size))
-    value = np.array([min(iou(shells), iou(whole)) if with_mask else iou(shells)])
-    there = shells[None, 1] > 0, shells[None, 2] > 0
-    return float(settle(value, *there, options.get("empty", "skip"), None)[0])
+    value = min(iou(shells), iou(whole)) if with_mask else iou(shells)
+    return float(settle(value, shells[1], shells[2], options.get("empty", "skip"), None))
 
 
 def trimap_iou(pred: ArrayLike, gt: ArrayLike, width: float, **options: Any) -> Any:
@@ -549,8 +504,8 @@ def bf_score(
     limit = 0.0075 * math.hypot(*np.shape(gt)) if theta is None else theta
     limit = given_number(limit, "theta", 0, math.inf)
     c = Compared(as_pair(pred, gt, options.get("classes"), options.get("ignore")))
-    found = _fs(*c.sites("rim"), [np.nextafter(limit, -np.inf) if strict else limit])
-    values = settle(found[0][:, 0], found[1] > 0, found[2] > 0, options.get("empty", "skip"), None)
+    found = f_within(*c.sites("rim"), np.nextafter(limit, -np.inf) if strict else limit)
+    values = settle(*found, options.get("empty", "skip"), None)
     return float(values[0]) if options.get("classes") is None else values
 
 

@@ -18,6 +18,7 @@ from bsdsbench.loaders.inputs import binary_map, same_shape
 
 F8 = NDArray[np.float64]
 Labels = NDArray[np.int32]
+SIDES = ("prediction", "ground truth")
 
 
 class LabelPair(NamedTuple):
@@ -62,20 +63,20 @@ CONVENTIONS = {
 }
 
 
-def settle(
-    values: F8, has_pred: NDArray[Any], has_gt: NDArray[Any], empty: str, diagonal: float | None
-) -> F8:
+def settle(values: Any, n_pred: Any, n_gt: Any, empty: str, diagonal: float | None) -> F8:
     """Values of each label, with those of empty masks as the convention `empty` says.
 
-    diagonal : the image's, for a distance; None for an overlap.
+    n_pred, n_gt : how many pixels or sites each label has
+    diagonal : the image's, for a distance; None for an overlap
     """
     if empty not in CONVENTIONS:
         raise ProtocolError(f"empty {empty!r}: expected one of {', '.join(CONVENTIONS)}")
     rule = CONVENTIONS[empty]
-    both, one = ~has_pred & ~has_gt, has_pred ^ has_gt
-    if empty == "error" and (both | one).any():
+    both, one = (n_pred == 0) & (n_gt == 0), (n_pred == 0) ^ (n_gt == 0)
+    if empty == "error" and np.any(both | one):
         k = int(np.flatnonzero(both | one)[0])
-        side = "both masks" if both[k] else "the prediction" if has_gt[k] else "the ground truth"
+        sides = [w for w, n in zip(SIDES, (n_pred, n_gt), strict=True) if not np.ravel(n)[k]]
+        side = f"the {sides[0]}" if len(sides) == 1 else "both masks"
         raise DataError(f"label {k}: {side} empty, expected an outline (empty = 'error')")
     if diagonal is None:
         for_both, for_one = rule.both_overlap, rule.one_overlap
@@ -107,9 +108,6 @@ def as_pair(
     if void is not None and void.any():
         checked[0] = np.where(void, np.int32(-1), checked[0])
     return LabelPair(checked[0], checked[1], classes, maps[0].shape)
-
-
-SIDES = ("prediction", "ground truth")
 
 
 def as_masks(pred: ArrayLike, gt: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

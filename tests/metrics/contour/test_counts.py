@@ -89,7 +89,7 @@ def test_instances_are_paired_by_their_overlap():
     assert counts.pairs.tolist() == [[2, 1, 1]]
     assert counts.value_sum[0, 0] == pytest.approx(30 / 36 + 40 / 48)
     assert counts.value_count[0, 0] == 4  # two pairs, and overlap 0 for each that has none
-    hd = ContourOptions().measures().index("hd")
+    hd = [*ContourOptions().measures()].index("hd")
     assert (counts.value_sum[0, hd], counts.value_count[0, hd]) == (2.0, 2)
 
 
@@ -187,7 +187,7 @@ def test_only_what_was_asked_for_is_counted():
             contour_counts(labels, labels, at) for at in (at, evolve(at, groups=GROUPS))
         )
         for m, name in enumerate(at.measures()):
-            k = ContourOptions(groups=GROUPS).measures().index(name)
+            k = [*ContourOptions(groups=GROUPS).measures()].index(name)
             assert alone.value_count[:, m].tolist() == every.value_count[:, k].tolist()
             assert alone.value_sum[:, m].tolist() == every.value_sum[:, k].tolist()
 

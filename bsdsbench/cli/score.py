@@ -1,0 +1,341 @@
+"""Verbs that score: demo, evaluate, run, merge, nms."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+import shutil
+import sys
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import click
+from click import Choice, argument, option
+
+from bsdsbench.cli.shared import (
+    PROTOCOL,
+    check_overlays,
+    left_out,
+    of_runs,
+    path,
+    print_json,
+    print_run,
+    print_scores,
+    print_tables,
+    printed,
+    progress,
+    protocol,
+    protocol_from,
+    quiet,
+    refuse,
+    run_option,
+    say,
+    settle,
+    verb,
+    write_overlays,
+    write_plots,
+)
+
+NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
+
+# What drawing and printing import, also where matplotlib and rich import late: half a second
+DRAWING = (
+    "bsdsbench.plotting.displays",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.style",
+    "rich.console",
+    "rich.table",
+)
+
+
+@verb(short_help="Run the whole benchmark on the shipped sample.")
+@path("-o", "--out", default="bsdsbench-demo", help="Folder for results and plots.")
+@option(
+    "--set",
+    "split",
+    metavar="NAME",
+    help="A set that `bsdsbench data get` brought, such as bsds500-val; default: the sample.",
+)
+@run_option("workers")
+@quiet
+def demo(out: str, split: str | None, workers: int | None) -> None:
+    """Run, evaluate and compare three detectors on the shipped sample, and draw their curves.
+
+    The sample is 16 synthetic images with three to five simulated annotators each; the detectors
+    are built in (`bsdsbench run NAME`). Nothing is downloaded.
+    """
+    import bsdsbench as bb
+    from bsdsbench.loaders.public_sets import set_folder
+    from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+    from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
+    from bsdsbench.tables.table import Estimate, Field, Table
+
+    images = set_folder(split, "images") if split else sample_images()
+    gt = set_folder(split) if split else sample_ground_truth()
+    found = []
+    for method, name in NAMES.items():
+        with progress(method) as report:
+            given = {"name": name, "workers": workers, "progress": report}
+            found.append(bb.run(method, images, gt=gt, out=Path(out, method), **given).evaluation)
+    found.sort(key=lambda run: -run.boundary_score().ods.f)
+    print_scores(found)
+    told = bb.compare(found)
+    columns = [
+        Field("pair", "Pair"),
+        Field("ods", f"ODS [{told.level:.0%} interval]", "ODS", "+.4f"),
+        Field("p", "p (Holm)", "p", "p"),
+        Field("ap", "AP", "", "+.4f"),
+        Field("wins", "Better on", "", "d"),
+    ]
+    rows = []
+    for pair in told.images:
+        ods, ap = (told.difference_of(pair.a, pair.b, score) for score in ("ods", "ap"))
+        values = [Estimate(ods.value, ods.low, ods.high), ods.p_holm, ap.value, pair.record[0]]
+        rows.append([f"{pair.a} - {pair.b}", *values])
+    caption = f"first minus second, {told.n_images} images"
+    notes = [f"note: {note}" for note in told.notes]
+    print()
+    print_tables(
+        [Table("differences", "What differs", columns, rows, caption=caption, notes=notes)]
+    )
+    with progress("human") as report:
+        human = bb.evaluate_humans(gt, workers=workers, progress=report)
+    plots = [Path(out, name) for name in ("pr.png", "f_threshold.png", "images.png")]
+    plot_runs(found, human=human, path=plots[0])
+    plot_f(found, plots[1])
+    plot_scatter(found[1::-1], plots[2])
+    folders = " ".join(str(Path(out, method)) for method in NAMES)
+    raw = Path(out, "raw")
+    print("\nplots    " + "  ".join(map(str, plots)), f"results  {folders}", "\nnext", sep="\n")
+    for what, line in (
+        (
+            "maps several pixels wide, as networks give them",
+            f"run structure-tensor-raw {_near(images)} -o {raw}",
+        ),
+        (
+            "they lose points without NMS; doctor finds that",
+            f"doctor {raw / 'maps'} --gt {_near(gt)}",
+        ),
+        ("one page with every table and plot", f"report {folders} -o {Path(out, 'report.html')}"),
+        ("BSDS500, with its licence", "data get bsds500"),
+        (
+            "your own method on it",
+            "evaluate MY_MAPS --task bsds500-test/boundary -o my-method",
+        ),
+    ):
+        print(f"  # {what}\n  {program()} {line}")
+
+
+def program() -> str:
+    """What calls this bsdsbench in the shell it was called from."""
+    beside = Path(sys.executable).with_name("bsdsbench")
+    on_path = shutil.which("bsdsbench")
+    if on_path and Path(on_path).absolute().parent == beside.parent:
+        return "bsdsbench"
+    if on_path := shutil.which(beside):
+        return shlex.quote(_near(Path(on_path)))
+    return f"{shlex.quote(_near(Path(sys.executable)))} -m bsdsbench"
+
+
+def _near(path: Path) -> str:
+    """The path as it is written from here, if it is below."""
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+@verb(short_help="Score a folder of predictions, by any metric.")
+@argument("pred_dir", required=False, type=click.Path())
+@run_option("out")
+@of_runs(on_error="fail")
+@run_option("pred_kind")
+@run_option("missing")
+@run_option("images_dir")
+@option(
+    "--per-image",
+    metavar="FILE",
+    help="Write every score of every image (and class), as .csv, .md, .json ...",
+)
+@option("--humans", is_flag=True, help="Score each annotator against the others; without PRED_DIR.")
+def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
+    """Evaluate PRED_DIR (maps, segmentations, masks) against ground truth.
+
+    The options of a metric are set by --set METRIC.FIELD=VALUE; an unknown one lists them. Most
+    metrics have a protocol of their own, others need one that names classes.
+
+    PRED_DIR and --gt may be two JSON files of COCO (instances, results or panoptic), for --metrics
+    contour or segmentation.
+
+    Ground-truth pictures that are gray need --set gt_threshold=0.5, those of region labels --set
+    gt_kind=labels. For region measures of soft maps, pass --set regions_from_soft=true.
+    """
+    import bsdsbench as bb
+    from bsdsbench.tables.forms import form_of, write_tables
+
+    humans, gt, out, cases = (options[name] for name in ("humans", "gt", "out", "per_image"))
+    written = cases and form_of(cases, None)
+    if humans == (pred_dir is not None):
+        raise click.UsageError("give PRED_DIR, or --humans without one")
+    call: Any = bb.evaluate_humans if humans else bb.evaluate
+    coco = str(pred_dir).endswith(".json") and str(gt).endswith(".json")
+    if coco:
+        call = bb.evaluate_items
+    taken = inspect.signature(call).parameters.keys()
+    others = options.keys() - taken - {*PROTOCOL, "humans", "gt", "per_image"}
+    if humans:
+        refuse(others | {"nms", "invert"}, "--humans")
+    elif coco:
+        refuse(others, "COCO's JSON")
+    settle(options)
+    gt = options["gt"]
+    given: tuple[Any, ...] = (gt,) if humans else (pred_dir, gt)
+    if options["overlays"]:
+        check_overlays(options["metrics"], options["protocol"], out)
+    if coco:
+        from bsdsbench.loaders.coco import CocoItems
+
+        items = CocoItems(str(pred_dir), gt, "instance")
+        given = (items,)
+        options["protocol"] = items.protocol(options["metrics"], options["protocol"])
+        options["name"] = options["name"] or Path(str(pred_dir)).stem
+    if bb.kernels.never_compiled():
+        from bsdsbench.kernels.warm import compile_once
+
+        say("first run: compiling the kernels, about 10 seconds", progress=True)
+        compile_once()
+    if out:
+        Thread(target=partial(list, map(import_module, DRAWING)), daemon=True).start()
+    with progress("evaluate") as options["progress"]:
+        run = call(*given, **{name: options[name] for name in options.keys() & taken})
+    if out:
+        if run.kept:
+            say(
+                f"{run.kept} of {len(run.records)} images were counted before; their records in "
+                f"{out} were kept (--fresh counts them again)",
+                progress=True,
+            )
+        write_plots(run, out)
+    if options["overlays"]:
+        write_overlays(run, out)
+    if cases:
+        write_tables([run.per_image(metric) for metric in run.metrics], cases, written)
+    print_json(run.to_mapping()) if form == "json" else print_run(run, out)
+    return left_out(run.failed, run.empty)
+
+
+@verb("run", short_help="Run, time and score a detector: yours or a built-in one.")
+@argument("function", metavar="MODULE:FUNCTION|NAME")
+@argument("images", required=False, type=click.Path())
+@run_option("out", required=True)
+@run_option("tag")
+@run_option("resume")
+@of_runs(on_error="skip")
+def run(function: str, form: str, **options: Any) -> int:
+    """Call a detector on every picture in IMAGES, time it and evaluate what it returns.
+
+    Without --gt nothing is scored. --task brings IMAGES and ground truth of its set.
+
+    MODULE:FUNCTION takes an (H, W, 3) uint8 array and returns a soft map (H, W), floats in [0, 1]
+    or uint8 or uint16, or labels (int32 or int64), or a list of label maps. NAME is one of
+    scikit-image: canny, sobel, scharr, structure-tensor, structure-tensor-raw (without non-maximum
+    suppression), or a segmenter, coarse to fine: felzenszwalb, slic, watershed.
+
+    The maps are written to OUT/maps, and run.json there says whose they are. A folder that holds
+    maps is refused: --resume keeps them, --fresh makes them again. Pictures on which the detector
+    fails are listed, and the exit status is 2.
+    """
+    import bsdsbench as bb
+    from bsdsbench.runs.run import check_truth
+
+    settle(options, pictures=True)
+    out, task, overlays = options["out"], options.pop("task"), options.pop("overlays")
+    if options["images"] is None or (task and task.ids):
+        raise click.UsageError("give IMAGES, or a --task that is a whole set")
+    if task:
+        check_truth(task, options["gt"], options["protocol"])
+    if overlays:
+        check_overlays(options["metrics"], options["protocol"], options["gt"])
+    with progress(options["name"] or function.rpartition(":")[2]) as report:
+        found = bb.run(function, progress=report, **options)
+    scored, timed = found.evaluation, len(found.milliseconds)
+    if overlays and scored:
+        write_overlays(scored, out)
+    if form == "json":
+        print_json(found.to_mapping())
+    else:
+        if scored:
+            print_run(scored, out)
+        told = f"{found.ms_per_image:.1f} ms per image (median of {timed}"
+        print(f"time     {told}, one at a time, warm-up left out; {found.machine})")
+        print(f"maps     {found.maps}")
+    if found.kept:
+        say(f"{found.kept} of {timed or found.kept} maps are of an earlier call")
+    return left_out(found.failed, scored.empty if scored else ())
+
+
+@verb(short_help="Join the shards of one run, or take the best of several.")
+@argument("outs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
+@path("-o", "--out", required=True, help="Folder for the result.")
+@option(
+    "--best-of", is_flag=True, help="Take the best of several runs at each image and threshold."
+)
+@option("--name", help="The method's name in tables; default: that of the first run.")
+@printed("table", "json")
+@quiet
+def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form: str) -> int:
+    """Join runs made with --shard 1/N .. N/N; the result is identical to a single run's.
+
+    With --best-of, OUT are runs of one method on the same images, or folders of official
+    ID_ev1.txt files: for each image and threshold the counts of the run with the best F are taken,
+    as methods with a granularity setting report them. The name of the result says that it chose by
+    the ground truth: it is not comparable with other scores.
+    """
+    import bsdsbench as bb
+    from bsdsbench.runs import merging
+    from bsdsbench.runs.evaluation import load_runs
+
+    if Path(out).resolve() in [Path(each).resolve() for each in outs]:
+        raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")
+    if best_of:
+        found = merging.best_of(load_runs(outs), name)
+    else:
+        found = bb.merge([bb.Evaluation.load(each) for each in outs])
+        found = replace(found, name=name or found.name)
+    with progress("merge", "files") as report:
+        found.save(out, report)
+    write_plots(found, out)
+    print_json(found.to_mapping()) if form == "json" else print_run(found, out)
+    return left_out(found.failed, found.empty)
+
+
+@verb(short_help="Apply non-maximum suppression to soft maps.")
+@argument("source", metavar="IN", type=click.Path())
+@argument("target", metavar="OUT", type=click.Path())
+@protocol("protocol", "nms", "invert", "set")
+@option("--bits", type=Choice(["8", "16"]), help="Bit depth of the PNG; default: the protocol's.")
+@quiet
+def nms(source: str, target: str, bits: str | None, **options: Any) -> None:
+    """Apply edge non-maximum suppression to IN (a soft map or a folder of them), and write PNG.
+
+    OUT is a .png file, or a folder for a folder. The constants are the protocol's nms_params
+    (`--protocol biped`, `--set nms_params.radius=2`) or those of a recipe (`--nms rcf`). The result
+    is what `evaluate --nms` scores.
+
+    An exactly horizontal, straight ridge has no mixed second derivative, so its orientation comes
+    out as 0: it is compared along itself and stays thick, as in every program of this NMS in use.
+    The fade at the border covers at most half of the shorter side.
+    """
+    from bsdsbench.runs.convert import nms_files
+
+    options["nms"] = options["nms"] or True
+    used = protocol_from(options)
+    if bits:
+        used = used.replace(nms_params={"bits": int(bits)})
+    with progress("nms") as report:
+        count = nms_files(source, target, used, progress=report)
+    print(f"{count} maps written to {target}")
+    print(f"protocol {used.describe()}")

@@ -1,0 +1,459 @@
+"""Verbs to understand scores: doctor, compare, worst, explain, plot, curves."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click import Choice, FloatRange, IntRange, argument, option
+
+from bsdsbench.cli.shared import (
+    PROTOCOL,
+    bootstrap,
+    choice,
+    names,
+    path,
+    print_json,
+    print_tables,
+    printed,
+    progress,
+    protocol,
+    protocol_from,
+    published,
+    quiet,
+    refuse,
+    run_option,
+    runs,
+    say,
+    settle,
+    show_tables,
+    tables,
+    truth,
+    verb,
+)
+
+if TYPE_CHECKING:
+    from bsdsbench.protocol.signature import Signature
+
+PICTURES = (".png", ".svg", ".pdf")
+# Of each kind of curve: the axes, the numbers, and the options that are valid for it alone
+RATES = {"pr": ("recall", "precision"), "roc": ("fpr", "tpr"), "det": ("fpr", "fnr")}
+NUMBERS = {
+    "pr": ("ap", "auc", "ap_11", "chance"),
+    "roc": ("auc", "eer", "eer_threshold"),
+    "det": ("eer", "eer_threshold"),
+}
+ONLY = {"interpolate": "pr", "prior": "pr", "plot": "roc", "scale": "det"}
+
+
+@verb(short_help="Find errors in the inputs before a run.")
+@argument("pred_dir", type=click.Path())
+@truth
+@run_option("task")
+@path("--split-file", help="Ids to check, one per line.")
+@run_option("pred_kind")
+@option("--metric", help="What the inputs are for; default: boundary.")
+@protocol()
+@printed("text", "json")
+@quiet
+def doctor(pred_dir: str, form: str, metric: str | None, **options: Any) -> int:
+    """Find errors in PRED_DIR before a run: names, sizes, values, polarity, NMS.
+
+    Give --split-file, --pred-kind and the options of the protocol as for `evaluate`.
+    Exit status 2 if there are errors, 0 if there are only warnings.
+    """
+    import bsdsbench as bb
+
+    options["metrics"] = metric
+    settle(options)
+    del options["task"]
+    (options["metric"],) = options.pop("metrics")
+    with progress("doctor", "steps") as report:
+        found = bb.doctor(pred_dir, options.pop("gt"), progress=report, **options)
+    if form == "json":
+        print_json([asdict(finding) for finding in found])
+    else:
+        print(*(finding.line() for finding in found), found.summary(), sep="\n")
+        print(f"protocol {options['protocol'].describe()}")
+    return 2 if any(finding.level == "error" for finding in found) else 0
+
+
+@verb(short_help="Test whether the differences between runs are real.")
+@runs
+@names
+@bootstrap
+@option("--level", type=float, default=0.95, help="Confidence level of the intervals.")
+@choice(
+    "--interval",
+    of=("percentile", "bca"),
+    help="Percentile interval, or bias-corrected and accelerated.",
+)
+@choice(
+    "--test",
+    of=("bootstrap", "permutation", "wilcoxon"),
+    help="Test for the p-values; intervals come from the bootstrap.",
+)
+@option("--common", is_flag=True, help="Compare on the images that all runs have.")
+@option("--force", is_flag=True, help="Compare even if protocols or ground truth differ.")
+@tables
+@quiet
+def compare(
+    runs: tuple[str, ...],
+    names: list[str] | None,
+    out: str | None,
+    form: str,
+    columns: list[str] | None,
+    **options: Any,
+) -> None:
+    """Compare runs image by image (paired): differences, bootstrap intervals, p-values.
+
+    OUT is the folder of a run, or a folder with official ID_ev1.txt files by any program; ref:NAME
+    is a reference run on BSDS500 test: ref:cob, ref:hed, ref:mcg, ref:se ...
+    """
+    import bsdsbench as bb
+    from bsdsbench.runs.evaluation import load_runs
+
+    loaded = load_runs(runs, names)
+    with progress("compare", "samples") as report:
+        found = bb.compare(loaded, progress=report, **options)
+    found = found if columns is None else found.only(columns)
+    if form == "json" and out is None:
+        print_json(found.to_mapping())
+    else:
+        show_tables(found.tables(), out, form)
+    if form != "table" or out:
+        for note in found.notes:
+            say(note)
+
+
+@verb(short_help="List the worst images of a run, or where two differ most.")
+@argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT [OUT]")
+@option("-n", "--number", type=IntRange(1), default=10, help="Number of images to list.")
+@option("--metric", help="Metric to sort by; default: the first that the runs have.")
+@option("--overlays", is_flag=True, help="Draw overlays of these images into OUT/overlays.")
+@tables
+@quiet
+def worst(
+    runs: tuple[str, ...],
+    number: int,
+    metric: str | None,
+    overlays: bool,
+    **shown: Any,
+) -> None:
+    """List the images with the lowest scores, with the paths of their overlays.
+
+    For two runs, list the images on which they differ most. Overlays are drawn by `evaluate
+    --overlays` for every image, or by --overlays here for the listed ones.
+    """
+    from bsdsbench.report.worst import worst_table
+    from bsdsbench.runs.evaluation import load_runs
+
+    with progress("overlays") as report:
+        table = worst_table(
+            load_runs(runs), list(map(Path, runs)), number, metric, overlays, report
+        )
+    show_tables([table], **shown)
+
+
+@verb(short_help="Find which setting gives the published score.")
+@argument("run", metavar="[OUT|PRED_DIR]", required=False, type=click.Path())
+@option(
+    "--between",
+    nargs=2,
+    metavar="SIG SIG",
+    help="Compare two signatures or run folders: what differs and what it costs.",
+)
+@path("--gt", help="Ground-truth folder; default: that of OUT.")
+@option(
+    "--target",
+    multiple=True,
+    metavar="MEASURE=VALUE",
+    help="The published value: ods=0.788, ois=.808, ap=.840; METRIC.SCORE of another metric.",
+)
+@protocol()
+@path("--split-file", help="Ids to count, one per line.")
+@run_option("pred_kind")
+@option("--seconds", type=FloatRange(1), default=60.0, help="Approximate time limit.")
+@option("--top", type=IntRange(1), default=10, help="Number of lines to show.")
+@run_option("workers")
+@printed("table", "json")
+@quiet
+def explain(
+    run: str | None,
+    between: tuple[str, str] | None,
+    gt: str | None,
+    target: tuple[str, ...],
+    seconds: float,
+    top: int,
+    workers: int | None,
+    form: str,
+    **options: Any,
+) -> int:
+    """Find the setting that explains the difference from a published score.
+
+    OUT is the folder of an earlier run: its protocol and inputs are taken. Otherwise PRED_DIR and
+    --gt say what to count. Other AP and ODS rules and images of a split are read off the counts;
+    tolerance, NMS, thinning, matching, annotators and thresholds are counted again, on a few images
+    first. For another metric (--target depth.si_f1=.42) its own options and columns say what is in
+    use. A target is reached where a score agrees with it to the digits given. The last line is a
+    sentence to paste. Exit status 0 if a reading reaches the target, else 1.
+
+    With --between nothing is counted: the words of two signatures are compared.
+    """
+    from bsdsbench.comparison.published import published_as
+    from bsdsbench.diagnosis.explain import explain, metric_of, parse_targets, run_of
+    from bsdsbench.diagnosis.explanation import resolution
+    from bsdsbench.metrics.registry import describe
+    from bsdsbench.runs.folder import is_run
+
+    if between:
+        first, second = map(_signature, between)
+        differences = first.differences(second)
+        for difference in differences:
+            print(difference.line())
+        if not differences:
+            print("no known difference: the scores are comparable")
+        return 1 if differences else 0
+    if run is None:
+        raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
+    if is_run(Path(run)):
+        refuse((*PROTOCOL, "split_file", "pred_kind"), "OUT, whose own protocol and files count")
+    wanted = parse_targets(target)
+    metric, plain = metric_of(wanted)
+    used = protocol_from(options, [metric])
+    with progress("explain: count") as report:
+        found, sources = run_of(
+            run, gt, used, metric=metric, workers=workers, progress=report, **options
+        )
+    with progress("explain") as report:
+        told = explain(
+            found, wanted, sources=sources, seconds=seconds, workers=workers, progress=report
+        )
+    own = next(trial for trial in told.trials if trial.label == "as it is")
+    shown = told.trials[:top]
+    shown = shown if own in shown else (*shown[:-1], own)
+    sentence, numbers = told.sentence(), {measure: float(v) for measure, v in plain.items()}
+    if not told.answer and plain == wanted:  # whose published result the target is
+        limits = {measure: resolution(value) for measure, value in plain.items()}
+        sentence = f"{sentence} {published_as(numbers, limits, found)}".strip()
+    if form == "json":
+        answer = {"sentence": sentence, "seconds": told.seconds, "complete": told.complete}
+        print_json({"targets": numbers, "trials": [asdict(trial) for trial in shown], **answer})
+    else:
+        print("target        " + "  ".join(f"{m.upper()} {v}" for m, v in plain.items()))
+        for trial in shown:
+            scores = "  ".join(f"{m.upper()} {trial.scores[m]:.4f}" for m in plain)
+            some = "" if trial.exact else f" (estimated on {trial.n_images} images)"
+            sign = "=" if trial.reached else " "
+            print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}{some}")
+        print(f"protocol {describe([metric], found.protocol)}")
+        print(sentence)
+    return 0 if told.answer else 1
+
+
+def _signature(text: str) -> Signature:
+    """A signature from its line, or that of the run in a folder."""
+    import bsdsbench as bb
+    from bsdsbench.protocol.signature import Signature
+
+    if "|" in text or not Path(text).is_dir():
+        return Signature.parse(text)
+    return bb.Evaluation.load(text).signature
+
+
+@verb(short_help="Draw the curves of runs in one picture.")
+@argument("runs", nargs=-1, type=click.Path(), metavar="[OUT|ref:NAME]...")
+@path("-o", "--out", required=True, help="Output file: .pdf, .svg or .png.")
+@names
+@published
+@option(
+    "--human/--no-human",
+    default=None,
+    help="Mark human agreement on BSDS500; default: if the runs are of its test images.",
+)
+@option(
+    "--ap", is_flag=True, help="Show AP in the legend, published ones where the rule is the same."
+)
+@option("--band", is_flag=True, help="Draw a 95 % bootstrap band around each curve.")
+@choice(
+    "--kind",
+    of=("pr", "f", "scatter"),
+    help="PR curves, F over threshold, or two runs image by image.",
+)
+@option("--metric", metavar="M", help="Metric to plot; default: the first of the run with a curve.")
+@choice(
+    "--style",
+    "look",
+    of=("screen", "column", "page"),
+    help="Size: for a screen, one column of a paper (3.3 in), or its full width (6.9 in).",
+)
+@option("--grey", is_flag=True, help="Use greys and dashes that print without colour.")
+@option(
+    "--force", is_flag=True, help="Draw even if protocols differ or published results do not fit."
+)
+@quiet
+def plot(
+    runs: tuple[str, ...], out: str, names: list[str] | None, kind: str, **options: Any
+) -> None:
+    """Draw runs as PR curves with lines of equal F (or another --kind) into one file.
+
+    OUT is the folder of a run, or a folder with official files (eval_bdry_thr.txt or ID_ev1.txt)
+    by any program. ref:NAME is a reference run. --published alone draws published curves.
+    """
+    from bsdsbench.comparison.curve_band import bootstrap_band
+    from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
+    from bsdsbench.plotting.displays import published_curves_of
+    from bsdsbench.runs.evaluation import load_runs
+
+    only = {name: options.pop(name) for name in ("published", "human", "band", "ap")}
+    if kind != "pr":
+        refuse(only, f"--kind {kind}")
+    loaded = load_runs(runs, names)
+    if kind != "pr":
+        (plot_f if kind == "f" else plot_scatter)(loaded, path=out, **options)
+    else:
+        only["published"] = only["published"] or ()
+        bands: list[Any] = []
+        if only.pop("band"):
+            with progress("plot: bands", "runs") as report:
+                for run in loaded:
+                    bands.append(bootstrap_band(run, options["metric"]))
+                    report(len(bands), len(loaded), run.name)
+        plot_runs(loaded, path=out, bands=bands or None, **only, **options)
+        for result in published_curves_of(only["published"]):
+            if result.curve:
+                say(f"{result.label}: {result.curve.describe()}")
+    print(out)
+
+
+@verb(short_help="Draw PR, ROC or DET curves of labels and scores.")
+@argument("files", nargs=-1, required=True, type=click.Path(), metavar="SCORES.csv...")
+@choice("--kind", of=("pr", "roc", "det"), help="Kind of curve.")
+@path(
+    "-o",
+    "--out",
+    multiple=True,
+    metavar="FILE",
+    help="A picture (.png, .svg, .pdf) or the points of the curve (.csv); may be repeated.",
+)
+@option("--areas", is_flag=True, help="Print every AP and AUC variant by name.")
+@choice(
+    "--labels",
+    "reading",
+    of=("auto", "binary", "sign"),
+    help="binary: 0 negative, else positive; sign: < 0 negative, 0 left out. "
+    "auto: labels of 0 and 1, of -1 and 1, or of -1, 0 and 1 (0 left out).",
+)
+@choice(
+    "--ties",
+    of=("merge", "sample"),
+    help="How to treat equal scores: one point, or (VLFeat) one per row of the file.",
+)
+@option(
+    "--include-inf",
+    is_flag=True,
+    help="Rank scores of -inf last; by default they are not retrieved.",
+)
+@option("--num-positives", type=IntRange(0), help="Use this number instead of those in the file.")
+@option("--num-negatives", type=IntRange(0), help="Use this number instead of those in the file.")
+@option("--interpolate", is_flag=True, help="pr: use the envelope of the precision.")
+@option("--prior", type=FloatRange(0, 1), help="pr: assume this share of positives.")
+@option(
+    "--plot",
+    type=Choice(["fptp", "tntp", "tptn", "fpfn"]),
+    help="roc: the axes, x then y.  [default: fptp]",
+)
+@option("--scale", type=Choice(["normal", "log"]), help="det: the axes.  [default: normal]")
+@printed("table", "json")
+def curves(
+    files: tuple[str, ...], kind: str, out: tuple[str, ...], areas: bool, form: str, **options: Any
+) -> None:
+    """Print the summary numbers of curves: SCORES.csv has a label and a score per row ("-": stdin).
+
+    Several files go into one picture.
+    """
+    from bsdsbench import curves, plotting
+    from bsdsbench.files.errors import DataError
+    from bsdsbench.files.writing import write_atomic
+    from bsdsbench.loaders.scores import read_scores
+    from bsdsbench.tables.table import Field, Table
+
+    chosen = {name: v for name, v in options.items() if v is not None and v is not False}
+    faults = [
+        f"--{name}: not for --kind {kind}, expected with {its}"
+        for name, its in ONLY.items()
+        if kind != its and name in chosen
+    ]
+    for target in out:
+        suffix = Path(target).suffix.lower()
+        if suffix not in (*PICTURES, ".csv"):
+            faults.append(f"{target}: suffix {suffix!r}, expected {', '.join(PICTURES)} or .csv")
+        elif suffix == ".csv" and len(files) > 1:
+            faults.append(f"{target}: points of {len(files)} files, expected one file for a .csv")
+    if faults:
+        raise DataError("\n".join(faults), faults)
+    scale = chosen.pop("scale", "normal")
+    if "prior" in chosen:
+        chosen["normalize_prior"] = chosen.pop("prior")
+
+    found, rows = [], []
+    for file in files:
+        labels, scores = read_scores(file)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                curve = getattr(curves, kind)(labels, scores, **chosen)
+                ways = curves.area_table(labels, scores, reading=chosen["reading"]) if areas else ()
+            except DataError as error:
+                raise DataError(f"{file}: {error}") from None
+        for line in dict.fromkeys(str(warning.message) for warning in caught):
+            say(f"{file}: {line}")
+        name = Path(file).stem if file != "-" else "stdin"
+        found.append((name, curve))
+        row: dict[str, Any] = {"name": name, "positives": curve.positives}
+        row |= {"negatives": curve.negatives, "points": curve.thresholds.size}
+        row |= {number: _known(getattr(curve, number)) for number in NUMBERS[kind]}
+        row["areas"] = [{**way._asdict(), "value": _known(way.value)} for way in ways]
+        rows.append(row)
+    for target in out:
+        if Path(target).suffix.lower() == ".csv":
+            columns = {
+                "threshold": "thresholds",
+                **dict(zip(RATES[kind], RATES[kind], strict=True)),
+            }
+            columns |= {"tp": "tp", "fp": "fp"}
+            points = zip(*(getattr(curve, its).tolist() for its in columns.values()), strict=True)
+            lines = [",".join(columns), *(",".join(map(repr, point)) for point in points)]
+            write_atomic(Path(target), "\n".join(lines) + "\n")
+        else:
+            display = getattr(plotting, f"{kind.upper()}CurveDisplay")
+            more = (scale,) if kind == "det" else ()
+            plotting.plot_curves([display.from_curve(c, n, *more) for n, c in found], target)
+    if form == "json":
+        told = [{k: v for k, v in row.items() if areas or k != "areas"} for row in rows]
+        print_json({"kind": kind, "ties": options["ties"], "curves": told})
+        return
+    whole = ("positives", "negatives", "points")
+    keys = ["name", *whole, *NUMBERS[kind]]
+    forms = {"name": "", **dict.fromkeys(whole, "d")}
+    fields = [Field(key, key.replace("_", " "), "", forms.get(key, ".6g")) for key in keys]
+    shown = [Table("curves", "", fields, [[row[key] for key in keys] for row in rows])]
+    if areas:
+        heads = [row["name"] for row in rows] if len(rows) > 1 else ["value"]
+        words = ("points", "ties", "rule")
+        fields = [Field(f"value_{k}", head, "", ".6g") for k, head in enumerate(heads)]
+        fields = [Field("number", "number"), *fields, *(Field(word, word) for word in words)]
+        cells = [
+            [same[0]["name"], *(way["value"] for way in same), *(same[0][word] for word in words)]
+            for same in zip(*(row["areas"] for row in rows), strict=True)
+        ]
+        shown.append(Table("areas", "", fields, cells))
+    print_tables(shown)
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
