@@ -1,7 +1,9 @@
 """A run: every item of a source is read and counted once, and what is done is kept.
 
-A source is an iterable of items: images with an id, a hash of what belongs to them, and how they
-are read. Those of folders are here, those of arrays in `items`.
+A source is an iterable of items. An item has an `image_id`; `key()`, a hash of all that is read;
+`load(metric, protocol)`, prediction (None: the annotators are counted) and ground truth; and
+`form`, what stands for the prediction's own form ("humans", "none"). Items of folders are here,
+those of arrays in `items`.
 """
 
 from __future__ import annotations
@@ -29,7 +31,6 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from typing import Protocol as Shape
 
 import attrs
 import numpy as np
@@ -204,7 +205,7 @@ def evaluate_items(items: Iterable[tuple[str, Any, Any]], *, options: RunOptions
 
 
 def run(
-    source: Iterable[Item], options: RunOptions, blank: Evaluation, total: int = 0
+    source: Iterable[Any], options: RunOptions, blank: Evaluation, total: int = 0
 ) -> Evaluation:
     """Give `blank` the records of a source, in its order, and write the results.
 
@@ -297,7 +298,7 @@ class Counted:
 
 
 def count(
-    item: Item, options: RunOptions, known: str = "", look: bool = False, keep: bool = False
+    item: Any, options: RunOptions, known: str = "", look: bool = False, keep: bool = False
 ) -> Counted:
     """Read and count one image: the only place where that is done.
 
@@ -361,20 +362,6 @@ def count(
 
 
 # ---- the images of folders -----------------------------------------------------------------------
-
-
-class Item(Shape):
-    """One image. form : of its prediction where it is not the prediction's own ("humans")."""
-
-    @property
-    def image_id(self) -> str: ...
-    @property
-    def form(self) -> str: ...
-    def key(self) -> bytes:
-        """A hash of all that is read."""
-
-    def load(self, metric: Metric, protocol: Protocol) -> Inputs:
-        """Prediction (None: the annotators are counted) and ground truth. Raises DataError."""
 
 
 @attrs.frozen
@@ -504,7 +491,7 @@ def available_cores() -> int:
 
 @contextmanager
 def pool(
-    options: RunOptions, total: int, source: Iterable[Item]
+    options: RunOptions, total: int, source: Iterable[Any]
 ) -> Iterator[tuple[Executor | None, int]]:
     """The executor of a run, None for one worker here; and how many images may be under way.
 

@@ -83,22 +83,27 @@ def or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
+BLOCK = 1024  # images at a time where all of them would take their counts' memory several times
+
+
 def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     """The sum over images of each sample, (S, N) and (N, ...) -> f8 (S, ...).
 
     Integers are far below 2^53, so that their sums are exact in any order. Floats are added in the
     order of the images: the same bits whatever computed the parts.
     """
-    n = len(values)
-    table = np.ascontiguousarray(values, np.float64).reshape(n, values[0].size)
+    n, size = len(values), values[0].size
     factors = np.ascontiguousarray(weights, np.float64)
     if values.dtype.kind in "iub":
-        out = factors @ table
+        out = np.zeros((len(factors), size))
+        for k in range(0, n, BLOCK):
+            table = np.ascontiguousarray(values[k : k + BLOCK], np.float64)
+            out += factors[:, k : k + BLOCK] @ table.reshape(-1, size)
     else:
         from scipy.sparse import csr_array
 
         # Adds in the order of the columns. What is not drawn adds nothing, also where undefined.
-        out = csr_array(factors) @ table
+        out = csr_array(factors) @ np.ascontiguousarray(values, np.float64).reshape(n, size)
     return out.reshape(len(factors), *values.shape[1:])
 
 
