@@ -110,6 +110,7 @@ def runs() -> Iterator[tuple[str, Any]]:
     yield "ucm", bb.evaluate(ucm, GT, "bsds500", metrics=("boundary", "region"), **SIX)
     yield "humans", bb.evaluate_humans(GT, metrics=("boundary", "region"), **SIX)
     semantic = few.replace(options={"semantic": {**four, "radius": 1}}, thin=False)
+    in_patches = {"topology": {"patch": 32}}
     edges = few.replace(options={"depth": {"measures": ("si", "dbe", "edges")}})
     for name, kind, protocol in (
         ("saliency", "mask", "saliency"),
@@ -123,6 +124,10 @@ def runs() -> Iterator[tuple[str, Any]]:
         ("depth", "depth", edges),
         ("wireframe", "lines", "wireframe"),
         ("superpixel", "regions", "bsds500"),
+        ("topology", "mask", bb.Protocol.preset("masks").replace(options=in_patches)),
+        ("ccq", "mask", "masks"),
+        ("instances", "instances", "masks"),
+        ("calibration", "edges", "calibration"),
     ):
         items = list(made(kind))
         yield f"{name} {kind}", bb.evaluate_items(items, protocol, metrics=name, **ONE)

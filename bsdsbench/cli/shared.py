@@ -372,13 +372,13 @@ def settle(options: dict[str, Any], pictures: bool = False) -> None:
     """
     from bsdsbench.loaders.public_sets import set_folder
     from bsdsbench.metrics import registry
-    from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.tasks import Task
 
     if options["task"]:
-        refuse((*PROTOCOL, "metrics", "metric", "humans"), "--task, which fixes them")
+        fixed = {*PROTOCOL, "metrics", "metric", "humans"} - {"nms", "invert"}
+        refuse(fixed, "--task, which fixes them")
         task = options["task"] = Task.load(options["task"])
-        options["metrics"] = [task.metric]
+        options["metrics"], options["protocol"] = [task.metric], task.protocol
         options["gt"] = options["gt"] or set_folder(task.set)
         if pictures:
             options["images"] = options["images"] or set_folder(task.set, "images")
@@ -387,9 +387,7 @@ def settle(options: dict[str, Any], pictures: bool = False) -> None:
             "give --gt FOLDER, or a --task whose set `bsdsbench data get` brings"
         )
     options["metrics"] = registry.chosen(options["metrics"] or registry.DEFAULT)
-    protocol = protocol_from(options, options["metrics"])
-    task = options["task"]
-    options["protocol"] = Protocol.preset(task.protocol) if task else protocol
+    options["protocol"] = protocol_from(options, options["metrics"])
 
 
 # What is said ------------------------------------------------------------------------------------

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import asdict
+from itertools import combinations
 from pathlib import Path
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +20,6 @@ from bsdsbench.cli.shared import (
     names,
     path,
     print_json,
-    print_tables,
     printed,
     progress,
     protocol,
@@ -37,6 +38,8 @@ from bsdsbench.cli.shared import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bsdsbench.protocol.signature import Signature
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -204,9 +207,7 @@ def explain(
 
     With --between nothing is counted: the words of two signatures are compared.
     """
-    from bsdsbench.comparison.published import published_as
     from bsdsbench.diagnosis.explain import explain, metric_of, parse_targets, run_of
-    from bsdsbench.diagnosis.explanation import resolution
     from bsdsbench.metrics.registry import describe
     from bsdsbench.runs.folder import is_run
 
@@ -237,9 +238,6 @@ def explain(
     shown = told.trials[:top]
     shown = shown if own in shown else (*shown[:-1], own)
     sentence, numbers = told.sentence(), {measure: float(v) for measure, v in plain.items()}
-    if not told.answer and plain == wanted:  # whose published result the target is
-        limits = {measure: resolution(value) for measure, value in plain.items()}
-        sentence = f"{sentence} {published_as(numbers, limits, found)}".strip()
     if form == "json":
         answer = {"sentence": sentence, "seconds": told.seconds, "complete": told.complete}
         print_json({"targets": numbers, "trials": [asdict(trial) for trial in shown], **answer})
@@ -281,8 +279,8 @@ def _signature(text: str) -> Signature:
 @option("--band", is_flag=True, help="Draw a 95 % bootstrap band around each curve.")
 @choice(
     "--kind",
-    of=("pr", "f", "scatter"),
-    help="PR curves, F over threshold, or two runs image by image.",
+    of=("pr", "f", "scatter", "reliability"),
+    help="PR curves, F over threshold, two runs image by image, or bins of calibration.",
 )
 @option("--metric", metavar="M", help="Metric to plot; default: the first of the run with a curve.")
 @choice(
@@ -314,7 +312,9 @@ def plot(
         refuse(only, f"--kind {kind}")
     loaded = load_runs(runs, names)
     if kind != "pr":
-        (plot_f if kind == "f" else plot_scatter)(loaded, path=out, **options)
+        if kind != "scatter":
+            options["kind"] = kind
+        (plot_scatter if kind == "scatter" else plot_f)(loaded, path=out, **options)
     else:
         only["published"] = only["published"] or ()
         bands: list[Any] = []
@@ -368,19 +368,22 @@ def plot(
     help="roc: the axes, x then y.  [default: fptp]",
 )
 @option("--scale", type=Choice(["normal", "log"]), help="det: the axes.  [default: normal]")
-@printed("table", "json")
+@printed("table", "csv", "json")
+@quiet
 def curves(
     files: tuple[str, ...], kind: str, out: tuple[str, ...], areas: bool, form: str, **options: Any
 ) -> None:
     """Print the summary numbers of curves: SCORES.csv has a label and a score per row ("-": stdin).
 
-    Several files go into one picture.
+    Labels are 0 and 1, -1 and 1, or true and false. Several files go into one picture. Of several
+    files with the same labels in the same order, and with --kind roc, the areas under the ROC
+    curves are printed with 95 % intervals and DeLong's test of each pair.
     """
     from bsdsbench import curves, plotting
     from bsdsbench.files.errors import DataError
     from bsdsbench.files.writing import write_atomic
     from bsdsbench.loaders.scores import read_scores
-    from bsdsbench.tables.table import Field, Table
+    from bsdsbench.tables.table import Estimate, Field, Table
 
     chosen = {name: v for name, v in options.items() if v is not None and v is not False}
     faults = [
@@ -400,8 +403,10 @@ def curves(
     if "prior" in chosen:
         chosen["normalize_prior"] = chosen.pop("prior")
 
-    found, rows = [], []
-    for file in files:
+    stems = [Path(file).stem if file != "-" else "stdin" for file in files]
+    called = stems if len({*stems}) == len(stems) else files
+    found, rows, samples = [], [], []
+    for name, file in zip(called, files, strict=True):
         labels, scores = read_scores(file)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -412,8 +417,8 @@ def curves(
                 raise DataError(f"{file}: {error}") from None
         for line in dict.fromkeys(str(warning.message) for warning in caught):
             say(f"{file}: {line}")
-        name = Path(file).stem if file != "-" else "stdin"
         found.append((name, curve))
+        samples.append((name, labels, scores))
         row: dict[str, Any] = {"name": name, "positives": curve.positives}
         row |= {"negatives": curve.negatives, "points": curve.thresholds.size}
         row |= {number: _known(getattr(curve, number)) for number in NUMBERS[kind]}
@@ -433,26 +438,79 @@ def curves(
             display = getattr(plotting, f"{kind.upper()}CurveDisplay")
             more = (scale,) if kind == "det" else ()
             plotting.plot_curves([display.from_curve(c, n, *more) for n, c in found], target)
+        say(f"wrote {target}", progress=True)
+    tested: dict[str, Any] = {}
+    if kind == "roc" or len(samples) > 1:
+        tested = _roc_areas(samples, chosen["reading"])
     if form == "json":
         told = [{k: v for k, v in row.items() if areas or k != "areas"} for row in rows]
-        print_json({"kind": kind, "ties": options["ties"], "curves": told})
+        print_json({"kind": kind, "ties": options["ties"], "curves": told, **tested})
         return
     whole = ("positives", "negatives", "points")
     keys = ["name", *whole, *NUMBERS[kind]]
     forms = {"name": "", **dict.fromkeys(whole, "d")}
-    fields = [Field(key, key.replace("_", " "), "", forms.get(key, ".6g")) for key in keys]
+    heads = {key: key.replace("_", " ") for key in keys}
+    heads |= {"auc": "auc (trapezoids)"} if kind == "pr" else {}
+    fields = [Field(key, head, "", forms.get(key, ".6g")) for key, head in heads.items()]
     shown = [Table("curves", "", fields, [[row[key] for key in keys] for row in rows])]
     if areas:
-        heads = [row["name"] for row in rows] if len(rows) > 1 else ["value"]
-        words = ("points", "ties", "rule")
-        fields = [Field(f"value_{k}", head, "", ".6g") for k, head in enumerate(heads)]
+        values = [row["name"] for row in rows] if len(rows) > 1 else ["value"]
+        words = ["points", "ties", "rule"]
+        fields = [Field(f"value_{k}", head, "", ".6g") for k, head in enumerate(values)]
         fields = [Field("number", "number"), *fields, *(Field(word, word) for word in words)]
         cells = [
             [same[0]["name"], *(way["value"] for way in same), *(same[0][word] for word in words)]
             for same in zip(*(row["areas"] for row in rows), strict=True)
         ]
         shown.append(Table("areas", "", fields, cells))
-    print_tables(shown)
+    if tested:
+        span = "[95 % interval]"
+        fields = [Field("name", "name"), Field("auc", f"auc {span}", "", ".4f")]
+        cells = [[r["name"], Estimate(r["auc"], r["low"], r["high"])] for r in tested["roc_areas"]]
+        shown.append(Table("roc_areas", "Areas under the ROC curves", fields, cells))
+    if pairs := tested.get("differences"):
+        fields = [
+            Field("a", "a"),
+            Field("b", "b"),
+            Field("difference", f"a - b {span}", "", "+.4f"),
+        ]
+        fields += [Field("p", "p", "", "p"), Field("p_holm", "p (Holm)", "", "p")]
+        cells = [
+            [r["a"], r["b"], Estimate(r["difference"], r["low"], r["high"]), r["p"], r["p_holm"]]
+            for r in pairs
+        ]
+        title = "Differences of these areas (DeLong's test)"
+        shown.append(Table("differences", title, fields, cells))
+    show_tables(shown[:1] if form == "csv" else shown, None, form)
+
+
+def _roc_areas(samples: Sequence[tuple[str, Any, Any]], reading: Any) -> dict[str, Any]:
+    """Areas under ROC curves with 95 % intervals, and DeLong's test of pairs of equal labels."""
+    from bsdsbench.comparison.significance import holm
+    from bsdsbench.curves import delong
+    from bsdsbench.files.errors import DataError
+
+    areas: list[dict[str, Any]] = []
+    pairs: list[dict[str, Any]] = []
+    try:
+        for name, labels, scores in samples:
+            alone = delong(labels, scores, scores, reading=reading)
+            width = NormalDist().inv_cdf(0.975) * math.sqrt(alone.covariance[0, 0])
+            low, high = max(alone.auc - width, 0.0), min(alone.auc + width, 1.0)
+            areas.append({"name": name, "auc": alone.auc, "low": low, "high": high})
+        for (a, labels, scores), (b, others, other) in combinations(samples, 2):
+            if labels.tolist() != others.tolist():
+                say(f"{a}, {b}: other labels, or in another order, so their areas are not compared")
+                continue
+            d = delong(labels, scores, other, reading=reading)
+            found = {"a": a, "b": b, "difference": d.difference, "low": d.low, "high": d.high}
+            pairs.append({**found, "p": d.p})
+    except DataError as error:
+        say(f"no intervals of areas under ROC curves: {error}")
+        return {}
+    for row, p in zip(pairs, holm([row["p"] for row in pairs]), strict=True):
+        row["p"], row["p_holm"] = _known(row["p"]), _known(p)
+    return {"roc_areas": areas, "differences": pairs}
 
 
 def _known(value: float) -> float | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_share, given_whole
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import Metric
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.counts import at
 from bsdsbench.scores.ratios import Weights
 
 F8 = NDArray[np.float64]
 Told = Callable[[int], object]  # of so many samples more that are done
-_SAMPLES, _CELLS = 2000, 4_000_000  # at a time; cells are samples times images, 32 MB
+_SAMPLES, _CELLS = 2000, 5_000_000  # at a time; cells are samples times images, 20 MB
 # Wherever an interval or a p-value is made: a run has one interval, in every table.
 N_BOOT, SEED = 10_000, 0
 
@@ -26,36 +28,34 @@ class WeightedRun:
     images."""
 
     def __init__(self, run: Evaluation, metrics: Sequence[str], *beside: Evaluation) -> None:
-        self._protocol = run.protocol
-        self._metrics = [registry.get(m) for m in metrics]
         records = [r for each in (run, *beside) for r in each.records]
-        self._n = len(records)
-        self._stacks: list[Any] = [
-            m.stack([r.counts[m.name] for r in records]) for m in self._metrics
-        ]
+        self._protocol, self._n = run.protocol, len(records)
+        self._stacks = {
+            m: m.stack([r.counts[m.name] for r in records]) for m in map(registry.get, metrics)
+        }
+
+    def _trees(self, weights: Weights) -> Iterator[tuple[Metric, Any]]:
+        for metric, stack in self._stacks.items():
+            opt = metric.options_of(self._protocol)
+            yield metric, metric.scores(stack, weights, self._protocol, opt)
 
     def scores(self, weights: Weights) -> dict[str, F8]:
         """The score columns of all metrics, by "metric.score", (S,); what is infinite is undefined
         too."""
-        out: dict[str, F8] = {}
-        for metric, stack in zip(self._metrics, self._stacks, strict=True):
-            tree = metric.scores(stack, weights, self._protocol, metric.options_of(self._protocol))
-            for key in (c.key for c in metric.columns if c.score):
-                if (values := at(tree, key)) is None:
-                    continue
-                out[f"{metric.name}.{key}"] = np.where(np.isfinite(values), values, np.nan)
-        return out
+        return {
+            f"{metric.name}.{c.key}": np.where(np.isfinite(values), values, np.nan)
+            for metric, tree in self._trees(weights)
+            for c in metric.columns
+            if c.score and (values := at(tree, c.key)) is not None
+        }
 
     def defined(self) -> dict[str, dict[str, int]]:
         """Over how many pairs, classes ... the scores are means, where a metric says so."""
-        out = {}
-        for metric, stack in zip(self._metrics, self._stacks, strict=True):
-            opt = metric.options_of(self._protocol)
-            once = np.ones((1, self._n), np.int64)
-            tree = metric.scores(stack, once, self._protocol, opt)
-            for key, units in tree.get("over", {}).items():
-                out[f"{metric.name}.{key}"] = {u: int(n[0, 0]) for u, n in units.items()}
-        return out
+        return {
+            f"{metric.name}.{key}": {u: int(n[0, 0]) for u, n in units.items()}
+            for metric, tree in self._trees(np.ones((1, self._n), np.int64))
+            for key, units in tree.get("over", {}).items()
+        }
 
 
 def scores_of(
@@ -76,24 +76,35 @@ def checked_sampling(n_boot: int, seed: int, level: float) -> tuple[int, int]:
     return given_whole(n_boot, "n_boot", 1, 10_000_000), given_whole(seed, "seed", 0)
 
 
-def blocks(count: int, n_images: int) -> Iterator[range]:
+def blocks(count: int, n_images: int) -> list[range]:
     """The numbers of `count` samples, so many at a time that their weights stay small."""
     step = max(1, min(_SAMPLES, _CELLS // n_images))
-    return (range(at, min(at + step, count)) for at in range(0, count, step))
+    return [range(at, min(at + step, count)) for at in range(0, count, step)]
 
 
 def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Iterator[Weights]:
-    """Blocks (S, n_images): how often each image is drawn when n_images are, with replacement."""
-    rng = np.random.default_rng(seed)
-    share = np.full(n_images, 1 / n_images)
-    for rows in blocks(n_boot, n_images):
-        yield rng.multinomial(n_images, share, size=len(rows))
+    """Blocks (S, n_images): how often each image is drawn when n_images are, with replacement.
+
+    The next block is drawn while one is used.
+    """
+    rng, share = np.random.default_rng(seed), np.full(n_images, 1 / n_images)
+
+    def draw(rows: range) -> Weights:
+        return rng.multinomial(n_images, share, size=len(rows)).astype(np.int32)
+
+    first, *others = blocks(n_boot, n_images)
+    with ThreadPoolExecutor(1) as ahead:
+        drawn = ahead.submit(draw, first)
+        for rows in others:
+            block, drawn = drawn.result(), ahead.submit(draw, rows)
+            yield block
+        yield drawn.result()
 
 
 def single_weights(n_images: int) -> Iterator[Weights]:
     """Blocks of the unit matrix: each image alone."""
     for rows in blocks(n_images, n_images):
-        yield np.eye(len(rows), n_images, rows.start, np.int64)
+        yield np.eye(len(rows), n_images, rows.start, np.int32)
 
 
 def jackknife_weights(n_images: int) -> Iterator[Weights]:

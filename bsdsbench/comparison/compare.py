@@ -148,13 +148,16 @@ def compare(
         for score, value in whole[i].items():
             left = left_out[i][score] if left_out else None
             intervals.append(Interval(name, score, value, *around(value, draws[i][score], left)))
-    families: dict[str, list[Difference]] = {score: [] for score in whole[0]}
-    for i, j in pairs:
-        one, two = kept[i], kept[j]
-        exchanged = {}
-        if test == "permutation":
-            exchanged = significance.permutation_p(one, two, metrics, n_boot, seed, told)
-        for score, family in families.items():
+    exchanged = {}
+    if test == "permutation":
+        for i, j in pairs:
+            exchanged[i, j] = significance.permutation_p(
+                kept[i], kept[j], metrics, n_boot, seed, told
+            )
+    differences, letters = [], {}
+    for score in whole[0]:
+        family = []
+        for i, j in pairs:
             value = whole[i][score] - whole[j][score]
             drawn = draws[i][score] - draws[j][score]
             left = left_out[i][score] - left_out[j][score] if left_out else None
@@ -163,15 +166,12 @@ def compare(
             elif test == "wilcoxon":
                 p = significance.wilcoxon_p(own[i][score] - own[j][score])
             else:
-                p = exchanged[score] if exchanged else significance.p_value(drawn, n)
-            solver = bool(reference_of(one) or reference_of(two)) and abs(value) < SOLVER_MOVES
+                p = exchanged[i, j][score] if exchanged else significance.p_value(drawn, n)
+            stored = reference_of(kept[i]) or reference_of(kept[j])
+            solver = bool(stored) and abs(value) < SOLVER_MOVES
             least = significance.smallest_told(drawn, level, n)
-            ends = around(value, drawn, left)
-            family.append(
-                Difference(labels[i], labels[j], score, value, *ends, p, p, least, solver)
-            )
-    differences, letters = [], {}
-    for score, family in families.items():
+            both, ends = (labels[i], labels[j]), around(value, drawn, left)
+            family.append(Difference(*both, score, value, *ends, p, p, least, solver))
         corrected = significance.holm([d.p for d in family])
         family = [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
         differences += family

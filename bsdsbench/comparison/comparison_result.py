@@ -11,6 +11,7 @@ import numpy as np
 
 from bsdsbench.comparison.comparison_tables import comparison_tables
 from bsdsbench.files.errors import DataError
+from bsdsbench.metrics import registry
 from bsdsbench.runs.score_tables import Speed, full_name
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.result_object import Shown
@@ -74,8 +75,9 @@ class ImagePairs:
 
     @property
     def record(self) -> tuple[int, int, int]:
-        """On how many images `a` wins, ties, loses."""
-        signs = [(e.difference > 0) - (e.difference < 0) for e in self.effects]
+        """On how many images `a` wins, ties, loses; an error's smaller value wins."""
+        better = -1 if registry.get(self.metric).image_columns[0].lower else 1
+        signs = [better * ((e.difference > 0) - (e.difference < 0)) for e in self.effects]
         return signs.count(1), signs.count(0), signs.count(-1)
 
     @property

@@ -42,6 +42,7 @@ from bsdsbench.scores.curve import FOUR, PRCurve, four_counts
 
 METRIC = registry.DEFAULT[0]
 STEPS = (2, 6, 25)  # images that a setting is counted on, before all of them
+ROUGH = 20  # thresholds that they are counted at
 STARTS = 4  # single settings that pairs are made from
 LATE = 0.5  # of the time given: so much later images that were begun are counted to the end
 OWN = Setting("", "", "")  # the run itself
@@ -182,8 +183,11 @@ class Search:
         spread = np.modf(np.arange(len(self.ids)) * 0.6180339887498949)[0]
         self.order = np.argsort(spread, kind="stable").tolist()
         self.steps = [n for n in STEPS if n < len(self.ids)] + [len(self.ids)]
-        in_order = [self.own[k] for k in self.order]
-        self.beginnings = {n: self.scores(in_order[:n], run.protocol) for n in self.steps}
+        # few of the thresholds for a first estimate; label maps have their own, all of them taken
+        grid, own = run.protocol.thresholds, self.own[0].get("thresholds", ())
+        self.few = run.protocol
+        if len(grid) > ROUGH and np.array_equal(grid, own):
+            self.few = run.protocol.replace(thresholds=grid[:: len(grid) // ROUGH])
         self.trials: dict[str, Trial] = {}  # by label: the last, or one that met the targets
         self.gaps: dict[str, float] = {}  # by the label of a setting, as far as it was counted
 
@@ -273,6 +277,9 @@ class Search:
         Once the targets are met, those are counted on that may meet them too.
         """
         made: dict[str, dict[int, Any]] = {s.label: {} for s in every}
+        own = dict(enumerate(self.own))
+        begun = {False: own, True: own if self.few is self.run.protocol else {}}
+        self.count(OWN, self.few, self.order[: STEPS[-1]], begun[True])
         open_ = {s.label: (-inf, s) for s in every}
         near = max(resolution(t) for t in self.targets.values())
         while open_ and self.left > 0:
@@ -281,19 +288,24 @@ class Search:
             if self.reached and gap > near:
                 return
             n = next(step for step in self.steps if step > len(made[label]))
-            protocol = self.run.protocol.replace(**setting.changes)
+            exact, at = n == len(self.ids), sorted(self.order[:n])
+            few = not exact and "thresholds" not in setting.changes
+            base = self.few if few else self.run.protocol
+            if exact and self.few is not base:
+                made[label] = {}
+            protocol = base.replace(**setting.changes)
             if not self.count(setting, protocol, self.order[:n], made[label]):
                 continue
-            counts = [made[label][k] for k in sorted(self.order[:n])]
-            scores, exact = self.scores(counts, protocol), n == len(self.ids)
+            counts = [made[label][k] for k in at]
+            scores = self.scores(counts, protocol)
             if exact:
                 if all(scores.get(t) == self.base[t] for t in self.targets):  # it moves nothing
                     self.trials.pop(label, None)
                     continue
             else:
-                own = self.beginnings[n]
-                both = scores.keys() & own.keys() & self.base.keys()
-                scores = {t: self.base[t] + scores[t] - own[t] for t in both}
+                before = self.scores([begun[few][k] for k in at], base)
+                both = scores.keys() & before.keys() & self.base.keys()
+                scores = {t: self.base[t] + scores[t] - before[t] for t in both}
             more = {"exact": exact, "n_images": n, "n_causes": setting.n_causes}
             gap = self.note(label, "setting", scores, who=setting.who, **more)
             self.gaps[label] = gap

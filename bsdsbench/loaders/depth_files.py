@@ -11,15 +11,13 @@ options say. A file of one map without a name may also hold edges or a matte; th
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
-from bsdsbench.loaders.formats import read_arrays
+from bsdsbench.files.bounded import FaultError, PathLike, check_size, listed, read_bytes, reading
+from bsdsbench.loaders.formats import plane, read_arrays
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, cut_map
 from bsdsbench.loaders.pairing import Pair
 
@@ -45,20 +43,19 @@ def depth_truth(pair: Pair) -> GroundTruth:
     path = pair.gt_path
     found = read_arrays(path, what="a depth map")
     with reading(path, "a depth map"):
-        if isinstance(found.get("data"), dict):
-            found = found["data"]
-        masks = [_plane(found[name], name) != 0 for name in VALID if name in found]
-        edges = (_plane(found["edges"], "edges") != 0,) if "edges" in found else ()
-        matte = found.get("matte")
+        found = found["data"] if isinstance(found.get("data"), dict) else found
+        names = (*VALID, "edges", "matte")
+        maps = {name: plane(found[name], name) for name in names if name in found}
+        valid = [maps[name] != 0 for name in VALID if name in maps]
         truth = GroundTruth(
             pair.image_id,
-            edges,
+            (maps["edges"] != 0,) if "edges" in maps else (),
             path=path,
-            depth=_depth(found, needed=not edges and matte is None),
-            valid=np.logical_and.reduce(masks) if masks else None,
-            mask=None if matte is None else matte_mask(_plane(matte, "matte")),
+            depth=_depth(found, needed=not maps.keys() & {"edges", "matte"}),
+            valid=np.logical_and.reduce(valid) if valid else None,
+            mask=matte_mask(maps["matte"]) if "matte" in maps else None,
         )
-        sizes = {a.shape for a in (*edges, *masks, truth.depth, truth.mask) if a is not None}
+        sizes = {a.shape for a in (*maps.values(), truth.depth) if a is not None}
         if len(sizes) > 1:
             raise FaultError(f"maps of the sizes {sorted(sizes)}, expected one")
     return truth
@@ -71,37 +68,22 @@ def matte_mask(matte: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _depth(found: dict[str, Any], needed: bool) -> NDArray[Any] | None:
     arrays = {k: a for k, a in found.items() if isinstance(a, np.ndarray)}
-    names = list(arrays) if len(arrays) == 1 and needed else [k for k in NAMES if k in arrays]
-    if names:
-        return _plane(arrays[names[0]], "depth")
-    if needed:
-        known = ", ".join(sorted(map(str, arrays))) or "nothing"
-        raise FaultError(f"has {known}, expected one array, or one named depth")
-    return None
+    names = [*arrays] if len(arrays) == 1 and needed else [k for k in NAMES if k in arrays]
+    if needed and not names:
+        raise FaultError(f"has {listed(sorted(arrays))}, expected one array, or one named depth")
+    return plane(arrays[names[0]], "depth") if names else None
 
 
-def _plane(value: Any, name: str) -> NDArray[Any]:
-    """A map (H, W) from one with axes of length 1 beside."""
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "biuf":
-        raise FaultError(f"{name} is no array of numbers, expected a map (H, W)")
-    shape = value.shape
-    while value.ndim > 2 and 1 in (value.shape[0], value.shape[-1]):
-        value = value[0] if value.shape[0] == 1 else value[..., 0]
-    if value.ndim != 2:
-        raise FaultError(f"{name} of shape {shape}, expected a map (H, W)")
-    return value
-
-
-def read_dpt(path: str | os.PathLike[str]) -> NDArray[np.float32]:
+def read_dpt(path: PathLike) -> NDArray[np.float32]:
     """The map of a .dpt file (MPI Sintel): a mark, columns, rows, then float32 row by row."""
-    data = read_bytes(Path(path))
+    data = read_bytes(path)
     with reading(path, "a depth map .dpt"):
-        if len(data) < 12 or np.frombuffer(data[:4], "<f4")[0] != np.float32(DPT):
+        head = np.frombuffer(data[:12].ljust(12), [("mark", "<f4"), ("size", "<i4", 2)])[0]
+        if head["mark"] != np.float32(DPT):
             raise FaultError("does not start with 202021.25, expected a .dpt file of MPI Sintel")
-        cols, rows = (int(n) for n in np.frombuffer(data[4:12], "<i4"))
+        cols, rows = head["size"].tolist()
         check_size((rows, cols), 4)
         if min(rows, cols) < 1 or len(data) != 12 + 4 * rows * cols:
-            raise FaultError(
-                f"{len(data)} bytes for {rows} x {cols} pixels, expected 12 and 4 each"
-            )
+            fault = f"{len(data)} bytes for {rows} x {cols} pixels"
+            raise FaultError(f"{fault}, expected 12 and 4 each")
         return np.frombuffer(data[12:], "<f4").reshape(rows, cols).astype(np.float32)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import logging
-import os
 from typing import Any
 
 import imageio.v3 as iio
@@ -18,17 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
-from bsdsbench.files.bounded import FaultError, check_size, listed, read_bytes, reading
+from bsdsbench.files.bounded import FaultError, PathLike, check_size, listed, read_bytes, reading
 
 FORMATS = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 # Pillow's way to 16-bit gray differs between formats and versions
 GRAY16 = ("I;16", "I;16B", "I;16L", "I;16N")
-GRAY16_AS_32 = (("I", "PNG"), ("I", "PPM"))
 # with no handler at all Python prints Pillow's log of damaged files; others' handlers still get it
 logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
-def read_image(path: str | os.PathLike[str], indices: bool = False) -> NDArray[Any]:
+def read_image(path: PathLike, indices: bool = False) -> NDArray[Any]:
     """One gray picture as (H, W) uint8, uint16, int32 or float32.
 
     A 1-bit picture gives 0 and 255. With `indices` (label maps) it gives 0 and 1, and a palette
@@ -37,38 +35,37 @@ def read_image(path: str | os.PathLike[str], indices: bool = False) -> NDArray[A
     data = read_bytes(path)
     with reading(path, "a whole picture"):
         header = _header(data)
+        mode, kind, info = header.mode, header.format, header.info
         if getattr(header, "n_frames", 1) > 1:
             raise FaultError(f"has {header.n_frames} pages, expected one")
         for tile in header.tile:
             if tile[0].startswith("ppm") and isinstance(tile[3], tuple):
                 maxval = int(tile[3][1])  # Pillow would rescale other values
-                if maxval != (65535 if header.mode == "I" else 255):
+                if maxval != (65535 if mode == "I" else 255):
                     raise FaultError(f"has maxval {maxval}, expected 255, or 65535 and gray")
-            elif header.mode in ("LA", "RGB", "RGBA") and "16" in str(tile[3]):
+            elif mode in ("LA", "RGB", "RGBA") and "16" in str(tile[3]):
                 raise FaultError("is 16-bit colour, expected gray: save one channel")
-        if header.mode not in ("1", "L", "P", "LA", "RGB", "RGBA", "I", "F", *GRAY16):
-            raise FaultError(f"has colour mode {header.mode}, expected gray")
-        mode = header.mode if header.mode in ("P", "I") else None
+        if mode not in ("1", "L", "P", "LA", "RGB", "RGBA", "I", "F", *GRAY16):
+            raise FaultError(f"has colour mode {mode}, expected gray")
+        wanted = mode if mode in ("P", "I") else None
         if mode == "P" and not indices:
-            mode = "RGBA" if "transparency" in header.info else "RGB"
-        array = _pixels(data, header, mode)
+            wanted = "RGBA" if "transparency" in info else "RGB"
+        array = _pixels(data, header, wanted)
         if array.dtype == np.bool_:
             return array.astype(np.uint8) * np.uint8(1 if indices else 255)
-        if header.mode in GRAY16 or (header.mode, header.format) in GRAY16_AS_32:
+        if mode in GRAY16 or (mode == "I" and kind in ("PNG", "PPM")):
             return array.astype(np.uint16)
-        array = array.astype(array.dtype.newbyteorder("="), copy=False)
         if array.ndim == 2:
-            return array
-        if array.shape[2] in (2, 4):
-            if (array[:, :, -1] != 255).any():
-                raise FaultError("has transparent pixels, expected an opaque gray picture")
-            array = array[:, :, :-1]
-        if (array != array[:, :, :1]).any():
+            return array.astype(array.dtype.newbyteorder("="), copy=False)
+        if array.shape[2] in (2, 4) and (array[:, :, -1] != 255).any():
+            raise FaultError("has transparent pixels, expected an opaque gray picture")
+        colours = array[:, :, :3] if array.shape[2] > 2 else array[:, :, :1]
+        if (colours != colours[:, :, :1]).any():
             raise FaultError("is a colour picture (its RGB channels differ), expected gray")
         return np.ascontiguousarray(array[:, :, 0])
 
 
-def read_colour(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
+def read_colour(path: PathLike) -> NDArray[np.uint8]:
     """A picture as (H, W, 3) uint8, colours of whatever kind; of several pages the first."""
     data = read_bytes(path)
     with reading(path, "a picture"):

@@ -19,60 +19,60 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
-from bsdsbench.loaders.formats import IMAGE_SUFFIXES, read_arrays
+from bsdsbench.loaders.formats import IMAGE_SUFFIXES, is_numeric, read_arrays
 from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.line_maps import GRID, score_map, truth_map
 from bsdsbench.loaders.pairing import Pair
 
 Shape = tuple[int, int]
 F8 = NDArray[np.float64]
+Oriented = tuple[NDArray[Any], NDArray[Any]]
 FAR = 1e6  # no coordinate lies further away
 
 
-def _array(
-    found: dict[str, Any], names: Sequence[str], axes: Sequence[int] = (), far: float = np.inf
-) -> NDArray[Any]:
+def _array(found: dict[str, Any], *names: str, axes: Sequence[int] = ()) -> NDArray[Any]:
     """The numbers of the first of these names, of so many axes where that is said."""
     for name in names:
-        value = found.get(name)
-        if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+        if is_numeric(value := found.get(name)):
             if axes and value.ndim not in axes:
                 raise FaultError(f"{name} of shape {value.shape}, expected {axes} axes")
-            if far < np.inf and value.size and not np.abs(value.astype(float)).max() < far:
-                raise FaultError(
-                    f"{name} with NaN or beyond {far:g}, expected a place in a picture"
-                )
             return value
     known = ", ".join(map(str, sorted(found))) or "nothing"
     raise FaultError(f"has {known}, expected an array {names[0]}")
 
 
-def _lines(found: dict[str, Any], *names: str) -> F8:
-    lines = _array(found, names, far=FAR)
-    if lines.ndim == 3 and lines.shape[1:] == (2, 3):  # the kind of each end is beside
-        lines = lines[:, :, :2]
-    if lines.size % 4 or (lines.size and lines.reshape(len(lines), -1).shape[1] != 4):
-        raise FaultError(f"lines of shape {lines.shape}, expected (N, 4) or (N, 2, 2)")
-    return lines.reshape(-1, 4).astype(np.float64)
+def _places(found: dict[str, Any], *names: str, width: int) -> F8:
+    """Lines (N, 4) or junctions (M, 2) as numbers of pixels."""
+    given = _array(found, *names)
+    places = given[..., :2] if given.ndim == 3 or width == 2 else given  # kinds and scores beside
+    if places.size % width or (places.size and places[0].size != width):
+        raise FaultError(f"{names[0]} of shape {given.shape}, expected (N, {width})")
+    places = places.reshape(-1, width).astype(np.float64)
+    if places.size and not np.abs(places).max() < FAR:
+        raise FaultError(f"{names[0]} with NaN or beyond {FAR:g}, expected a place in a picture")
+    return places
+
+
+def _scores(found: dict[str, Any], count: int, *names: str) -> F8:
+    scores = _array(found, *names).ravel().astype(np.float64)
+    if len(scores) != count:
+        raise FaultError(f"{count} places and {len(scores)} {names[0]}, expected as many")
+    return scores
 
 
 def _points(found: dict[str, Any], names: Sequence[str], scores: str = "") -> F8 | None:
     """Junctions (M, 3) with their scores, 0 where a file of annotations has none."""
     if not set(names) & found.keys():
         return None
-    points = _array(found, names, (2,), far=FAR)
-    if points.shape[1] not in (2, 3):
-        raise FaultError(f"{names[0]} of shape {points.shape}, expected (M, 2)")
-    score = _array(found, [scores]).ravel() if scores else np.zeros(len(points))
-    if len(score) != len(points):
-        raise FaultError(f"{len(points)} junctions and {len(score)} scores, expected as many")
-    return np.column_stack([points[:, :2], score]).astype(np.float64)
+    points = _places(found, *names, width=2)
+    score = _scores(found, len(points), scores) if scores else np.zeros(len(points))
+    return np.column_stack([points, score])
 
 
 def _size(found: dict[str, Any], name: str) -> Shape | None:
     if name not in found:
         return None
-    rows, columns = (*_array(found, [name]).ravel().tolist(), 0.0, 0.0)[:2]
+    rows, columns = (*_array(found, name).ravel().tolist(), 0.0, 0.0)[:2]
     if min(rows, columns) < 1 or rows % 1 or columns % 1:
         raise FaultError(f"{name} {rows:g} x {columns:g}, expected rows and columns")
     return int(rows), int(columns)
@@ -86,10 +86,8 @@ def lines_prediction(pair: Pair, shape: Shape) -> Prediction:
     path = pair.pred_paths[0]
     found = read_arrays(path, what="lines")
     with reading(path, "predicted lines"):
-        lines = _lines(found, "lines", "line")
-        scores = _array(found, ["score", "scores"]).astype(np.float64).ravel()
-        if len(scores) != len(lines):
-            raise FaultError(f"{len(lines)} lines and {len(scores)} scores, expected as many")
+        lines = _places(found, "lines", "line", width=4)
+        scores = _scores(found, len(lines), "score", "scores")
         if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
             raise FaultError(f"scores up to {scores.max():g}, expected values in [0, 1]")
         grid, points = _size(found, "grid"), _points(found, ("juncs", "juncs_pred"), "juncs_score")
@@ -112,9 +110,9 @@ def lines_truth(pair: Pair) -> GroundTruth:
     with reading(path, "annotated lines"):
         size = _size(found, "size") or _picture_size(path)
         check_size(size, 1)
-        lines = _lines(found, "lines", "line")[:, [1, 0, 3, 2]]
+        lines = _places(found, "lines", "line", width=4)[:, [1, 0, 3, 2]]
         drawn = truth_map(lines, size)
-        given = _lines(found, "lpos") if "lpos" in found else truth_lines(lines, size)
+        given = _places(found, "lpos", width=4) if "lpos" in found else truth_lines(lines, size)
         points, grid = _points(found, ("junc", "juncs")), _size(found, "grid") or GRID
         on_grid = Lines(given, np.zeros(len(given)), points, grid)
     return GroundTruth(pair.image_id, (drawn,), path=path, lines=on_grid)
@@ -122,8 +120,8 @@ def lines_truth(pair: Pair) -> GroundTruth:
 
 def truth_lines(lines: F8, size: Shape) -> F8:
     """Annotated lines, pixels counted from 1, on the grid as L-CNN's data set puts them there."""
-    scale = np.array([*GRID] * 2) / np.array([*size] * 2)
-    return np.asarray(np.clip((lines - 1) * scale, 0, np.array([*GRID] * 2) - 1e-4))
+    grid = np.array([*GRID] * 2)
+    return np.asarray(np.clip((lines - 1) * (grid / np.array([*size] * 2)), 0, grid - 1e-4))
 
 
 def _picture_size(path: Path) -> Shape:
@@ -135,9 +133,8 @@ def _picture_size(path: Path) -> Shape:
         if picture.is_file():
             with Image.open(io.BytesIO(read_bytes(picture))) as image:
                 return image.height, image.width
-    raise FaultError(
-        f"no size, expected size (rows, columns) or the picture images/{path.stem}.png"
-    )
+    expected = f"size (rows, columns) or the picture images/{path.stem}.png"
+    raise FaultError(f"no size, expected {expected}")
 
 
 def oriented_prediction(pair: Pair, shape: Shape) -> Prediction:
@@ -150,7 +147,7 @@ def oriented_prediction(pair: Pair, shape: Shape) -> Prediction:
         struct = found.get("edge_ori", found)
         if not isinstance(struct, dict):
             raise FaultError("edge_ori is no struct, expected one of edge and ori")
-        ((edge, angles),) = _oriented(struct, (2,))
+        edge, angles = _oriented(_array(struct, "edge", axes=(2,)), _array(struct, "ori"))
         return Prediction(pair.image_id, path, soft=edge, angles=angles)
 
 
@@ -161,30 +158,30 @@ def oriented_truth(pair: Pair) -> GroundTruth:
     with reading(path, "oriented edges"):
         info, struct = found.get("bndinfo_pascal"), found.get("gtStruct")
         if isinstance(info, dict):
-            maps = _finite([_piod(info)])
+            maps = [_piod(info)]
         elif isinstance(struct, dict):  # BSDS ownership: a cell of (H, W, 2) per annotator
             cells = struct.get("gt_theta")
             cells = cells if isinstance(cells, list) else [cells]
-            for cell in cells:
-                if not isinstance(cell, np.ndarray) or cell.ndim != 3 or cell.shape[2] != 2:
-                    raise FaultError("gtStruct without gt_theta of (H, W, 2), expected ownership")
-            maps = _finite([(cell[..., 0], cell[..., 1]) for cell in cells])
+            if not all(is_numeric(c) and c.ndim == 3 and c.shape[2] == 2 for c in cells):
+                raise FaultError("gtStruct without gt_theta of (H, W, 2), expected ownership")
+            maps = [(cell[..., 0], cell[..., 1]) for cell in cells]
         else:
-            maps = _oriented(found, (2, 3))
+            edge, angle = _oriented(_array(found, "edge", axes=(2, 3)), _array(found, "ori"))
+            maps = [*zip(edge, angle, strict=True)] if edge.ndim == 3 else [(edge, angle)]
         if not maps:
             raise FaultError("no annotators, expected at least one")
-    edges, angles = zip(*maps, strict=True)
+        edges, angles = zip(*(_oriented(*each) for each in maps), strict=True)
     return GroundTruth(pair.image_id, tuple(e != 0 for e in edges), path=path, angles=angles)
 
 
-def _piod(info: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def _piod(info: dict[str, Any]) -> Oriented:
     """PIOD: OrientMap, and the pixels of each edge fragment, counted from 1 down the columns."""
-    angles = _array(info, ["OrientMap"], (2,))
+    angles = _array(info, "OrientMap", axes=(2,))
     fragments = info.get("edges")
     pieces = fragments.get("indices") if isinstance(fragments, dict) else fragments
     edge = np.zeros(angles.size, bool)
     for piece in pieces if isinstance(pieces, list) else [pieces]:
-        if not isinstance(piece, np.ndarray) or piece.dtype.kind not in "iuf":
+        if not is_numeric(piece) or piece.dtype.kind == "b":
             raise FaultError("bndinfo_pascal without edges.indices, expected those of PIOD")
         at = piece.astype(np.int64).ravel() - 1
         if at.size and not (at.min() >= 0 and at.max() < edge.size):
@@ -193,18 +190,10 @@ def _piod(info: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return edge.reshape(angles.shape, order="F"), angles
 
 
-Oriented = list[tuple[NDArray[Any], NDArray[Any]]]
-
-
-def _oriented(found: dict[str, Any], axes: Sequence[int]) -> Oriented:
-    """The maps `edge` and `ori` of one size, of every annotator."""
-    edge, angles = _array(found, ["edge"], axes), _array(found, ["ori"], axes)
+def _oriented(edge: NDArray[Any], angles: NDArray[Any]) -> Oriented:
+    """The map of edges and that of angles, of one size."""
     if edge.shape != angles.shape:
         raise FaultError(f"edge {edge.shape} and ori {angles.shape}, expected one size")
-    return _finite(list(zip(edge, angles, strict=True)) if edge.ndim == 3 else [(edge, angles)])
-
-
-def _finite(maps: Oriented) -> Oriented:
-    if not all(np.isfinite(angles).all() for _, angles in maps):
+    if not np.isfinite(angles).all():
         raise FaultError("angles that are NaN or infinite, expected radians")
-    return [(edge, angles.astype(np.float64)) for edge, angles in maps]
+    return edge, angles.astype(np.float64)

@@ -16,7 +16,6 @@ write: `%f`, commas, more or fewer columns, descending thresholds, dropped rows.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.bounded import FaultError, read_bytes, reading, show
+from bsdsbench.files.bounded import FaultError, PathLike, read_bytes, reading, show
 from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders.formats import id_of
 from bsdsbench.scores.counts import Counts
@@ -64,7 +63,7 @@ def format_rows(rows: Iterable[Iterable[float]]) -> str:
 
 
 def read_rows(
-    path: str | os.PathLike[str],
+    path: PathLike,
     columns: int,
     least: int | None = None,
 ) -> NDArray[np.float64]:
@@ -73,76 +72,65 @@ def read_rows(
     A row may have as few as `least` numbers; the others are NaN. Empty lines and lines that start
     with # or % are passed over; commas count as spaces.
     """
-    data = read_bytes(path)
+    data = read_bytes(path, MAX_TEXT_BYTES)
+    least, rows = least or columns, []
     with reading(path, "rows of numbers"):
-        if len(data) > MAX_TEXT_BYTES:
-            raise FaultError(f"{len(data)} bytes, expected at most {MAX_TEXT_BYTES}")
-        lines = data.decode("utf-8-sig").replace(",", " ").splitlines()
-        rows = []
-        for number, line in enumerate(lines, 1):
+        text = data.decode("utf-8-sig").replace(",", " ")
+        for number, line in enumerate(text.splitlines(), 1):
             words = line.split()
             if not words or words[0][0] in "#%":
                 continue
-            if len(words) < (least or columns):
-                raise FaultError(
-                    f"line {number} has {len(words)} numbers, expected {least or columns}"
-                )
+            if len(words) < least:
+                raise FaultError(f"line {number} has {len(words)} numbers, expected {least}")
             try:
                 found = [float(word) for word in words[:columns]]
             except ValueError:
-                raise FaultError(
-                    f"line {number} has {show(line)[:40]!r}, expected numbers"
-                ) from None
-            rows.append(found + [float("nan")] * (columns - len(found)))
+                said = show(line)[:40]
+                raise FaultError(f"line {number} has {said!r}, expected numbers") from None
+            rows.append(found + [np.nan] * (columns - len(found)))
         if not rows:
             raise FaultError(f"has no rows, expected {columns} numbers in each")
     return np.array(rows, np.float64)
 
 
-def read_ev1(path: str | os.PathLike[str]) -> Counts:
+def _ascending(rows: F8) -> F8:
+    return rows[np.argsort(rows[:, 0], kind="stable")]
+
+
+def read_ev1(path: PathLike) -> Counts:
     """The counts of an ID_ev1.txt, thresholds ascending."""
-    rows = read_rows(path, EV1_COLUMNS)
-    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    rows = _ascending(read_rows(path, EV1_COLUMNS))
+    counts = rows[:, 1:]
     with reading(path, "an official ev1 table"):
-        counts = rows[:, 1:]
         whole = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
         if not np.isfinite(rows).all() or not whole.all():
-            raise FaultError(
-                "counts that are no numbers of pixels, expected thresh and four counts"
-            )
+            raise FaultError("counts that are no numbers of pixels, expected thresh and four")
         return curve_counts(rows[:, 0], counts.astype(np.int64))
 
 
-def read_run_folder(folder: str | os.PathLike[str]) -> dict[str, Any]:
+def read_run_folder(folder: PathLike) -> dict[str, Any]:
     """The official tables in a folder, whichever program wrote them.
 
     {file name: f8 (N, columns)} for every eval_*.txt that is there, tables over thresholds in
     ascending order, and under "ev1" {image id: Counts} of ID_ev1.txt in the folder or in its
     per_image/ or nms-eval/ (as the edges toolbox has it).
     """
-    root = Path(folder)
-    tables: dict[str, Any] = {}
+    root, tables = Path(folder), {}
     for name, columns in COLUMNS.items():
-        if not (root / name).is_file():
-            continue
-        wanted = SBD_COLUMNS if name == "eval_bdry.txt" else columns
-        rows = read_rows(root / name, wanted, AT_LEAST.get(name))
-        if np.isnan(rows[:, columns:]).all():
-            rows = rows[:, :columns]
-        if name == "eval_bdry.txt" and np.isnan(rows[:, 6]).all():
-            rows[:, 4:] = np.nan  # what a fifth and a sixth number are differs
-        if name in PER_THRESHOLD:
-            rows = rows[np.argsort(rows[:, 0], kind="stable")]
-        tables[name] = rows
-    ev1 = sorted(
-        p for below in ("", f"{PER_IMAGE}/", "nms-eval/") for p in root.glob(f"{below}*{EV1}")
-    )
-    tables["ev1"] = {id_of(p.name[: -len(EV1)]): read_ev1(p) for p in ev1}
-    if len(tables) == 1 and not ev1:
-        raise FileFormatError(
-            f"{show(root)}: no official result file, expected {next(iter(COLUMNS))} or ID{EV1}"
-        )
-    return tables
+        if (root / name).is_file():
+            wanted = SBD_COLUMNS if name == "eval_bdry.txt" else columns
+            rows = read_rows(root / name, wanted, AT_LEAST.get(name))
+            if np.isnan(rows[:, columns:]).all():
+                rows = rows[:, :columns]
+            if name == "eval_bdry.txt" and np.isnan(rows[:, 6]).all():
+                rows[:, 4:] = np.nan  # what a fifth and a sixth number are differs
+            tables[name] = _ascending(rows) if name in PER_THRESHOLD else rows
+    places = ("", f"{PER_IMAGE}/", "nms-eval/")
+    ev1 = sorted(path for place in places for path in root.glob(f"{place}*{EV1}"))
+    if not tables and not ev1:
+        expected = f"{next(iter(COLUMNS))} or ID{EV1}"
+        raise FileFormatError(f"{show(root)}: no official result file, expected {expected}")
+    return {**tables, "ev1": {id_of(p.name[: -len(EV1)]): read_ev1(p) for p in ev1}}
 
 
 def table_files(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

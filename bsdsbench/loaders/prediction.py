@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,19 +19,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files import bounded
 from bsdsbench.files.arguments import given_paths, given_word
-from bsdsbench.files.bounded import FaultError, check_size, listed, reading, show
+from bsdsbench.files.bounded import FaultError, PathLike, check_size, listed, reading, show
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.depth_files import depth_prediction
-from bsdsbench.loaders.formats import id_of, read_arrays
-from bsdsbench.loaders.inputs import Prediction, soft_map, whole_labels
+from bsdsbench.loaders.formats import (
+    check_maps,
+    id_of,
+    label_map,
+    maps_of,
+    only_array,
+    plane,
+    read_arrays,
+)
+from bsdsbench.loaders.inputs import Prediction, soft_map
 from bsdsbench.loaders.line_files import lines_prediction, oriented_prediction
 from bsdsbench.loaders.pairing import Pair
 
 Map = NDArray[Any]
 Shape = tuple[int, int]
-PathLike = str | os.PathLike[str]
 # where a file holds several maps, the one of such a name is meant
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
 KINDS = ("soft", "labels")
@@ -133,31 +138,6 @@ def files_of(
     return image_id if image_id is not None else id_of(paths[0]) if paths else "", paths
 
 
-def maps_of(found: dict[str, Any]) -> dict[str, Any]:
-    """What of a file can be a picture: what is alone, and numeric arrays that are no row."""
-    return {
-        name: value
-        for name, value in found.items()
-        if len(found) == 1
-        or (_is_numeric(value) and (value.ndim > 2 or (value.ndim == 2 and min(value.shape) != 1)))
-    }
-
-
-def _is_numeric(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
-
-
-def plane(array: Any, what: str) -> Map:
-    """An array of numbers as (H, W), axes of length 1 dropped where there are more than two."""
-    if not _is_numeric(array):
-        raise FaultError(f"{what} is not a numeric array, expected (H, W)")
-    if array.ndim > 2:
-        array = array.reshape([n for n in array.shape if n != 1] or [1, 1])
-    if array.ndim != 2 or not array.size:
-        raise FaultError(f"{what} of shape {array.shape}, expected (H, W)")
-    return array
-
-
 def _ucm2(array: Any) -> NDArray[np.float64]:
     array = plane(array, "ucm2")  # only a quarter of it may be needed in order of rows
     if min(array.shape) < 3 or 0 in (array.shape[0] % 2, array.shape[1] % 2):
@@ -171,23 +151,6 @@ def _ucm2(array: Any) -> NDArray[np.float64]:
             "other regions (to score them all the same save ucm2 / 255 as double)"
         )
     return soft_map(array.astype(np.float64, copy=False), "ucm2")
-
-
-def check_maps(maps: Sequence[Map], what: str) -> None:
-    """Raise FaultError unless maps of an image have one size, and MAX_DECODED_BYTES in all."""
-    total, most = sum(m.nbytes for m in maps), bounded.MAX_DECODED_BYTES
-    if total > most:
-        raise FaultError(f"maps of {total} bytes in all, expected at most {most}")
-    if len({m.shape for m in maps}) > 1:
-        sizes = listed([f"{h} x {w}" for h, w in dict.fromkeys(m.shape for m in maps)])
-        raise FaultError(f"{what} of sizes {sizes} (rows x columns), expected one size")
-
-
-def label_map(array: Any) -> Map:
-    """(H, W) labels with the values of the file: int32, or wider integers where they need it."""
-    labels = whole_labels(plane(array, "a label map"), "label map")
-    small = labels.min() >= -(2**31) and labels.max() < 2**31
-    return labels.astype(np.int32, copy=False) if small else labels
 
 
 def read_prediction(pair: Pair, kind: str, shape: Shape, n_classes: int = 1) -> Prediction:
@@ -213,11 +176,3 @@ def read_prediction(pair: Pair, kind: str, shape: Shape, n_classes: int = 1) -> 
     with reading(first, "a label map"):
         classes = maps[0] if len(maps) == 1 else np.stack(maps)
         return Prediction(pair.image_id, first, classes=classes)
-
-
-def only_array(found: dict[str, Any], path: Path) -> Map:
-    """The array of a file that holds just one. Raises DataError."""
-    arrays = [a for a in found.values() if isinstance(a, np.ndarray)]
-    if len(arrays) != 1:
-        raise DataError(f"{show(path)}: {len(arrays)} arrays, expected one")
-    return arrays[0]

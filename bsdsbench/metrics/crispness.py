@@ -39,9 +39,12 @@ class CrispnessMetric(Metric):
     columns = (
         Column("average", "Average crispness", "AC"),
         *(
-            Column(f"{part}.{key}", f"{title} {key.upper()}", f"{title[0]} {key.upper()}")
+            # Of one run they are in the table of the parts.
+            Column(
+                f"{part}.{k}", f"{title} {k.upper()}", f"{title[0]} {k.upper()}", shown="several"
+            )
             for part, title in PARTS.items()
-            for key in ("ods", "ois", "ap")
+            for k in ("ods", "ois", "ap")
         ),
         IMAGES,
     )

@@ -40,13 +40,12 @@ from bsdsbench.metrics.boundary import (
 )
 from bsdsbench.metrics.depth_maps import (
     DepthOptions,
+    annotated,
     canny_edges,
     dbe_parts,
-    dbe_truth,
     inverse,
     matched_inputs,
     prepared,
-    true_depth,
 )
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Stack
@@ -180,7 +179,7 @@ class DepthMetric(Metric):
             if "si" in opt.measures:
                 from bsdsbench.kernels.depth_pairs import ratio_pairs
 
-                depth = inverse(maps.pred), inverse(true_depth(maps))
+                depth = inverse(maps.pred), inverse(maps.true())
                 found["si"] = ratio_pairs(*depth, maps.valid, ratios)
             if "matte" in opt.measures:
                 from bsdsbench.kernels.depth_pairs import thinned_pairs
@@ -189,7 +188,11 @@ class DepthMetric(Metric):
                     raise DataError("no matte, expected one for the measure matte (depth.gt_holds)")
                 found["matte"] = thinned_pairs(inverse(maps.pred), maps.matte, ratios)
             if "dbe" in opt.measures:
-                edges, truth = canny_edges(maps.raw_pred, opt.dbe), dbe_truth(maps, opt)
+                edges = canny_edges(maps.raw_pred, opt.dbe)
+                if opt.dbe == "sharpdepth":
+                    truth = canny_edges(maps.true("raw_gt"), opt.dbe)
+                else:
+                    truth = np.logical_or.reduce(annotated(maps, opt))
                 found["dbe_sum"], found["dbe_n"] = dbe_parts(edges, truth, maps.valid, opt)
             if "edges" in opt.measures:
                 found |= boundary_counts(*matched_inputs(maps, gt, opt), protocol)

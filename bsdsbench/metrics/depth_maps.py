@@ -28,21 +28,6 @@ SIGMA = 2**0.5
 CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
 
 
-def _is_range(v: Any) -> bool:
-    return (
-        isinstance(v, tuple)
-        and len(v) == 3
-        and all(map(is_number, v))
-        and 1 <= v[0] <= v[1] <= 1e6
-        and v[2] in range(1, 101)
-    )
-
-
-def _is_crop(v: Any) -> bool:
-    whole = isinstance(v, tuple) and all(isinstance(n, int) and n >= 0 for n in v)
-    return whole and (not v or (len(v) == 4 and v[0] < v[1] and v[2] < v[3]))
-
-
 @frozen
 class DepthOptions:
     """What the files hold, which measures are made, and the rules in which programs differ."""
@@ -110,7 +95,16 @@ class DepthOptions:
     ratios: tuple[float, float, int] = option(
         (1.05, 1.25, 10),
         "The first and the last ratio of si and matte, and how many evenly spaced ones.",
-        check(_is_range, "two ratios from 1 and their number, 1 to 100"),
+        check(
+            lambda v: (
+                isinstance(v, tuple)
+                and len(v) == 3
+                and all(map(is_number, v))
+                and 1 <= v[0] <= v[1] <= 1e6
+                and v[2] in range(1, 101)
+            ),
+            "two ratios from 1 and their number, 1 to 100",
+        ),
         caption=lambda o: f"{o.ratios[2]} ratios {o.ratios[0]:g} .. {o.ratios[1]:g}",
         others={
             (1.05, 1.25, 10): "Depth Pro",
@@ -153,7 +147,14 @@ class DepthOptions:
     crop: tuple[int, ...] = option(
         (),
         "The part that counts: first row, end row, first column, end column; default: all.",
-        check(_is_crop, "first row, end, first column and end, or none"),
+        check(
+            lambda v: (
+                isinstance(v, tuple)
+                and all(isinstance(n, int) and n >= 0 for n in v)
+                and (not v or (len(v) == 4 and v[0] < v[1] and v[2] < v[3]))
+            ),
+            "first row, end, first column and end, or none",
+        ),
         caption=lambda o: (
             f"rows {o.crop[0]}-{o.crop[1]}, columns {o.crop[2]}-{o.crop[3]}" if o.crop else ""
         ),
@@ -176,16 +177,25 @@ class DepthMaps:
     edges: tuple[Bool, ...]
     matte: Bool | None
 
+    def true(self, name: str = "gt") -> F8:
+        """The true depth, "gt" or "raw_gt". Raises DataError where there is none."""
+        found: F8 | None = getattr(self, name)
+        if found is None:
+            raise DataError(
+                "no true depth, expected one for the measures chosen (depth.measures=edges where "
+                "there are only edges)"
+            )
+        return found
+
 
 def prepared(pred: NDArray[Any], gt: GroundTruth, at: DepthOptions) -> DepthMaps:
     """The maps as the options say: what they hold, scale, crop, alignment, validity."""
     same_shape(pred.shape, gt.shape)
-    cut = slice(None), slice(None)
-    if at.crop:
-        top, end, left, right = at.crop
-        if end > pred.shape[0] or right > pred.shape[1]:
-            raise DataError(f"{pred.shape[0]} x {pred.shape[1]}, expected the crop {at.crop} in it")
-        cut = slice(top, end), slice(left, right)
+    rows, cols = pred.shape
+    top, end, left, right = at.crop or (0, rows, 0, cols)
+    if end > rows or right > cols:
+        raise DataError(f"{rows} x {cols}, expected the crop {at.crop} in it")
+    cut = slice(top, end), slice(left, right)
     edges = tuple(np.asarray(b[cut]) != 0 for b in gt.boundaries)
     matte = None if gt.mask is None else np.asarray(gt.mask[cut]) != 0
     given = None if gt.depth is None else gt.depth[cut]
@@ -245,15 +255,6 @@ def inverse(depth: F8) -> F8:
     return np.ascontiguousarray(1 / np.maximum(depth, NEAREST))
 
 
-def true_depth(maps: DepthMaps) -> F8:
-    if maps.gt is None:
-        raise DataError(
-            "no true depth, expected one for the measures chosen (depth.measures=edges where "
-            "there are only edges)"
-        )
-    return maps.gt
-
-
 def canny_edges(depth: F8, form: str) -> Bool:
     """Canny edges of a depth map, in form sharpdepth also of its inverse; NaN is no depth."""
     from skimage.feature import canny
@@ -265,10 +266,9 @@ def canny_edges(depth: F8, form: str) -> Bool:
 
 def _unit(values: F8) -> F8:
     """Stretched to 0 .. 1 by what is finite; flat maps become NaN, which has no edges."""
-    low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
-    if np.isinf(low) or np.isinf(high):
+    if np.isinf(values).any():
         values = np.where(np.isfinite(values), values, np.nan)
-        low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
     if not high > low:
         return np.full(values.shape, np.nan)
     out = values - low
@@ -279,21 +279,13 @@ def _unit(values: F8) -> F8:
 def annotated(maps: DepthMaps, at: DepthOptions) -> tuple[Bool, ...]:
     """The true edges that `gt_edges` asks for."""
     if at.gt_edges == "canny":
-        true_depth(maps)
-        return (canny_edges(np.asarray(maps.raw_gt), at.dbe),)
+        return (canny_edges(maps.true("raw_gt"), at.dbe),)
     if not maps.edges:
         raise DataError(
             "no edges, expected annotated ones for the measures dbe and edges, or "
             "depth.gt_edges=canny"
         )
     return maps.edges
-
-
-def dbe_truth(maps: DepthMaps, at: DepthOptions) -> Bool:
-    if at.dbe == "sharpdepth":
-        true_depth(maps)
-        return canny_edges(np.asarray(maps.raw_gt), at.dbe)
-    return np.logical_or.reduce(annotated(maps, at))
 
 
 def dbe_parts(pred: Bool, gt: Bool, valid: Bool, at: DepthOptions) -> tuple[F8, I8]:
@@ -316,9 +308,11 @@ def _distances(a: Bool, b: Bool) -> F8:
     """From each pixel of a, row by row, to the nearest of b; infinite where there is none."""
     from bsdsbench.kernels.distances import nearest
 
-    sides = [np.argwhere(m).T.astype(np.int32) for m in (a, b)]
-    one, other = ((np.array([0, at.shape[1]]), *map(np.ascontiguousarray, at)) for at in sides)
-    return np.asarray(np.sqrt(nearest(*one, *other, 1.0, 1.0)))
+    sides = []
+    for drawn in (a, b):
+        rows, cols = np.nonzero(drawn)
+        sides += [np.array([0, rows.size]), rows.astype(np.int32), cols.astype(np.int32)]
+    return np.asarray(np.sqrt(nearest(*sides, 1.0, 1.0)))
 
 
 def matched_inputs(

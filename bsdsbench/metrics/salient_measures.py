@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import soft_map, unit
 from bsdsbench.scores.ratios import ratio
@@ -37,38 +37,33 @@ def strengths(soft: NDArray[Any], stretch: bool) -> NDArray[Any]:
     return value
 
 
-def f_beta(tp: ArrayLike, fp: ArrayLike, positives: ArrayLike, beta2: float = 0.3) -> F8:
-    """(1 + b2) P R / (b2 P + R) from counts, with 0/0 = 0 (Achanta et al., CVPR 2009: b2 = 0.3)."""
-    tp = np.asarray(tp)
-    return f_of(ratio(tp, tp + np.asarray(fp)), ratio(tp, positives), beta2)
-
-
-def f_of(precision: F8, recall: F8, beta2: float) -> F8:
+def f_of(precision: Any, recall: Any, beta2: float) -> F8:
     """(1 + b2) P R / (b2 P + R) with 0/0 = 0."""
     return ratio((1 + beta2) * precision * recall, beta2 * precision + recall)
 
 
-def iou(tp: ArrayLike, fp: ArrayLike, positives: ArrayLike) -> F8:
+def f_beta(tp: Any, fp: Any, positives: Any, beta2: float = 0.3) -> F8:
+    """(1 + b2) P R / (b2 P + R) from counts, with 0/0 = 0 (Achanta et al., CVPR 2009: b2 = 0.3)."""
+    return f_of(ratio(tp, tp + fp), ratio(tp, positives), beta2)
+
+
+def iou(tp: Any, fp: Any, positives: Any) -> F8:
     """tp / (positives + fp), with 0/0 = 0."""
-    return ratio(tp, np.asarray(positives) + np.asarray(fp))
+    return ratio(tp, positives + fp)
 
 
-def dice(tp: ArrayLike, fp: ArrayLike, positives: ArrayLike) -> F8:
+def dice(tp: Any, fp: Any, positives: Any) -> F8:
     """2 tp / (positives + tp + fp), with 0/0 = 0."""
-    tp = np.asarray(tp)
-    return ratio(2 * tp, np.asarray(positives) + tp + np.asarray(fp))
+    return ratio(2 * tp, positives + tp + fp)
 
 
-def balanced_error(tp: ArrayLike, fp: ArrayLike, positives: ArrayLike, pixels: ArrayLike) -> F8:
+def balanced_error(tp: Any, fp: Any, positives: Any, pixels: Any) -> F8:
     """BER: 1 - (TPR + TNR) / 2, 0 is best; the rate of a class without pixels is 0."""
-    negatives = np.asarray(pixels) - np.asarray(positives)
-    rates = ratio(tp, positives) + ratio(negatives - np.asarray(fp), negatives)
-    return np.asarray(1 - 0.5 * rates)
+    negatives = pixels - positives
+    return np.asarray(1 - 0.5 * (ratio(tp, positives) + ratio(negatives - fp, negatives)))
 
 
-def e_measure(
-    tp: ArrayLike, fp: ArrayLike, positives: ArrayLike, pixels: ArrayLike, divisor: str = "pixels-1"
-) -> F8:
+def e_measure(tp: Any, fp: Any, positives: Any, pixels: Any, divisor: str = "pixels-1") -> F8:
     """Enhanced alignment of a binary map with the mask (Fan et al., IJCAI 2018), from counts.
 
     With g = mask - its mean and m = map - its mean the alignment is a = 2 g m / (g g + m m), and

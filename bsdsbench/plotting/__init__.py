@@ -7,8 +7,8 @@ from typing import Any
 
 # Name -> module; imported when first used, so that matplotlib is loaded only for a picture.
 _HOME = dict.fromkeys(("PRCurveDisplay", "plot_curves", "plot_runs"), "displays")
-_OTHERS = ("DETCurveDisplay", "FThresholdDisplay", "ImageScatterDisplay", "ROCCurveDisplay")
-_HOME |= dict.fromkeys((*_OTHERS, "plot_f", "plot_scatter"), "other_displays")
+_OTHERS = ("DETCurveDisplay", "FThresholdDisplay", "ImageScatterDisplay", "ReliabilityDisplay")
+_HOME |= dict.fromkeys((*_OTHERS, "ROCCurveDisplay", "plot_f", "plot_scatter"), "other_displays")
 
 __all__ = sorted(_HOME)
 

@@ -79,6 +79,41 @@ class FThresholdDisplay(CurveDisplay):
         prepare(ax, "Threshold", "F-measure", 0.0 if empty else None)
 
 
+class ReliabilityDisplay(CurveDisplay):
+    """The marked share of each bin of a soft map's values over their mean, see metric calibration.
+
+    value, marked : (B,), NaN for empty bins; ece : the number in the legend, or None.
+    """
+
+    number = "ECE", "ece"
+    best = None
+
+    def __init__(
+        self, value: ArrayLike, marked: ArrayLike, *, name: str = "", ece: float | None = None
+    ) -> None:
+        x, y = pair(value, marked, "value", "marked")
+        self.value, self.marked = x[~np.isnan(x)], y[~np.isnan(x)]
+        self.name, self.ece = name, ece
+
+    @classmethod
+    def from_evaluation(
+        cls, run: Evaluation, name: str | None = None, metric: str | None = None
+    ) -> ReliabilityDisplay:
+        """The bins of a run, of the pixels of all images. Raises DataError without any."""
+        scores = map(run.score, [metric] if metric else run.metrics)
+        score = next((score for score in scores if "reliability" in score), None)
+        if score is None:
+            raise DataError(f"{run.name}: no metric of it has bins, expected one that has")
+        shown = run.name if name is None else name
+        return cls(score.reliability.value, score.reliability.marked, name=shown, ece=score.ece)
+
+    def _drawing(self) -> Drawing:
+        return Drawing(self.value, self.marked, ((0, 1), (0, 1)), None)
+
+    def _axes(self, ax: Axes, empty: bool) -> None:
+        prepare(ax, "Mean value", "Marked share", ROOM if empty else None)
+
+
 class ROCCurveDisplay(CurveDisplay):
     """A ROC curve on any of VLFeat's four pairs of axes, its chance line and its EER (a star).
 
@@ -317,8 +352,11 @@ def plot_f(
     look: str | None = None,
     grey: bool | None = None,
     force: bool = False,
+    kind: str = "f",
 ) -> Figure:
-    """One figure with F over threshold of `runs`, the ODS points marked; see `plot_runs`."""
+    """One figure with F over threshold of `runs`, the ODS points marked, or with the bins of
+    calibration (kind "reliability"); see `plot_runs`."""
+    display = FThresholdDisplay if kind == "f" else ReliabilityDisplay
     runs = checked(runs, force)
     for run in runs:
         if (about := reference_of(run)) and about.form == "segmentations":
@@ -326,7 +364,7 @@ def plot_f(
                 f"{run.name}: {about.parameter}, expected thresholds for F over threshold"
             )
     with style(look, grey, path is not None):
-        shown = [FThresholdDisplay.from_evaluation(run, metric=metric) for run in runs]
+        shown = [display.from_evaluation(run, metric=metric) for run in runs]
         figure = plot_curves(shown)
         shown.sort(key=lambda d: -d.best.f if d.best else 0.0)
         legend(figure.axes[0], [d.line_ for d in shown])

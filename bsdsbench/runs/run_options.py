@@ -179,7 +179,7 @@ class RunOptions:
 
     def __attrs_post_init__(self) -> None:
         from bsdsbench.files.arguments import kind_of_value
-        from bsdsbench.protocol.protocol import Protocol
+        from bsdsbench.protocol.protocol import MAPS, Protocol
 
         put, faults, metrics = object.__setattr__, list[str](), self.metrics
         for field in attrs.fields(RunOptions):
@@ -197,14 +197,15 @@ class RunOptions:
 
             task = Task.load(self.task)
             fixed = Protocol.preset(task.protocol)
-            if self.protocol is not None and Protocol.load(self.protocol) != fixed:
+            given = fixed if self.protocol is None else Protocol.load(self.protocol)
+            if given.replace(**{name: getattr(fixed, name) for name in MAPS}) != fixed:
                 faults.append(f"task {task.name}: its protocol is {task.protocol}, no other")
             if metrics not in (registry.DEFAULT, (task.metric,)):
                 faults.append(f"task {task.name}: its metric is {task.metric}, expected no other")
             if "skip" in (self.missing, self.on_error):
                 faults.append(f"task {task.name}: needs every image, expected none to be skipped")
             put(self, "task", task)
-            put(self, "protocol", fixed)
+            put(self, "protocol", given)
             metrics = (task.metric,)
         first = registry.get(metrics[0])
         kind, versions = self.pred_kind or first.pred_kinds[0], list[tuple[str, int]]()

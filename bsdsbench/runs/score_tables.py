@@ -240,7 +240,7 @@ def score_tables(
     speeds, tables = speeds_of(names, runs), []
     for key, title, columns, mine, n_own, words in planned:
         # Measures that nobody asked for are left out; undefined ones stay.
-        asked, kinds = set().union(*[s for _, s in mine]), ("always", "own")[: 1 + alone]
+        asked, kinds = set().union(*[s for _, s in mine]), ("always", "own" if alone else "several")
         own = [c for c in columns if c.shown in kinds and c.key.partition(".")[0] in asked]
         rows, values, fewer = list[list[Cell]](), list[dict[str, Any]](), dict[str, list[str]]()
         for name, mapping in mine:

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,8 +128,11 @@ class PRCurve(ShownCurve):
 
     def __getitem__(self, k: int) -> PRCurve:
         """The k-th curve of a stack."""
-        names = ("precision", "recall", "predicted", "annotated")
-        return replace(self, **{n: a[k] for n in names if (a := getattr(self, n)) is not None})
+        found = {}
+        for name in ("precision", "recall", "predicted", "annotated"):
+            if getattr(self, name) is not None:
+                found[name] = getattr(self, name)[k]
+        return replace(self, **found)
 
     def points(self) -> dict[str, F8]:
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
@@ -143,7 +147,7 @@ FOUR = ("matched_gt", "total_gt", "matched_pred", "total_pred")
 
 def four_counts(counts: Mapping[str, Any]) -> I8:
     """matched_gt, total_gt, matched_pred, total_pred in the last axis: i8 (T, 4) or (N, T, 4)."""
-    return np.stack([counts[name] for name in FOUR], axis=-1)
+    return np.stack(itemgetter(*FOUR)(counts), axis=-1)
 
 
 def curve_counts(thresholds: ArrayLike, four: ArrayLike) -> Counts:
@@ -216,7 +220,7 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
             between(r[i, j], r[i, j + 1], share),
             most,
         )
-    return OperatingPoint(*(a.reshape(shape) for a in found))
+    return OperatingPoint(*np.reshape(found, (len(found), *shape)))
 
 
 def best_point(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:

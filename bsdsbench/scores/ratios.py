@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.files.arguments import given_floats
 
 F8 = NDArray[np.float64]
-Weights = NDArray[np.int64]
+Weights = NDArray[np.integer[Any]]
+CELLS = 4_000_000  # of weights that are floats at a time, 32 MB
 
 
 def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
@@ -78,6 +79,12 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
     return ratio(2 * p * r, p + r)
 
 
+def defined_f(shares: F8) -> F8:
+    """F of precision and recall (..., 2): 0 where one is undefined, NaN where both are."""
+    f = f_measure(*np.moveaxis(np.nan_to_num(shares), -1, 0))
+    return np.where(np.isnan(shares).all(axis=-1), np.nan, f)
+
+
 def or_none(value: float) -> float | None:
     """A number for JSON: None where it is undefined."""
     return None if math.isnan(value) else value
@@ -92,19 +99,26 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     Integers are far below 2^53, so that their sums are exact in any order. Floats are added in the
     order of the images: the same bits whatever computed the parts.
     """
-    n, size = len(values), values[0].size
-    factors = np.ascontiguousarray(weights, np.float64)
-    if values.dtype.kind in "iub":
-        out = np.zeros((len(factors), size))
-        for k in range(0, n, BLOCK):
-            table = np.ascontiguousarray(values[k : k + BLOCK], np.float64)
-            out += factors[:, k : k + BLOCK] @ table.reshape(-1, size)
-    else:
-        from scipy.sparse import csr_array
+    n, whole = len(values), values.dtype.kind in "iub"
+    table = np.ascontiguousarray(values, np.float64).reshape(n, values[0].size)
+    out, step = np.empty((len(weights), table.shape[1])), max(1, CELLS // n)
+    for first in range(0, len(weights), step):
+        drawn, part = weights[first : first + step], out[first : first + step]
+        if whole and len(part) > 1:
+            odd = drawn != 1
+            if 16 * np.count_nonzero(odd) < odd.size:  # a jackknife's: what is missing in the sum
+                rows, images = np.nonzero(odd)
+                part[:] = table.sum(axis=0)
+                np.add.at(part, rows, (drawn[odd] - 1.0)[:, None] * table[images])
+                continue
+        factors = np.ascontiguousarray(drawn, np.float64)
+        if not whole:
+            from scipy.sparse import csr_array
 
-        # Adds in the order of the columns. What is not drawn adds nothing, also where undefined.
-        out = csr_array(factors) @ np.ascontiguousarray(values, np.float64).reshape(n, size)
-    return out.reshape(len(factors), *values.shape[1:])
+            # Adds in the order of the columns; what is not drawn adds nothing, also NaN.
+            factors = csr_array(factors)
+        part[:] = factors @ table
+    return out.reshape(len(weights), *values.shape[1:])
 
 
 def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:

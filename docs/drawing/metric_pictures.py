@@ -13,6 +13,9 @@ import bsdsbench as bb
 from bsdsbench.integrations.baselines import baseline
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics import contour, registry
+from bsdsbench.metrics.instances_metric import instance_counts
+from bsdsbench.metrics.topology import betti_numbers
+from bsdsbench.plotting import ReliabilityDisplay
 from bsdsbench.report.overlays import classes_of, paint
 from drawing.common import (
     FALSE,
@@ -222,6 +225,55 @@ def aiu(figure: Figure) -> None:
     three.plot(t, iou, color=LINE)
     three.axhline(np.mean(iou), color=OTHER, ls="--")
     three.set(title=f"IoU, mean {np.mean(iou):.2f}", xlabel="threshold", ylim=(0, 1))
+
+
+@picture(6.0, 2.4)
+def topology(figure: Figure) -> None:
+    rows, columns = np.mgrid[:40, :60]
+    ring = np.abs(np.hypot(rows - 20, columns - 40) - 11) < 2.5
+    gt = ring | ((np.abs(rows - 20) < 2.5) & (columns < 30))
+    pred = gt & ~((np.abs(columns - 15) < 3) | ((np.abs(rows - 20) < 4) & (columns > 45)))
+    for ax, mask, what in zip(
+        figure.subplots(1, 2), (gt, pred), ("annotated", "predicted"), strict=True
+    ):
+        b0, b1, _ = betti_numbers(mask)[0]
+        _image(ax, mask, f"{what}: b0 {b0}, b1 {b1}", cmap="gray_r")
+
+
+@picture(5.2, 2.8)
+def ccq(figure: Figure) -> None:
+    ax, x = figure.subplots(), np.linspace(0, 60, 200)
+    gt, pred = 10 + 4 * np.sin(x / 9), 11 + 4 * np.sin(x / 9) + np.maximum(x - 40, 0) ** 1.5 / 12
+    ax.plot(x, gt, color="0.85", lw=26, solid_capstyle="butt")
+    ax.plot(x, gt, color=MISSED, lw=2, label="annotated, with its buffer")
+    for some, colour, name in ((x < 46, MATCHED, "correct"), (x >= 46, FALSE, "outside")):
+        ax.plot(x[some], pred[some], color=colour, lw=2, label=name)
+    ax.set_ylim(0, 22)
+    ax.legend(loc="upper left")
+    plain(ax)
+
+
+@picture(6.0, 2.4)
+def instances(figure: Figure) -> None:
+    rows, columns = np.mgrid[:40, :60]
+    disks = [np.hypot(rows - r, columns - c) < 8 for r, c in ((20, 12), (14, 36), (26, 48))]
+    gt = np.sum([k * d for k, d in enumerate(disks, 1)], axis=0)
+    pred = np.minimum(np.roll(gt, 1, 1), 2)
+    score = instance_counts(pred, gt)
+    one, two = figure.subplots(1, 2)
+    aji = score.inside / score.joined
+    titles = "annotated", f"two are one: AJI {aji[0]:.2f}, AJI+ {aji[1]:.2f}"
+    for ax, labels, title in zip((one, two), (gt, pred), titles, strict=True):
+        _image(ax, np.ma.masked_equal(labels, 0), title, cmap="Set2", vmin=1, vmax=8)
+
+
+@picture(3.6, 3.4)
+def calibration(figure: Figure) -> None:
+    rng = np.random.default_rng(1)
+    soft = rng.random((200, 200))
+    gt = rng.random(soft.shape) < soft**1.6
+    run = bb.evaluate_items([("a", soft, [gt])], "calibration", metrics="calibration", workers=1)
+    ReliabilityDisplay.from_evaluation(run, name="made").plot(figure.subplots())
 
 
 @picture(4.8, 3.2)

@@ -35,7 +35,7 @@ def tables(metric: Metric) -> str:
     """Scores, options and settings, as the metric declares them."""
     scores = [c for c in metric.columns if c.score]
     lines = ["| score | in tables | better | key in result.json |", "|---|---|---|---|"]
-    shown = {"always": "yes", "own": "one run", "never": "files only"}
+    shown = {"always": "yes", "own": "one run", "several": "several runs", "never": "files only"}
     lines += [
         f"| {c.heading} | {shown[c.shown]} | {DIRECTION[c.lower]} | `{metric.name}.{c.key}` |"
         for c in scores

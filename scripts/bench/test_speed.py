@@ -10,13 +10,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.ndimage import gaussian_filter, zoom
+from scipy.ndimage import gaussian_filter, label, zoom
 
 import bsdsbench as bb
 from bsdsbench import curves
 from bsdsbench.integrations.baselines import baseline
 from bsdsbench.loaders.photos import read_photo
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images, sample_results
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour import boundary_iou
 
 BSDS500 = os.environ.get("BSDSBENCH_BSDS500")
@@ -117,6 +118,21 @@ def test_label_maps(benchmark, metric, shape):
 def test_boundary_iou(benchmark, shape):
     pred, gt = regions(shape, 2)
     timed(benchmark, boundary_iou, pred > 0, gt > 0)
+
+
+@pytest.mark.parametrize("metric", ["topology", "ccq", "instances", "calibration"])
+def test_structures(benchmark, metric):
+    """512 x 512: a network of lines, some 200 objects, a soft map."""
+    field = gaussian_filter(np.random.default_rng(0).standard_normal((512, 512)), 4)
+    lines, objects = np.abs(field) < 0.3 * field.std(), label(field > 0.2 * field.std())[0]
+    pred, gt = {
+        "instances": ({"classes": np.roll(objects, 2, 1)}, {"labels": objects}),
+        "calibration": ({"soft": unit(field)}, {"boundaries": (field > 0,)}),
+    }.get(metric, ({"soft": np.roll(lines, 2, 0)}, {"mask": lines}))
+    protocol = bb.Protocol.preset("calibration" if metric == "calibration" else "masks")
+    given = bb.Prediction("a", **pred), bb.GroundTruth("a", **gt), protocol
+    found = registry.get(metric)
+    timed(benchmark, found.count, *given, found.options_of(protocol))
 
 
 def test_panoptic_quality(benchmark):

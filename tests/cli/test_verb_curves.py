@@ -67,6 +67,32 @@ def test_table_says_the_numbers(run, scores):
     assert "scikit-learn average_precision_score" in out
 
 
+def test_two_files_are_compared(run, scores, tmp_path):
+    """As `curves.delong`; the same stem in two folders; labels in another order are not."""
+    other, turned = tmp_path / "b" / "scores.csv", tmp_path / "turned.csv"
+    other.parent.mkdir()
+    other.write_text("".join(f"{y},{(s * 3) % 7}\n" for y, s in ROWS))
+    turned.write_text("".join(f"{y},{s}\n" for y, s in ROWS[::-1]))
+    _, out, err = run(scores, other, turned, "--format", "json", "--quiet")
+    told = json.loads(out)
+    y, s = map(np.array, zip(*ROWS, strict=True))
+    expected = curves.delong(y, s, (s * 3) % 7)
+    (found,) = told["differences"]
+    assert (found["a"], found["b"]) == (str(scores), str(other))
+    assert [found[k] for k in ("difference", "low", "high", "p")] == list(expected[2:6])
+    areas = {row["name"]: row for row in told["roc_areas"]}
+    width = 1.959963984540054 * expected.covariance[1, 1] ** 0.5
+    assert areas[str(other)]["low"] == pytest.approx(max(expected.other - width, 0))
+    assert err.count("not compared") == 2
+    _, out, err = run(scores, other, "-o", tmp_path / "a.png")
+    assert f"{expected.difference:+.4f} [" in out
+    assert err == f"bsdsbench: wrote {tmp_path / 'a.png'}\n"
+    _, out, _ = run(scores, other, "--format", "csv")
+    assert out.splitlines()[0] == "name,positives,negatives,points,ap,auc,ap_11,chance"
+    one = "1,2\n1,3\n"
+    assert "no intervals" in run("-", "--kind", "roc", stdin=one)[2]
+
+
 @pytest.mark.slow
 def test_several_files_one_picture(run, scores, tmp_path):
     other = tmp_path / "other.csv"
@@ -164,10 +190,13 @@ def test_files_of_many_forms(tmp_path):
         'id,"score",label\nx,0.5,1\n"y, z",1e-3,-1\n',
         "Y_true , Y_score\n\n1, 0.5\n\n-1,  1e-3\n\n",
         "first,second\n1,0.5\n-1,1e-3\n",
+        "label,score\ntrue,0.5\nFalse,1e-3\n",
+        "TRUE 0.5\n false 1e-3\n",
     ):
         path.write_text(text, "utf-8")
         labels, scores = read_scores(path)
-        assert (labels.tolist(), scores.tolist()) == ([1, -1], [0.5, 1e-3])
+        negative = 0 if "e 1e" in text or "e,1e" in text else -1
+        assert (labels.tolist(), scores.tolist()) == ([1, negative], [0.5, 1e-3])
     path.write_text("1,-inf\n")
     assert read_scores(path)[1].tolist() == [-np.inf]
     path.write_bytes(b"\xff\xfe1,2")

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
-from bsdsbench.comparison.gate import Baseline, Check, GateResult, _checksum, assert_scores, check
+from bsdsbench.comparison.gate import Baseline, Check, GateResult, assert_scores, check
 from bsdsbench.comparison.significance import least_p
 from bsdsbench.files.errors import InputWarning
 from tests.helpers.runs import refused
@@ -163,7 +163,7 @@ def test_baseline_round_trip_and_refusals(run, tmp_path):
     refused(r"b\.json: is JSON but no object", Baseline.load, path)
     content = {"schema": "bsdsbench.baseline/1", "name": "x"}
     path.write_text(json.dumps(content))
-    refused(r"expected 'bsdsbench.baseline/3': make the b", Baseline.load, path)
+    refused(r"expected 'bsdsbench.baseline/4': make the b", Baseline.load, path)
     refused("no such file, expected a baseline", Baseline.load, tmp_path / "none.json")
 
 
@@ -185,23 +185,22 @@ def test_other_images_and_other_ground_truth_are_refused(run, statistical):
     assert check(marked, baseline, statistical=statistical, n_boot=10).passed
 
 
-def test_an_altered_baseline_is_refused(run, tmp_path):
-    path = tmp_path / "b.json"
-    Baseline.of(run).save(path)
-    content = json.loads(path.read_text("utf-8"))
-    ap = content["scores"]["boundary.ap"]
-    for change, words in (
-        ({"scores": {**content["scores"], "boundary.ap": ap - 0.1}}, "was altered"),
-        ({"scores": {**content["scores"], "boundary.ap": "x"}}, "was altered"),
-        ({"n_images": -1}, "was altered"),
-        ({"counts": content["counts"][:-8]}, "was altered"),
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"scores": {"boundary.ap": "x"}}, r"boundary\.ap is 'x', expected a number"),
+        ({"n_images": -1}, "n_images is -1, expected a whole"),
+        ({"counts": "none"}, "is damaged"),
+        ({"counts": "bm9uZQ=="}, "counts"),
         ({"more": 1}, "has fields more, expected schema"),
         ({"tolerances": {"boundary.ap": "x"}}, r"boundary\.ap is 'x', expected a number"),
-        ({"tolerances": {"boundary.ap": 0.5}}, "was altered"),
-        ({"checksum": 3}, "checksum is 3, expected text"),
-    ):
-        path.write_text(json.dumps({**content, **change}), "utf-8")
-        refused(rf"b\.json: {words}", Baseline.load, path)
+    ],
+)
+def test_a_damaged_baseline_is_one_line(run, tmp_path, change, words):
+    path = tmp_path / "b.json"
+    Baseline.of(run).save(path)
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **change}), "utf-8")
+    refused(words, Baseline.load, path)
 
 
 @pytest.mark.slow
@@ -374,19 +373,3 @@ def test_a_drop_of_just_the_tolerance_passes(run):
     for tolerance, failed in ((drop, False), (np.nextafter(drop, 0), True)):
         found = check(changed(run, 0.05), Baseline.of(run), tolerance={"ods": float(tolerance)})
         assert found.checks[0].failed == failed
-
-
-def test_a_baseline_is_text_that_people_read(run, tmp_path):
-    path = tmp_path / "b.json"
-    Baseline.of(replace(run, name="é")).save(path)
-    lines = path.read_text("utf-8").splitlines()
-    assert lines[:3] == ["{", ' "schema": "bsdsbench.baseline/3",', ' "name": "é",']
-    content = json.loads(path.read_text("utf-8"))
-    path.write_text(json.dumps(dict(reversed(content.items()))), "utf-8")
-    assert Baseline.load(path).name == "é"
-
-
-def test_the_checksum_is_blake2b_of_the_sorted_text():
-    """printf '{"a": "é", "b": 1}' | b2sum -l 128"""
-    found = _checksum({"b": 1, "checksum": "any", "a": "é"})
-    assert found == "c4b83fa50f67297956056af679563277"

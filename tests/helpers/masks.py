@@ -57,3 +57,49 @@ def bsds_masks(folder, images=6, most=None):
                 piece = tuple(slice(max(c - most // 2, 0), c + most // 2) for c in (y, x))
                 pred, gt = pred[piece], gt[piece]
             yield f"{path.stem}:{label}", pred, gt
+
+
+def nasty_masks(n=200):
+    """n pairs of small masks: bare shapes in bad places, noise, and copies with a few faults."""
+    rng = np.random.default_rng(53)
+    rows, cols = np.mgrid[:13, :17]
+    far = np.maximum(abs(rows - 6), abs(cols - 8))
+    bare = {
+        "empty": far < 0,
+        "full": far >= 0,
+        "pixel": (rows == 0) & (cols == 16),
+        "chess": (rows + cols) % 2 == 0,
+        "diagonal": rows == cols,
+        "cross of diagonals": (rows == cols) | (rows + cols == 12),
+        "nested rings": far % 3 == 0,
+        "frame": (rows % 12 == 0) | (cols % 16 == 0),
+        "open frame": ((rows % 12 == 0) | (cols % 16 == 0)) & (rows != 5),
+        "comb": (cols % 2 == 0) | (rows == 12),
+        "squares": (rows % 3 > 0) & (cols % 3 > 0),
+        "spiral": (far % 2 == 0) ^ ((cols == 8 - far) & (rows == 6 - far + 1)),
+        "touching corners": (rows < 6) ^ (cols < 8),
+        "lines": rows % 4 == 0,
+    }
+    names = list(bare)
+    for k in range(n):
+        first, second = (bare[names[i % len(names)]] for i in (k, k // len(names)))
+        if k >= 120:
+            shape = tuple(rng.integers(1, 15, 2)) if k % 5 else ((1, 19), (19, 1))[k // 5 % 2]
+            first = rng.random(shape) < rng.choice([0.1, 0.4, 0.6, 0.9])
+            second = first ^ (rng.random(shape) < rng.choice([0, 0.05, 0.5]))
+        yield f"case {k}", first, second
+
+
+def nasty_objects(n=200):
+    """n pairs of small label maps: merged, split, moved, touching, missing, equal IoU."""
+    rng = np.random.default_rng(54)
+    for k in range(n):
+        shape = tuple(rng.integers(1, 12, 2))
+        gt = blobs(rng, shape, int(rng.integers(1, 6)), rng.choice([0, 1, 2]))
+        other = blobs(rng, shape, int(rng.integers(1, 6)), rng.choice([0, 1, 2]))
+        pred = (np.roll(gt, 1, k % 2), other, gt // 2, gt * 2 + (other > 1), 0 * gt, gt)[k % 6]
+        yield (
+            f"case {k}",
+            pred * 300,
+            np.where(rng.random(shape) < k % 3 * 0.2, 0, gt) * (k % 7 > 0),
+        )

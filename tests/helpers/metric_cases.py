@@ -18,7 +18,16 @@ from tests.helpers.making import edge_map, noisy_map
 from tests.helpers.masks import blobs
 from tests.helpers.metric_contract import MetricCase
 from tests.helpers.runs import write_maps
-from tests.reference import contours, matching, occlusion, scores, semantic, superpixels, thinning
+from tests.reference import (
+    contours,
+    matching,
+    occlusion,
+    scores,
+    semantic,
+    structures,
+    superpixels,
+    thinning,
+)
 from tests.reference import depth as slow_depth
 from tests.reference import lines as slow_lines
 from tests.reference import regions as slow_regions
@@ -409,6 +418,48 @@ def of_regions(counts, protocol):
     }
 
 
+def components_and_holes(pred, gt, protocol):
+    return {"errors": structures.betti_errors(pred.soft >= 128, gt.mask), "patches": 1}
+
+
+def near_lines(pred, gt, protocol):
+    """Centre lines as given."""
+    totals = [(pred.soft >= 128).sum(), gt.mask.sum()]
+    shares = structures.ccq(pred.soft >= 128, gt.mask, 2)[1::-1]
+    return {"total": totals, "matched": np.multiply(shares, totals)}
+
+
+def overlaps(pred, gt, protocol):
+    found = structures.found_objects(pred.classes, gt.labels, "iou", 0.5)
+    return {"objects": found, "inside": [structures.aji(pred.classes, gt.labels)[0]] * 3}
+
+
+def filled_bins(pred, gt, protocol):
+    found = structures.calibration(pred.soft / 255, gt.boundaries)
+    return dict(zip(("pixels", "marked", "value"), found, strict=True))
+
+
+def of_topology(counts, protocol):
+    errors = np.mean([c.errors / c.patches for c in counts], axis=0)
+    return dict(zip(("b0", "b1", "euler"), errors, strict=True))
+
+
+def of_lines(counts, protocol):
+    (right, found), (n, of) = (sum(c[k] for c in counts) for k in ("matched", "total"))
+    quality = right / (n + of - found)
+    return {"completeness": found / of, "correctness": right / n, "quality": quality}
+
+
+def of_objects(counts, protocol):
+    aji = np.mean([c.inside / c.joined for c in counts], axis=0)
+    return {"aji": aji[0], "sorted_ap": np.mean([c.sorted_ap for c in counts])}
+
+
+def of_bins(counts, protocol):
+    total = [sum(c[k] for c in counts) for k in ("pixels", "marked", "value")]
+    return dict(zip(("ece", "ace", "mce"), structures.calibration_errors(*total), strict=True))
+
+
 PETS = {"classes": ("none", "cat", "dog")}
 
 
@@ -449,6 +500,14 @@ CASES = {
         *(oriented, oriented_folders, FEW.replace(thresholds=(0.2, 0.5))),
         *(of_orientations, matched_with_angles),
     ),
+    "topology": (soft_and_mask, soft_folders, None, of_topology, components_and_holes),
+    "ccq": (
+        *(soft_and_mask, soft_folders),
+        bb.Protocol.preset("masks").replace(options={"ccq": {"lines": "given", "buffer": 2}}),
+        *(of_lines, near_lines),
+    ),
+    "instances": (classes, class_folders, None, of_objects, overlaps),
+    "calibration": (soft_and_edges, soft_folders, None, of_bins, filled_bins),
 }
 
 
@@ -504,6 +563,10 @@ PERFECT = {
     "wireframe": (right_lines, ()),
     "depth": (right_depth, ("ods", "ois", "ap", *DBE)),
     "occlusion": (right_angles, ()),
+    "topology": (right_mask, ()),
+    "ccq": (right_mask, ()),
+    "instances": (right_classes, ()),
+    "calibration": (right_edges, ()),
 }
 
 

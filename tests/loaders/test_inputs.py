@@ -35,13 +35,11 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_each_form_has_its_size_and_word(form):
     found = Prediction("a", **{form: FORMS[form]})
-    assert found.shape == (3, 4)
-    assert found.form == {"soft": "float"}.get(form, form)
+    assert (found.shape, found.form) == ((3, 4), {"soft": "float"}.get(form, form))
     if form not in ("soft", "ucm2"):
-        refused("has no single soft boundary map$", found.boundary_map)
+        refused("no single soft boundary map", found.boundary_map)
     for other in set(FORMS) - {form}:
-        words = "several forms, expected one of soft, ucm2, segs, classes, depth$"
-        refused(words, Prediction, "a", **{form: FORMS[form], other: FORMS[other]})
+        refused("several forms", Prediction, "a", **{form: FORMS[form], other: FORMS[other]})
 
 
 @pytest.mark.parametrize(
@@ -50,12 +48,6 @@ def test_each_form_has_its_size_and_word(form):
 )
 def test_the_word_of_a_soft_map(dtype, word):
     assert Prediction("a", soft=MAP.astype(dtype)).form == word
-
-
-def test_nothing_has_no_size():
-    assert (Prediction("a").shape, Prediction("a").form) == ((0, 0), "")
-    assert Prediction("a", segs=()).shape == (0, 0)
-    assert GroundTruth("a").shape == (0, 0)
 
 
 def test_the_map_of_a_ucm2_is_every_second_from_the_third_on():
@@ -67,17 +59,14 @@ def test_the_map_of_a_ucm2_is_every_second_from_the_third_on():
 
 @pytest.mark.parametrize(
     "given",
-    [
-        {"boundaries": (MAP > 0,)},
-        {"segmentations": (MAP.astype(int),)},
-        {"labels": MAP.astype(int)},
-        {"mask": MAP > 0},
-        {"depth": MAP},
-        {"class_boundaries": np.zeros((2, 3, 4), bool)},
-    ],
-)
+    [{"boundaries": (MAP > 0,)}, {"segmentations": (MAP.astype(int),)}, {"mask": MAP > 0},
+     {"labels": MAP.astype(int)}, {"depth": MAP}, {"class_boundaries": np.zeros((2, 3, 4), bool)},
+     {}, {"photo": np.zeros((3, 4, 3), np.uint8)}],
+)  # fmt: skip
 def test_the_size_of_a_truth(given):
-    assert GroundTruth("a", **given).shape == (3, 4)
+    expected = (0, 0) if given.keys() <= {"photo"} else (3, 4)
+    assert GroundTruth("a", **given).shape == expected
+    assert (Prediction("a").shape, Prediction("a", segs=()).shape) == ((0, 0), (0, 0))
 
 
 @pytest.mark.parametrize(
@@ -110,7 +99,7 @@ def test_what_inputs_are_not(make, given, words):
 
 @pytest.mark.parametrize("make", [Prediction, GroundTruth])
 def test_an_id_is_text(make):
-    refused(rf"^{make.__name__}\.image_id: .*, expected text$", make, 7)
+    refused(rf"^{make.__name__}\.image_id: ", make, 7)
 
 
 # --- soft maps
@@ -124,46 +113,37 @@ def test_an_id_is_text(make):
 def test_types_of_soft_maps(given, read):
     values = np.array([[0, 1, 1], [1, 0, 0]], given)
     found = soft_map(values)
-    assert found.dtype == np.dtype(read)
-    assert found.dtype.isnative
+    assert (found.dtype, found.dtype.isnative) == (np.dtype(read), True)
     assert found.tolist() == values.tolist()
-    if given == read:
-        assert np.shares_memory(found, values)
+    assert np.shares_memory(found, values) or given != read
+    assert soft_map(values[:0]).shape == (0, 3)
 
 
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        (np.zeros((2, 3, 1)), r"shape \(2, 3, 1\), expected \(rows, columns\)$"),
-        (np.array([[3, -7]]), r"dtype int64 with values from -7 to 3, expected uint8, uint16"),
-        (np.zeros((0, 3), int), "dtype int64, expected uint8, uint16, bool or floats"),
-        (np.zeros((2, 3), "u4"), "dtype uint32 with values from 0 to 0, expected uint8"),
-        (
-            np.zeros((2, 3), complex),
-            "an array of complex128 and shape .*, expected an array",
-        ),
-        (np.array([[0, np.nan], [1, 0.5]]), "1 of 4 values are NaN or infinite, expected floats"),
-        (np.array([[0, np.inf], [-np.inf, 0.5]]), "2 of 4 values are NaN or infinite, expected"),
-        (np.array([[0, 1.05]]), r"values from 0 to 1\.05, .*\(overshoot of a resize\?"),
-        (np.array([[-0.05, 1]]), r"values from -0\.05 to 1, .*\(overshoot of a resize\?"),
-        (np.array([[-0.051, 1]]), r"\(raw network output\? apply the sigmoid\)$"),
-        (np.array([[-0.05, 1.051]]), r"\(raw network output\? apply the sigmoid\)$"),
-        (np.array([[-1e-300, 1]]), r"\(overshoot of a resize\?"),
-        (np.array([[0, 1.051]]), r"\(0\.\.255 as float\? divide by 255\)$"),
-        (np.array([[0, 255.0]]), r"\(0\.\.255 as float\? divide by 255\)$"),
-        (np.array([[0, 255.5]]), r"\(0\.\.65535 as float\? divide by 65535\)$"),
-        (np.array([[0, 65535.0]]), r"\(0\.\.65535 as float\? divide by 65535\)$"),
-        (np.array([[0, 65535.5]]), r"\(scale to 0\.\.1\)$"),
+        (np.zeros(3), r"\(3,\)"),
+        (np.zeros((2, 3, 1)), r"\(2, 3, 1\)"),
+        (np.array([[3, -7]]), "int64 with values from -7 to 3"),
+        (np.zeros((0, 3), int), "int64, expected"),
+        (np.zeros((2, 3), "u4"), "uint32 with values from 0 to 0"),
+        (np.zeros((2, 3), complex), "complex128"),
+        (np.array([[0, np.nan], [1, 0.5]]), "1 of 4 values"),
+        (np.array([[0, np.inf], [-np.inf, 0.5]]), "2 of 4 values"),
+        (np.array([[0, 1.05]]), r"from 0 to 1\.05, .*overshoot"),
+        (np.array([[-0.05, 1]]), r"from -0\.05 to 1, .*overshoot"),
+        (np.array([[-1e-300, 1]]), "overshoot"),
+        (np.array([[-0.051, 1]]), "sigmoid"),
+        (np.array([[-0.05, 1.051]]), "sigmoid"),
+        (np.array([[0, 1.051]]), "by 255"),
+        (np.array([[0, 255.0]]), "by 255"),
+        (np.array([[0, 255.5]]), "by 65535"),
+        (np.array([[0, 65535.0]]), "by 65535"),
+        (np.array([[0, 65535.5]]), "scale to"),
     ],
 )
 def test_what_is_no_soft_map(values, words):
     refused(rf"^mine: .*{words}", soft_map, values, "mine")
-
-
-def test_a_soft_map_may_be_empty_or_have_both_ends():
-    assert soft_map(np.zeros((0, 3))).shape == (0, 3)
-    assert soft_map(np.array([[0.0, 1.0]])).tolist() == [[0, 1]]
-    refused("^prediction: shape", soft_map, np.zeros(3))
 
 
 # --- binary maps
@@ -171,38 +151,26 @@ def test_a_soft_map_may_be_empty_or_have_both_ends():
 
 @pytest.mark.parametrize(
     ("values", "expected"),
-    [
-        (np.array([[False, True]]), [0, 1]),
-        (np.uint8([[0, 1]]), [0, 1]),
-        (np.uint8([[1, 1]]), [1, 1]),
-        (np.uint8([[0, 255]]), [0, 1]),
-        (np.uint8([[255, 255]]), [1, 1]),
-        (np.int64([[0, 1]]), [0, 1]),
-        (np.array([[0.0, 1.0]]), [0, 1]),
-        (np.uint16([[1, 0]]), [1, 0]),
-        (np.uint16([[0, 255]]), [0, 1]),
-        (np.int64([[0, 65535]]), [0, 1]),
-    ],
-)
-def test_binary_maps_by_hand(values, expected):
-    found = binary_map(values, "mine")
-    assert found.dtype == bool
-    assert found.view(np.uint8).tolist() == [expected]
-
-
-@pytest.mark.parametrize(
-    "values",
-    [np.uint8([[0, 2]]), np.uint8([[1, 255]]), np.uint8([[254, 255]]),
-     np.int64([[-1, 0]]), np.array([[0, 0.5]]), np.array([[1, np.nan]])],
+    [([0, 1], [0, 1]), ([1, 1], [1, 1]), ([0, 255], [0, 1]), ([255, 255], [1, 1]),
+     ([0, 65535], [0, 1]), ([0, 2], None), ([1, 255], None), ([254, 255], None),
+     ([-1, 0], None), ([0, 0.5], None), ([1, np.nan], None)],
 )  # fmt: skip
-def test_what_is_no_binary_map(values):
-    refused(rf"^mine: .*{values.dtype}", binary_map, values, "mine")
-
-
-def test_sizes_of_binary_maps():
-    assert binary_map(np.zeros((0, 3), np.uint8), "mine").shape == (0, 3)
-    words = r"^mine: shape \(3,\), expected \(rows, columns\)$"
-    refused(words, binary_map, np.zeros(3), "mine", error=ShapeError)
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.uint16, np.int64, np.float64])
+def test_binary_maps_by_hand(values, expected, dtype):
+    given = np.array([values])
+    if dtype is bool:
+        given = given > 0
+        expected = given[0].tolist()
+    elif (given != np.nan_to_num(given).astype(dtype)).any() and dtype != np.float64:
+        return  # the type has no such values
+    given = given.astype(dtype)
+    if expected is None:
+        refused(rf"^mine: .*{given.dtype}", binary_map, given, "mine")
+    else:
+        found = binary_map(given, "mine")
+        assert (found.dtype, found.astype(int).tolist()) == (bool, [expected])
+    assert binary_map(given[:0], "mine").shape == (0, 2)
+    refused("^mine: ", binary_map, given[0], "mine", error=ShapeError)
 
 
 def test_annotators_as_one_array():
@@ -210,18 +178,17 @@ def test_annotators_as_one_array():
     expected = [(MAP > 0.5).tolist(), (MAP < 0.2).tolist()]
     assert annotated_maps([first, second]).tolist() == expected
     assert annotated_maps(GroundTruth("a", (first, second))).tolist() == expected
-    refused("^ground truth: no annotators, expected at least one$", annotated_maps, [])
-    words = r"^ground truth: shapes \(3, 4\) and \(3, 3\), expected one$"
+    refused("no annotators", annotated_maps, [])
+    words = r"\(3, 4\) and \(3, 3\)"
     refused(words, annotated_maps, [first, second[:, :3]], error=ShapeError)
-    refused("^ground truth 2: values other", annotated_maps, [first, MAP], error=DataError)
+    refused("^ground truth 2: ", annotated_maps, [first, MAP])
 
 
 def test_one_size():
     same_shape((3, 4), (3, 4))
     for given, hint in (((4, 3), ", transposed"), ((3, 5), ""), ((4, 4), "")):
-        words = rf"^prediction: shape \({given[0]}, {given[1]}\){hint}, expected \(3, 4\)$"
-        refused(words, same_shape, given, (3, 4), error=ShapeError)
-    refused(r"^mask: shape", same_shape, (1, 1), (3, 4), "mask", error=ShapeError)
+        words = rf"^mine: shape \({given[0]}, {given[1]}\){hint}, expected \(3, 4\)$"
+        refused(words, same_shape, given, (3, 4), "mine", error=ShapeError)
 
 
 # --- what numbers mean by their dtype: one image never decides for itself

@@ -1,6 +1,6 @@
-"""Files of lines and of oriented edges: every form, default, limit and refusal."""
+"""Files of lines, of oriented edges and of depth: every form, default, limit and refusal."""
 
-from pathlib import Path
+import struct
 
 import numpy as np
 import pytest
@@ -8,169 +8,118 @@ from PIL import Image
 from scipy.io import savemat
 
 from bsdsbench.files import bounded
-from bsdsbench.loaders.line_files import (
-    drawn_lines,
-    lines_prediction,
-    lines_truth,
-    oriented_prediction,
-    oriented_truth,
-    truth_lines,
-)
+from bsdsbench.files.errors import FileFormatError
+from bsdsbench.loaders import Pair, read_prediction, read_truth
+from bsdsbench.loaders.depth_files import matte_mask, read_dpt
+from bsdsbench.loaders.line_files import truth_lines
 from bsdsbench.loaders.line_maps import samples, score_map, truth_map
-from bsdsbench.loaders.pairing import Pair
+from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
 
 ENDS = np.array([[0.0, 1, 8, 17], [2, 3, 30, 40], [5, 5, 6, 60]])  # row column row column
+XY = ENDS[:, [1, 0, 3, 2]] + 1  # x y x y, counted from 1
 SCORES = np.array([0.9, 0.5, 0.25])
+LINES = {"lines": ENDS, "score": SCORES}
+TRUE = {"lines": XY, "size": [40, 70]}
 ANGLE = np.arange(12.0).reshape(3, 4) / 10
 EDGE = np.array([[0, 1, 0, 2], [0, 0, 0, 0], [0, 0, 3, 0]])
+DEPTH = np.arange(6.0).reshape(2, 3)
+INF = np.where(EDGE, np.inf, 0)
+
+
+def cells(*items):
+    out = np.empty((1, len(items)), object)
+    out[0, :] = items
+    return out
 
 
 @pytest.fixture
-def pred(tmp_path):
+def read(tmp_path):
     """What is read of a file of these arrays, for a picture of 20 x 30."""
 
-    def read(loader=lines_prediction, shape=(20, 30), **arrays):
-        np.savez(tmp_path / "a.npz", **arrays)
-        return loader(Pair("7", (tmp_path / "a.npz",), ()), shape)
-
-    return read
-
-
-@pytest.fixture
-def truth(tmp_path):
-    def read(loader=lines_truth, **arrays):
-        path = tmp_path / "gt" / "a.npz"
+    def call(kind, pred, content, suffix=".npz"):
+        path = tmp_path / "gt" / f"a{suffix}"
         path.parent.mkdir(exist_ok=True)
-        np.savez(path, **arrays)
-        return loader(Pair("7", (), (path,)))
+        savemat(path, content) if suffix == ".mat" else np.savez(path, **content)
+        if pred:
+            found = read_prediction(Pair("7", (path,), ()), kind, (20, 30))
+        else:
+            found = read_truth(Pair("7", (), (path,)), kind, Protocol())
+        assert (found.image_id, found.path) == ("7", path)
+        return found
 
-    return read
+    return call
 
 
-# --- predicted lines
+# --- lines
 
 
-@pytest.mark.parametrize("name", ["lines", "line"])
-@pytest.mark.parametrize("word", ["score", "scores"])
-@pytest.mark.parametrize("form", ["(N, 4)", "(N, 2, 2)", "(N, 2, 3)"])
-def test_predicted_lines_in_any_form(pred, name, word, form):
-    given = ENDS if form == "(N, 4)" else ENDS.reshape(3, 2, 2)
-    if form == "(N, 2, 3)":
-        given = np.concatenate([given, np.full((3, 2, 1), 77)], 2)
-    found = pred(**{name: given, word: SCORES[:, None]})
-    assert found.image_id == "7"
-    assert found.path is not None
+@pytest.mark.parametrize("names", [("lines", "score"), ("line", "scores")])
+@pytest.mark.parametrize("more", [None, 0, 1])
+def test_predicted_lines_in_any_form(read, names, more):
+    """(N, 4), (N, 2, 2), or with the kind of each end (N, 2, 3)."""
+    given = ENDS if more is None else ENDS.reshape(3, 2, 2)
+    given = np.concatenate([given, np.full((3, 2, 1), 77)], 2) if more else given
+    found = read("lines", True, dict(zip(names, (given, SCORES[:, None]), strict=True)))
     assert found.lines.ends.tolist() == ENDS.tolist()
     assert found.lines.scores.tolist() == SCORES.tolist()
     assert (found.lines.junctions, found.lines.grid) == (None, None)
     assert np.array_equal(found.soft, score_map(ENDS, SCORES, (20, 30), (128, 128)))
 
 
-def test_a_grid_of_its_own(pred):
-    found = pred(lines=ENDS, score=SCORES, grid=np.array([40, 70]))
+def test_a_grid_and_values_at_their_limits(read):
+    found = read("lines", True, LINES | {"grid": [40, 70]})
     assert found.lines.grid == (40, 70)
     assert np.array_equal(found.soft, score_map(ENDS, SCORES, (20, 30), (40, 70)))
+    far = {"lines": np.where(ENDS == 60, 1e6 - 1, ENDS), "score": [0, 1, 0.5], "grid": [1, 1]}
+    found = read("lines", True, far)
+    assert (found.lines.ends.max(), found.lines.grid) == (1e6 - 1, (1, 1))
 
 
 @pytest.mark.parametrize(
-    ("scores", "count"),
-    [([0.9, 0.5, 0.25], 3), ([0.9, 0.5, 0.9], 2), ([0.9, 0.9, 0.9], 1), ([0.9, 0.5, 0.5], 3),
-     ([0.0, 1.0, 0.5], 3)],
-)  # fmt: skip
-def test_lines_repeat_from_the_first_score_on(pred, scores, count):
-    found = pred(lines=ENDS, score=np.array(scores))
-    expected = score_map(ENDS[:count], scores[:count], (20, 30), (128, 128))
-    assert np.array_equal(found.soft, expected)
-    assert np.array_equal(drawn_lines(found.lines, (20, 30), (128, 128)), expected)
+    ("scores", "count"), [([0.9, 0.5, 0.9], 2), ([0.9] * 3, 1), ([0.9, 0.5, 0.5], 3)]
+)
+def test_lines_repeat_from_the_first_score_on(read, scores, count):
+    found = read("lines", True, {"lines": ENDS, "score": scores})
+    assert np.array_equal(found.soft, score_map(ENDS[:count], scores[:count], (20, 30)))
     assert len(found.lines.ends) == 3
 
 
-@pytest.mark.parametrize("names", [("juncs", "juncs_score"), ("juncs_pred", "juncs_score")])
+@pytest.mark.parametrize("name", ["juncs", "juncs_pred"])
 @pytest.mark.parametrize("columns", [2, 3])
-def test_junctions_with_their_scores(pred, names, columns):
+def test_junctions_with_their_scores(read, name, columns):
     points = np.array([[1.0, 2, 50], [3, 4, 60]])[:, :columns]
-    more = dict(zip(names, (points, np.array([[0.25], [0.75]])), strict=True))
-    found = pred(lines=ENDS, score=SCORES, **more)
+    found = read("lines", True, LINES | {name: points, "juncs_score": [[0.25], [0.75]]})
     assert found.lines.junctions.tolist() == [[1, 2, 0.25], [3, 4, 0.75]]
 
 
-def test_no_lines(pred):
-    for shape in ((0, 4), (0, 2, 2), (0,), (0, 2, 3)):
-        found = pred(lines=np.zeros(shape), score=np.zeros(0), juncs=np.zeros((0, 2)),
-                     juncs_score=np.zeros(0))  # fmt: skip
-        assert found.lines.ends.shape == (0, 4)
-        assert found.lines.junctions.shape == (0, 3)
-        assert not found.soft.any()
+@pytest.mark.parametrize("shape", [(0, 4), (0, 2, 2), (0,), (0, 2, 3)])
+def test_no_lines(read, shape):
+    nothing = {"juncs": np.zeros((0, 2)), "juncs_score": np.zeros(0)}
+    found = read("lines", True, {"lines": np.zeros(shape), "score": np.zeros(0), **nothing})
+    assert (found.lines.ends.shape, found.lines.junctions.shape) == ((0, 4), (0, 3))
+    assert not found.soft.any()
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({"score": SCORES[:2]}, "3 lines and 2 scores, expected as many"),
-        ({"score": [0.5, 0.5, -0.01]}, r"scores up to 0\.5, expected values in \[0, 1\]"),
-        ({"score": [0.5, np.nan, 0.5]}, r"scores up to nan, expected values in \[0, 1\]"),
-        ({"score": ["a", "b", "c"]}, "expected numbers"),
-        ({"lines": np.zeros((2, 6))}, r"lines of shape \(2, 6\), expected \(N, 4\) or \(N, 2, 2\)"),
-        ({"lines": np.zeros((4, 3))}, r"lines of shape \(4, 3\), expected \(N, 4\)"),
-        ({"lines": np.where(ENDS == 60, 1e6, ENDS)}, "NaN or beyond 1e"),
-        ({"lines": np.where(ENDS == 60, np.nan, ENDS)}, "NaN or beyond 1e"),
-        ({"juncs": np.zeros((2, 4))}, r"juncs of shape \(2, 4\), expected \(M, 2\)"),
-        ({"juncs": np.zeros(2)}, r"juncs of shape \(2,\)"),
-        ({"juncs": np.full((2, 2), 1e6)}, "NaN or beyond 1e"),
-        ({"juncs": np.zeros((2, 2))}, "has juncs, lines, score, expected an array juncs_score"),
-        ({"juncs": np.zeros((2, 2)), "juncs_score": [1.0]}, "2 junctions and 1 scores, expected"),
-        ({"grid": [0, 5]}, "grid 0 x 5, expected rows and columns"),
-        ({"grid": [5, 5.5]}, r"grid 5 x 5\.5, expected rows and columns"),
-        ({"grid": [5]}, "grid 5 x 0, expected rows and columns"),
-    ],
-)
-def test_predictions_that_are_no_lines(pred, change, words):
-    given = {"lines": ENDS, "score": SCORES} | {k: np.array(v) for k, v in change.items()}
-    refused(rf"a\.npz: .*{words}", pred, **given)
-
-
-def test_values_at_their_limits_are_read(pred):
-    found = pred(lines=np.where(ENDS == 60, 1e6 - 1, ENDS), score=np.array([0, 1, 0.5]))
-    assert found.lines.ends.max() == 1e6 - 1
-    assert pred(lines=ENDS, score=SCORES, grid=np.array([1, 1])).lines.grid == (1, 1)
-    refused("has other, expected an array lines$", pred, other=ENDS)
-
-
-# --- annotated lines
-
-XY = ENDS[:, [1, 0, 3, 2]] + 1  # x y x y, counted from 1
-
-
-def test_annotated_lines(truth):
-    found = truth(lines=XY, size=np.array([40, 70]))
-    drawn = truth_map(ENDS + 1, (40, 70))
-    assert found.boundaries[0].shape == (40, 70)
-    assert np.array_equal(found.boundaries[0], drawn)
+def test_annotated_lines(read, tmp_path, monkeypatch):
+    found = read("lines", False, TRUE)
+    assert np.array_equal(found.boundaries, [truth_map(ENDS + 1, (40, 70))])
     # on the grid of 128 x 128, by hand: rows x 128/40, columns x 128/70
     scale = np.array([3.2, 128 / 70, 3.2, 128 / 70])
     assert np.allclose(found.lines.ends, ENDS * scale, atol=1e-12)
     assert found.lines.scores.tolist() == [0, 0, 0]
     assert (found.lines.junctions, found.lines.grid) == (None, (128, 128))
-    assert (found.image_id, found.path.name) == ("7", "a.npz")
-
-
-def test_the_size_of_a_picture_of_lines_is_bounded(truth, monkeypatch):
-    """A byte for each of 40 x 70 pixels; the file itself takes less."""
-    monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 40 * 70)
-    assert truth(lines=XY, size=np.array([40, 70])).boundaries[0].shape == (40, 70)
-    monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 40 * 70 - 1)
-    refused("claims 40 x 70 values of 1 bytes", truth, lines=XY, size=np.array([40, 70]))
-
-
-def test_annotated_lines_on_a_grid_that_the_file_gives(truth):
-    more = {"lpos": ENDS.reshape(3, 2, 2) / 2, "grid": np.array([64, 32])}
-    found = truth(lines=XY, size=np.array([40, 70]), junc=np.array([[1.0, 2], [3, 4]]), **more)
-    assert found.lines.ends.tolist() == (ENDS / 2).tolist()
-    assert found.lines.grid == (64, 32)
+    own = {"lpos": ENDS.reshape(3, 2, 2) / 2, "grid": [64, 32], "junc": [[1.0, 2], [3, 4]]}
+    found = read("lines", False, TRUE | own)
+    assert (found.lines.ends.tolist(), found.lines.grid) == ((ENDS / 2).tolist(), (64, 32))
     assert found.lines.junctions.tolist() == [[1, 2, 0], [3, 4, 0]]
-    found = truth(lines=XY, size=np.array([40, 70]), juncs=np.array([[5.0, 6, 9]]))
+    found = read("lines", False, TRUE | {"juncs": [[5.0, 6, 9]]})
     assert found.lines.junctions.tolist() == [[5, 6, 0]]
+    (tmp_path / "images").mkdir()
+    Image.new("L", (70, 40)).save(tmp_path / "images" / "a.jpg")
+    assert read("lines", False, {"lines": XY}).shape == (40, 70)
+    monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 40 * 70 - 1)
+    refused(r"a\.npz: claims 40 x 70", read, "lines", False, TRUE)
 
 
 def test_true_lines_stay_on_the_grid():
@@ -179,144 +128,11 @@ def test_true_lines_stay_on_the_grid():
     assert np.allclose(found, [[0, 0, 19 * 6.4, 127.9999], [64, 64, 127.9999, 127.9999]])
 
 
-@pytest.mark.parametrize("suffix", [".png", ".jpg"])
-def test_the_size_of_the_picture_beside(truth, tmp_path, suffix):
-    (tmp_path / "images").mkdir()
-    Image.new("L", (70, 40)).save(tmp_path / "images" / f"a{suffix}")
-    assert truth(lines=XY).boundaries[0].shape == (40, 70)
-    assert truth(lines=XY, size=np.array([50, 80])).boundaries[0].shape == (50, 80)
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        ({}, r"no size, expected size \(rows, columns\) or the picture images/a\.png$"),
-        ({"size": [20, 70]}, "a line up to row 31, column 41, expected it inside 20 x 70$"),
-        ({"size": [10_000, 10_001]}, "claims 10000 x 10001 values, expected at most 100000000$"),
-        ({"size": [40, 0]}, "size 40 x 0, expected rows and columns$"),
-        ({"size": [40, 70], "lpos": np.zeros((2, 3))}, r"lines of shape \(2, 3\), expected"),
-        ({"size": [40, 70], "junc": np.zeros((2, 4))}, r"junc of shape \(2, 4\), expected \(M, 2"),
-    ],
-)
-def test_annotations_that_are_no_lines(truth, change, words):
-    refused(rf"a\.npz: {words}", truth, lines=XY, **{k: np.array(v) for k, v in change.items()})
-
-
-# --- oriented edges
-
-
-def test_predicted_oriented_edges(pred, tmp_path):
-    found = pred(oriented_prediction, edge=EDGE / 3, ori=ANGLE.astype(np.float32))
-    assert found.soft.tolist() == (EDGE / 3).tolist()
-    assert found.angles.dtype == np.float64
-    assert found.angles.tolist() == ANGLE.astype(np.float32).tolist()
-    savemat(tmp_path / "b.mat", {"edge_ori": {"edge": EDGE / 3, "ori": ANGLE}})
-    path = tmp_path / "b.mat"
-    found = oriented_prediction(Pair("7", (path,), ()), (3, 4))
-    assert (found.image_id, found.path) == ("7", path)
-    assert found.soft.tolist() == (EDGE / 3).tolist()
-    assert found.angles.tolist() == ANGLE.tolist()
-
-
-@pytest.mark.parametrize(
-    ("arrays", "words"),
-    [
-        ({"edge_ori": EDGE, "ori": ANGLE}, "edge_ori is no struct, expected one of edge and ori$"),
-        ({"edge": EDGE}, r"has edge, expected an array ori$"),
-        ({"edge": EDGE, "ori": ANGLE[0]}, r"ori of shape \(4,\)"),
-        ({"edge": EDGE[None], "ori": ANGLE}, r"edge of shape \(1, 3, 4\)"),
-        ({"edge": EDGE, "ori": ANGLE[:2]}, r"edge \(3, 4\) and ori \(2, 4\), expected one size$"),
-        ({"edge": EDGE, "ori": np.where(EDGE, np.inf, 0)}, "angles that are NaN or infinite"),
-    ],
-)
-def test_predictions_that_are_no_oriented_edges(pred, arrays, words):
-    refused(rf"a\.npz: {words}", pred, oriented_prediction, **arrays)
-
-
-def mat(tmp_path, content):
-    savemat(tmp_path / "a.mat", content)
-    return Pair("7", (), (tmp_path / "a.mat",))
-
-
-@pytest.mark.parametrize("several", [False, True])
-def test_annotated_oriented_edges(truth, several):
-    edges, angles = np.stack([EDGE, EDGE * 0 + 1]), np.stack([ANGLE, -ANGLE])
-    if not several:
-        edges, angles = edges[0], angles[0]
-    found = truth(oriented_truth, edge=edges, ori=angles.astype(np.float32))
-    edges, angles = (a if several else a[None] for a in (edges, angles))
-    assert np.array_equal(found.boundaries, edges != 0)
-    assert [a.dtype for a in found.angles] == [np.dtype(np.float64)] * len(edges)
-    assert np.array_equal(found.angles, angles.astype(np.float32))
-    assert (found.image_id, found.path.name) == ("7", "a.npz")
-
-
-@pytest.mark.parametrize("form", ["struct", "several", "bare"])
-def test_piod(tmp_path, form):
-    """Fragments hold pixels counted from 1 down the columns: 1, 4, 12 of 3 x 4."""
-    pieces = np.empty((1, 2), object)
-    pieces[0, 0], pieces[0, 1] = np.array([[1.0, 4]]), np.array([[12]], np.int32)
-    one = np.array([[1, 4, 12]], np.uint16)
-    edges = {"several": {"indices": pieces}, "struct": {"indices": one}, "bare": one}[form]
-    info = {"OrientMap": ANGLE, "edges": edges}
-    found = oriented_truth(mat(tmp_path, {"bndinfo_pascal": info}))
-    assert found.boundaries[0].astype(int).tolist() == [[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]
-    assert [a.tolist() for a in found.angles] == [ANGLE.tolist()]
-
-
-def test_ownership(tmp_path):
-    both = np.dstack([EDGE, ANGLE])
-    cells = np.empty((1, 2), object)
-    cells[0, 0], cells[0, 1] = both, np.dstack([EDGE[::-1], -ANGLE])
-    found = oriented_truth(mat(tmp_path, {"gtStruct": {"gt_theta": cells}}))
-    assert np.array_equal(found.boundaries, [EDGE != 0, EDGE[::-1] != 0])
-    assert np.array_equal(found.angles, [ANGLE, -ANGLE])
-    found = oriented_truth(mat(tmp_path, {"gtStruct": {"gt_theta": both}}))
-    assert np.array_equal(found.boundaries, [EDGE != 0])
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        ({"bndinfo_pascal": {"OrientMap": ANGLE, "edges": {"indices": [[0.0, 4]]}}},
-         "edges.indices outside OrientMap, expected pixels of it"),
-        ({"bndinfo_pascal": {"OrientMap": ANGLE, "edges": {"indices": [[1.0, 13]]}}},
-         "edges.indices outside OrientMap, expected pixels of it"),
-        ({"bndinfo_pascal": {"OrientMap": ANGLE, "edges": {"indices": "text"}}},
-         "bndinfo_pascal without edges.indices, expected those of PIOD"),
-        ({"bndinfo_pascal": {"OrientMap": ANGLE}},
-         "bndinfo_pascal without edges.indices, expected those of PIOD"),
-        ({"bndinfo_pascal": {"OrientMap": ANGLE, "edges": {"indices": [[True]]}}},
-         "bndinfo_pascal without edges.indices, expected those of PIOD"),
-        ({"bndinfo_pascal": {"other": ANGLE}}, r"has other, expected an array OrientMap"),
-        ({"gtStruct": {"gt_theta": ANGLE}}, r"gtStruct without gt_theta of \(H, W, 2\)"),
-        ({"gtStruct": {"gt_theta": np.zeros((3, 4, 1, 2))}}, r"gtStruct without gt_theta of"),
-        ({"gtStruct": {"gt_theta": np.empty((1, 0), object)}}, "no annotators, expected at least"),
-        ({"gtStruct": 3, "edge": EDGE}, r"has edge, gtStruct, expected an array ori"),
-        ({"bndinfo_pascal": 3, "edge": EDGE, "ori": ANGLE[:, :3]},
-         r"edge \(3, 4\) and ori \(3, 3\), expected one size"),
-        ({"edge": np.zeros((2, 2, 3, 4)), "ori": ANGLE}, r"edge of shape"),
-        ({"edge": EDGE, "ori": ANGLE + np.nan}, "angles that are NaN or infinite"),
-        ({"gtStruct": {"gt_theta": np.dstack([EDGE, ANGLE + np.inf])}}, "angles that are NaN or"),
-    ],
-)  # fmt: skip
-def test_annotations_that_are_no_oriented_edges(tmp_path, content, words):
-    refused(rf"a\.mat: {words}", oriented_truth, mat(tmp_path, content))
-
-
-def test_no_array_at_all(tmp_path):
-    savemat(tmp_path / "a.mat", {})
-    pair = Pair("7", (Path(tmp_path / "a.mat"),), (tmp_path / "a.mat",))
-    refused("a.mat: has nothing, expected an array lines$", lines_prediction, pair, (3, 4))
-    refused("a.mat: has nothing, expected an array edge", oriented_truth, pair)
-
-
 @pytest.mark.parametrize(
     ("end", "expected"),
     [
         ((0, 0), []),
         ((0.6, 0.8), [(0.6, 0.8)]),
-        ((0, 2), [(0, 0), (0, 2)]),
         ((0, 2.1), [(0, 0), (0, 1.05), (0, 2.1)]),
         ((-3, 0), [(0, 0), (-1.5, 0), (-3, 0)]),
     ],
@@ -324,3 +140,170 @@ def test_no_array_at_all(tmp_path):
 def test_as_many_samples_as_a_line_is_long(end, expected):
     found = samples(np.zeros(2), np.array(end, float))
     assert found.reshape(-1, 2).tolist() == [pytest.approx(point) for point in expected]
+
+
+# --- oriented edges
+
+
+@pytest.mark.parametrize("form", [".npz", "struct"])
+def test_predicted_oriented_edges(read, form):
+    maps = {"edge": EDGE / 3, "ori": ANGLE.astype(np.float32)}
+    given = (maps,) if form == ".npz" else ({"edge_ori": maps}, ".mat")
+    found = read("oriented", True, *given)
+    assert (found.soft.tolist(), found.angles.dtype) == ((EDGE / 3).tolist(), np.float64)
+    assert found.angles.tolist() == ANGLE.astype(np.float32).tolist()
+
+
+PIECES = cells(np.array([[1.0, 4]]), np.array([[12]], np.int32))
+BOTH = np.dstack([EDGE, ANGLE])
+
+
+@pytest.mark.parametrize(
+    ("content", "edges", "angles"),
+    [
+        ({"edge": EDGE, "ori": ANGLE}, [EDGE], [ANGLE]),
+        ({"edge": [EDGE, EDGE * 0], "ori": [ANGLE, -ANGLE]}, [EDGE, EDGE * 0], [ANGLE, -ANGLE]),
+        ({"gtStruct": {"gt_theta": BOTH}}, [EDGE], [ANGLE]),
+        ({"gtStruct": {"gt_theta": cells(BOTH, -BOTH)}}, [EDGE, EDGE], [ANGLE, -ANGLE]),
+        *(
+            ({"bndinfo_pascal": {"OrientMap": ANGLE, "edges": edges}},
+             [[[1, 1, 0, 0], [0, 0, 0, 0], [0, 0, 0, 1]]], [ANGLE])
+            for edges in ({"indices": PIECES}, {"indices": [[1, 4, 12]]}, np.uint16([[1, 4, 12]]))
+        ),
+    ],
+)  # fmt: skip
+def test_annotated_oriented_edges(read, content, edges, angles):
+    """PIOD's fragments hold pixels counted from 1 down the columns: 1, 4, 12 of 3 x 4."""
+    found = read("oriented", False, content, ".mat")
+    assert np.array_equal(found.boundaries, np.array(edges) != 0)
+    assert np.array_equal(found.angles, angles)
+    assert {a.dtype for a in found.angles} == {np.dtype(np.float64)}
+
+
+# --- depth
+
+
+def test_names_of_depth_in_the_order_in_which_they_are_taken(read):
+    names = ["depth", "pred_depths", "pred_depth", "depth_pred", "disparity", "pred", "prediction"]
+    for k, name in enumerate(names):
+        others = dict.fromkeys(["a", *names[k + 1 :]], DEPTH * 0)
+        found = read("depth-map", True, {name: DEPTH.astype(np.int16), **others}).depth
+        assert (found.tolist(), found.dtype) == (DEPTH.tolist(), np.int16), name
+    assert read("depth-map", True, {"a": DEPTH[None]}).depth.tolist() == DEPTH.tolist()
+
+
+def test_a_truth_of_one_map_is_its_depth_unless_it_says_what_it_is(read):
+    found = read("depth-map", False, {"whatever": DEPTH})
+    assert (found.depth.tolist(), found.boundaries) == (DEPTH.tolist(), ())
+    for name in ("edges", "matte"):
+        assert read("depth-map", False, {name: DEPTH / 5}).depth is None
+    for name in ("edges", "matte", "valid"):
+        found = read("depth-map", False, {name: DEPTH / 5, "disparity": DEPTH + 1})
+        assert found.depth.tolist() == (DEPTH + 1).tolist()
+    ibims = {"data": {"depth": DEPTH, "mask_invalid": DEPTH > 1, "mask_transp": DEPTH != 3}}
+    found = read("depth-map", False, ibims, ".mat")
+    assert found.valid.tolist() == [[False, False, True], [False, True, True]]
+
+
+@pytest.mark.parametrize("values", [np.uint8([[25, 26]]), np.int32([[0, 1]]), [[0.1, 0.1001]]])
+def test_a_matte_is_cut_above_a_tenth(values):
+    assert matte_mask(np.array(values)).tolist() == [[False, True]]
+
+
+BODY = DEPTH.astype("<f4").tobytes()
+
+
+def dpt(cols=3, rows=2, body=BODY):
+    return struct.pack("<fii", 202021.25, cols, rows) + body
+
+
+def test_dpt_by_hand(tmp_path, monkeypatch):
+    path = tmp_path / "a.dpt"
+    path.write_bytes(dpt())
+    found = read_dpt(path)
+    assert (found.dtype, found.tolist(), found.flags.writeable) == (np.float32, DEPTH.tolist(), 1)
+    monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 23)
+    refused(r"a\.dpt: claims 2 x 3", read_dpt, path)
+    monkeypatch.undo()
+    for data in (dpt()[:11], dpt()[:-1], dpt() + b"x", dpt(-3, -2), dpt(0, 5, b""), b"x" * 36):
+        path.write_bytes(data)
+        refused(r"a\.dpt: ", read_dpt, path, error=FileFormatError)
+
+
+# --- what is refused, and which variable the line names
+
+REFUSED = [
+    *(
+        ("lines", True, LINES | change, name)
+        for change, name in (
+            ({"score": SCORES[:2]}, "3 .*2 score"),
+            ({"score": [0.5, 0.5, -0.01]}, "scores"),
+            ({"score": [0.5, np.nan, 0.5]}, "scores up to nan"),
+            ({"score": ["a", "b", "c"]}, "numbers"),
+            ({"lines": np.zeros((2, 6))}, "lines"),
+            ({"lines": np.zeros((4, 3))}, "lines"),
+            ({"lines": np.where(ENDS == 60, 1e6, ENDS)}, "lines with NaN"),
+            ({"lines": np.where(ENDS == 60, np.nan, ENDS)}, "lines with NaN"),
+            ({"juncs": np.zeros(2)}, "juncs"),
+            ({"juncs": np.full((2, 2), 1e6)}, "juncs with NaN"),
+            ({"juncs": np.zeros((2, 2))}, "juncs_score"),
+            ({"juncs": np.zeros((2, 2)), "juncs_score": [1.0]}, "2 .*1 juncs_score"),
+            ({"grid": [0, 5]}, "grid 0 x 5"),
+            ({"grid": [5, 5.5]}, r"grid 5 x 5\.5"),
+            ({"grid": [5]}, "grid 5 x 0"),
+        )
+    ),
+    ("lines", True, {"other": ENDS}, "other, .*lines"),
+    ("lines", True, {}, "nothing, .*lines"),
+    ("lines", False, {"lines": XY}, r"images/a\.png"),
+    *(
+        ("lines", False, TRUE | change, name)
+        for change, name in (
+            ({"size": [20, 70]}, "row 31, column 41, .*20 x 70"),
+            ({"size": [10_000, 10_001]}, "10000 x 10001"),
+            ({"size": [40, 0]}, "size 40 x 0"),
+            ({"lpos": np.zeros((2, 3))}, "lpos"),
+            ({"junc": np.zeros((2, 1))}, "junc"),
+        )
+    ),
+    ("oriented", True, {"edge_ori": EDGE, "ori": ANGLE}, "edge_ori"),
+    ("oriented", True, {"edge": EDGE}, "edge, .*ori"),
+    ("oriented", True, {"edge": EDGE[None], "ori": ANGLE[None]}, "edge"),
+    ("oriented", True, {"edge": EDGE, "ori": ANGLE[:2]}, r"\(3, 4\) and ori \(2, 4\)"),
+    ("oriented", True, {"edge": EDGE, "ori": INF}, "angles"),
+    *(
+        ("oriented", False, {"bndinfo_pascal": {"OrientMap": ANGLE, **more}}, name)
+        for more, name in (
+            ({"edges": {"indices": [[0.0, 4]]}}, "indices outside"),
+            ({"edges": {"indices": [[1.0, 13]]}}, "indices outside"),
+            ({"edges": {"indices": "text"}}, "indices"),
+            ({"edges": {"indices": [[True]]}}, "indices"),
+            ({}, "indices"),
+        )
+    ),
+    ("oriented", False, {"bndinfo_pascal": {"other": ANGLE}}, "OrientMap"),
+    ("oriented", False, {"gtStruct": {"gt_theta": ANGLE}}, "gt_theta"),
+    ("oriented", False, {"gtStruct": {"gt_theta": np.zeros((3, 4, 1, 2))}}, "gt_theta"),
+    ("oriented", False, {"gtStruct": {"gt_theta": cells()}}, "no annotators"),
+    ("oriented", False, {"gtStruct": {"gt_theta": np.dstack([EDGE, INF])}}, "angles"),
+    ("oriented", False, {"gtStruct": 3, "edge": EDGE}, "ori"),
+    ("oriented", False, {"edge": np.zeros((2, 2, 3, 4)), "ori": ANGLE}, "edge"),
+    ("oriented", False, {"edge": EDGE, "ori": ANGLE[:, :3]}, r"\(3, 4\) and ori \(3, 3\)"),
+    ("depth-map", True, {"a": DEPTH, "b": DEPTH}, "a, b"),
+    ("depth-map", True, {}, "one named depth"),
+    ("depth-map", True, {"depth": DEPTH[0]}, r"depth of shape \(3,\)"),
+    ("depth-map", True, {"a": np.zeros((2, 3, 2))}, r"depth of shape \(2, 3, 2\)"),
+    ("depth-map", False, {"edges": cells(DEPTH)}, "edges"),
+    ("depth-map", False, {"edges": DEPTH, "matte": cells(DEPTH)}, "matte"),
+    *(
+        ("depth-map", False, {name: DEPTH[:, :2] / 5, "depth": DEPTH}, r"\(2, 2\), \(2, 3\)")
+        for name in ("edges", "matte", "valid", "mask_invalid", "mask_transp")
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "pred", "content", "name"), REFUSED)
+def test_what_is_refused_names_the_file_and_the_variable(read, kind, pred, content, name):
+    values = map(np.asarray, content.values())
+    suffix = ".mat" if any(v.dtype.hasobject for v in values) else ".npz"
+    refused(rf"a\{suffix}: .*{name}", read, kind, pred, content, suffix, error=FileFormatError)

@@ -1,11 +1,12 @@
 """Every form of prediction, from files written by other libraries."""
 
 import sys
-import warnings
-import zipfile
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 from PIL import Image
 from scipy.io import savemat
 from scipy.sparse import csc_matrix
@@ -15,208 +16,177 @@ from bsdsbench.loaders import Pair, load_prediction, read_prediction
 from tests.helpers.runs import refused
 
 GRAY = (np.arange(3 * 5).reshape(3, 5) * 17).astype(np.uint8)
+SOFT = GRAY / 255
+PICTURES = (".png", ".PNG", ".tif", ".tiff", ".bmp", ".gif", ".pgm", ".ppm", ".pnm", ".webp")
+FLOATS = (".npy", ".npz", ".mat", "packed.mat", ".h5")
+
+
+def save(folder, values, suffix, name="x"):
+    """A file of one array in any format."""
+    path = folder / f"a.b{suffix.removeprefix('packed')}"
+    if suffix == ".npy":
+        np.save(path, values)
+    elif suffix == ".npz":
+        np.savez_compressed(path, **{name: values})
+    elif suffix.endswith(".mat"):
+        savemat(path, {name: values}, do_compression=suffix.startswith("packed"))
+    elif suffix == ".h5":
+        with pytest.importorskip("h5py").File(path, "w") as file:
+            file[name] = values
+    else:
+        picture = Image.fromarray(values)
+        picture = picture.convert("RGB") if suffix == ".webp" else picture
+        picture.save(path, **({"lossless": True} if suffix == ".webp" else {}))
+    return path
 
 
 @pytest.mark.parametrize(
-    "suffix", [".png", ".PNG", ".tif", ".tiff", ".bmp", ".gif", ".pgm", ".ppm", ".pnm"]
+    ("suffix", "values"),
+    [(suffix, GRAY) for suffix in (*PICTURES, *FLOATS)]
+    + [(suffix, GRAY.astype(np.uint16) * 257) for suffix in (".png", ".tif", *FLOATS)]
+    + [(suffix, SOFT.astype(dtype)) for suffix in FLOATS for dtype in (np.float32, np.float64)]
+    + [(".tif", SOFT.astype(np.float32))],
 )
-def test_gray_pictures(tmp_path, suffix):
-    Image.fromarray(GRAY).save(tmp_path / f"a.b{suffix}")
-    pred = load_prediction(tmp_path / f"a.b{suffix}")
-    assert pred.image_id == "a.b"
-    assert pred.soft.dtype == np.uint8
-    np.testing.assert_array_equal(pred.soft, GRAY)
+def test_a_soft_map_in_every_format(tmp_path, suffix, values):
+    found = load_prediction(save(tmp_path, values, suffix))
+    assert (found.image_id, found.soft.dtype) == ("a.b", values.dtype)
+    assert found.soft.flags.c_contiguous
+    np.testing.assert_array_equal(found.soft, values)
 
 
-def test_lossless_webp_and_float_pfm(tmp_path):
-    Image.fromarray(GRAY).convert("RGB").save(tmp_path / "a.webp", lossless=True)
-    np.testing.assert_array_equal(load_prediction(tmp_path / "a.webp").soft, GRAY)
-    soft = (GRAY / 255).astype("<f4")
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        (SOFT.astype(np.float16), np.float32),
+        (SOFT.astype(">f4"), np.float32),
+        (np.asfortranarray(GRAY), np.uint8),
+        (GRAY > 99, np.uint8),
+        (GRAY[None, None], np.uint8),
+        (GRAY[..., None], np.uint8),
+        (SOFT[:, None], np.float64),
+        (np.zeros((1, 1, 1)), np.float64),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_types_and_axes_of_arrays(tmp_path, values, dtype, suffix):
+    found = load_prediction(save(tmp_path, values, suffix)).soft
+    assert (found.dtype, found.ndim, found.flags.c_contiguous) == (dtype, 2, True)
+    expected = values * 255 if values.dtype == bool else values
+    np.testing.assert_array_equal(found.ravel(), np.ravel(expected).astype(dtype))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(hnp.arrays(st.sampled_from([np.uint8, np.uint16, np.float32, np.float64]),
+                  hnp.array_shapes(min_dims=2, max_dims=2, max_side=9),
+                  elements={"min_value": 0, "max_value": 1}),
+       st.sampled_from([".npy", ".npz", ".mat", "packed.mat", ".png", ".tif"]))  # fmt: skip
+def test_any_array_comes_back(tmp_path, values, suffix):
+    if suffix in (".png", ".tif"):
+        values = values.astype(np.uint16) * 999
+    found = load_prediction(save(tmp_path, values, suffix)).soft
+    np.testing.assert_array_equal(found, values)
+
+
+def test_float_pfm_and_big_endian_tiff(tmp_path):
+    soft = SOFT.astype("<f4")
     (tmp_path / "a.pfm").write_bytes(b"Pf\n5 3\n-1.0\n" + soft[::-1].tobytes())  # rows upwards
-    found = load_prediction(tmp_path / "a.pfm").soft
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, soft)
-
-
-def test_big_endian_sixteen_bit_tiff(tmp_path):
+    np.testing.assert_array_equal(load_prediction(tmp_path / "a.pfm").soft, soft)
     wide = (np.arange(15).reshape(3, 5) * 4681).astype(">u2")
     tags = [(256, 3, 5), (257, 3, 3), (258, 3, 16), (259, 3, 1), (262, 3, 1), (273, 4, 110)]
     tags += [(277, 3, 1), (278, 3, 3)]
     entries = b"".join(
-        t.to_bytes(2, "big")
-        + k.to_bytes(2, "big")
-        + (1).to_bytes(4, "big")
-        + (v.to_bytes(2, "big") + b"\0\0" if k == 3 else v.to_bytes(4, "big"))
+        b"".join(n.to_bytes(size, "big") for n, size in ((t, 2), (k, 2), (1, 4)))
+        + (v << 16 * (k == 3)).to_bytes(4, "big")
         for t, k, v in tags
     )
     head = b"MM\0*" + (8).to_bytes(4, "big") + len(tags).to_bytes(2, "big") + entries + b"\0" * 4
-    assert len(head) == 110
     (tmp_path / "a.tif").write_bytes(head + wide.tobytes())
-    soft = load_prediction(tmp_path / "a.tif").soft
-    assert soft.dtype == np.dtype(np.uint16)
-    np.testing.assert_array_equal(soft, wide)
+    found = load_prediction(tmp_path / "a.tif").soft
+    assert found.dtype == np.dtype(np.uint16)
+    np.testing.assert_array_equal(found, wide)
 
 
-def test_sixteen_bit_colour_is_refused_not_halved(tmp_path):
-    import struct
-    import zlib
+@pytest.mark.parametrize("suffix", [".mat", "packed.mat"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_matlab_ucm2(tmp_path, suffix, dtype):
+    ucm2 = (np.arange(7 * 11).reshape(7, 11) / 77).astype(dtype)
+    found = load_prediction(save(tmp_path, ucm2, suffix, "ucm2"))
+    assert found.shape == (3, 5)
+    np.testing.assert_array_equal(found.ucm2, ucm2)
+    np.testing.assert_array_equal(found.boundary_map(), ucm2[2::2, 2::2])
 
-    rows = b"".join(b"\0" + bytes(range(12)) for _ in range(2))
-    parts = [(b"IHDR", struct.pack(">IIBBBBB", 2, 2, 16, 2, 0, 0, 0))]
-    parts += [(b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
-    body = b"".join(
-        struct.pack(">I", len(b)) + n + b + struct.pack(">I", zlib.crc32(n + b)) for n, b in parts
-    )
-    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + body)
-    with pytest.raises(FileFormatError, match="16-bit colour, expected gray"):
-        load_prediction(tmp_path / "a.png")
+
+@pytest.mark.parametrize("suffix", [".mat", "packed.mat"])
+def test_matlab_segs(tmp_path, suffix):
+    cells = np.empty((1, 3), object)
+    for k, dtype in enumerate((np.uint16, np.float64, np.uint8)):
+        cells[0, k] = (GRAY // (k + 40) + 1).astype(dtype)
+    segs = load_prediction(save(tmp_path, cells, suffix, "segs")).segs
+    assert {s.dtype for s in segs} == {np.dtype(np.int32)}
+    np.testing.assert_array_equal(segs, [GRAY // (k + 40) + 1 for k in range(3)])
+
+
+def test_the_variable_that_is_meant(tmp_path):
+    """The only one that is more than a row, or one of a usual name; sparse and logical too."""
+    path, cases = tmp_path / "a.mat", []
+    cases.append(({"strange": SOFT, "scalar": 2.0, "text": "hello"}, SOFT))
+    cases.append(({"soft": SOFT, "row": np.ones((1, 5)), "column": np.ones((3, 1))}, SOFT))
+    cases.append(({"E": SOFT, "O": SOFT * 0}, SOFT))
+    cases.append(({"edges": GRAY > 99}, (GRAY > 99) * 255))
+    cases.append(({"edges": csc_matrix(SOFT)}, SOFT))
+    for variables, expected in cases:
+        savemat(path, variables)
+        np.testing.assert_array_equal(load_prediction(path).soft, expected)
+    savemat(path, {"one": SOFT, "two": SOFT})
+    refused(r"a\.mat: .*one, two", load_prediction, path, error=FileFormatError)
+
+
+@pytest.mark.parametrize("kind", ["palette.png", ".png", ".npy", ".seg"])
+def test_label_maps_of_one_file_and_of_several(tmp_path, kind):
+    labels, path = GRAY // 50, tmp_path / f"a{kind}"
+    if kind == "palette.png":
+        picture = Image.fromarray(labels).convert("P")
+        picture.putpalette([255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9, 8, 8, 8])
+        picture.putdata(labels.ravel().tolist())
+        picture.save(path)
+        refused("colour", load_prediction, path, error=FileFormatError)
+    elif kind == ".seg":
+        runs = "".join(f"{labels[r, c]} {r} {c} {c}\n" for r, c in np.ndindex(3, 5))
+        path.write_text("width 5\nheight 3\ndata\n" + runs)
+        labels = labels + 1
+    else:
+        path = save(tmp_path, labels.astype(np.uint16), kind)
+    (seg,) = load_prediction(path, kind="labels").segs
+    np.testing.assert_array_equal(seg, labels)
+    other = save(tmp_path, GRAY // 20, ".bmp")
+    found = load_prediction(Pair("7", (path, other), ()))
+    assert found.image_id == "7"
+    np.testing.assert_array_equal(found.segs, [labels, GRAY // 20])
+    save(tmp_path, GRAY.T, ".bmp")
+    refused(r"a\.b\.bmp: .*3 x 5, 5 x 3", load_prediction, (path, other), error=FileFormatError)
 
 
 @pytest.mark.parametrize(
-    ("array", "dtype"),
+    ("values", "suffix", "name", "words"),
     [
-        (np.float32([[0, 0.5], [1, 0.25], [0, 0]]), np.float32),
-        (np.float64([[0, 0.5, 1]]), np.float64),
-        (np.float16([[0, 0.5], [1, 0.25], [0, 0]]), np.float32),
-        (np.array([[0, 0.5, 1]], ">f4"), np.float32),
-        (GRAY, np.uint8),
-        (GRAY.astype(np.uint16), np.uint16),
-        (np.asfortranarray(GRAY), np.uint8),
-        (GRAY[None, None], np.uint8),
-        (GRAY[..., None], np.uint8),
+        (GRAY.astype(np.int64), ".npy", "x", "int64 with values from 0 to 238.*pred_kind='labels'"),
+        *((np.zeros(shape), ".npy", "x", r"\(") for shape in ((0, 4), (7,), (2, 3, 4), ())),
+        *(
+            (np.zeros(shape), ".mat", "ucm2", f"{shape[0]}, {shape[1]}")
+            for shape in ((6, 10), (4, 5), (5, 4), (1, 5))
+        ),
+        *((np.ones((9, 13), d), ".mat", "ucm2", "of u?int|of b") for d in ("u1", "u2", "i4", "?")),
     ],
 )
-@pytest.mark.parametrize("suffix", [".npy", ".npz"])
-def test_numpy_arrays(tmp_path, array, dtype, suffix):
-    path = tmp_path / f"a{suffix}"
-    if suffix == ".npy":
-        np.save(path, array)
-    else:
-        np.savez_compressed(path, whatever=array)
-    soft = load_prediction(path).soft
-    assert soft.dtype == np.dtype(dtype)
-    assert soft.flags.c_contiguous
-    np.testing.assert_array_equal(soft, array.reshape(soft.shape))
-
-
-def test_integers_that_are_no_soft_map(tmp_path):
-    np.save(tmp_path / "a.npy", GRAY.astype(np.int64))
-    with pytest.raises(
-        FileFormatError, match=r"int64 with values from 0 to 238, .* pred_kind='labels'"
-    ):
-        load_prediction(tmp_path / "a.npy")
-
-
-@pytest.mark.parametrize("shape", [(0, 4), (7,), (2, 3, 4), ()])
-def test_shapes_that_are_no_map(tmp_path, shape):
-    np.save(tmp_path / "a.npy", np.zeros(shape))
-    refused(r"a\.npy: .*(shape|2-D)", load_prediction, tmp_path / "a.npy", error=FileFormatError)
-
-
-@pytest.mark.parametrize(
-    ("ucm2", "words"),
-    [(np.zeros(shape), f"of shape {shape}") for shape in ((6, 10), (4, 5), (5, 4), (1, 5))]
-    + [(np.ones((9, 13), dtype), "of u?int|of bool") for dtype in ("u1", "u2", "i4", "?")],
-)
-def test_what_is_no_ucm2(tmp_path, ucm2, words):
-    savemat(tmp_path / "a.mat", {"ucm2": ucm2})
-    words = words.replace("(", r"\(").replace(")", r"\)")
-    refused(rf"a\.mat: ucm2 ({words})", load_prediction, tmp_path / "a.mat", error=FileFormatError)
-
-
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_matlab_ucm2(tmp_path, packed, dtype):
-    ucm2 = (np.arange(7 * 11).reshape(7, 11) / 77).astype(dtype)
-    savemat(tmp_path / "a.mat", {"ucm2": ucm2, "x": 1.0}, do_compression=packed)
-    pred = load_prediction(tmp_path / "a.mat")
-    assert pred.shape == (3, 5)
-    np.testing.assert_array_equal(pred.ucm2, ucm2)
-    np.testing.assert_array_equal(pred.boundary_map(), ucm2[2::2, 2::2])
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_matlab_segs(tmp_path, packed):
-    cells = np.empty((1, 3), object)
-    for k in range(3):
-        cells[0, k] = (GRAY // (k + 40) + 1).astype((np.uint16, np.float64, np.uint8)[k])
-    savemat(tmp_path / "a.mat", {"segs": cells}, do_compression=packed)
-    segs = load_prediction(tmp_path / "a.mat").segs
-    assert len(segs) == 3
-    for k in range(3):
-        assert segs[k].dtype == np.int32
-        np.testing.assert_array_equal(segs[k], GRAY // (k + 40) + 1)
-
-
-def test_matlab_soft_map_by_being_alone_by_usual_name(tmp_path):
-    path = tmp_path / "a.mat"
-    soft = GRAY / 255
-    savemat(path, {"strange": soft, "scalar": 2.0, "text": "hello"})
-    np.testing.assert_array_equal(load_prediction(path).soft, soft)
-    savemat(path, {"E": soft, "O": soft * 0})
-    np.testing.assert_array_equal(load_prediction(path).soft, soft)
-    savemat(path, {"one": soft * 0, "two": soft})
-    with pytest.raises(FileFormatError, match="variables one, two, expected ucm2, segs or one"):
-        load_prediction(path)
-
-
-def test_matlab_logical_sparse_and_single(tmp_path):
-    path = tmp_path / "a.mat"
-    savemat(path, {"edges": GRAY > 99})
-    np.testing.assert_array_equal(load_prediction(path).soft, (GRAY > 99) * 255)
-    savemat(path, {"edges": csc_matrix(GRAY / 255)})
-    np.testing.assert_array_equal(load_prediction(path).soft, GRAY / 255)
-    savemat(path, {"edges": np.float32(GRAY / 255)})
-    assert load_prediction(path).soft.dtype == np.float32  # type: ignore[union-attr]
+def test_what_is_no_prediction(tmp_path, values, suffix, name, words):
+    path = save(tmp_path, values, suffix, name)
+    refused(rf"a\.b{suffix}: .*({words})", load_prediction, path, error=FileFormatError)
 
 
 def test_matlab_7_3_without_h5py_names_the_extra(tmp_path, monkeypatch):
     (tmp_path / "a.mat").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(600))
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(FileFormatError, match=r"pip install 'bsdsbench\[hdf5\]'"):
-        load_prediction(tmp_path / "a.mat")
-
-
-def test_label_maps_as_pictures_and_arrays(tmp_path):
-    labels = GRAY // 50
-    picture = Image.fromarray(labels).convert("P")
-    picture.putpalette([255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 9, 9, 8, 8, 8])
-    picture.putdata(labels.ravel().tolist())
-    picture.save(tmp_path / "p.png")
-    Image.fromarray(labels.astype(np.uint16)).save(tmp_path / "g.png")
-    np.save(tmp_path / "a.npy", labels.astype(np.float64))
-    for name in ("p.png", "g.png", "a.npy"):
-        segs = load_prediction(tmp_path / name, kind="labels").segs
-        assert len(segs) == 1
-        np.testing.assert_array_equal(segs[0], labels)
-    refused("is a colour picture", load_prediction, tmp_path / "p.png", error=FileFormatError)
-
-
-def test_several_label_maps_of_one_image(tmp_path):
-    for k in range(2):
-        Image.fromarray(GRAY // (k + 20)).save(tmp_path / f"{k}.png")
-    paths = (tmp_path / "0.png", tmp_path / "1.png")
-    pred = load_prediction(Pair("7", paths, ()))
-    assert pred.image_id == "7"
-    np.testing.assert_array_equal(pred.segs, [GRAY // 20, GRAY // 21])
-    Image.fromarray(GRAY.T).save(tmp_path / "1.png")
-    with pytest.raises(FileFormatError, match=r"sizes 3 x 5, 5 x 3 .*expected one size"):
-        load_prediction(paths)
-
-
-def test_an_npz_member_that_lies_is_refused_before_it_is_made(tmp_path):
-    np.savez_compressed(tmp_path / "a.npz", x=np.zeros((30, 40)))
-    data = bytearray((tmp_path / "a.npz").read_bytes())
-    at = data.rindex(b"PK\x01\x02")
-    data[at + 24 : at + 28] = (400_000_000).to_bytes(4, "little")
-    (tmp_path / "a.npz").write_bytes(data)
-    with pytest.raises(FileFormatError, match="claims more than its bytes can hold"):
-        load_prediction(tmp_path / "a.npz")
-    with zipfile.ZipFile(tmp_path / "b.npz", "w") as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        archive.writestr("x.npy", b"1")
-        archive.writestr("x.npy", b"2")
-    refused("two arrays of one name", load_prediction, tmp_path / "b.npz", error=FileFormatError)
+    refused(r"a\.mat: .*bsdsbench\[hdf5\]", load_prediction, tmp_path / "a.mat")
 
 
 @pytest.mark.parametrize(
@@ -243,25 +213,6 @@ def test_maps_of_classes_have_one_size(tmp_path):
     for path, width in zip(paths, (5, 4), strict=True):
         path.parent.mkdir()
         np.save(path, np.zeros((3, width), bool))
-    with pytest.raises(ShapeError, match="of a have several sizes, expected one"):
-        read_prediction(Pair("a", paths, ()), "classes", (3, 5))
+    refused("of a ", read_prediction, Pair("a", paths, ()), "classes", (3, 5), error=ShapeError)
     found = read_prediction(Pair("a", paths[:1] * 3, ()), "classes", (3, 5))
     assert found.classes.shape == (3, 3, 5)
-
-
-def test_of_several_arrays_a_row_or_a_column_is_no_map(tmp_path):
-    maps = {"soft": GRAY / 255, "row": np.ones((1, 5)), "column": np.ones((3, 1))}
-    np.savez(tmp_path / "a.npz", **maps, line=np.ones(4), number=np.float64(1))
-    assert np.array_equal(load_prediction(tmp_path / "a.npz").soft, GRAY / 255)
-    np.savez(tmp_path / "a.npz", soft=GRAY[None] / 255, row=np.ones((1, 5)))
-    assert np.array_equal(load_prediction(tmp_path / "a.npz").soft, GRAY / 255)
-
-
-@pytest.mark.parametrize(
-    ("shape", "read"),
-    [((1, 1, 1), (1, 1)), ((1, 3, 1, 2), (3, 2)), ((2, 1, 3), (2, 3)), ((1, 4), (1, 4))],
-)
-def test_axes_of_length_1_are_dropped(tmp_path, shape, read):
-    np.save(tmp_path / "a.npy", np.linspace(0, 1, int(np.prod(shape))).reshape(shape))
-    found = load_prediction(tmp_path / "a.npy").soft
-    assert np.array_equal(found, np.linspace(0, 1, int(np.prod(shape))).reshape(read))

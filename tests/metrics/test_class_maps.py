@@ -8,7 +8,6 @@ from scipy import ndimage
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import class_maps, semantic
 from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
-from bsdsbench.metrics.imresize import bicubic
 from bsdsbench.metrics.semantic import SemanticMetric
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
@@ -57,17 +56,20 @@ def test_boundaries_are_those_of_the_disk(seed, radius):
 
 @pytest.mark.parametrize("radius", [0, 2])
 def test_instances_add_the_boundary_of_each(radius):
+    """Of those whose number is large enough: from 1 on unless said."""
     labels = np.zeros((16, 24), np.uint8)
     labels[3:13, 4:20] = 1
     instances = np.zeros(labels.shape, np.uint16)
-    instances[3:13, 4:12], instances[3:13, 12:20] = 7, 9
+    instances[3:13, 4:12], instances[3:13, 12:20] = 1, 9
     params = SemanticOptions(("cat", "dog"), 1, radius=radius)
     plain, found = class_boundaries(labels, params), class_boundaries(labels, params, instances)
-    apart = [class_boundaries((instances == v).astype(np.uint8), params)[0] for v in (7, 9)]
-    assert np.array_equal(found[0], plain[0] | apart[0] | apart[1])
+    one, nine = (class_boundaries((instances == v).astype(np.uint8), params)[0] for v in (1, 9))
+    assert np.array_equal(found[0], plain[0] | one | nine)
     between = {0: [11], 2: [10, 11, 12, 13]}[radius]
     assert np.flatnonzero((found[0] & ~plain[0])[8]).tolist() == between
     assert not found[1].any()
+    params = SemanticOptions(("cat", "dog"), 1, radius=radius, instance_from=2)
+    assert np.array_equal(class_boundaries(labels, params, instances)[0], plain[0] | nine)
 
 
 def test_labels_may_have_gaps_and_several_be_ignored():
@@ -133,8 +135,6 @@ def test_the_border_is_cropped_and_the_tolerance_is_that_of_what_is_left():
     expected = semantic_counts(maps[:, 5:-5, 5:-5], truth[:, 5:-5, 5:-5], plain)
     found = semantic_counts(maps, labels, protocol)
     assert all(found[name].equals(expected[name]) for name in found)
-    with pytest.raises(ShapeError, match="more than the border of 5 pixels"):
-        semantic_counts(maps[:, :10], labels[:10], protocol)
 
 
 def test_or_the_border_is_ignored():
@@ -201,17 +201,6 @@ def test_predictions_are_resized_to_the_nearest_as_pillow_does():
         assert np.array_equal(found, np.asarray(picture)), (case, size, wanted)
 
 
-@pytest.mark.parametrize(("shape", "wanted"), [((60, 83), (30, 41)), ((31, 40), (62, 97))])
-def test_bicubic_is_the_filter_of_imresize(shape, wanted):
-    """Pillow has the same kernel (a = -0.5, antialiased), and only cuts it off at the border."""
-    soft = ndimage.gaussian_filter(np.random.default_rng(1).random(shape), 1).astype(np.float32)
-    found = bicubic(soft, wanted)
-    other = Image.fromarray(soft).resize(wanted[::-1], Image.Resampling.BICUBIC)
-    inner = np.s_[6:-6, 6:-6]
-    np.testing.assert_allclose(found[inner], np.asarray(other)[inner], atol=2e-6)
-    assert bicubic(np.full(shape, 0.3), wanted) == pytest.approx(np.full(wanted, 0.3))
-
-
 def test_missing_instances_are_said():
     labels = regions(2, (30, 40))
     params = SemanticOptions(TWO.classes, 1, instances=True)
@@ -219,29 +208,6 @@ def test_missing_instances_are_said():
         prepare_classes(labels, labels, params)
     with pytest.raises(ShapeError, match=r"instance map: uint8 of shape \(30, 39\)"):
         prepare_classes(labels, labels, params, instances=labels[:, 1:])
-
-
-def test_published_forms():
-    """protocols.md: margin, thinning and tolerance of SEAL's calls; pre-SEAL kills and skips."""
-    rows = {}
-    for name in ("sbd", "sbd-seal", "sbd-seal-raw", "sbd-reannotated", "sbd-reannotated-raw"):
-        p = Protocol.preset(name)
-        s = SemanticMetric().options_of(p)
-        rows[name] = s.border, p.thin, p.max_dist, s.instances
-        assert (s.interior, s.absent) == (("kill", "skip") if name == "sbd" else ("keep", "count"))
-        assert p.ap_rule == "sbd"
-    assert rows == {
-        "sbd": (0, True, 0.02, False),
-        "sbd-seal": (5, True, 0.02, True),
-        "sbd-seal-raw": (5, False, 0.02, True),
-        "sbd-reannotated": (5, True, 0.0075, True),
-        "sbd-reannotated-raw": (5, False, 0.0075, True),
-    }
-    for name, thin, radius in (("cityscapes", True, 1), ("cityscapes-raw", False, 2)):
-        p = Protocol.preset(name)
-        s = SemanticMetric().options_of(p)
-        assert (s.border, p.thin, p.max_dist, s.radius, s.scale) == (0, thin, 0.0035, radius, 0.5)
-        assert (s.scaled, s.thin_gt) == (("labels", True) if thin else ("boundaries", False))
 
 
 @pytest.mark.parametrize("radius", [1, 2, 3])
@@ -273,17 +239,13 @@ def test_ignored_pixels_as_py_edge_eval_draws_them(radius):
     ("field", "good", "bad"),
     [
         ("ids", (0, 2**31 - 1), (0, 2**31)),
-        ("ids", (0, 1), (0, -1)),
         ("ids", (0, 1), (0, 0.5)),
         ("ignore", -1, -2),
-        ("ignore", 2**31 - 1, 2**31),
         ("ignore", (0, 7), (-1, 7)),
-        ("scale", 1, 1.001),
         ("scale", 1e-9, 0),
+        ("scale", 1, 1.001),
         ("radius", 99, 100),
-        ("radius", 0, -1),
         ("border", 9999, 10_000),
-        ("instance_from", 2**31 - 1, 2**31),
         ("instance_from", 1, 0),
     ],
 )
@@ -292,33 +254,6 @@ def test_options_at_their_limits(field, good, bad):
     assert getattr(read, field) == good
     with pytest.raises(ProtocolError, match=f"^{field} .*: expected"):
         SemanticOptions(**{"classes": ("a", "b"), field: bad})
-
-
-def test_the_smallest_instance_is_1_unless_said():
-    labels, instances = np.ones((3, 8), np.uint8), np.zeros((3, 8), np.uint8)
-    instances[:, 4:] = 1
-    for first, drawn in ((1, [3]), (2, [])):
-        params = SemanticOptions(("cat",), 1, instance_from=first)
-        found = class_boundaries(labels, params, instances)[0]
-        assert np.flatnonzero(found.any(axis=0)).tolist() == drawn
-
-
-@pytest.mark.parametrize("radius", [0, 1, 2])
-def test_a_thin_strip_of_ignored_pixels_is_spanned(radius):
-    """A strip of one pixel is 2 wide from side to side; without a radius it is dropped."""
-    labels = np.zeros((5, 9), np.uint8)
-    labels[:, :4], labels[:, 4] = 1, 255
-    at = {"radius": radius, "ignored_rule": "span"}
-    found = class_boundaries(labels, SemanticOptions(("cat",), 1, **at))[0]
-    expected = [3, 4, 5] if radius == 2 else []
-    assert np.flatnonzero(found.all(axis=0)).tolist() == expected
-    assert np.flatnonzero(found.any(axis=0)).tolist() == expected
-    labels[:, 4] = 0  # nothing ignored: a pixel on either side, or one without a radius
-    plain = class_boundaries(labels, SemanticOptions(("cat",), 1, **at))[0]
-    columns = {0: [3], 1: [3, 4], 2: [2, 3, 4, 5]}[radius]
-    assert np.flatnonzero(plain.all(axis=0)).tolist() == columns
-    whole = np.ones((5, 9), np.uint8)
-    assert not class_boundaries(whole, SemanticOptions(("cat",), 1, **at)).any()
 
 
 @pytest.mark.parametrize("rule", ["crop", "ignore"])

@@ -194,13 +194,6 @@ def test_dbe_of_images_without_predicted_edges_is_the_radius():
         assert (found[key], found[f"{key}_pooled"]) == (3.0, 3.0)
 
 
-def write_h5(path, **arrays):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(path, "w") as file:
-        for name, array in arrays.items():
-            file[name] = array
-
-
 @pytest.mark.parametrize("suffix", [".npz", ".mat"])
 def test_every_map_of_a_truths_file(tmp_path, suffix):
     """What is not 0 is valid in all three masks, or drawn; of a matte what is above a tenth."""

@@ -16,7 +16,6 @@ from bsdsbench.metrics.boundary import (
 )
 from bsdsbench.metrics.pixel import pixel_counts
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.curve import PRCurve, area, pr_curve
 
 WITH_ZERO = Protocol.preset("bsds500").replace(thresholds=(0, 0.25, 0.5))
 
@@ -100,15 +99,3 @@ def test_segmentations_have_no_such_row():
     seg[2:, 3:] = 1
     counts = boundary_counts(Prediction("a", segs=(seg, seg)), [seg > 0], WITH_ZERO)
     assert counts.thresholds.tolist() == [1, 2]
-
-
-def test_the_rule_edter_is_the_official_one_with_that_row():
-    """Rows (R, P) (1, .25), (.6, .5), (.2, 1): area of straight lines through all three."""
-    four = np.array([[10, 10, 6, 24], [6, 10, 6, 12], [2, 10, 2, 2]])
-    rows = PRCurve.of_counts([0, 0.25, 0.5], four)
-    to_six = sum(1 - 0.5 * (k - 20) / 40 for k in range(20, 61))
-    to_one = sum(0.5 - 0.25 * (k - 60) / 40 for k in range(61, 101))
-    assert area(rows, "edter") == pytest.approx((to_six + to_one) / 100)
-    assert area(rows, "bsds") == pytest.approx(to_six / 100)
-    assert np.isnan(area(PRCurve.of_counts([0.1, 0.2, 0.3], four), "edter"))
-    assert pr_curve(boundary_counts(*example(), WITH_ZERO)).recall[0] == 1

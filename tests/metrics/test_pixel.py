@@ -30,17 +30,6 @@ def points(counts):
     return roc, list(zip(recall, counts.tp / (counts.tp + counts.fp), strict=True))
 
 
-def test_note_3_2_1():
-    # 4 hits, 2 false alarms, 1 miss, 3 rejections: (2/5, 4/5) in ROC space, (4/5, 2/3) in PR space.
-    gt = np.array([[1, 1, 1, 1, 1], [0, 0, 0, 0, 0]])
-    pred = np.array([[0.9, 0.5, 0.7, 0.6, 0.1], [0.5, 0.8, 0.4, 0.0, 0.2]])
-    counts = pixel_counts(pred, [gt], Protocol(thresholds=(0.5,)))
-    assert [int(c[0]) for c in (counts.tp, counts.fp, counts.fn, counts.tn)] == [4, 2, 1, 3]
-    roc, pr = points(counts)
-    assert roc == [pytest.approx((2 / 5, 4 / 5))]
-    assert pr == [pytest.approx((4 / 5, 2 / 3))]
-
-
 NOTE_GT = np.array([[0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0], [0, 0, 0, 0]], bool)
 
 
@@ -94,6 +83,8 @@ def test_counts_are_sums_over_annotators(dtype):
     error = sum(float(np.abs(value - gt).sum()) for gt in gts)
     assert float(counts.abs_error_sum) == pytest.approx(error, rel=1e-12)
     assert n_pixels(counts) == 13 * 21 * 3
+    empty = pixel_counts(soft[:0], [gts[0][:0]], QUARTERS)
+    assert (n_pixels(empty), float(empty.abs_error_sum)) == (0, 0)
 
 
 def test_forms_of_a_prediction():
@@ -122,20 +113,11 @@ def test_segmentations_count_at_their_numbers():
 
 
 def test_what_is_refused():
-    gt = np.zeros((3, 5), bool)
-    with pytest.raises(ShapeError, match=r"\(5, 3\), transposed, expected \(3, 5\)"):
-        pixel_counts(np.zeros((5, 3)), [gt])
+    gt, turned = np.zeros((3, 5), bool), np.zeros((5, 3), np.int32)
     refused("NaN", pixel_counts, np.full((3, 5), np.nan), [gt])
-    refused(r"values from 0 to 7, expected floats", pixel_counts, np.eye(3, 5) * 7, [gt])
+    refused("values from 0 to 7", pixel_counts, np.eye(3, 5) * 7, [gt])
     refused("no annotators", pixel_counts, np.zeros((3, 5)), [])
     refused("other than 0 and 1", pixel_counts, np.zeros((3, 5)), [gt + 2])
-    same, turned = np.zeros((3, 5), np.int32), np.zeros((5, 3), np.int32)
-    for segs in ((turned,), (same, turned)):
-        with pytest.raises(ShapeError, match=r"\(5, 3\), transposed, expected \(3, 5\)"):
-            pixel_counts(Prediction("a", segs=segs), [gt])
-
-
-def test_empty_image():
-    counts = pixel_counts(np.zeros((0, 4)), [np.zeros((0, 4), bool)], QUARTERS)
-    assert n_pixels(counts) == 0
-    assert float(counts.abs_error_sum) == 0
+    several = Prediction("a", segs=(turned.T, turned))
+    for pred in (turned > 0, Prediction("a", segs=(turned,)), several):
+        refused(r"\(5, 3\), transposed", pixel_counts, pred, [gt], error=ShapeError)

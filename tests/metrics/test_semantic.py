@@ -78,12 +78,6 @@ def test_counts_are_those_of_the_boundary_benchmark():
     assert found["sheep"].total_pred[0] > 0
 
 
-def test_absent_classes_are_counted_or_skipped():
-    soft = np.full((3, 24, 30), 0.6, np.float32)
-    skip = PROTO.replace(options={"semantic": {"absent": "skip"}})
-    assert list(semantic_counts(soft, labels(), skip)) == ["cat", "dog"]
-
-
 def test_interior_is_kept_or_killed():
     """A false line within the cat, one at its boundary, one outside."""
     soft = np.zeros((3, 24, 30), np.float32)
@@ -224,8 +218,6 @@ def test_boundaries_of_instances_of_sbd_are_united_without_those_of_the_class(sb
     assert plain[0].sum() != union.sum() != (plain[0] | union).sum()
     assert cat_pixels(pred, cls, PROTO) == plain[0].sum()
     assert cat_pixels(pred, cls, proto) == union.sum()
-    thinned = PROTO.replace(options={"semantic": {"instances": True, "thin_gt": True}})
-    assert cat_pixels(pred, cls, thinned) == thinning.thin(union).sum()
 
 
 def test_boundaries_of_sbd_may_be_one_per_class(sbd):
@@ -266,7 +258,7 @@ def test_instances_of_sbd_of_no_class_are_one_line(sbd, categories):
         cat_pixels(pred, cls, PROTO.replace(options={"semantic": {"instances": True}}))
 
 
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(30))
 def test_thin_ground_truth_of_sbd_by_its_definition(seed, tmp_path):
     """Random instances, also of several classes and overlapping: united, then thinned."""
     rng = np.random.default_rng(seed)

@@ -18,6 +18,7 @@ from bsdsbench.plotting import (
     FThresholdDisplay,
     ImageScatterDisplay,
     PRCurveDisplay,
+    ReliabilityDisplay,
     ROCCurveDisplay,
     plot_curves,
 )
@@ -81,6 +82,15 @@ def test_f_over_threshold(runs):
     score = runs[0].boundary_score()
     assert xy(shown.line_)[1] == score.curve.f.tolist()
     assert xy(shown.point_) == [[score.ods.threshold], [score.ods.f]]
+
+
+def test_reliability_has_the_filled_bins_and_the_line_of_what_is_calibrated():
+    soft, gt = np.array([[0.9, 0.8, 0.1, 0.1]]), np.array([[True, False, False, True]])
+    run = bb.evaluate_items([("a", soft, [gt])], "calibration", metrics="calibration", workers=1)
+    shown = ReliabilityDisplay.from_evaluation(run, "m").plot()
+    assert np.ravel(xy(shown.line_)) == pytest.approx([0.1, 0.8, 0.9, 0.5, 0, 1])
+    assert xy(shown.chance_) == [[0, 1], [0, 1]]
+    assert legend_texts(shown.ax_) == [f"m (ECE {run.score('calibration').ece:.3f})"]
 
 
 def test_a_ranking_is_interpolated_and_has_its_numbers_and_chance():

@@ -10,8 +10,8 @@ from bsdsbench.metrics import registry
 from bsdsbench.runs.score_tables import image_table, score_tables
 from bsdsbench.tables.forms import to_csv, to_html, to_latex
 from bsdsbench.tables.table import to_text
-from scripts import stored_numbers
-from tests.helpers.runs import refused
+from tests.helpers.metric_cases import case_of
+from tests.helpers.runs import FAST, refused
 from tests.helpers.simulated import simulated_run
 from tests.helpers.snapshots import same_as_stored
 
@@ -29,38 +29,27 @@ def found(runs):
     return bb.compare(runs, n_boot=100)
 
 
-@pytest.fixture(scope="module")
-def every_metric():
-    """Metric -> a run of it, and one that has the second image's counts for the first one too."""
-    out = {}
-    for _, run in stored_numbers.runs():
-        for metric in run.metrics:
-            counts = [{metric: r.counts[metric]} for r in run.records]
-            out[metric] = [
-                replace(run, name=name, records=tuple(map(with_counts, run.records, of)))
-                for name, of in (("mine", counts), ("other", [counts[1], *counts[1:]]))
-            ]
-    return out
-
-
-def with_counts(record, counts):
-    return replace(record, counts=counts)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [80, 120])
-def test_tables_of_every_metric_as_they_were_looked_at(every_metric, width):
-    """What `evaluate` and `compare` print."""
-    parts = {}
-    for metric, pair in sorted(every_metric.items()):
-        found = bb.compare(pair, n_boot=99).tables()
-        shown = {"evaluate": score_tables(pair[:1]), "compare": [t for t in found if not t.aside]}
-        for verb, tables in shown.items():
-            parts[f"{verb}, {metric}"] = text = to_text(tables, width)
-            signed = (line for line in text.splitlines() if not line.startswith("Signature"))
-            assert max(map(len, signed)) <= width
-    assert parts.keys() == {f"{v}, {m}" for v in ("evaluate", "compare") for m in registry.BUILT_IN}
-    same_as_stored(f"tables_{width}", parts)
+def test_tables_of_every_metric_as_they_were_looked_at():
+    """What `evaluate` and `compare` print of three images, and of the first one thrice, at two
+    widths."""
+    parts = {80: {}, 120: {}}
+    for metric in registry.BUILT_IN:
+        case = case_of(metric)
+        items = [(pred.image_id, pred, gt) for pred, gt in case.images]
+        how = {"metrics": metric, "name": "mine", **FAST}
+        run = bb.evaluate_items(items, case.protocol, **how)
+        same = [replace(record, counts=run.records[0].counts) for record in run.records]
+        found = bb.compare([run, replace(run, name="other", records=tuple(same))], n_boot=99)
+        shown = {"evaluate": score_tables([run]), "compare": found.tables()}
+        for width, texts in parts.items():
+            for verb, tables in shown.items():
+                text = to_text([t for t in tables if not t.aside], width)
+                texts[f"{verb}, {metric}"] = text
+                lines = [x for x in text.splitlines() if not x.startswith("Signature")]
+                assert max(map(len, lines)) <= width
+    for width, texts in parts.items():
+        same_as_stored(f"tables_{width}", texts)
 
 
 def test_comments_in_latex_say_how_the_numbers_were_made(runs, found):

@@ -125,16 +125,13 @@ def region_counts(
 def _as_prediction(pred: Any, shape: tuple[int, int]) -> Prediction:
     if isinstance(pred, Prediction):
         return pred
-    if isinstance(pred, list | tuple) and pred and isinstance(pred[0], np.ndarray):
-        return Prediction("prediction", segs=tuple(as_label_map(s) for s in pred))
     array = given_array(pred, "prediction")
-    if array.ndim == 3 and array.dtype.kind in "iu":
-        return Prediction("prediction", segs=tuple(array))
+    given: dict[str, Any] = {"soft": array}
     if array.dtype.kind in "iub":
-        return Prediction("prediction", segs=(as_label_map(array),))
-    if array.shape == (2 * shape[0] + 1, 2 * shape[1] + 1):
-        return Prediction("prediction", ucm2=array)
-    return Prediction("prediction", soft=array)
+        given = {"segs": tuple(array) if array.ndim == 3 else (as_label_map(array),)}
+    elif array.shape == (2 * shape[0] + 1, 2 * shape[1] + 1):
+        given = {"ucm2": array}
+    return Prediction("prediction", **given)
 
 
 def close_regions(soft: NDArray[Any], threshold: float) -> NDArray[np.int32]:
@@ -201,24 +198,18 @@ def _collect(
     best, rows = np.zeros(gts.col_area.size), []
     last: tuple[Table | None, Table | None] = None, None
     found: dict[str, Any] = {}
-    for both in tables:
-        if both[0] is not last[0]:
-            found |= official(both[0])
-            np.maximum(best, found.pop("best_gt"), out=best)
-        if both[1] is not last[1]:
-            found |= seism(both[1])
-        last = both
-        rows.append(dict(found))
     n_ann, n_px = gts.labels.shape
+    for one, other in tables:
+        if one is not last[0]:
+            found |= official(one)
+            np.maximum(best, found.pop("best_gt"), out=best)
+        if other is not last[1]:
+            found |= seism(other)
+        last = one, other
+        rows.append({**found, "total_gt": n_px * n_ann, "total_pred": n_px})
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
-    return Counts(
-        thresholds=thresholds,
-        n_pixels=np.array(n_px),
-        total_gt=np.full(len(rows), n_px * n_ann),
-        total_pred=np.full(len(rows), n_px),
-        best_covered_gt=np.array((best * gts.col_area).sum()),
-        **columns,
-    )
+    covered = (best * gts.col_area).sum()
+    return Counts(thresholds=thresholds, n_pixels=n_px, best_covered_gt=covered, **columns)
 
 
 def official(table: Table) -> dict[str, Any]:

@@ -171,8 +171,24 @@ class RegionMetric(Metric):
         each = image_curves(c)
         found["pri"] = measure(each["pri"], True)
         found["voi"] = measure(each["voi"], False)
-        for name in ("fop", "pair_f"):
-            found[name] = _f_scores(c, name.removesuffix("_f"), weights)
+        # F of mean precision and mean recall: at one threshold, at each image's best
+        for name, kind in (("fop", "fop"), ("pair_f", "pair")):
+            own = PRCurve(t, c[f"{kind}_precision"], c[f"{kind}_recall"])
+            best_f = images, own.f.argmax(axis=1)
+            mean_p, mean_r = (weighted_mean(weights, a) for a in (own.precision, own.recall))
+            mean = PRCurve(t, mean_p, mean_r)
+            ods = best(mean, "maximum")
+            found[name] = {
+                "ods": ods.f,
+                "ois": f_measure(
+                    *(weighted_mean(weights, a[best_f]) for a in (own.precision, own.recall))
+                ),
+                "ap": average_precision(mean),
+                "ods_threshold": ods.threshold,
+                "ods_recall": ods.recall,
+                "ods_precision": ods.precision,
+                "curve": mean,
+            }
         precision = of_sums(c["fop_pred"], c["fop_pred_candidates"])
         recall = of_sums(c["fop_gt"], c["fop_gt_candidates"])
         found["fop"]["summed"] = f_measure(precision, recall).max(axis=1)
@@ -212,7 +228,7 @@ class RegionMetric(Metric):
             "eval_RI_VOI_thr.txt": np.column_stack([t, pri.curve, voi.curve]),
         }
         yield from table_files(tables)
-        curves = {"thresholds": t, **{m: score[m].curve for m in ("covering", "pri", "voi")}}
+        curves = {"thresholds": t, "covering": cover.curve, "pri": pri.curve, "voi": voi.curve}
         for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
             curves |= {f"{name}_{k}": getattr(curve, k) for k in ("precision", "recall", "f")}
         curves |= {name: score[name].curve for name in ERRORS}
@@ -233,25 +249,6 @@ class RegionMetric(Metric):
             found["pri"] = {"ods": ri, "ois": ri_ois}
             found["voi"] = {"ods": voi, "ois": voi_ois}
         return {**found, "n_images": len(tables.get("eval_cover_img.txt", ()))} if found else None
-
-
-def _f_scores(c: Stack, kind: str, weights: Weights) -> dict[str, Any]:
-    """F of mean precision and mean recall: at one threshold, at each image's best, AP."""
-    each = PRCurve(c["thresholds"], c[f"{kind}_precision"], c[f"{kind}_recall"])
-    mean_p, mean_r = (weighted_mean(weights, a) for a in (each.precision, each.recall))
-    mean = PRCurve(c["thresholds"], mean_p, mean_r)
-    ods = best(mean, "maximum")
-    images, at = np.arange(len(each.f)), each.f.argmax(axis=1)
-    own_p, own_r = (weighted_mean(weights, a[images, at]) for a in (each.precision, each.recall))
-    return {
-        "ods": ods.f,
-        "ois": f_measure(own_p, own_r),
-        "ap": average_precision(mean),
-        "ods_threshold": ods.threshold,
-        "ods_recall": ods.recall,
-        "ods_precision": ods.precision,
-        "curve": mean,
-    }
 
 
 def region_score(records: Sequence[ImageRecord]) -> Score:

@@ -8,7 +8,6 @@ from skimage.metrics import variation_of_information
 
 import bsdsbench as bb
 from bsdsbench.files.errors import ShapeError
-from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.metrics.region.counting import (
     adapted_rand_error,
     close_regions,
@@ -16,7 +15,7 @@ from bsdsbench.metrics.region.counting import (
     voi_split_merge,
 )
 from tests.helpers.masks import label_pairs
-from tests.helpers.regions import against, humans
+from tests.helpers.regions import against
 from tests.helpers.runs import refused
 from tests.reference import regions as slow
 
@@ -161,15 +160,6 @@ def test_regions_closed_from_soft_maps_have_no_zero():
     counts = region_counts(soft, gts, protocol)
     wanted = [parts_by_others(close_regions(soft, t), gts) for t in protocol.thresholds]
     np.testing.assert_allclose(parts(counts), wanted, rtol=1e-9, atol=1e-12)
-
-
-def test_humans_take_means_over_the_left_out(pairs):
-    _, one, two = pairs[0]
-    three = np.where(one > 1, one, two)
-    maps = [one, two, three]
-    wanted = [parts_by_others(m, maps[:k] + maps[k + 1 :]) for k, m in enumerate(maps)]
-    found = parts(humans(GroundTruth("a", (), tuple(maps))))[0]
-    np.testing.assert_allclose(found, np.mean(wanted, axis=0), rtol=1e-9)
 
 
 def test_nothing_annotated_gives_zeros():

@@ -165,14 +165,6 @@ def test_split_and_merge_are_taken_where_voi_is_best():
     assert split.curve.tolist() == [1.125, 0.625, 0.25]
 
 
-def test_adapted_rand_errors_are_means_over_images():
-    found = score(counts(), counts(are_skimage=[0.0, 0.25, 0.375]))
-    assert (found["are_region"].ods, found["are_region"].ods_threshold) == (0.25, 0.5)
-    assert (found["are_skimage"].ods, found["are_skimage"].ods_threshold) == (0.25, 0.25)
-    assert found["are_skimage"].ois == 0.0625
-    assert (found["are_cremi"].at_grid_end, found["are_region"].at_grid_end) == (True, False)
-
-
 def test_an_ods_at_the_end_of_the_grid_is_marked():
     found = score(counts())
     # rises with the threshold: the first is best, and says nothing

@@ -1,0 +1,122 @@
+"""Calibration of soft maps: is what is called 70 % right in 70 % of its pixels?
+
+Pixels are sorted into bins by their value p. In each bin the mean p is held against the share of
+pixels that the annotators marked; several annotators count as so many copies of the image.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
+from bsdsbench.metrics.maps import prepare, unit
+from bsdsbench.protocol.fields import one_of, option, whole
+from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
+from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.ratios import (
+    Weights,
+    defined_mean,
+    defined_ratio,
+    weighted_mean,
+    weighted_sum,
+)
+
+F8 = NDArray[np.float64]
+_SIDE: dict[str, Any] = {"left": "right", "right": "left"}  # of `searchsorted`
+
+
+@frozen
+class Options:
+    """The bins, and what is put into them."""
+
+    bins: int = option(
+        15,
+        "Number of bins of equal width from 0 to 1.",
+        whole(1, 1000, "1 to 1000 bins"),
+        caption=lambda o: f"{o.bins} bins",
+        others={15: "Guo et al., torchmetrics", 10: "home-made scripts", 20: "MONAI"},
+    )
+    closed: str = option(
+        "left",
+        'A value on the edge of two bins is in the upper one ("left": a bin has its left end) or '
+        'in the lower one ("right").',
+        one_of("left", "right"),
+        caption="bins closed on the {}",
+        others={"left": "torchmetrics", "right": "MONAI, Guo et al."},
+    )
+    of: str = option(
+        "foreground",
+        '"foreground": p against the marked pixels; or "decision": max(p, 1 - p) against the '
+        "pixels where p >= 0.5 is as annotated.",
+        one_of("foreground", "decision"),
+        caption={"foreground": "p of the foreground", "decision": "max(p, 1 - p) of the decision"},
+        others={"foreground": "MONAI, torchmetrics (binary)", "decision": "Guo et al."},
+    )
+
+
+class CalibrationMetric(Metric):
+    """Calibration errors of soft maps against one or several annotators: ECE, ACE, MCE.
+
+    Scores: of the pixels of all images together, and the mean over images; `reliability`, of each
+    bin the mean `value`, the `marked` share of its pixels and the share of `pixels` it has.
+    """
+
+    name, title, reads, options = "calibration", "Calibration", "soft", Options
+    shared = ()
+    default_protocol = "calibration"
+    uses = (*MAPS, *ANNOTATED)
+    columns = (
+        Column("ece", "ECE", lower=True, quantity="ece"),
+        Column("ace", "ACE", lower=True, quantity="ace"),
+        Column("mce", "MCE", lower=True, quantity="mce"),
+        *(
+            Column(f"{k}_mean", f"mean {k.upper()}", lower=True, shown="own", quantity=k)
+            for k in ("ece", "ace", "mce")
+        ),
+        IMAGES,
+    )
+    image_columns = columns[:3]
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Tree:
+        """Of each bin: pixels i8 (B,), marked i8 (B,), summed over annotators, and value f8 (B,),
+        the sum of p."""
+        if pred.soft is None:
+            raise DataError(f"{pred.path or pred.image_id}: expected a soft map")
+        p, drawn = unit(prepare(soft_map(pred.soft), protocol)), annotated_maps(gt)
+        same_shape(p.shape, drawn.shape[1:], str(pred.path or pred.image_id))
+        marked = drawn.sum(axis=0)
+        if opt.of == "decision":
+            marked = np.where(p >= 0.5, marked, len(drawn) - marked)
+            p = np.maximum(p, 1 - p)
+        at = np.searchsorted(np.linspace(0, 1, opt.bins + 1)[1:-1], p.ravel(), _SIDE[opt.closed])
+        pixels, value, hits = (
+            np.bincount(at, x, opt.bins) for x in (None, p.ravel(), marked.ravel())
+        )
+        n = len(drawn)
+        return {"pixels": n * pixels, "marked": hits.astype(np.int64), "value": n * value}
+
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> Tree:
+        def errors(n: F8, marked: F8, value: F8) -> dict[str, F8]:
+            gap = defined_ratio(np.abs(value - marked), n)
+            worst = np.nan_to_num(gap, nan=-np.inf).max(axis=1)
+            ece = defined_ratio(np.abs(value - marked).sum(axis=1), n.sum(axis=1))
+            return {"ece": ece, "ace": defined_mean(gap), "mce": np.where(ece >= 0, worst, np.nan)}
+
+        three = [np.asarray(stack[k], np.float64) for k in ("pixels", "marked", "value")]
+        n, marked, value = (weighted_sum(weights, stack[k]) for k in ("pixels", "marked", "value"))
+        own = errors(*three)
+        return {
+            **errors(n, marked, value),
+            **{f"{key}_mean": weighted_mean(weights, v) for key, v in own.items()},
+            "reliability": {
+                "value": defined_ratio(value, n),
+                "marked": defined_ratio(marked, n),
+                "pixels": defined_ratio(n, n.sum(axis=1, keepdims=True)),
+            },
+        }

@@ -1,0 +1,150 @@
+"""Objects that touch: aggregated Jaccard index, F of components by a named rule, sorted AP.
+
+A map has a number for each object, 0 for none. All comes from the table of overlaps, as PQ.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import ArrayLike
+
+from bsdsbench.kernels.contingency import value_pairs
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
+from bsdsbench.metrics.contour.contour_metric import faults_named, label_maps
+from bsdsbench.metrics.contour.label_options import LabelOptions
+from bsdsbench.metrics.contour.pairs import as_label_maps
+from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import Counts, Stack
+from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_mean, weighted_sum
+
+NONE = "no object in any image"
+_FOUND = {"iou": "found with", "one-to-one": "pairs with"}
+JACCARD = ("aji", "aji_plus", "aji_union")
+
+
+@frozen
+class Options:
+    """What an object is, and when it is found."""
+
+    components: int = option(
+        0,
+        "0: each number of a map is an object; 8 or 4: each component of what is not 0.",
+        one_of(0, 8, 4),
+        caption={0: "objects by number", 8: "8-connected components", 4: "4-connected components"},
+        others={0: "label maps", 8: "scikit-image", 4: "scipy"},
+    )
+    overlap: str = option(
+        "iou",
+        'Objects are found (right) that have an overlap with one of the other map: "any", or an '
+        'IoU above `iou` ("iou"); or as many of these as make pairs ("one-to-one").',
+        one_of("any", "iou", "one-to-one"),
+        caption={"any": "found with any overlap"},
+        others={"any": "lesion-wise detection", "iou": "PQ, MONAI", "one-to-one": "StarDist"},
+    )
+    iou: float = option(
+        0.5,
+        "The IoU of a found object is above it, unless any overlap is enough.",
+        check(lambda v: is_number(v) and 0 <= v < 1, "a number from 0, below 1"),
+        caption=lambda o: "" if o.overlap == "any" else f"{_FOUND[o.overlap]} IoU above {o.iou:g}",
+        others={0.5: "PQ", 0.1: HOME_MADE, 0.75: HOME_MADE},
+    )
+
+
+def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: Options | None = None) -> Counts:
+    """The counts of one image, (H, W) integers. Raises DataError, ShapeError.
+
+    inside, joined : i8 (3,), the intersections and unions that the indices of JACCARD add up
+    objects : i8 (2, 2), annotated objects found and all, predicted ones right and all
+    sorted_ap : f8 (), NaN without any object
+
+    Examples
+    --------
+    >>> counts = instance_counts([[1, 1, 2, 2]], [[1, 1, 1, 0]])
+    >>> counts.inside.tolist(), counts.joined.tolist(), counts.objects.tolist()
+    ([2, 2, 2], [5, 5, 4], [[1, 1], [1, 2]])
+    """
+    from scipy.ndimage import label
+    from scipy.optimize import linear_sum_assignment
+    from scipy.sparse import csgraph, csr_array
+
+    opt = opt or Options()
+    maps = [np.maximum(m, 0) for m in as_label_maps(pred, gt)]
+    if opt.components:
+        maps = [label(m, None if opt.components == 4 else np.ones((3, 3)))[0] for m in maps]
+    cells = value_pairs(*(m.ravel().astype(np.int64) for m in maps))[0]
+    ids = [np.unique(np.append(0, row)) for row in cells[:2]]
+    table = np.zeros((ids[1].size, ids[0].size), np.int64)
+    table[np.searchsorted(ids[1], cells[1]), np.searchsorted(ids[0], cells[0])] = cells[2]
+    shared, in_gt, in_pred = table[1:, 1:], table.sum(axis=1)[1:], table.sum(axis=0)[1:]
+    union = in_gt[:, None] + in_pred - shared
+    iou = shared / union
+    one_to_one = linear_sum_assignment(iou, maximize=True)
+    best = (np.arange(len(in_gt)), iou.argmax(axis=1)) if iou.size else one_to_one
+    inside, joined = [], []
+    for way in (best, one_to_one):
+        pairs = np.zeros(iou.shape, bool)
+        pairs[way] = shared[way] > 0
+        alone = in_gt[~pairs.any(axis=1)].sum() + in_pred[~pairs.any(axis=0)].sum()
+        inside.append(shared[pairs].sum())
+        joined.append(union[pairs].sum() + alone)
+    often = (iou >= 0.5) + iou / (2 * max(min(iou.shape), 1))  # pairs from 0.5 on come first
+    inside.append(shared[linear_sum_assignment(often, maximize=True)].sum())
+    joined.append(in_gt.sum() + in_pred.sum() - shared.sum())
+    good = shared > 0 if opt.overlap == "any" else iou > opt.iou
+    found, right = good.any(axis=1).sum(), good.any(axis=0).sum()
+    if opt.overlap == "one-to-one":
+        found = right = (csgraph.maximum_bipartite_matching(csr_array(good)) >= 0).sum()
+    n, steps = len(in_gt) + len(in_pred), np.sort(iou[one_to_one])
+    steps = steps[steps > 0]  # TP / (TP + FP + FN) over the IoU that is asked for falls at these
+    tp = np.arange(steps.size, 0, -1)
+    ap = tp / (n - tp)
+    ap = np.concatenate([ap[:1], ap, [0.0]])
+    area = (np.diff([0.0, *steps, 1.0]) * (ap[1:] + ap[:-1])).sum() / 2
+    objects = [[found, len(in_gt)], [right, len(in_pred)]]
+    return Counts(inside=inside, joined=joined, objects=objects, sorted_ap=area if n else np.nan)
+
+
+class InstancesMetric(Metric):
+    """Objects of label maps: aggregated Jaccard index, F of found objects, sorted AP.
+
+    Scores: means over the images that have objects; `pooled`, and precision, recall and F, of the
+    objects of all images together.
+    """
+
+    name, title, reads, options = "instances", "Objects", "classes", Options
+    shared, default_protocol = (), "masks"
+    columns = (
+        Column("aji", "AJI", quantity="aji", undefined=NONE),
+        Column("aji_plus", "AJI+", quantity="aji", undefined=NONE),
+        Column("aji_union", "AJI of cellpose", shown="own", quantity="aji"),
+        Column("f1", "F1", quantity="f1", undefined=NONE),
+        Column("precision", "precision", undefined="nothing is predicted"),
+        Column("recall", "recall", undefined="nothing is annotated"),
+        Column("sorted_ap", "sorted AP", undefined=NONE),
+        *(Column(f"pooled.{k}", f"{k} pooled", shown="never", quantity="aji") for k in JACCARD),
+        Column("mean_f1", "mean F1", shown="never", quantity="f1"),
+        IMAGES,
+    )
+    image_columns = (*columns[:2], *columns[3:7])
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Counts:
+        with faults_named(pred, gt):
+            return instance_counts(*label_maps(pred, gt, LabelOptions()), opt)
+
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> Tree:
+        total = {name: weighted_sum(weights, values) for name, values in stack.items()}
+        aji, pooled = (defined_ratio(c["inside"], c["joined"]) for c in (stack, total))
+        own, shares = (defined_ratio(*np.moveaxis(c["objects"], 2, 0)) for c in (stack, total))
+        rows = np.column_stack([aji, stack["sorted_ap"], defined_f(own)])
+        keys = (*JACCARD, "sorted_ap", "mean_f1")
+        means = dict(zip(keys, weighted_mean(weights, rows).T, strict=True))
+        n = weighted_sum(weights, stack["joined"][:, 0] > 0), weights.sum(axis=1)
+        return {
+            **means,
+            **{"f1": defined_f(shares), "recall": shares[:, 0], "precision": shares[:, 1]},
+            "pooled": dict(zip(JACCARD, pooled.T, strict=True)),
+            "over": over("images", dict.fromkeys(means, n)),
+        }

@@ -1,0 +1,147 @@
+"""Topology of masks: errors of the Betti numbers and of the Euler characteristic, and clDice.
+
+b0 is the number of components of the foreground, b1 that of its holes, the components of the
+background that do not reach the outside; b0 - b1 is the Euler characteristic. Foreground and
+background have opposite connectivities, and whatever lies outside an image or a patch is
+background.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from attrs import frozen
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
+from bsdsbench.metrics.maps import prepare, unit
+from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option, whole
+from bsdsbench.protocol.protocol import MAPS, Protocol
+from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_mean, weighted_sum
+
+Bool = NDArray[np.bool_]
+THRESHOLD = option(
+    0.5,
+    "A soft map is foreground where it is at least this.",
+    check(lambda v: is_number(v) and 0 < v <= 1, "a number above 0, at most 1"),
+    caption=lambda o: f"p >= {o.threshold:g}",
+    others={0.5: "most programs", 0.3: HOME_MADE, 0.7: HOME_MADE},
+)
+
+
+@frozen
+class Options:
+    """What a component is, and where it is counted."""
+
+    threshold: float = THRESHOLD
+    connectivity: int = option(
+        8,
+        "Neighbours of a foreground pixel, 8 or 4; a background pixel has the other number.",
+        one_of(8, 4),
+        caption=lambda o: f"foreground {o.connectivity}-connected",
+        others={8: "scikit-image's label", 4: "scipy's label"},
+    )
+    patch: int = option(
+        0,
+        "Side of the square patches in which components are counted, pixels: all that fit, from "
+        "the top left; 0 is the whole image.",
+        whole(0, 9999, "0 to 9999 pixels"),
+        caption=lambda o: f"in patches of {o.patch} x {o.patch}" if o.patch else "in whole images",
+        others={0: "whole images", 64: "clDice", 65: "DconnNet", 32: HOME_MADE, 128: HOME_MADE},
+    )
+    stride: int = option(
+        0,
+        "Pixels from one patch to the next; 0: they lie side by side.",
+        whole(0, 9999, "0 to 9999 pixels"),
+        caption="a patch every {} pixels",
+    )
+
+
+def masks_of(pred: Prediction, gt: GroundTruth, protocol: Protocol, at: float) -> tuple[Bool, Bool]:
+    """The predicted foreground and the annotated one. Raises DataError."""
+    if pred.soft is None or gt.mask is None:
+        raise DataError(f"{pred.path or pred.image_id}: expected one soft map and one mask")
+    return unit(prepare(soft_map(pred.soft), protocol)) >= at, gt.mask
+
+
+def betti_numbers(
+    mask: Bool, connectivity: int = 8, patch: int = 0, stride: int = 0
+) -> NDArray[np.int64]:
+    """b0, b1 and the Euler characteristic of each patch, i8 (patches, 3); see `Options`.
+
+    mask : (H, W) bool; no patch that fits gives (0, 3)
+    Source of the sum over 2 x 2 pixels: Gray, "Local properties of binary images", 1971.
+
+    Examples
+    --------
+    >>> ring = np.pad(np.pad(np.zeros((1, 1), bool), 1, constant_values=True), 1)
+    >>> betti_numbers(ring).tolist(), betti_numbers(ring, patch=3, stride=2).tolist()
+    ([[1, 1, 0]], [[1, 0, 1], [1, 0, 1], [1, 0, 1], [1, 0, 1]])
+    """
+    from scipy.ndimage import label
+
+    rows, cols = (patch, patch) if patch else mask.shape
+    if rows > mask.shape[0] or cols > mask.shape[1]:
+        return np.zeros((0, 3), np.int64)
+    near = np.zeros((3, 3, 3), bool)  # patches lie on one another and do not touch
+    near[1] = connectivity == 8
+    near[1, 1], near[1, :, 1] = True, True
+    found = []
+    windows = sliding_window_view(mask, (rows, cols))
+    for tiles in windows[:: stride or rows, :: stride or cols]:
+        a = np.pad(tiles, ((0, 0), (1, 1), (1, 1))).view(np.uint8)
+        b0 = np.diff(np.maximum.accumulate(label(a, near)[0].max(axis=(1, 2))), prepend=0)
+        on = a[:, :-1, :-1] + a[:, 1:, :-1] + a[:, :-1, 1:] + a[:, 1:, 1:]
+        diagonal = (on == 2) & (a[:, :-1, :-1] == a[:, 1:, 1:])
+        one, three, two = (np.count_nonzero(x, axis=(1, 2)) for x in (on == 1, on == 3, diagonal))
+        euler = (one - three + (2 if connectivity == 4 else -2) * two) // 4
+        found.append(np.stack([b0, b0 - euler, euler], axis=1))
+    return np.concatenate(found)
+
+
+class TopologyMetric(Metric):
+    """Components and holes: errors of Betti numbers and Euler characteristic, and clDice.
+
+    Scores: the mean over patches of the absolute difference, then over the images that have one;
+    clDice as the mean over images with a skeleton.
+    """
+
+    name, title, reads, options = "topology", "Topology", "mask", Options
+    shared = ()
+    default_protocol = "masks"
+    uses = (*MAPS, "gt_threshold")
+    columns = (
+        *(
+            Column(key, f"{words} error", lower=True, digits=3, undefined="no patch fits")
+            for key, words in (("b0", "b0"), ("b1", "b1"), ("euler", "Euler"))
+        ),
+        Column("cldice", "clDice", undefined="both masks of every image are empty"),
+        IMAGES,
+    )
+    image_columns = columns[:4]
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Tree:
+        """errors i8 (3,), of b0, b1 and Euler characteristic, summed over patches i8 (); skeleton
+        i8 (2, 2), of the prediction and of the truth: pixels in the other mask, and all."""
+        from skimage.morphology import skeletonize
+
+        masks = masks_of(pred, gt, protocol, opt.threshold)
+        each = [betti_numbers(m, opt.connectivity, opt.patch, opt.stride) for m in masks]
+        errors = np.abs(each[0] - each[1])
+        lines = [skeletonize(m) for m in masks]
+        inside = [(s & m).sum() for s, m in zip(lines, masks[::-1], strict=True)]
+        skeleton = np.array([inside, [s.sum() for s in lines]]).T
+        return {"errors": errors.sum(axis=0), "patches": len(errors), "skeleton": skeleton}
+
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> Tree:
+        skeleton = stack["skeleton"]
+        cldice = defined_f(defined_ratio(skeleton[..., 0], skeleton[..., 1]))
+        errors = defined_ratio(stack["errors"], stack["patches"][:, None])
+        own, keys = np.column_stack([errors, cldice]), [c.key for c in self.image_columns]
+        n, of = weighted_sum(weights, ~np.isnan(own)).T, weights.sum(axis=1)
+        means = dict(zip(keys, weighted_mean(weights, own).T, strict=True))
+        few = {key: (some, of) for key, some in zip(keys, n, strict=True)}
+        return {**means, "over": over("images", few)}
