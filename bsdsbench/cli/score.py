@@ -19,6 +19,7 @@ from click import Choice, argument, option
 from bsdsbench.cli.shared import (
     PROTOCOL,
     check_overlays,
+    chosen,
     left_out,
     of_runs,
     path,
@@ -166,6 +167,7 @@ def _near(path: Path) -> str:
     help="Show precision, recall and F also at the threshold that was best in this run, "
     "such as one of a validation set.",
 )
+@chosen
 @option("--humans", is_flag=True, help="Score each annotator against the others; without PRED_DIR.")
 def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
     """Evaluate PRED_DIR (maps, segmentations, masks) against ground truth.
@@ -184,8 +186,9 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
     from bsdsbench.tables.forms import form_of, write_tables
 
     humans, gt, out, cases = (options[name] for name in ("humans", "gt", "out", "per_image"))
-    chosen = options.pop("threshold_from")
-    other = chosen and bb.Evaluation.load(chosen)
+    from_run = options.pop("threshold_from")
+    other = from_run and bb.Evaluation.load(from_run)
+    columns = options.pop("columns")
     written = cases and form_of(cases, None)
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
@@ -241,7 +244,7 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
             fixed[table.key.removesuffix("-at-threshold")] = own
         print_json({**run.to_mapping(), **({"threshold_from": fixed} if at else {})})
     else:
-        print_run(run, out)
+        print_run(run, out, columns)
         if at:
             print()
             print_tables(at)
