@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.arguments import given_word
 from bsdsbench.files.bounded import MAX_PIXELS, FaultError, parse_json, read_bytes, reading, show
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.photos import read_photo
@@ -24,6 +25,8 @@ from bsdsbench.protocol.protocol import Protocol
 DIVISOR = 10_000
 UNITS = ("instance", "class")
 Map = NDArray[np.int32]
+Shape = tuple[int, int]
+Side = tuple[Path, dict[int, list[Any]]]
 
 
 class CocoItems:
@@ -34,27 +37,40 @@ class CocoItems:
     """
 
     def __init__(self, pred: str | Path, gt: str | Path, unit: str = "instance") -> None:
-        if unit not in UNITS:
-            raise DataError(f"unit {unit!r}: expected one of {', '.join(UNITS)}")
-        self.unit = unit
-        pred, gt = Path(pred), Path(gt)
-        with reading(gt, "a COCO file"):
-            found = parse_json(read_bytes(gt))
-            if isinstance(found, list):
-                raise FaultError("a list of results, expected annotations, images and categories")
-            self.images = {_whole(each, "id"): _image(each) for each in _objects(found, "images")}
-            kinds = sorted(_objects(found, "categories"), key=lambda c: _whole(c, "id"))
-            self.categories = {_whole(c, "id"): str(c.get("name", c["id"])) for c in kinds}
-            self.gt = gt, self._annotations(found)
-        with reading(pred, "a COCO file"):
-            self.pred = pred, self._annotations(parse_json(read_bytes(pred)))
+        self.unit = given_word(unit, "unit", UNITS)
+        # image id -> its annotations
+        self.pred: Side = Path(pred), {}
+        self.gt: Side = Path(gt), {}
+        self.images: dict[int, tuple[str, Shape]] = {}
+        for path, by_image in (self.gt, self.pred):
+            with reading(path, "a COCO file"):
+                found = parse_json(read_bytes(path))
+                if by_image is self.gt[1]:
+                    self._images(found)
+                for each in found if isinstance(found, list) else _objects(found, "annotations"):
+                    if _whole(each, "image_id") not in self.images:
+                        raise FaultError("an annotation of an image that is not listed")
+                    by_image.setdefault(each["image_id"], []).append(each)
+
+    def _images(self, found: Any) -> None:
+        """Image id -> name and shape, category id -> name."""
+        if isinstance(found, list):
+            raise FaultError("a list of results, expected annotations, images and categories")
+        for each in _objects(found, "images"):
+            rows, cols = _whole(each, "height"), _whole(each, "width")
+            if min(rows, cols) < 1 or rows * cols > MAX_PIXELS:
+                raise FaultError(f"an image of {rows}x{cols}, expected 1 to {MAX_PIXELS} pixels")
+            name = Path(str(each.get("file_name", each.get("id")))).stem
+            self.images[_whole(each, "id")] = name, (rows, cols)
+        kinds = sorted(_objects(found, "categories"), key=lambda c: _whole(c, "id"))
+        self.categories = {c["id"]: str(c.get("name", c["id"])) for c in kinds}
 
     def __len__(self) -> int:
         return len(self.images)
 
     def __iter__(self) -> Iterator[tuple[str, Map, Map]]:
         for key, (name, shape) in self.images.items():
-            yield name, self._map(key, shape, *self.pred), self._map(key, shape, *self.gt, True)
+            yield name, self._map(key, shape, *self.pred), self._map(key, shape, *self.gt)
 
     def protocol(self, metrics: Sequence[str], base: Protocol | None = None) -> Protocol:
         """The protocol of its maps: the categories are the classes of these metrics of labels."""
@@ -64,50 +80,32 @@ class CocoItems:
         given = base or Protocol.preset("masks")
         return given.replace(options=dict.fromkeys(metrics, how))
 
-    def _annotations(self, found: Any) -> dict[int, list[Any]]:
-        """By the id of their image."""
-        by_image: dict[int, list[Any]] = {}
-        for each in found if isinstance(found, list) else _objects(found, "annotations"):
-            if not isinstance(each, dict) or _whole(each, "image_id") not in self.images:
-                raise FaultError("an annotation of an image that is not listed")
-            by_image.setdefault(each["image_id"], []).append(each)
-        return by_image
-
-    def _map(
-        self,
-        key: int,
-        shape: tuple[int, int],
-        path: Path,
-        by_image: dict[int, list[Any]],
-        is_truth: bool = False,
-    ) -> Map:
+    def _map(self, key: int, shape: Shape, path: Path, by_image: dict[int, list[Any]]) -> Map:
         """The label map of an image."""
-        found = by_image.get(key, [])
+        found, is_truth = by_image.get(key, []), by_image is self.gt[1]
         with reading(path, "a COCO file"):
             if found and "segments_info" in found[0]:
                 return self._panoptic(found[0], shape, path, is_truth)
-            masks = [_mask(each, shape) for each in found]
-            order = list(range(len(masks)))
-            if is_truth:  # crowds below, and the smaller on top
-                order.sort(key=lambda k: (not found[k].get("iscrowd", 0), -int(masks[k].sum())))
-            else:
-                order.sort(key=lambda k: float(found[k].get("score", 1.0)))
-            out = np.zeros(shape, np.int32)
-            for k in order:
+            masks, out = [_mask(each, shape) for each in found], np.zeros(shape, np.int32)
+
+            def height(k: int) -> tuple[float, ...]:
+                if is_truth:  # crowds below, and the smaller on top
+                    return not found[k].get("iscrowd", 0), -int(masks[k].sum())
+                return (float(found[k].get("score", 1.0)),)
+
+            for k in sorted(range(len(masks)), key=height):
                 out[masks[k]] = self._value(found[k], k + 1, is_truth)
             return out
 
-    def _panoptic(
-        self, found: dict[str, Any], shape: tuple[int, int], path: Path, is_truth: bool
-    ) -> Map:
+    def _panoptic(self, found: dict[str, Any], shape: Shape, path: Path, is_truth: bool) -> Map:
         """The PNG of an annotation, in the folder of the JSON's name."""
         place = path.with_suffix("") / Path(str(found.get("file_name"))).name
         rgb = read_photo(place).astype(np.int64)
         if rgb.shape != (*shape, 3):
             raise FaultError(f"{show(place)}: shape {rgb.shape}, expected {shape} and RGB")
         numbers = rgb @ np.array([1, 256, 65536])
-        void = len(self.categories) + 1
-        nothing = void * (DIVISOR if self.unit == "instance" else 1) if is_truth else 0
+        void = (len(self.categories) + 1) * (DIVISOR if self.unit == "instance" else 1)
+        nothing = void if is_truth else 0
         out = np.full(shape, nothing, np.int32)
         for k, segment in enumerate(_objects(found, "segments_info"), 1):
             value = self._value(segment, k, is_truth)
@@ -128,7 +126,7 @@ class CocoItems:
         return k * DIVISOR + number if self.unit == "instance" else k
 
 
-def _mask(each: dict[str, Any], shape: tuple[int, int]) -> NDArray[np.bool_]:
+def _mask(each: dict[str, Any], shape: Shape) -> NDArray[np.bool_]:
     """A segmentation, polygons or run lengths, as a mask, by pycocotools."""
     try:
         from pycocotools import mask as coder
@@ -136,17 +134,16 @@ def _mask(each: dict[str, Any], shape: tuple[int, int]) -> NDArray[np.bool_]:
         raise DataError("COCO files: need pycocotools: install the extra bsdsbench[coco]") from None
     found: Any = each.get("segmentation")
     runs: Any = found.get("counts") if isinstance(found, dict) else None
-    if not isinstance(found, list) and not isinstance(runs, list | str):
-        raise FaultError("an annotation without segmentation, expected polygons or run lengths")
     if found == []:
         return np.zeros(shape, bool)
+    if not isinstance(found, list) and not isinstance(runs, list | str):
+        raise FaultError("an annotation without segmentation, expected polygons or run lengths")
     try:
-        if isinstance(found, list):
-            code = coder.merge(coder.frPyObjects(found, *shape))
-        elif isinstance(runs, list):
-            code = coder.frPyObjects(found, *shape)
-        else:
+        if isinstance(runs, str):
             code = {"size": list(found["size"]), "counts": runs.encode("ascii")}
+        else:
+            code = coder.frPyObjects(found, *shape)
+        code = coder.merge(code) if isinstance(found, list) else code
         size = tuple(code["size"])
         drawn = np.asarray(coder.decode(code)) > 0 if size == shape else None
     except Exception as error:  # pycocotools raises bare ones
@@ -154,14 +151,6 @@ def _mask(each: dict[str, Any], shape: tuple[int, int]) -> NDArray[np.bool_]:
     if drawn is None:
         raise FaultError(f"a mask of {size}, expected {shape} as its image has")
     return drawn
-
-
-def _image(found: Any) -> tuple[str, tuple[int, int]]:
-    """The name of an image, and its rows and columns."""
-    rows, cols = (_whole(found, key) for key in ("height", "width"))
-    if min(rows, cols) < 1 or rows * cols > MAX_PIXELS:
-        raise FaultError(f"an image of {rows}x{cols}, expected 1 to {MAX_PIXELS} pixels")
-    return Path(str(found.get("file_name", found["id"]))).stem, (rows, cols)
 
 
 def _objects(found: Any, key: str) -> list[Any]:

@@ -11,15 +11,13 @@ options say. A file of one map without a name may also hold edges or a matte; th
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.bounded import FaultError, check_size, listed, read_bytes, reading
-from bsdsbench.loaders.arrays import plane
-from bsdsbench.loaders.formats import read_arrays
+from bsdsbench.files.bounded import FaultError, PathLike, check_size, listed, read_bytes, reading
+from bsdsbench.loaders.formats import plane, read_arrays
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, cut_map
 from bsdsbench.loaders.pairing import Pair
 
@@ -76,7 +74,7 @@ def _depth(found: dict[str, Any], needed: bool) -> NDArray[Any] | None:
     return plane(arrays[names[0]], "depth") if names else None
 
 
-def read_dpt(path: str | os.PathLike[str]) -> NDArray[np.float32]:
+def read_dpt(path: PathLike) -> NDArray[np.float32]:
     """The map of a .dpt file (MPI Sintel): a mark, columns, rows, then float32 row by row."""
     data = read_bytes(path)
     with reading(path, "a depth map .dpt"):

@@ -1,4 +1,4 @@
-"""Any file to its arrays, by the table of formats; .npy and .npz among them.
+"""Any file to its arrays, by the table of formats, and those that are maps of an image.
 
 A reader is MODULE:FUNCTION of `bsdsbench.loaders`, called with the path, one of pictures also with
 `indices`, and gives name -> array, or one array. .npy and .npz are read by numpy, without
@@ -11,15 +11,25 @@ import io
 import math
 import os
 import zipfile
+from collections.abc import Sequence
 from importlib import import_module
-from typing import IO, Any
+from pathlib import Path
+from typing import IO, Any, TypeGuard
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.files import bounded
-from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading, show
-from bsdsbench.files.errors import FileFormatError
+from bsdsbench.files.bounded import (
+    FaultError,
+    PathLike,
+    check_size,
+    listed,
+    read_bytes,
+    reading,
+    show,
+)
+from bsdsbench.files.errors import DataError, FileFormatError
+from bsdsbench.loaders.inputs import Map, whole_labels
 
 IMAGE_SUFFIXES = (
     *(".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg"),
@@ -37,7 +47,7 @@ FORMATS = {
 }
 
 
-def id_of(path: str | os.PathLike[str]) -> str:
+def id_of(path: PathLike) -> str:
     """The image id of a file: its name without the (known) suffix, as one printable line."""
     name = os.path.basename(path)
     stem, dot, suffix = name.rpartition(".")
@@ -62,9 +72,7 @@ class Budget:
             )
 
 
-def read_arrays(
-    path: str | os.PathLike[str], indices: bool = False, what: str = "arrays"
-) -> dict[str, Any]:
+def read_arrays(path: PathLike, indices: bool = False, what: str = "arrays") -> dict[str, Any]:
     """Name -> array of everything in a file of any format; one array alone has the name "".
 
     indices : a palette picture gives its indices, not its colours; what : expected, for errors
@@ -84,23 +92,21 @@ MAX_MEMBERS = 10_000
 DEFLATE_RATIO = 1032  # what a byte of deflate can become at most
 
 
-def read_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
+def read_npy(path: PathLike) -> Map:
     """The array of a .npy file."""
     data = read_bytes(path)
     with reading(path, "a numpy .npy file"):
         return _array(io.BytesIO(data), len(data), NUMBERS)
 
 
-def read_npz(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+def read_npz(path: PathLike) -> dict[str, Map]:
     """The arrays of a .npz file by name."""
     data = read_bytes(path)
     with reading(path, "a numpy .npz file"):
         return unpack_npz(data)
 
 
-def unpack_npz(
-    data: bytes, text: bool = False, limit: int | None = None
-) -> dict[str, NDArray[Any]]:
+def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
     """The arrays of the bytes of a .npz by name, numbers, and with `text` also strings.
 
     `limit` bytes may be decoded in all, in arrays of any size; None: what a picture may have. Sizes
@@ -127,7 +133,7 @@ def unpack_npz(
         return found
 
 
-def _array(file: IO[bytes], size: int, kinds: str, picture: bool = True) -> NDArray[Any]:
+def _array(file: IO[bytes], size: int, kinds: str, picture: bool = True) -> Map:
     """The array of a .npy of `size` bytes, once its header fits them."""
     form = np.lib.format
     readers = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
@@ -148,3 +154,57 @@ def _array(file: IO[bytes], size: int, kinds: str, picture: bool = True) -> NDAr
     if dtype.kind == "b":  # any byte but 0 is true
         return np.asarray(array.view(np.uint8) != 0)
     return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+# ---- what the arrays of a file are as maps of an image
+
+
+def maps_of(found: dict[str, Any]) -> dict[str, Any]:
+    """What of a file can be a picture: what is alone, and numeric arrays that are no row."""
+    return {
+        name: value
+        for name, value in found.items()
+        if len(found) == 1
+        or (is_numeric(value) and (value.ndim > 2 or (value.ndim == 2 and min(value.shape) != 1)))
+    }
+
+
+def is_numeric(value: Any) -> TypeGuard[Map]:
+    """True for an array of real numbers."""
+    return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+
+
+def plane(array: Any, what: str) -> Map:
+    """An array of numbers as (H, W), axes of length 1 dropped where there are more than two."""
+    if not is_numeric(array):
+        raise FaultError(f"{what} is not a numeric array, expected (H, W)")
+    if array.ndim > 2:
+        array = array.reshape([n for n in array.shape if n != 1] or [1, 1])
+    if array.ndim != 2 or not array.size:
+        raise FaultError(f"{what} of shape {array.shape}, expected (H, W)")
+    return array
+
+
+def check_maps(maps: Sequence[Map], what: str) -> None:
+    """Raise FaultError unless maps of an image have one size, and MAX_DECODED_BYTES in all."""
+    total, most = sum(m.nbytes for m in maps), bounded.MAX_DECODED_BYTES
+    if total > most:
+        raise FaultError(f"maps of {total} bytes in all, expected at most {most}")
+    if len({m.shape for m in maps}) > 1:
+        sizes = listed([f"{h} x {w}" for h, w in dict.fromkeys(m.shape for m in maps)])
+        raise FaultError(f"{what} of sizes {sizes} (rows x columns), expected one size")
+
+
+def label_map(array: Any) -> Map:
+    """(H, W) labels with the values of the file: int32, or wider integers where they need it."""
+    labels = whole_labels(plane(array, "a label map"), "label map")
+    small = labels.min() >= -(2**31) and labels.max() < 2**31
+    return labels.astype(np.int32, copy=False) if small else labels
+
+
+def only_array(found: dict[str, Any], path: Path) -> Map:
+    """The array of a file that holds just one. Raises DataError."""
+    arrays = [a for a in found.values() if isinstance(a, np.ndarray)]
+    if len(arrays) != 1:
+        raise DataError(f"{show(path)}: {len(arrays)} arrays, expected one")
+    return arrays[0]

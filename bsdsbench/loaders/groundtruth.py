@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -21,11 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_word
-from bsdsbench.files.bounded import FaultError, listed, reading, show
+from bsdsbench.files.bounded import FaultError, PathLike, listed, reading, show
 from bsdsbench.files.errors import DataError, EmptyTruthError, FileFormatError
-from bsdsbench.loaders.arrays import check_maps, label_map, maps_of, only_array, plane
 from bsdsbench.loaders.depth_files import depth_truth
-from bsdsbench.loaders.formats import read_arrays
+from bsdsbench.loaders.formats import check_maps, label_map, maps_of, only_array, plane, read_arrays
 from bsdsbench.loaders.inputs import GroundTruth, cut_map, described, is_binary, one_scale, scale_of
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.line_files import lines_truth, oriented_truth
@@ -33,7 +31,6 @@ from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.prediction import files_of
 from bsdsbench.protocol.protocol import Protocol
 
-PathLike = str | os.PathLike[str]
 KINDS = ("boundaries", "labels")
 
 

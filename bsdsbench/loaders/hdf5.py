@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import math
-import os
 import zlib
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from bsdsbench.files import bounded
-from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
+from bsdsbench.files.bounded import FaultError, PathLike, check_size, read_bytes, reading
 from bsdsbench.loaders.formats import MAX_DEPTH, Budget
 
 ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct: they may lead round in circles
@@ -37,37 +36,66 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
             "is a MATLAB 7.3 (HDF5) file, expected h5py to read it: pip install 'bsdsbench[hdf5]' "
             "(or save with -v7)"
         ) from None
+    budget, turned = Budget(), data.startswith(MATLAB_HEADER)
+
+    def own(group: Any, name: str) -> Any:
+        """The object of a hard link; a soft or external link could point anywhere."""
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            raise FaultError(f"variable {bounded.show(name)!r} is a link, expected data")
+        return group[name]
+
+    def attribute(item: Any, name: str) -> Any:
+        if name not in item.attrs:
+            return ""
+        found = h5py.h5a.open(item.id, name.encode())
+        check_size(found.shape, 1024 * found.dtype.itemsize)
+        value = item.attrs[name]
+        return value.decode("latin-1") if isinstance(value, bytes) else value
+
+    def struct(group: Any, depth: int) -> Any:
+        """A dict, a list of them, or None for an object."""
+        if attribute(group, CLASS) not in ("", "struct"):
+            return None
+        budget.spend(len(group) * ITEM_COST)
+        fields = {k: value(own(group, k), depth + 1) for k in group}
+        cells = [
+            v for k, v in fields.items() if isinstance(v, list) and CLASS not in group[k].attrs
+        ]
+        # a struct array is a group of cells without the class "cell"
+        if not fields or len(cells) < len(fields) or len({len(v) for v in cells}) > 1:
+            return fields
+        return [dict(zip(fields, row, strict=True)) for row in zip(*cells, strict=True)]
+
+    def value(item: Any, depth: int) -> Any:
+        """What `read_mat` gives of a data set or a group."""
+        if depth > MAX_DEPTH:
+            raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
+        if isinstance(item, h5py.Group):
+            return struct(item, depth)
+        kind = str(attribute(item, CLASS))
+        if kind in SKIPPED:
+            return None
+        if attribute(item, EMPTY):
+            return [] if kind == "cell" else np.zeros((0, 0))
+        if item.external or item.is_virtual:
+            raise FaultError("keeps its data in another file, expected plain data")
+        _check_chunks(item)
+        # the dtype of text is equal to that of references
+        is_cell = h5py.check_ref_dtype(item.dtype) is h5py.Reference
+        if not is_cell and item.dtype.kind not in "iufb":
+            return None
+        check_size(item.shape, item.dtype.itemsize)
+        budget.spend(math.prod(item.shape) * (ITEM_COST if is_cell else item.dtype.itemsize))
+        array = np.asarray(item[()])
+        if is_cell:  # reversed axes in C order are MATLAB's column order
+            return [value(file[ref], depth + 1) for ref in array.ravel()]
+        array = array.T if turned or CLASS in item.attrs else array
+        wanted = np.dtype("?") if kind == "logical" else array.dtype.newbyteorder("=")
+        return array.astype(wanted, copy=False)
+
     with h5py.File(io.BytesIO(data), "r") as file:
-        of = _File(file, Budget(), data.startswith(MATLAB_HEADER))
-        of.budget.spend(len(file) * ITEM_COST)
-        return {k: of.value(_own(file, k), 0) for k in file if not k.startswith("#")}
-
-
-def read_h5(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """The arrays of a .h5 file by name."""
-    data = read_bytes(path)
-    with reading(path, "an HDF5 file"):
-        return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}
-
-
-def _own(group: Any, name: str) -> Any:
-    """The object of a hard link; a soft or external link could point anywhere."""
-    import h5py
-
-    if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-        raise FaultError(f"variable {bounded.show(name)!r} is a link, expected data")
-    return group[name]
-
-
-def _attribute(item: Any, name: str, default: Any) -> Any:
-    """A small attribute, or the default."""
-    import h5py
-
-    if name not in item.attrs:
-        return default
-    found = h5py.h5a.open(item.id, name.encode())
-    check_size(found.shape, 1024 * found.dtype.itemsize)
-    return item.attrs[name]
+        budget.spend(len(file) * ITEM_COST)
+        return {k: value(own(file, k), 0) for k in file if not k.startswith("#")}
 
 
 def _check_chunks(item: Any) -> None:
@@ -90,56 +118,8 @@ def _check_chunks(item: Any) -> None:
             raise FaultError(f"has a chunk that is not of {size} bytes, expected a sound file")
 
 
-class _File(NamedTuple):
-    """An open file, the bytes that it may still decode to, and whether MATLAB wrote it."""
-
-    file: Any
-    budget: Budget
-    turned: bool
-
-    def value(self, item: Any, depth: int) -> Any:
-        """What `read_mat` gives of a data set or a group."""
-        import h5py
-
-        if depth > MAX_DEPTH:
-            raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
-        if isinstance(item, h5py.Group):
-            return self.struct(item, depth)
-        kind = _attribute(item, CLASS, b"")
-        kind = kind.decode("latin-1") if isinstance(kind, bytes) else str(kind)
-        if kind in SKIPPED:
-            return None
-        if _attribute(item, EMPTY, 0):
-            return [] if kind == "cell" else np.zeros((0, 0))
-        if item.external or item.is_virtual:
-            raise FaultError("keeps its data in another file, expected plain data")
-        _check_chunks(item)
-        # the dtype of text is equal to that of references
-        if h5py.check_ref_dtype(item.dtype) is h5py.Reference:
-            check_size(item.shape, 8)
-            self.budget.spend(math.prod(item.shape) * ITEM_COST)
-            # reversed axes in C order are MATLAB's column order
-            return [self.value(self.file[ref], depth + 1) for ref in item[()].ravel()]
-        if item.dtype.kind not in "iufb":
-            return None
-        check_size(item.shape, item.dtype.itemsize)
-        self.budget.spend(math.prod(item.shape) * item.dtype.itemsize)
-        array = np.asarray(item[()])
-        if self.turned or CLASS in item.attrs:
-            array = array.T
-        wanted = np.dtype(np.bool_) if kind == "logical" else array.dtype.newbyteorder("=")
-        return array.astype(wanted, copy=False)
-
-    def struct(self, group: Any, depth: int) -> Any:
-        """A dict, a list of them, or None for an object."""
-        if _attribute(group, CLASS, b"struct") not in (b"struct", "struct"):
-            return None
-        self.budget.spend(len(group) * ITEM_COST)
-        fields = {k: self.value(_own(group, k), depth + 1) for k in group}
-        # a struct array is a group of cells without the class "cell"
-        rows = {
-            len(v) for k, v in fields.items() if isinstance(v, list) and CLASS not in group[k].attrs
-        }
-        if fields and len(rows) == 1 and all(isinstance(v, list) for v in fields.values()):
-            return [{k: v[i] for k, v in fields.items()} for i in range(rows.pop())]
-        return fields
+def read_h5(path: PathLike) -> dict[str, Any]:
+    """The arrays of a .h5 file by name."""
+    data = read_bytes(path)
+    with reading(path, "an HDF5 file"):
+        return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}

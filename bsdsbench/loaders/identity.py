@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,11 +25,12 @@ import numpy as np
 
 from bsdsbench.files.bounded import (
     FaultError,
+    PathLike,
+    entries,
+    entry,
     parse_json,
     read_bytes,
     reading,
-    table_field,
-    text_fields,
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import write_atomic
@@ -132,9 +132,9 @@ def set_fingerprint(images: Mapping[str, str]) -> str:
 
 
 def folder_fingerprints(
-    gt_dir: str | os.PathLike[str],
+    gt_dir: PathLike,
     protocol: Protocol,
-    split_file: str | os.PathLike[str] | None = None,
+    split_file: PathLike | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> dict[str, str]:
     """Image id -> fingerprint for every ground truth of a folder, sorted by id.
@@ -166,21 +166,21 @@ def shipped_sets() -> tuple[KnownSet, ...]:
     return _sets(resources.files("bsdsbench.loaders").joinpath("known_sets.json").read_bytes())
 
 
-def load_sets(path: str | os.PathLike[str]) -> tuple[KnownSet, ...]:
+def load_sets(path: PathLike) -> tuple[KnownSet, ...]:
     """The sets registered in a file that `write_set` wrote; fingerprints follow from the images."""
     with reading(path, "a set's file"):
         return _sets(read_bytes(path))
 
 
 def _sets(data: bytes) -> tuple[KnownSet, ...]:
-    sets = table_field(parse_json(data), "sets")
-    found = {name: text_fields(table_field(sets, name), "images") for name in sets}
+    sets = entry(parse_json(data), "sets", dict)
+    found = {name: entries(entry(sets, name, dict), "images", str) for name in sets}
     if not found or not all(found.values()):
         raise FaultError("a set without images, expected ID: FINGERPRINT")
     return tuple(KnownSet(name, set_fingerprint(of), of) for name, of in found.items())
 
 
-def write_set(path: str | os.PathLike[str], name: str, images: Mapping[str, str]) -> KnownSet:
+def write_set(path: PathLike, name: str, images: Mapping[str, str]) -> KnownSet:
     """Register a set: write its name and its images' fingerprints to a JSON file."""
     known = KnownSet(name, set_fingerprint(images), dict(sorted(images.items())))
     content = {"sets": {name: {"fingerprint": known.fingerprint, "images": known.images}}}

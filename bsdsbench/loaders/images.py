@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import io
 import logging
-import os
 from typing import Any
 
 import imageio.v3 as iio
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
-from bsdsbench.files.bounded import FaultError, check_size, listed, read_bytes, reading
+from bsdsbench.files.bounded import FaultError, PathLike, check_size, listed, read_bytes, reading
 
 FORMATS = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 # Pillow's way to 16-bit gray differs between formats and versions
@@ -27,7 +26,7 @@ GRAY16 = ("I;16", "I;16B", "I;16L", "I;16N")
 logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
-def read_image(path: str | os.PathLike[str], indices: bool = False) -> NDArray[Any]:
+def read_image(path: PathLike, indices: bool = False) -> NDArray[Any]:
     """One gray picture as (H, W) uint8, uint16, int32 or float32.
 
     A 1-bit picture gives 0 and 255. With `indices` (label maps) it gives 0 and 1, and a palette
@@ -66,7 +65,7 @@ def read_image(path: str | os.PathLike[str], indices: bool = False) -> NDArray[A
         return np.ascontiguousarray(array[:, :, 0])
 
 
-def read_colour(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
+def read_colour(path: PathLike) -> NDArray[np.uint8]:
     """A picture as (H, W, 3) uint8, colours of whatever kind; of several pages the first."""
     data = read_bytes(path)
     with reading(path, "a picture"):

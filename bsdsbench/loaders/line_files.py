@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
-from bsdsbench.loaders.arrays import is_numeric
-from bsdsbench.loaders.formats import IMAGE_SUFFIXES, read_arrays
+from bsdsbench.loaders.formats import IMAGE_SUFFIXES, is_numeric, read_arrays
 from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.line_maps import GRID, score_map, truth_map
 from bsdsbench.loaders.pairing import Pair

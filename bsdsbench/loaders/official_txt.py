@@ -16,7 +16,6 @@ write: `%f`, commas, more or fewer columns, descending thresholds, dropped rows.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,11 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.bounded import FaultError, read_bytes, reading, show
+from bsdsbench.files.bounded import FaultError, PathLike, read_bytes, reading, show
 from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders.formats import id_of
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.curve import PRCurve, best, curve_counts
+from bsdsbench.scores.ratios import BLOCK
 
 F8 = NDArray[np.float64]
 COLUMNS = {
@@ -63,7 +63,7 @@ def format_rows(rows: Iterable[Iterable[float]]) -> str:
 
 
 def read_rows(
-    path: str | os.PathLike[str],
+    path: PathLike,
     columns: int,
     least: int | None = None,
 ) -> NDArray[np.float64]:
@@ -97,7 +97,7 @@ def _ascending(rows: F8) -> F8:
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
-def read_ev1(path: str | os.PathLike[str]) -> Counts:
+def read_ev1(path: PathLike) -> Counts:
     """The counts of an ID_ev1.txt, thresholds ascending."""
     rows = _ascending(read_rows(path, EV1_COLUMNS))
     counts = rows[:, 1:]
@@ -108,7 +108,7 @@ def read_ev1(path: str | os.PathLike[str]) -> Counts:
         return curve_counts(rows[:, 0], counts.astype(np.int64))
 
 
-def read_run_folder(folder: str | os.PathLike[str]) -> dict[str, Any]:
+def read_run_folder(folder: PathLike) -> dict[str, Any]:
     """The official tables in a folder, whichever program wrote them.
 
     {file name: f8 (N, columns)} for every eval_*.txt that is there, tables over thresholds in
@@ -158,8 +158,10 @@ def boundary_rows(
     """The three boundary tables, as rows in the official column order."""
     ods, ois, curve = score.ods, score.ois, score.curve
     first = (ods.threshold, ods.recall, ods.precision, ods.f)
-    own = best(PRCurve.of_counts(thresholds, four), rule)
-    images = zip(own.threshold, own.recall, own.precision, own.f, strict=True)
+    images: list[Sequence[float]] = []
+    for k in range(0, len(four), BLOCK):
+        own = best(PRCurve.of_counts(thresholds, four[k : k + BLOCK]), rule)
+        images += zip(own.threshold, own.recall, own.precision, own.f, strict=True)
     table = zip(curve.thresholds, curve.recall, curve.precision, curve.f, strict=True)
     return {
         "eval_bdry.txt": [(*first, ois.recall, ois.precision, ois.f, np.nan_to_num(score.ap))],

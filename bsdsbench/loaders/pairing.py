@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from bsdsbench.files.arguments import given_path, given_word
-from bsdsbench.files.bounded import listed, read_text, show
+from bsdsbench.files.bounded import PathLike, listed, read_text, show
 from bsdsbench.files.errors import DataError, FileFormatError, PairingError, is_text
 from bsdsbench.loaders.formats import FORMATS, id_of
 
@@ -32,7 +32,6 @@ MISSING = ("error", "zero", "skip")
 SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
 NUMBERED = re.compile(r"(.+)_[1-9]\d*")
 Files = dict[str, list[Path]]
-Folder = str | os.PathLike[str]
 ONE_SET = (
     "one, or annotators in one folder: ID_1, ID_2 ..; ANNOTATOR/ID.seg; ID/NAME, with a split file "
     "if there are no predictions or the names end in numbers from 0, or with zeros before them"
@@ -61,9 +60,9 @@ class Pair:
 
 
 def pair(
-    pred_dir: Folder | None,
-    gt_dir: Folder,
-    split_file: Folder | None = None,
+    pred_dir: PathLike | None,
+    gt_dir: PathLike,
+    split_file: PathLike | None = None,
     missing: str = "error",
     pred_kind: str = "soft",
     **how: Any,
@@ -105,21 +104,21 @@ def pair(
     return [Pair(i, tuple(preds.get(i, ())), tuple(gts[i])) for i in chosen]
 
 
-def _fault(folder: Folder | None, what: str, ids: list[str]) -> list[str]:
+def _fault(folder: PathLike | None, what: str, ids: list[str]) -> list[str]:
     return [f"{show(folder)}: {what}: {listed(ids)} ({len(ids)} in all)"] if ids else []
 
 
 def ground_truths(
-    gt_dir: Folder, split_file: Folder | None = None, ids: Collection[str] | None = None
+    gt_dir: PathLike, split_file: PathLike | None = None, ids: Collection[str] | None = None
 ) -> list[Pair]:
     """Every image of a ground-truth folder as a pair without prediction; see `pair`."""
     return pair(None, gt_dir, split_file, "zero", ids=ids)
 
 
 def grouped(
-    pred_dir: Folder | None,
-    gt_dir: Folder,
-    split_file: Folder | None = None,
+    pred_dir: PathLike | None,
+    gt_dir: PathLike,
+    split_file: PathLike | None = None,
     pred_kind: str = "soft",
     *,
     gt_kind: str = "annotators",
@@ -200,7 +199,7 @@ def grouped(
 
 
 def _names(
-    files: Sequence[Path], root: Folder | None, several: bool
+    files: Sequence[Path], root: PathLike | None, several: bool
 ) -> dict[Path, tuple[str, str, str]]:
     """What each file may go by, "" where it may not: its name, that before a number, its folder."""
     found = {}
@@ -243,7 +242,7 @@ def is_set(image_id: str, paths: Sequence[Path], frames: bool = False) -> bool:
     return one_place and (frames or not video)
 
 
-def read_split(path: Folder) -> list[str]:
+def read_split(path: PathLike) -> list[str]:
     """The image ids of a split file, in its order, each once. Raises PairingError.
 
     One id or file name per line; empty lines and lines that start with # are passed over.
@@ -259,7 +258,7 @@ def read_split(path: Folder) -> list[str]:
     return ids
 
 
-def find_files(folder: Folder, suffixes: Collection[str], what: str = "") -> list[Path]:
+def find_files(folder: PathLike, suffixes: Collection[str], what: str = "") -> list[Path]:
     """Every file below `folder` with one of `suffixes` (any case), in natural order of paths.
 
     Hidden names are passed over; a folder reached a second time through links is not read again.

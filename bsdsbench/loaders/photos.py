@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Collection
 from pathlib import Path
@@ -10,15 +9,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.bounded import show
+from bsdsbench.files.bounded import PathLike, show
 from bsdsbench.files.errors import PairingError
 from bsdsbench.loaders.formats import IMAGE_SUFFIXES, id_of
 from bsdsbench.loaders.pairing import find_files
 
 
-def find_photos(
-    folder: str | os.PathLike[str], ids: Collection[str] | None = None
-) -> dict[str, Path]:
+def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:
     """Image id -> picture below `folder`, of these ids or all. Raises PairingError for two."""
     found: dict[str, Path] = {}
     for path in find_files(folder, IMAGE_SUFFIXES):
@@ -31,14 +28,14 @@ def find_photos(
     return found
 
 
-def photos_beside(gt_dir: str | os.PathLike[str]) -> Path | None:
+def photos_beside(gt_dir: PathLike) -> Path | None:
     """The picture folder of BSDS layout, .../groundTruth/test -> .../images/test, if there."""
     parts = [re.sub(r"(?i)^ground_?truth$", "images", p) for p in Path(gt_dir).absolute().parts]
     folder = Path(*parts)
     return folder if folder.is_dir() and folder != Path(gt_dir).absolute() else None
 
 
-def read_photo(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
+def read_photo(path: PathLike) -> NDArray[np.uint8]:
     """A picture as (H, W, 3) uint8, colours of whatever kind. Raises FileFormatError."""
     from bsdsbench.loaders.images import read_colour
 

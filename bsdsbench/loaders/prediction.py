@@ -20,19 +20,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_paths, given_word
-from bsdsbench.files.bounded import FaultError, check_size, listed, reading, show
+from bsdsbench.files.arguments import given_list, given_path, given_word
+from bsdsbench.files.bounded import FaultError, PathLike, check_size, listed, reading, show
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.loaders.arrays import check_maps, label_map, maps_of, only_array, plane
 from bsdsbench.loaders.depth_files import depth_prediction
-from bsdsbench.loaders.formats import id_of, read_arrays
+from bsdsbench.loaders.formats import (
+    check_maps,
+    id_of,
+    label_map,
+    maps_of,
+    only_array,
+    plane,
+    read_arrays,
+)
 from bsdsbench.loaders.inputs import Prediction, soft_map
 from bsdsbench.loaders.line_files import lines_prediction, oriented_prediction
 from bsdsbench.loaders.pairing import Pair
 
 Map = NDArray[Any]
 Shape = tuple[int, int]
-PathLike = str | os.PathLike[str]
 # where a file holds several maps, the one of such a name is meant
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
 KINDS = ("soft", "labels")
@@ -129,7 +135,8 @@ def files_of(
     """The id and the files of an image, given by path, by paths or as one side of a pair."""
     if isinstance(given, Pair):
         image_id, given = image_id or given.image_id, getattr(given, side)
-    paths = given_paths(given, "path")
+    several = [given] if isinstance(given, str | os.PathLike) else given
+    paths = [given_path(each, "path") for each in given_list(several, "path", "a path or several")]
     return image_id if image_id is not None else id_of(paths[0]) if paths else "", paths
 
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
+from bsdsbench.files.bounded import FaultError, PathLike, check_size, read_bytes, reading
 
 MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
 
 
-def read_seg(path: str | os.PathLike[str]) -> NDArray[np.int32]:
+def read_seg(path: PathLike) -> NDArray[np.int32]:
     """The (H, W) label map of one annotator; labels are the segment numbers plus one.
 
     The file has `key value` lines (width, height, segments ...), the line `data`, then lines of
