@@ -122,7 +122,7 @@ def region_counts(
     return _collect(((table, table) for table in tables), annotators, thresholds)
 
 
-def _as_prediction(pred: Any, shape: tuple[int, int]) -> Prediction:
+def _as_prediction(pred: Any, shape: tuple[int, ...]) -> Prediction:
     if isinstance(pred, Prediction):
         return pred
     array = given_array(pred, "prediction")
