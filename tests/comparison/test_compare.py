@@ -322,9 +322,9 @@ def test_refusals_name_the_fault(pair):
     ("given", "words"),
     [
         ({"n_boot": 0}, "n_boot: 0, expected"),
-        ({"n_boot": 10.0}, r"n_boot: 10\.0, expected a whole number from 1 to 10000000"),
+        ({"n_boot": 10.0}, r"n_boot: 10\.0, expected a whole number from 1 to 1e\+07"),
         ({"n_boot": True}, "n_boot: True, expected a whole number"),
-        ({"seed": -1}, "seed: -1, expected a whole number, 0 or more"),
+        ({"seed": -1}, "seed: -1, expected a whole number from 0"),
         ({"seed": "a"}, "seed: 'a', expected a whole number"),
         ({"seed": None}, "seed: None, expected a whole number"),
         ({"names": [[1], [2]]}, "names: of type list, expected text"),

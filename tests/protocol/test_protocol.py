@@ -67,7 +67,16 @@ def test_preset_constants():
     ]
     assert {n for n, p in rows.items() if not p.thin} == {
         *("boundary-iou-cityscapes", "boundary-iou-coco", "cityscapes-raw", "crack-aiu"),
-        *("calibration", "crispness-ceval", "davis", "deepcrack", "masks", "occlusion", "saliency"),
+        *(
+            "calibration",
+            "crispness-ceval",
+            "davis",
+            "deepcrack",
+            "masks",
+            "medical",
+            "occlusion",
+            "saliency",
+        ),
         *("sbd-reannotated-raw", "sbd-seal-raw", "wireframe"),
         *("depth", "kitti-de", "ddad-de", "ibims1", "sintel"),
     }
