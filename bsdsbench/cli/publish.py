@@ -83,7 +83,8 @@ def report(
         refuse((*page, "gt_dir"), "tables, only with a page (-o FILE.html)")
         loaded = load_runs(runs, names)
         extra, notes = published_beside(options["published"], loaded)
-        show_tables(score_tables(loaded, extra=extra, notes=notes), out, form, columns)
+        shown = score_tables(loaded, extra=extra, notes=notes, columns=columns)
+        show_tables(shown, out, form)
     elif not out:
         raise DataError("--format html: expected -o FILE.html")
     else:

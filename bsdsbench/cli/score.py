@@ -19,6 +19,7 @@ from click import Choice, argument, option
 from bsdsbench.cli.shared import (
     PROTOCOL,
     check_overlays,
+    chosen,
     left_out,
     of_runs,
     path,
@@ -160,6 +161,7 @@ def _near(path: Path) -> str:
     metavar="FILE",
     help="Write every score of every image (and class), as .csv, .md, .json ...",
 )
+@chosen
 @option("--humans", is_flag=True, help="Score each annotator against the others; without PRED_DIR.")
 def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
     """Evaluate PRED_DIR (maps, segmentations, masks) against ground truth.
@@ -177,6 +179,7 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
     from bsdsbench.tables.forms import form_of, write_tables
 
     humans, gt, out, cases = (options[name] for name in ("humans", "gt", "out", "per_image"))
+    columns = options.pop("columns")
     written = cases and form_of(cases, None)
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
@@ -223,7 +226,7 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
         write_overlays(run, out)
     if cases:
         write_tables([run.per_image(metric) for metric in run.metrics], cases, written)
-    print_json(run.to_mapping()) if form == "json" else print_run(run, out)
+    print_json(run.to_mapping()) if form == "json" else print_run(run, out, columns)
     return left_out(run.failed, run.empty)
 
 
