@@ -229,6 +229,11 @@ bootstrap = together(
         help="Bootstrap seed; the same seed gives the same numbers.",
     ),
 )
+chosen = words(
+    "--columns",
+    metavar="SCORE,...",
+    help="Show only these scores, by key or heading, such as ods,ois,ap; all: every one.",
+)
 # -o, --format, --columns of a verb that makes tables
 tables = together(
     path(
@@ -245,7 +250,7 @@ tables = together(
         callback=_form,
         help="Format on standard output.  [default: table]",
     ),
-    words("--columns", metavar="SCORE,...", help="Show only these scores, such as ods,ois,ap."),
+    chosen,
 )
 
 
@@ -459,11 +464,11 @@ def print_tables(tables: Sequence[Table]) -> None:
     table.print_tables(tables, sys.stdout)
 
 
-def print_run(run: Evaluation, out: Any) -> None:
+def print_run(run: Evaluation, out: Any, columns: Sequence[str] | None = None) -> None:
     """A run's tables, what it is of, and where its results are."""
     from bsdsbench.runs.score_tables import score_tables
 
-    print_tables(score_tables([run]))
+    print_tables(score_tables([run], columns=columns))
     if identity := run.identity:
         print(f"set      {identity.describe()}")
     for task in run.tasks:
