@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.protocol.tasks import Task
@@ -263,8 +264,10 @@ def score_tables(
             rows.append(row)
             values.append(scored)
         lines = why_undefined(own, values[:n_own])
-        if any([scored[c.key] is None for scored in values[n_own:] for c in own if c.score]):
-            lines.append("- of a published result: that number was not published.")
+        theirs = [c for c in own if c.score and any([v[c.key] is None for v in values[n_own:]])]
+        if theirs:
+            under = ", ".join(c.heading for c in theirs)
+            lines.append(f"- under {under}: of a published result, where it was not published.")
         lines += [f"{said}: {', '.join(those)}." for said, those in fewer.items()]
         lines += [*how["notes"], *notes]
         if key not in by_metric and words:
@@ -291,6 +294,44 @@ def part_of(scores: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     for step in path:
         scores = scores.get(step) if isinstance(scores, Mapping) else None  # type: ignore[assignment]
     return scores
+
+
+def at_threshold_of(run: Any, other: Any) -> list[Table]:
+    """Precision, recall and F of a run at the threshold that was best on another set, beside its
+    ODS: a table for each metric of both with a curve. Raises DataError if there is none, or if the
+    protocols differ."""
+    if found := incomparable(run, other):
+        raise DataError(f"{other.name}, {run.name}: protocols differ in {'; '.join(found)}")
+    metrics = registry.with_curve(run.metrics, run.protocol)
+    shared = [m for m in metrics if m in registry.with_curve(other.metrics, other.protocol)]
+    if not shared:
+        raise DataError(f"{other.name}: no metric with thresholds, expected one of {run.name}")
+    both = {*run.image_ids} & {*other.image_ids}
+    odd = f"{len(both)} images are in {other.name} too, so its threshold is not chosen apart."
+    tables = []
+    for metric in shared:
+        mine, theirs = run.score(metric), other.score(metric).ods
+        point = mine.curve.at(theirs.threshold)
+        columns = [
+            METHOD,
+            model.Field("threshold", f"threshold of {other.name}", "threshold", ".3f"),
+            *(model.Field(k, k.upper(), "", ".4f") for k in ("p", "r", "f")),
+            model.Field("ods", "ODS", "", ".4f"),
+            model.Field("ods_threshold", "ODS threshold", "at", ".3f"),
+        ]
+        row = [run.name, point.threshold, point.precision, point.recall, point.f]
+        note = f"P, R, F: at the threshold of the ODS of {other.name}; ODS: at the best one here."
+        tables.append(
+            Table(
+                f"{metric}-at-threshold",
+                f"{registry.get(metric).title}, at the threshold that was best on {other.name}",
+                columns,
+                [[*row, mine.ods.f, mine.ods.threshold]],
+                notes=[note, *([odd] if both else [])],
+                signatures=[f"Signature of {other.name}: {other.signature}"],
+            )
+        )
+    return tables
 
 
 def image_table(run: Any) -> Table:
