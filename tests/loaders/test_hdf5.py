@@ -1,6 +1,5 @@
 """MATLAB 7.3 and plain HDF5, laid out as MATLAB does it: values by class, limits, refusals."""
 
-import functools
 import math
 import zlib
 
