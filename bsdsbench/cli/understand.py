@@ -207,9 +207,7 @@ def explain(
 
     With --between nothing is counted: the words of two signatures are compared.
     """
-    from bsdsbench.comparison.published import published_as
     from bsdsbench.diagnosis.explain import explain, metric_of, parse_targets, run_of
-    from bsdsbench.diagnosis.explanation import resolution
     from bsdsbench.metrics.registry import describe
     from bsdsbench.runs.folder import is_run
 
@@ -240,9 +238,6 @@ def explain(
     shown = told.trials[:top]
     shown = shown if own in shown else (*shown[:-1], own)
     sentence, numbers = told.sentence(), {measure: float(v) for measure, v in plain.items()}
-    if not told.answer and plain == wanted:  # whose published result the target is
-        limits = {measure: resolution(value) for measure, value in plain.items()}
-        sentence = f"{sentence} {published_as(numbers, limits, found)}".strip()
     if form == "json":
         answer = {"sentence": sentence, "seconds": told.seconds, "complete": told.complete}
         print_json({"targets": numbers, "trials": [asdict(trial) for trial in shown], **answer})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_share, given_whole
+from bsdsbench.files.arguments import given_number
+from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.runs.evaluation import Evaluation
@@ -72,8 +74,10 @@ def scores_of(
 
 def checked_sampling(n_boot: int, seed: int, level: float) -> tuple[int, int]:
     """n_boot and seed, which may be numpy's, as int. Raises DataError for what is out of range."""
-    given_share(level, "level")
-    return given_whole(n_boot, "n_boot", 1, 10_000_000), given_whole(seed, "seed", 0)
+    if not 0 < given_number(level, "level", 0, 1) < 1:
+        raise DataError(f"level {level}: expected a share in (0, 1)")
+    samples = given_number(n_boot, "n_boot", 1, 10_000_000, whole=True)
+    return samples, given_number(seed, "seed", 0, math.inf, whole=True)
 
 
 def blocks(count: int, n_images: int) -> list[range]:

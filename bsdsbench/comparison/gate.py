@@ -24,23 +24,20 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun, checked_sampling
 from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.comparison.significance import holm, least_p
 from bsdsbench.files import bounded
-from bsdsbench.files.arguments import given_number, given_share
+from bsdsbench.files.arguments import given_number
 from bsdsbench.files.bounded import (
     FaultError,
-    number_field,
-    number_fields,
-    only_fields,
+    entries,
+    entry,
+    listed,
     read_json,
     reading,
-    table_field,
-    text_field,
-    whole_field,
 )
 from bsdsbench.files.errors import DataError, FileFormatError, InputWarning, clip
 from bsdsbench.files.writing import write_atomic
@@ -135,22 +132,23 @@ class Baseline:
                     f"schema {clip(repr(found.get('schema')), 60)}, expected {SCHEMA!r}: make the "
                     "baseline again from a run that is known to be good"
                 )
-            only_fields(found, FIELDS)
-            given = table_field(found, "tolerances")
+            if unknown := sorted(set(found) - set(FIELDS)):
+                raise FaultError(f"has fields {listed(unknown, 3)}, expected {', '.join(FIELDS)}")
+            given = entry(found, "tolerances", dict)
             percent = {k: v for k, v in given.items() if isinstance(v, str) and v.endswith("%")}
-            tolerances = {k: percent.get(k) or number_field(given, k) for k in given}
+            tolerances = {k: percent.get(k) or entry(given, k, float) for k in given}
             counts = base64.b64decode(
-                text_field(found, "counts", bounded.MAX_FILE_BYTES), validate=True
+                entry(found, "counts", str, bounded.MAX_FILE_BYTES), validate=True
             )
             return cls(
-                text_field(found, "name"),
-                registry.stored(table_field(found, "protocol")),
-                number_fields(found, "scores"),
-                whole_field(found, "n_images"),
+                entry(found, "name", str),
+                registry.stored(entry(found, "protocol", dict)),
+                entries(found, "scores", float),
+                entry(found, "n_images", int),
                 tolerances,
                 unpack_records(Path("counts"), counts) if counts else (),
-                text_field(found, "tasks").split(", ") if found.get("tasks") else (),
-                text_field(found, "gated", 1 << 20).split(", ") if found.get("gated") else (),
+                entry(found, "tasks", str).split(", ") if found.get("tasks") else (),
+                entry(found, "gated", str, 1 << 20).split(", ") if found.get("gated") else (),
             )
 
 
@@ -274,7 +272,7 @@ def check(
     statistical : fail only where the drop is also significant at 1 - level
     Raises DataError for other protocols, images or ground truth, and for a bad baseline.
     """
-    given_share(level, "level")
+    checked_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
     of = {task.name for task in run.tasks}
     if stored.tasks and of and not of & set(stored.tasks):

@@ -173,31 +173,6 @@ def published_tasks() -> list[str]:
     return [name for name in tasks() if name in found]
 
 
-def published_as(targets: Mapping[str, float], limit: Mapping[str, float], run: Any) -> str:
-    """Whose published result the targets are (within `limit`), in a sentence; "" if nobody's.
-
-    Rows of other tasks than the run's come first, as they say why it has not the score.
-    """
-
-    def near(row: PublishedResult) -> bool:
-        of = row.boundary
-        return all(m in of and abs(of[m] - v) <= limit[m] * (1 + 1e-9) for m, v in targets.items())
-
-    rows = [row for row in published_results().values() if near(row)]
-    if not rows:
-        return ""
-    own = {task.name for task in run.tasks}
-    row = min(rows, key=lambda row: bool(own & set(row.tasks)))
-    theirs = row.tasks[0].partition("/")[0]
-    mine = run.identity.name if run.identity else None
-    if own & set(row.tasks) or mine == theirs:
-        return f"It is the published result of {row.name} on this set ({row.source})."
-    return (
-        f"It is the published result of {row.name} on {theirs} ({row.source}); this run is of "
-        f"{mine or 'a set without a name'}: scores of other images are not comparable."
-    )
-
-
 def published_rows(results: Iterable[PublishedResult], runs: Iterable[Any]) -> list[Any]:
     """Rows for `score_tables` beside `runs`; an AP of another rule than theirs carries its rule,
     and every score of a task that does not belong beside all runs its set: none is the best."""

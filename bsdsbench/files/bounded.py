@@ -16,9 +16,9 @@ import os
 import stat
 import sys
 import threading
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from bsdsbench.files.errors import DataError, FileFormatError, clip, is_text, visible
 
@@ -38,16 +38,24 @@ MAX_DIGITS = 19  # of an integer of 64 bits
 MAX_TEXT = 4096
 MAX_WHOLE = 2**53
 
+ENTRIES: dict[type, str] = {
+    str: "text of at most {} characters",
+    int: f"a whole number from 0 to {MAX_WHOLE}",
+    float: "a number",
+    dict: "an object",
+}
+
 PathLike = str | os.PathLike[str]
-
-
-class FaultError(ValueError):
-    """Why a file cannot be used, without its name; `reading` turns it into a FileFormatError."""
+T = TypeVar("T")
 
 
 def show(name: object) -> str:
     """`name` as one printable line: control, bidi and undecodable characters are escaped."""
-    return visible(os.fspath(name) if isinstance(name, os.PathLike) else str(name))
+    return visible(str(name))
+
+
+class FaultError(ValueError):
+    """Why a file cannot be used, without its name; `reading` turns it into a FileFormatError."""
 
 
 def listed(names: list[str], limit: int = 10) -> str:
@@ -99,37 +107,32 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
     """The whole content of a regular file, not empty, of at most `limit` (MAX_FILE_BYTES) bytes;
     within `read_once` what was read there before."""
     held: dict[str, bytes] | None = getattr(_own, "held", None)
-    if held is None:
-        return _read(path, limit)
-    name = os.fspath(path)
-    if name not in held:
-        held[name] = _read(path, limit)
-    return held[name]
-
-
-def _read(path: PathLike, limit: int | None) -> bytes:
-    limit = MAX_FILE_BYTES if limit is None else limit
+    if held is not None and os.fspath(path) in held:
+        return held[os.fspath(path)]
+    limit, fault = MAX_FILE_BYTES if limit is None else limit, ""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would hang in open()
             kind = "a folder" if os.path.isdir(path) else "not a regular file"
             raise FileFormatError(f"{show(path)}: is {kind}, expected a file")
         with open(path, "rb") as file:
             before = os.fstat(file.fileno())
-            if before.st_size > limit:
-                raise FileFormatError(
-                    f"{show(path)}: {before.st_size} bytes, expected at most {limit}"
-                )
-            data = file.read(before.st_size + 1)
+            data = file.read(before.st_size + 1) if before.st_size <= limit else b""
             after = os.fstat(file.fileno())
+    except FileFormatError:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
         reason = getattr(error, "strerror", None) or str(error)
         raise FileFormatError(f"{show(path)}: cannot be opened ({show(reason)})") from None
-    if len(data) != before.st_size or before.st_mtime_ns != after.st_mtime_ns:
-        raise FileFormatError(f"{show(path)}: changed while it was read, expected a finished file")
-    if not data:
-        raise FileFormatError(f"{show(path)}: is empty (0 bytes), expected data")
+    if before.st_size > limit:
+        fault = f"{before.st_size} bytes, expected at most {limit}"
+    elif len(data) != before.st_size or before.st_mtime_ns != after.st_mtime_ns:
+        fault = "changed while it was read, expected a finished file"
+    elif not data:
+        fault = "is empty (0 bytes), expected data"
+    if fault:
+        raise FileFormatError(f"{show(path)}: {fault}")
+    if held is not None:
+        held[os.fspath(path)] = data
     return data
 
 
@@ -149,7 +152,7 @@ def read_json(path: PathLike, what: str) -> dict[str, Any]:
         found = parse_json(data)
         if not isinstance(found, dict):
             raise FaultError(f"is JSON but no object, expected {what}")
-    return found
+        return found
 
 
 def parse_json(data: bytes) -> Any:
@@ -231,56 +234,24 @@ def _check_nesting(value: Any, depth: int = 0) -> None:
             _check_nesting(item, depth + 1)
 
 
-def only_fields(found: Mapping[str, Any], known: Collection[str]) -> None:
-    """Refuse an object that has a field which is not `known`."""
-    unknown = sorted(set(found) - set(known))
-    if unknown:
-        raise FaultError(f"has fields {listed(unknown, 3)}, expected {', '.join(known)}")
-
-
-def _field(found: Mapping[str, Any], name: str, kind: Any, fits: Any, expected: str) -> Any:
-    """A field's value, of a type and such that `fits` holds."""
+def entry(found: Mapping[str, Any], name: str, kind: type[T], limit: int = MAX_TEXT) -> T:
+    """A field of a type: text of at most `limit` characters that can be written as UTF-8, a whole
+    number from 0 to MAX_WHOLE, a number (float), an object (dict)."""
     if name not in found:
         raise FaultError(f"has no {name!r}, expected it")
-    value = found[name]
-    if isinstance(value, bool) or not isinstance(value, kind) or not fits(value):
+    value: Any = found[name]
+    good = isinstance(value, (int, float) if kind is float else kind)
+    if isinstance(value, str):
+        good = good and len(value) <= limit and is_text(value)
+    elif kind is int and good:
+        good = 0 <= value <= MAX_WHOLE
+    if not good or isinstance(value, bool):
         shown = clip(repr(value), 60)
-        raise FaultError(f"{clip(name, 80)} is {shown}, expected {expected}")
-    return value
+        raise FaultError(f"{clip(name, 80)} is {shown}, expected {ENTRIES[kind].format(limit)}")
+    return kind(value)  # type: ignore[call-arg]
 
 
-def text_field(found: Mapping[str, Any], name: str, limit: int = MAX_TEXT) -> str:
-    """A text of at most `limit` characters that can be written as UTF-8."""
-
-    def fits(text: str) -> bool:
-        return len(text) <= limit and is_text(text)
-
-    return str(_field(found, name, str, fits, f"text of at most {limit} characters"))
-
-
-def whole_field(found: Mapping[str, Any], name: str) -> int:
-    """A whole number from 0 to MAX_WHOLE."""
-    expected = f"a whole number from 0 to {MAX_WHOLE}"
-    return int(_field(found, name, int, range(MAX_WHOLE + 1).__contains__, expected))
-
-
-def number_field(found: Mapping[str, Any], name: str) -> float:
-    """A finite number."""
-    return float(_field(found, name, (int, float), math.isfinite, "a number"))
-
-
-def table_field(found: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """An object."""
-    return dict(_field(found, name, dict, lambda _: True, "an object"))
-
-
-def number_fields(found: Mapping[str, Any], name: str) -> dict[str, float]:
-    """An object of finite numbers."""
-    table = table_field(found, name)
-    return {key: number_field(table, key) for key in table}
-
-
-def text_fields(found: Mapping[str, Any], name: str) -> dict[str, str]:
-    """An object of texts."""
-    texts = table_field(found, name)
-    return {key: text_field(texts, key, 1 << 20) for key in texts}
+def entries(found: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
+    """An object of which all fields are of a type."""
+    table = entry(found, name, dict)
+    return {key: entry(table, key, kind, 1 << 20) for key in table}

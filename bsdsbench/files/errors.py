@@ -6,23 +6,19 @@ import re
 from collections.abc import Iterable, Sequence
 
 
-def visible(text: str) -> str:
+def visible(text: str, spaces: bool = True) -> str:
     r"""`text` with what is not seen as escapes: control, bidirectional and zero-width characters,
-    line ends and lone surrogates; spaces stay.
+    line ends and lone surrogates; wide spaces stay, unless `spaces` is false.
 
     >>> visible("a\x1b[31mb\u202ec\n")
     'a\\x1b[31mb\\u202ec\\n'
     """
     if text.isprintable():
         return text
-    spaces = {c for c in text if c.isspace() and c > "\x85" and c not in "\u2028\u2029"}
-    return "".join(c if c in spaces else printable(c) for c in text)
-
-
-def printable(text: str) -> str:
-    """`text` with every character that is not printable as an escape, wide spaces too."""
+    kept = {c for c in text if spaces and c.isspace() and c > "\x85" and c not in "\u2028\u2029"}
     return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+        c if c.isprintable() or c in kept else c.encode("unicode_escape").decode("ascii")
+        for c in text
     )
 
 
@@ -58,9 +54,8 @@ class DataError(ValueError):
     """
 
     def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
-        self.problems: tuple[str, ...] = tuple(
-            clip(printable(line)) for line in problems or (message,)
-        )
+        lines = [clip(visible(line, spaces=False)) for line in problems or (message,)]
+        self.problems: tuple[str, ...] = tuple(lines)
         super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -141,24 +136,19 @@ def grouped(problems: Sequence[str], few: int = 3) -> list[str]:
     ['2 files: value 3, expected 0 .. 1 (such as a.png)']
     """
     kinds: dict[str, list[str]] = {}
-    for line in problems:
+    for line in dict.fromkeys(problems):
         _, colon, what = line.partition(": ")
         kinds.setdefault(re.sub(r"[0-9][0-9.e+-]*", "#", what) if colon else line, []).append(line)
     out = []
-    for same in kinds.values():
-        lines = list(dict.fromkeys(same))
-        if len(lines) <= few:
-            out += lines
-            continue
-        files = ", ".join(line.partition(": ")[0] for line in lines[:few])
-        out.append(f"{len(lines)} files: {lines[0].partition(': ')[2]} (such as {files})")
+    for lines in kinds.values():
+        if len(lines) > few:
+            parts = [line.partition(": ") for line in lines]
+            files = ", ".join(file for file, *_ in parts[:few])
+            lines = [f"{len(lines)} files: {parts[0][2]} (such as {files})"]
+        out += lines
     return out
 
 
 def is_text(value: str) -> bool:
     """True for text that can be written as UTF-8: without what stands for undecodable bytes."""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
+    return re.search("[\ud800-\udfff]", value) is None

@@ -24,30 +24,21 @@ def write_atomic(path: Path, data: bytes | str, *, durable: bool = True) -> None
 
     Text is written as UTF-8, missing folders are made; `durable` also waits for the disk.
     """
-    payload = data.encode("utf-8") if isinstance(data, str) else data
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name[:40]}.{os.getpid()}.{threading.get_ident()}.part")
     try:
-        write_durable(part, payload, durable)
+        with open(part, "wb") as stream:
+            stream.write(data.encode("utf-8") if isinstance(data, str) else data)
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
         os.replace(part, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
             part.unlink()
-        if isinstance(error, OSError):  # of the file that was meant
+        if isinstance(error, OSError):  # of the file that was meant; a full disk has no name
             raise OSError(error.errno, error.strerror or str(error), str(path)) from None
         raise
-
-
-def write_durable(path: Path, data: bytes, durable: bool = True) -> None:
-    """Write a file, and wait for the disk. Raises OSError with the file's name."""
-    try:
-        with open(path, "wb") as stream:
-            stream.write(data)
-            if durable:
-                stream.flush()
-                os.fsync(stream.fileno())
-    except OSError as error:  # a full disk is reported without a name
-        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -64,19 +55,19 @@ def png_bytes(pixels: NDArray[Any], palette: Any = None) -> bytes:
     import numpy as np
     from PIL import Image
 
-    image = Image.fromarray(pixels)
-    out = BytesIO()
+    image, out = Image.fromarray(pixels), BytesIO()
     if palette is None:
         # The usual level 6 takes two to three times as long for 1 to 7 % of the bytes.
         image.save(out, "PNG", compress_level=4)
-        return out.getvalue()
-    colors = np.asarray(palette, np.uint8)
-    indexed = Image.frombytes("P", image.size, pixels.tobytes())
-    indexed.putpalette(colors[:, :3].tobytes())
-    bits = 2 if len(colors) <= 4 else 4 if len(colors) <= 16 else 8
-    transparent = bytes(colors[:, 3].tolist())
-    # Level 9 (optimize) takes fifteen times as long for 7 % of the bytes.
-    indexed.save(out, "PNG", compress_level=6, bits=bits, transparency=transparent)
+    else:
+        colors = np.asarray(palette, np.uint8)
+        indexed = Image.frombytes("P", image.size, pixels.tobytes())
+        indexed.putpalette(colors[:, :3].tobytes())
+        bits = 2 if len(colors) <= 4 else 4 if len(colors) <= 16 else 8
+        # Level 9 (optimize) takes fifteen times as long for 7 % of the bytes.
+        indexed.save(
+            *(out, "PNG"), compress_level=6, bits=bits, transparency=bytes(colors[:, 3].tolist())
+        )
     return out.getvalue()
 
 

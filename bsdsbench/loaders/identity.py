@@ -26,11 +26,11 @@ import numpy as np
 from bsdsbench.files.bounded import (
     FaultError,
     PathLike,
+    entries,
+    entry,
     parse_json,
     read_bytes,
     reading,
-    table_field,
-    text_fields,
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import write_atomic
@@ -173,8 +173,8 @@ def load_sets(path: PathLike) -> tuple[KnownSet, ...]:
 
 
 def _sets(data: bytes) -> tuple[KnownSet, ...]:
-    sets = table_field(parse_json(data), "sets")
-    found = {name: text_fields(table_field(sets, name), "images") for name in sets}
+    sets = entry(parse_json(data), "sets", dict)
+    found = {name: entries(entry(sets, name, dict), "images", str) for name in sets}
     if not found or not all(found.values()):
         raise FaultError("a set without images, expected ID: FINGERPRINT")
     return tuple(KnownSet(name, set_fingerprint(of), of) for name, of in found.items())

@@ -29,6 +29,7 @@ from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders.formats import id_of
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.curve import PRCurve, best, curve_counts
+from bsdsbench.scores.ratios import BLOCK
 
 F8 = NDArray[np.float64]
 COLUMNS = {
@@ -157,8 +158,10 @@ def boundary_rows(
     """The three boundary tables, as rows in the official column order."""
     ods, ois, curve = score.ods, score.ois, score.curve
     first = (ods.threshold, ods.recall, ods.precision, ods.f)
-    own = best(PRCurve.of_counts(thresholds, four), rule)
-    images = zip(own.threshold, own.recall, own.precision, own.f, strict=True)
+    images: list[Sequence[float]] = []
+    for k in range(0, len(four), BLOCK):
+        own = best(PRCurve.of_counts(thresholds, four[k : k + BLOCK]), rule)
+        images += zip(own.threshold, own.recall, own.precision, own.f, strict=True)
     table = zip(curve.thresholds, curve.recall, curve.precision, curve.f, strict=True)
     return {
         "eval_bdry.txt": [(*first, ois.recall, ois.precision, ois.f, np.nan_to_num(score.ap))],

@@ -17,6 +17,7 @@ Lines, oriented edges and depth maps of both sides are in line_files.py and dept
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_paths, given_word
+from bsdsbench.files.arguments import given_list, given_path, given_word
 from bsdsbench.files.bounded import FaultError, PathLike, check_size, listed, reading, show
 from bsdsbench.files.errors import DataError, EmptyTruthError, FileFormatError, ShapeError
 from bsdsbench.loaders.depth_files import depth_prediction, depth_truth
@@ -154,7 +155,8 @@ def files_of(
     """The id and the files of an image, given by path, by paths or as one side of a pair."""
     if isinstance(given, Pair):
         image_id, given = image_id or given.image_id, getattr(given, side)
-    paths = given_paths(given, "path")
+    several = [given] if isinstance(given, str | os.PathLike) else given
+    paths = [given_path(each, "path") for each in given_list(several, "path", "a path or several")]
     return image_id if image_id is not None else id_of(paths[0]) if paths else "", paths
 
 

@@ -148,9 +148,11 @@ class Metric(ABC):
     uses: ClassVar[tuple[str, ...]] = ()
     gt_kind: ClassVar[str]
     pred_kinds: ClassVar[tuple[str, ...]]
+    curved: ClassVar[bool]
 
     def __init_subclass__(cls) -> None:
         cls.gt_kind, cls.pred_kinds = READS[cls.reads]
+        cls.curved = any(c.key == "ods" for c in (*cls.columns, *cls.image_columns))
 
     @abstractmethod
     def count(
@@ -243,7 +245,7 @@ class Metric(ABC):
 
     def has_curve(self, opt: Any) -> bool:
         """True if the score has a precision-recall curve, `curve`."""
-        return any(c.key == "ods" for c in (*self.columns, *self.image_columns))
+        return self.curved
 
     def draws(self, opt: Any) -> bool:
         """True if its matched pixels can be drawn, see `match_maps`."""
@@ -285,18 +287,19 @@ class Metric(ABC):
 
         Raises DataError for no records, one without counts of this metric, or different thresholds.
         """
-        stack = self.stack([c for _, c in counts_in_order(records, self.name)])
+        _, counts = zip(*counts_in_order(records, self.name), strict=True)
+        stack = self.stack(counts)
         once = np.ones((1, len(records)), np.int64)
         found = one_of(self.scores(stack, once, protocol, self.options_of(protocol)))
         return Score({**_with_fewer(found), "n_images": len(records)})
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[dict[str, Any]]:
         """`scores` with each image as a data set of one, of B images at a time: arrays (B,)."""
-        some, opt = dict(stack), self.options_of(protocol)
-        own = stack.keys() - self.shared
-        n = max(len(stack[name]) for name in own)
+        some, opt, own = dict(stack), self.options_of(protocol), stack.keys() - self.shared
+        n = len(stack[min(own)])
         for first in range(0, n, _BLOCK):
-            some |= {name: stack[name][first : first + _BLOCK] for name in own}
+            for name in own:
+                some[name] = stack[name][first : first + _BLOCK]
             yield self.scores(some, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol, opt)
 
 

@@ -99,7 +99,11 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Those of the metrics that have a precision-recall curve with their options."""
-    return tuple(m for m in metrics if get(m).has_curve(get(m).options_of(protocol)))
+    found = []
+    for metric in map(get, metrics):
+        if metric.has_curve(metric.options_of(protocol)):
+            found.append(metric.name)
+    return tuple(found)
 
 
 @cache  # it reads what every installed package says of itself

@@ -6,7 +6,6 @@ are additive over images, so the score of many images is computed from their sum
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.kernels.contingency import value_pairs
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
-from bsdsbench.metrics.contour.contour_metric import (
-    faults_named,
-    label_maps,
-    label_symptoms,
-    mask_scale,
-)
+from bsdsbench.metrics.base import IMAGES, Column, Tree, over
+from bsdsbench.metrics.contour.contour_metric import LabelMetric
 from bsdsbench.metrics.contour.instances import class_of_value, class_pair, instances_of, match
 from bsdsbench.metrics.contour.label_options import LabelOptions
 from bsdsbench.metrics.contour.pairs import as_label_maps, as_masks
@@ -164,7 +157,7 @@ _PANOPTIC = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))
 _MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 
 
-class SegmentationMetric(Metric):
+class SegmentationMetric(LabelMetric):
     """Label maps: IoU per class and its means, pixel accuracy, Dice, panoptic quality.
 
     Scores: of the pixels and instances of all images together, means over the classes that either
@@ -174,10 +167,6 @@ class SegmentationMetric(Metric):
     name = "segmentation"
     title = "Segmentation"
     version = 2
-    reads = "classes"
-    shared = ()
-    default_protocol = "masks"
-    options = LabelOptions
     columns = (
         Column("mean_iou", "mean IoU", quantity="iou"),
         Column("fw_iou", "frequency-weighted IoU", "fwIoU", quantity="iou"),
@@ -199,14 +188,8 @@ class SegmentationMetric(Metric):
         Column("pixel_accuracy", "pixel accuracy", "accuracy"),
     )
 
-    def count(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions
-    ) -> Counts:
-        with faults_named(pred, gt):
-            return segmentation_counts(*label_maps(pred, gt, opt), opt)
-
-    def scale(self, gt: GroundTruth, opt: LabelOptions) -> str:
-        return mask_scale(gt, opt)
+    def count_maps(self, pred: NDArray[Any], gt: NDArray[Any], opt: LabelOptions) -> Counts:
+        return segmentation_counts(pred, gt, opt)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions) -> Tree:
         names = opt.class_names
@@ -225,14 +208,6 @@ class SegmentationMetric(Metric):
             for k, name in enumerate(names)
         }
         return {**found, "per_class": per_class if len(names) > 1 else {}}
-
-    def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
-        return {name: ("per_class", name) for name in opt.class_names}
-
-    def symptoms(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions
-    ) -> Iterator[tuple[str, str, str]]:
-        return label_symptoms(pred, gt, opt)
 
     def describe(self, protocol: Protocol, opt: LabelOptions) -> str:
         """What was compared, and the order of the means."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from attrs import evolve, field, fields, frozen
+from attrs import evolve, fields, frozen
 
 from bsdsbench import __version__
 from bsdsbench.files.bounded import parse_toml
@@ -34,11 +34,8 @@ from bsdsbench.protocol.protocol import (
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
 UNKNOWN = "?"
+GT_DIGITS = 8
 _BASE = "bsds500"
-
-
-def _first_digits(fingerprint: str) -> str:
-    return fingerprint[:8]
 
 
 @frozen(repr=False, str=False)
@@ -56,7 +53,7 @@ class Signature:
     set_name: str | None = None
     n_images: int | None = None
     set_size: int | None = None
-    gt: str = field(default=UNKNOWN, converter=_first_digits)
+    gt: str = UNKNOWN
     annotators: str = "all"
     pred: str = UNKNOWN
     match: str = "1to1"
@@ -299,7 +296,8 @@ TABLE = {
         "{images}.",
     ),
     "gt": Word(
-        *_held("gt"),
+        lambda s: s.gt[:GT_DIGITS],
+        lambda text: {"gt": text},
         "ground truth",
         "the same names, other annotations: scores are not comparable",
         "The fingerprint of the ground truth begins with {value}.",

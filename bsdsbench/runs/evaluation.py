@@ -15,11 +15,9 @@ from bsdsbench import __version__
 from bsdsbench.files.arguments import given_list, given_path, kind_of_value
 from bsdsbench.files.bounded import (
     FaultError,
+    entries,
+    entry,
     reading,
-    table_field,
-    text_field,
-    text_fields,
-    whole_field,
 )
 from bsdsbench.files.errors import DataError, FileFormatError, MergeError
 from bsdsbench.loaders.identity import Identity, identify
@@ -458,16 +456,16 @@ class Evaluation(Shown):
         path = given_path(folder, "folder")
         found, records = read_result(path)
         with reading(path / RESULT, "the result of a run"):
-            places = text_fields({"places": {}, **found}, "places").items()
+            places = entries({"places": {}, **found}, "places", str).items()
             run = cls(
-                registry.stored(table_field(found, "protocol")),
-                text_field(found, "name"),
+                registry.stored(entry(found, "protocol", dict)),
+                entry(found, "name", str),
                 records,
-                table_field(found, "provenance"),
-                text_fields(found, "failed"),
+                entry(found, "provenance", dict),
+                entries(found, "failed", str),
                 {what: os.path.normpath(path.absolute() / place) for what, place in places},
             )
-            if whole_field(found, "n_images") != len(run.records):
+            if entry(found, "n_images", int) != len(run.records):
                 raise FaultError(f"n_images is not the {len(run.records)} of counts.npz")
             return run
 

@@ -31,7 +31,7 @@ from bsdsbench.files.bounded import (
     too_much_json,
 )
 from bsdsbench.files.errors import DataError, FileFormatError
-from bsdsbench.files.writing import digest, locked, remove_leftovers, write_atomic, write_durable
+from bsdsbench.files.writing import digest, locked, remove_leftovers, write_atomic
 from bsdsbench.loaders.formats import unpack_npz
 from bsdsbench.loaders.official_txt import PER_IMAGE
 from bsdsbench.metrics import registry
@@ -130,7 +130,7 @@ def write_result(
         data = as_json({**named, "images": []})
     with locked(out, wait=60):
         # It is there before the earlier one goes, so that what is killed in between is known
-        write_durable(out / UNFINISHED, data)
+        write_atomic(out / UNFINISHED, data)
         (out / RESULT).unlink(missing_ok=True)
         for pattern in OURS:
             for stale in out.glob(pattern):

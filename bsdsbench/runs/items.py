@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import kind_of_value, to_numpy
+from bsdsbench.files.arguments import given_array, kind_of_value
 from bsdsbench.files.errors import DataError, is_text
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, one_scale, scale_of
 from bsdsbench.metrics import registry
@@ -72,7 +72,7 @@ def array_item(image_id: str, pred: Any, gts: Any, metrics: Sequence[str]) -> Ar
         if isinstance(pred, Prediction):
             found = pred
         elif kind == "classes":
-            found = Prediction(image_id, classes=to_numpy(pred))
+            found = Prediction(image_id, classes=given_array(pred, "array"))
         elif kind == "labels":
             found = Prediction(image_id, segs=(_plane(pred),))
         elif kind == "depth-map":
@@ -93,14 +93,14 @@ def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
     if kind == "depth-map":
         return GroundTruth(image_id, depth=_plane(gts))
     if kind == "classes":
-        array = to_numpy(gts)
+        array = given_array(gts, "array")
         if array.ndim == 2:
             return GroundTruth(image_id, labels=array)
         return GroundTruth(image_id, class_boundaries=array != 0)
     if isinstance(gts, list | tuple):
         maps = [_plane(g) for g in gts]
     else:
-        array = to_numpy(gts)
+        array = given_array(gts, "array")
         if array.ndim not in (2, 3):
             given = kind_of_value(gts)
             raise DataError(f"ground truth: {given}, expected maps (H, W) or (A, H, W)")
@@ -111,5 +111,5 @@ def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
 
 def _plane(pred: Any) -> NDArray[Any]:
     """(H, W) from (H, W) or (1, H, W)."""
-    soft = to_numpy(pred)
+    soft = given_array(pred, "array")
     return soft[0] if soft.ndim == 3 and soft.shape[0] == 1 else soft

@@ -1,7 +1,9 @@
 """A run: every item of a source is read and counted once, and what is done is kept.
 
-A source is an iterable of items: images with an id, a hash of what belongs to them, and how they
-are read. Those of folders are here, those of arrays in `items`.
+A source is an iterable of items. An item has an `image_id`; `key()`, a hash of all that is read;
+`load(metric, protocol)`, prediction (None: the annotators are counted) and ground truth; and
+`form`, what stands for the prediction's own form ("humans", "none"). Items of folders are here,
+those of arrays in `items`.
 """
 
 from __future__ import annotations
@@ -17,12 +19,18 @@ import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
-from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import (
+    BrokenExecutor,
+    CancelledError,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from typing import Protocol as Shape
 
 import attrs
 import numpy as np
@@ -197,7 +205,7 @@ def evaluate_items(items: Iterable[tuple[str, Any, Any]], *, options: RunOptions
 
 
 def run(
-    source: Iterable[Item], options: RunOptions, blank: Evaluation, total: int = 0
+    source: Iterable[Any], options: RunOptions, blank: Evaluation, total: int = 0
 ) -> Evaluation:
     """Give `blank` the records of a source, in its order, and write the results.
 
@@ -290,7 +298,7 @@ class Counted:
 
 
 def count(
-    item: Item, options: RunOptions, known: str = "", look: bool = False, keep: bool = False
+    item: Any, options: RunOptions, known: str = "", look: bool = False, keep: bool = False
 ) -> Counted:
     """Read and count one image: the only place where that is done.
 
@@ -354,20 +362,6 @@ def count(
 
 
 # ---- the images of folders -----------------------------------------------------------------------
-
-
-class Item(Shape):
-    """One image. form : of its prediction where it is not the prediction's own ("humans")."""
-
-    @property
-    def image_id(self) -> str: ...
-    @property
-    def form(self) -> str: ...
-    def key(self) -> bytes:
-        """A hash of all that is read."""
-
-    def load(self, metric: Metric, protocol: Protocol) -> Inputs:
-        """Prediction (None: the annotators are counted) and ground truth. Raises DataError."""
 
 
 @attrs.frozen
@@ -497,7 +491,7 @@ def available_cores() -> int:
 
 @contextmanager
 def pool(
-    options: RunOptions, total: int, source: Iterable[Item]
+    options: RunOptions, total: int, source: Iterable[Any]
 ) -> Iterator[tuple[Executor | None, int]]:
     """The executor of a run, None for one worker here; and how many images may be under way.
 
@@ -560,33 +554,39 @@ def mapped(
         for call in calls:
             yield call, function(*call)
         return
-    waiting, lost = deque[tuple[Any, Any]](), list[tuple[Any, Exception]]()
-
-    def results(left: int) -> Iterator[tuple[tuple[Any, ...], Any]]:
-        while len(waiting) > left:
+    rest: Iterator[Any] = iter(calls)
+    waiting = deque[tuple[Any, Future[Any]]]()
+    died, lost = list[Exception](), list[str]()
+    try:
+        while True:
+            new = next(rest, None) if not died and len(waiting) < ahead else None
+            if new is not None:
+                try:
+                    waiting.append((new, executor.submit(function, *new)))
+                except BrokenExecutor as error:
+                    died.append(error)
+                    lost.append(new[0].image_id)
+                continue
+            if not waiting:
+                break
             call, future = waiting.popleft()
             try:
+                if died and not future.done():
+                    raise died[0]
                 found = future.result()
             except Exception as error:
-                lost.append((call, error))
-            else:
+                died.append(error)
+                lost.append(call[0].image_id)
+            else:  # also what was done before a death
                 yield call, found
-
-    try:
-        for call in calls:
-            try:
-                waiting.append((call, executor.submit(function, *call)))
-            except BrokenExecutor as error:
-                lost.append((call, error))
-            yield from results(ahead - 1)
-            if lost:
-                break
-        yield from results(0)  # also what was done before a death
     finally:
         for _, future in waiting:
             future.cancel()
-    if lost:
-        raise BrokenExecutor(
-            f"a worker died ({type(lost[0][1]).__name__}: out of memory, or a script without if "
-            f"__name__ == '__main__'?), under way: {listed([c[0].image_id for c, _ in lost])}"
+    if died:
+        why = (
+            "all workers have gone"
+            if isinstance(died[0], CancelledError)
+            else f"a worker died ({type(died[0]).__name__}: out of memory, or a script without if "
+            "__name__ == '__main__'?)"
         )
+        raise BrokenExecutor(f"{why}, under way: {listed(lost)}")

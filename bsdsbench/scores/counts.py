@@ -117,11 +117,15 @@ def stacked(
     """
     out = {}
     for name in images[0]:
-        arrays = [np.asarray(each[name]) for each in images if name in each]
-        first, shapes = arrays[0], {a.shape for a in arrays}
+        arrays = []
+        for each in images:
+            if name in each:
+                arrays.append(np.asarray(each[name]))
+        first, shapes = arrays[0], set(map(np.shape, arrays))
         if name in shared:
-            if not all(a is first or np.array_equal(a, first) for a in arrays):
-                raise ShapeError(f"images have different {name}, expected the same")
+            for array in arrays:
+                if array is not first and not np.array_equal(array, first):
+                    raise ShapeError(f"images have different {name}, expected the same")
             out[name] = first
         elif name in ragged:
             out[name] = np.full((len(arrays), max(shapes)[0], *first.shape[1:]), np.nan)
@@ -174,8 +178,10 @@ class ImageRecord:
     form: str = ""
 
     def __post_init__(self) -> None:
-        counts = {k: c if isinstance(c, Counts) else Counts(**c) for k, c in self.counts.items()}
-        object.__setattr__(self, "counts", counts)
+        found = dict(self.counts)
+        for name, counts in found.items():
+            found[name] = counts if isinstance(counts, Counts) else Counts(**counts)
+        object.__setattr__(self, "counts", found)
 
     def equals(self, other: object) -> bool:
         """True if id, size, fingerprint and every count are the same, bit for bit."""
@@ -210,8 +216,10 @@ class Score(ShownScore, _Named):
     __slots__ = ()
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        inner = {k: Score(v) if isinstance(v, Mapping) else v for k, v in values.items()}
-        object.__setattr__(self, "_values", inner)
+        found = dict(values)
+        for name, value in found.items():
+            found[name] = Score(value) if isinstance(value, Mapping) else value
+        object.__setattr__(self, "_values", found)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Score, (self._values,)

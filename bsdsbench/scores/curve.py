@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.files.arguments import given_floats
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.scores.counts import Counts
-from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_sum
+from bsdsbench.scores.ratios import BLOCK, Weights, f_measure, ratio, weighted_sum
 from bsdsbench.tables.result_object import ShownCurve
 
 F8 = NDArray[np.float64]
@@ -127,8 +128,11 @@ class PRCurve(ShownCurve):
 
     def __getitem__(self, k: int) -> PRCurve:
         """The k-th curve of a stack."""
-        names = ("precision", "recall", "predicted", "annotated")
-        return replace(self, **{n: a[k] for n in names if (a := getattr(self, n)) is not None})
+        found = {}
+        for name in ("precision", "recall", "predicted", "annotated"):
+            if getattr(self, name) is not None:
+                found[name] = getattr(self, name)[k]
+        return replace(self, **found)
 
     def points(self) -> dict[str, F8]:
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
@@ -143,7 +147,7 @@ FOUR = ("matched_gt", "total_gt", "matched_pred", "total_pred")
 
 def four_counts(counts: Mapping[str, Any]) -> I8:
     """matched_gt, total_gt, matched_pred, total_pred in the last axis: i8 (T, 4) or (N, T, 4)."""
-    return np.stack([counts[name] for name in FOUR], axis=-1)
+    return np.stack(itemgetter(*FOUR)(counts), axis=-1)
 
 
 def curve_counts(thresholds: ArrayLike, four: ArrayLike) -> Counts:
@@ -216,7 +220,7 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
             between(r[i, j], r[i, j + 1], share),
             most,
         )
-    return OperatingPoint(*(a.reshape(shape) for a in found))
+    return OperatingPoint(*np.reshape(found, (len(found), *shape)))
 
 
 def best_point(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
@@ -325,7 +329,12 @@ def curve_scores(
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, four), protocol.operator)
     ods = best(curve, protocol.ods_rule)
-    own = PRCurve.of_counts(thresholds, four).f.argmax(axis=1)
+    own = np.concatenate(
+        [
+            PRCurve.of_counts(thresholds, four[k : k + BLOCK]).f.argmax(axis=1)
+            for k in range(0, len(four), BLOCK)
+        ]
+    )
     if protocol.empty_gt == "count":  # F is 0 at all thresholds: the fewest false positives
         own = np.where(four[..., 1].any(axis=1), own, four[..., 3].argmin(axis=1))
     at_own = weighted_sum(weights, four[np.arange(len(four)), own])

@@ -90,6 +90,9 @@ def or_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
+BLOCK = 1024  # images at a time where all of them would take their counts' memory several times
+
+
 def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     """The sum over images of each sample, (S, N) and (N, ...) -> f8 (S, ...).
 

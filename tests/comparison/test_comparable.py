@@ -12,8 +12,6 @@ from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour.label_options import ContourOptions
 from bsdsbench.runs.convert import nms_files
-from bsdsbench.runs.evaluation import load_run
-from bsdsbench.runs.score_tables import not_beside
 from tests.helpers.runs import command, counted
 from tests.helpers.simulated import simulated_run
 
@@ -111,34 +109,6 @@ def test_nms_is_said_and_not_punished(tmp_path):
         assert any("edge NMS: none / hed" in note for note in found.notes)
     assert any("edge NMS" in note for note in check(by_flag, Baseline.of(before)).notes)
     assert "|nms:hed|" in str(by_flag.signature)
-
-
-def test_nms_stars_no_preset_and_keeps_nobody_from_the_published_rows():
-    plain = bb.Protocol.preset("bsds500")
-    with_nms = plain.replace(nms=True, nms_params="rcf")
-    assert (with_nms.name, with_nms.replace(max_dist=0.01).name) == ("bsds500", "bsds500*")
-    assert bb.Protocol.from_mapping(with_nms.to_mapping()).name == "bsds500"
-    assert bb.Protocol.from_mapping({**with_nms.to_mapping(), "name": "bsds500*"}).name == "bsds500"
-    hed = load_run("ref:hed")
-    mine = replace(hed, name="mine", protocol=with_nms, provenance={})
-    assert not not_beside(mine, "bsds500-test/boundary")
-
-
-def test_equal_numbers_are_one_protocol():
-    runs = [simulated_run(name, 3) for name in "ab"]
-    for change in ({"max_dist_px": 2}, {"options": {"saliency": {"beta2": 1}}}):
-        as_float = {
-            k: {m: {n: float(x) for n, x in t.items()} for m, t in v.items()}
-            if isinstance(v, dict)
-            else float(v)
-            for k, v in change.items()
-        }
-        a, b = (
-            replace(run, protocol=run.protocol.replace(**given))
-            for run, given in zip(runs, (change, as_float), strict=True)
-        )
-        bb.compare([a, b], n_boot=2)
-        check(replace(b, records=a.records), Baseline.of(a))
 
 
 def of_disks(name, found):

@@ -1,7 +1,5 @@
 """The bootstrap against `aggregate` sample by sample, against truth on simulated populations."""
 
-import csv
-import io
 import json
 from dataclasses import replace
 
@@ -20,13 +18,12 @@ from bsdsbench.comparison.significance import (
     p_value,
     percentile_interval,
 )
-from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.report import comparison_tables, to_csv, to_latex, to_markdown
+from bsdsbench.report import comparison_tables, to_markdown
 from bsdsbench.runs.evaluation import load_run
 from bsdsbench.scores.counts import ImageRecord, at
-from tests.helpers.runs import counted, refused
+from tests.helpers.runs import refused
 from tests.helpers.simulated import FOUR, boundary_of, simulated_run
 
 
@@ -128,35 +125,6 @@ def test_a_pair_that_was_not_tested_shares_no_letter():
     assert two.letters["boundary.r50"] == ("", "")
     three = bb.compare([some, *good], n_boot=300)
     assert three.letters["boundary.r50"] == ("", "a", "a")
-
-
-def test_scores_of_regions_that_are_many_stand_aside(tmp_path):
-    ids = tmp_path / "ids.txt"
-    ids.write_text("fruit1\nherd1\nherd2\n")
-    where = sample_results("watershed-ucm"), sample_ground_truth()
-    run = counted(*where, Protocol(thresholds=5), "region", split_file=ids)
-    table = bb.compare([run, replace(run, name="twin")], n_boot=50)
-    assert table.images[0].metric == "region"
-    *_, more = table.tables()
-    headings = [c.heading for c in more.columns]
-    assert "1 - hamming_gt (dhd) ODS" in headings
-    assert "nvoi OIS" in headings
-    assert [t.key for t in table.tables() if t.aside] == ["more-differences", "more-scores"]
-    assert "PRI ODS" in table.summary()
-    assert "nvoi" not in table.summary() + table._repr_html_()
-    assert "nvoi OIS" in list(table.to_dataframe("more-differences")["score"])
-    parts = {t.key: t for t in run.tables()}["region-parts"]
-    rows = {row[0]: row for row in parts.rows}
-    assert rows["1 - bgm (bgm)"][1] == pytest.approx(1 - rows["bgm"][1])
-    others = run.score("region")
-    ended = {name for name in rows if (m := others.get(name)) and m.get("at_grid_end")}
-    marked = {name for name in rows if getattr(rows[name][1], "mark", "") == "[grid end]"}
-    joined = {"are_region", "are_skimage", "are_cremi"}  # one row where they are the same
-    assert marked >= ended - joined
-    assert ("are (region, skimage, cremi)" in marked) == (ended >= joined)
-    assert "[grid end] the first or the last threshold is as good as any" in parts.notes[-1]
-    assert "grid end" in run.summary()
-    assert {d.p for d in table.differences} == {1.0}
 
 
 @pytest.mark.parametrize("interval", ["percentile", "bca"])
@@ -313,14 +281,6 @@ def test_progress_counts_every_sample_of_runs_and_pairs(pair, test, rounds):
     assert (told[0][0], told[-1][0]) == (20, rounds * 20)
 
 
-def test_one_image_says_nothing(pair):
-    one = [replace(run, records=run.records[:1]) for run in pair]
-    found = bb.compare(one, n_boot=50)
-    assert all(d.p == 1.0 for d in found.differences)
-    assert "1 images only" in found.notes[-2]
-    assert "nothing can be significant" in found.notes[-1]
-
-
 @pytest.mark.parametrize(("count", "rough"), [(19, ["19 images only"]), (20, [])])
 def test_fewer_than_20_images_are_few(pair, count, rough):
     found = bb.compare([replace(pair[0], records=pair[0].records[:count])], n_boot=2)
@@ -362,9 +322,9 @@ def test_refusals_name_the_fault(pair):
     ("given", "words"),
     [
         ({"n_boot": 0}, "n_boot: 0, expected"),
-        ({"n_boot": 10.0}, r"n_boot: 10\.0, expected a whole number from 1 to 10000000"),
+        ({"n_boot": 10.0}, r"n_boot: 10\.0, expected a whole number from 1 to 1e\+07"),
         ({"n_boot": True}, "n_boot: True, expected a whole number"),
-        ({"seed": -1}, "seed: -1, expected a whole number, 0 or more"),
+        ({"seed": -1}, "seed: -1, expected a whole number from 0"),
         ({"seed": "a"}, "seed: 'a', expected a whole number"),
         ({"seed": None}, "seed: None, expected a whole number"),
         ({"names": [[1], [2]]}, "names: of type list, expected text"),
@@ -377,29 +337,6 @@ def test_arguments_of_another_kind_are_named(pair, given, words):
     refused(words, bb.compare, pair, **given)
     if "names" not in given and "interval" not in given:
         refused(words, bootstrap_band, pair[0], **given)
-
-
-def test_numbers_of_numpy_are_those_of_python(pair):
-    found = bb.compare(pair, n_boot=np.int64(20), seed=np.uint8(3))
-    assert json.dumps([found.n_boot, found.seed]) == "[20, 3]"
-    assert found.differences == bb.compare(pair, n_boot=20, seed=3).differences
-
-
-def test_tables_hold_the_numbers_and_keep_names_as_text(pair):
-    nasty = [replace(pair[0], name="a|b_$<i>%"), pair[1]]
-    found = bb.compare(nasty, n_boot=50)
-    tables = comparison_tables(found)
-    first = next(csv.DictReader(io.StringIO(to_csv(tables[0]))))
-    assert first["method"] == "a|b_$<i>%"
-    assert float(first["boundary_ods"]) == pair[0].boundary_score().ods.f
-    latex = to_latex(tables)
-    assert r"a\textbar\allowbreak{}b\_\$\textless{}i\textgreater{}\%" in latex
-    assert r"\toprule" in latex
-    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 3
-    assert r"a\|b\_\$&lt;i&gt;%" in to_markdown(tables)
-    mapping = json.loads(json.dumps(found.to_mapping()))
-    assert mapping["differences"][0]["value"] == found.differences[0].value
-    assert len(mapping["images"][0]["effects"]) == 25
 
 
 def test_band_holds_the_curve(pair):
@@ -440,34 +377,3 @@ def test_a_band_of_a_run_that_finds_nothing_is_0_at_recall_0():
 def test_no_band_from_tables_alone(bsds500_bench):
     with pytest.raises(bb.DataError, match="test_2: no boundary counts of images"):
         bootstrap_band(load_run(bsds500_bench / "test_2"))
-
-
-def test_one_number_of_samples_and_one_seed_everywhere():
-    """A run has one interval, whichever command makes it."""
-    import inspect
-
-    from bsdsbench.cli import check as checking
-    from bsdsbench.cli import publish, understand
-    from bsdsbench.comparison.bootstrap import N_BOOT, SEED
-    from bsdsbench.comparison.gate import check
-    from bsdsbench.report.html import write_report
-
-    assert (N_BOOT, SEED) == (10_000, 0)
-    for function in (bb.compare, bootstrap_band, check, write_report):
-        given = inspect.signature(function).parameters
-        assert (given["n_boot"].default, given["seed"].default) == (N_BOOT, SEED), function
-    for verb in (checking.check, understand.compare, publish.report):
-        given = {p.name: p.default for p in verb.params}
-        assert (given["n_boot"], given["seed"]) == (N_BOOT, SEED), verb
-
-
-def test_an_interval_that_disagrees_with_its_p_is_explained():
-    """On few images the interval may leave 0 out beside p = .0511."""
-    runs = [simulated_run(name, 8, quality=0.1 * seed, seed=seed) for seed, name in enumerate("ab")]
-    found = bb.compare(runs, n_boot=200)
-    plain = [replace(d, low=-0.1, high=0.1, p=0.4, p_holm=0.4) for d in found.differences]
-    odd = [replace(plain[0], low=0.001, p=0.0511), *plain[1:]]
-    for differences, said in ((plain, False), (odd, True)):
-        tables = replace(found, differences=tuple(differences)).tables()
-        notes = next(t for t in tables if t.key == "differences").notes
-        assert any("may disagree about 0" in note for note in notes) == said

@@ -3,14 +3,11 @@
 import json
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from bsdsbench.comparison import published
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
     find_published,
@@ -46,27 +43,6 @@ def test_the_best_point_of_a_curve_lies_on_it():
         order = np.argsort(curve.recall)
         on = np.interp(curve.ods.recall, curve.recall[order], curve.precision[order])
         assert curve.ods.precision == pytest.approx(on, abs=0.01), key
-
-
-def test_whose_published_result_a_number_is(monkeypatch):
-    """One of another set comes first, as it says more; a number may be off by its limit."""
-    hed = find_published(["hed"])[0]
-    mine, other = "bsds500-test/boundary", "nyudv2-test/boundary"
-    rows = [
-        replace(hed, name=name, tasks=[task], boundary={"ods": ods, "ap": 0.5})
-        for name, task, ods in (("A", mine, 0.25), ("B", other, 0.25), ("C", mine, 0.75))
-    ]
-    table = {row.name: row for row in rows}
-    monkeypatch.setattr(published, "published_results", lambda: table)
-    run = SimpleNamespace(identity=SimpleNamespace(name="bsds500-test"), tasks=[tasks()[mine]])
-
-    def said(limit, **targets):
-        return published.published_as(targets, dict.fromkeys(targets, limit), run)
-
-    assert "result of B on nyudv2-test" in said(0, ods=0.25)
-    assert "result of C on this set" in said(0.125, ods=0.875, ap=0.5)
-    assert said(0.125, ods=0.876) == said(0.0625, ods=0.75, ap=0.6) == said(0.1, ois=0.5) == ""
-    assert said(1.0, ods=0.75, r50=0.5) == ""
 
 
 def test_every_row_of_the_gathered_results_is_there():

@@ -14,7 +14,7 @@ from bsdsbench.cli.understand import doctor as command
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.checks import CHECKS, JPEG
 from bsdsbench.diagnosis.doctor import doctor
-from bsdsbench.files.errors import DataError, PairingError
+from bsdsbench.files.errors import PairingError
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.making import make_set
@@ -295,15 +295,6 @@ def test_missing_extra_and_the_split_file_that_mends(pred, tmp_path, six):
     assert doctor(pred, six, split_file=tmp_path / "ids.txt") == []
 
 
-def test_several_faults_at_once_errors_first(pred, gt):
-    change(pred, np.zeros_like, "herd1.png")
-    change(pred, np.transpose, "herd2.png")
-    edit_annotators(gt / "lake1.mat", lambda k, b: b * (k != 0))
-    found = doctor(pred, gt)
-    assert [f.level for f in found] == ["error", "error", "warning"]
-    assert {f.code for f in found} == {"transposed", "zero", "empty-annotator"}
-
-
 @pytest.mark.parametrize(
     ("folder", "options", "error"),
     [("gone", {}, PairingError), ("", {}, PairingError)],
@@ -311,11 +302,6 @@ def test_several_faults_at_once_errors_first(pred, gt):
 def test_what_is_no_folder_of_maps(folder, options, error, tmp_path):
     with pytest.raises(error, match=str(tmp_path)):
         doctor(tmp_path / folder, ALL, **options)
-
-
-def test_the_kind_of_predictions_is_that_of_the_metric(pred, six):
-    with pytest.raises(DataError, match="labels"):
-        doctor(pred, six, "masks", metric="contour", pred_kind="labels")
 
 
 @pytest.mark.parametrize(("method", "status"), [(CLEAN, 0), (RAW, 0), ("inverted", 2)])

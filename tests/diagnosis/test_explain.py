@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.diagnosis.causes import READINGS, Curves, named_images, settings
+from bsdsbench.diagnosis.causes import READINGS, Curves, settings
 from bsdsbench.diagnosis.explain import explain, parse_targets, run_of
 from bsdsbench.diagnosis.explanation import Explanation, ranked, resolution, trial
 from bsdsbench.files.errors import DataError, ProtocolError
@@ -171,15 +171,6 @@ def test_images_of_a_split_file_are_found_and_unnamed_ones_are_not_tried(many, t
     first = scores_of(counted(pred, gt, BASE, split_file=tmp_path / "first.txt"))
     (tmp_path / "first.txt").unlink()
     assert explained(run, first, seconds=0.0).answer is None
-
-
-def test_images_are_named_once_and_are_never_all(tmp_path):
-    for name, ids in (("a.txt", "2\nx\n"), ("b.txt", "2\n"), ("c.txt", "2\n10\na1\n")):
-        (tmp_path / name).write_text(ids)
-    found = named_images(["2", "10", "a1"], tmp_path)
-    assert {label: images.tolist() for label, images in found.items()} == {
-        "the images of the split file a.txt only": [0]
-    }
 
 
 @pytest.mark.parametrize("seconds", [0.0, 600.0])

@@ -51,13 +51,3 @@ def test_it_starts_from_the_run_s_own_scores(folders, kind, tmp_path):
     own = next(t for t in trials if t["label"] == "as it is")
     assert own["scores"]["ods"] == ods
     assert own["gap"] == 0
-
-
-@pytest.mark.slow
-def test_a_published_result_of_another_set_is_named(folders, tmp_path):
-    _, pred, gt, *_ = folders
-    bb.evaluate(pred, gt, bb.Protocol.preset("bsds500").replace(thresholds=9), out=tmp_path, **FAST)
-    target = "ods=0.4828,ois=0.5127,ap=0.4129"
-    told = call("explain", tmp_path, "--target", target, "--quiet", "--seconds", "1")
-    assert "It is the published result of Roberts on bsds500-test (" in told
-    assert "this run is of a set without a name: scores of other images are not" in told

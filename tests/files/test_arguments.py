@@ -112,7 +112,7 @@ def test_odd_arguments_end_in_a_result_or_one_short_line(name):
         (lambda: bb.StreamingEvaluator(metrics=3), "metrics: 3"),
         (lambda: bb.Prediction("a", segs="x"), r"Prediction.segs: 'x'"),
         (lambda: bb.Prediction("a", segs=(np.array([["x"]]),)), r"Prediction.segs 1: "),
-        (lambda: bb.GroundTruth("a", EDGES), r"boundaries 1: shape \(16,\), expected 2 axes"),
+        (lambda: bb.GroundTruth("a", EDGES), r"boundaries.* shape \(16,\), expected .*2 axes"),
         (lambda: bb.Evaluation.load(3), "folder: 3"),
         (lambda: bb.merge(3), "merge: 3"),
         (lambda: bb.Counts(total=[-1]), "total: from -1 to -1"),

@@ -75,16 +75,6 @@ def test_preset_constants():
     assert len(rows["cityscapes"].options["semantic"]["classes"]) == 19
 
 
-def test_a_preset_may_be_made_from_another():
-    assert 'base = "sbd"' in preset_text("sbd-seal")
-    sbd, seal = Protocol.preset("sbd"), Protocol.preset("sbd-seal")
-    assert seal.options["semantic"].keys() - sbd.options["semantic"].keys() == {
-        *("instances", "thin_gt", "border", "resize")
-    }
-    assert "interior" not in seal.options["semantic"]  # a value of "default" takes it out
-    assert (seal.thresholds, seal.ap_rule) == (sbd.thresholds, sbd.ap_rule)
-
-
 THRESHOLDS = {
     "99": (99, even_thresholds(99)),
     "8bit": ("8bit", tuple(k / 255 for k in range(1, 256))),
@@ -172,20 +162,6 @@ def test_numbers_are_compared_as_numbers():
     assert json.dumps(two.to_mapping()["max_dist_px"]) == json.dumps(twice.max_dist_px)
     assert two.radius((321, 481)) == 2
     assert BSDS.radius((321, 481)) == pytest.approx(0.0075 * math.hypot(321, 481))
-
-
-def test_overrides_reach_every_kind_of_field():
-    given = (
-        "max_dist=0.011 thin=false nms_params.radius=2 nms-params.bits=0 name=mine thresholds=.2,.5"
-        " semantic.interior=keep semantic.absent=default saliency.beta2=.5 contour.groups=davis"
-    )
-    mine = Protocol.preset("sbd").replace(**parse_overrides(given.split()))
-    assert (mine.max_dist, mine.thin, mine.name) == (0.011, False, "mine")
-    assert mine.nms_params == NMSParams(radius=2, bits=0)
-    assert mine.thresholds == (0.2, 0.5)
-    assert mine.options["semantic"].keys() == {"classes", "first", "interior"}
-    assert mine.options["saliency"] == {"beta2": 0.5}
-    assert registry.get("contour").options_of(mine).groups == ("davis",)
 
 
 def test_differences_leave_out_what_moves_no_score():

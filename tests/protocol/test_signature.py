@@ -87,11 +87,6 @@ def test_numbers_are_compared_as_numbers():
     assert [d.key for d in written.differences(two)] == ["set"]
 
 
-def test_a_name_of_one_s_own_is_not_kept():
-    mine = Protocol(name="mine", max_dist=0.02)
-    assert Signature.parse(str(Signature(mine))).protocol.differences(mine) == []
-
-
 def test_differences_in_words():
     other = BSDS.replace(max_dist=0.011, ap_rule="endpoints", thin=False, nms=True, operator=">")
     a = Signature(BSDS, "bsds500-val", 100, 100, pred="soft8")

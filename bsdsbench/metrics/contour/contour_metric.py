@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -65,7 +66,76 @@ def _columns() -> Iterator[Column]:
 _COLUMNS = tuple(_columns())
 
 
-class ContourMetric(Metric):
+class LabelMetric(Metric):
+    """What compares two label maps, masks or instance maps, by what its options say of them."""
+
+    reads = "classes"
+    shared = ()
+    default_protocol = "masks"
+    options = LabelOptions
+
+    @abstractmethod
+    def count_maps(self, pred: NDArray[Any], gt: NDArray[Any], opt: Any) -> Counts:
+        """One image's counts."""
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Counts:
+        with faults_named(pred, gt):
+            return self.count_maps(*label_maps(pred, gt, opt), opt)
+
+    def scale(self, gt: GroundTruth, opt: Any) -> str:
+        return "" if gt.labels is None or opt.class_names != ("mask",) else scale_of(gt.labels)
+
+    def parts(self, protocol: Protocol, opt: Any) -> dict[str, tuple[str, ...]]:
+        return {name: ("per_class", name) for name in opt.class_names}
+
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any
+    ) -> Iterator[tuple[str, str, str]]:
+        """Classes that no pixel has in common; a label to ignore that only predictions have."""
+        mine, true = label_maps(pred, gt, opt)
+        if np.intersect1d(mine, true).size == 0:
+            mends = "check the order of the classes and `first`"
+            yield "classes", "no label is in both maps", mends
+        if (mine == opt.ignore).any() and not (true == opt.ignore).any():
+            yield "ignored", f"the label to ignore ({opt.ignore}) is predicted", "set `ignore`"
+
+
+@contextmanager
+def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
+    """Faults found inside name the file: of the ground truth if they say so, or the prediction."""
+    try:
+        yield
+    except DataError as error:
+        side, _, fault = str(error).partition(": ")
+        where: Prediction | GroundTruth = gt if side == SIDES[1] else pred
+        text = fault if side in SIDES else str(error)
+        raise type(error)(f"{where.path or where.image_id}: {text}") from None
+
+
+def label_maps(
+    pred: Prediction, gt: GroundTruth, at: LabelOptions
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Both label maps. A prediction may hold one bool map per class; a pixel in none is nothing.
+
+    Raises DataError for anything else.
+    """
+    true, found = gt.mask if gt.labels is None else gt.labels, pred.classes
+    if true is None:
+        raise DataError(f"{SIDES[1]}: no label map, expected masks, classes or instances")
+    if found is None or (found.ndim == 3 and found.any() and found.dtype != bool):
+        shape = "no label map" if found is None else f"{found.dtype} maps of shape {found.shape}"
+        raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W)")
+    if found.ndim == 2:
+        return found, true
+    nothing = at.ignore if at.classes and at.first == 0 else 0
+    if nothing < 0:
+        raise DataError(f"{SIDES[0]}: pixels of no class, expected a label to ignore")
+    first = at.first if at.classes else max(at.first, 1)
+    labels = np.where(found.any(axis=0), found.argmax(axis=0) + first, nothing)
+    return labels * (at.divisor if at.divisor and at.unit != "class" else 1), true
+
+
+class ContourMetric(LabelMetric):
     """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap.
 
     Scores: means over the images (or instances) of each class, then over the classes; `pooled`, of
@@ -76,9 +146,6 @@ class ContourMetric(Metric):
     name = "contour"
     title = "Contours of masks"
     version = 2
-    reads = "classes"
-    shared = ()
-    default_protocol = "masks"
     options = ContourOptions
     columns = (
         *_COLUMNS,
@@ -94,11 +161,8 @@ class ContourMetric(Metric):
         Column("pairs.gt_only", "in gt alone", digits=0, score=False),
     )
 
-    def count(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
-    ) -> Counts:
-        with faults_named(pred, gt):
-            return contour_counts(*label_maps(pred, gt, opt), opt)
+    def count_maps(self, pred: NDArray[Any], gt: NDArray[Any], opt: ContourOptions) -> Counts:
+        return contour_counts(pred, gt, opt)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
@@ -143,17 +207,6 @@ class ContourMetric(Metric):
         """With the convention for empty masks, `empty_masks`."""
         empty = self.options_of(protocol).empty
         return Score({**super().score(records, protocol), "empty_masks": empty})
-
-    def scale(self, gt: GroundTruth, opt: ContourOptions) -> str:
-        return mask_scale(gt, opt)
-
-    def parts(self, protocol: Protocol, opt: ContourOptions) -> dict[str, tuple[str, ...]]:
-        return {name: ("per_class", name) for name in opt.class_names}
-
-    def symptoms(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
-    ) -> Iterator[tuple[str, str, str]]:
-        return label_symptoms(pred, gt, opt)
 
     def describe(self, protocol: Protocol, opt: ContourOptions) -> str:
         """What was compared, what empty masks gave, and the order of the means."""
@@ -226,59 +279,3 @@ def _pooled(total: Stack, at: ContourOptions) -> dict[str, F8]:
         f = np.where(outline.any(axis=-1), f_measure(share[..., 0], share[..., 1]), np.nan)
         out |= {key_of(f"f@{bound:g}"): f[..., k] for k, bound in enumerate(at.davis_bounds)}
     return out
-
-
-def label_symptoms(
-    pred: Prediction, gt: GroundTruth, at: LabelOptions
-) -> Iterator[tuple[str, str, str]]:
-    """Classes that no pixel has in common, and a label to ignore that only predictions have."""
-    mine, true = label_maps(pred, gt, at)
-    if np.intersect1d(mine, true).size == 0:
-        yield "classes", "no label is in both maps", "check the order of the classes and `first`"
-    if (mine == at.ignore).any() and not (true == at.ignore).any():
-        yield "ignored", f"the label to ignore ({at.ignore}) is predicted", "set `ignore`"
-
-
-@contextmanager
-def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
-    """Faults found inside name the file: of the ground truth if they say so, or the prediction."""
-    try:
-        yield
-    except DataError as error:
-        side, _, fault = str(error).partition(": ")
-        where: Prediction | GroundTruth = gt if side == SIDES[1] else pred
-        text = fault if side in SIDES else str(error)
-        raise type(error)(f"{where.path or where.image_id}: {text}") from None
-
-
-def label_maps(
-    pred: Prediction, gt: GroundTruth, at: LabelOptions
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Both label maps. A prediction may hold one bool map per class; a pixel in none is nothing.
-
-    Raises DataError for anything else.
-    """
-    true = gt.mask if gt.labels is None else gt.labels
-    if true is None:
-        raise DataError(f"{SIDES[1]}: no label map, expected masks, classes or instances")
-    found = pred.classes
-    if found is None or (found.ndim == 3 and found.any() and found.dtype != bool):
-        shape = "no label map" if found is None else f"{found.dtype} maps of shape {found.shape}"
-        raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W)")
-    if found.ndim == 2:
-        return found, true
-    nothing = 0
-    if at.classes and at.first == 0:
-        nothing = at.ignore
-        if nothing < 0:
-            raise DataError(f"{SIDES[0]}: pixels of no class, expected a label to ignore")
-    some = found.any(axis=0)
-    first = max(at.first, 1) if not at.classes else at.first
-    labels = np.where(some, found.argmax(axis=0) + first, nothing)
-    scale = at.divisor if at.divisor and at.unit != "class" else 1
-    return labels * scale, true
-
-
-def mask_scale(gt: GroundTruth, at: LabelOptions) -> str:
-    """The scale of a truth of label maps where those are masks."""
-    return scale_of(gt.labels) if gt.labels is not None and at.class_names == ("mask",) else ""

@@ -12,7 +12,7 @@ import bsdsbench as bb
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.contour.contour_metric import label_maps, label_symptoms
+from bsdsbench.metrics.contour.contour_metric import label_maps
 from bsdsbench.metrics.contour.label_options import ContourOptions
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_options import RunOptions
@@ -213,7 +213,9 @@ def test_a_fault_names_the_file_that_has_it(pred, gt, options, line):
 def test_what_label_maps_show_of_wrong_options(pred, gt, causes):
     maps = bb.Prediction("a", classes=np.array(pred)), bb.GroundTruth("a", labels=np.array(gt))
     at = ContourOptions(classes=CLASSES)
-    assert [cause for cause, _, _ in label_symptoms(*maps, at)] == causes
+    assert [
+        cause for cause, _, _ in registry.get("contour").symptoms(*maps, Protocol(), at)
+    ] == causes
 
 
 def square(at, size=4):
