@@ -39,9 +39,9 @@ from bsdsbench.scores.curve import (
     FOUR,
     PRCurve,
     area,
-    best_point,
-    boundary_scores,
+    best,
     curve_counts,
+    curve_scores,
     edges_r50,
     four_counts,
     recall_at_precision,
@@ -112,7 +112,7 @@ class BoundaryMetric(Metric):
         return {**each[0], **{name: sum(c[name] for c in each) for name in FOUR}}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
-        return boundary_scores(stack["thresholds"], four_counts(stack), weights, protocol)
+        return curve_scores(stack["thresholds"], four_counts(stack), weights, protocol, r50=True)
 
     def match_maps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None, threshold: float
@@ -133,7 +133,7 @@ class BoundaryMetric(Metric):
             raise DataError("no eval_bdry_thr.txt, expected it for a curve")
         thresholds, recall, precision = tables["eval_bdry_thr.txt"][:, :3].T
         curve = PRCurve(thresholds, precision, recall)
-        known = dict.fromkeys(BDRY_FIELDS, math.nan) | best_point(curve).to_mapping()
+        known = dict.fromkeys(BDRY_FIELDS, math.nan) | best(curve).to_mapping()
         if "eval_bdry.txt" in tables:
             known = dict(zip(BDRY_FIELDS, tables["eval_bdry.txt"][0, :8].tolist(), strict=True))
         images = tables.get("eval_bdry_img.txt", np.zeros((0, 5)))

@@ -22,7 +22,7 @@ from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.maps import as_float32, invert, nms
 from bsdsbench.protocol.protocol import MATCHED, NMSParams, Protocol
 from bsdsbench.scores.counts import Score, Stack
-from bsdsbench.scores.curve import boundary_scores, four_counts
+from bsdsbench.scores.curve import curve_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio, weighted_mean, weighted_sum
 
 CRISPNESS_NMS = NMSParams(radius=2, border=5, multiplier=1.01, smooth=False, bits=0)
@@ -86,7 +86,7 @@ class CrispnessMetric(Metric):
         """The mean crispness of the images that have any strength; SEval, CEval."""
         share = defined_ratio(stack["kept"], stack["total"])
         t = stack["thresholds"]
-        parts = {part: boundary_scores(t, stack[part], weights, protocol) for part in PARTS}
+        parts = {part: curve_scores(t, stack[part], weights, protocol, r50=True) for part in PARTS}
         bright = weighted_sum(weights, stack["total"] > 0), weights.sum(axis=1)
         few = over("images", {"average": bright})
         return {"average": weighted_mean(weights, share), **parts, "over": few}

@@ -37,7 +37,7 @@ from bsdsbench.metrics.boundary import (
 from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Counts, Score, Stack
-from bsdsbench.scores.curve import FOUR, boundary_scores
+from bsdsbench.scores.curve import FOUR, curve_scores
 from bsdsbench.scores.ratios import Weights
 
 PARTS = ("edge", "orientation", "accuracy")
@@ -79,7 +79,9 @@ class OcclusionMetric(Metric):
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         t = stack["thresholds"]
-        return {part: boundary_scores(t, _four(stack, part), weights, protocol) for part in PARTS}
+        return {
+            part: curve_scores(t, _four(stack, part), weights, protocol, r50=True) for part in PARTS
+        }
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
         return {part.capitalize(): (part,) for part in PARTS}

@@ -26,7 +26,7 @@ from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.class_maps import SemanticOptions, interior, prepare_classes
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol, preset_names
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack, at
-from bsdsbench.scores.curve import FOUR, boundary_scores, four_counts
+from bsdsbench.scores.curve import FOUR, curve_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
 
 
@@ -150,7 +150,7 @@ class SemanticMetric(Metric):
         n_images = weighted_sum(weights, stack["counted"])
         per_class = {}
         for k, name in enumerate(opt.classes):
-            found = boundary_scores(stack["thresholds"], four[:, k], weights, protocol)
+            found = curve_scores(stack["thresholds"], four[:, k], weights, protocol, r50=True)
             per_class[name] = _where(there[:, k], {**found, "n_images": n_images[:, k]})
         means, known = {}, {}
         for key in ("ods", "ois", "ap"):

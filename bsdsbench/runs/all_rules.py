@@ -15,7 +15,7 @@ from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import find_sources
-from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best_point, four_counts
+from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best, four_counts
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.table import Field, Table
 
@@ -51,7 +51,7 @@ def all_rules(run: Any, gt_dir: str | os.PathLike[str] | None = None) -> Values:
     ap = {}
     for rule in AP_RULES:
         ap[rule] = or_none(float(area(whole if whole and rule == "edter" else curve, rule)))
-    return {"ap": ap, "ods": {rule: best_point(curve, rule).f for rule in ODS_RULES}}
+    return {"ap": ap, "ods": {rule: best(curve, rule).f for rule in ODS_RULES}}
 
 
 def rules_table(runs: Sequence[Any], gt_dir: str | os.PathLike[str] | None = None) -> Table:

@@ -134,6 +134,19 @@ class PRCurve(ShownCurve):
                 found[name] = getattr(self, name)[k]
         return replace(self, **found)
 
+    def at(self, threshold: float) -> OperatingPoint:
+        """The point at a threshold; between two, precision and recall are linear, as for ODS.
+
+        Raises DataError beyond the first and the last.
+        """
+        first, last = self.thresholds[0], self.thresholds[-1]
+        if not first <= threshold <= last:
+            raise DataError(f"threshold {threshold}: expected one from {first:g} to {last:g}")
+        p, r = (
+            float(np.interp(threshold, self.thresholds, v)) for v in (self.precision, self.recall)
+        )
+        return OperatingPoint(float(threshold), p, r, float(f_measure(p, r)))
+
     def points(self) -> dict[str, F8]:
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
         return {**points, "f": self.f}
@@ -183,7 +196,7 @@ ODS_RULES = {
 
 
 def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
-    """The points of largest F of a stack of curves, each f8 (...), by a rule of ODS.
+    """The point of largest F of a curve, or of each of a stack, by a rule of ODS.
 
     Of equal bests the first. Source: maxF in collect_eval_bdry.m, with 100 linear steps between
     neighbouring thresholds. F grows with both precision and recall, so that a segment whose better
@@ -220,12 +233,8 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
             between(r[i, j], r[i, j + 1], share),
             most,
         )
-    return OperatingPoint(*np.reshape(found, (len(found), *shape)))
-
-
-def best_point(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
-    """The point of largest F of one curve. See `best`."""
-    return OperatingPoint(*map(float, best(curve, rule)))
+    points = np.reshape(found, (len(found), *shape))
+    return OperatingPoint(*(points if shape else points.tolist()))
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
@@ -320,12 +329,13 @@ def edges_r50(curve: PRCurve, precision: float = 0.5) -> F8:
 
 
 def curve_scores(
-    thresholds: F8, four: NDArray[np.int64], weights: Weights, protocol: Any
+    thresholds: F8, four: I8, weights: Weights, protocol: Any, r50: bool = False
 ) -> dict[str, Any]:
     """ODS, OIS and AP of counts summed over images, each (S,), their curves, numbers of images.
 
     four (N, T, 4) : matched_gt, total_gt, matched_pred, total_pred of each image
     protocol : ods_rule, ap_rule, operator and empty_gt are read. Source: collect_eval_bdry.m
+    r50 : with both forms of R50
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, four), protocol.operator)
     ods = best(curve, protocol.ods_rule)
@@ -339,19 +349,13 @@ def curve_scores(
         own = np.where(four[..., 1].any(axis=1), own, four[..., 3].argmin(axis=1))
     at_own = weighted_sum(weights, four[np.arange(len(four)), own])
     ois_r, ois_p = ratio(at_own[:, 0], at_own[:, 1]), ratio(at_own[:, 2], at_own[:, 3])
-    return {
+    found = {
         "ods": ods.to_mapping(),
         "ois": {"recall": ois_r, "precision": ois_p, "f": f_measure(ois_p, ois_r)},
         "ap": average_precision(curve, protocol.ap_rule),
         "n_images": weights.sum(axis=1),
         "curve": curve,
     }
-
-
-def boundary_scores(
-    thresholds: F8, four: NDArray[np.int64], weights: Weights, protocol: Any
-) -> dict[str, Any]:
-    """`curve_scores`, with the two forms of R50."""
-    found = curve_scores(thresholds, four, weights, protocol)
-    curve = found["curve"]
-    return {**found, "r50": recall_at_precision(curve), "edges_r50": edges_r50(curve)}
+    if r50:
+        found |= {"r50": recall_at_precision(curve), "edges_r50": edges_r50(curve)}
+    return found

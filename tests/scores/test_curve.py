@@ -17,8 +17,6 @@ from bsdsbench.scores.curve import (
     PRCurve,
     average_precision,
     best,
-    best_point,
-    boundary_scores,
     curve_counts,
     curve_scores,
     edges_r50,
@@ -41,10 +39,10 @@ def four(*images):
     return np.stack([np.transpose(each) for each in images])
 
 
-def scored(images, weights=None, score=curve_scores, **fields):
+def scored(images, weights=None, r50=False, **fields):
     once = np.ones((1, len(images)), int) if weights is None else np.array(weights)
     thresholds = np.arange(1, images.shape[1] + 1) / 10
-    return score(thresholds, images, once, Protocol(**fields))
+    return curve_scores(thresholds, images, once, Protocol(**fields), r50)
 
 
 # A is best at its second threshold (P 6/8, R 6/10), B at its first (3/5, 3/10).
@@ -61,8 +59,8 @@ def test_a_set_s_curve_comes_from_sums_not_from_a_mean_of_ratios():
 
 
 def test_the_best_of_one_threshold_and_of_a_tie():
-    assert best_point(curve((0.5, 1.0))).f == pytest.approx(2 / 3)
-    assert best_point(curve(*[(0.5, 0.5)] * 3)).threshold == 0.1
+    assert best(curve((0.5, 1.0))).f == pytest.approx(2 / 3)
+    assert best(curve(*[(0.5, 0.5)] * 3)).threshold == 0.1
 
 
 @given(rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=6))
@@ -74,7 +72,7 @@ def test_the_best_point_is_the_first_largest_of_all_steps(rows):
     steps = [np.concatenate([b * d + a * (1 - d) for a, b in pairwise(v)]) for v in (t, p, r)]
     f = f_measure(steps[1], steps[2])
     k = int(np.argmax(f))
-    assert best_point(PRCurve(t, p, r)) == (*(s[k] for s in steps), f[k])
+    assert best(PRCurve(t, p, r)) == (*(s[k] for s in steps), f[k])
 
 
 def test_a_stack_has_the_points_of_its_curves():
@@ -84,7 +82,7 @@ def test_a_stack_has_the_points_of_its_curves():
     stack = PRCurve(np.arange(1, 8) / 8, p, r)
     for rule in ODS_RULES:
         many = np.transpose(best(stack, rule))
-        assert many.tolist() == [list(best_point(stack[i], rule)) for i in range(20)]
+        assert many.tolist() == [list(best(stack[i], rule)) for i in range(20)]
     for r50 in (recall_at_precision, edges_r50):
         np.testing.assert_array_equal(r50(stack), [r50(stack[i]) for i in range(20)])
 
@@ -210,11 +208,11 @@ IMAGES = st.lists(st.lists(st.tuples(PAIRS, PAIRS), min_size=3, max_size=3), min
 def test_scores_are_the_plain_ones_in_any_order(images):
     """Of each pair the first are matched, the second are not."""
     rows = np.array([[(a, a + b, c, c + d) for (a, b), (c, d) in each] for each in images])
-    found = scored(rows, score=boundary_scores, empty_gt="error")
+    found = scored(rows, r50=True, empty_gt="error")
     plain = reference.curve_scores([0.1, 0.2, 0.3], rows.tolist(), Protocol())
     values = found["ods"]["f"], found["ois"]["f"], found["ap"], found["r50"]
     for value, name in zip(values, ("ods", "ois", "ap", "r50"), strict=True):
         assert value == pytest.approx([plain[name]], nan_ok=True), name
-    turned = scored(rows[::-1], score=boundary_scores, empty_gt="error")
+    turned = scored(rows[::-1], r50=True, empty_gt="error")
     np.testing.assert_equal({**turned, "curve": 0}, {**found, "curve": 0})
     assert four_counts(curve_counts([0.1, 0.2, 0.3], rows[0])).tolist() == rows[0].tolist()

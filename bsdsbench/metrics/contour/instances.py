@@ -78,9 +78,8 @@ def instances_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> Instances:
     maps = as_label_maps(pred, gt)
     pairs, cell = value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in maps))
     pixels = pairs[2]
-    named = [_named(v, at, what) for v, what in zip(pairs[:2], SIDES, strict=True)]
-    (ids, number), (gt_ids, gt_number) = (_numbered(values) for values in named)
-    void = _void(pairs[1], at)
+    ids, number, _ = _regions(pairs[0], at, SIDES[0])
+    gt_ids, gt_number, void = _regions(pairs[1], at, SIDES[1])
     from_last = at.divisor - 1 - pairs[1] % max(at.divisor, 1)
     crowd = void & (from_last >= 0) & (from_last < 2 * len(at.class_names))
     own = crowd & (from_last == class_of_value(pairs[0], at))
@@ -105,34 +104,22 @@ def _sums(number: I8, pixels: I8, n: int) -> I8:
     return np.bincount(number[some], pixels[some], n).astype(np.int64)
 
 
-def _void(values: I8, at: LabelOptions) -> NDArray[np.bool_]:
-    if at.ignore < 0:
-        return np.zeros(values.shape, bool)
-    return (values // at.divisor if at.divisor else values) == at.ignore
-
-
-def _named(values: I8, at: LabelOptions, what: str) -> I8:
-    """The values with -1 for what is no instance; those that name no class are an error."""
-    void = _void(values, at)
-    if not at.divisor:
-        return np.where(void | (values <= 0), -1, values)
-    classes = values // at.divisor
-    nothing = void | (classes == 0) if at.first else void
-    wrong = ~nothing & ((classes < at.first) | (classes >= at.first + max(len(at.classes), 1)))
-    if wrong.any():
+def _regions(values: I8, at: LabelOptions, what: str) -> tuple[I8, I8, NDArray[np.bool_]]:
+    """The distinct values of instances, ascending; which of them each value is, -1 if none; which
+    are void. Raises DataError for those that name no class."""
+    classes = values // at.divisor if at.divisor else values
+    void = (classes == at.ignore) & (at.ignore >= 0)
+    nothing = void | ((classes == 0) & (at.first > 0) if at.divisor else values <= 0)
+    last = at.first + max(len(at.classes), 1) - 1
+    wrong = ~nothing & ((classes < at.first) | (classes > last))
+    if at.divisor and wrong.any():
         value = int(values[wrong][0])
         raise DataError(
-            f"{what}: value {value} is class {value // at.divisor}, expected {at.first} .. "
-            f"{at.first + max(len(at.classes), 1) - 1}"
+            f"{what}: value {value} is class {value // at.divisor}, expected {at.first} .. {last}"
         )
-    return np.where(nothing, -1, values)
-
-
-def _numbered(values: I8) -> tuple[I8, I8]:
-    """The distinct values, ascending, without -1; which of them each value is, -1 if none."""
-    ids, number = np.unique(values, return_inverse=True)
+    ids, number = np.unique(np.where(nothing, -1, values), return_inverse=True)
     negative = int((ids < 0).sum())
-    return ids[negative:], number - negative
+    return ids[negative:], number - negative, void
 
 
 class Matching(NamedTuple):
