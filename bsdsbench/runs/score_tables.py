@@ -352,13 +352,12 @@ def image_table(run: Any) -> Table:
     return Table("images", title, columns, rows, aside=True, **made_how([run], [run.name]))
 
 
-def per_image(run: Any, metric: str) -> Table:
+def per_image(run: Any, metric: str, stack: Mapping[str, Any]) -> Table:
     """Every score of every image under a metric: a row an image, then a row for each of its parts.
 
     What is not measured with the run's options has no column, what is undefined no value.
     """
     found = registry.get(metric)
-    stack = found.stack([r.counts[metric] for r in run.records])
     parts = {"": (), **found.parts(run.protocol, found.options_of(run.protocol))}
     columns: dict[str, Column] = {}
     for c in (*found.columns, *found.image_columns, *found.part_columns):
