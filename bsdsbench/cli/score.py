@@ -19,6 +19,7 @@ from click import Choice, argument, option
 from bsdsbench.cli.shared import (
     PROTOCOL,
     check_overlays,
+    chosen,
     left_out,
     of_runs,
     path,
@@ -160,6 +161,13 @@ def _near(path: Path) -> str:
     metavar="FILE",
     help="Write every score of every image (and class), as .csv, .md, .json ...",
 )
+@path(
+    "--threshold-from",
+    metavar="OUT",
+    help="Show precision, recall and F also at the threshold that was best in this run, "
+    "such as one of a validation set.",
+)
+@chosen
 @option("--humans", is_flag=True, help="Score each annotator against the others; without PRED_DIR.")
 def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
     """Evaluate PRED_DIR (maps, segmentations, masks) against ground truth.
@@ -174,9 +182,13 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
     gt_kind=labels. For region measures of soft maps, pass --set regions_from_soft=true.
     """
     import bsdsbench as bb
+    from bsdsbench.runs.score_tables import at_threshold_of
     from bsdsbench.tables.forms import form_of, write_tables
 
     humans, gt, out, cases = (options[name] for name in ("humans", "gt", "out", "per_image"))
+    from_run = options.pop("threshold_from")
+    other = from_run and bb.Evaluation.load(from_run)
+    columns = options.pop("columns")
     written = cases and form_of(cases, None)
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
@@ -223,7 +235,19 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
         write_overlays(run, out)
     if cases:
         write_tables([run.per_image(metric) for metric in run.metrics], cases, written)
-    print_json(run.to_mapping()) if form == "json" else print_run(run, out)
+    at = at_threshold_of(run, other) if other else []
+    if form == "json":
+        fixed: dict[str, Any] = {"run": other.name} if other else {}
+        for table in at:
+            values = table.plain()
+            own = {key: values[key][0] for key in ("threshold", "p", "r", "f")}
+            fixed[table.key.removesuffix("-at-threshold")] = own
+        print_json({**run.to_mapping(), **({"threshold_from": fixed} if at else {})})
+    else:
+        print_run(run, out, columns)
+        if at:
+            print()
+            print_tables(at)
     return left_out(run.failed, run.empty)
 
 
@@ -338,4 +362,4 @@ def nms(source: str, target: str, bits: str | None, **options: Any) -> None:
     with progress("nms") as report:
         count = nms_files(source, target, used, progress=report)
     print(f"{count} maps written to {target}")
-    print(f"protocol {used.describe()}")
+    print(f"NMS      {used.nms_params.describe()}")

@@ -233,6 +233,11 @@ bootstrap = together(
         help="Bootstrap seed; the same seed gives the same numbers.",
     ),
 )
+chosen = words(
+    "--columns",
+    metavar="SCORE,...",
+    help="Show only these scores, by key or heading, such as ods,ois,ap; all: every one.",
+)
 # -o, --format, --columns of a verb that makes tables
 tables = together(
     path(
@@ -249,7 +254,7 @@ tables = together(
         callback=_form,
         help="Format on standard output.  [default: table]",
     ),
-    words("--columns", metavar="SCORE,...", help="Show only these scores, such as ods,ois,ap."),
+    chosen,
 )
 
 
@@ -454,11 +459,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def print_scores(runs: Sequence[Evaluation]) -> None:
+def print_scores(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> None:
     """One table per metric, one row per run."""
     from bsdsbench.runs.score_tables import score_tables
 
-    print_tables(score_tables(runs))
+    print_tables(score_tables(runs, columns=columns))
 
 
 def print_tables(tables: Sequence[Table]) -> None:
@@ -468,9 +473,9 @@ def print_tables(tables: Sequence[Table]) -> None:
     table.print_tables(tables, sys.stdout)
 
 
-def print_run(run: Evaluation, out: Any) -> None:
+def print_run(run: Evaluation, out: Any, columns: Sequence[str] | None = None) -> None:
     """A run's tables, what it is of, and where its results are."""
-    print_scores([run])
+    print_scores([run], columns)
     if identity := run.identity:
         print(f"set      {identity.describe()}")
     if tasks := run.tasks:

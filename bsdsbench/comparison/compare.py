@@ -42,7 +42,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.references import SOLVER_MOVES
-from bsdsbench.runs.score_tables import reference_of, speeds_of
+from bsdsbench.runs.score_tables import reference_of, speeds_of, usual_scores
 
 F8 = NDArray[np.float64]
 INTERVALS = ("percentile", "bca")
@@ -222,4 +222,5 @@ def compare(
         notes=tuple(notes),
         signatures=tuple(str(run.signature) for run in kept),
         speeds=speeds_of(labels, kept),
+        shown=tuple(usual_scores(kept[0], metrics, tuple(whole[0]))),
     )

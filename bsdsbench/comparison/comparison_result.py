@@ -113,6 +113,8 @@ class Comparison(Shown):
         How each run was made, in the order of `names`.
     speeds : dict of str to Speed
         Milliseconds per image of the runs of `bsdsbench run`, by name.
+    shown : tuple of str
+        The scores of the first tables, the others are in further ones; empty: all.
 
     Examples
     --------
@@ -140,6 +142,7 @@ class Comparison(Shown):
     signatures: tuple[str, ...] = ()
     speeds: Mapping[str, Speed] = field(default_factory=dict)
     test: str = "bootstrap"
+    shown: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         first = self.scores[0]
@@ -177,7 +180,9 @@ class Comparison(Shown):
         }
 
     def only(self, scores: Sequence[str]) -> Comparison:
-        """The same with these scores alone ("ods"), without the times. Raises DataError."""
+        """The same with these scores alone ("ods"; "all"), without the times. Raises DataError."""
+        if "all" in scores:
+            return replace(self, shown=self.scores)
         kept = tuple(full_name(score, self.scores) for score in scores)
         if odd := [score for score in kept if score not in self.scores]:
             raise DataError(f"score {odd[0]!r}: expected some of {', '.join(self.scores)}")
@@ -188,6 +193,7 @@ class Comparison(Shown):
             differences=tuple(d for d in self.differences if d.score in kept),
             letters={score: self.letters[score] for score in kept},
             speeds={},
+            shown=kept,
         )
 
     def interval_of(self, run: str, score: str) -> Interval:

@@ -30,8 +30,8 @@ _TESTED = {  # where the test is not that of the intervals
 
 def comparison_tables(found: Any) -> list[Table]:
     """Scores with intervals; of several runs differences, wins and losses; then further scores."""
-    more = [s for s in found.scores if (c := column_of(s)) is not None and c.shown == "never"]
-    shown = [s for s in found.scores if s not in more]
+    shown = list(found.shown)
+    more = [s for s in found.scores if s not in shown]
     several = len(found.names) > 1
     tables = [_scores(found, shown or more)]
     tables += [_differences(found, shown or more), _images(found)] * several

@@ -227,6 +227,10 @@ class Metric(ABC):
         """Its own conventions in words, printed under the scores; or ""."""
         return "; ".join(captions(opt).values()) if opt else ""
 
+    def usual(self, opt: Any) -> tuple[str, ...] | None:
+        """Keys of the columns that tables show where none are asked for; None: all of them."""
+        return None
+
     def used(self, opt: Any) -> tuple[str, ...]:
         """The fields of a protocol that move its scores with these options."""
         return self.uses

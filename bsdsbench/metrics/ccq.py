@@ -12,8 +12,9 @@ from attrs import frozen
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
+from bsdsbench.metrics.contour.label_options import SPACING
 from bsdsbench.metrics.topology import THRESHOLD, masks_of
-from bsdsbench.protocol.fields import HOME_MADE, POSITIVES, check, one_of, option
+from bsdsbench.protocol.fields import HOME_MADE, check, one_of, option
 from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
@@ -30,12 +31,7 @@ class Options:
         caption=lambda o: f"buffer {o.buffer:g}",
         others={3.0: "Mnih and Hinton", 2.0: HOME_MADE, 5.0: HOME_MADE},
     )
-    spacing: tuple[float, float] = option(
-        (1.0, 1.0),
-        "Row and column step, the unit of the buffer.",
-        [POSITIVES, check(lambda v: len(v) == 2, "two steps, of rows and columns")],
-        caption=lambda o: "" if o.spacing == (1, 1) else "spacing {:g} x {:g}".format(*o.spacing),
-    )
+    spacing: tuple[float, float] = SPACING
     lines: str = option(
         "skeleton",
         'Masks are thinned to their "skeleton" by scikit-image\'s skeletonize, or they are centre '

@@ -8,13 +8,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.references import Reference, references
 from bsdsbench.scores.counts import at
 from bsdsbench.tables import table as model
-from bsdsbench.tables.table import Cell, Estimate, Table
+from bsdsbench.tables.table import Cell, Estimate, Table, select
 
 KEY = "detector"  # under which a run's provenance has what `bsdsbench run` measured
 MUST_AGREE = ("max_dist", "max_dist_px", "ap_rule")  # of a reference run's protocol
@@ -197,6 +198,7 @@ def score_tables(
     names: Sequence[str] | None = None,
     extra: Sequence[tuple[str, Mapping[str, Any], Mapping[str, str]]] = (),
     notes: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
 ) -> list[Table]:
     """One table per metric: a row per run, then the extra rows that have scores of it.
 
@@ -207,7 +209,9 @@ def score_tables(
     extra : further rows, such as published results: name, scores as in result.json, and a word for
             each score that is of another kind than the column; it is shown and is never the best
     notes : further lines under each table
+    columns : these alone, by key or heading; "all" for every one; default: the usual ones
     """
+    everything = columns is not None
     names = [run.name for run in runs] if names is None else names
     how, first, n_rows = made_how(runs, names), runs[0], len(runs) + len(extra)
     n, alone = len(first.records), n_rows == 1
@@ -225,7 +229,8 @@ def score_tables(
     for metric, mine in by_metric.items():
         found, n_own = registry.get(metric), len(mine)
         mine += [(name, scores[metric]) for name, scores, _ in extra if metric in scores]
-        planned.append((metric, found.title, found.columns, mine, n_own, marks))
+        usual = None if everything else found.usual(found.options_of(first.protocol))
+        planned.append((metric, found.title, _kept(found.columns, usual, mine), mine, n_own, marks))
         inner: list[tuple[str, Any]] = []
         ends = {}
         parts = found.parts(first.protocol, found.options_of(first.protocol)) if alone and n else {}
@@ -236,12 +241,15 @@ def score_tables(
                     ends[name] = {"ods": GRID_END}
         if inner:
             title = f"{found.title}, part by part"
-            planned.append((f"{metric}-parts", title, found.part_columns, inner, len(inner), ends))
+            some = _kept(found.part_columns, usual, inner)
+            planned.append((f"{metric}-parts", title, some, inner, len(inner), ends))
     speeds, tables = speeds_of(names, runs), []
-    for key, title, columns, mine, n_own, words in planned:
+    for key, title, wanted, mine, n_own, words in planned:
         # Measures that nobody asked for are left out; undefined ones stay.
-        asked, kinds = set().union(*[s for _, s in mine]), ("always", "own" if alone else "several")
-        own = [c for c in columns if c.shown in kinds and c.key.partition(".")[0] in asked]
+        asked = set().union(*[s for _, s in mine])
+        kinds = ("always", "own" if alone else "several")
+        some = [c for c in wanted if columns is not None or c.shown in kinds]
+        own = [c for c in some if c.key.partition(".")[0] in asked]
         rows, values, fewer = list[list[Cell]](), list[dict[str, Any]](), dict[str, list[str]]()
         for name, mapping in mine:
             row, scored = list[Cell]([name]), dict[str, Any]()
@@ -256,8 +264,10 @@ def score_tables(
             rows.append(row)
             values.append(scored)
         lines = why_undefined(own, values[:n_own])
-        if any([scored[c.key] is None for scored in values[n_own:] for c in own if c.score]):
-            lines.append("- of a published result: that number was not published.")
+        theirs = [c for c in own if c.score and any([v[c.key] is None for v in values[n_own:]])]
+        if theirs:
+            under = ", ".join(c.heading for c in theirs)
+            lines.append(f"- under {under}: of a published result, where it was not published.")
         lines += [f"{said}: {', '.join(those)}." for said, those in fewer.items()]
         lines += [*how["notes"], *notes]
         if key not in by_metric and words:
@@ -266,7 +276,17 @@ def score_tables(
         more = {**how, "notes": lines, "sentence": f"{title}: {sentence}"}
         table = Table(key, title, fields, rows, **more)
         tables.append(with_speeds(table, speeds) if key in by_metric else table)
-    return tables
+    return tables if columns is None or "all" in columns else select(tables, columns)
+
+
+def _kept(
+    columns: Sequence[Column], usual: Sequence[str] | None, rows: Sequence[tuple[str, Any]]
+) -> Sequence[Column]:
+    """The usual columns that some row defines; all if none are usual."""
+    if usual is None:
+        return columns
+    there = [k for k in usual if any(at(scores, k) is not None for _, scores in rows)]
+    return [c for c in columns if c.key in there]
 
 
 def part_of(scores: Mapping[str, Any], path: tuple[str, ...]) -> Any:
@@ -274,6 +294,44 @@ def part_of(scores: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     for step in path:
         scores = scores.get(step) if isinstance(scores, Mapping) else None  # type: ignore[assignment]
     return scores
+
+
+def at_threshold_of(run: Any, other: Any) -> list[Table]:
+    """Precision, recall and F of a run at the threshold that was best on another set, beside its
+    ODS: a table for each metric of both with a curve. Raises DataError if there is none, or if the
+    protocols differ."""
+    if found := incomparable(run, other):
+        raise DataError(f"{other.name}, {run.name}: protocols differ in {'; '.join(found)}")
+    metrics = registry.with_curve(run.metrics, run.protocol)
+    shared = [m for m in metrics if m in registry.with_curve(other.metrics, other.protocol)]
+    if not shared:
+        raise DataError(f"{other.name}: no metric with thresholds, expected one of {run.name}")
+    both = {*run.image_ids} & {*other.image_ids}
+    odd = f"{len(both)} images are in {other.name} too, so its threshold is not chosen apart."
+    tables = []
+    for metric in shared:
+        mine, theirs = run.score(metric), other.score(metric).ods
+        point = mine.curve.at(theirs.threshold)
+        columns = [
+            METHOD,
+            model.Field("threshold", f"threshold of {other.name}", "threshold", ".3f"),
+            *(model.Field(k, k.upper(), "", ".4f") for k in ("p", "r", "f")),
+            model.Field("ods", "ODS", "", ".4f"),
+            model.Field("ods_threshold", "ODS threshold", "at", ".3f"),
+        ]
+        row = [run.name, point.threshold, point.precision, point.recall, point.f]
+        note = f"P, R, F: at the threshold of the ODS of {other.name}; ODS: at the best one here."
+        tables.append(
+            Table(
+                f"{metric}-at-threshold",
+                f"{registry.get(metric).title}, at the threshold that was best on {other.name}",
+                columns,
+                [[*row, mine.ods.f, mine.ods.threshold]],
+                notes=[note, *([odd] if both else [])],
+                signatures=[f"Signature of {other.name}: {other.signature}"],
+            )
+        )
+    return tables
 
 
 def image_table(run: Any) -> Table:
@@ -365,6 +423,24 @@ def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
+def usual_scores(run: Any, metrics: Sequence[str], known: Sequence[str]) -> list[str]:
+    """The METRIC.SCORE of these that tables show where none are asked for."""
+    hidden = set()
+    for metric in map(registry.get, metrics):
+        usual = metric.usual(metric.options_of(run.protocol))
+        for c in metric.columns:
+            if c.shown == "never" or (usual is not None and c.key not in usual):
+                hidden.add(f"{metric.name}.{c.key}")
+    return [name for name in known if name not in hidden]
+
+
+def heading_of(name: str) -> str:
+    """The heading of METRIC.SCORE, "" without a column."""
+    metric, _, key = name.partition(".")
+    found = registry.get(metric).columns if metric in registry.names() else ()
+    return next((c.heading for c in found if c.key == key), "")
+
+
 def full_name(score: str, known: Collection[str]) -> str:
     """The known METRIC.SCORE that is meant by it or by SCORE alone; `score` itself if none is.
 
@@ -376,6 +452,8 @@ def full_name(score: str, known: Collection[str]) -> str:
     ('boundary.ods', 'pixel.mae')
     """
     alike = [name for name in known if name.partition(".")[2] == score]
+    if not alike:  # by its heading
+        alike = [name for name in known if heading_of(name).casefold() == score.casefold()]
     usual = f"{registry.DEFAULT[0]}.{score}"
     if score in known or not alike or (len(alike) > 1 and usual not in alike):
         return score

@@ -190,7 +190,8 @@ def _known(value: Any) -> float | None:
 
 
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
-    """The tables with these columns of numbers alone ("ods", "boundary.ods"), after those of text.
+    """The tables with these columns of numbers alone ("ods", "boundary.ods", or a heading), after
+    those of text.
 
     Raises DataError for a key that no table has.
     """
@@ -201,6 +202,8 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
         known |= places
         # Keys of parts of a score may be written with a point.
         keys = {word: word.removeprefix(f"{table.key}.").replace(".", "_") for word in wanted}
+        heads = {c.heading.casefold(): c.key for c in table.columns if c.format}
+        keys |= {word: heads[word.casefold()] for word in wanted if word.casefold() in heads}
         if chosen := {word: places[key] for word, key in keys.items() if key in places}:
             found |= chosen.keys()
             texts = [k for k, c in enumerate(table.columns) if not c.format]

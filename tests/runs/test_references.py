@@ -13,8 +13,8 @@ from scipy import stats
 
 import bsdsbench as bb
 from bsdsbench.comparison.published import published_curves, published_results
-from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.pairing import ground_truths
+from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.plotting import plot_f, plot_runs
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import as_runs, load_run, load_runs

@@ -14,7 +14,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, scale_of
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.contour.instances import pair_of
-from bsdsbench.metrics.contour.label_options import PERCENTS, ContourOptions, LabelOptions
+from bsdsbench.metrics.contour.label_options import GROUPS, PERCENTS, ContourOptions, LabelOptions
 from bsdsbench.metrics.contour.measures import PIXELS, Compared, davis_radius, values_of
 from bsdsbench.metrics.contour.pairs import SIDES
 from bsdsbench.protocol.protocol import Protocol
@@ -38,6 +38,7 @@ def key_of(measure: str) -> str:
 
 def _columns() -> Iterator[Column]:
     """Of the sizes in use; measures at others are in result.json only."""
+    yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
         key, small = key_of(f"biou@{size}"), key_of(f"biou-min@{size}")
@@ -145,7 +146,7 @@ class ContourMetric(LabelMetric):
 
     name = "contour"
     title = "Contours of masks"
-    version = 2
+    version = 3
     options = ContourOptions
     columns = (
         *_COLUMNS,
@@ -155,11 +156,20 @@ class ContourMetric(LabelMetric):
     part_columns = (*_COLUMNS, Column("n_images", "masks", digits=0, shown="own", score=False))
     image_columns = (
         Column("iou", "IoU"),
+        Column("dice", "Dice"),
         *(c for c in _COLUMNS if c.key.startswith(("biou@", "f@"))),
         Column("pairs.both", "masks in both", digits=0, score=False),
         Column("pairs.pred_only", "in pred alone", digits=0, score=False),
         Column("pairs.gt_only", "in gt alone", digits=0, score=False),
     )
+
+    def usual(self, opt: ContourOptions) -> tuple[str, ...] | None:
+        """One of each kind, unless the kinds were chosen (`groups`)."""
+        if opt.groups != GROUPS[:-1]:
+            return None
+        first = f"biou@{opt.boundary_sizes[0]:g}", f"hd{opt.percent:g}-pooled", "assd-pooled"
+        names = ("dice", "iou", *first, f"nsd-area@{opt.tolerances[0]:g}")
+        return (*map(key_of, names), "n_images")
 
     def count_maps(self, pred: NDArray[Any], gt: NDArray[Any], opt: ContourOptions) -> Counts:
         return contour_counts(pred, gt, opt)

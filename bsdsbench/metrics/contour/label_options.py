@@ -86,21 +86,32 @@ class LabelOptions:
         return ("mask",) if self.unit == "class" else ("instances",)
 
 
+def _steps(value: Any) -> Any:
+    """Two steps; one number is both."""
+    given = value if isinstance(value, list | tuple) else [value]
+    found = tuple(float(v) if is_number(v) else v for v in given)
+    return found * 2 if len(found) == 1 else found
+
+
 def _spacing_words(options: Any) -> str:
     down, right = options.spacing
     return "" if down == right == 1 else f"spacing {down:g} x {right:g}"
+
+
+SPACING = option(
+    (1.0, 1.0),
+    "Row and column step, or one number for both: the unit of distances and tolerances.",
+    [POSITIVES, check(lambda v: len(v) == 2, "two steps, of rows and columns, or one for both")],
+    _steps,
+    caption=_spacing_words,
+)
 
 
 @frozen
 class ContourOptions(LabelOptions):
     """What label maps hold, and the measures with their sizes."""
 
-    spacing: tuple[float, float] = option(
-        (1.0, 1.0),
-        "Row and column step, the unit of distances and tolerances.",
-        [POSITIVES, check(lambda v: len(v) == 2, "two steps, of rows and columns")],
-        caption=_spacing_words,
-    )
+    spacing: tuple[float, float] = SPACING
     empty: str = option(
         "skip",
         "What empty masks give, a name of bsdsbench.metrics.contour.CONVENTIONS.",
@@ -147,7 +158,7 @@ class ContourOptions(LabelOptions):
     def measures(self) -> dict[str, tuple[str, float]]:
         """All measures, in the order of the columns of the counts, each with its name in `TABLE`
         and its size."""
-        found = {"iou": ("iou", 0.0)}
+        found = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group in (g for g in GROUPS if g in self.groups):
             names, option = _MEASURES[group]
             sizes = getattr(self, option)

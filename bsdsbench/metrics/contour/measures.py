@@ -192,6 +192,11 @@ def iou(counts: I8) -> F8:
     return ratio(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
 
 
+def _dice(c: Compared, _: float) -> Found:
+    both, pred, gt = c.areas.T
+    return ratio(2 * both, pred + gt), pred, gt
+
+
 def _overlap(counts: I8) -> Found:
     return iou(counts), counts[:, 1], counts[:, 2]
 
@@ -286,6 +291,7 @@ def _nsd(form: str, c: Compared, tolerance: float) -> Found:
 # may not have
 TABLE: dict[str, tuple[Callable[[Compared, float], Found], bool]] = {
     "iou": (lambda c, _: _overlap(c.areas), False),
+    "dice": (_dice, False),
     "biou": (lambda c, size: _overlap(c.shells(size)), False),
     "biou-min": (_biou_min, False),
     "f": (_davis, False),

@@ -16,6 +16,7 @@ from bsdsbench.metrics.contour.contour_metric import label_maps
 from bsdsbench.metrics.contour.label_options import ContourOptions
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_options import RunOptions
+from bsdsbench.runs.score_tables import score_tables
 from tests.helpers.counting import counts_of
 from tests.helpers.masks import blobs
 from tests.helpers.runs import counted, refused
@@ -234,7 +235,7 @@ def test_distances_of_few_pairs_say_over_how_many(tmp_path):
     assert (scores["hd"], scores["over"]["hd"]) == (4, {"pairs": [10, 101]})
     assert scores["over"]["iou"] == {"pairs": [100, 101]}
     told = " ".join(run.summary().split())
-    assert "means over 10 of 101 pairs: HD, HD95 pooled" in told
+    assert "means over 10 of 101 pairs: HD95 pooled" in told
     own = [found["images"][k]["contour"] for k in (0, 50, 100)]
     sides = ("pairs.both", "pairs.pred_only", "pairs.gt_only")
     assert [[v[side] for side in sides] for v in own] == [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
@@ -265,3 +266,27 @@ def test_percents_have_columns_or_are_refused(percent):
     wrong = told.replace(options={"contour": {"percent": percent + 0.5}})
     with pytest.raises(ProtocolError, match="percent"):
         RunOptions(protocol=wrong, metrics="contour")
+
+
+def test_tables_show_six_columns_unless_others_are_asked_for():
+    run = bb.evaluate_items(
+        [(k, np.eye(9, dtype=bool), np.eye(9, 9, 1, dtype=bool)) for k in "ab"],
+        bb.Protocol.preset("medical").replace(options={"contour": {"spacing": 0.8}}),
+        metrics="contour",
+        workers=1,
+    )
+
+    def headings(tables):
+        return [c.heading for c in tables[0].columns[1:] if c.heading != "images"]
+
+    six = ["Dice", "IoU", "Boundary IoU 2%", "HD95 pooled", "ASSD pooled", "NSD area 1"]
+    assert headings(score_tables([run])) == six
+    some = score_tables([run], columns=["hd95 DIRECTED", "fom"])
+    assert headings(some) == ["HD95 directed", "FOM"]
+    every = {*headings(score_tables([run], columns=["all"]))}
+    assert {*six, "HD", "F 3 px", "trimap IoU 3 px"} < every
+    found = bb.compare([run, run], ["a", "b"], n_boot=50)
+    assert headings(found.tables()) == six
+    assert headings(found.only(["NSD area 1"]).tables()) == ["NSD area 1"]
+    assert len(headings(found.only(["all"]).tables())) > 20
+    assert run.score("contour").hd == pytest.approx(0.8)  # with two steps from one

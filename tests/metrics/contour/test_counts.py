@@ -37,6 +37,7 @@ def test_a_measure_s_key_says_its_name_and_size():
     )
     assert {key: of for key, of in at.measures().items() if not key.startswith("trimap")} == {
         "iou": ("iou", 0),
+        "dice": ("dice", 0),
         **{f"{n}@{s:g}": (n, s) for s in (0.02, 3) for n in ("biou", "biou-min")},
         "f@3": ("f", 3),
         "bf": ("bf", 0.0075),
@@ -94,7 +95,7 @@ def test_bf_and_the_figure_of_merit_are_in_pixels_with_any_spacing(spacing):
     pred[2:6, 2:8], gt[4:9, 3:11] = True, True
     at = {"groups": ("bf", "fom"), "bf_theta": 1}
     with_spacing = means(contour_counts(pred, gt, ContourOptions(spacing=spacing, **at)))[0]
-    assert with_spacing[1:] == pytest.approx([bc.bf_score(pred, gt, 1), bc.pratt_fom(pred, gt)])
+    assert with_spacing[2:] == pytest.approx([bc.bf_score(pred, gt, 1), bc.pratt_fom(pred, gt)])
 
 
 @pytest.mark.parametrize("empty", ["skip", "error"])
@@ -128,8 +129,8 @@ def test_only_what_was_asked_for_is_counted():
     labels, classes = [[0, 1, 1]], ("a", "b", "c")
     counts = contour_counts(labels, labels, ContourOptions(classes=classes, groups=()))
     assert {name: array.tolist() for name, array in counts.items()} == {
-        "value_sum": [[1], [1], [0]],
-        "value_count": [[1], [1], [0]],
+        "value_sum": [[1, 1], [1, 1], [0, 0]],
+        "value_count": [[1, 1], [1, 1], [0, 0]],
         "areas": [[1, 1, 1], [2, 2, 2], [0, 0, 0]],
         "shells": [[]] * 3,
         "near": [[]] * 3,
@@ -152,5 +153,5 @@ def test_the_radius_of_bf_is_a_share_of_the_diagonal_below_1(theta, pixels):
     pred, gt = np.zeros((2, 30, 40), bool)
     pred[5:9, 2:12], gt[5:9, 2:16] = True, True
     counts = contour_counts(pred, gt, ContourOptions(groups=("bf",), bf_theta=theta))
-    assert counts.value_sum[0, 1] == bc.bf_score(pred, gt, pixels)
-    assert (counts.value_sum[0, 1] == 1) == (pixels == 5)
+    assert counts.value_sum[0, 2] == bc.bf_score(pred, gt, pixels)
+    assert (counts.value_sum[0, 2] == 1) == (pixels == 5)
