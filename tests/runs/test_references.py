@@ -223,14 +223,6 @@ def test_every_published_curve_is_drawn(all_published, key):
     assert (curve.thresholds is None) == (key != "rds")
 
 
-@pytest.mark.slow
-def test_published_curves_are_drawn_from_the_command_line(tmp_path):
-    call("plot", "--published", "rds,cob", "-o", tmp_path / "pr.svg")
-    drawn = (tmp_path / "pr.svg").read_text("utf-8")
-    for key in ("rds", "cob"):
-        assert published_curves()[key].describe() in drawn
-
-
 def test_every_gathered_curve_is_shipped(stored):
     gathered = json.loads((next(iter(stored.values())).parent / "curves.json").read_text("utf-8"))
     assert len(published_curves()) == len(gathered) == 34
