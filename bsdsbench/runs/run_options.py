@@ -79,7 +79,11 @@ class RunOptions:
         "Names of metrics that read the same kind of ground truth.",
     )
     name: str = option(
-        None, "str or None", "Name in tables; default: that of the folder or function.", TEXT
+        None,
+        "str or None",
+        "Name in tables; default: the last part of the folder's path that "
+        "is no split, or the function's.",
+        TEXT,
     )
     split_file: Folder | None = option(
         None,
