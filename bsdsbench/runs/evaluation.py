@@ -175,8 +175,9 @@ class Evaluation(Shown):
             return ()
         known, own, identity, found = dict(tasks()), None, self.identity, []
         with suppress(DataError, TypeError):
-            own = Task.from_mapping(self.provenance.get(TASK))
-            known[own.name] = own
+            if TASK in self.provenance:
+                own = Task.from_mapping(self.provenance[TASK])
+                known[own.name] = own
         for task in known.values():
             same = task.protocol == self.protocol.name or "reference" in self.provenance
             if task.metric not in self.metrics or not same:

@@ -11,7 +11,7 @@ from typing import Any
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
-from bsdsbench.protocol.tasks import Task
+from bsdsbench.protocol.tasks import tasks
 from bsdsbench.runs.references import Reference, references
 from bsdsbench.scores.counts import at
 from bsdsbench.tables import table as model
@@ -89,14 +89,15 @@ def not_beside(run: Any, name: str) -> str:
     """
     if name in [task.name for task in run.tasks]:
         return ""
-    task, preset, identity = Task.load(name), run.protocol.name, run.identity
+    where = name.partition("/")[0]
+    task, preset, identity = tasks()[name], run.protocol.name, run.identity
     if run.protocol.stated and preset != task.protocol and reference_of(run) is None:
         return f"protocol {preset}, but published results are of {task.protocol}"
     if identity and (task.fingerprint is None or identity.fingerprint != task.fingerprint):
-        return f"{identity.describe()}, but published results are of {task.set}"
+        return f"{identity.describe()}, but published results are of {where}"
     if len(run.records) not in (0, task.images):
         theirs = f"{task.images} images" if task.images else "images"
-        return f"{len(run.records)} images, but published results are of the {theirs} of {task.set}"
+        return f"{len(run.records)} images, but published results are of the {theirs} of {where}"
     return ""
 
 
@@ -252,15 +253,18 @@ def score_tables(
         own = [c for c in some if c.key.partition(".")[0] in asked]
         rows, values, fewer = list[list[Cell]](), list[dict[str, Any]](), dict[str, list[str]]()
         for name, mapping in mine:
-            row, scored = list[Cell]([name]), dict[str, Any]()
+            scored = {c.key: at(mapping, c.key) for c in own}
+            marked = {k: words.get(name, {}).get(k, "") for k, v in scored.items() if v is not None}
+            # What is said of every number of a published row is said once, after its name.
+            once = len({*marked.values()}) == 1 and words is marks and next(iter(marked.values()))
+            row = list[Cell]([f"{name} [{once}]" if once else name])
             for c in own:
-                value, mark = at(mapping, c.key), words.get(name, {}).get(c.key)
-                scored[c.key] = value
-                marked = mark and value is not None
-                row.append(Estimate(value, mark=f"[{mark}]", comparable=False) if marked else value)
+                value, mark = scored[c.key], marked.get(c.key)
+                said = "" if once else f"[{mark}]"
+                row.append(Estimate(value, mark=said, comparable=False) if mark else value)
                 for what, (some, of) in mapping.get("over", {}).get(c.key, {}).items():
-                    said = f"{name}: means over {some:,} of {of:,} {what}"
-                    fewer.setdefault(said, []).append(c.heading)
+                    line = f"{name}: means over {some:,} of {of:,} {what}"
+                    fewer.setdefault(line, []).append(c.heading)
             rows.append(row)
             values.append(scored)
         lines = why_undefined(own, values[:n_own])
