@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.curves.results import DETResult, PRResult, ROCResult, Variant
 from bsdsbench.curves.samples import F8, I8, Bools, LabelReading, locked, samples, whole_number
 from bsdsbench.files.errors import DataError
+from bsdsbench.kernels import ranks
 
 Ties = Literal["merge", "sample"]
 VARIANTS = get_args(Variant)
@@ -198,8 +199,8 @@ def rank(
         if totals[-1] < there:
             warnings.warn(f"{name} {value}: fewer than the {there} there are", stacklevel=3)
     if ties == "merge":
-        from bsdsbench.kernels.ranks import merge_levels, split
-
+        small = scores.size <= 10_000
+        split, merge_levels = (ranks.split, ranks.merge_levels) if small else ranks.compiled()
         both = np.empty(scores.size + 1)
         end, begin = split(positive, negative, scores, both)
         classes = both[:end], both[begin:]

@@ -5,12 +5,11 @@ No branch here depends on a class or a score: one that cannot be foreseen double
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
-from bsdsbench.kernels.jit import kernel
 
-
-@kernel
 def split(positive, negative, scores, out):
     """Positives to the front of `out` (n + 1,), negatives to its end; where they end and begin."""
     i, j = 0, out.size
@@ -22,7 +21,6 @@ def split(positive, negative, scores, out):
     return i, j
 
 
-@kernel
 def merge_levels(pos, neg, thresholds, tp, fp):
     """Count each class, f8 rising, at or above every distinct score, falling; how many points.
 
@@ -42,3 +40,11 @@ def merge_levels(pos, neg, thresholds, tp, fp):
         # + 0.0 makes -0 into 0
         thresholds[k], tp[k], fp[k] = level + 0.0, pos.size - 1 - i, neg.size - 1 - j
     return k + 1
+
+
+@cache
+def compiled():
+    """Both, compiled. Up to 10,000 scores they are done sooner than numba is imported."""
+    from bsdsbench.kernels.jit import kernel
+
+    return kernel(split), kernel(merge_levels)

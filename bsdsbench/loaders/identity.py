@@ -34,9 +34,9 @@ from bsdsbench.files.bounded import (
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import write_atomic
-from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.loaders.pairing import Pair, ground_truths
+from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.protocol.protocol import Protocol
 
 DIGITS = 16

@@ -16,7 +16,7 @@ from typing import Any
 from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.published import HUMAN_POINT, HUMAN_TASK, published_beside
+from bsdsbench.comparison.published import HUMAN_POINT, HUMAN_TASK, find_published, published_beside
 from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import write_atomic
@@ -26,6 +26,7 @@ from bsdsbench.report.pictures import BUDGET, PictureSet, by_interest
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.score_tables import not_beside, score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
+from bsdsbench.scores.ratios import f_measure
 from bsdsbench.tables.forms import html_of_each, to_csv
 from bsdsbench.tables.table import Table
 
@@ -44,6 +45,7 @@ def write_report(
     full_pictures: bool = False,
     human: bool = False,
     published: Sequence[str] = (),
+    force: bool = False,
     n_boot: int = N_BOOT,
     seed: int = SEED,
     progress: Progress | None = None,
@@ -53,22 +55,23 @@ def write_report(
     Pictures need the files the runs were made from: the given folders, or those the runs name;
     without these the page has tables and plots only. The images are those of the first run.
     human : mark human agreement on BSDS500 in the plot, if the runs are of its test images.
-    published : keys of published results to add to the tables. Raises DataError if there are
-    no runs, or if a given folder does not hold the files of its run, OSError.
+    published : keys of published results to add to tables and plot; force : also where they are of
+    other images. Raises DataError if there are no runs, if published results are of other images,
+    or if a given folder does not hold the files of its run, OSError.
     """
     import jinja2
 
     if not runs:
         raise DataError("no runs given, expected at least one to report")
     runs = as_runs(runs)
-    extra, odd = published_beside(published, runs)
+    extra, odd = published_beside(published, runs, force)
     notes: list[str] = []
     human = human and _has_human_point(runs, notes)
     sources: dict[str, Sources] = {}
     named: set[str] = set()
     if pictures:
         sources, named = _sources(runs, pred_dirs, gt_dir, images_dir, notes)
-    data = report_data(runs, human)
+    data = report_data(runs, human, [r for r in find_published(published) if r.curve])
     drawing = PictureSet(runs, sources, named, notes)
     drawn = _drawn(data, drawing, full_pictures, progress)
     files = resources.files("bsdsbench.report").joinpath("page")
@@ -93,16 +96,23 @@ def write_report(
     return notes
 
 
-def report_data(runs: Sequence[Any], human: bool = False) -> dict[str, Any]:
+def report_data(
+    runs: Sequence[Any], human: bool = False, published: Sequence[Any] = ()
+) -> dict[str, Any]:
     """What the scripts draw, as plain values: runs with curves, columns, one row per image."""
     columns, values = _columns(runs)
-    looks = lines_of([run.name for run in runs])
-    rows = [{"id": k, "values": [v.get(k) for v in values]} for k in _ids(runs[0])]
+    looks = iter(lines_of([*(run.name for run in runs), *(r.label for r in published)]))
+    lines = []
+    for run in runs:
+        curves = registry.with_curve(run.metrics, run.protocol)
+        score = run.score(curves[0]) if curves else None
+        lines.append(_line(run.name, next(looks), score and score.curve, score and score.ods))
     return {
-        "runs": [_run_data(r, *look) for r, look in zip(runs, looks, strict=True)],
+        "runs": lines,
+        "published": [_line(r.label, next(looks), r.curve, r.curve.ods) for r in published],
         "human": list(HUMAN_POINT) if human else None,
         "columns": columns,
-        "images": rows,
+        "images": [{"id": k, "values": [v.get(k) for v in values]} for k in _ids(runs[0])],
     }
 
 
@@ -134,27 +144,22 @@ def _has_human_point(runs: Sequence[Any], notes: list[str]) -> bool:
     return not odd
 
 
-def _run_data(run: Any, color: str, dashes: Sequence[float]) -> dict[str, Any]:
-    dash = " ".join(f"{2 * d:g}" for d in dashes)
-    data: dict[str, Any] = {"name": run.name, "color": color, "dash": dash}
-    curves = registry.with_curve(run.metrics, run.protocol)
-    if not curves:
+def _line(name: str, look: tuple[str, Any], curve: Any, best: Any) -> dict[str, Any]:
+    """A curve's name and look; its points and the best one: threshold, recall, precision, F."""
+    dash = " ".join(f"{2 * d:g}" for d in look[1])
+    data: dict[str, Any] = {"name": name, "color": look[0], "dash": dash}
+    if curve is None:
         return data
-    score = run.score(curves[0])
-    curve, at = score.curve, score.ods
-    shown = (curve.precision > 0) | (curve.recall > 0)
-    data["curve"] = [
-        [round(float(v), 5) for v in point]
-        for point in zip(
-            curve.thresholds[shown],
-            curve.recall[shown],
-            curve.precision[shown],
-            curve.f[shown],
-            strict=True,
-        )
-    ]
-    data["ods"] = [round(v, 5) for v in (at.threshold or 0.0, at.recall, at.precision, at.f)]
+    p, r, n = curve.precision, curve.recall, curve.recall.size
+    t = [None] * n if curve.thresholds is None else curve.thresholds.tolist()
+    points = zip(t, r.tolist(), p.tolist(), f_measure(p, r).tolist(), strict=True)
+    data["curve"] = [_rounded(point) for point in points if point[1] > 0 or point[2] > 0]
+    data["ods"] = _rounded((best.threshold, best.recall, best.precision, best.f))
     return data
+
+
+def _rounded(point: Sequence[Any]) -> list[Any]:
+    return [None if v is None else round(float(v), 5) for v in point]
 
 
 def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[dict[str, float]]]:

@@ -245,6 +245,20 @@ def test_samples_are_counted_one_by_one(kind, include_inf, ties):
             assert found.thresholds[row] == score
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_many_scores_are_counted_as_few_are(kind):
+    """More than 10,000, which are counted by compiled functions."""
+    rng = np.random.default_rng(5)
+    scores = KINDS[kind](rng)
+    labels = rng.integers(-1, 2, scores.size)
+    few = rank(labels > 0, labels < 0, scores)
+    labels, many = np.pad(labels, (0, 10_001)), np.pad(scores, (0, 10_001))  # of neither class
+    found = rank(labels > 0, labels < 0, many)
+    for name in ("thresholds", "tp", "fp"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(few, name))
+    assert (found.positives, found.negatives) == (few.positives, few.negatives)
+
+
 def test_counts_at_thresholds():
     r = roc_of_counts([0.2, 0.8, 0.5], [4, 1, 2], [3, 0, 3], 5, 6)
     assert r.thresholds.tolist() == [math.inf, 0.8, 0.5, 0.2, -math.inf]

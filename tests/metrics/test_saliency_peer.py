@@ -20,9 +20,6 @@ def saliency_score(images, rules):
     return SaliencyMetric().score(records, Protocol(options={"saliency": rules}))
 
 
-CURVES = ("f", "e", "iou", "dice", "ber")
-
-
 def unpacked(case, key):
     return np.frombuffer(base64.b64decode(case[key]), np.uint8).reshape(case["shape"])
 
@@ -67,26 +64,6 @@ def agree(found, expected):
 def test_stored_values(case, stretch):
     expected = case["stretched" if stretch else "as_is"]
     agree(ours(unpacked(case, "map"), unpacked(case, "mask"), stretch), expected)
-
-
-def test_data_set_means_are_those_of_the_peer():
-    """Its data-set values are means over images, at each threshold where there are thresholds."""
-    cases = STORED["cases"][:6]
-    rules = SaliencyOptions()
-    images = [saliency_counts(unpacked(c, "map"), unpacked(c, "mask") > 128) for c in cases]
-    score = saliency_score(images, rules)
-    for ours_name, theirs in (
-        ("s_measure_mean", "s_measure"),
-        ("mae_mean", "mae"),
-        ("weighted_f_mean", "weighted_f"),
-        ("adaptive_e_mean", "adaptive_e"),
-        ("iou_mean", "iou_at_half"),
-        ("ber_mean", "ber_at_half"),
-    ):
-        expected = np.mean([c["stretched"][theirs] for c in cases])
-        assert getattr(score, ours_name) == pytest.approx(expected, abs=1e-9)
-    mean_f = np.mean([c["stretched"]["f_curve_summary"][0] for c in cases])
-    assert score.mean_f_mean == pytest.approx(mean_f, abs=1e-9)
 
 
 def test_what_differs_from_the_peer_is_defined():

@@ -175,11 +175,6 @@ def test_lines_of_the_network_and_of_the_image(tmp_path):
         )
 
 
-def test_recalls_and_precisions_are_sorted_apart():
-    """Precision .5 belongs to recall .4 here, and is paired with .6: the programs' rule."""
-    assert slow.heat([6, 4], [2, 4], 10) == pytest.approx((2 * 0.6 * 0.5 / 1.1, 0.4 * 0.75 + 0.1))
-
-
 def test_lines_of_no_and_of_little_length():
     assert truth_map([[3, 3, 3, 3]], (5, 5)).sum() == 0
     assert np.argwhere(truth_map([[3, 3, 3, 3.9]], (5, 5))).tolist() == [[2, 3]]

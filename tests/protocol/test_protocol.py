@@ -173,6 +173,20 @@ def test_numbers_are_compared_as_numbers():
     assert BSDS.radius((321, 481)) == pytest.approx(0.0075 * math.hypot(321, 481))
 
 
+def test_overrides_reach_every_kind_of_field():
+    given = (
+        "max_dist=0.011 thin=false nms_params.radius=2 nms-params.bits=0 name=mine thresholds=.2,.5"
+        " semantic.interior=keep semantic.absent=default saliency.beta2=.5 contour.groups=davis"
+    )
+    mine = Protocol.preset("sbd").replace(**parse_overrides(given.split()))
+    assert (mine.max_dist, mine.thin, mine.name) == (0.011, False, "mine")
+    assert mine.nms_params == NMSParams(radius=2, bits=0)
+    assert mine.thresholds == (0.2, 0.5)
+    assert mine.options["semantic"].keys() == {"classes", "first", "interior"}
+    assert mine.options["saliency"] == {"beta2": 0.5}
+    assert registry.get("contour").options_of(mine).groups == ("davis",)
+
+
 def test_differences_leave_out_what_moves_no_score():
     on = BSDS.replace(nms=True)
     assert BSDS.differences(BSDS.replace(name="other", nms_params={"radius": 2})) == []
@@ -196,6 +210,7 @@ def test_describe_says_what_moves_a_score():
         ({"max_dist": 2}, "max_dist 2.0.*max_dist_px"),
         ({"max_dist_px": -1}, "max_dist_px -1"),
         ({"thresholds": [0.5, 0.2]}, "thresholds.*increasing"),
+        ({"thresholds": [0.2, 0.2]}, "thresholds.*increasing"),
         ({"thresholds": []}, "thresholds"),
         ({"thresholds": 0}, "thresholds 0"),
         ({"thresholds": [0]}, "thresholds"),

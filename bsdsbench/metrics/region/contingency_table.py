@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -67,7 +67,7 @@ class Annotators:
     zero : the column of each annotator's label 0, -1 where there is none
     """
 
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     labels: NDArray[np.int32]
     col_start: NDArray[np.int64]
     col_area: NDArray[np.int64]
@@ -85,21 +85,21 @@ class Annotators:
             raise DataError("ground truth: no segmentation, expected one label map or more")
         for array in arrays[1:]:
             same_shape(array.shape, arrays[0].shape, "ground truth")
-        flat, areas = zip(*(canonical(a) for a in arrays), strict=True)
+        flat, areas = zip(*map(canonical, arrays), strict=True)
         sizes = [a.size for a in areas]
-        squares, bits = zip(*(kernel.squares_and_bits(a) for a in areas), strict=True)
-        col_start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        zero = np.array([zero_region(*pair) for pair in zip(arrays, flat, strict=True)], np.int64)
+        start = np.cumsum([0, *sizes])
+        squares, bits = zip(*map(kernel.squares_and_bits, areas), strict=True)
+        zeros = zip(start.tolist(), map(zero_region, arrays, flat), strict=False)
         return cls(
-            shape=(arrays[0].shape[0], arrays[0].shape[1]),
+            shape=arrays[0].shape,
             labels=np.stack(flat),
-            col_start=col_start,
+            col_start=start,
             col_area=np.concatenate(areas),
             ann_of_col=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
-            candidate=np.concatenate([fop_candidates(a) for a in areas]),
+            candidate=np.concatenate([*map(fop_candidates, areas)]),
             squares=np.array(squares, np.int64),
             bits=np.array(bits),
-            zero=tuple(np.where(zero < 0, -1, zero + col_start[:-1]).tolist()),
+            zero=tuple(-1 if at < 0 else first + at for first, at in zeros),
         )
 
 
@@ -150,18 +150,17 @@ class Table:
     @cached_property
     def squares_and_bits(self) -> tuple[int, float]:
         """sum a^2 and sum a log2 a."""
-        found: tuple[int, float] = kernel.squares_and_bits(self.row_area)
-        return found
+        return cast(tuple[int, float], kernel.squares_and_bits(self.row_area))
 
     @cached_property
     def overlaps(self) -> tuple[NDArray[Any], float, NDArray[Any], NDArray[Any]]:
         """What all measures need of the cells, see `kernels.contingency.overlap_sums`."""
         gts = self.gts
-        columns = gts.col_area, gts.ann_of_col, len(gts.labels)
-        found: tuple[NDArray[Any], float, NDArray[Any], NDArray[Any]] = kernel.overlap_sums(
-            self.indptr, self.cols, self.counts, self.row_area, *columns
+        cells = self.indptr, self.cols, self.counts
+        found = kernel.overlap_sums(
+            *cells, self.row_area, gts.col_area, gts.ann_of_col, len(gts.labels)
         )
-        return found
+        return cast(tuple[NDArray[Any], float, NDArray[Any], NDArray[Any]], found)
 
 
 def fop_candidates(area: NDArray[Any]) -> NDArray[np.bool_]:

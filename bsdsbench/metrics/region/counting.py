@@ -122,7 +122,7 @@ def region_counts(
     return _collect(((table, table) for table in tables), annotators, thresholds)
 
 
-def _as_prediction(pred: Any, shape: tuple[int, int]) -> Prediction:
+def _as_prediction(pred: Any, shape: tuple[int, ...]) -> Prediction:
     if isinstance(pred, Prediction):
         return pred
     array = given_array(pred, "prediction")
@@ -226,9 +226,9 @@ def official(table: Table) -> dict[str, Any]:
     are_region, are_skimage, are_cremi : mean adapted Rand errors by the rule of the label 0
     """
     gts, n_px = table.gts, table.n_pixels
-    best_gt, covered_pred, ints, floats = table.overlaps
+    best_gt, covered_pred, _, floats = table.overlaps
     together, in_pred, in_gt = _pairs(table)
-    squares, bits = table.squares_and_bits
+    bits = table.squares_and_bits[1]
     found = {
         "covered_gt": float((best_gt * gts.col_area).sum()),
         "covered_pred": float(covered_pred),
@@ -238,10 +238,9 @@ def official(table: Table) -> dict[str, Any]:
         "voi_split": _mean(np.maximum(0.0, (gts.bits - floats[:, 0]) / n_px)),
         "voi_merge": _mean(np.maximum(0.0, (bits - floats[:, 0]) / n_px)),
     }
-    of_one = list(zip(ints[:, 0].tolist(), gts.squares.tolist(), strict=True))
     for rule in RULES:
-        sums = (pair_sums(table, k, n, int(squares), b, rule) for k, (n, b) in enumerate(of_one))
-        found[f"are_{rule}"] = _mean([rand_error(*each) for each in sums])
+        each = (pair_sums(table, k, rule) for k in range(len(gts.labels)))
+        found[f"are_{rule}"] = _mean([rand_error(*sums) for sums in each])
     return found
 
 
@@ -321,13 +320,14 @@ def _mean(values: Any) -> float:
     return math.fsum(values) / len(values)
 
 
-def pair_sums(
-    table: Table, annotator: int, both: float, pred: float, truth: float, rule: str
-) -> tuple[float, float, float]:
+def pair_sums(table: Table, annotator: int, rule: str) -> tuple[float, float, float]:
     """What a rule for the label 0 makes of three sums of squared areas, those of the cells n(i,j),
     of the segmentation's regions and of one annotator's: a share of the pairs is the first over
     another. A sum minus the number of pixels is twice the number of pixel pairs in one region.
     """
+    both: float = int(table.overlaps[2][annotator, 0])
+    pred: float = int(table.squares_and_bits[0])
+    truth = int(table.gts.squares[annotator])
     zero, left = table.gts.zero[annotator], table.n_pixels
     if rule != "region" and zero >= 0:  # pixels with 0 in the truth count nowhere
         at = np.flatnonzero(table.cols == zero)
@@ -391,9 +391,7 @@ def adapted_rand_error(
         raise DataError(
             f"zero {zero!r}, alpha {alpha}: expected 'skimage', 'cremi' or 'region', and 0 .. 1"
         )
-    table = Table.of_map(seg, Annotators.of([gt]))
-    n, squares = table.counts, int(table.squares_and_bits[0])
-    sums = pair_sums(table, 0, int(n @ n), squares, int(table.gts.squares[0]), zero)
+    sums = pair_sums(Table.of_map(seg, Annotators.of([gt])), 0, zero)
     error = rand_error(*sums, 0.5 if zero == "cremi" else alpha)
     return AdaptedRand(error, float(ratio(sums[0], sums[1])), float(ratio(sums[0], sums[2])))
 

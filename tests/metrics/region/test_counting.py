@@ -83,28 +83,6 @@ def test_hand_counted():
     assert turned.nvoi == pytest.approx(found.nvoi)
 
 
-def test_objects_and_parts_by_hand():
-    # Annotator: regions of 20 and 20. Segmentation: one object of 20, the other cut 6 + 14.
-    gt = np.repeat([1, 2], 20).reshape(4, 10)
-    seg = np.array([1] * 20 + [2] * 6 + [3] * 14).reshape(4, 10)
-    # 6/20 and 14/20 of a region: parts. Over-segmentation 6/20 + 14/20 = 1.
-    assert against(seg, gt).fop == pytest.approx(((1 + 0.1 + 0.1) / 3, (1 + 1) / 2))
-    # A part of 4 pixels is below gamma_part: the region is nothing, and has no under-segmentation.
-    small = np.array([1] * 20 + [2] * 4 + [3] * 16).reshape(4, 10)
-    assert against(small, gt).fop == pytest.approx(((1 + 0 + 0.1) / 3, (1 + 1) / 2))
-    # Merged: the annotator's regions are parts, the one region is under-segmented by 1/2 + 1/2;
-    # a second annotator with one region makes it an object, whatever the order.
-    one = np.ones((4, 10), int)
-    assert against(one, gt).fop == pytest.approx((0.5 + 0.5, 0.1))
-    for gts in ([gt, one], [one, gt]):
-        assert against(one, *gts).fop == pytest.approx((1, (0.1 + 0.1 + 1) / 3))
-    # Under-segmentation is shared by the annotators: (1/2 + 1/2 + 3 * 1/4 + ...) / 2.
-    quarters = np.repeat([1, 2, 3, 4], 10).reshape(4, 10)
-    precision, recall = against(one, gt, quarters).fop
-    assert precision == pytest.approx((0.5 * 2 + 0.25 * 4) / 2)
-    assert recall == pytest.approx(0.1)  # six parts of six candidates
-
-
 def test_objects_and_parts_at_the_very_limits():
     # Region 2 of 10 pixels has 9 in region 1 of 20: precision 0.9, recall 0.45, over 0.55 + 0.45.
     gt = np.repeat([1, 2], 20).reshape(4, 10)
