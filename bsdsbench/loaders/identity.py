@@ -127,7 +127,7 @@ def image_fingerprint(gt: GroundTruth) -> str:
 
 def set_fingerprint(images: Mapping[str, str]) -> str:
     """The fingerprint of a set from those of its images (id -> fingerprint), in any order."""
-    lines = "".join(f"{key} {images[key]}\n" for key in sorted(images))
+    lines = "".join(map("%s %s\n".__mod__, sorted(images.items())))
     return hashlib.sha256(lines.encode()).hexdigest()[:DIGITS]
 
 

@@ -255,13 +255,14 @@ def load_ground_truth(
     given_word(kind, "kind", ("boundaries", "labels"))
     image_id, paths = files_of(path, image_id, "gt_paths")
     drawn: list[Annotation] = []
+    segs: list[Map] = []
     for one in paths:
-        found = _read(one, gt_invert, kind, gt_threshold)
-        drawn += found
+        for each in (found := _read(one, gt_invert, kind, gt_threshold)):
+            drawn.append(each)
+            segs += () if each[1] is None else (each[1],)
+        boundaries, _, scales = zip(*drawn, strict=True) if drawn else ((), (), ())
         with reading(one, "ground truth"):
-            boundaries, labels, scales = zip(*drawn, strict=True) if drawn else ((), (), ())
-            regions = [*filter(lambda x: x is not None, labels)]
-            check_maps([*boundaries, *regions], "annotations")
+            check_maps([*boundaries, *segs], "annotations")
             scale = one_scale(scales, "annotations")
             if len(found) > 1 and len(paths) > 1:
                 raise FaultError(f"{len(found)} annotators, expected one in each of several files")
@@ -271,8 +272,8 @@ def load_ground_truth(
     if not (empty or any(map(np.any, boundaries))):
         raise empty_truth(paths[0], len(boundaries), "faint" in scales)
     # segmentations only where every annotator has one: region scores need all of them
-    segs = tuple(regions) if len(regions) == len(boundaries) else ()
-    return GroundTruth(image_id, boundaries, segs, paths[0], scale=scale)
+    whole = tuple(segs) if len(segs) == len(boundaries) else ()
+    return GroundTruth(image_id, boundaries, whole, paths[0], scale=scale)
 
 
 def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
@@ -335,7 +336,7 @@ def _binary(array: NDArray[Any], invert: bool, threshold: float | None) -> NDArr
     if threshold is None and not is_binary(array):
         raise FaultError(
             f"gray values, {described(array)}, expected boundaries of 0 and 1 or 0 and 255 (gray: "
-            "gt_threshold=0.5; region labels: gt_kind='labels')"
+            "gt_threshold=0.5; region labels: gt_kind='labels'; classes: metrics='contour')"
         )
     cut = threshold or 0
     cuts = cut * 255, cut * 65535, cut

@@ -253,15 +253,18 @@ def score_tables(
         own = [c for c in some if c.key.partition(".")[0] in asked]
         rows, values, fewer = list[list[Cell]](), list[dict[str, Any]](), dict[str, list[str]]()
         for name, mapping in mine:
-            row, scored = list[Cell]([name]), dict[str, Any]()
+            scored = {c.key: at(mapping, c.key) for c in own}
+            marked = {k: words.get(name, {}).get(k, "") for k, v in scored.items() if v is not None}
+            # What is said of every number of a published row is said once, after its name.
+            once = len({*marked.values()}) == 1 and words is marks and next(iter(marked.values()))
+            row = list[Cell]([f"{name} [{once}]" if once else name])
             for c in own:
-                value, mark = at(mapping, c.key), words.get(name, {}).get(c.key)
-                scored[c.key] = value
-                marked = mark and value is not None
-                row.append(Estimate(value, mark=f"[{mark}]", comparable=False) if marked else value)
+                value, mark = scored[c.key], marked.get(c.key)
+                said = "" if once else f"[{mark}]"
+                row.append(Estimate(value, mark=said, comparable=False) if mark else value)
                 for what, (some, of) in mapping.get("over", {}).get(c.key, {}).items():
-                    said = f"{name}: means over {some:,} of {of:,} {what}"
-                    fewer.setdefault(said, []).append(c.heading)
+                    line = f"{name}: means over {some:,} of {of:,} {what}"
+                    fewer.setdefault(line, []).append(c.heading)
             rows.append(row)
             values.append(scored)
         lines = why_undefined(own, values[:n_own])
