@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.loaders.prediction import load_prediction
+from bsdsbench.loaders.readers import load_prediction
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 
 README = Path(__file__).parents[1] / "README.md"

@@ -60,5 +60,6 @@ def test_a_walk_prints_what_its_page_shows(page, tmp_path, monkeypatch):
     found = BLOCK.sub(ran, text)
     if os.environ.get("BSDSBENCH_RENEW"):
         page.write_text(found, "utf-8", newline="\n")
-    assert found == text
+    else:
+        assert found == text
     assert CALL.search(text)

@@ -49,6 +49,7 @@ from bsdsbench.cli.shared import (
     is_flag=True,
     help="Mark human agreement on BSDS500, if the runs are of its test images.",
 )
+@option("--force", is_flag=True, help="Show published results also beside runs of other images.")
 @bootstrap
 @quiet
 def report(
@@ -77,12 +78,12 @@ def report(
     page = (*PAGE, "n_boot", "seed")
     options["published"] = options["published"] or ()
     if rules:
-        refuse((*page, "published", "columns"), "--rules")
+        refuse((*page, "published", "force", "columns"), "--rules")
         show_tables([rules_table(load_runs(runs, names), options["gt_dir"])], out, form)
     elif form != "html":
         refuse((*page, "gt_dir"), "tables, only with a page (-o FILE.html)")
         loaded = load_runs(runs, names)
-        extra, notes = published_beside(options["published"], loaded)
+        extra, notes = published_beside(options["published"], loaded, options["force"])
         shown = score_tables(loaded, extra=extra, notes=notes, columns=columns)
         show_tables(shown, out, form)
     elif not out:

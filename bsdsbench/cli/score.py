@@ -25,7 +25,6 @@ from bsdsbench.cli.shared import (
     path,
     print_json,
     print_run,
-    print_scores,
     print_tables,
     printed,
     progress,
@@ -74,7 +73,7 @@ def demo(out: str, split: str | None, workers: int | None) -> None:
     from bsdsbench.loaders.public_sets import set_folder
     from bsdsbench.loaders.sample import sample_ground_truth, sample_images
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
-    from bsdsbench.tables.table import Estimate, Field, Table
+    from bsdsbench.runs.score_tables import score_tables
 
     images = set_folder(split, "images") if split else sample_images()
     gt = set_folder(split) if split else sample_ground_truth()
@@ -84,26 +83,10 @@ def demo(out: str, split: str | None, workers: int | None) -> None:
             given = {"name": name, "workers": workers, "progress": report}
             found.append(bb.run(method, images, gt=gt, out=Path(out, method), **given).evaluation)
     found.sort(key=lambda run: -run.boundary_score().ods.f)
-    print_scores(found)
-    told = bb.compare(found)
-    columns = [
-        Field("pair", "Pair"),
-        Field("ods", f"ODS [{told.level:.0%} interval]", "ODS", "+.4f"),
-        Field("p", "p (Holm)", "p", "p"),
-        Field("ap", "AP", "", "+.4f"),
-        Field("wins", "Better on", "", "d"),
-    ]
-    rows = []
-    for pair in told.images:
-        ods, ap = (told.difference_of(pair.a, pair.b, score) for score in ("ods", "ap"))
-        values = [Estimate(ods.value, ods.low, ods.high), ods.p_holm, ap.value, pair.record[0]]
-        rows.append([f"{pair.a} - {pair.b}", *values])
-    caption = f"first minus second, {told.n_images} images"
-    notes = [f"note: {note}" for note in told.notes]
+    print_tables(score_tables(found))
+    told = bb.compare(found).only(["ods", "ap"])
     print()
-    print_tables(
-        [Table("differences", "What differs", columns, rows, caption=caption, notes=notes)]
-    )
+    print_tables([table for table in told.tables() if table.key == "differences"])
     with progress("human") as report:
         human = bb.evaluate_humans(gt, workers=workers, progress=report)
     plots = [Path(out, name) for name in ("pr.png", "f_threshold.png", "images.png")]
@@ -161,6 +144,12 @@ def _near(path: Path) -> str:
     metavar="FILE",
     help="Write every score of every image (and class), as .csv, .md, .json ...",
 )
+@path(
+    "--threshold-from",
+    metavar="OUT",
+    help="Show precision, recall and F also at the threshold that was best in this run, "
+    "such as one of a validation set.",
+)
 @chosen
 @option("--humans", is_flag=True, help="Score each annotator against the others; without PRED_DIR.")
 def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
@@ -176,9 +165,12 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
     gt_kind=labels. For region measures of soft maps, pass --set regions_from_soft=true.
     """
     import bsdsbench as bb
+    from bsdsbench.runs.score_tables import at_threshold_of
     from bsdsbench.tables.forms import form_of, write_tables
 
-    humans, gt, out, cases = (options[name] for name in ("humans", "gt", "out", "per_image"))
+    humans, gt, out, cases = map(options.__getitem__, ("humans", "gt", "out", "per_image"))
+    from_run = options.pop("threshold_from")
+    other = from_run and bb.Evaluation.load(from_run)
     columns = options.pop("columns")
     written = cases and form_of(cases, None)
     if humans == (pred_dir is not None):
@@ -196,7 +188,8 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
     settle(options)
     gt = options["gt"]
     given: tuple[Any, ...] = (gt,) if humans else (pred_dir, gt)
-    if options["overlays"]:
+    overlays = options["overlays"]
+    if overlays:
         check_overlays(options["metrics"], options["protocol"], out)
     if coco:
         from bsdsbench.loaders.coco import CocoItems
@@ -212,8 +205,10 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
         compile_once()
     if out:
         Thread(target=partial(list, map(import_module, DRAWING)), daemon=True).start()
-    with progress("evaluate") as options["progress"]:
-        run = call(*given, **{name: options[name] for name in options.keys() & taken})
+    for name in options.keys() - taken:
+        del options[name]
+    with progress("evaluate") as report:
+        run = call(*given, progress=report, **options)
     if out:
         if run.kept:
             say(
@@ -222,11 +217,23 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
                 progress=True,
             )
         write_plots(run, out)
-    if options["overlays"]:
+    if overlays:
         write_overlays(run, out)
     if cases:
         write_tables([run.per_image(metric) for metric in run.metrics], cases, written)
-    print_json(run.to_mapping()) if form == "json" else print_run(run, out, columns)
+    at = at_threshold_of(run, other) if other else []
+    if form == "json":
+        fixed: dict[str, Any] = {"run": other.name} if other else {}
+        for table in at:
+            values = table.plain()
+            own = {key: values[key][0] for key in ("threshold", "p", "r", "f")}
+            fixed[table.key.removesuffix("-at-threshold")] = own
+        print_json({**run.to_mapping(), **({"threshold_from": fixed} if at else {})})
+    else:
+        print_run(run, out, columns)
+        if at:
+            print()
+            print_tables(at)
     return left_out(run.failed, run.empty)
 
 
@@ -341,4 +348,4 @@ def nms(source: str, target: str, bits: str | None, **options: Any) -> None:
     with progress("nms") as report:
         count = nms_files(source, target, used, progress=report)
     print(f"{count} maps written to {target}")
-    print(f"protocol {used.describe()}")
+    print(f"NMS      {used.nms_params.describe()}")

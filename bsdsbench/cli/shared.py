@@ -90,13 +90,9 @@ class Verb(click.Command):
                 if word == "--nms" and after not in RECIPES:
                     args[k] = f"--nms={USUAL}"
         *_, order = self.make_parser(ctx).parse_args(args=list(args))
-        twice = [
-            max(one.opts, key=len)
-            for one, times in Counter(order).items()
-            if times > 1 and isinstance(one, click.Option) and not one.multiple
-        ]
-        if twice and not ctx.resilient_parsing:
-            raise click.UsageError(f"{', '.join(twice)}: given more than once", ctx)
+        for one, times in Counter(order).items():
+            if times > 1 and not (ctx.resilient_parsing or getattr(one, "multiple", True)):
+                raise click.UsageError(f"{max(one.opts, key=len)}: given more than once", ctx)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -149,7 +145,7 @@ def choice(*names: str, of: Sequence[str], help: str) -> Decorator:
 
 
 def _words(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> list[str] | None:
-    words = [word.strip() for word in ",".join(texts).split(",") if word.strip()]
+    words = list(filter(None, map(str.strip, ",".join(texts).split(","))))
     if param.name == "published" and words == ["list"]:
         from bsdsbench.comparison.published import published_results
 
@@ -342,25 +338,27 @@ def protocol_from(options: dict[str, Any], metrics: Sequence[str] = ()) -> Proto
     from bsdsbench.protocol.protocol import NMSParams, Protocol
     from bsdsbench.protocol.signature import Signature, parse_overrides
 
-    given = {name: options.pop(name, None) for name in PROTOCOL}
+    given = dict.fromkeys(PROTOCOL, None) | options
+    for name in PROTOCOL:
+        options.pop(name, None)
     if given["signature"] and given["protocol"]:
         raise click.UsageError("--signature, --protocol: expected one of them")
     if given["signature"]:
         base = Signature.parse(given["signature"]).protocol
     else:
         usual = registry.get(metrics[0]).default_protocol if metrics else None
-        base = Protocol.load(
-            given["protocol"] if given["protocol"] is not None else usual or "bsds500"
-        )
-    flags = {
-        "thresholds": given["thresholds"],
-        "max_dist": given["max_dist"],
-        "thin": "false" if given["no_thin"] else None,
-        "invert": "true" if given["invert"] else None,
-        "nms": "true" if given["nms"] else None,
-    }
-    fields = [f"{name}={text}" for name, text in flags.items() if text is not None]
-    changes = parse_overrides([*fields, *(given["set"] or ())])
+        base = Protocol.load(usual or "bsds500" if given["protocol"] is None else given["protocol"])
+    fields = list(given["set"] or ())
+    for name, text in (
+        ("thresholds", given["thresholds"]),
+        ("max_dist", given["max_dist"]),
+        ("thin", "false" if given["no_thin"] else None),
+        ("invert", "true" if given["invert"] else None),
+        ("nms", "true" if given["nms"] else None),
+    ):
+        if text is not None:
+            fields.append(f"{name}={text}")
+    changes = parse_overrides(fields)
     if given["thresholds"] is not None:
         changes["thresholds"] = given["thresholds"]  # which is read in forms of its own
     if given["nms"] not in (None, True, USUAL):
@@ -459,13 +457,6 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def print_scores(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> None:
-    """One table per metric, one row per run."""
-    from bsdsbench.runs.score_tables import score_tables
-
-    print_tables(score_tables(runs, columns=columns))
-
-
 def print_tables(tables: Sequence[Table]) -> None:
     """Tables as text on standard output."""
     from bsdsbench.tables import table
@@ -475,11 +466,13 @@ def print_tables(tables: Sequence[Table]) -> None:
 
 def print_run(run: Evaluation, out: Any, columns: Sequence[str] | None = None) -> None:
     """A run's tables, what it is of, and where its results are."""
-    print_scores([run], columns)
+    from bsdsbench.runs.score_tables import score_tables
+
+    print_tables(score_tables([run], columns=columns))
     if identity := run.identity:
         print(f"set      {identity.describe()}")
-    if tasks := run.tasks:
-        print(f"task     {', '.join(task.name for task in tasks)}")
+    for task in run.tasks:
+        print(f"task     {task.name}")
     if out:
         print(f"results  {out}")
 

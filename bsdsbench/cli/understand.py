@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bsdsbench.protocol.signature import Signature
+    from bsdsbench.tables.table import Table
 
 PICTURES = (".png", ".svg", ".pdf")
 # Of each kind of curve: the axes, the numbers, and the options that are valid for it alone
@@ -383,7 +384,6 @@ def curves(
     from bsdsbench.files.errors import DataError
     from bsdsbench.files.writing import write_atomic
     from bsdsbench.loaders.scores import read_scores
-    from bsdsbench.tables.table import Estimate, Field, Table
 
     chosen = {name: v for name, v in options.items() if v is not None and v is not False}
     faults = [
@@ -421,18 +421,13 @@ def curves(
         samples.append((name, labels, scores))
         row: dict[str, Any] = {"name": name, "positives": curve.positives}
         row |= {"negatives": curve.negatives, "points": curve.thresholds.size}
-        row |= {number: _known(getattr(curve, number)) for number in NUMBERS[kind]}
-        row["areas"] = [{**way._asdict(), "value": _known(way.value)} for way in ways]
-        rows.append(row)
+        row |= {number: getattr(curve, number) for number in NUMBERS[kind]}
+        rows.append(row | ({"areas": [way._asdict() for way in ways]} if areas else {}))
     for target in out:
         if Path(target).suffix.lower() == ".csv":
-            columns = {
-                "threshold": "thresholds",
-                **dict(zip(RATES[kind], RATES[kind], strict=True)),
-            }
-            columns |= {"tp": "tp", "fp": "fp"}
-            points = zip(*(getattr(curve, its).tolist() for its in columns.values()), strict=True)
-            lines = [",".join(columns), *(",".join(map(repr, point)) for point in points)]
+            names = ("thresholds", *RATES[kind], "tp", "fp")
+            points = zip(*(getattr(curve, name).tolist() for name in names), strict=True)
+            lines = [",".join(("threshold", *names[1:])), *(",".join(map(repr, p)) for p in points)]
             write_atomic(Path(target), "\n".join(lines) + "\n")
         else:
             display = getattr(plotting, f"{kind.upper()}CurveDisplay")
@@ -443,45 +438,41 @@ def curves(
     if kind == "roc" or len(samples) > 1:
         tested = _roc_areas(samples, chosen["reading"])
     if form == "json":
-        told = [{k: v for k, v in row.items() if areas or k != "areas"} for row in rows]
-        print_json({"kind": kind, "ties": options["ties"], "curves": told, **tested})
+        print_json(_known({"kind": kind, "ties": options["ties"], "curves": rows, **tested}))
         return
-    whole = ("positives", "negatives", "points")
-    keys = ["name", *whole, *NUMBERS[kind]]
-    forms = {"name": "", **dict.fromkeys(whole, "d")}
-    heads = {key: key.replace("_", " ") for key in keys}
-    heads |= {"auc": "auc (trapezoids)"} if kind == "pr" else {}
-    fields = [Field(key, head, "", forms.get(key, ".6g")) for key, head in heads.items()]
-    shown = [Table("curves", "", fields, [[row[key] for key in keys] for row in rows])]
-    if areas:
-        values = [row["name"] for row in rows] if len(rows) > 1 else ["value"]
-        words = ["points", "ties", "rule"]
-        fields = [Field(f"value_{k}", head, "", ".6g") for k, head in enumerate(values)]
-        fields = [Field("number", "number"), *fields, *(Field(word, word) for word in words)]
-        cells = [
-            [same[0]["name"], *(way["value"] for way in same), *(same[0][word] for word in words)]
-            for same in zip(*(row["areas"] for row in rows), strict=True)
-        ]
-        shown.append(Table("areas", "", fields, cells))
+    several = [row.pop("areas") for row in rows] if areas else []
+    shown = [_table("curves", "", rows, auc="auc (trapezoids)" if kind == "pr" else "auc")]
+    if several:
+        heads = [row["name"] for row in rows] if len(rows) > 1 else ["value"]
+        cells = []
+        for same in zip(*several, strict=True):
+            values = {f"value_{k}": way["value"] for k, way in enumerate(same)}
+            words = {word: same[0][word] for word in ("points", "ties", "rule")}
+            cells.append({"number": same[0]["name"], **values, **words})
+        shown.append(_table("areas", "", cells, **dict(zip(values, heads, strict=True))))
     if tested:
-        span = "[95 % interval]"
-        fields = [Field("name", "name"), Field("auc", f"auc {span}", "", ".4f")]
-        cells = [[r["name"], Estimate(r["auc"], r["low"], r["high"])] for r in tested["roc_areas"]]
-        shown.append(Table("roc_areas", "Areas under the ROC curves", fields, cells))
+        shown.append(_table("roc_areas", "Areas under the ROC curves", tested["roc_areas"]))
     if pairs := tested.get("differences"):
-        fields = [
-            Field("a", "a"),
-            Field("b", "b"),
-            Field("difference", f"a - b {span}", "", "+.4f"),
-        ]
-        fields += [Field("p", "p", "", "p"), Field("p_holm", "p (Holm)", "", "p")]
-        cells = [
-            [r["a"], r["b"], Estimate(r["difference"], r["low"], r["high"]), r["p"], r["p_holm"]]
-            for r in pairs
-        ]
         title = "Differences of these areas (DeLong's test)"
-        shown.append(Table("differences", title, fields, cells))
+        shown.append(_table("differences", title, pairs, difference="a - b", p_holm="p (Holm)"))
     show_tables(shown[:1] if form == "csv" else shown, None, form)
+
+
+def _table(key: str, title: str, rows: Sequence[dict[str, Any]], **heads: str) -> Table:
+    """Rows of one form as a table; a number with `low` and `high` stands with its interval."""
+    from bsdsbench.tables.table import Estimate, Field, Table
+
+    forms = {"p": "p", "p_holm": "p", "difference": "+.4f"}
+    fields, cells = [], list[list[Any]]([] for _ in rows)
+    for name, value in rows[0].items():
+        spans = "low" in rows[0] and name in ("auc", "difference")
+        usual = "" if isinstance(value, str) else "d" if isinstance(value, int) else ".6g"
+        head = heads.get(name, name.replace("_", " ")) + " [95 % interval]" * spans
+        if name not in ("low", "high"):
+            fields.append(Field(name, head, "", forms.get(name, ".4f" if spans else usual)))
+            for row, into in zip(rows, cells, strict=True):
+                into.append(Estimate(row[name], row["low"], row["high"]) if spans else row[name])
+    return Table(key, title, fields, cells)
 
 
 def _roc_areas(samples: Sequence[tuple[str, Any, Any]], reading: Any) -> dict[str, Any]:
@@ -509,9 +500,14 @@ def _roc_areas(samples: Sequence[tuple[str, Any, Any]], reading: Any) -> dict[st
         say(f"no intervals of areas under ROC curves: {error}")
         return {}
     for row, p in zip(pairs, holm([row["p"] for row in pairs]), strict=True):
-        row["p"], row["p_holm"] = _known(row["p"]), _known(p)
+        row["p_holm"] = p
     return {"roc_areas": areas, "differences": pairs}
 
 
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None
+def _known(value: Any) -> Any:
+    """Values for JSON, which has no NaN and no infinity: null in their place."""
+    if isinstance(value, dict):
+        return {key: _known(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return list(map(_known, value))
+    return None if isinstance(value, float) and not math.isfinite(value) else value

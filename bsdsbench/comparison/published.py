@@ -190,9 +190,19 @@ def published_rows(results: Iterable[PublishedResult], runs: Iterable[Any]) -> l
     return rows
 
 
-def published_beside(keys: Iterable[str], runs: Sequence[Any]) -> tuple[list[Any], list[str]]:
-    """The rows of `published_rows` of these keys, and a note for each run they do not fit."""
+def published_beside(
+    keys: Iterable[str], runs: Sequence[Any], force: bool = False
+) -> tuple[list[Any], list[str]]:
+    """The rows of `published_rows` of these keys, and by `force` a note for each run they do not
+    fit. Raises DataError for such runs without it."""
     found = find_published(keys)
     of = dict.fromkeys(result.tasks[0] for result in found)
-    odd = [f"{run.name}: {why}" for run in runs for name in of if (why := not_beside(run, name))]
+    whose: dict[str, list[str]] = {}
+    for run in runs:
+        for why in filter(None, (not_beside(run, name) for name in of)):
+            whose.setdefault(why, []).append(run.name)
+    odd = [f"{', '.join(names)}: {why}" for why, names in whose.items()]
+    if odd and not force:
+        why = "such rows are not comparable (force=True shows them)"
+        raise DataError.collect([DataError(f"{line}; {why}") for line in odd])
     return published_rows(found, runs), [f"{line}; they are not comparable." for line in odd]

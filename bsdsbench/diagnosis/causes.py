@@ -152,13 +152,22 @@ class Setting:
     changes: Mapping[str, Any] = field(default_factory=dict)
     annotators: str = "all"
     match: str = "1to1"
-    n_causes: int = 1
+    other: Setting | None = None
+
+    @property
+    def n_causes(self) -> int:
+        """2 with another."""
+        return 2 if self.other else 1
+
+    def on(self, protocol: Protocol) -> Protocol:
+        """The protocol with its changes."""
+        return (self.other.on(protocol) if self.other else protocol).replace(**self.changes)
 
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
         """False if a run under this protocol has the setting already."""
         if self.annotators != "all" or self.match != "1to1":
             return True
-        after = protocol.replace(**self.changes)
+        after = self.on(protocol)
         if metric.options_of(protocol) != metric.options_of(after):
             return True
         return bool(evolve(protocol, options={}).differences(evolve(after, options={})))
@@ -177,20 +186,14 @@ class Setting:
         shared = (self.changes.keys() & other.changes.keys()) - {"options"}
         if self.kind == other.kind or shared:
             return None
-        changes = {**self.changes, **other.changes}
-        if "options" in self.changes and "options" in other.changes:
-            (name, mine), (_, theirs) = (
-                next(iter(s.changes["options"].items())) for s in (self, other)
-            )
-            changes["options"] = {name: {**mine, **theirs}}
         return Setting(
             f"{self.kind} + {other.kind}",
             f"{self.label} + {other.label}",
             f"{self.who}; {other.who}",
-            changes,
+            self.changes,
             self.annotators if self.annotators != "all" else other.annotators,
             self.match if self.match != "1to1" else other.match,
-            2,
+            other,
         )
 
 

@@ -258,16 +258,10 @@ def unread(code: str) -> Looks:
     return looks
 
 
-def sizes(all_of_them: bool) -> Looks:
-    def looks(inputs: Inputs) -> Iterator[Hit]:
-        asked = [s for s in inputs.seen if not s.several_sizes]
-        odd = [s for s in asked if not s.fits and not _turned(s)]
-        if odd and (len(odd) == len(inputs.seen)) == all_of_them:
-            have, want = (" x ".join(map(str, shape)) for shape in odd[0].shapes)
-            words = {"of": len(inputs.seen), "example": f"{have} for an image of {want}"}
-            yield odd, words
-
-    return looks
+def resized(inputs: Inputs) -> Iterator[Hit]:
+    if odd := [s for s in inputs.seen if not (s.several_sizes or s.fits or _turned(s))]:
+        have, want = (" x ".join(map(str, shape)) for shape in odd[0].shapes)
+        yield odd, {"of": len(inputs.seen), "example": f"{have} for an image of {want}"}
 
 
 def _turned(s: Seen) -> bool:
@@ -304,16 +298,12 @@ def inverted(inputs: Inputs) -> Iterator[Hit]:
         yield found, {"of": len(asked)}
 
 
-def lying(turned: bool) -> Looks:
-    def looks(inputs: Inputs) -> Iterator[Hit]:
-        ways: dict[str, list[Seen]] = {}
-        for s in inputs.sound:
-            if s.way and (s.way == "transposed") == turned:
-                ways.setdefault(s.way, []).append(s)
-        for way, found in ways.items():
-            yield found, {"way": way, "maps": counted(len(found), "map")}
-
-    return looks
+def mirrored(inputs: Inputs) -> Iterator[Hit]:
+    ways: dict[str, list[Seen]] = {}
+    for s in inputs.sound:
+        ways.setdefault(s.way, []).append(s)
+    for way in filter(None, ways):
+        yield ways[way], {"way": way, "maps": counted(len(ways[way]), "map")}
 
 
 def exchanged(inputs: Inputs) -> Iterator[Hit]:
@@ -386,10 +376,7 @@ CHECKS = (
           "annotators of one image have several sizes", "draw its annotations in one size"),
     Check("transposed", ERROR, each(lambda s, _: _turned(s)), "{n} of {of} predictions are "
           "transposed: rows and columns are exchanged", "transpose them before saving"),
-    Check("resized", ERROR, sizes(all_of_them=True), "every prediction is resized: {example}",
-          "predict at the size of the image, or resize to it; no option does"),
-    Check("sizes", ERROR, sizes(all_of_them=False),
-          "mixed sizes: {n} of {of} differ: {example}",
+    Check("resized", ERROR, resized, "{n} of {of} predictions have another size: {example}",
           "predict at the size of the image, or resize to it; no option does"),
     # annotations and values
     Check("one-annotator", WARNING, one_annotator,
@@ -412,10 +399,8 @@ CHECKS = (
     # places
     Check("inverted", ERROR, inverted,
           "{n} of {of} maps are darker on the ground truth than off it", "--invert"),
-    Check("mirrored", ERROR, lying(turned=False),
-          "{maps} would fit the ground truth better {way}", "turn them back before saving"),
-    Check("transposed", ERROR, lying(turned=True),
-          "{maps} would fit the ground truth better {way}", "transpose them before saving"),
+    Check("mirrored", ERROR, mirrored, "{maps} would fit the ground truth better {way}",
+          "turn them back before saving"),
     Check("exchanged", ERROR, exchanged, "{maps} would fit the ground truth of another image, such "
           "as the map of {a} that of {b}", "check the order of names and maps when saving"),
     # what some are measured for

@@ -224,7 +224,7 @@ class Search:
     ) -> None:
         """Each other reading of all images' counts under a setting."""
         found = [(w, "", s) for w, s in other_columns(self.metric, self.targets, scores)]
-        protocol = self.run.protocol.replace(**setting.changes)
+        protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
         if self.metric.has_curve(opt):
             stack, n = self.metric.stack(counts), len(counts)
@@ -289,11 +289,12 @@ class Search:
                 return
             n = next(step for step in self.steps if step > len(made[label]))
             exact, at = n == len(self.ids), sorted(self.order[:n])
-            few = not exact and "thresholds" not in setting.changes
-            base = self.few if few else self.run.protocol
-            if exact and self.few is not base:
+            base, protocol = self.run.protocol, setting.on(self.run.protocol)
+            few = not exact and protocol.thresholds == base.thresholds
+            if few:
+                base, protocol = self.few, setting.on(self.few)
+            elif exact and self.few is not base:
                 made[label] = {}
-            protocol = base.replace(**setting.changes)
             if not self.count(setting, protocol, self.order[:n], made[label]):
                 continue
             counts = [made[label][k] for k in at]

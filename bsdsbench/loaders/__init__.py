@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from bsdsbench.loaders.groundtruth import load_ground_truth, read_truth
 from bsdsbench.loaders.pairing import Pair, ground_truths, pair
-from bsdsbench.loaders.prediction import load_prediction, read_prediction
+from bsdsbench.loaders.readers import (
+    load_ground_truth,
+    load_prediction,
+    read_prediction,
+    read_truth,
+)
 
 __all__ = [
     "Pair",

@@ -23,7 +23,6 @@ from bsdsbench.files.bounded import (
     FaultError,
     PathLike,
     check_size,
-    listed,
     read_bytes,
     reading,
     show,
@@ -187,12 +186,15 @@ def plane(array: Any, what: str) -> Map:
 
 def check_maps(maps: Sequence[Map], what: str) -> None:
     """Raise FaultError unless maps of an image have one size, and MAX_DECODED_BYTES in all."""
-    total, most = sum(m.nbytes for m in maps), bounded.MAX_DECODED_BYTES
+    total, most = 0, bounded.MAX_DECODED_BYTES
+    for each in maps:
+        total += each.nbytes
+        if each.shape != maps[0].shape:
+            (h, w), (rows, columns) = maps[0].shape, each.shape
+            sizes = f"{h} x {w}, {rows} x {columns}"
+            raise FaultError(f"{what} of sizes {sizes} (rows x columns), expected one size")
     if total > most:
         raise FaultError(f"maps of {total} bytes in all, expected at most {most}")
-    if len({m.shape for m in maps}) > 1:
-        sizes = listed([f"{h} x {w}" for h, w in dict.fromkeys(m.shape for m in maps)])
-        raise FaultError(f"{what} of sizes {sizes} (rows x columns), expected one size")
 
 
 def label_map(array: Any) -> Map:

@@ -34,9 +34,9 @@ from bsdsbench.files.bounded import (
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import write_atomic
-from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.loaders.pairing import Pair, ground_truths
+from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.protocol.protocol import Protocol
 
 DIGITS = 16
@@ -127,7 +127,7 @@ def image_fingerprint(gt: GroundTruth) -> str:
 
 def set_fingerprint(images: Mapping[str, str]) -> str:
     """The fingerprint of a set from those of its images (id -> fingerprint), in any order."""
-    lines = "".join(f"{key} {images[key]}\n" for key in sorted(images))
+    lines = "".join(map("%s %s\n".__mod__, sorted(images.items())))
     return hashlib.sha256(lines.encode()).hexdigest()[:DIGITS]
 
 

@@ -1,4 +1,4 @@
-"""Reading pictures with imageio, as one gray or label array or as colours.
+"""Reading pictures with imageio, as one gray or label array; photos.py reads colours.
 
 Accepted as gray: 1, 8 or 16 bits, 32-bit float or integer TIFF, and PFM. A palette is read as its
 colours (for label maps, as its indices). RGB must have three equal channels; an alpha channel must
@@ -34,7 +34,7 @@ def read_image(path: PathLike, indices: bool = False) -> NDArray[Any]:
     """
     data = read_bytes(path)
     with reading(path, "a whole picture"):
-        header = _header(data)
+        header = header_of(data)
         mode, kind, info = header.mode, header.format, header.info
         if getattr(header, "n_frames", 1) > 1:
             raise FaultError(f"has {header.n_frames} pages, expected one")
@@ -50,7 +50,7 @@ def read_image(path: PathLike, indices: bool = False) -> NDArray[Any]:
         wanted = mode if mode in ("P", "I") else None
         if mode == "P" and not indices:
             wanted = "RGBA" if "transparency" in info else "RGB"
-        array = _pixels(data, header, wanted)
+        array = pixels_of(data, header, wanted)
         if array.dtype == np.bool_:
             return array.astype(np.uint8) * np.uint8(1 if indices else 255)
         if mode in GRAY16 or (mode == "I" and kind in ("PNG", "PPM")):
@@ -65,14 +65,7 @@ def read_image(path: PathLike, indices: bool = False) -> NDArray[Any]:
         return np.ascontiguousarray(array[:, :, 0])
 
 
-def read_colour(path: PathLike) -> NDArray[np.uint8]:
-    """A picture as (H, W, 3) uint8, colours of whatever kind; of several pages the first."""
-    data = read_bytes(path)
-    with reading(path, "a picture"):
-        return np.asarray(_pixels(data, _header(data), "RGB"), np.uint8)
-
-
-def _header(data: bytes) -> Any:
+def header_of(data: bytes) -> Any:
     """The picture with its size checked, before anything is decoded."""
     try:
         header = Image.open(io.BytesIO(data), formats=FORMATS)
@@ -88,7 +81,7 @@ def _header(data: bytes) -> Any:
     return header
 
 
-def _pixels(data: bytes, header: Any, mode: str | None) -> NDArray[Any]:
+def pixels_of(data: bytes, header: Any, mode: str | None) -> NDArray[Any]:
     """The pixels as (H, W) or (H, W, channels), in another mode where one is asked for."""
     if header.format == "PNG":
         header.verify()  # every chunk's checksum: decoding does not look at those of the pixels

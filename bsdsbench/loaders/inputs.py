@@ -95,15 +95,18 @@ class Prediction:
 
     def __post_init__(self) -> None:
         _settle(self)
-        forms = [name for name in FORMS if getattr(self, name) is not None]
-        if len(forms) > 1:
-            raise DataError(f"Prediction: several forms, expected one of {', '.join(FORMS)}")
-        form = "".join(forms)
+        form = ""
+        for name in FORMS:
+            if getattr(self, name) is not None:
+                if form:
+                    raise DataError(f"Prediction: several forms, expected one of {FORMS}")
+                form = name
         if self.soft is not None:
             words = {"u1": "soft8", "u2": "soft16", "b1": "binary"}
             form = words.get(self.soft.dtype.str[1:], "float")
         if self.ucm2 is not None:
-            object.__setattr__(self, "shape", tuple((n - 1) // 2 for n in self.shape))
+            rows, columns = self.shape
+            object.__setattr__(self, "shape", ((rows - 1) // 2, (columns - 1) // 2))
         object.__setattr__(self, "form", form)
 
     def boundary_map(self) -> Map:
@@ -266,12 +269,14 @@ def annotated_maps(gts: Sequence[Map] | GroundTruth) -> Bool:
     """Every annotator's boundaries, maps as for `binary_map`, as one (A, H, W) bool array."""
     given: Any = gts.boundaries if isinstance(gts, GroundTruth) else gts
     given = given_list(given, "ground truth", "a list of maps or a GroundTruth")
-    maps = [binary_map(gt, f"ground truth {k}") for k, gt in enumerate(given, 1)]
+    maps: list[Bool] = []
+    for k, gt in enumerate(given, 1):
+        maps.append(binary_map(gt, f"ground truth {k}"))
+        shapes = maps[0].shape, maps[-1].shape
+        if shapes[0] != shapes[1]:
+            raise ShapeError(f"ground truth: shapes {shapes[0]} and {shapes[1]}, expected one")
     if not maps:
         raise DataError("ground truth: no annotators, expected at least one")
-    for gt in maps:
-        if gt.shape != maps[0].shape:
-            raise ShapeError(f"ground truth: shapes {maps[0].shape} and {gt.shape}, expected one")
     return np.array(maps)  # np.stack takes four times as long for small ones
 
 

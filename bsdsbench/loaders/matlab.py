@@ -192,7 +192,10 @@ class Reader:
             raise FaultError(f"a damaged struct, {SOUND}")
         starts = range(0, len(text), step := int(width[0]))
         self.budget.spend(len(text) // step * ITEM_COST)
-        names = [text[i : i + step].split(b"\0")[0].decode("latin-1") for i in starts]
-        values = iter(self.items(count * len(names), depth))
-        rows = [{name: next(values) for name in names} for _ in range(count if names else 0)]
-        return rows[0] if len(rows) == 1 else rows
+        names, rows = [], []
+        for start in starts:
+            names.append(text[start : start + step].split(b"\0")[0].decode("latin-1"))
+        values = self.items(count * len(names), depth)
+        for k in range(0, len(values), len(names) or 1):
+            rows.append(dict(zip(names, values[k : k + len(names)], strict=True)))
+        return rows[0] if count == len(rows) == 1 else rows

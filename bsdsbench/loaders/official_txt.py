@@ -45,7 +45,6 @@ COLUMNS = {
 # Programs that write no AP (7 numbers) or only the first four for sure (4 to 6), and no F (3).
 AT_LEAST = {"eval_bdry.txt": 4, "eval_bdry_thr.txt": 3}
 SBD_COLUMNS = 9  # of eval_bdry.txt by the SBD programs: Area by the rule sbd, then AP, 101-point
-PER_THRESHOLD = ("eval_bdry_thr.txt", "eval_cover_th.txt", "eval_RI_VOI_thr.txt")
 PER_IMAGE = "per_image"
 EV1, EV1_COLUMNS = "_ev1.txt", 5
 BDRY_FIELDS = (
@@ -124,7 +123,7 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
                 rows = rows[:, :columns]
             if name == "eval_bdry.txt" and np.isnan(rows[:, 6]).all():
                 rows[:, 4:] = np.nan  # what a fifth and a sixth number are differs
-            tables[name] = _ascending(rows) if name in PER_THRESHOLD else rows
+            tables[name] = _ascending(rows) if name.endswith(("_thr.txt", "_th.txt")) else rows
     places = ("", f"{PER_IMAGE}/", "nms-eval/")
     ev1 = sorted(path for place in places for path in root.glob(f"{place}*{EV1}"))
     if not tables and not ev1:

@@ -20,6 +20,7 @@ import os
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -78,15 +79,15 @@ def pair(
     given_word(missing, "missing", MISSING)
     wanted, preds, gts, problems = grouped(pred_dir, gt_dir, split_file, pred_kind, **how)
     order = sorted(gts if wanted is None else wanted)
+    counts = {*order}
     if missing == "error":
-        problems += _fault(
-            pred_dir, "no prediction for", [i for i in order if i in {*gts} - {*preds}]
-        )
-    problems += _fault(gt_dir, "no ground truth for", [i for i in order if i not in gts])
+        lacking = sorted(counts & gts.keys() - preds.keys())
+        problems += _fault(pred_dir, "no prediction for", lacking)
+    problems += _fault(gt_dir, "no ground truth for", sorted(counts - gts.keys()))
     if wanted is None:
         extra = sorted(preds.keys() - gts.keys())
         problems += _fault(pred_dir, "predictions without ground truth", extra)
-    if not problems and pred_dir is not None and not preds.keys() & set(order):
+    if not problems and pred_dir is not None and not preds.keys() & counts:
         problems.append(f"{show(pred_dir)}: no prediction for any image, expected at least one")
     if problems and preds and not preds.keys() & gts.keys():
         problems.append(
@@ -100,7 +101,7 @@ def pair(
         )
     if problems:
         raise PairingError("\n".join(problems), problems)
-    chosen = order if missing == "zero" else [i for i in order if i in preds]
+    chosen = order if missing == "zero" else sorted(counts & preds.keys())
     return [Pair(i, tuple(preds.get(i, ())), tuple(gts[i])) for i in chosen]
 
 
@@ -157,10 +158,8 @@ def grouped(
         _names(found[1] or (), pred_dir, pred_kind == "labels"),
         _names(found[2], gt_dir, gt_kind == "annotators"),
     )
-    preds, gts = (
-        _by_id(mine, {i for each in other.values() for i in each} if wanted is None else wanted)
-        for mine, other in (names, names[::-1])
-    )
+    preds = _by_id(names[0], {*chain(*names[1].values())} if wanted is None else wanted)
+    gts = _by_id(names[1], {*chain(*names[0].values())} if wanted is None else wanted)
     if pred_dir is None and wanted is None and any(len(paths) > 1 for paths in gts.values()):
         annotated: Files = {}
         for path, (_, _, folder) in names[1].items():
@@ -214,7 +213,7 @@ def _names(
 def _by_id(files: dict[Path, tuple[str, str, str]], known: Collection[str]) -> Files:
     """The files of each id: the known one of a file's names, its own first; of a file that has none
     that of the layout in which most are known."""
-    shared = [len({ids[k] for ids in files.values()} & {*known} - {""}) for k in range(3)]
+    shared = [len({*ids} & {*known} - {""}) for ids in zip(*files.values(), strict=True)] or [0]
     usual, side = shared.index(max(shared)), Files()
     for path, ids in files.items():
         fits = ids[:1] if ids[0] in known else [i for i in ids if i and i in known]
@@ -229,10 +228,12 @@ def is_set(image_id: str, paths: Sequence[Path], frames: bool = False) -> bool:
     frames : also for a folder of names that end in numbers from 0, or with zeros before them, as a
              video's do
     """
+    if len(paths) == 1:
+        return True
     names = [id_of(path) for path in paths]
     suffixes = {path.suffix.lower() for path in paths}
-    if len(paths) == 1 or len(suffixes) > 1:
-        return len(paths) == 1
+    if len(suffixes) > 1:
+        return False
     if image_id in names:  # color and gray of BSDS300 are two places
         places = {(len(path.parts), path.parent.parent) for path in paths}
         return len({*names}) == len(places) == 1 and suffixes == {".seg"}
@@ -282,11 +283,9 @@ def find_files(folder: PathLike, suffixes: Collection[str], what: str = "") -> l
                 folders.clear()
                 continue
             seen.add(real)
-            found += [
-                Path(here, name)
-                for name in names
-                if name[0] != "." and os.path.splitext(name)[1].lower() in suffixes
-            ]
+            for name in names:
+                if name[0] != "." and os.path.splitext(name)[1].lower() in suffixes:
+                    found.append(Path(here, name))
     except OSError as error:
         where = show(error.filename or root)
         raise PairingError(f"{where}: cannot be listed ({error.strerror})") from None
@@ -300,5 +299,6 @@ def find_files(folder: PathLike, suffixes: Collection[str], what: str = "") -> l
 
 def _natural(path: Path) -> tuple[object, ...]:
     """Numbers in a path by value, so that ID_2 comes before ID_10."""
-    parts = re.split(r"(\d+)", os.fspath(path))
-    return (*(int(part) if k % 2 else part for k, part in enumerate(parts)), os.fspath(path))
+    parts: list[Any] = re.split(r"(\d+)", os.fspath(path))
+    parts[1::2] = map(int, parts[1::2])
+    return (*parts, os.fspath(path))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.bounded import PathLike, show
+from bsdsbench.files.bounded import PathLike, read_bytes, reading, show
 from bsdsbench.files.errors import PairingError
 from bsdsbench.loaders.formats import IMAGE_SUFFIXES, id_of
 from bsdsbench.loaders.pairing import find_files
@@ -36,7 +36,12 @@ def photos_beside(gt_dir: PathLike) -> Path | None:
 
 
 def read_photo(path: PathLike) -> NDArray[np.uint8]:
-    """A picture as (H, W, 3) uint8, colours of whatever kind. Raises FileFormatError."""
-    from bsdsbench.loaders.images import read_colour
+    """A picture as (H, W, 3) uint8, colours of whatever kind; of several pages the first.
 
-    return read_colour(path)
+    Raises FileFormatError.
+    """
+    from bsdsbench.loaders.images import header_of, pixels_of
+
+    data = read_bytes(path)
+    with reading(path, "a picture"):
+        return np.asarray(pixels_of(data, header_of(data), "RGB"), np.uint8)

@@ -227,9 +227,8 @@ class PRCurveDisplay(CurveDisplay):
         metric : by default the run's first with a curve. Raises DataError without its counts.
         """
         score = run.score(metric_with_curve(run, metric))
-        r, p = score.curve.recall, score.curve.precision
-        drawn, named = (p > 0) | (r > 0), run.name if name is None else name
-        shown = cls(r[drawn], p[drawn], name=named, best=score.ods, band=band)
+        shown = cls._of(score.curve, run.name if name is None else name, score.ods)
+        shown.band = band
         about = reference_of(run)
         shown.joined = about is None or about.ordered
         return shown
@@ -239,8 +238,12 @@ class PRCurveDisplay(CurveDisplay):
         """The stored curve of a published result. Raises DataError for one without."""
         if result.curve is None:
             raise DataError(f"published {result.key!r}: no curve is stored, expected one with")
-        curve = result.curve
-        return cls(curve.recall, curve.precision, name=result.label, best=curve.ods)
+        return cls._of(result.curve, result.label, result.curve.ods)
+
+    @classmethod
+    def _of(cls, curve: Any, name: str, best: OperatingPoint | None) -> PRCurveDisplay:
+        drawn = (curve.precision > 0) | (curve.recall > 0)
+        return cls(curve.recall[drawn], curve.precision[drawn], name=name, best=best)
 
     @classmethod
     def from_curve(cls, curve: PRResult, name: str = "") -> PRCurveDisplay:

@@ -129,7 +129,7 @@ class Evaluation(Shown):
     @property
     def image_ids(self) -> list[str]:
         """The ids of its images, in order."""
-        return [r.image_id for r in self.records]
+        return list(map(attrgetter("image_id"), self.records))
 
     @property
     def empty(self) -> list[str]:
@@ -159,7 +159,7 @@ class Evaluation(Shown):
         """The ground-truth set of the run; None where the records do not tell, and for very many
         images."""
         if "" not in self._known:
-            truths = {r.image_id: r.truth for r in self.records}
+            truths = dict(map(attrgetter("image_id", "truth"), self.records))
             told = 0 < len(truths) <= MOST and all(truths.values())
             self._known[""] = identify(truths) if told else None
         return self._known[""]
@@ -175,8 +175,9 @@ class Evaluation(Shown):
             return ()
         known, own, identity, found = dict(tasks()), None, self.identity, []
         with suppress(DataError, TypeError):
-            own = Task.from_mapping(self.provenance.get(TASK))
-            known[own.name] = own
+            if TASK in self.provenance:
+                own = Task.from_mapping(self.provenance[TASK])
+                known[own.name] = own
         for task in known.values():
             same = task.protocol == self.protocol.name or "reference" in self.provenance
             if task.metric not in self.metrics or not same:
@@ -196,7 +197,9 @@ class Evaluation(Shown):
         identity, n = self.identity, len(self.records)
         detector = self.provenance.get(SPEED)
         taken = detector.get("taken_over") if isinstance(detector, dict) else 0
-        forms = sorted({r.form for r in self.records} - {"none"}) if n <= MOST else []
+        forms = sorted(set(map(attrgetter("form"), self.records)) - {"none"}) if n <= MOST else []
+        if not any(forms[:1]):
+            forms[:1] = [UNKNOWN]
         unused = registry.unused(tuple(self.records[0].counts) if n else (), self.protocol)
         stored = "reference" in self.provenance
         return Signature(
@@ -205,7 +208,7 @@ class Evaluation(Shown):
             n,
             identity.to_mapping()["of"] if identity else None,
             identity.fingerprint if identity else UNKNOWN,
-            pred="+".join([form or UNKNOWN for form in forms]) or UNKNOWN,
+            pred="+".join(forms),
             match="random" if stored else "1to1",
             unused=unused | NOT_STATED if stored else unused,
             taken_over=taken if isinstance(taken, int) and 0 < taken <= n else 0,
@@ -257,14 +260,6 @@ class Evaluation(Shown):
         """ODS, OIS, AP, R50 of the boundary benchmark: short for score("boundary")."""
         return self.score("boundary")
 
-    def pixel_score(self) -> Score:
-        """The pixel benchmark without tolerance: short for score("pixel")."""
-        return self.score("pixel")
-
-    def region_score(self) -> Score:
-        """Covering, PRI, VOI and more: short for score("region")."""
-        return self.score("region")
-
     def image_scores(self, metric: str) -> dict[str, dict[str, float]]:
         """Image id -> its own scores under a metric, in id order.
 
@@ -280,19 +275,19 @@ class Evaluation(Shown):
         dict
             Image id -> {key of a column: value}, NaN where it is undefined.
         """
-        rows: dict[str, dict[str, float]] = {r.image_id: {} for r in self.records}
-        if not rows:
-            return rows
-        self._require(metric)
+        if not self.records:
+            return {}
+        stack, rows = self._stack(metric), list[dict[str, float]]()
         found = registry.get(metric)
-        stack = found.stack([r.counts[metric] for r in self.records])
-        images = iter(rows.values())
         for tree in found.image_scores(stack, self.protocol):
-            known = [(c.key, at(tree, c.key)) for c in found.image_columns]
-            columns = {key: values.tolist() for key, values in known if values is not None}
-            for values in zip(*columns.values(), strict=True):
-                next(images).update(zip(columns, values, strict=True))
-        return rows
+            columns = {}
+            for c in found.image_columns:
+                if (values := at(tree, c.key)) is not None:
+                    columns[c.key] = values.tolist()
+            for row in zip(*columns.values(), strict=True):
+                rows.append(dict(zip(columns, row, strict=True)))
+        none: list[dict[str, float]] = [{} for _ in self.records]  # a metric without such values
+        return dict(zip(self.image_ids, rows or none, strict=True))
 
     def per_image(self, metric: str) -> Table:
         """Every score of every image: a row an image, and one for each of its classes or parts.
@@ -318,14 +313,14 @@ class Evaluation(Shown):
         >>> table.columns[1].key, table.rows[0][:2]
         ('ods', ['a', 1.0])
         """
-        self._require(metric)
-        return per_image(self, metric)
+        return per_image(self, metric, self._stack(metric))
 
-    def _require(self, metric: str) -> None:
-        """Raise DataError for a metric that the records do not have."""
+    def _stack(self, metric: str) -> dict[str, Any]:
+        """The counts of all images. Raises DataError for a metric that the records do not have."""
         if metric not in self.metrics:
             had = ", ".join(self.metrics) or "none"
             raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
+        return registry.get(metric).stack([r.counts[metric] for r in self.records])
 
     def __add__(self, other: Evaluation) -> Evaluation:
         if not isinstance(other, Evaluation):
@@ -401,9 +396,8 @@ class Evaluation(Shown):
         def files() -> Iterator[tuple[str, str | bytes]]:
             for metric in self.metrics:
                 found = registry.get(metric)
-                stack = found.stack([r.counts[metric] for r in self.records])
-                opt = found.options_of(self.protocol)
-                made = found.files(self.score(metric), self.image_ids, stack, self.protocol, opt)
+                how = self.protocol, found.options_of(self.protocol)
+                made = found.files(self.score(metric), self.image_ids, self._stack(metric), *how)
                 for done, (name, text) in enumerate(made, 1):
                     yield name, text
                     if progress:

@@ -215,12 +215,7 @@ def position(look: Look) -> str:
     for name, turn in FLIPS if pred.shape[0] == pred.shape[1] else FLIPS[:-1]:
         fit, best = max((fit, best), (float((turn(pred) * want).sum()), name))
     own = float((pred * want).sum())
-    return best if fit > max(_alike(pred), BETTER * own) else ""
-
-
-def _alike(small: F8) -> float:
-    """A correlation of thumbnails that is no chance."""
-    return max(ALIKE, CHANCE / math.sqrt(small.size))
+    return best if fit > max(ALIKE, CHANCE / math.sqrt(pred.size), BETTER * own) else ""
 
 
 def swaps(looks: Iterable[tuple[str, NDArray[Any], NDArray[Any]]]) -> list[tuple[str, str]]:
@@ -239,7 +234,8 @@ def swaps(looks: Iterable[tuple[str, NDArray[Any], NDArray[Any]]]) -> list[tuple
         fits = each @ np.stack(truths).reshape(len(ids), -1).T
         for k, best in enumerate(fits.argmax(axis=1).tolist()):
             mutual = best != k and int(fits[:, best].argmax()) == k
-            if mutual and fits[k, best] > max(_alike(each[k]), BETTER * fits[k, k]):
+            least = max(ALIKE, CHANCE / math.sqrt(each[k].size), BETTER * fits[k, k])
+            if mutual and fits[k, best] > least:
                 found.append((ids[k], ids[best]))
     return found
 

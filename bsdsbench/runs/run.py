@@ -39,7 +39,6 @@ from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.bounded import listed, read_bytes, read_once, show
 from bsdsbench.files.errors import DataError, InputWarning, ShapeError, is_text
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
-from bsdsbench.loaders.groundtruth import empty_truth, instances_beside
 from bsdsbench.loaders.identity import (
     folder_fingerprints,
     identify,
@@ -48,6 +47,7 @@ from bsdsbench.loaders.identity import (
 )
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
+from bsdsbench.loaders.readers import empty_truth, instances_beside
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol

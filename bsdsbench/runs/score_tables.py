@@ -8,9 +8,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
-from bsdsbench.protocol.tasks import Task
+from bsdsbench.protocol.tasks import tasks
 from bsdsbench.runs.references import Reference, references
 from bsdsbench.scores.counts import at
 from bsdsbench.tables import table as model
@@ -88,14 +89,15 @@ def not_beside(run: Any, name: str) -> str:
     """
     if name in [task.name for task in run.tasks]:
         return ""
-    task, preset, identity = Task.load(name), run.protocol.name, run.identity
+    where = name.partition("/")[0]
+    task, preset, identity = tasks()[name], run.protocol.name, run.identity
     if run.protocol.stated and preset != task.protocol and reference_of(run) is None:
         return f"protocol {preset}, but published results are of {task.protocol}"
     if identity and (task.fingerprint is None or identity.fingerprint != task.fingerprint):
-        return f"{identity.describe()}, but published results are of {task.set}"
+        return f"{identity.describe()}, but published results are of {where}"
     if len(run.records) not in (0, task.images):
         theirs = f"{task.images} images" if task.images else "images"
-        return f"{len(run.records)} images, but published results are of the {theirs} of {task.set}"
+        return f"{len(run.records)} images, but published results are of the {theirs} of {where}"
     return ""
 
 
@@ -251,20 +253,25 @@ def score_tables(
         own = [c for c in some if c.key.partition(".")[0] in asked]
         rows, values, fewer = list[list[Cell]](), list[dict[str, Any]](), dict[str, list[str]]()
         for name, mapping in mine:
-            row, scored = list[Cell]([name]), dict[str, Any]()
+            scored = {c.key: at(mapping, c.key) for c in own}
+            marked = {k: words.get(name, {}).get(k, "") for k, v in scored.items() if v is not None}
+            # What is said of every number of a published row is said once, after its name.
+            once = len({*marked.values()}) == 1 and words is marks and next(iter(marked.values()))
+            row = list[Cell]([f"{name} [{once}]" if once else name])
             for c in own:
-                value, mark = at(mapping, c.key), words.get(name, {}).get(c.key)
-                scored[c.key] = value
-                marked = mark and value is not None
-                row.append(Estimate(value, mark=f"[{mark}]", comparable=False) if marked else value)
+                value, mark = scored[c.key], marked.get(c.key)
+                said = "" if once else f"[{mark}]"
+                row.append(Estimate(value, mark=said, comparable=False) if mark else value)
                 for what, (some, of) in mapping.get("over", {}).get(c.key, {}).items():
-                    said = f"{name}: means over {some:,} of {of:,} {what}"
-                    fewer.setdefault(said, []).append(c.heading)
+                    line = f"{name}: means over {some:,} of {of:,} {what}"
+                    fewer.setdefault(line, []).append(c.heading)
             rows.append(row)
             values.append(scored)
         lines = why_undefined(own, values[:n_own])
-        if any([scored[c.key] is None for scored in values[n_own:] for c in own if c.score]):
-            lines.append("- of a published result: that number was not published.")
+        theirs = [c for c in own if c.score and any([v[c.key] is None for v in values[n_own:]])]
+        if theirs:
+            under = ", ".join(c.heading for c in theirs)
+            lines.append(f"- under {under}: of a published result, where it was not published.")
         lines += [f"{said}: {', '.join(those)}." for said, those in fewer.items()]
         lines += [*how["notes"], *notes]
         if key not in by_metric and words:
@@ -293,6 +300,44 @@ def part_of(scores: Mapping[str, Any], path: tuple[str, ...]) -> Any:
     return scores
 
 
+def at_threshold_of(run: Any, other: Any) -> list[Table]:
+    """Precision, recall and F of a run at the threshold that was best on another set, beside its
+    ODS: a table for each metric of both with a curve. Raises DataError if there is none, or if the
+    protocols differ."""
+    if found := incomparable(run, other):
+        raise DataError(f"{other.name}, {run.name}: protocols differ in {'; '.join(found)}")
+    metrics = registry.with_curve(run.metrics, run.protocol)
+    shared = [m for m in metrics if m in registry.with_curve(other.metrics, other.protocol)]
+    if not shared:
+        raise DataError(f"{other.name}: no metric with thresholds, expected one of {run.name}")
+    both = {*run.image_ids} & {*other.image_ids}
+    odd = f"{len(both)} images are in {other.name} too, so its threshold is not chosen apart."
+    tables = []
+    for metric in shared:
+        mine, theirs = run.score(metric), other.score(metric).ods
+        point = mine.curve.at(theirs.threshold)
+        columns = [
+            METHOD,
+            model.Field("threshold", f"threshold of {other.name}", "threshold", ".3f"),
+            *(model.Field(k, k.upper(), "", ".4f") for k in ("p", "r", "f")),
+            model.Field("ods", "ODS", "", ".4f"),
+            model.Field("ods_threshold", "ODS threshold", "at", ".3f"),
+        ]
+        row = [run.name, point.threshold, point.precision, point.recall, point.f]
+        note = f"P, R, F: at the threshold of the ODS of {other.name}; ODS: at the best one here."
+        tables.append(
+            Table(
+                f"{metric}-at-threshold",
+                f"{registry.get(metric).title}, at the threshold that was best on {other.name}",
+                columns,
+                [[*row, mine.ods.f, mine.ods.threshold]],
+                notes=[note, *([odd] if both else [])],
+                signatures=[f"Signature of {other.name}: {other.signature}"],
+            )
+        )
+    return tables
+
+
 def image_table(run: Any) -> Table:
     """One row per image: its size and its own values under every metric.
 
@@ -310,13 +355,12 @@ def image_table(run: Any) -> Table:
     return Table("images", title, columns, rows, aside=True, **made_how([run], [run.name]))
 
 
-def per_image(run: Any, metric: str) -> Table:
+def per_image(run: Any, metric: str, stack: Mapping[str, Any]) -> Table:
     """Every score of every image under a metric: a row an image, then a row for each of its parts.
 
     What is not measured with the run's options has no column, what is undefined no value.
     """
     found = registry.get(metric)
-    stack = found.stack([r.counts[metric] for r in run.records])
     parts = {"": (), **found.parts(run.protocol, found.options_of(run.protocol))}
     columns: dict[str, Column] = {}
     for c in (*found.columns, *found.image_columns, *found.part_columns):

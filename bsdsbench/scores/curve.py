@@ -134,6 +134,19 @@ class PRCurve(ShownCurve):
                 found[name] = getattr(self, name)[k]
         return replace(self, **found)
 
+    def at(self, threshold: float) -> OperatingPoint:
+        """The point at a threshold; between two, precision and recall are linear, as for ODS.
+
+        Raises DataError beyond the first and the last.
+        """
+        first, last = self.thresholds[0], self.thresholds[-1]
+        if not first <= threshold <= last:
+            raise DataError(f"threshold {threshold}: expected one from {first:g} to {last:g}")
+        p, r = (
+            float(np.interp(threshold, self.thresholds, v)) for v in (self.precision, self.recall)
+        )
+        return OperatingPoint(float(threshold), p, r, float(f_measure(p, r)))
+
     def points(self) -> dict[str, F8]:
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
         return {**points, "f": self.f}

@@ -38,7 +38,7 @@ _LATEX = {
 }
 _ARROWS = {True: r" $\uparrow$", False: r" $\downarrow$", None: ""}
 # Of a paper's table: characters of a row in one of two columns, and what stands under it.
-_ONE_COLUMN, _NOTES, _NOTE = 52, 4, 110
+_ONE_COLUMN, _NOTES, _NOTE = 52, 4, 115
 
 
 def _latex_text(text: str) -> str:
@@ -108,16 +108,11 @@ def _latex(whole: Table) -> str:
     ]
     table = whole.only(kept)
     heads = [table.heading(c, short=True) for c in range(len(kept))]
-    rows, wide = [], 0.0
-    for cells in table.drawn:
-        # What is said of every number of a row is said once, after its name.
-        said = {of.mark for of in cells[1:] if any(c.isdigit() for c in of.text)}
-        if len(said) == 1 and (about := said.pop()).startswith("["):
-            cells = [of._replace(mark="") for of in cells]
-            cells[0] = Drawn(f"{cells[0].text} {about}")
-        rows.append(cells)
-        wide = max(wide, sum(max(len(of.text + of.mark), 0.8 * len(of.span)) for of in cells))
-    wide = max(wide, sum(map(len, heads))) + 2 * len(heads)
+    rows = table.drawn
+    wide = max(
+        sum(map(len, heads)),
+        *(sum(max(len(of.text + of.mark), 0.8 * len(of.span)) for of in row) for row in rows),
+    )
     notes = [note for note in table.notes if len(note) <= _NOTE][:_NOTES]
     rest = (whole.caption, *(n for n in whole.notes if n not in notes), *whole.signatures)
     spans = [any(row[c].span for row in rows) for c in range(len(kept))]
@@ -128,7 +123,7 @@ def _latex(whole: Table) -> str:
             heads=list(zip(heads, table.columns, strict=True)),
             rows=rows,
             arrows=_ARROWS,
-            star="*" if wide > _ONE_COLUMN else "",
+            star="*" if wide + 2 * len(heads) > _ONE_COLUMN else "",
             kinds="".join("c" if span else "r" if c.format else "l" for c, span in kinds),
             sentence=(table.sentence or table.title).rstrip("."),
             notes=" ".join(f"{note.rstrip('.')}." for note in notes),

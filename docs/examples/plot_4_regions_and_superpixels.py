@@ -33,7 +33,7 @@ found = bb.run(
     metrics=("boundary", "region"),
     workers=1,
 )
-score = found.evaluation.region_score()
+score = found.evaluation.score("region")
 print(f"covering: ODS {score.covering.ods:.3f}, OIS {score.covering.ois:.3f}")
 print(f"PRI {score.pri.ods:.3f}   VOI {score.voi.ods:.3f} bits (lower is better)")
 

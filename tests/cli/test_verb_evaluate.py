@@ -10,6 +10,7 @@ import imageio.v3 as iio
 import numpy as np
 import pytest
 
+import bsdsbench as bb
 from bsdsbench.cli import cli
 from tests.helpers.runs import bits, command
 
@@ -39,6 +40,36 @@ def test_results_on_stdout_progress_on_stderr(tiny, tmp_path):
     found = json.loads(quiet.stdout)
     saved = json.loads((tmp_path / "out" / "result.json").read_text("utf-8"))
     assert found["scores"] == saved["scores"]
+
+
+def test_scores_at_the_threshold_of_another_run(tiny, tmp_path):
+    pred, gt = tiny
+    ids = sorted(path.stem for path in pred.iterdir())
+    words, found = (
+        ("evaluate", pred, "--gt", gt, "--quiet", "--metrics", "boundary,pixel", *FEW),
+        {},
+    )
+    for name, some in (("val", ids[:3]), ("mine", ids[3:])):
+        (tmp_path / f"{name}.txt").write_text("\n".join(some))
+        out, split = tmp_path / name, ("--split-file", tmp_path / f"{name}.txt")
+        command(*words, *split, "-o", out)
+        found[name] = bb.Evaluation.load(out)
+    words = (*words, *split, "-o", out, "--threshold-from", tmp_path / "val")
+    fixed = json.loads(command(*words, "--format", "json").stdout)["threshold_from"]
+    for metric in ("boundary", "pixel"):
+        at, curve = found["val"].score(metric).ods.threshold, found["mine"].score(metric).curve
+        p, r = (np.interp(at, curve.thresholds, v) for v in (curve.precision, curve.recall))
+        expected = {"threshold": at, "p": p, "r": r, "f": 2 * p * r / (p + r)}
+        assert fixed[metric] == pytest.approx(expected)
+        own = found["mine"].score(metric).ods
+        assert curve.at(own.threshold).f == pytest.approx(own.f)
+        assert fixed[metric]["f"] <= own.f
+    assert "at the threshold that was best on pred" in command(*words).stdout
+    assert "in pred too" in command(*words[:-1], tmp_path / "mine").stdout
+    odd = command(*words, "--max-dist", "0.02")
+    assert (odd.returncode, "protocols differ in max_dist" in odd.stderr) == (2, True)
+    with pytest.raises(bb.DataError, match="expected one from"):
+        curve.at(2)
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from bsdsbench.cli import cli, in_flags
 from bsdsbench.cli.shared import progress
 from bsdsbench.files.errors import DataError, FileFormatError, grouped
 from bsdsbench.files.writing import png_bytes
-from bsdsbench.loaders.groundtruth import load_ground_truth
+from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.loaders.sample import sample_ground_truth
 from bsdsbench.tables.table import to_text
 from tests.helpers.runs import call, refused

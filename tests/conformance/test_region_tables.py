@@ -74,7 +74,7 @@ def test_objects_and_parts_are_where_they_were_published(bsds500):
     run = bb.evaluate(
         bsds500 / "ucm2/val", bsds500 / "groundTruth/val", metrics=("region",), workers=2
     )
-    found = run.region_score()
+    found = run.score("region")
     assert found.fop.ods.f == pytest.approx(0.348, abs=0.03)
     assert found.fop.ois.f == pytest.approx(0.385, abs=0.03)
     assert found.covering.ods == pytest.approx(0.588, abs=0.03)
@@ -86,7 +86,7 @@ def test_objects_and_parts_are_where_they_were_published(bsds500):
 def test_human_agreement_is_where_it_was_published(bsds500):
     """Published on the test split: objects and parts, covering .72, PRI .88, VOI 1.17."""
     run = bb.evaluate_humans(bsds500 / "groundTruth/val", metrics=("region",), workers=2)
-    found = run.region_score()
+    found = run.score("region")
     assert found.fop.ods.recall == pytest.approx(0.4739, abs=0.02)
     assert found.fop.ods.precision == pytest.approx(0.6724, abs=0.02)
     assert found.covering.ods == pytest.approx(0.72, abs=0.02)

@@ -118,8 +118,7 @@ def test_nesting_of_8_is_read_and_9_refused(read, group):
     for _ in range(8):
         value = value["x"] if group else value[0]
     assert value == {} if group else value.tolist() == WIDE.tolist()
-    words = "^nested deeper than 8, expected arrays, cells and structs$"
-    refused(words, read, lambda file: fill(file, 10 if group else 9), error=FaultError)
+    refused("nested deeper", read, lambda file: fill(file, 10 if group else 9), error=FaultError)
 
 
 def spent(monkeypatch, bytes_):
@@ -165,8 +164,9 @@ def test_chunks_of_any_shape(read, chunks, shuffle):
 def test_a_chunk_has_the_size_that_it_says(read):
     assert read(lambda file: packed(file, size=64))["x"][0].tolist() == [0, 0, 2, 3]
     for size in (0, 63, 65, 10_000):
-        words = "^has a chunk that is not of 64 bytes, expected a sound file$"
-        refused(words, read, lambda file, n=size: packed(file, size=n), error=FaultError)
+        refused(
+            "not of 64 bytes", read, lambda file, n=size: packed(file, size=n), error=FaultError
+        )
 
 
 def test_chunks_are_bounded_in_number_and_bytes(read, monkeypatch):
@@ -175,8 +175,7 @@ def test_chunks_are_bounded_in_number_and_bytes(read, monkeypatch):
     monkeypatch.setattr("bsdsbench.loaders.hdf5.ITEM_COST", 0)
     assert read(packed)["x"].shape == (8, 4)
     monkeypatch.setattr("bsdsbench.loaders.hdf5.MAX_CHUNKS", 3)
-    words = "^has 4 chunks of 64 bytes, expected fewer$"
-    refused(words, read, packed, error=FaultError)
+    refused("4 chunks of 64 bytes", read, packed, error=FaultError)
 
     def beyond(file):  # of each chunk one column is covered
         more = {"chunks": (2, 4), "maxshape": (None, None), "compression": "gzip"}
@@ -188,53 +187,39 @@ def test_chunks_are_bounded_in_number_and_bytes(read, monkeypatch):
     spent(monkeypatch, 40 * 64 // 2)
     assert read(beyond)["x"].shape == (1, 80)
     spent(monkeypatch, 40 * 64 // 2 - 1)
-    refused("^has 40 chunks of 64 bytes, expected fewer$", read, beyond, error=FaultError)
+    refused("40 chunks of 64 bytes", read, beyond, error=FaultError)
+
+
+def empty(shape, dtype, **more):
+    return lambda file: file.create_dataset("x", shape, dtype, **more)
+
+
+def named(length):
+    return lambda file: put(file, "x", WIDE, np.bytes_("u" * length))
+
+
+def many(file):
+    cell(file, "x", [[put(file, "#a", [[1.0]]).ref] * 50], None)
 
 
 @pytest.mark.parametrize(
-    ("shape", "dtype", "each"),
-    [((3, 64), "f8", 8), ((64, 3), "f4", 4), ((192,), "u1", 1)],
+    ("fill", "most", "shape", "words"),
+    [
+        (empty((3, 64), "f8"), 192 * 8, (64, 3), "3 x 64"),
+        (empty((64, 3), "f4"), 192 * 4, (3, 64), "64 x 3"),
+        (empty((192,), "u1"), 192, (192,), "192"),
+        # a chunk takes eight times its bytes
+        (empty((1, 1), "f8", chunks=(16, 16), maxshape=(None, None)), 16 * 16 * 64, (1, 1), "16 x"),
+        (named(10), 1024 * 10, (2, 3), " "),
+        (many, 50 * 8, (50, 1, 1), "1 x 50"),
+    ],
 )
-def test_an_array_s_claims_are_checked_before_it_is_made(read, monkeypatch, shape, dtype, each):
-    def fill(file):
-        file.create_dataset("x", shape, dtype)
-
+def test_claims_are_checked_before_anything_is_made(read, monkeypatch, fill, most, shape, words):
     monkeypatch.setattr("bsdsbench.loaders.hdf5.ITEM_COST", 0)
-    spent(monkeypatch, 192 * each)
-    assert read(fill)["x"].shape == shape[::-1]
-    spent(monkeypatch, 192 * each - 1)
-    size = " x ".join(map(str, shape))
-    refused(f"^claims {size} values of {each} bytes", read, fill, error=FaultError)
-
-
-def test_a_chunk_takes_eight_times_its_bytes(read, monkeypatch):
-    def fill(file):
-        whole = {"chunks": (16, 16), "maxshape": (None, None)}
-        file.create_dataset("x", (1, 1), "f8", **whole)
-
-    monkeypatch.setattr("bsdsbench.loaders.hdf5.ITEM_COST", 0)
-    spent(monkeypatch, 16 * 16 * 8 * 8)
-    assert read(fill)["x"].shape == (1, 1)
-    spent(monkeypatch, 16 * 16 * 8 * 8 - 1)
-    refused("^claims 16 x 16 values of 64 bytes", read, fill, error=FaultError)
-
-
-def test_attributes_and_cells_are_bounded(read, monkeypatch):
-    def named(length):
-        return lambda file: put(file, "x", WIDE, np.bytes_("u" * length))
-
-    monkeypatch.setattr("bsdsbench.loaders.hdf5.ITEM_COST", 0)
-    spent(monkeypatch, 1024 * 10)
-    assert read(named(10))["x"].shape == (2, 3)
-    refused("^claims  values of 11264 bytes", read, named(11), error=FaultError)
-
-    def many(file):
-        cell(file, "x", [[put(file, "#a", [[1.0]]).ref] * 50], None)
-
-    spent(monkeypatch, 50 * 8)
-    assert len(read(many)["x"]) == 50
-    spent(monkeypatch, 50 * 8 - 1)
-    refused("^claims 1 x 50 values of 8 bytes", read, many, error=FaultError)
+    spent(monkeypatch, most)
+    assert np.shape(read(fill)["x"]) == shape
+    spent(monkeypatch, most - 1)
+    refused(f"^claims {words}", read, fill, error=FaultError)
 
 
 def test_what_is_elsewhere_is_not_read(read, tmp_path):
@@ -253,11 +238,8 @@ def test_what_is_elsewhere_is_not_read(read, tmp_path):
     def inside(file):
         file.create_group("x")["y"] = h5py.ExternalLink("b.h5", "x")
 
-    words = "^keeps its data in another file, expected plain data$"
-    for fill in (beside, virtual):
+    for fill, words in ((beside, "file"), (virtual, "file"), (link, "'x'"), (inside, "'y'")):
         refused(words, read, fill, error=FaultError)
-    refused("^variable 'x' is a link, expected data$", read, link, error=FaultError)
-    refused("^variable 'y' is a link, expected data$", read, inside, error=FaultError)
 
 
 def test_text_is_no_list_of_what_it_names(read, tmp_path):

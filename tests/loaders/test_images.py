@@ -10,7 +10,8 @@ from PIL import Image
 
 from bsdsbench.files import bounded
 from bsdsbench.files.errors import FileFormatError
-from bsdsbench.loaders.images import read_colour, read_image
+from bsdsbench.loaders.images import read_image
+from bsdsbench.loaders.photos import read_photo
 from tests.helpers.runs import refused
 
 GRAY = (np.arange(3 * 5).reshape(3, 5) * 17).astype(np.uint8)
@@ -65,7 +66,7 @@ def test_one_other_value_is_no_gray_picture(tmp_path, mode, channel, words):
     path = save(tmp_path / "a.png", values)
     refused(rf"a\.png: .*{words}", read_image, path, error=FileFormatError)
     if mode == "RGB":
-        assert read_colour(path).tolist() == values.tolist()
+        assert read_photo(path).tolist() == values.tolist()
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB", "RGBA", "two pages"])
@@ -75,7 +76,7 @@ def test_colours_of_whatever_kind(tmp_path, mode):
         PAGES[0].save(path, save_all=True, append_images=PAGES[1:])
     else:
         save(path, GRAY, mode)
-    found = read_colour(path)
+    found = read_photo(path)
     assert (found.dtype, found.tolist()) == (np.uint8, RGB.tolist())
 
 
@@ -99,7 +100,7 @@ def test_what_is_no_gray_picture(tmp_path, name, words):
     if name == "deep.png":
         path.write_bytes(deep_colour())
     elif name == "cmyk.tif":
-        assert read_colour(save(path, RGB, "CMYK")).shape == (3, 5, 3)
+        assert read_photo(save(path, RGB, "CMYK")).shape == (3, 5, 3)
     elif name == "tga.png":
         save(path, GRAY, format="TGA")
     else:
@@ -108,7 +109,7 @@ def test_what_is_no_gray_picture(tmp_path, name, words):
 
 
 @pytest.mark.parametrize(("suffix", "each"), [(".png", 1), (".webp", 8)])
-@pytest.mark.parametrize("read", [read_image, read_colour])
+@pytest.mark.parametrize("read", [read_image, read_photo])
 def test_sizes_are_checked_before_a_pixel_is_decoded(tmp_path, monkeypatch, suffix, each, read):
     path = save(tmp_path / f"a{suffix}", GRAY, "RGB", lossless=True)
     monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 15 * each)

@@ -158,7 +158,7 @@ def test_deepcrack(tmp_path, cracks):
         ((on & gt).sum(), gt.sum(), (on & gt).sum(), on.sum())
         for on in (pred / 255 > t for t in np.arange(100) / 100)
     ]
-    score = scored(tmp_path, preds, gts, "deepcrack", "pixel").pixel_score()
+    score = scored(tmp_path, preds, gts, "deepcrack", "pixel").score("pixel")
     assert score.ods.f == pytest.approx(best_f(rows), abs=1e-12)
 
 

@@ -7,8 +7,8 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.files.errors import DataError, PairingError, ProtocolError, ShapeError
-from bsdsbench.loaders.groundtruth import read_truth
 from bsdsbench.loaders.pairing import Pair
+from bsdsbench.loaders.readers import read_truth
 from bsdsbench.metrics import semantic
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes

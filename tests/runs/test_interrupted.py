@@ -9,15 +9,12 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError
-from bsdsbench.runs.evaluation import load_run
 from tests.helpers.making import make_set
 from tests.helpers.processes import TOLD, gone, has_worked
-from tests.helpers.runs import bits, command, counted, stored
+from tests.helpers.runs import bits, counted, stored
 
 ROOT = Path(__file__).parents[2]
 IMAGES = 24
@@ -134,94 +131,6 @@ def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, moment):
     if process.returncode and (moment > 0.3 or "Traceback" not in err):  # Python itself may start
         assert process.returncode in (130, -signal.SIGINT)
         assert err.strip().count("\n") == 0
-
-
-def kill_at_random(words, count, seed, check):
-    """Kill a command at random moments of its time; `check` what it leaves each time."""
-    began = time.monotonic()
-    process = start(*words("whole"))
-    process.communicate(timeout=120)
-    assert process.returncode == 0
-    whole, rng = time.monotonic() - began, np.random.default_rng(seed)
-    for number in range(count):
-        process = start(*words(number))
-        time.sleep(whole * rng.random())
-        process.kill()
-        process.communicate(timeout=120)
-        check(number)
-
-
-def killed(many, undisturbed, tmp_path, count):
-    """Runs of evaluate, of a detector, of merge and of report, killed `count` times in all."""
-    parts = [counted(*many, shard=(k, 2)).save(tmp_path / f"part{k}") for k in (1, 2)]
-
-    def result_or_none(out):
-        """What is there is whole, and is the one result; or it is refused."""
-        if not out.exists():
-            return
-        with contextlib.suppress(DataError):
-            load_run(out)
-            found = bits(out)
-            assert {name: found.get(name) for name in undisturbed} == undisturbed
-
-    def evaluated(number):
-        out = tmp_path / f"evaluate{number}"
-        result_or_none(out)
-        kept = len(stored(out))
-        assert counted(*many, out=out).kept == kept
-        assert bits(out) == undisturbed
-
-    def merged(number):
-        out = tmp_path / f"merge{number}"
-        result_or_none(out)
-        assert bb.merge([bb.Evaluation.load(part) for part in parts]).save(out)
-        assert bb.Evaluation.load(out).records
-
-    def reported(number):
-        page = tmp_path / f"report{number}.html"
-        assert not page.exists() or page.read_text("utf-8").rstrip().endswith("</html>")
-
-    def detected(number):
-        out = tmp_path / f"run{number}"
-        result_or_none(out / "maps")
-        how = ("--resume", "--format", "json")
-        assert command(*runs(number)[2:], *how).returncode == 0
-        assert len(bb.Evaluation.load(out).records) == 2
-
-    images, gt = tmp_path / "images", many[1]
-    images.mkdir()
-    for name in ("im000", "im001"):
-        shutil.copy(many[0] / f"{name}.png", images)
-
-    def runs(number):
-        where = ("-o", tmp_path / f"run{number}", "--split-file", ids)
-        return ("-m", "bsdsbench", "run", "sobel", images, "--gt", gt, *where, "--quiet")
-
-    ids = tmp_path / "ids"
-    ids.write_text("im000\nim001")
-    cases = (
-        (lambda n: evaluate(many, tmp_path / f"evaluate{n}"), evaluated),
-        (runs, detected),
-        (lambda n: ("-m", "bsdsbench", "merge", *parts, "-o", tmp_path / f"merge{n}"), merged),
-        (
-            lambda n: ("-m", "bsdsbench", "report", *parts, "-o", tmp_path / f"report{n}.html"),
-            reported,
-        ),
-    )
-    for seed, (words, check) in enumerate(cases):
-        kill_at_random(words, count // len(cases), seed, check)
-
-
-@pytest.mark.process
-@pytest.mark.slow
-def test_some_kills_at_random_moments(many, undisturbed, tmp_path):
-    killed(many, undisturbed, tmp_path, 8)
-
-
-@pytest.mark.heavy
-@pytest.mark.process
-def test_many_kills_at_random_moments(many, undisturbed, tmp_path):
-    killed(many, undisturbed, tmp_path, 300)
 
 
 @pytest.mark.skipif(not TOLD, reason="no /dev/full")

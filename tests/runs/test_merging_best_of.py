@@ -52,20 +52,6 @@ def test_the_rule_is_a_plain_loop(three):
     assert found.signature.pred == "best-of-3"
 
 
-def test_the_scores_are_made_of_the_chosen_rows(three):
-    """ODS and OIS by hand from the loop's rows; never below any single run's."""
-    found = best_of(three).boundary_score()
-    rows = np.array(list(slow(three).values()))
-    total = rows.sum(axis=0)
-    recall, precision = total[:, 0] / total[:, 1], total[:, 2] / np.maximum(total[:, 3], 1)
-    grid = (2 * precision * recall / np.maximum(precision + recall, 1e-12)).max()
-    assert found.ods.f >= grid - 1e-12
-    assert found.ods.f == pytest.approx(grid, abs=0.01)
-    for run in three:
-        assert found.ods.f >= run.boundary_score().ods.f
-        assert found.ois.f >= run.boundary_score().ois.f
-
-
 def test_ties_and_empty_rows_go_to_the_first_run():
     one = np.array([[[3, 6, 3, 6], [0, 6, 0, 0]], [[3, 6, 3, 6], [0, 6, 0, 5]]])
     chosen, rows = best_rows(one)
@@ -77,18 +63,6 @@ def test_runs_that_do_not_belong_together(three):
     refused("best of 1 runs: expected two or more", best_of, three[:1])
     other = simulated_run("other", 6, seed=3)
     refused(r"other: image .* is not in both it and m", best_of, [three[0], other])
-
-
-@pytest.mark.slow
-def test_the_command_line_writes_a_run(three, tmp_path):
-    folders = [run.save(tmp_path / str(k)) for k, run in enumerate(three)]
-    out = tmp_path / "best"
-    shown = call("merge", "--best-of", *folders, "-o", out, "--name", "MuGE")
-    assert "results " in shown
-    assert "pred:best-of-3" in shown
-    told = json.loads((out / "result.json").read_text("utf-8"))
-    assert told["name"] == "MuGE (best of 3 by the ground truth)"
-    assert told["provenance"]["best_of"] == ["m (0)", "m (1)", "m (2)"]
 
 
 def rules_of(folder):

@@ -1,8 +1,5 @@
 """Runs from folders: ours, others' per-image counts, others' tables alone; the published table."""
 
-import csv
-import io
-import json
 import shutil
 from dataclasses import replace
 
@@ -13,13 +10,12 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.comparable import comparable
-from bsdsbench.comparison.published import find_published
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
-from bsdsbench.report import score_tables, to_csv, to_markdown
+from bsdsbench.report import score_tables, to_markdown
 from bsdsbench.runs.evaluation import load_run, load_runs
 from bsdsbench.runs.official import ReportedRun
-from tests.helpers.runs import call, refused
+from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
 
 
@@ -148,55 +144,6 @@ def test_runs_of_one_name_are_told_apart_and_faults_come_together(folder, tmp_pa
         load_runs([tmp_path / "empty", tmp_path / "gone"])
     assert len(caught.value.problems) == 2
     refused("1 names for 2 runs", load_runs, [path, again], ["a"])
-
-
-def test_score_table_marks_the_best_and_keeps_full_precision(folder):
-    run, _ = folder
-    published = [(p.label, p.scores(), {}) for p in find_published(["hed", "human"])]
-    (table,) = score_tables([run], ["mine"], published)
-    header, mine, hed, human = csv.reader(io.StringIO(to_csv(table)))
-    assert header == ["method", "ods", "ois", "ap", "r50"]
-    assert float(mine[1]) == run.boundary_score().ods.f
-    assert hed[1:] == ["0.7878", "0.8079", "0.8404", ""]
-    assert human[1:] == ["0.803", "0.803", "", ""]
-    assert [table.drawn[row][1].best for row in range(3)] == [False, False, True]
-
-
-@pytest.mark.slow
-def test_command_lines(folder, tmp_path):
-    run, path = folder
-    other = simulated_run("other", 25, seed=6).save(tmp_path / "other")
-    found = json.loads(
-        call("compare", path, other, "--format", "json", "--n-boot", 50).partition("\n}")[0] + "}"
-    )
-    assert found["names"] == ["mine", "other"]
-    assert found["n_boot"] == 50
-    shown = call("compare", path, other, "--n-boot", 50, "--names", "ours,[x]")
-    assert "[x]" in shown
-    assert "A wins" in shown
-    out = tmp_path / "t.tex"
-    call("compare", path, other, "--n-boot", 50, "--format", "latex", "-o", out)
-    assert r"\bottomrule" in out.read_text()
-    for kind in ("pr", "f", "scatter"):
-        picture = tmp_path / f"{kind}.png"
-        call("plot", path, other, "-o", picture, "--kind", kind)
-        assert picture.read_bytes()[:4] == b"\x89PNG"
-    text = call("report", path, other, "--published", "hed", "--format", "markdown")
-    assert "| HED (2015, published) |" in text
-    assert text.count("| mine |") == 1
-    assert "mine: 25 images, but published results are of" in text
-    with pytest.raises(bb.DataError, match=r"t\.doc: suffix '\.doc', expected one of \.txt, \.md"):
-        call("compare", path, other, "-o", tmp_path / "t.doc")
-    with pytest.raises(bb.DataError, match=r"t\.csv: by its name csv, but --format says latex"):
-        call("report", path, "--format", "latex", "-o", tmp_path / "t.csv")
-    call("compare", path, other, "--n-boot", 50, "-o", tmp_path / "t.csv")
-    assert sorted(p.name for p in tmp_path.glob("t-*.csv")) == [
-        "t-differences.csv",
-        "t-images.csv",
-        "t-scores.csv",
-    ]
-    refused(r"expected -o FILE\.html", call, "report", path, "--format", "html")
-    assert run.name == "mine"
 
 
 @pytest.mark.parametrize(

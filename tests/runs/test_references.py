@@ -13,8 +13,8 @@ from scipy import stats
 
 import bsdsbench as bb
 from bsdsbench.comparison.published import published_curves, published_results
-from bsdsbench.loaders.groundtruth import load_ground_truth
 from bsdsbench.loaders.pairing import ground_truths
+from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.plotting import plot_f, plot_runs
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import as_runs, load_run, load_runs
@@ -221,14 +221,6 @@ def test_every_published_curve_is_drawn(all_published, key):
     assert words in curve.describe()
     assert curve.describe() in text
     assert (curve.thresholds is None) == (key != "rds")
-
-
-@pytest.mark.slow
-def test_published_curves_are_drawn_from_the_command_line(tmp_path):
-    call("plot", "--published", "rds,cob", "-o", tmp_path / "pr.svg")
-    drawn = (tmp_path / "pr.svg").read_text("utf-8")
-    for key in ("rds", "cob"):
-        assert published_curves()[key].describe() in drawn
 
 
 def test_every_gathered_curve_is_shipped(stored):

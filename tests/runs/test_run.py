@@ -7,9 +7,11 @@ import signal
 import subprocess
 import sys
 import threading
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Event
+from types import SimpleNamespace
 
 import imageio.v3 as iio
 import numpy as np
@@ -19,6 +21,7 @@ import bsdsbench as bb
 from bsdsbench.files.errors import InputWarning, MergeError, PairingError
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.metrics.boundary import BoundaryMetric
+from bsdsbench.runs import cluster as cluster_module
 from bsdsbench.runs import run as runs
 from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.runs.sources import find_sources
@@ -460,6 +463,19 @@ def test_workers_of_another_version_or_without_the_files_are_named(
     address = cluster.scheduler_address.replace("tcp://", "dask://")
     monkeypatch.setattr(Client, "run", lambda self, function, paths: {"tcp://w": told(paths)})
     refused(words, bb.evaluate, *tiny, TEN, executor=address)
+
+
+def test_a_cluster_that_loses_all_workers_ends(monkeypatch):
+    """Dask itself would wait for ever. Its client here has no workers, and calls that never end."""
+    monkeypatch.setattr(cluster_module, "PATIENCE", 0.1)
+    inner = SimpleNamespace(submit=lambda *given: Future())
+    info = {"scheduler_info": lambda: {"workers": {}}, "get_executor": lambda: inner}
+    watched, over = cluster_module._Watched(SimpleNamespace(status="running", **info)), Event()
+    threading.Thread(target=watched.watch, args=(over,), daemon=True).start()
+    calls = [(SimpleNamespace(image_id=name),) for name in NAMES]
+    with pytest.raises(BrokenExecutor, match="all workers have gone, under way: im0, im1, im2"):
+        list(runs.mapped(len, calls, watched, 3))
+    over.set()
 
 
 def runs_version():

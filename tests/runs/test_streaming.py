@@ -149,14 +149,6 @@ def test_tensors_are_taken_as_arrays(dtype):
     assert by_id["t"].counts["boundary"].matched_pred.tolist() == [14]
 
 
-def test_torch_tensors(sample):
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    (name, soft, gts), run = sample[0][0], sample[1]
-    ev = bb.StreamingEvaluator()
-    ev.update(torch.from_numpy(soft.copy()), torch.from_numpy(np.stack(gts)), image_id=name)
-    assert ev.compute().records[0].counts["boundary"].equals(run.records[0].counts["boundary"])
-
-
 def test_a_batch_with_a_fault_adds_nothing():
     ev = bb.StreamingEvaluator(Protocol(thresholds=(0.5,)))
     soft, gt = np.zeros((5, 8)), np.eye(5, 8, dtype=bool)
@@ -169,16 +161,3 @@ def test_a_batch_with_a_fault_adds_nothing():
         ev.update([soft, soft], [[gt]])
     refused("values other than 0 and 1", ev.update, soft, gt + 2, image_id="b")
     refused("metrics", bb.StreamingEvaluator, metrics=("edges",))
-
-
-@pytest.mark.parametrize("metric", ["boundary", "saliency"])
-def test_records_are_those_of_evaluate_items(metric):
-    rng = np.random.default_rng(3)
-    truth = [rng.random((9, 12)) < 0.3]
-    rows = [
-        (name, rng.random((9, 12)), truth if metric == "boundary" else truth[0]) for name in "ab"
-    ]
-    stream = bb.StreamingEvaluator(metrics=metric)
-    for name, pred, gt in rows:
-        stream.update(pred, gt, image_id=name)
-    assert stream.compute().equals(bb.evaluate_items(rows, metrics=metric, workers=1))

@@ -1,6 +1,6 @@
 
   // ---- precision and recall -------------------------------------------------------------------
-  const curves = runs.map((run, i) => ({ ...run, i, shown: true })).filter((run) => run.curve);
+  const curves = [...runs, ...data.published].filter((run) => run.curve).map((run) => ({ ...run, shown: true }));
 
   // Even steps of the logarithm of recall over precision are even where the line bends.
   function isoLine(f) {
@@ -95,8 +95,7 @@
 
   function nearestOds(run) {
     let best = 0;
-    run.curve.forEach(([t], k) => {
-      if (Math.abs(t - run.ods[0]) < Math.abs(run.curve[best][0] - run.ods[0])) best = k;
-    });
+    const far = ([, r, p]) => Math.hypot(r - run.ods[1], p - run.ods[2]);
+    run.curve.forEach((point, k) => { if (far(point) < far(run.curve[best])) best = k; });
     return best;
   }

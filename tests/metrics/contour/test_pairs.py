@@ -120,3 +120,12 @@ def test_maps_without_a_pixel_are_refused(measure, shape):
 def test_sizes_below_0_and_nan_are_refused(measure, name, bad):
     mask, value = np.eye(9, dtype=bool), (1.0, bad) if name == "spacing" else bad
     refused(f"{name}|width|size", getattr(bc, measure), mask, mask, **{name: value})
+
+
+def test_steps_are_two_and_steps_and_widths_finite_and_above_0():
+    mask = np.eye(9, dtype=bool)
+    for spacing in ((1, 0), (np.inf, 1), (1, np.inf), (1,), (1, 1, 1)):
+        refused(r"^spacing \(", bc.assd, mask, mask, spacing=spacing)
+    for size in (0, np.inf, np.nan):
+        refused("width|size", bc.boundary_iou, mask, mask, size)
+        refused("width|size", bc.trimap_iou, mask, mask, size, classes=2)

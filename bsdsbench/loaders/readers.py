@@ -1,17 +1,23 @@
-"""One file, or one file per annotator -> inputs.GroundTruth.
+"""The files of one image -> inputs.Prediction and inputs.GroundTruth.
 
-| kind | what the files hold |
+| kind | what the files of a prediction hold |
+|---|---|
+| soft    | boundary strengths; or ucm2, segs in .mat and .npz |
+| labels  | label maps, one per file or several in a file |
+| classes | (H, W) class labels, (C, H, W) maps, or one soft map per class |
+
+| kind | what the files of a ground truth hold |
 |---|---|
 | annotators | boundaries of every annotator, and segmentations where there are any |
 | classes    | (H, W) class labels, (C, H, W) boundaries, or the struct GTcls of SBD |
 | mask       | one mask; gray above 128 of 255, or half of floats, is foreground |
-| lines      | straight lines, drawn |
-| oriented   | boundaries of every annotator, and an angle at each pixel |
-| depth-map  | a depth map, and edges, valid pixels, a matte where there are |
+
+Lines, oriented edges and depth maps of both sides are in line_files.py and depth_files.py.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,19 +25,179 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_word
-from bsdsbench.files.bounded import FaultError, PathLike, listed, reading, show
-from bsdsbench.files.errors import DataError, EmptyTruthError, FileFormatError
-from bsdsbench.loaders.depth_files import depth_truth
-from bsdsbench.loaders.formats import check_maps, label_map, maps_of, only_array, plane, read_arrays
-from bsdsbench.loaders.inputs import GroundTruth, cut_map, described, is_binary, one_scale, scale_of
+from bsdsbench.files.arguments import given_list, given_path, given_word
+from bsdsbench.files.bounded import FaultError, PathLike, check_size, listed, reading, show
+from bsdsbench.files.errors import DataError, EmptyTruthError, FileFormatError, ShapeError
+from bsdsbench.loaders.depth_files import depth_prediction, depth_truth
+from bsdsbench.loaders.formats import (
+    check_maps,
+    id_of,
+    label_map,
+    maps_of,
+    only_array,
+    plane,
+    read_arrays,
+)
+from bsdsbench.loaders.inputs import (
+    GroundTruth,
+    Map,
+    Prediction,
+    cut_map,
+    described,
+    is_binary,
+    one_scale,
+    scale_of,
+    soft_map,
+)
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.loaders.line_files import lines_truth, oriented_truth
+from bsdsbench.loaders.line_files import (
+    lines_prediction,
+    lines_truth,
+    oriented_prediction,
+    oriented_truth,
+)
 from bsdsbench.loaders.pairing import Pair
-from bsdsbench.loaders.prediction import files_of
 from bsdsbench.protocol.protocol import Protocol
 
-KINDS = ("boundaries", "labels")
+Shape = tuple[int, int]
+# where a file holds several maps, the one of such a name is meant
+SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
+READERS = {
+    "lines": (lines_prediction, lines_truth),
+    "oriented": (oriented_prediction, oriented_truth),
+    "depth-map": (depth_prediction, depth_truth),
+}
+
+
+def load_prediction(
+    path: PathLike | Sequence[PathLike] | Pair,
+    image_id: str | None = None,
+    kind: str = "soft",
+) -> Prediction:
+    """Read one image's prediction.
+
+    Soft maps come as (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in [0, 1].
+    bool becomes 0 and 255, float16 becomes float32. Axes of length 1 are dropped. An
+    all-zero map is fine.
+
+    Parameters
+    ----------
+    path : pathLike or sequence of pathLike or Pair
+        PNG, TIFF, BMP, JPEG, GIF, WebP, PNM, PFM, .npy, .npz or .mat; several paths are the label
+        maps of one image, one per threshold; a Pair stands for its prediction's files and its id.
+    image_id : str or None
+        Taken from the first file's name where None.
+    kind : str
+        "soft" (boundary strengths) or "labels" (integer regions) for files that could be either.
+        In .mat and .npz the variable is `ucm2`, `segs`, the only 2-D array, or one of SOFT_NAMES.
+
+    Returns
+    -------
+    Prediction
+        The image's prediction in the form that was found.
+
+    Raises
+    ------
+    FileFormatError
+        One line: file, what it has, what was expected.
+    DataError
+        For no path or an unknown `kind`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> path = f"{tempfile.mkdtemp()}/100007.npy"
+    >>> np.save(path, np.full((321, 481), 0.5))
+    >>> bb.load_prediction(path).soft.shape
+    (321, 481)
+    """
+    given_word(kind, "kind", ("soft", "labels"))
+    image_id, paths = files_of(path, image_id, "pred_paths")
+    if not paths:
+        raise DataError("no path, expected at least one")
+    maps: list[Map] = []
+    for first in paths[1:] and paths:
+        maps += load_prediction(first, kind="labels").segs or ()
+        with reading(first, "label maps"):
+            check_maps(maps, "label maps")
+    first = paths[0]
+    if maps:
+        return Prediction(image_id, first, segs=tuple(maps))
+    found = read_arrays(first, indices=kind == "labels", what="a prediction")
+    with reading(first, "a prediction"):
+        if "ucm2" in found:
+            return Prediction(image_id, first, ucm2=_ucm2(found["ucm2"]))
+        likely = maps_of(found)
+        usual = [*likely] if len(likely) == 1 else [k for k in SOFT_NAMES if k in likely]
+        chosen = [k for k in ("segs", *usual) if k in found]
+        if not chosen:
+            names = listed(sorted(found)) or "nothing"
+            raise FaultError(f"has variables {names}, expected ucm2, segs or one 2-D numeric array")
+        value = found[chosen[0]]
+        if kind == "labels" or chosen[0] == "segs" or isinstance(value, list):
+            stack = isinstance(value, np.ndarray) and value.ndim == 3
+            for each in value if stack or isinstance(value, list) else [value]:
+                maps.append(label_map(each))
+                check_maps(maps, "label maps")
+            if not maps:
+                raise FaultError("no label maps, expected at least one")
+            return Prediction(image_id, first, segs=tuple(maps))
+        soft = soft_map(np.ascontiguousarray(plane(value, "soft map")), "soft map")
+        soft = soft.view(np.uint8) * np.uint8(255) if soft.dtype == np.bool_ else soft
+        return Prediction(image_id, first, soft=soft)
+
+
+def files_of(
+    given: PathLike | Sequence[PathLike] | Pair, image_id: str | None, side: str
+) -> tuple[str, list[Path]]:
+    """The id and the files of an image, given by path, by paths or as one side of a pair."""
+    if isinstance(given, Pair):
+        image_id, given = image_id or given.image_id, getattr(given, side)
+    several = [given] if isinstance(given, str | os.PathLike) else given
+    paths = [given_path(each, "path") for each in given_list(several, "path", "a path or several")]
+    return image_id if image_id is not None else id_of(paths[0]) if paths else "", paths
+
+
+def _ucm2(array: Any) -> NDArray[np.float64]:
+    array = plane(array, "ucm2")  # only a quarter of it may be needed in order of rows
+    if min(array.shape) < 3 or 0 in (array.shape[0] % 2, array.shape[1] % 2):
+        raise FaultError(
+            f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1): the double-size map"
+        )
+    check_size(array.shape, 8)
+    if array.dtype.kind != "f":  # bytes merge contours that differ: VOI moves by .2
+        raise FaultError(
+            f"ucm2 of {array.dtype}, expected floats in [0, 1]: strengths rounded to bytes give "
+            "other regions (to score them all the same save ucm2 / 255 as double)"
+        )
+    return soft_map(array.astype(np.float64, copy=False), "ucm2")
+
+
+def read_prediction(pair: Pair, kind: str, shape: Shape, n_classes: int = 1) -> Prediction:
+    """An image's prediction of a kind; where it has no files, nothing is predicted.
+
+    shape is that of its ground truth. Raises FileFormatError, ShapeError.
+    """
+    if kind in READERS:
+        return READERS[kind][0](pair, shape)
+    if not pair.pred_paths and kind == "classes":
+        return Prediction(pair.image_id, classes=np.zeros((n_classes, *shape), bool))
+    if not pair.pred_paths:
+        return Prediction(pair.image_id, soft=np.zeros(shape, np.uint8))
+    if kind != "classes":
+        return load_prediction(pair, kind=kind)
+    first = pair.pred_paths[0]
+    maps = [only_array(read_arrays(path, indices=True), path) for path in pair.pred_paths]
+    if len({m.shape for m in maps}) > 1:
+        raise ShapeError(
+            f"{show(first.parent.parent)}: the maps of the classes of {pair.image_id} have several "
+            "sizes, expected one"
+        )
+    with reading(first, "a label map"):
+        classes = maps[0] if len(maps) == 1 else np.stack(maps)
+        return Prediction(pair.image_id, first, classes=classes)
 
 
 def load_ground_truth(
@@ -86,27 +252,28 @@ def load_ground_truth(
     >>> len(truth.boundaries), truth.boundaries[0].shape
     (4, (321, 481))
     """
-    given_word(kind, "kind", KINDS)
+    given_word(kind, "kind", ("boundaries", "labels"))
     image_id, paths = files_of(path, image_id, "gt_paths")
     drawn: list[Annotation] = []
+    segs: list[Map] = []
     for one in paths:
-        found = _read(one, gt_invert, kind, gt_threshold)
-        drawn += found
+        for each in (found := _read(one, gt_invert, kind, gt_threshold)):
+            drawn.append(each)
+            segs += () if each[1] is None else (each[1],)
+        boundaries, _, scales = zip(*drawn, strict=True) if drawn else ((), (), ())
         with reading(one, "ground truth"):
-            check_maps([m for each in drawn for m in each[:2] if m is not None], "annotations")
-            one_scale({each[2] for each in drawn}, "annotations")
+            check_maps([*boundaries, *segs], "annotations")
+            scale = one_scale(scales, "annotations")
             if len(found) > 1 and len(paths) > 1:
                 raise FaultError(f"{len(found)} annotators, expected one in each of several files")
     if not drawn:
         where = show(paths[0] if paths else image_id or "ground truth")
         raise FileFormatError(f"{where}: no annotators, expected at least one annotation")
-    boundaries, labels, scales = zip(*drawn, strict=True)
-    if not (empty or any(b.any() for b in boundaries)):
+    if not (empty or any(map(np.any, boundaries))):
         raise empty_truth(paths[0], len(boundaries), "faint" in scales)
     # segmentations only where every annotator has one: region scores need all of them
-    segs = () if any(each is None for each in labels) else labels
-    scale = one_scale(scales, "annotations")
-    return GroundTruth(image_id, boundaries, segs, paths[0], scale=scale)
+    whole = tuple(segs) if len(segs) == len(boundaries) else ()
+    return GroundTruth(image_id, boundaries, whole, paths[0], scale=scale)
 
 
 def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
@@ -119,6 +286,7 @@ def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTr
     )
 
 
+BSDS = {"Boundaries", "Segmentation"}
 # of one annotator: boundaries, labels where there are any, and the scale of the map
 Annotation = tuple[NDArray[np.bool_], NDArray[Any] | None, str]
 
@@ -128,38 +296,34 @@ def _read(path: Path, invert: bool, kind: str, threshold: float | None) -> list[
     found = read_arrays(path, indices=kind == "labels", what="ground truth")
     suffix = path.suffix.lower()
     is_bsds = suffix == ".mat" and "groundTruth" in found
+    items: Any = [*found.values()]
     with reading(path, "ground truth"):
-        items: list[tuple[Any, Any]] = [(None, x) for x in found.values()]
         if is_bsds:
             cells = found["groundTruth"]
-            structs = cells if isinstance(cells, list) else [cells]
-            items = [
-                (each.get("Boundaries"), each.get("Segmentation"))
-                if isinstance(each, dict)
-                else (None, None)
-                for each in structs
-            ]
-            invert, threshold = False, None
+            items, invert, threshold = cells if isinstance(cells, list) else [cells], False, None
         elif suffix != ".seg":
-            maps = [*maps_of(found).values()]
-            if len(maps) != 1 or not isinstance(maps[0], np.ndarray):
+            items = [*maps_of(found).values()]
+            if len(items) != 1 or not isinstance(items[0], np.ndarray):
                 names = listed(sorted(found)) or "nothing"
                 expected = "groundTruth or one numeric array"
                 raise FaultError(f"has variables {names}, expected {expected}")
-            stack = maps[0] if maps[0].ndim == 3 else maps
-            items = [(None, x) if kind == "labels" else (x, None) for x in stack]
+            items = items[0] if items[0].ndim == 3 else items
         drawn: list[Annotation] = []
-        for number, (edges, regions) in enumerate(items, 1):
-            if edges is None and regions is None:
-                raise FaultError(
-                    f"groundTruth {number} has no Boundaries and no Segmentation, "
-                    "expected a BSDS annotator"
-                )
-            labels = None if regions is None else label_map(regions)
+        regions: list[Map] = []
+        for number, item in enumerate(items, 1):
+            if is_bsds and (not isinstance(item, dict) or not BSDS & item.keys()):
+                raise FaultError(f"groundTruth {number} has no {' and no '.join(sorted(BSDS))}")
+            edges, labels = item, None
+            if is_bsds:
+                edges, labels = item.get("Boundaries"), item.get("Segmentation")
+            elif kind == "labels" or suffix == ".seg":
+                edges, labels = None, item
             if labels is not None:  # their memory is bounded while they grow
-                check_maps([*(x for _, x, _ in drawn if x is not None), labels], "annotations")
+                labels = label_map(labels)
+                regions.append(labels)
+                check_maps(regions, "annotations")
             if edges is None:
-                drawn.append((seg2bdry(labels), labels, ""))  # type: ignore[arg-type]
+                drawn.append((seg2bdry(regions[-1]), labels, ""))
                 continue
             edges = plane(edges, f"annotation {number}")
             scale = "" if is_bsds else scale_of(edges, threshold or 0)
@@ -193,7 +357,7 @@ def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = Fals
     if kind == "classes":
         with reading(pair.gt_path, "a label map"):
             return _class_truth(pair, pair.gt_path, instances)
-    return {"lines": lines_truth, "oriented": oriented_truth, "depth-map": depth_truth}[kind](pair)
+    return READERS[kind][1](pair)
 
 
 def _class_truth(pair: Pair, path: Path, wanted: bool) -> GroundTruth:
