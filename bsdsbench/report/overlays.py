@@ -139,7 +139,7 @@ def draw_overlays(
 ) -> Iterator[tuple[str, str, Overlay, NDArray[np.uint8] | None]]:
     """(image id, "best" or "ods", overlay, picture) of every image, or of some, in id order."""
     ods = run.score(overlay_metric(run).name).ods.threshold or 0.0
-    records = _chosen(run, image_ids)
+    records = [r for r in run.records if image_ids is None or r.image_id in image_ids]
     for done, record in enumerate(records, 1):
         pred, gt = sources.load(record.image_id, run)
         photo = sources.photo(record.image_id, gt.shape)
@@ -147,10 +147,6 @@ def draw_overlays(
             yield record.image_id, kind, overlay(pred, gt, run, at, record), photo
         if progress:
             progress(done, len(records), record.image_id)
-
-
-def _chosen(run: Evaluation, image_ids: Collection[str] | None) -> list[ImageRecord]:
-    return [r for r in run.records if image_ids is None or r.image_id in image_ids]
 
 
 def write_overlays(
@@ -169,10 +165,9 @@ def write_overlays(
     from bsdsbench.loaders.official_txt import safe_name
 
     sources = find_sources(run, metric=overlay_metric(run).name)
-    chosen = _chosen(run, image_ids)
-    names = [f"{safe_name(r.image_id)}_{kind}.png" for r in chosen for kind in KINDS]
-    drawn = draw_overlays(run, sources, progress, image_ids)
-    pictures = (png_bytes(with_legend(paint(found.classes, photo))) for _, _, found, photo in drawn)
-    for name, picture in zip(names, pictures, strict=True):
-        write_atomic(Path(out) / name, picture, durable=False)
-    return [Path(out) / name for name in names]
+    written = []
+    for image_id, kind, found, photo in draw_overlays(run, sources, progress, image_ids):
+        written.append(Path(out, f"{safe_name(image_id)}_{kind}.png"))
+        picture = png_bytes(with_legend(paint(found.classes, photo)))
+        write_atomic(written[-1], picture, durable=False)
+    return written

@@ -22,7 +22,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.report.overlays import COLORS, Overlay, image_threshold, overlay, overlay_metric
+from bsdsbench.report.overlays import COLORS, Overlay, image_threshold, matching_metric, overlay
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.run import available_cores
 from bsdsbench.runs.sources import Sources, fault_of
@@ -153,9 +153,13 @@ class PictureSet:
         notes: list[str],
     ) -> None:
         self.runs, self.sources, self.named, self.notes = runs, dict(sources), named, notes
-        mine = [run for run in runs if run.name in sources]
-        self._ods = {run.name: _ods_threshold(run) for run in mine}
-        self._records = {run.name: {r.image_id: r for r in run.records} for run in mine}
+        self._ods: dict[str, float | None] = {}  # where its overlays are drawn, if it has any
+        self._records: dict[str, dict[str, ImageRecord]] = {}
+        for run in runs:
+            if run.name in sources:
+                metric = matching_metric(run.metrics, run.protocol)
+                self._ods[run.name] = run.score(metric.name).ods.threshold if metric else None
+                self._records[run.name] = {r.image_id: r for r in run.records}
 
     def draw(
         self, ids: Sequence[str], budget: int | None, progress: Progress | None = None
@@ -191,11 +195,9 @@ class PictureSet:
             run = next(run for run in self.runs if run.name == name)
             self.notes.append(f"no pictures: {name}: {fault_of(run, error)}")
             del self.sources[name]
-        kept = {i: mine for i, mine in found["runs"].items() if self._name(i) in self.sources}
+        runs = found["runs"].items()
+        kept = {i: mine for i, mine in runs if self.runs[int(i)].name in self.sources}
         return {**found, "runs": kept}
-
-    def _name(self, index: str) -> str:
-        return str(self.runs[int(index)].name)
 
     def _pictures(
         self, image_id: str, sources: Mapping[str, Sources]
@@ -215,15 +217,6 @@ class PictureSet:
             except DataError as error:
                 faults[run.name] = error
         return out, faults
-
-
-def _ods_threshold(run: Evaluation) -> float | None:
-    """Where the overlays of a run are drawn, or None if it has none."""
-    try:
-        found: float | None = run.score(overlay_metric(run).name).ods.threshold
-    except DataError:
-        return None
-    return found
 
 
 def _size(found: Any) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from bsdsbench.comparison.bootstrap import compared_by
 from bsdsbench.comparison.comparable import comparable, labels_of
@@ -46,26 +45,13 @@ def worst_table(
     by = registry.get(metric).image_columns[0]
     values = [compared_by(run, metric) for run in runs]
     known = [i for i in values[0] if not any(math.isnan(v[i]) for v in values)]
-    if len(runs) == 1:
-        order = sorted(known, key=lambda i: (values[0][i] * (-1 if by.lower else 1), i))
-    else:
-        order = sorted(known, key=lambda i: (-abs(values[0][i] - values[1][i]), i))
-    chosen = order[:n]
+    two = len(runs) == 2
+    sign = -1 if by.lower else 1
+    bad = {i: -abs(values[0][i] - values[1][i]) if two else sign * values[0][i] for i in known}
+    chosen = sorted(known, key=lambda i: (bad[i], i))[:n]
     if draw:
         for run, folder in zip(runs, folders, strict=True):
             write_overlays(run, folder / "overlays", image_ids=chosen, progress=progress)
-    return _table(names, runs, folders, chosen, values, by)
-
-
-def _table(
-    names: Sequence[str],
-    runs: Sequence[Evaluation],
-    folders: Sequence[Path],
-    chosen: Sequence[str],
-    values: Sequence[dict[str, float]],
-    by: Any,
-) -> Table:
-    two = len(runs) == 2
     columns = [Field("image", "Image")]
     for k, name in enumerate(names):
         mine = table_column(by, 4)
@@ -76,9 +62,8 @@ def _table(
     rows: list[list[Cell]] = []
     for image_id in chosen:
         found = [v[image_id] for v in values]
-        paths = [
-            folder / "overlays" / f"{safe_name(image_id)}_{KINDS[0]}.png" for folder in folders
-        ]
+        name = f"{safe_name(image_id)}_{KINDS[0]}.png"
+        paths = [folder / "overlays" / name for folder in folders]
         drawn = [str(path) if path.is_file() else "" for path in paths]
         rows.append([image_id, *found, *([found[0] - found[1]] if two else []), *drawn])
     missing = "No overlays yet: --overlays draws them for these images."

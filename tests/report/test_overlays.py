@@ -89,6 +89,7 @@ def test_sums_are_the_counts_at_every_threshold(made):
         assert ((found.classes == MATCHED) | (found.classes == FALSE)).sum() == on
 
 
+@pytest.mark.filterwarnings("ignore:.*filled areas as ground truth")
 @pytest.mark.parametrize(
     ("truth", "changes"),
     [
