@@ -204,7 +204,8 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
         say("first run: compiling the kernels, about 10 seconds", progress=True)
         compile_once()
     if out:
-        Thread(target=partial(list, map(import_module, DRAWING)), daemon=True).start()
+        # Not a daemon: where Python ends amid the import of a library it may crash
+        Thread(target=partial(list, map(import_module, DRAWING))).start()
     for name in options.keys() - taken:
         del options[name]
     with progress("evaluate") as report:

@@ -314,8 +314,8 @@ def _roc_area(c: Ranking, plot: Variant) -> float:
     """The area in whole numbers up to the last division, so that it is exact."""
     tp, fp, p, n = c.tp, c.fp, c.positives, c.negatives
     end_p, end_n = int(tp[-1]), int(fp[-1])
-    # Twice the area under (FP, TP); int64 may not hold it, Python's whole numbers do.
-    kind = object if 2 * end_p * end_n >= 2**63 else np.int64
+    # Twice the area under (FP, TP), in two parts; int64 may not hold one, Python's numbers do.
+    kind = object if end_p * end_n >= 2**63 else np.int64
     # Per sample, one of tp and fp stands still: the trapezoids are VLFeat's rectangles.
     rise = np.diff(fp).astype(kind, copy=False)
     twice = sum(int(np.dot(part.astype(kind, copy=False), rise)) for part in (tp[1:], tp[:-1]))

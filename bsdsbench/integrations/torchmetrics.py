@@ -48,6 +48,8 @@ class BenchmarkMetric(Metric):
         Also the name of a preset; default: the metric's.
     metric : str
         Its name.
+    classes : sequence of str or None
+        The names of the classes in the order of their labels from 0.
     """
 
     is_differentiable = False
@@ -58,11 +60,17 @@ class BenchmarkMetric(Metric):
         self,
         protocol: Protocol | str | None = None,
         metric: str = registry.DEFAULT[0],
+        classes: Sequence[str] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self.metric = registry.chosen(metric)[0]
-        self.options = RunOptions(protocol=protocol, metrics=(self.metric,))
+        self.options = RunOptions(
+            protocol=protocol,
+            metrics=(self.metric,),
+            classes=tuple(classes) if classes else None,
+            on_error="skip",
+        )
         self.protocol = self.options.protocol
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any

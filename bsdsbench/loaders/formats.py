@@ -180,7 +180,7 @@ def plane(array: Any, what: str) -> Map:
     if array.ndim > 2:
         array = array.reshape([n for n in array.shape if n != 1] or [1, 1])
     if array.ndim != 2 or not array.size:
-        raise FaultError(f"{what} of shape {array.shape}, expected (H, W)")
+        raise FaultError(f"{what} of shape {array.shape}, two dimensions only, expected (H, W)")
     return array
 
 

@@ -336,7 +336,7 @@ def _binary(array: NDArray[Any], invert: bool, threshold: float | None) -> NDArr
     if threshold is None and not is_binary(array):
         raise FaultError(
             f"gray values, {described(array)}, expected boundaries of 0 and 1 or 0 and 255 (gray: "
-            "gt_threshold=0.5; region labels: gt_kind='labels')"
+            "gt_threshold=0.5; region labels: gt_kind='labels'; classes: metrics='contour')"
         )
     cut = threshold or 0
     cuts = cut * 255, cut * 65535, cut

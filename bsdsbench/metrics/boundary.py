@@ -527,5 +527,5 @@ def faint_words(form: str, top: float) -> str:
         f"no value above {top:.4g}{f' of {full}' if full > 1 else ''} in any map (0/1 or labels "
         "saved as 8 bit, 8 bit saved as 16, divided by 255 twice?), expected strengths from 0 to "
         f"{full}: normalise=True takes each map's largest value as 1, pred_kind='labels' reads "
-        "region labels"
+        "region labels, metrics='contour' compares masks and classes"
     )

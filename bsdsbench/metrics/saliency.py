@@ -169,6 +169,13 @@ _SUMS = ("mae", "max_f", "adaptive_f", "iou", "dice", "ber")
 _ERRORS = ("mae", "ber")
 
 
+def _column(
+    key: str, heading: str, of: str, short: str = "", digits: int = 4, shown: str = "never"
+) -> Column:
+    quantity = of if of in _SUMS else ""
+    return Column(key, heading, short, of in _ERRORS, digits, shown, quantity=quantity)
+
+
 class SaliencyMetric(Metric):
     """Salient objects: MAE, F, E, S, weighted F, IoU and Dice of soft maps against masks."""
 
@@ -179,23 +186,14 @@ class SaliencyMetric(Metric):
     options = SaliencyOptions
     uses = ("invert", "gt_threshold")
     columns = (
+        *(_column(f"{key}_mean", title, key, short, 3, "always") for key, title, short in _SHOWN),
         *(
-            Column(f"{key}_mean", title, short, key in _ERRORS, 3, quantity=key * (key in _SUMS))
-            for key, title, short in _SHOWN
-        ),
-        *(
-            Column(
-                f"{form}_{key}_mean", f"{form} {title}", "", key == "ber", 4, "never", quantity=key
-            )
+            _column(f"{form}_{key}_mean", f"{form} {title}", key)
             for key, title, _ in _SHOWN[-3:]
-            for form in ("mean", "min" if key == "ber" else "max", "adaptive")
+            for form in ("mean", "min" if key in _ERRORS else "max", "adaptive")
         ),
-        Column("max_f_pr", "max F of mean P, R", shown="never", quantity="max_f"),
-        *(
-            Column(f"{key}_sum", f"{title} of sums", "", key in _ERRORS, 4, "never", quantity=key)
-            for key, title, _ in _SHOWN
-            if key in _SUMS
-        ),
+        _column("max_f_pr", "max F of mean P, R", "max_f"),
+        *(_column(f"{k}_sum", f"{title} of sums", k) for k, title, _ in _SHOWN if k in _SUMS),
         IMAGES,
     )
     image_columns = (
@@ -227,7 +225,7 @@ class SaliencyMetric(Metric):
             numbers[f"adaptive_{name}"] = curve[:, LEVELS]
             numbers[f"mean_{name}"] = curve[:, :LEVELS].mean(axis=1)
             mean = weighted_mean(weights, curve[:, :LEVELS])
-            best, way = (mean.min(axis=1), "min") if name == "ber" else (mean.max(axis=1), "max")
+            best, way = (mean.min(axis=1), "min") if name in _ERRORS else (mean.max(axis=1), "max")
             out[f"{way}_{name}_mean"] = best
         out |= {f"{name}_mean": weighted_mean(weights, value) for name, value in numbers.items()}
         precision, recall = (

@@ -28,7 +28,6 @@ from bsdsbench.runs.score_tables import not_beside, score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.scores.ratios import f_measure
 from bsdsbench.tables.forms import html_of_each, to_csv
-from bsdsbench.tables.table import Table
 
 SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
 
@@ -66,7 +65,10 @@ def write_report(
     runs = as_runs(runs)
     extra, odd = published_beside(published, runs, force)
     notes: list[str] = []
-    human = human and _has_human_point(runs, notes)
+    if human:
+        apart = [(r.name, why) for r in runs if (why := not_beside(r, HUMAN_TASK))]
+        notes += [f"no human point: {name}: {why}" for name, why in apart]
+        human = not apart
     sources: dict[str, Sources] = {}
     named: set[str] = set()
     if pictures:
@@ -77,8 +79,14 @@ def write_report(
     files = resources.files("bsdsbench.report").joinpath("page")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
-    tables = [*score_tables(runs, extra=extra, notes=odd), *_comparison(runs, n_boot, seed, notes)]
+    tables = score_tables(runs, extra=extra, notes=odd)
+    try:
+        tables += compare(runs, n_boot=n_boot, seed=seed).tables()
+    except DataError as error:
+        notes.append(f"no comparison: {error.problems[0]}")
     data["csv"] = {table.key: to_csv(table) for table in tables}
+    colors = "".join(f" --{word}: {color};" for word, color in PIXELS.items())
+    scripts = [files.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS]
     page = template.render(
         title=title or " / ".join(run.name for run in runs),
         version=__version__,
@@ -86,8 +94,8 @@ def write_report(
         notes=notes,
         n_images=len(data["images"]),
         several=len(runs) > 1,
-        css=_colors() + files.joinpath("report.css").read_text("utf-8"),
-        js=_scripts(files),
+        css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
+        js="\n".join(['"use strict";', "(() => {", *scripts, "})();"]),  # names of their own
         data=_script_json(data),
         n_pictures=len(drawn),
         pictures=[(i, _script_json(found)) for i, found in sorted(drawn.items())],
@@ -100,7 +108,7 @@ def report_data(
     runs: Sequence[Any], human: bool = False, published: Sequence[Any] = ()
 ) -> dict[str, Any]:
     """What the scripts draw, as plain values: runs with curves, columns, one row per image."""
-    columns, values = _columns(runs)
+    columns, values, ids = _columns(runs)
     looks = iter(lines_of([*(run.name for run in runs), *(r.label for r in published)]))
     lines = []
     for run in runs:
@@ -112,7 +120,7 @@ def report_data(
         "published": [_line(r.label, next(looks), r.curve, r.curve.ods) for r in published],
         "human": list(HUMAN_POINT) if human else None,
         "columns": columns,
-        "images": [{"id": k, "values": [v.get(k) for v in values]} for k in _ids(runs[0])],
+        "images": [{"id": k, "values": [v.get(k) for v in values]} for k in ids],
     }
 
 
@@ -135,15 +143,6 @@ def _drawn(
     return out
 
 
-def _has_human_point(runs: Sequence[Any], notes: list[str]) -> bool:
-    """Whether human agreement on BSDS500 belongs beside the runs, or notes why it does not."""
-    odd = [
-        f"no human point: {run.name}: {why}" for run in runs if (why := not_beside(run, HUMAN_TASK))
-    ]
-    notes += odd
-    return not odd
-
-
 def _line(name: str, look: tuple[str, Any], curve: Any, best: Any) -> dict[str, Any]:
     """A curve's name and look; its points and the best one: threshold, recall, precision, F."""
     dash = " ".join(f"{2 * d:g}" for d in look[1])
@@ -162,40 +161,32 @@ def _rounded(point: Sequence[Any]) -> list[Any]:
     return [None if v is None else round(float(v), 5) for v in point]
 
 
-def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[dict[str, float]]]:
-    """The table's number columns and, for each, image id -> value. `main` ones show on a phone."""
+def _columns(
+    runs: Sequence[Any],
+) -> tuple[list[dict[str, Any]], list[dict[str, float]], list[str]]:
+    """The table's number columns; for each, image id -> value; the images of the first run.
+
+    `main` columns show on a phone. Values are from counts or from official tables.
+    """
     columns: list[dict[str, Any]] = []
     values: list[dict[str, float]] = []
-
-    def add(label: str, run: int, found: dict[str, float], main: bool = False) -> None:
-        columns.append({"label": label, "run": run, "main": main})
-        values.append({k: round(v, 5) for k, v in found.items() if v == v})
-
+    ids = list(runs[0].image_ids) if runs[0].records else None
     for i, run in enumerate(runs):
         for m, metric in enumerate(run.metrics):
-            found = image_rows(run, metric)
-            for k, column in enumerate(registry.get(metric).image_columns):
-                mine = {name: row[column.key] for name, row in found.items() if column.key in row}
-                add(column.heading, i, mine, main=m == k == 0)
+            own = isinstance(run, Evaluation)
+            rows = run.image_scores(metric) if own else dict(run.score(metric).get("images", ()))
+            ids = list(rows) if ids is None else ids
+            for k, c in enumerate(registry.get(metric).image_columns):
+                columns.append({"label": c.heading, "run": i, "main": m == k == 0})
+                mine = {name: row[c.key] for name, row in rows.items() if c.key in row}
+                values.append({name: round(v, 5) for name, v in mine.items() if v == v})
     mains = [k for k, c in enumerate(columns) if c["main"]]
     if len(runs) == 2 and len(mains) == 2:
         a, b = (values[k] for k in mains)
-        gap = {k: a[k] - b[k] for k in a if k in b}
-        add(f"{columns[mains[0]]['label']} difference", -1, gap, main=True)
-    return columns, values
-
-
-def image_rows(run: Any, metric: str) -> dict[str, dict[str, float]]:
-    """Image id -> its values under a metric, from counts or from official tables."""
-    if isinstance(run, Evaluation):
-        return run.image_scores(metric)
-    return dict(run.score(metric).get("images", ()))
-
-
-def _ids(run: Any) -> list[str]:
-    if run.records:
-        return list(run.image_ids)
-    return list(image_rows(run, run.metrics[0])) if run.metrics else []
+        label = f"{columns[mains[0]]['label']} difference"
+        columns.append({"label": label, "run": -1, "main": True})
+        values.append({k: round(a[k] - b[k], 5) for k in a if k in b})
+    return columns, values, ids or []
 
 
 def _sources(
@@ -233,26 +224,6 @@ def _sources(
                 raise
             notes.append(f"no pictures: {fault_of(run, error)}")
     return out, named
-
-
-def _comparison(runs: Sequence[Any], n_boot: int, seed: int, notes: list[str]) -> list[Table]:
-    """Intervals and differences, or a note why there are none."""
-    try:
-        return compare(runs, n_boot=n_boot, seed=seed).tables()
-    except DataError as error:
-        notes.append(f"no comparison: {error.problems[0]}")
-        return []
-
-
-def _colors() -> str:
-    """The colours of pixels, for the style sheet."""
-    return ":root {" + "".join(f" --{word}: {color};" for word, color in PIXELS.items()) + " }\n"
-
-
-def _scripts(files: Any) -> str:
-    """The scripts of the page as one, with names of their own."""
-    parts = [files.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS]
-    return "\n".join(['"use strict";', "(() => {", *parts, "})();"])
 
 
 def _script_json(data: Any) -> str:

@@ -85,6 +85,7 @@ def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
     fix = "without invert=True?" if protocol.invert else "invert=True?"
     dark = f"are darker on the ground truth than off it: {fix}"
     broad = "have broad edges, whose precision is low without NMS: nms=True?"
+    filled = "have filled areas as ground truth, not lines (masks? metrics='contour')"
     elsewhere = "fit the ground truth of another image"
     small, found, soft = [], dict[str, list[str]](), 0
     for look in looks:
@@ -97,12 +98,13 @@ def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
         if lines and look.pred.soft is not None:
             soft += 1
             if thickness(look.soft) > BROAD:
-                found.setdefault(broad, []).append(look.image_id)
+                why = filled if thickness(look.truth) > BROAD else broad
+                found.setdefault(why, []).append(look.image_id)
         small.append((look.image_id, thumbnail(look.soft), thumbnail(look.truth)))
-    mirrored = [what for what in found if what not in (dark, broad)]
+    mirrored = [what for what in found if what not in (dark, broad, filled)]
     found[elsewhere] = [f"{a} looks like {b}" for a, b in swaps(small)]
-    most = {dark: len(looks), broad: soft}
-    for kind in ([dark], mirrored, [elsewhere], [broad]):
+    most = {dark: len(looks), broad: soft, filled: soft}
+    for kind in ([dark], mirrored, [elsewhere], [filled], [broad]):
         said = []
         for what in kind:
             ids = found.get(what, [])

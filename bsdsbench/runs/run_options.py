@@ -78,6 +78,12 @@ class RunOptions:
         "str or sequence of str",
         "Names of metrics that read the same kind of ground truth.",
     )
+    classes: tuple[str, ...] | None = option(
+        None,
+        "sequence of str or None",
+        "Names of the classes in the order of their labels from 0, for metrics of label maps; "
+        "default: those of the protocol.",
+    )
     name: str = option(
         None, "str or None", "Name in tables; default: that of the folder or function.", TEXT
     )
@@ -224,9 +230,12 @@ class RunOptions:
         if faults:
             raise DataError("\n".join(faults), faults)
         usual = first.default_protocol or "bsds500"
-        protocol = registry.settled(
-            Protocol.load(usual if self.protocol is None else self.protocol)
-        )
+        protocol = Protocol.load(usual if self.protocol is None else self.protocol)
+        if self.classes is not None:
+            own = {"classes": tuple(self.classes)}
+            tables = {m: {**protocol.options.get(m, {}), **own} for m in metrics}
+            protocol = protocol.replace(options={**protocol.options, **tables})
+        protocol = registry.settled(protocol)
         for found in map(registry.get, metrics):
             self.settings[found.name] = found.options_of(protocol)
             found.check(protocol, self.settings[found.name])

@@ -13,12 +13,19 @@ arrays, however the images were split over updates, batches and ranks.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Any
 
-from bsdsbench.files.errors import DataError, MergeError, ShapeError
+from bsdsbench.files.errors import (
+    DataError,
+    EmptyTruthError,
+    InputWarning,
+    MergeError,
+    ShapeError,
+)
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.first_look import plain_forms
@@ -26,6 +33,8 @@ from bsdsbench.runs.items import array_item
 from bsdsbench.runs.run import count
 from bsdsbench.runs.run_options import RunOptions, documented, takes
 from bsdsbench.scores.counts import ImageRecord
+
+OPTIONS = ("protocol", "metrics", "classes", "name", "on_error")
 
 
 class StreamingEvaluator:
@@ -57,7 +66,7 @@ class StreamingEvaluator:
     <Evaluation 'streaming', 1 images: boundary ODS 0.402, OIS 0.402, AP 0.391, R50 0.323>
     """
 
-    @takes("protocol", "metrics", "*", "name", name="streaming")
+    @takes(*OPTIONS[:2], "*", *OPTIONS[2:], name="streaming", on_error="skip")
     def __init__(self, *, options: RunOptions) -> None:
         self._options = options
         self.protocol, self.metrics, self.name = options.protocol, options.metrics, options.name
@@ -92,8 +101,9 @@ class StreamingEvaluator:
         ShapeError
             If the numbers of images differ.
         DataError
-            For an image that is already there, for what the metrics refuse, and for ground
-            truth without a boundary unless the protocol's `empty_gt` counts or skips it.
+            For an image that is already there, and for what the metrics refuse. Ground truth
+            without a boundary is left out with a warning where the protocol's `empty_gt` does
+            not count it; with on_error="fail" it is an error as the protocol says.
         """
         items = image_items(pred, gts, image_id, len(self._records))
         counted = list(filter(None, (measure(*each, self._options) for each in items)))
@@ -164,7 +174,7 @@ class StreamingEvaluator:
         return len(self._records)
 
 
-StreamingEvaluator.__doc__ = documented(StreamingEvaluator.__doc__, ("protocol", "metrics", "name"))
+StreamingEvaluator.__doc__ = documented(StreamingEvaluator.__doc__, OPTIONS)
 
 
 def measure(pred: Any, gts: Any, image_id: str, options: RunOptions) -> ImageRecord | None:
@@ -173,6 +183,9 @@ def measure(pred: Any, gts: Any, image_id: str, options: RunOptions) -> ImageRec
     None if the protocol leaves it out, as its ground truth is empty. Raises DataError.
     """
     found = count(array_item(image_id, pred, gts, options.metrics), options)
+    if options.on_error == "skip" and isinstance(found.fault, EmptyTruthError):
+        warnings.warn(f"left out: {found.fault}", InputWarning, stacklevel=3)
+        return None
     if found.fault is not None:
         raise found.fault
     return found.record
@@ -186,6 +199,11 @@ def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[An
         if not isinstance(name, str):
             raise DataError(f"image_id {name!r}: expected one name for one image")
         return [(pred, gts, name)]
+    if getattr(pred, "ndim", 0) == getattr(gts, "ndim", 0) + 1 == 3:
+        raise ShapeError(
+            f"prediction: shape {tuple(pred.shape)} for one ground truth of {tuple(gts.shape)}, "
+            "argmax first? expected one value a pixel, (H, W)"
+        )
     preds = list(pred)
     count = len(preds)
     names = [numbered(known + i) for i in range(count)] if image_id is None else image_id

@@ -420,7 +420,7 @@ def test_tables_that_stand_aside_are_folded_and_can_be_downloaded(open_page, tmp
     folded = page.locator("details")
     assert folded.locator("summary").all_inner_texts() == [
         "More differences",
-        "More scores with intervals",
+        "More scores with intervals (Regions)",
     ]
     button = page.get_by_role("button", name="Download more-scores.csv")
     assert not button.is_visible()

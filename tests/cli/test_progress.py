@@ -8,7 +8,7 @@ import pytest
 
 from bsdsbench.cli import VERBS, cli
 from tests.helpers.making import make_set
-from tests.helpers.runs import command, counted
+from tests.helpers.runs import counted
 from tests.helpers.simulated import simulated_run
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
@@ -56,22 +56,6 @@ def test_it_says_how_far_it_is(verb, words, monkeypatch):
         steps = [done for each, done, _ in told if each == title]
         assert steps == sorted(steps) or verb == "explain"  # which counts each of its rounds
     assert all(0 < done <= total for _, done, total in told)
-
-
-@pytest.mark.parametrize("verb", CALLED)
-def test_ctrl_c_is_one_line(verb, words, monkeypatch):
-    @contextmanager
-    def progress(*_):
-        def stop(*_):
-            raise KeyboardInterrupt
-
-        yield stop
-
-    monkeypatch.setattr(f"bsdsbench.cli.{VERBS[verb]}.progress", progress)
-    done = command(*words[verb])
-    assert done.returncode == 130
-    (line,) = done.stderr.strip().splitlines()
-    assert line.startswith("bsdsbench: interrupted")
 
 
 def test_ctrl_c_ends_the_process(words):

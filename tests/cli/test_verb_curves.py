@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from bsdsbench import cli, curves
-from bsdsbench.files.errors import LINE, DataError, FileFormatError
-from bsdsbench.loaders.scores import read_scores
 
 ROWS = [(1, 7.0), (0, 6.0), (1, 5.0), (0, 4.0), (0, 3.0), (1, 2.0), (0, 1.0)]
 
@@ -150,13 +148,7 @@ def test_totals_that_are_too_small_are_said(run, scores):
     [
         (["missing.csv"], "", "missing.csv: cannot be opened (No such file or directory)"),
         (["-"], "", "-: no rows, expected a label and a score in each row"),
-        (["-"], "label,score\n", "-: a header and no rows, expected a label and a score"),
         (["-"], "1,2\n1,x\n", "-: line 2: 'x' is not a number"),
-        (["-"], "\n1,2\n\n1\n", "-: line 4: 1 columns, expected 2"),
-        (["-"], "1,2\n1,nan\n", "-: 1 rows with NaN"),
-        (["-"], "1,2,3\n", "-: 3 columns and no header"),
-        (["-"], "1\n", "-: 1 columns and no header"),
-        (["-"], "a,b,c\n1,2,3\n", "-: columns a, b, c, expected one called label"),
         (["-", "-o", "x.gif"], "1,2\n", "x.gif: suffix '.gif', expected .png, .svg, .pdf or .csv"),
         (["-", "-", "-o", "x.csv"], "1,2\n", "x.csv: points of 2 files, expected one file"),
         (["-", "--prior", "2"], "1,2\n", "Invalid value for '--prior': 2.0 is not in the"),
@@ -178,46 +170,3 @@ def test_all_faults_of_a_call_at_once(run, scores):
         "--plot",
         "a.gif",
     ]
-
-
-def test_files_of_many_forms(tmp_path):
-    path = tmp_path / "s.txt"
-    for text in (
-        "1,0.5\n-1,1e-3\n",
-        "\ufeff1;0.5\n-1;1e-3",
-        "label\tscore\n1\t0.5\n-1\t1e-3\n",
-        "  1   0.5\r\n -1 1e-3\r\n",
-        'id,"score",label\nx,0.5,1\n"y, z",1e-3,-1\n',
-        "Y_true , Y_score\n\n1, 0.5\n\n-1,  1e-3\n\n",
-        "first,second\n1,0.5\n-1,1e-3\n",
-        "label,score\ntrue,0.5\nFalse,1e-3\n",
-        "TRUE 0.5\n false 1e-3\n",
-    ):
-        path.write_text(text, "utf-8")
-        labels, scores = read_scores(path)
-        negative = 0 if "e 1e" in text or "e,1e" in text else -1
-        assert (labels.tolist(), scores.tolist()) == ([1, negative], [0.5, 1e-3])
-    path.write_text("1,-inf\n")
-    assert read_scores(path)[1].tolist() == [-np.inf]
-    path.write_bytes(b"\xff\xfe1,2")
-    with pytest.raises(FileFormatError, match="not UTF-8 text"):
-        read_scores(path)
-
-
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (b'label,"' + b"x" * 200_000 + b'"\n1,2\n', "field larger than field limit"),
-        (b"1,2\n\xff,3\n", "not UTF-8 text"),
-        (b"1,2\n1,2\0\n", "is not a number|line contains NUL"),
-        (b",".join([b"x" * 300] * 400) + b"\n", "expected one called label"),
-    ],
-)
-def test_a_scores_file_of_any_kind_is_one_short_line(tmp_path, data, words):
-    path = tmp_path / "a.csv"
-    path.write_bytes(data)
-    with pytest.raises(DataError, match=words) as caught:
-        read_scores(path)
-    assert str(caught.value).startswith(str(path))
-    assert str(caught.value).isprintable()
-    assert len(str(caught.value)) <= LINE

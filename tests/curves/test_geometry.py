@@ -188,25 +188,6 @@ def test_min_recall_cuts_the_left_part():
     assert full - cut == pytest.approx(0.5)
 
 
-def test_crossings_through_upright_and_shared_stretches():
-    stairs = [0, 0.2, 0.2, 0.6, 0.6], [0.3, 0.3, 0.7, 0.7, 1]
-    line = [0, 1], [0, 1]
-    cross = curves.crossings(stairs, line)
-    # above at 0, level with the line inside upright and flat pieces
-    assert cross.fpr.tolist() == []
-    shared = [0, 0.2, 0.5, 1], [0, 0.4, 0.5, 0.6]
-    cross = curves.crossings(shared, line)
-    assert (cross.fpr.tolist(), cross.tpr.tolist()) == ([0.5], [0.5])
-    together = [0, 0.2, 0.4, 0.6, 0.8], [0, 0.3, 0.4, 0.6, 0.7]
-    cross = curves.crossings(together, line)
-    assert (cross.fpr.tolist(), cross.tpr.tolist()) == ([0.4], [0.4])
-    touching = [0, 0.2, 0.4, 0.6, 0.8], [0, 0.3, 0.4, 0.7, 0.9]
-    assert curves.crossings(touching, line).fpr.size == 0
-    assert curves.dominates(touching, line)
-    assert not curves.dominates(line, touching)
-    assert curves.dominates(line, line)
-
-
 def test_dominates_takes_results():
     labels = np.array([1, -1, 1, -1, 1, -1])
     good, bad = curves.roc(labels, labels), curves.roc(labels, np.arange(6.0))
@@ -373,6 +354,10 @@ MEETS = {
     "jumps from 0 to .9": ([0, 0.4, 0.4, 1], [0, 0, 0.9, 1], 0.4),
     "reaches it, then jumps": ([0, 0.25, 0.5, 0.5, 1], [0, 0.1, 0.5, 0.9, 1], 0.5),
     "jumps to it, then leaves it": ([0, 0.5, 0.5, 0.75, 1], [0, 0.2, 0.5, 0.9, 1], 0.5),
+    "parts from it below": ([0, 0.2, 0.5, 1], [0, 0.4, 0.5, 0.6], 0.5),
+    "runs along it": ([0, 0.2, 0.4, 0.6, 0.8], [0, 0.3, 0.4, 0.6, 0.7], 0.4),
+    "stairs above it": ([0, 0.2, 0.2, 0.6, 0.6], [0.3, 0.3, 0.7, 0.7, 1], None),
+    "touches it": ([0, 0.2, 0.4, 0.6, 0.8], [0, 0.3, 0.4, 0.7, 0.9], None),
 }
 
 
@@ -381,7 +366,10 @@ def test_where_an_upright_piece_meets_a_line(case):
     x, y, at = MEETS[case]
     for pair in (((x, y), LINE), (LINE, (x, y))):
         cross = curves.crossings(*pair)
-        assert (cross.fpr.tolist(), cross.tpr.tolist()) == ([at], [at])
+        points = [] if at is None else [at]
+        assert (cross.fpr.tolist(), cross.tpr.tolist()) == (points, points)
+    assert curves.dominates((x, y), LINE) == (at is None)
+    assert not curves.dominates(LINE, (x, y))
 
 
 def test_a_fall_of_precision_meets_a_level_at_its_height():

@@ -269,9 +269,9 @@ def test_counts_at_thresholds():
 
 
 def test_the_area_of_billions_of_samples():
-    """Twice the area is above 2^63, and at 2^63, 1 beyond int64."""
+    """The area is above 2^63, and at 2^63, 1 beyond int64."""
     # Up to (0.1, 0.5), then to (1, 1).
     exact = 0.1 * 0.5 / 2 + 0.9 * (0.5 + 1) / 2
-    found = roc_of_counts([0.5], [10**9], [10**9], 2 * 10**9, 10**10).auc
+    found = roc_of_counts([0.5], [10**9], [10**9], 2 * 10**9, 10**10).auc  # 2 * 10^19
     assert found == pytest.approx(exact, rel=1e-15)
-    assert roc_of_counts([0.5, 0.2], [2**31, 2**31], [0, 2**31], 2**31, 2**31).auc == 1
+    assert roc_of_counts([0.5, 0.2], [2**32, 2**32], [0, 2**31], 2**32, 2**31).auc == 1

@@ -41,6 +41,8 @@ def test_names_of_both_columns_among_others(read):
                   "confidence"):  # fmt: skip
         assert read(f"x;label; {score.title()}\n9;1;0.5\n9;0;0.25\n") == [[1, 0], [0.5, 0.25]]
     assert read('"1","0.5"\n"0","0.25"\n') == [[1, 0], [0.5, 0.25]]
+    assert read('id,"score",label\n"y, z",1e-3,-1\n') == [[-1], [1e-3]]
+    assert read("TRUE 0.5\n false -inf\n") == [[1, 0], [0.5, -np.inf]]
 
 
 @pytest.mark.parametrize(
@@ -66,6 +68,9 @@ def test_names_of_both_columns_among_others(read):
         ("label score\n1 0.5 x\n", "line 2: 3 columns, expected 2"),
         ("label,x,score\n1,2,0.5\n\n0,3\n", "line 4: 2 columns, expected 3"),
         (f"1,2\n1,{'x' * 50}\n", f"line 2: '{'x' * 40}'"),
+        (b'label,"' + b"x" * 200_000 + b'"\n1,2\n', "field larger than field limit"),
+        (b"1,2\n1,2\0\n", "is not a number|.*line contains NUL"),
+        (b",".join([b"x" * 300] * 400) + b"\n", "expected one called label"),
         (b"1,\xff\n", "not UTF-8"),
         (b"1,2\n" * 9000 + b"1,\xff\n", "not UTF-8"),
     ],

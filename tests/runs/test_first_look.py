@@ -144,14 +144,6 @@ def test_maps_in_a_wrong_place_are_one_line_each(kind, method, tmp_path):
     assert re.search(PLACES[kind][1], note)
 
 
-@pytest.mark.parametrize("kind", PLACES)
-@pytest.mark.slow
-def test_the_doctor_finds_them_too(kind, tmp_path):
-    found = bb.doctor(planted(kind, "canny", tmp_path / "pred"), sample_ground_truth())
-    (finding,) = [f for f in found if f.level == "error"]
-    assert finding.code == (kind if kind in ("inverted", "exchanged") else "mirrored")
-
-
 def test_evaluate_warns_and_the_command_line_says_a_line(tmp_path):
     pred, gt = make_set(tmp_path)
     changed(pred, lambda a: 255 - a)

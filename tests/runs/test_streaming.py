@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.files.errors import InputWarning
 from bsdsbench.loaders import load_ground_truth, load_prediction, pair
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
@@ -153,7 +154,7 @@ def test_a_batch_with_a_fault_adds_nothing():
     ev = bb.StreamingEvaluator(Protocol(thresholds=(0.5,)))
     soft, gt = np.zeros((5, 8)), np.eye(5, 8, dtype=bool)
     with pytest.raises(bb.DataError, match="expected"):
-        ev.update([soft, soft], [[gt], [np.zeros((8, 5), bool)]], image_id=["a", "b"])
+        ev.update([soft, soft], [[gt], [np.ones((8, 5), bool)]], image_id=["a", "b"])
     assert len(ev) == 0
     ev.update(soft, gt.astype(np.uint8) * 255, image_id="a")
     refused("a: this image is already there", ev.update, soft, gt, image_id="a")
@@ -161,3 +162,21 @@ def test_a_batch_with_a_fault_adds_nothing():
         ev.update([soft, soft], [[gt]])
     refused("values other than 0 and 1", ev.update, soft, gt + 2, image_id="b")
     refused("metrics", bb.StreamingEvaluator, metrics=("edges",))
+
+
+def test_an_empty_annotation_is_left_out_with_a_warning_or_an_error_where_asked():
+    soft, gt, none = np.eye(5), np.eye(5, dtype=bool), np.zeros((5, 5), bool)
+    ev = bb.StreamingEvaluator()
+    with pytest.warns(InputWarning, match="left out: b: no boundary pixel"):
+        ev.update([soft, soft], [[gt], [none]], image_id=["a", "b"])
+    assert [*ev.compute().image_ids] == ["a"]
+    refused("no boundary pixel", bb.StreamingEvaluator(on_error="fail").update, soft, [none])
+
+
+def test_classes_need_no_file_and_logits_are_named():
+    labels = np.arange(12).reshape(3, 4) % 3
+    ev = bb.StreamingEvaluator(metrics="segmentation", classes=["a", "b", "c"])
+    ev.update(labels, labels, image_id="x")
+    assert [*ev.compute().score("segmentation").per_class] == ["a", "b", "c"]
+    refused("argmax first", ev.update, np.zeros((3, 3, 4)), labels)
+    refused("this metric has none", bb.StreamingEvaluator, classes=["a"])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, scale_of
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, is_binary, scale_of
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.label_options import GROUPS, PERCENTS, ContourOptions, LabelOptions
@@ -122,10 +122,17 @@ def label_maps(
     """
     true, found = gt.mask if gt.labels is None else gt.labels, pred.classes
     if true is None:
-        raise DataError(f"{SIDES[1]}: no label map, expected masks, classes or instances")
+        stack = gt.class_boundaries
+        has = "no label map" if stack is None else f"shape {stack.shape}, two dimensions only"
+        raise DataError(f"{SIDES[1]}: {has}, expected masks, classes or instances (H, W)")
     if found is None or (found.ndim == 3 and found.any() and found.dtype != bool):
         shape = "no label map" if found is None else f"{found.dtype} maps of shape {found.shape}"
-        raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W)")
+        soft = found is not None and found.dtype.kind == "f"
+        hint = " (argmax first?)" if soft else ", in two dimensions only" * (found is not None)
+        raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W){hint}")
+    white = found.ndim == 2 and at.classes and at.first and at.ignore == 255 == found.max(initial=0)
+    if white and is_binary(found) and not (true == 255).any():
+        raise DataError(f"{SIDES[0]}: a mask of 0 and 255, expected the labels of classes")
     if found.ndim == 2:
         return found, true
     nothing = at.ignore if at.classes and at.first == 0 else 0

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.loaders.inputs import binary_map, same_shape
+from bsdsbench.loaders.inputs import binary_map, is_binary, same_shape
 
 F8 = NDArray[np.float64]
 Labels = NDArray[np.int32]
@@ -112,6 +112,16 @@ def as_pair(
 
 def as_masks(pred: ArrayLike, gt: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Two masks of one shape, checked. Raises DataError or ShapeError."""
+    for given, what in zip((pred, gt), SIDES, strict=True):
+        found = np.asarray(given)
+        if found.ndim == 2 and found.dtype.kind in "iu" and not is_binary(found):
+            labels = np.unique(found).tolist()
+            if len(labels) > 2:
+                raise DataError(
+                    f"{what}: {len(labels)} labels, from {labels[0]} to {labels[-1]}, expected a "
+                    "mask of 0 and 1: name the classes (contour.classes='one,two,three' in the "
+                    "order of their labels, contour.first=1 where 0 is none)"
+                )
     masks = binary_map(np.asarray(pred), SIDES[0]), binary_map(np.asarray(gt), SIDES[1])
     check_shapes(masks[0].shape, masks[1].shape)
     return masks

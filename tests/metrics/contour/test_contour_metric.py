@@ -290,3 +290,11 @@ def test_tables_show_six_columns_unless_others_are_asked_for():
     assert headings(found.only(["NSD area 1"]).tables()) == ["NSD area 1"]
     assert len(headings(found.only(["all"]).tables())) > 20
     assert run.score("contour").hd == pytest.approx(0.8)  # with two steps from one
+
+
+def test_labels_without_classes_and_white_masks_for_classes_are_said():
+    pred, gt = np.arange(12).reshape(3, 4) % 3, np.arange(12).reshape(3, 4) % 2
+    refused("3 labels, from 0 to 2, .*contour.classes=", bc.contour_metric.contour_counts, pred, gt)
+    at = ContourOptions(classes=("a", "b"), first=1)
+    white = bb.Prediction("p", classes=gt * 255)
+    refused("a mask of 0 and 255", label_maps, white, bb.GroundTruth("g", labels=pred), at)
