@@ -46,6 +46,7 @@ from bsdsbench.loaders.identity import (
     set_fingerprint,
 )
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.pairing import SPLITS
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.loaders.readers import empty_truth, instances_beside
 from bsdsbench.metrics import registry
@@ -436,7 +437,9 @@ def about_folders(items: Sequence[FileItem], options: RunOptions, **places: Fold
     about["images"] = hashlib.blake2b(ids, digest_size=8).hexdigest()  # of all shards
     name = "human"
     if "pred" in places:
-        name = options.name or show(Path(places["pred"]).resolve().name)
+        parts = Path(places["pred"]).resolve().parts
+        named = [part for part in parts if part.lower() not in SPLITS]
+        name = options.name or show((named or parts)[-1])
         about |= {"pred_kind": options.pred_kind, "missing": options.missing}
         if options.split_file is not None:
             about["split"] = show(options.split_file)

@@ -85,7 +85,11 @@ class RunOptions:
         "default: those of the protocol.",
     )
     name: str = option(
-        None, "str or None", "Name in tables; default: that of the folder or function.", TEXT
+        None,
+        "str or None",
+        "Name in tables; default: the last part of the folder's path that "
+        "is no split, or the function's.",
+        TEXT,
     )
     split_file: Folder | None = option(
         None,

@@ -244,6 +244,11 @@ def score_tables(
             title = f"{found.title}, part by part"
             some = _kept(found.part_columns, usual, inner)
             planned.append((f"{metric}-parts", title, some, inner, len(inner), ends))
+    if columns is not None and "all" not in columns:  # notes are of these alone
+        chosen = {word.rpartition(".")[2].casefold() for word in columns}
+        asked_for = [[c for c in p[2] if {c.key, c.heading.casefold()} & chosen] for p in planned]
+        if len({c.key for each in asked_for for c in each}) >= len(columns):
+            planned = [(*p[:2], each, *p[3:]) for p, each in zip(planned, asked_for, strict=True)]
     speeds, tables = speeds_of(names, runs), []
     for key, title, wanted, mine, n_own, words in planned:
         # Measures that nobody asked for are left out; undefined ones stay.

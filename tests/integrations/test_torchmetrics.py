@@ -1,6 +1,8 @@
 """The torchmetrics adapter against StreamingEvaluator; two gathered ranks against one."""
 
 import pickle
+import re
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -109,3 +111,10 @@ def test_plot_draws_the_curve_of_all_images_and_given_values_step_by_step(exact)
     assert drawn["ods"] == exact.ods.f
     metric.reset()
     refused("no images yet", metric.plot)
+
+
+def test_the_loop_of_the_page_runs(capsys):
+    page = Path(__file__).parents[2] / "docs" / "howto" / "torchmetrics.md"
+    (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
+    exec(compile(code, str(page), "exec"), {"__name__": "page"})
+    assert "mean_iou" in capsys.readouterr().out

@@ -526,3 +526,9 @@ def test_a_changed_instance_map_is_counted_again(tmp_path):
     assert counted(*folders, **how).kept == 0
     write_maps(tmp_path / "set" / "instances", {"a": labels[::-1]})
     assert counted(*folders, **how).kept == 1
+
+
+@pytest.mark.parametrize(("folder", "name"), [("hed/Val", "hed"), ("a/test/hed", "hed")])
+def test_a_run_is_called_by_what_is_no_split(tiny, tmp_path, folder, name):
+    shutil.copytree(tiny[0], tmp_path / folder)
+    assert counted(tmp_path / folder, tiny[1], TEN).name == name
