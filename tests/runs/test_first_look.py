@@ -228,8 +228,12 @@ def test_every_metric_of_boundaries_can_count_them(with_empty, metric):
 
 def test_a_stream_meets_empty_ground_truth_as_a_folder_does():
     nothing = [np.zeros((20, 20), bool)]
+    ev, said = bb.StreamingEvaluator(TEN, on_error="fail"), "a: no boundary pixel in any of 1"
+    refused(said, ev.update, np.eye(20), nothing, image_id="a")
     ev = bb.StreamingEvaluator(TEN)
-    refused("a: no boundary pixel in any of 1", ev.update, np.eye(20), nothing, image_id="a")
+    with pytest.warns(InputWarning, match=f"left out: {said}"):
+        ev.update(np.eye(20), nothing, image_id="a")
+    assert len(ev) == 0
     ev = bb.StreamingEvaluator(TEN.replace(empty_gt="count"))
     ev.update(np.eye(20), nothing, image_id="a")
     assert ev.compute().boundary_score().curve.precision.max() == 0
