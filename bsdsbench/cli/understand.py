@@ -146,6 +146,7 @@ def worst(
     number: int,
     metric: str | None,
     overlays: bool,
+    columns: list[str] | None,
     **shown: Any,
 ) -> None:
     """List the images with the lowest scores, with the paths of their overlays.
@@ -157,9 +158,9 @@ def worst(
     from bsdsbench.runs.evaluation import load_runs
 
     with progress("overlays") as report:
-        table = worst_table(
-            load_runs(runs), list(map(Path, runs)), number, metric, overlays, report
-        )
+        found, folders = load_runs(runs), list(map(Path, runs))
+        column = columns[0] if columns else None
+        table = worst_table(found, folders, number, metric, overlays, report, column)
     show_tables([table], **shown)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from bsdsbench.comparison.bootstrap import compared_by
 from bsdsbench.comparison.comparable import comparable, labels_of
@@ -24,11 +25,13 @@ def worst_table(
     metric: str | None = None,
     draw: bool = False,
     progress: Progress | None = None,
+    column: str | None = None,
 ) -> Table:
     """The n worst images of one run, or the n on which two differ most, the worst first.
 
     folders : of the runs; overlays lie there in `overlays`
     metric  : default: the first that all runs have; images are compared by its first image column
+    column  : or by this one, its key or heading
     draw    : make the overlays of these images; otherwise those that are there are named
 
     Raises DataError for more than two runs, or without such a metric.
@@ -43,7 +46,21 @@ def worst_table(
         raise DataError(f"{', '.join(names)}: metric {metric!r}, expected one they have: {had}")
     metric = metric or shared[0]
     by = registry.get(metric).image_columns[0]
-    values = [compared_by(run, metric) for run in runs]
+    values: list[dict[str, Any]] = [compared_by(run, metric) for run in runs]
+    if column is not None:
+        word = column.removeprefix(f"{metric}.").casefold()
+        like = [c for c in registry.get(metric).columns if word in (c.key, c.heading.casefold())]
+        tables = [run.per_image(metric) for run in runs]
+        keys = [[c.key for c in t.columns] for t in tables]
+        like = [c for c in like if all(c.key.replace(".", "_") in own for own in keys)]
+        if not like:
+            raise DataError(f"column {column!r}: expected a score of {metric}, by key or heading")
+        by = like[0]
+        at = [own.index(by.key.replace(".", "_")) for own in keys]
+        values = [  # parts of an image come after it
+            {str(row[0]): math.nan if row[k] is None else row[k] for row in t.rows[::-1]}
+            for t, k in zip(tables, at, strict=True)
+        ]
     known = [i for i in values[0] if not any(math.isnan(v[i]) for v in values)]
     two = len(runs) == 2
     sign = -1 if by.lower else 1

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.report.worst import worst_table
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted, refused, write_maps
 
@@ -72,3 +73,14 @@ def test_what_there_is_not_is_said(outs):
         "--metric",
         "region",
     )
+
+
+def test_images_are_sorted_by_the_column_asked_for(tmp_path):
+    masks = [np.eye(9, dtype=bool), np.ones((9, 9), bool)]
+    items = [(f"case{k}", masks[0] ^ (k == 1), masks[k]) for k in range(2)]
+    run = bb.evaluate_items(items, "medical", metrics="contour", workers=1)
+    table = worst_table([run], [tmp_path], column="hd95 directed")
+    far = bb.contour.hausdorff_percent(*items[1][1:], definition="directed")
+    assert [row[:2] for row in table.rows] == [["case1", far], ["case0", 0.0]]
+    with pytest.raises(bb.DataError, match="column 'nix'"):
+        worst_table([run], [tmp_path], column="nix")
