@@ -87,7 +87,7 @@ def data_pages() -> dict[str, str]:
         pages[name] = text
         if name != "index":
             own = ", ".join(f"`{t.name}`" for t in tasks().values() if t.page == name)
-            pages[name] += f"\n[Tasks](../../reference/tasks.md) of this set: {own}.\n" * bool(own)
+            pages[name] += f"\n[Tasks](../../reference/protocols.md#tasks) of this set: {own}.\n" * bool(own)
             pages[name] += DATA_LINKS
     pages["index"] += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
     return pages
