@@ -331,7 +331,7 @@ def check(
 def assert_scores(
     run: Evaluation | Path_, baseline: Path_, *, update: bool = False, **options: Any
 ) -> GateResult | None:
-    """Raise AssertionError, listing every score, if a run, or that of a folder, fails `check`.
+    """Raise AssertionError, in five lines at most, if a run, or that of a folder, fails `check`.
 
     update : write the baseline from the run instead; tolerances stay
     """
@@ -344,7 +344,11 @@ def assert_scores(
         raise AssertionError(f"{baseline}: no baseline yet, make it with --bsdsbench-update")
     found = check(found_run, baseline, **options)
     if not found.passed:
-        raise AssertionError(f"{found.name} is worse than {baseline}\n{found}")
+        failed, n = found.lines(failed_only=True), len(found.checks)
+        more = f", of which {len(failed) - 3} more" if len(failed) > 3 else ""
+        rest = f"{len(failed)} of {n} scores failed{more}: bsdsbench check shows all"
+        lines = [f"{found.name} is worse than {baseline}", *failed[:3], rest]
+        raise AssertionError("\n".join(lines))
     return found
 
 
