@@ -47,7 +47,7 @@ def target_of(text: str) -> tuple[str, str] | None:
     if text in preset_names():
         return "doc", f"reference/protocols#{text}"
     if text in tasks():
-        return "doc", "reference/tasks"
+        return "doc", "reference/protocols#tasks"
     return None
 
 

@@ -87,7 +87,9 @@ def data_pages() -> dict[str, str]:
         pages[name] = text
         if name != "index":
             own = ", ".join(f"`{t.name}`" for t in tasks().values() if t.page == name)
-            pages[name] += f"\n[Tasks](../../reference/tasks.md) of this set: {own}.\n" * bool(own)
+            if own:
+                link = "[Tasks](../../reference/protocols.md#tasks)"
+                pages[name] += f"\n{link} of this set: {own}.\n"
             pages[name] += DATA_LINKS
     pages["index"] += "\n```{toctree}\n:hidden:\n:glob:\n\n*\n```\n"
     return pages

@@ -2,8 +2,8 @@
 
 Three kinds: damaged files of every format; small files that claim, or decode to, much more; damaged
 results. Counts are read as they were or refused, whatever is damaged; in "forged" ones the hash is
-made to fit. result.json, protocols, score lists and tables are text without a checksum: what still
-is such a text may read differently.
+made to fit. result.json, baselines, protocols, score lists and tables are text without a checksum:
+what still is such a text may read differently.
 """
 
 from __future__ import annotations
@@ -448,7 +448,7 @@ def results(root: Path) -> dict[str, tuple[Path, Read, bool]]:
         "counts.npz": (root / "out" / "counts.npz", scores, True),
         "forged counts": (root / "forged" / "counts.npz", forged, False),
         "records.db": (root / "going" / "records.db", again, True),
-        "baseline": (root / "baseline.json", baseline, True),
+        "baseline": (root / "baseline.json", baseline, False),
         "protocol": (root / "p.toml", bb.Protocol.load, False),
         "scores": (root / "s.csv", read_scores, False),
         "table": (root / "out" / "eval_bdry_thr.txt", lambda path: read_rows(path, 4), False),

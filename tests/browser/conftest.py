@@ -23,9 +23,8 @@ def browser():
     if CHROMIUM is None:
         pytest.skip("no chromium on the path")
     with sync_api.sync_playwright() as play:
-        found = play.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
-        )
+        args = ["--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"]
+        found = play.chromium.launch(executable_path=CHROMIUM, args=args)
         yield found
         found.close()
 

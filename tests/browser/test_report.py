@@ -14,13 +14,14 @@ from bsdsbench.cli.score import NAMES
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results, sample_root
 from bsdsbench.plotting.style import lines_of
 from bsdsbench.report import write_report
+from tests.browser.conftest import PHONE
 from tests.helpers.runs import command
+from tests.helpers.simulated import simulated_run
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
 pytestmark = pytest.mark.browser
 NASTY = "<img src=x onerror=alert(1)> & \"b\" 'c'"
-PHONE = {"width": 390, "height": 844}
 
 
 @pytest.fixture(scope="module")
@@ -195,8 +196,6 @@ def test_names_with_html_in_them_stay_text(open_page, tmp_path):
 
 
 def test_a_run_without_its_files_has_tables_and_plot(open_page, tmp_path):
-    from tests.helpers.simulated import simulated_run
-
     path = tmp_path / "report.html"
     notes = write_report([simulated_run("made", 5)], path, n_boot=100)
     assert "no pictures" in notes[0]
@@ -354,8 +353,6 @@ def test_three_methods_fit_a_desktop(open_page, three_methods):
 
 
 def test_five_methods_on_five_hundred_images(open_page, tmp_path):
-    from tests.helpers.simulated import simulated_run
-
     path = tmp_path / "report.html"
     runs = [simulated_run(f"method {k}", 500, seed=k) for k in range(5)]
     write_report(runs, path, pictures=False, n_boot=50)

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,11 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+from tests.browser.conftest import PHONE
 
-CHROMIUM = next(
-    (p for n in ("chromium", "chromium-browser", "google-chrome") if (p := shutil.which(n))), None
-)
 SITE = os.environ.get("BSDSBENCH_SITE")
 pytestmark = [
     pytest.mark.browser,
@@ -24,7 +20,6 @@ pytestmark = [
 DOCS = Path(__file__).parents[2] / "docs"
 WORDS = DOCS / "search_words.json"
 sys.path.insert(0, str(DOCS))
-PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 900}
 # One page of each kind.
 WALK = (
@@ -158,19 +153,6 @@ def test_every_page_has_a_description_of_its_own(pages, site):
     assert short == []
     guides = [found[name] for name in found if name.split("/")[0] in HAND_WRITTEN]
     assert len({*guides}) == len(guides)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("no chromium on the path")
-    with sync_api.sync_playwright() as play:
-        opened = play.chromium.launch(
-            executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", "--allow-file-access-from-files"],
-        )
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def test_what_is_said_by_default_is_not_kept():
         ({"contour": {"empty": "none"}}, "contour empty"),
         ({"contour": {"unit": "pixel"}}, "contour unit"),
         ({"contour": {"spacing": [1, 0]}}, "contour spacing"),
-        ({"contour": {"spacing": [1]}}, "contour spacing"),
+        ({"contour": {"spacing": [1, 1, 1]}}, "contour spacing"),
         ({"contour": {"groups": ["hd"]}}, "contour groups"),
         ({"contour": {"percent": 101}}, "contour percent"),
         ({"contour": {"tolerances": [-1]}}, "contour tolerances"),
@@ -97,8 +97,8 @@ def test_any_wrong_value_of_any_option_is_a_protocol_error(value):
 
 def test_contour_options():
     measures = {
-        "boundary-iou-coco": ("iou", "biou@0.02", "biou-min@0.02"),
-        "davis": ("iou", "f@0.008"),
+        "boundary-iou-coco": ("iou", "dice", "biou@0.02", "biou-min@0.02"),
+        "davis": ("iou", "dice", "f@0.008"),
     }
     said = {
         "boundary-iou-coco": "instances paired by IoU > 0.5; empty masks: skip",

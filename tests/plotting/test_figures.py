@@ -28,8 +28,7 @@ from bsdsbench.plotting import (
     plot_runs,
     plot_scatter,
 )
-from bsdsbench.plotting.style import PIXELS, line_of, lines_of, save, style
-from bsdsbench.report.overlays import COLORS, FALSE, MATCHED, MISSED
+from bsdsbench.plotting.style import line_of, lines_of, save, style
 from tests.helpers.simulated import simulated_run
 
 
@@ -241,8 +240,3 @@ def test_a_users_settings_survive(runs):
         with style():
             PRCurveDisplay.from_evaluation(runs[0]).plot()
         assert plt.rcParams["lines.linewidth"] == 7.5
-
-
-def test_overlays_and_pages_have_one_code_of_colours():
-    for word, k in (("matched", MATCHED), ("false", FALSE), ("missed", MISSED)):
-        assert "#{:02X}{:02X}{:02X}".format(*COLORS[k]) == PIXELS[word]
