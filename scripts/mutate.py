@@ -113,8 +113,8 @@ def lives(file: str, text: str, tests: list[str]) -> bool:
 def tests_of(data: Any, file: str, line: int) -> list[str]:
     """The tests that run a line, or the file where the line runs when it is imported."""
     by_line = data.contexts_by_lineno(str(ROOT / file))
-    found = {c.partition("|")[0] for c in by_line.get(line, ())} - {""}
-    found = found or {c.partition("|")[0] for several in by_line.values() for c in several} - {""}
+    found = {c.rpartition("|")[0] for c in by_line.get(line, ())} - {""}
+    found = found or {c.rpartition("|")[0] for several in by_line.values() for c in several} - {""}
     return sorted(found, key=lambda name: (Path(file).stem not in name, name))[:MOST]
 
 
