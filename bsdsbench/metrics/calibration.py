@@ -87,7 +87,9 @@ class CalibrationMetric(Metric):
         """Of each bin: pixels i8 (B,), marked i8 (B,), summed over annotators, and value f8 (B,),
         the sum of p."""
         if pred.soft is None:
-            raise DataError(f"{pred.path or pred.image_id}: expected a soft map")
+            raise DataError(
+                f"{pred.path or pred.image_id}: {pred.form or 'no map'}, expected a soft map"
+            )
         p, drawn = unit(prepare(soft_map(pred.soft), protocol)), annotated_maps(gt)
         same_shape(p.shape, drawn.shape[1:], str(pred.path or pred.image_id))
         marked = drawn.sum(axis=0)
