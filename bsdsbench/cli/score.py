@@ -307,12 +307,12 @@ def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form
     """
     import bsdsbench as bb
     from bsdsbench.runs import merging
-    from bsdsbench.runs.evaluation import load_runs
+    from bsdsbench.runs.evaluation import as_runs
 
     if Path(out).resolve() in [Path(each).resolve() for each in outs]:
         raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")
     if best_of:
-        found = merging.best_of(load_runs(outs), name)
+        found = merging.best_of(as_runs(outs), name)
     else:
         found = bb.merge([bb.Evaluation.load(each) for each in outs])
         found = replace(found, name=name or found.name)

@@ -119,9 +119,9 @@ def compare(
     is a reference run on BSDS500 test: ref:cob, ref:hed, ref:mcg, ref:se ...
     """
     import bsdsbench as bb
-    from bsdsbench.runs.evaluation import load_runs
+    from bsdsbench.runs.evaluation import as_runs
 
-    loaded = load_runs(runs, names)
+    loaded = as_runs(runs, names)
     with progress("compare", "samples") as report:
         found = bb.compare(loaded, progress=report, **options)
     found = found if columns is None else found.only(columns)
@@ -155,10 +155,10 @@ def worst(
     --overlays` for every image, or by --overlays here for the listed ones.
     """
     from bsdsbench.report.worst import worst_table
-    from bsdsbench.runs.evaluation import load_runs
+    from bsdsbench.runs.evaluation import as_runs
 
     with progress("overlays") as report:
-        found, folders = load_runs(runs), list(map(Path, runs))
+        found, folders = as_runs(runs), list(map(Path, runs))
         column = columns[0] if columns else None
         table = worst_table(found, folders, number, metric, overlays, report, column)
     show_tables([table], **shown)
@@ -307,12 +307,12 @@ def plot(
     from bsdsbench.comparison.curve_band import bootstrap_band
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
     from bsdsbench.plotting.displays import published_curves_of
-    from bsdsbench.runs.evaluation import load_runs
+    from bsdsbench.runs.evaluation import as_runs
 
     only = {name: options.pop(name) for name in ("published", "human", "band", "ap")}
     if kind != "pr":
         refuse(only, f"--kind {kind}")
-    loaded = load_runs(runs, names)
+    loaded = as_runs(runs, names)
     if kind != "pr":
         if kind != "scatter":
             options["kind"] = kind

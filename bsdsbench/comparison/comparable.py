@@ -11,8 +11,8 @@ from bsdsbench.comparison.bootstrap import WeightedRun
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.score_tables import reference_notes, reference_of
+from bsdsbench.runs.evaluation import Evaluation, reference_of
+from bsdsbench.runs.score_tables import reference_notes
 from bsdsbench.scores.counts import ImageRecord
 
 # Words of a signature that do not make scores incomparable; those of SAID are said.

@@ -40,9 +40,9 @@ from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
+from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs, reference_of
 from bsdsbench.runs.references import SOLVER_MOVES
-from bsdsbench.runs.score_tables import reference_of, speeds_of, usual_scores
+from bsdsbench.runs.score_tables import speeds_of, usual_scores
 
 F8 = NDArray[np.float64]
 INTERVALS = ("percentile", "bca")

@@ -49,8 +49,7 @@ from bsdsbench.plotting.style import (
     style,
     untouched,
 )
-from bsdsbench.runs.evaluation import Evaluation, as_runs
-from bsdsbench.runs.score_tables import incomparable, not_beside, reference_of
+from bsdsbench.runs.evaluation import Evaluation, as_runs, incomparable, not_beside, reference_of
 from bsdsbench.scores.curve import AP_RULES, OperatingPoint
 from bsdsbench.scores.ratios import ratio, short
 

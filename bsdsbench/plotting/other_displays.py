@@ -29,8 +29,7 @@ from bsdsbench.plotting.displays import (
     written,
 )
 from bsdsbench.plotting.style import GREY, legend, new_axes, next_style, prepare, style, untouched
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.score_tables import reference_of
+from bsdsbench.runs.evaluation import Evaluation, reference_of
 from bsdsbench.scores.curve import OperatingPoint
 
 Scale = Literal["normal", "log"]

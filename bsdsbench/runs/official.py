@@ -34,6 +34,8 @@ class ReportedRun:
     tasks: tuple[Any, ...] = ()
     identity: None = None
     signature: str = ""
+    signature_line: str = ""
+    set_line: str = ""
 
     @property
     def metrics(self) -> tuple[str, ...]:
