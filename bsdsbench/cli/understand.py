@@ -382,8 +382,8 @@ def curves(
     curves are printed with 95 % intervals and DeLong's test of each pair.
     """
     from bsdsbench import curves, plotting
+    from bsdsbench.files.bounded import write_atomic
     from bsdsbench.files.errors import DataError
-    from bsdsbench.files.writing import write_atomic
     from bsdsbench.loaders.scores import read_scores
 
     chosen = {name: v for name, v in options.items() if v is not None and v is not False}

@@ -40,7 +40,7 @@ from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs, reference_of
+from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.references import SOLVER_MOVES
 from bsdsbench.runs.score_tables import speeds_of, usual_scores
 
@@ -167,7 +167,7 @@ def compare(
                 p = significance.wilcoxon_p(own[i][score] - own[j][score])
             else:
                 p = exchanged[i, j][score] if exchanged else significance.p_value(drawn, n)
-            stored = reference_of(kept[i]) or reference_of(kept[j])
+            stored = kept[i].reference or kept[j].reference
             solver = bool(stored) and abs(value) < SOLVER_MOVES
             least = significance.smallest_told(drawn, level, n)
             both, ends = (labels[i], labels[j]), around(value, drawn, left)

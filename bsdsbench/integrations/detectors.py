@@ -26,15 +26,22 @@ from numpy.typing import NDArray
 
 from bsdsbench import __version__
 from bsdsbench.files.arguments import kind_of_value
-from bsdsbench.files.bounded import listed, read_json, show
+from bsdsbench.files.bounded import (
+    listed,
+    locked,
+    png_bytes,
+    read_json,
+    remove_leftovers,
+    show,
+    write_atomic,
+)
 from bsdsbench.files.errors import DataError, visible
-from bsdsbench.files.writing import locked, png_bytes, remove_leftovers, write_atomic
 from bsdsbench.loaders.pairing import ground_truths, read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
-from bsdsbench.runs.evaluation import SPEED, Evaluation
+from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.run import about_folders, available_cores, folders
 from bsdsbench.runs.run import run as score
-from bsdsbench.runs.run_options import Folder, RunOptions, takes
+from bsdsbench.runs.run_options import SPEED, Folder, RunOptions, takes
 from bsdsbench.runs.score_tables import METHOD, Speed, score_tables, with_speeds
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Cell, Field, Table

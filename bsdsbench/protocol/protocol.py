@@ -17,7 +17,7 @@ from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_list, given_path, kind_of_value
+from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
 from bsdsbench.files.errors import ProtocolError, did_you_mean
 from bsdsbench.protocol.fields import (
@@ -447,7 +447,7 @@ class Protocol:
             raise ProtocolError(
                 f"protocol: {kind_of_value(protocol)}, expected a Protocol or the name of a preset"
             )
-        path = given_path("bsds500" if protocol is None else protocol, "protocol")
+        path = Path("bsds500" if protocol is None else protocol)
         if path.suffix != ".toml":
             return cls.preset(str(path))
         text = read_text(path, "a protocol file", MAX_TOML_BYTES)

@@ -17,9 +17,8 @@ from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.published import HUMAN_POINT, HUMAN_TASK, find_published, published_beside
-from bsdsbench.files.bounded import show
+from bsdsbench.files.bounded import show, write_atomic
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import PIXELS, lines_of
 from bsdsbench.report.pictures import BUDGET, PictureSet, by_interest

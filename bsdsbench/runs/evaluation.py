@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,7 +33,7 @@ from bsdsbench.runs.folder import (
 )
 from bsdsbench.runs.official import ReportedRun, reported_run
 from bsdsbench.runs.references import NOT_STATED, PREFIX, Reference, reference_run, references
-from bsdsbench.runs.run_options import Progress
+from bsdsbench.runs.run_options import SPEED, Progress
 from bsdsbench.scores.counts import ImageRecord, at
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
@@ -42,11 +42,9 @@ if TYPE_CHECKING:
     from bsdsbench.scores.counts import Score
 
 
-# In the provenance: ids that the protocol left out, the task that the run was made for, and what
-# `bsdsbench run` measured
-EMPTY, TASK, SPEED = "empty_gt", "task", "detector"
+# In the provenance: ids that the protocol left out, and the task that the run was made for
+EMPTY, TASK = "empty_gt", "task"
 MOST = 20_000  # images of a set that is looked for among the known ones
-MUST_AGREE = ("max_dist", "max_dist_px", "ap_rule")  # of a reference run's protocol
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,6 +185,17 @@ class Evaluation(Shown):
             if mine:
                 found.append(task)
         return tuple(found)
+
+    @property
+    def reference(self) -> Reference | None:
+        """What the reference run is; None for any other run."""
+        key = self.provenance.get("reference")
+        return references().get(key) if isinstance(key, str) else None
+
+    @property
+    def described(self) -> str:
+        """How the scores are made, in words."""
+        return registry.describe(self.metrics, self.protocol)
 
     @cached_property
     def signature_line(self) -> str:
@@ -392,9 +401,8 @@ class Evaluation(Shown):
         times = {r.image_id: round(r.seconds, 4) for r in self.records}
         with writing_result(out, result, counts) as write:
             for metric in self.metrics:
-                found = registry.get(metric)
-                how = self.protocol, found.options_of(self.protocol)
-                made = found.files(self.score(metric), self.image_ids, self._stack(metric), *how)
+                own = self.score(metric), self.image_ids, self._stack(metric), self.protocol
+                made = registry.get(metric).result_files(*own)
                 for done, (name, text) in enumerate(made, 1):
                     write(name, text)
                     if progress:
@@ -484,28 +492,6 @@ def _same_metrics(record: ImageRecord, first: ImageRecord, name: str) -> None:
         )
 
 
-# ---- what may stand beside what ------------------------------------------------------------------
-
-
-def reference_of(run: Any) -> Reference | None:
-    """What the reference run `run` is; None for any other run."""
-    key = run.provenance.get("reference") if isinstance(run.provenance, Mapping) else None
-    return references().get(key) if isinstance(key, str) else None
-
-
-def incomparable(a: Any, b: Any) -> list[str]:
-    """The differences of protocol that make the scores of two runs incomparable, one per line.
-
-    A reference run has its own parameters and was matched and thinned by its program. Only its
-    tolerance and AP rule are compared, and `as_runs` sets the latter. Edge NMS may be done
-    beforehand as well, so that it is no difference.
-    """
-    lines = [line for line in a.protocol.differences(b.protocol) if not line.startswith("nms")]
-    if reference_of(a) is None and reference_of(b) is None:
-        return lines
-    return [line for line in lines if line.partition(":")[0] in MUST_AGREE]
-
-
 def not_beside(run: Any, name: str) -> str:
     """Why results of the task `name` cannot be compared with `run`; "" if they can.
 
@@ -517,7 +503,7 @@ def not_beside(run: Any, name: str) -> str:
     where = name.partition("/")[0]
     task, preset, identity = tasks()[name], run.protocol.name, run.identity
     published = "but published results are of"
-    if run.protocol.stated and preset != task.protocol and reference_of(run) is None:
+    if run.protocol.stated and preset != task.protocol and run.reference is None:
         return f"protocol {preset}, {published} {task.protocol}"
     if identity and (task.fingerprint is None or identity.fingerprint != task.fingerprint):
         return f"{run.set_line}, {published} {where}"
@@ -581,7 +567,7 @@ def as_runs(runs: Iterable[Any], names: Iterable[str] | None = None) -> list[Any
             lengths = (n for n in range(1, len(own)) if len({p[-n:] for p in same}) == len(same))
             beside = "/".join(own[-next(lengths, 1) :])
             found[k] = replace(found[k], name=f"{shown[k]} ({beside})")
-    about = list(map(reference_of, found))
+    about = [run.reference for run in found]
     rules = found[about.index(None)].protocol if None in about else None
     for k, reference in enumerate(about):
         if rules is not None and rules.stated and reference is not None:

@@ -22,14 +22,17 @@ from numpy.typing import NDArray
 from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, unit
-from bsdsbench.metrics import registry
-from bsdsbench.metrics.boundary import ALL_ZERO, faint_words, is_faint
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.scores.counts import ImageRecord
 
 F8 = NDArray[np.float64]
 LOOKS = 4  # images that are looked at: neighbours by name are exchanged most often
+ALL_ZERO = "every map is zero everywhere: all scores are 0"
+# A faint map has no value that counts: bytes of 0 and 1, 8 bit saved as 16, divided by 255 twice.
+# One may be an image without boundaries; a set of them alone is a fault of its form.
+# Of 255 and 65535, by bytes a value: no detector's strongest boundary in a whole set
+SMALL = {1: 9, 2: 255}
 TOP = " top "  # within a record's form, before the largest value of a faint map
 SCALE = " beside truth "  # and then what the ground truth says about the scale of its set
 # Inverted: what is missing to full brightness is so many times as much near the ground truth
@@ -80,8 +83,7 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
 def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
     """Warnings about the first images of a run, of the first kind that there is."""
     looks, protocol = [look for look in looks if look.measured], options.protocol
-    unused = registry.unused(options.metrics, protocol)
-    lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & unused
+    lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & options.unused
     fix = "without invert=True?" if protocol.invert else "invert=True?"
     dark = f"are darker on the ground truth than off it: {fix}"
     broad = "have broad edges, whose precision is low without NMS: nms=True?"
@@ -114,6 +116,31 @@ def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
         if said:
             return said
     return []
+
+
+def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool:
+    """True if nothing of a map reaches the lowest threshold, or it holds only small integers.
+
+    curve : False for metrics without thresholds.
+    """
+    if protocol.normalise or soft.dtype == bool:
+        return False
+    top = soft.max(initial=0)
+    if soft.dtype.kind == "u" and top <= SMALL[soft.dtype.itemsize]:
+        return True
+    reached = float(unit(np.asarray(top)))
+    return curve and not protocol.invert and reached < min(filter(None, protocol.thresholds))
+
+
+def faint_words(form: str, top: float) -> str:
+    """The fault of a set whose maps are all faint: its strongest value, in a map of that form."""
+    full = {"soft8": 255, "soft16": 65535}.get(form, 1)
+    return (
+        f"no value above {top:.4g}{f' of {full}' if full > 1 else ''} in any map (0/1 or labels "
+        "saved as 8 bit, 8 bit saved as 16, divided by 255 twice?), expected strengths from 0 to "
+        f"{full}: normalise=True takes each map's largest value as 1, pred_kind='labels' reads "
+        "region labels, metrics='contour' compares masks and classes"
+    )
 
 
 def form_of(pred: Prediction, protocol: Protocol, curve: bool) -> str:

@@ -24,14 +24,17 @@ from bsdsbench.files.bounded import (
     MAX_TEXT,
     MAX_WHOLE,
     FaultError,
+    digest,
+    locked,
     parse_json,
     read_bytes,
     reading,
+    remove_leftovers,
     show,
     too_much_json,
+    write_atomic,
 )
 from bsdsbench.files.errors import DataError, FileFormatError
-from bsdsbench.files.writing import digest, locked, remove_leftovers, write_atomic
 from bsdsbench.loaders.formats import unpack_npz
 from bsdsbench.loaders.official_txt import PER_IMAGE
 from bsdsbench.metrics import registry

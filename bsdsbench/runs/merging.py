@@ -25,7 +25,8 @@ from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.fields import clipped
-from bsdsbench.runs.evaluation import EMPTY, SPEED, Evaluation
+from bsdsbench.runs.evaluation import EMPTY, Evaluation
+from bsdsbench.runs.run_options import SPEED
 from bsdsbench.runs.score_tables import Speed, speeds_of
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import curve_counts, four_counts

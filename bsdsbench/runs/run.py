@@ -37,7 +37,7 @@ import numpy as np
 
 from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.bounded import listed, read_bytes, read_once, show
-from bsdsbench.files.errors import DataError, InputWarning, ShapeError, is_text
+from bsdsbench.files.errors import DataError, InputWarning
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
 from bsdsbench.loaders.identity import (
     folder_fingerprints,
@@ -326,18 +326,7 @@ def count(
             return found
         truth, form, counts, curve = image_fingerprint(gt), item.form, {}, False
         for metric in map(registry.get, options.metrics):
-            own = options.settings[metric.name]
-            if pred is None:
-                counts[metric.name] = metric.count_humans(gt, protocol, own)
-                continue
-            if not metric.fits(pred, gt, own):
-                turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
-                raise ShapeError(
-                    f"{pred.path or item.image_id}: {pred.shape[0]}x{pred.shape[1]} (rows x "
-                    f"columns), expected {gt.shape[0]}x{gt.shape[1]} as its ground truth has"
-                    f"{turned}"
-                )
-            counts[metric.name] = metric.count(pred, gt, protocol, own)
+            counts[metric.name] = metric.count_image(pred, gt, protocol)
             curve = curve or "thresholds" in metric.uses
         if pred is not None:
             form = form or form_of(pred, protocol, curve)
@@ -454,10 +443,8 @@ def about_folders(items: Sequence[FileItem], options: RunOptions, **places: Fold
             with suppress(DataError):  # the run says so in its turn
                 found.update(hashlib.blake2b(read_bytes(file)).digest())
         about["truth"] = found.hexdigest()
-    there = {}
-    for what, folder in places.items():
-        if is_text(path := str(Path(folder).resolve())):
-            there[what] = path
+    there = {what: str(Path(folder).resolve()) for what, folder in places.items()}
+    there = {what: path for what, path in there.items() if show(path) == path}
     return Evaluation(options.protocol, name, (), about, places=there)
 
 

@@ -35,6 +35,7 @@ T = TypeVar("T")
 Folder = str | os.PathLike[str]
 Progress = Callable[[int, int, str], None]  # (done, total, image id)
 MAX_WORKERS = 4096
+SPEED = "detector"  # in the provenance: what `bsdsbench run` measured
 MANY = 8  # workers from which processes are faster than threads: reading holds the GIL
 DASK = re.compile(r"thread|process|dask://[^/\s]+:[0-9]{1,5}/?")
 
@@ -185,6 +186,7 @@ class RunOptions:
         (callable, "a function"),
     )
     stamp: str = attrs.field(init=False, default="")  # what all images' counts depend on
+    unused: frozenset[str] = attrs.field(init=False, default=frozenset())  # of the protocol
     settings: dict[str, Any] = attrs.field(init=False, factory=dict)  # options of each metric
 
     def __attrs_post_init__(self) -> None:
@@ -245,6 +247,7 @@ class RunOptions:
             found.check(protocol, self.settings[found.name])
         put(self, "protocol", protocol)
         put(self, "metrics", metrics)
+        put(self, "unused", registry.unused(metrics, protocol))
         put(self, "pred_kind", kind)
         put(self, "out", None if self.out is None else Path(self.out))
         told = json.dumps([KERNEL_VERSION, protocol.to_mapping(), versions, kind], sort_keys=True)

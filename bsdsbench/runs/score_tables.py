@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
-from bsdsbench.runs.evaluation import SPEED, incomparable, reference_of
+from bsdsbench.runs.references import incomparable
+from bsdsbench.runs.run_options import SPEED
 from bsdsbench.scores.counts import at
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Table, select
@@ -32,7 +33,7 @@ def reference_notes(names: Sequence[str], runs: Sequence[Any]) -> list[str]:
     """A line about each reference run among these."""
     lines, odd = [], []
     for name, run in zip(names, runs, strict=True):
-        if about := reference_of(run):
+        if about := run.reference:
             lines.append(f"{name}: reference run, {run.provenance['about']}.")
             odd += [] if about.ordered else [name]
     if odd and len({run.protocol.ods_rule for run in runs}) > 1:
@@ -45,7 +46,7 @@ def made_how(runs: Sequence[Any], names: Sequence[str]) -> dict[str, Any]:
     """Caption, notes where the runs differ, and signatures: how the scores of a table were made."""
     ways: dict[str, list[str]] = {}
     for run, name in zip(runs, names, strict=True):
-        ways.setdefault(f"protocol {registry.describe(run.metrics, run.protocol)}", []).append(name)
+        ways.setdefault(f"protocol {run.described}", []).append(name)
     notes, caption = reference_notes(names, runs), "; ".join(ways)
     if any([run.protocol != runs[0].protocol for run in runs]):
         lines = [f"{', '.join(who)}: {text}." for text, who in ways.items()]

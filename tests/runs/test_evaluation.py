@@ -32,13 +32,9 @@ def test_evaluations_of_the_same_metrics_add():
 
 def test_evaluations_of_other_metrics_do_not_add():
     one, two = run_of("a", pixel=False), run_of("b", pixel=True)
-    found = f"a . b: image 'b' has {BOTH}, image 'a' of boundary, expected the same metrics"
-    with pytest.raises(MergeError, match=found):
-        one + two
-    with pytest.raises(
-        MergeError, match="image 'a' has counts of boundary, image 'b' of boundary,"
-    ):
-        two + one
+    for a, b in ((one, two), (two, one)):
+        with pytest.raises(MergeError, match=r"image '.' has counts of .*the same metrics"):
+            a + b
 
 
 def test_records_of_other_metrics_are_no_evaluation():

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.files.bounded import digest, locked, write_atomic
 from bsdsbench.files.errors import LINE, DataError, FileFormatError, RunLockedError
-from bsdsbench.files.writing import digest, locked, write_atomic
 from bsdsbench.runs import folder
 from bsdsbench.runs.evaluation import load_run
 from bsdsbench.runs.folder import Records, unpack_records

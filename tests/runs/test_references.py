@@ -17,8 +17,8 @@ from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.plotting import plot_f, plot_runs
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.evaluation import as_runs, incomparable, load_run
-from bsdsbench.runs.references import SOLVER_MOVES, references
+from bsdsbench.runs.evaluation import as_runs, load_run
+from bsdsbench.runs.references import SOLVER_MOVES, incomparable, references
 from bsdsbench.scores.counts import ImageRecord
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import boundary_of

@@ -6,7 +6,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.report import score_tables
-from bsdsbench.runs.evaluation import SPEED
+from bsdsbench.runs.run_options import SPEED
 from bsdsbench.runs.score_tables import Speed, speeds_of
 from tests.helpers.runs import call
 from tests.helpers.simulated import simulated_run
