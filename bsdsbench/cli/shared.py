@@ -350,6 +350,7 @@ def protocol_from(options: dict[str, Any], metrics: Sequence[str] = ()) -> Proto
         base = registry.get(metrics[0]).default_protocol
     fields = list(given["set"] or ())
     for name, text in (
+        ("thresholds", given["thresholds"]),
         ("max_dist", given["max_dist"]),
         ("thin", "false" if given["no_thin"] else None),
         ("invert", "true" if given["invert"] else None),
