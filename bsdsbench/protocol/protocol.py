@@ -438,7 +438,8 @@ class Protocol:
         that is no field holds options. Raises ProtocolError for unknown names."""
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
-        known, rest, tables = {*cls.names(), "base"}, {}, {}
+        known, tables = {*cls.names(), "base"}, dict[str, Any]()
+        rest: dict[str, Any] = {}
         for name, value in values.items():
             own = name not in known and isinstance(value, Mapping)
             (tables if own else rest)[name] = value

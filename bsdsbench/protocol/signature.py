@@ -132,9 +132,9 @@ class Signature:
         changes: dict[str, Any] = {}
         unused: set[str] = set()
         try:
-            for key, word in WORDS.items():
+            for key, how in WORDS.items():
                 if key not in found:
-                    unused.update(() if word.usual else word.fields)
+                    unused.update(() if how.usual else how.fields)
                 elif key in OWN:
                     own[key] = found[key]
                 elif found[key] == UNKNOWN:

@@ -139,7 +139,7 @@ class PRCurve(ShownCurve):
         if not t[0] <= threshold <= t[-1]:
             raise DataError(f"threshold {threshold}: expected one from {t[0]:g} to {t[-1]:g}")
         p, r = (np.interp(threshold, t, values) for values in (self.precision, self.recall))
-        return OperatingPoint(*map(float, (threshold, p, r, f_measure(p, r))))
+        return OperatingPoint(float(threshold), float(p), float(r), float(f_measure(p, r)))
 
     def points(self) -> dict[str, F8]:
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
@@ -259,7 +259,7 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     elif rule == "endpoints":
         recall = np.pad(recall, ((0, 0), (1, 1)), constant_values=(1, 0))
         precision = np.pad(precision, ((0, 0), (1, 1)), constant_values=(0, 1))
-    elif rule == "seism":
+    elif curve.blank is not None and rule == "seism":
         blank = np.atleast_2d(curve.blank)[:, start:]
         recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
     # Area_PR in collect_eval_bdry.m: of equal recalls the first is kept
@@ -286,7 +286,7 @@ def recall_at_precision(curve: PRCurve, precision: float = 0.5) -> F8:
     return found.reshape(curve.precision.shape[:-1])
 
 
-def _crossing(curve: PRCurve, level: ArrayLike, low: I8, high: I8, none: float) -> F8:
+def _crossing(curve: PRCurve, level: Any, low: I8, high: I8, none: float) -> F8:
     """Recall at a precision, linear between the rows `low` and `high` of each curve, (S,).
 
     `none` where `high` lies below it.
