@@ -21,7 +21,7 @@ from click.core import ParameterSource
 
 from bsdsbench.files.bounded import counted, listed
 from bsdsbench.files.errors import did_you_mean
-from bsdsbench.runs.run_options import RunOptions
+from bsdsbench.runs.run_options import RunOptions, words_of
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
@@ -182,7 +182,7 @@ def run_option(name: str, **changes: Any) -> Decorator:
         flag["type"] = IntRange(1)
     if "choices" in flag:
         flag["type"] = Choice(flag.pop("choices"))
-    return option(*names, name, help=field.metadata["words"], **flag)
+    return option(*names, name, help=words_of(name), **flag)
 
 
 def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:

@@ -52,8 +52,8 @@ class Evaluation(Shown):
     """Records of one method on one data set under one protocol, sorted by image id.
 
     failed maps the ids that could not be evaluated to the reason; provenance holds plain values
-    (where the inputs came from). Two evaluations with equal protocols and metrics and disjoint ids
-    add (`+`). Without records there are no metrics, and the scores raise DataError.
+    (where the inputs came from). Without records there are no metrics, and the scores raise
+    DataError.
 
     Parameters
     ----------
@@ -75,10 +75,8 @@ class Evaluation(Shown):
 
     Raises
     ------
-    DataError
-        For records with counts of different metrics.
     MergeError
-        For a duplicate id, or a sum of different protocols or metrics.
+        For a duplicate id, or counts of different metrics.
 
     Examples
     --------
@@ -106,7 +104,12 @@ class Evaluation(Shown):
         for each in found:
             if not isinstance(each, ImageRecord):
                 raise DataError(f"records: {kind_of_value(each)}, expected ImageRecords")
-            _same_metrics(each, found[0], self.name)
+            if each.counts.keys() != found[0].counts.keys():
+                theirs, ours = (", ".join(r.counts) or "no metric" for r in (each, found[0]))
+                raise MergeError(
+                    f"{self.name}: image {each.image_id!r} has counts of {theirs}, image "
+                    f"{found[0].image_id!r} of {ours}, expected the same metrics"
+                )
         found.sort(key=attrgetter("image_id"))
         object.__setattr__(self, "records", tuple(found))
         for a, b in pairwise(found):
@@ -213,16 +216,15 @@ class Evaluation(Shown):
             forms[:1] = [UNKNOWN]
         unused = registry.unused(tuple(self.records[0].counts) if n else (), self.protocol)
         stored = "reference" in self.provenance
+        known = identity.to_mapping() if identity and identity.name else None
         return Signature(
             self.protocol,
-            identity.name if identity else None,
-            n,
-            identity.to_mapping()["of"] if identity else None,
-            identity.fingerprint if identity else UNKNOWN,
+            f"{known['set']}:{n}/{known['of']}" if known else f"set:{n}",
+            identity.fingerprint[:8] if identity else UNKNOWN,
             pred="+".join(forms),
             match="random" if stored else "1to1",
+            maps=f"{taken} taken over" if isinstance(taken, int) and 0 < taken <= n else "",
             unused=unused | NOT_STATED if stored else unused,
-            taken_over=taken if isinstance(taken, int) and 0 < taken <= n else 0,
         )
 
     def __repr__(self) -> str:
@@ -336,14 +338,6 @@ class Evaluation(Shown):
             had = ", ".join(self.metrics) or "none"
             raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
         return registry.get(metric).stack([r.counts[metric] for r in self.records])
-
-    def __add__(self, other: Evaluation) -> Evaluation:
-        if not isinstance(other, Evaluation):
-            return NotImplemented
-        if self.protocol != other.protocol:
-            raise MergeError(f"{other.name}: its protocol differs from that of {self.name}")
-        records, failed = (*self.records, *other.records), {**self.failed, **other.failed}
-        return replace(self, records=records, failed=failed, kept=0)
 
     def equals(self, other: object) -> bool:
         """True if protocol and all records are the same; times and names take no part.
@@ -480,16 +474,6 @@ class Evaluation(Shown):
         if isinstance(found, ReportedRun):
             raise FileFormatError(f"{folder}: no ID_ev1.txt file, expected one per image")
         return cls(*found)
-
-
-def _same_metrics(record: ImageRecord, first: ImageRecord, name: str) -> None:
-    """Raise MergeError unless the records, of one run, have the same metrics."""
-    if record.counts.keys() != first.counts.keys():
-        theirs, ours = (", ".join(r.counts) or "no metric" for r in (record, first))
-        raise MergeError(
-            f"{name}: image {record.image_id!r} has counts of {theirs}, image {first.image_id!r} "
-            f"of {ours}, expected the same metrics"
-        )
 
 
 def not_beside(run: Any, name: str) -> str:

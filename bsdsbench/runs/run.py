@@ -53,10 +53,10 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.runs import items as arrays
 from bsdsbench.runs.evaluation import EMPTY, TASK, Evaluation
 from bsdsbench.runs.first_look import LOOKS, SCALE, Look, first_look, form_of, look_at, plain_forms
 from bsdsbench.runs.folder import pack_records, unfinished
+from bsdsbench.runs.items import items_of
 from bsdsbench.runs.run_options import MANY, Folder, RunOptions, takes
 from bsdsbench.scores.counts import ImageRecord
 
@@ -199,7 +199,7 @@ def evaluate_items(items: Iterable[tuple[str, Any, Any]], *, options: RunOptions
     about = {"pred_kind": options.pred_kind, "missing": "error"}
     total = len(items) if isinstance(items, Sized) else 0
     blank = Evaluation(options.protocol, options.name, (), about)
-    return run(arrays.items_of(items, options.metrics), options, blank, total)
+    return run(items_of(items, registry.get(options.metrics[0])), options, blank, total)
 
 
 # ---- a run ---------------------------------------------------------------------------------------
@@ -330,7 +330,7 @@ def count(
             curve = curve or "thresholds" in metric.uses
         if pred is not None:
             form = form or form_of(pred, protocol, curve)
-        scale = first.scale(gt, options.settings[first.name])
+        scale = first.scale(gt, first.options_of(protocol))
         form += f"{SCALE}{scale}" if scale else ""
         spent = time.perf_counter() - started
         found.record = ImageRecord(item.image_id, gt.shape, counts, mark, spent, truth, form)
@@ -401,7 +401,7 @@ def folders(
     ids : the images that count, in place of a split file
     """
     first, kind = registry.get(options.metrics[0]), str(options.pred_kind)
-    own = options.settings[first.name]
+    own = first.options_of(options.protocol)
     if str(options.executor).startswith("dask://"):  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
     how = (options.split_file, options.missing, kind)

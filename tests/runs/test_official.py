@@ -98,7 +98,7 @@ def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
     run, path = folder
     for name in ("eval_bdry.txt", "eval_bdry_thr.txt", "eval_bdry_img.txt"):
         shutil.copy(path / name, tmp_path)
-    theirs = load_run(tmp_path, "theirs")
+    (theirs,) = as_runs([tmp_path], ["theirs"])
     assert isinstance(theirs, ReportedRun)
     mine, told = run.boundary_score(), theirs.score("boundary")
     for point, expected in ((told.ods, mine.ods), (told.ois, mine.ois)):
