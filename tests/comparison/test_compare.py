@@ -9,8 +9,8 @@ from scipy import stats
 
 import bsdsbench as bb
 from bsdsbench.comparison.bootstrap import bootstrap_weights, jackknife_weights
-from bsdsbench.comparison.comparison_result import ImageEffect, ImagePairs
-from bsdsbench.comparison.curve_band import bootstrap_band
+from bsdsbench.comparison.compare import ImageEffect, ImagePairs
+from bsdsbench.comparison.bootstrap import bootstrap_band
 from bsdsbench.comparison.significance import (
     bca_interval,
     holm,

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.comparison.comparison_result import Difference
+from bsdsbench.comparison.compare import Difference
 from bsdsbench.comparison.comparison_tables import _column, comparison_tables
 from tests.helpers.simulated import simulated_run
 

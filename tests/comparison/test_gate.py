@@ -121,10 +121,9 @@ def test_noise_within_the_tolerance_and_a_better_run_pass(run):
 
 @pytest.mark.parametrize("wrong", [float("nan"), -0.1, "x", True])
 def test_a_tolerance_is_a_number(run, wrong):
-    with pytest.raises(bb.DataError, match=r"tolerance: .*expected a number from 0"):
-        check(run, Baseline.of(run), tolerance=wrong)
-    with pytest.raises(bb.DataError, match=r"tolerance of 'boundary\.ods': .*expected a number"):
-        check(run, Baseline.of(run), tolerance={"boundary.ods": wrong})
+    for tolerance in (wrong, {"boundary.ods": wrong}):
+        with pytest.raises(bb.DataError, match=r"tolerance of 'boundary\.ods': .*expected a number"):
+            check(run, Baseline.of(run), tolerance=tolerance)
 
 
 def test_lower_is_better_where_it_is():
@@ -155,7 +154,7 @@ def test_baseline_round_trip_and_refusals(run, tmp_path):
         check(replace(run, protocol=run.protocol.replace(max_dist=0.01)), stored)
     with pytest.raises(bb.DataError, match="59 images, the baseline has 60"):
         check(replace(run, records=run.records[1:]), stored)
-    with pytest.raises(bb.DataError, match=r"tolerance of 'odss': expected one of boundary\.ods"):
+    with pytest.raises(bb.DataError, match=r"'odss': expected some of boundary\.ods"):
         check(run, stored, tolerance={"odss": 0.1})
     with pytest.raises(bb.DataError, match="has no counts"):
         check(run, replace(stored, records=()), statistical=True)
@@ -192,7 +191,6 @@ def test_other_images_and_other_ground_truth_are_refused(run, statistical):
         ({"n_images": -1}, "n_images is -1, expected a whole"),
         ({"counts": "none"}, "is damaged"),
         ({"counts": "bm9uZQ=="}, "counts"),
-        ({"more": 1}, "has fields more, expected schema"),
         ({"tolerances": {"boundary.ap": "x"}}, r"boundary\.ap is 'x', expected a number"),
     ],
 )
@@ -248,7 +246,7 @@ def test_an_update_keeps_tolerances_and_takes_no_option_of_the_check(run, tmp_pa
     for words in (["--junit", "j.xml"], ["--statistical"], ["--level", "0.9"], ["--seed", "0"]):
         with pytest.raises(click.UsageError, match=f"{words[0]}: not with --update"):
             raise update(*words)
-    with pytest.raises(bb.DataError, match=r"'boundary\.odss': expected one of boundary\.ods"):
+    with pytest.raises(bb.DataError, match=r"'boundary\.odss': expected some of boundary\.ods"):
         raise update("--tolerance", "boundary.odss=0.5")
     assert not base.exists()
     assert update("--tolerance", "0.05", "--tolerance", "boundary.ap=0.1") is None

@@ -59,10 +59,6 @@ def test_the_area_of_a_curve_of_precision_and_recall_is_that_of_its_counts(seed,
     tp, fp = curve.tp[curve.tp > 0], curve.fp[curve.tp > 0]
     area = curves.davis_goadrich_area(tp, fp, curve.positives)
     assert curves.auc_pr(*given) == pytest.approx(area, rel=near)
-    sides = curve.positives, curve.negatives
-    area = curves.auccalculator_areas(tp, fp, *sides)[0]
-    found = curves.auc_pr(*given, rule="auccalculator", positives=sides[0], negatives=sides[1])
-    assert found == pytest.approx(area, rel=near)
 
 
 def test_more_area_in_roc_is_not_more_in_pr():
@@ -170,32 +166,6 @@ def test_auccalculator_puts_a_point_before_the_first():
     pr, roc = curves.auccalculator_areas([4], [2], 4, 8)
     assert pr == pytest.approx(4 / 6)
     assert roc == pytest.approx((0.25 * 1 / 2) + 0.75 * 1)
-    from_points = curves.auc_pr(
-        [4 / 6, 4 / 12], [1, 1], rule="auccalculator", positives=4, negatives=8
-    )
-    assert from_points == pytest.approx(pr)
-
-
-def test_min_recall_cuts_the_left_part():
-    tp, fp = [0, 10, 20], [0, 0, 1500]
-    whole, right = (curves.davis_goadrich_area(tp, fp, P, min_recall=m) for m in (0, 0.5))
-    assert whole - right == pytest.approx(0.5)
-    k = 150
-    tail = quad(lambda t: t / (t + k * (t - 10)), 15, 20, epsabs=1e-13)[0] / P
-    assert curves.davis_goadrich_area(tp, fp, P, min_recall=0.75) == pytest.approx(tail, rel=1e-11)
-    full = curves.auccalculator_areas(tp, fp, P, N)[0]
-    cut = curves.auccalculator_areas(tp, fp, P, N, min_recall=0.5)[0]
-    assert full - cut == pytest.approx(0.5)
-
-
-def test_dominates_takes_results():
-    labels = np.array([1, -1, 1, -1, 1, -1])
-    good, bad = curves.roc(labels, labels), curves.roc(labels, np.arange(6.0))
-    assert curves.dominates(good, bad)
-    assert not curves.dominates(bad, good)
-    scores = [6.0, 5, 4, 3, 2, 1]
-    a, b = curves.pr(labels, scores), curves.pr(labels, scores[::-1])
-    assert curves.dominates(a, b, space="pr")
 
 
 AREA, LINE_1 = curves.auc_pr, ([0.5], [1])
@@ -207,12 +177,6 @@ def dominates(*pair, space="pr", **options):
 
 REFUSED = {  # what is named: what is called
     "rule": [lambda: AREA([1], [1], rule="best")],
-    "min_recall": [lambda: AREA([1], [1], rule="step", min_recall=0.5)],
-    "rule 'auccalculator'": [
-        lambda: AREA([1], [1], rule="auccalculator"),
-        lambda: AREA([1], [1], rule="auccalculator", positives=4),
-        lambda: AREA([1], [1], rule="auccalculator", negatives=4),
-    ],
     "precision": [
         lambda: AREA([1, 2], [0, 1]),
         lambda: AREA([-0.1, 0.5], [0, 1]),
@@ -259,7 +223,7 @@ REFUSED = {  # what is named: what is called
     ],
     "curve": [
         lambda: dominates([1, 2, 3], CURVE_2),
-        lambda: dominates(curves.det([1, 0], [2.0, 1]), CURVE_2),  # fpr without tpr
+        lambda: dominates(curves.roc([1, 0], [2.0, 1]), CURVE_2),
     ],
 }
 OF_OTHER_SIZE = {
@@ -284,11 +248,6 @@ def test_arrays_of_a_curve_have_one_size(sizes):
         OF_OTHER_SIZE[sizes]()
 
 
-def test_half_a_count_is_not_lost_in_rounding():
-    halves = curves.auc_pr([1, 0.5], [0.375, 1], rule="auccalculator", positives=4, negatives=4)
-    assert halves == pytest.approx(curves.auccalculator_areas([1.5, 4], [0, 4], 4, 4)[0])
-
-
 def test_a_precision_of_0_at_recall_0_is_left_out():
     assert curves.auc_pr([0, 0.5], [0, 1]) == 0.5
     assert dominates(([0, 0.5], [0, 1]), LINE_1)
@@ -296,7 +255,6 @@ def test_a_precision_of_0_at_recall_0_is_left_out():
 
 def test_areas_without_points_and_of_a_straight_line():
     assert curves.davis_goadrich_area([], [], 5) == 0
-    assert curves.davis_goadrich_area([], [], 5, min_recall=0.5) == 0
     # only (P, N) = (2, 3): precision 2/5 all along, a diagonal in ROC space
     assert curves.auccalculator_areas([], [], 2, 3) == pytest.approx((0.4, 0.5))
     assert curves.auc_pr([1, 0.8, 0.6, 0.6], [0, 0.2, 0.5, 1], rule="trapezoid") == pytest.approx(
@@ -313,8 +271,6 @@ def test_min_recall_cuts_auccalculator_s_trapezoids(least, at):
     area = sum((t - s) / 20 * (p + q) / 2 for (s, p), (t, q) in pairwise(points))
     found = curves.auccalculator_areas([10, 20], [0, 1500], 20, 1500, min_recall=least)[0]
     assert found == pytest.approx(area, rel=1e-12)
-    # by shares, where all positives are 1
-    assert curves.auc_pr([1, 1], [0, 1], min_recall=least) == pytest.approx(1 - least)
 
 
 def test_more_false_positives_than_negatives_are_refused_beyond_rounding():

@@ -12,8 +12,7 @@ from scipy.io import loadmat, savemat
 
 from bsdsbench.cli.understand import doctor as command
 from bsdsbench.diagnosis import symptoms
-from bsdsbench.diagnosis.checks import CHECKS, JPEG
-from bsdsbench.diagnosis.doctor import doctor
+from bsdsbench.diagnosis.doctor import CHECKS, JPEG, doctor
 from bsdsbench.files.errors import PairingError
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
@@ -169,7 +168,7 @@ FAULTS = {
     "mirrored": (lambda f: change(f, np.fliplr), 6, "mirrored left to right"),
     "grid-values": (
         *(lambda f: change(f, lambda a: np.round(a / 255, 2)), 6),
-        "25 of which differ from k/100",
+        "exactly k/100",
     ),
 }
 

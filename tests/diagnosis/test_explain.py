@@ -10,8 +10,15 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.diagnosis.causes import READINGS, Curves, settings
-from bsdsbench.diagnosis.explain import explain, parse_targets, run_of
-from bsdsbench.diagnosis.explanation import Explanation, ranked, resolution, trial
+from bsdsbench.diagnosis.explain import (
+    Explanation,
+    explain,
+    parse_targets,
+    ranked,
+    resolution,
+    run_of,
+    trial,
+)
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
