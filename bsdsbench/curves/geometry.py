@@ -167,7 +167,7 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
         counts, whole = rates * total, np.rint(rates * total)
         # whole numbers where rounding alone keeps them from being so
         both.append(np.where(np.abs(counts - whole) <= 1e-12 * max(total, 1), whole, counts))
-    fp, tp = _hull(*both, n, p)
+    fp, tp = _hull(both[0], both[1], n, p)
     return interpolate_pr(tp, fp, p)
 
 

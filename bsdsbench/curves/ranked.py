@@ -383,8 +383,8 @@ def roc_of_counts(
 ) -> ROCResult:
     """The ROC curve of counts at rising thresholds (T,), from (0, 0) to (1, 1)."""
     ends = (np.inf, thresholds, -np.inf), (0, tp, positives), (0, fp, negatives)
-    falling = [np.r_[first, np.flip(values), last] for first, values, last in ends]
-    return roc_of(Ranking(*falling, positives, negatives))
+    t, tps, fps = (np.r_[first, np.flip(values), last] for first, values, last in ends)
+    return roc_of(Ranking(t, tps, fps, positives, negatives))
 
 
 def _roc_area(c: Ranking, plot: Variant) -> float:

@@ -5,11 +5,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-_FIGURES = ("plot_curves", "plot_runs")
-_DISPLAYS = ("DETCurveDisplay", "FThresholdDisplay", "ImageScatterDisplay", "PRCurveDisplay")
-_DISPLAYS += ("ROCCurveDisplay", "ReliabilityDisplay")
+_DISPLAYS = (
+    "DETCurveDisplay",
+    "FThresholdDisplay",
+    "ImageScatterDisplay",
+    "PRCurveDisplay",
+    "ROCCurveDisplay",
+    "ReliabilityDisplay",
+)
 # Name -> module; imported when first used, so that matplotlib is loaded only for a picture.
-_HOME = dict.fromkeys(_FIGURES, "figures") | dict.fromkeys(_DISPLAYS, "displays")
+_HOME = dict.fromkeys(("plot_curves", "plot_runs"), "figures") | dict.fromkeys(
+    _DISPLAYS, "displays"
+)
 
 __all__ = sorted(_HOME)
 

@@ -448,7 +448,7 @@ class DETCurveDisplay(CurveDisplay):
 
     def _drawing(self) -> Drawing:
         low = self.lowest / 4  # rates of 0 and 1 lie just outside the axes
-        chance = ndtr(np.linspace(*ndtri([low, 1 - low]), 300))
+        chance = ndtr(np.linspace(ndtri(low), -ndtri(low), 300))
         star = (self.eer, self.eer) if self.eer is not None and 0 < self.eer < 1 else None
         x, y = np.clip(self.fpr, low, 1 - low), np.clip(self.fnr, low, 1 - low)
         return Drawing(x, y, (chance, 1 - chance), star, _STAR)
@@ -515,7 +515,7 @@ class ImageScatterDisplay(CurveDisplay):
     def _drawing(self) -> Drawing:
         return Drawing(self.x, self.y, ((0, 1), (0, 1)))
 
-    def plot(self, ax: Axes | None = None, label: int = 3, **points: Any) -> ImageScatterDisplay:  # type: ignore[override]
+    def plot(self, ax: Axes | None = None, label: int = 3, **points: Any) -> ImageScatterDisplay:
         """Draw on `ax` or on a new figure; the legend names the `label` images that differ most."""
         look: dict[str, Any] = {"marker": "o", "markeredgewidth": 0, "alpha": 0.7}
         super().plot(ax, **{**look, **points})

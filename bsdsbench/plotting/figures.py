@@ -137,8 +137,8 @@ def plot_runs(
             )
     with style(look, grey, path is not None):
         if kind == "scatter":
-            points = ImageScatterDisplay.from_evaluations(*runs, names=named, metric=metric).plot()
-            return written(points.figure_, path, runs, named)
+            points = ImageScatterDisplay.from_evaluations(runs[0], runs[1], named, metric)
+            return written(points.plot().figure_, path, runs, named)
         both = zip(runs, named, strict=True)
         shown = [DISPLAYS[kind].from_evaluation(run, name, metric) for run, name in both]
         for display, band in zip(shown, bands, strict=False):

@@ -204,7 +204,8 @@ def draw_iso_f(ax: Axes) -> None:
     if any(found.get_label() == _ISO for found in ax.collections):
         return
     color, ink = ("#C8C8C8", "#6E6E6E") if is_grey() else ("#B7D7C2", "#4C7A5B")
-    paths, beside = [], {"textcoords": "offset points", "va": "center", "fontsize": "x-small"}
+    beside: Any = {"textcoords": "offset points", "va": "center", "fontsize": "x-small"}
+    paths = []
     for f in np.arange(1, 10) / 10:
         # Even steps of log(recall / precision) are even along the line where it bends.
         u = np.linspace(-1, 1, 201) * np.log(2 / f - 1)
