@@ -36,7 +36,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.references import SOLVER_MOVES
-from bsdsbench.runs.score_tables import Speed, full_name, reference_of, speeds_of, usual_scores
+from bsdsbench.runs.score_tables import Speed, full_name, speeds_of, usual_scores
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
@@ -165,7 +165,7 @@ def compare(
                 p = significance.wilcoxon_p(gap(own, i, j, score))
             else:
                 p = p_values[i, j][score] if p_values else significance.p_value(drawn, n)
-            stored = reference_of(kept[i]) or reference_of(kept[j])
+            stored = kept[i].reference or kept[j].reference
             solver = bool(stored) and abs(value) < SOLVER_MOVES
             least = significance.smallest_told(drawn, level, n)
             span = ends(value, drawn, left)
@@ -366,7 +366,7 @@ class Comparison(Shown):
         found = _known(asdict(replace(self, speeds={})))
         for pair, row in zip(self.images, found["images"], strict=True):
             row |= {"effect_size": pair.effect_size, "win_tie_loss": list(pair.record)}
-        speeds = {name: speed.to_mapping() for name, speed in self.speeds.items()}
+        speeds = {name: speed._asdict() for name, speed in self.speeds.items()}
         signatures = dict(zip(self.names, self.signatures, strict=False))
         return {"schema": SCHEMA, **found, "speeds": speeds, "signatures": signatures}
 

@@ -37,7 +37,6 @@ from bsdsbench.plotting.style import (
     untouched,
 )
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.score_tables import reference_of
 from bsdsbench.scores.curve import OperatingPoint
 from bsdsbench.scores.ratios import ratio, short
 
@@ -134,7 +133,7 @@ class CurveDisplay:
     @property
     def label(self) -> str:
         """The legend's text: the F of the best point and the name, or the name and a number."""
-        if self.best:
+        if self.best is not None:
             return f"[F={short(self.best.f)}] {self.name}".strip()
         word, attribute = self.number
         value = getattr(self, attribute, None)
@@ -234,7 +233,7 @@ class PRCurveDisplay(CurveDisplay):
         score = run.score(metric_with_curve(run, metric))
         shown = cls._of(score.curve, run.name if name is None else name, score.ods)
         shown.band = band
-        about = reference_of(run)
+        about = run.reference
         shown.joined = about is None or about.ordered
         return shown
 
@@ -267,7 +266,7 @@ class PRCurveDisplay(CurveDisplay):
 
     def _drawing(self) -> Drawing:
         r, p, best = self.recall, self.precision, self.best
-        if best:
+        if best is not None:
             return Drawing(r, p, None, (best.recall, best.precision))
         level = None if self.chance is None else ((0, 1), (self.chance, self.chance))
         wrong = level is not None and r.size > 0 and r[0] == p[0] == 0

@@ -30,8 +30,8 @@ from bsdsbench.plotting.displays import (
     metric_with_curve,
 )
 from bsdsbench.plotting.style import HUMAN, is_grey, legend, save, signed, style
-from bsdsbench.runs.evaluation import Evaluation, as_runs
-from bsdsbench.runs.score_tables import incomparable, not_beside, reference_of
+from bsdsbench.runs.evaluation import Evaluation, as_runs, not_beside
+from bsdsbench.runs.references import incomparable
 from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 
@@ -131,7 +131,7 @@ def plot_runs(
     if kind == "scatter" and len(runs) != 2:
         raise DataError(f"{len(runs)} runs, expected two for a scatter plot")
     for run in runs if kind == "f" else ():
-        if (about := reference_of(run)) and about.form == "segmentations":
+        if (about := run.reference) and about.form == "segmentations":
             raise DataError(
                 f"{run.name}: {about.parameter}, expected thresholds for F over threshold"
             )
@@ -153,7 +153,7 @@ def plot_runs(
                 if not math.isnan(value):
                     display.name += f", AP {short(value)}"
         figure = plot_curves(shown)
-        entries: list[Any] = [(d.best.f if d.best else 0.0, d.line_) for d in shown]
+        entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
         if human is None:
             fits = [not not_beside(run, HUMAN_TASK) for run in runs]
             human = "human" in published_keys(published) or (bool(runs) and all(fits))
@@ -169,6 +169,12 @@ def plot_runs(
         legend(figure.axes[0], [line for _, line in sorted(entries, key=lambda e: -e[0])])
         more = [f"{r.label}: {r.curve.describe()}" for r in extra if r.curve]
         return written(figure, path, runs, named, more)
+
+
+def plot_result(run: Evaluation, out: Path) -> None:
+    """pr.png and pr.svg of a run into its folder, if there is a precision-recall curve."""
+    if registry.with_curve(run.metrics, run.protocol):
+        save(plot_runs([run], path=out / "pr.png"), out / "pr.svg")
 
 
 def published_curves_of(keys: Sequence[str]) -> list[PublishedResult]:
@@ -213,7 +219,7 @@ def written(
     more: Sequence[str] = (),
 ) -> Figure:
     """The figure, which knows the signatures of its runs; a file of it too."""
-    lines = zip(names or [r.name for r in runs], (r.signature for r in runs), strict=True)
+    lines = zip(names or [r.name for r in runs], [r.signature_line for r in runs], strict=True)
     signed[figure] = "\n".join([*(f"{name}: {line}" for name, line in lines if line), *more])
     if path is not None:
         save(figure, path)
