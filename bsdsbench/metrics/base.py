@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_list, kind_of_value
-from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.protocol.fields import captions, record_of
 from bsdsbench.protocol.protocol import Protocol
@@ -148,11 +148,9 @@ class Metric(ABC):
     uses: ClassVar[tuple[str, ...]] = ()
     gt_kind: ClassVar[str]
     pred_kinds: ClassVar[tuple[str, ...]]
-    curved: ClassVar[bool]
 
     def __init_subclass__(cls) -> None:
         cls.gt_kind, cls.pred_kinds = READS[cls.reads]
-        cls.curved = any(c.key == "ods" for c in (*cls.columns, *cls.image_columns))
 
     @abstractmethod
     def count(
@@ -216,9 +214,6 @@ class Metric(ABC):
         """What looks wrong in an image that can be counted: code, words, what fixes it."""
         return iter(())
 
-    def check(self, protocol: Protocol, opt: Any) -> None:  # noqa: B027
-        """Raise ProtocolError if the protocol lacks what the metric needs."""
-
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Any) -> bool:
         """False if a prediction of that size cannot be compared with the ground truth."""
         return pred.shape == gt.shape
@@ -249,7 +244,7 @@ class Metric(ABC):
 
     def has_curve(self, opt: Any) -> bool:
         """True if the score has a precision-recall curve, `curve`."""
-        return self.curved
+        return any(column.key == "ods" for column in (*self.columns, *self.image_columns))
 
     def draws(self, opt: Any) -> bool:
         """True if its matched pixels can be drawn, see `match_maps`."""
@@ -280,11 +275,8 @@ class Metric(ABC):
         return protocol.resolved[key]
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
-        """The counts of one or more images: name -> (N, ...). Raises DataError if they differ."""
-        try:
-            return stacked(images, self.shared, self.ragged)
-        except ShapeError as error:
-            raise DataError(f"{self.name} scores: {error}") from None
+        """The counts of one or more images: name -> (N, ...). Raises ShapeError if they differ."""
+        return stacked(images, self.shared, self.ragged)
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
         """The score of a data set: `scores` with weights of one.
@@ -299,11 +291,10 @@ class Metric(ABC):
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[dict[str, Any]]:
         """`scores` with each image as a data set of one, of B images at a time: arrays (B,)."""
-        some, opt, own = dict(stack), self.options_of(protocol), stack.keys() - self.shared
+        own, opt = stack.keys() - self.shared, self.options_of(protocol)
         n = len(stack[min(own)])
         for first in range(0, n, _BLOCK):
-            for name in own:
-                some[name] = stack[name][first : first + _BLOCK]
+            some = {**stack, **{name: stack[name][first : first + _BLOCK] for name in own}}
             yield self.scores(some, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol, opt)
 
 
@@ -323,7 +314,7 @@ def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[s
     """(image id, counts of a metric) in id order. Raises DataError for none, or missing counts."""
     found = []
     for record in given_list(records, "records", "ImageRecords"):
-        if not isinstance(record, ImageRecord) or metric not in record.counts:
+        if metric not in getattr(record, "counts", ()):
             what = getattr(record, "image_id", kind_of_value(record))
             raise DataError(f"{metric} scores: {what} has no {metric} counts")
         found.append((record.image_id, record.counts[metric]))

@@ -242,7 +242,6 @@ class RunOptions:
         protocol = registry.settled(protocol)
         for found in map(registry.get, metrics):
             self.settings[found.name] = found.options_of(protocol)
-            found.check(protocol, self.settings[found.name])
         put(self, "protocol", protocol)
         put(self, "metrics", metrics)
         put(self, "pred_kind", kind)
