@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.boundary import (
     CURVE_COLUMNS,
     MatchMaps,
@@ -55,7 +55,6 @@ from bsdsbench.scores.ratios import (
     defined_ratio,
     f_measure,
     ratio,
-    weighted_mean,
     weighted_sum,
 )
 
@@ -201,13 +200,10 @@ class DepthMetric(Metric):
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions) -> Tree:
         """Means over images, `*_pooled` of the sums, and those of a curve for matched edges."""
         sums = {n: weighted_sum(weights, a) for n, a in stack.items() if n not in self.shared}
-        each, n = _values(stack, opt), weights.sum(axis=1)
-        found: dict[str, Any] = {key: weighted_mean(weights, value) for key, value in each.items()}
+        found = image_means(weights, _values(stack, opt))
         for key, value in _values(sums, opt).items():
             if f"{key}_plain" in found or key.startswith("dbe"):
                 found[f"{key}_pooled"] = value
-        there = {key: (weighted_sum(weights, ~np.isnan(v)), n) for key, v in each.items()}
-        found["over"] = over("images", there)
         if self.has_curve(opt):
             found |= curve_scores(stack["thresholds"], four_counts(stack), weights, protocol)
         return found

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.depth_files import matte_mask
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, cut_map, same_shape
+from bsdsbench.metrics.contour.measures import pixel_distances
 from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, check, is_number, one_of, option, some_of
 
 F8 = NDArray[np.float64]
@@ -292,7 +293,7 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, at: DepthOptions) -> tuple[F8, 
     """`dbe_sum` and `dbe_n` of two maps of edges."""
     if not at.strict:
         pred, gt = pred & valid, gt & valid
-    to_gt, to_pred = _distances(pred, gt), _distances(gt, pred)
+    to_gt, to_pred = pixel_distances(pred, gt), pixel_distances(gt, pred)
     counted = valid[pred] if at.strict else np.ones(to_gt.size, bool)
     near = (to_gt < at.radius) & counted
     if at.dbe == "ibims":
@@ -302,17 +303,6 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, at: DepthOptions) -> tuple[F8, 
         parts = np.minimum(to_pred, np.hypot(*pred.shape))
     numbers = np.array([np.count_nonzero(near), parts.size, to_pred.size])
     return np.array([to_gt[near].sum(), parts.sum()]), numbers
-
-
-def _distances(a: Bool, b: Bool) -> F8:
-    """From each pixel of a, row by row, to the nearest of b; infinite where there is none."""
-    from bsdsbench.kernels.distances import nearest
-
-    sides = []
-    for drawn in (a, b):
-        rows, cols = np.nonzero(drawn)
-        sides += [np.array([0, rows.size]), rows.astype(np.int32), cols.astype(np.int32)]
-    return np.asarray(np.sqrt(nearest(*sides, 1.0, 1.0)))
 
 
 def matched_inputs(

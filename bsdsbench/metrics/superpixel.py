@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
-from bsdsbench.metrics.region.contingency_table import Annotators, Table, as_label_map, canonical
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
+from bsdsbench.metrics.label_maps import as_label_map
+from bsdsbench.metrics.region.contingency_table import Annotators, Table, canonical
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
+from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
 
 
 def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:
@@ -204,14 +205,12 @@ class SuperpixelMetric(Metric):
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         """Means over images of each measure's mean, minimum and maximum over the annotators."""
-        out: dict[str, Any] = {}
+        alone = {k: stack[k] for k in ("compactness", "variation", "n_superpixels")}
+        out = image_means(weights, alone)
         for name in MEASURES:
             means = weighted_mean(weights, stack[name])
-            out[name] = {kind: means[:, k] for k, kind in enumerate(_OVER_ANNOTATORS)}
-        for name in ("compactness", "variation", "n_superpixels"):
-            out[name] = weighted_mean(weights, stack[name])
-        seen = weighted_sum(weights, ~np.isnan(stack["variation"]))
-        return {**out, "over": over("images", {"variation": (seen, weights.sum(axis=1))})}
+            out[name] = dict(zip(_OVER_ANNOTATORS, means.T, strict=True))
+        return out
 
     def describe(self, protocol: Protocol, opt: None) -> str:
         """The conventions, which no field of the protocol changes."""

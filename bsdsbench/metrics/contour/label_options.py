@@ -1,16 +1,13 @@
-"""Options for label maps: their content, and the contour measures with their sizes."""
+"""Options of the contour measures: which, and at which sizes."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from attrs import frozen
 
 from bsdsbench.metrics.contour.pairs import CONVENTIONS
+from bsdsbench.metrics.label_maps import SPACING, LabelOptions
 from bsdsbench.protocol.fields import (
     HOME_MADE,
-    LABEL,
-    NAMES,
     POSITIVE,
     POSITIVES,
     check,
@@ -19,7 +16,6 @@ from bsdsbench.protocol.fields import (
     one_of,
     option,
     some_of,
-    whole,
 )
 
 PERCENTS = (90.0, 95.0, 99.0)  # those that have columns
@@ -38,73 +34,9 @@ _MEASURES = {
 GROUPS = tuple(_MEASURES)
 
 
-def _unit_words(options: Any) -> str:
-    of = f"{len(options.classes)} classes" if options.classes else "masks"
-    if options.unit == "class":
-        return of
-    of = f"instances of {of}" if options.classes else "instances"
-    return f"{of} paired by {'IoU > 0.5' if options.unit == 'instance' else 'number'}"
-
-
-@frozen
-class LabelOptions:
-    """What label maps hold: masks, classes or instances."""
-
-    classes: tuple[str, ...] = option(
-        (),
-        "The names in the order of their labels; none: masks of 0 and 1, or 0 and 255.",
-        NAMES,
-        caption=_unit_words,
-    )
-    first: int = option(
-        0, "The label of the first class; the others follow without a gap, and 0 is nothing.", LABEL
-    )
-    ignore: int = option(
-        255,
-        "Label of ground-truth pixels that are cleared on both sides, or -1 for none.",
-        whole(-1, 2**31 - 1, "a label, or -1"),
-        others={255: "PASCAL VOC, Cityscapes", 0: "scripts that ignore 0", -1: "scripts without"},
-    )
-    unit: str = option(
-        "class",
-        '"class": one mask per class and image; "instance": instances, paired where their '
-        'intersection over union is above 0.5; "id": instances, paired by their number.',
-        one_of("class", "instance", "id"),
-    )
-    divisor: int = option(
-        0,
-        "Instance maps hold class x divisor + instance; 0: one class, what is "
-        "above 0 is the number of an instance.",
-        whole(0, 2**31 - 1, "a whole number from 0"),
-    )
-
-    @property
-    def class_names(self) -> tuple[str, ...]:
-        """The classes, or the one of masks and instances without classes."""
-        if self.classes:
-            return self.classes
-        return ("mask",) if self.unit == "class" else ("instances",)
-
-
-def _steps(value: Any) -> Any:
-    """Two steps; one number is both."""
-    given = value if isinstance(value, list | tuple) else [value]
-    found = tuple(float(v) if is_number(v) else v for v in given)
-    return found * 2 if len(found) == 1 else found
-
-
-def _spacing_words(options: Any) -> str:
-    down, right = options.spacing
-    return "" if down == right == 1 else f"spacing {down:g} x {right:g}"
-
-
-SPACING = option(
-    (1.0, 1.0),
-    "Row and column step, or one number for both: the unit of distances and tolerances.",
-    [POSITIVES, check(lambda v: len(v) == 2, "two steps, of rows and columns, or one for both")],
-    _steps,
-    caption=_spacing_words,
-)
+def key_at(name: str, size: float) -> str:
+    """The key of a measure at a size, without the points that divide the paths of keys."""
+    return f"{name}@{size:g}".replace(".", "_")
 
 
 @frozen
@@ -156,14 +88,13 @@ class ContourOptions(LabelOptions):
     trimap_widths: tuple[float, ...] = option((3.0, 10.0), "Pixels.", POSITIVES)
 
     def measures(self) -> dict[str, tuple[str, float]]:
-        """All measures, in the order of the columns of the counts, each with its name in `TABLE`
-        and its size."""
+        """All measures by their keys, in the order of the columns of the counts, each with its name
+        in `TABLE` and its size."""
         found = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
-        for group in (g for g in GROUPS if g in self.groups):
-            names, option = _MEASURES[group]
-            sizes = getattr(self, option)
-            for size in sizes if isinstance(sizes, tuple) else (sizes,):
+        for group, (names, sizes_option) in _MEASURES.items():
+            sizes = getattr(self, sizes_option)
+            for size in (sizes if isinstance(sizes, tuple) else (sizes,)) * (group in self.groups):
                 for name in names:
-                    mark = f"@{size:g}" if isinstance(sizes, tuple) else ""
-                    found[name.replace("%", f"{size:g}") + mark] = (name, size)
+                    one = name.replace("%", f"{size:g}")
+                    found[one if size is sizes else key_at(name, size)] = (name, size)
         return found

@@ -15,25 +15,12 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.arguments import given_array
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import contingency as kernel
 from bsdsbench.loaders.inputs import same_shape
+from bsdsbench.metrics.label_maps import as_label_map
 
 AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
-
-
-def as_label_map(labels: ArrayLike, what: str = "labels") -> NDArray[Any]:
-    """A 2-D integer array, checked. Raises DataError for anything else, or for no pixels."""
-    array = given_array(labels, what)
-    if array.dtype.kind == "b":
-        array = array.astype(np.uint8)
-    if array.ndim != 2 or array.dtype.kind not in "iu" or array.size == 0:
-        raise DataError(
-            f"{what}: {array.dtype} array of shape {array.shape}, expected a (rows, columns) map "
-            "of integer labels"
-        )
-    return array
 
 
 def canonical(labels: NDArray[Any]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:

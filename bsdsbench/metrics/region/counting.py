@@ -29,13 +29,9 @@ from bsdsbench.kernels import contingency as kernel
 from bsdsbench.kernels import ucm
 from bsdsbench.kernels.assignment import largest_total
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map, unit
+from bsdsbench.metrics.label_maps import as_label_map
 from bsdsbench.metrics.maps import prepare
-from bsdsbench.metrics.region.contingency_table import (
-    Annotators,
-    Table,
-    as_label_map,
-    fop_candidates,
-)
+from bsdsbench.metrics.region.contingency_table import Annotators, Table, fop_candidates
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import ratio
