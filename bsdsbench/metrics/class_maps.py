@@ -18,7 +18,9 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.loaders.inputs import same_shape
 from bsdsbench.metrics.imresize import bicubic
+from bsdsbench.metrics.label_maps import as_label_map
 from bsdsbench.protocol.fields import LABEL, NAMES, check, is_int, is_number, one_of, option, whole
 
 Bool = NDArray[np.bool_]
@@ -124,6 +126,11 @@ class SemanticOptions:
     )
 
     @property
+    def frame(self) -> int:
+        """Width of the frame of ignored labels."""
+        return self.border if self.border_rule == "ignore" else 0
+
+    @property
     def class_labels(self) -> tuple[int, ...]:
         """The label of each class."""
         return self.ids or tuple(range(self.first, self.first + len(self.classes)))
@@ -147,15 +154,16 @@ def class_boundaries(
     below-right are not both in the class or both out of it (the rule of seg2bdry); with radius r,
     where the other side of the class's outline is at most r pixels away. Ignored pixels are on no
     side and never boundary. With `instances` (H, W) the boundaries of the class's instances, each
-    drawn by itself, are added. Raises ShapeError for other maps, DataError for a label that is no
-    class. Source: Yu et al., "Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018.
+    drawn by itself, are added. Raises DataError for other maps or a label that is no class,
+    ShapeError for unequal shapes.
+    Source: Yu et al., "Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018.
 
     framed : the labels with a frame of the ignored one, where there is one. Instances are drawn
         without it, as in py-edge-eval; that matters only where ignored pixels are spanned.
     """
-    whole = _checked(labels, "label map", None)
+    whole = as_label_map(labels, "label map")
     if instances is not None:
-        instances = _checked(instances, "instance map", whole.shape)
+        same_shape(as_label_map(instances, "instance map").shape, whole.shape, "instance map")
     labels = whole if framed is None else framed
     valid = ~np.isin(labels, params.ignored)
     present, known = set(np.unique(labels[valid]).tolist()), params.class_labels
@@ -183,14 +191,6 @@ def class_boundaries(
     return out
 
 
-def _checked(array: NDArray[Any], what: str, shape: tuple[int, ...] | None) -> NDArray[Any]:
-    array = np.asarray(array)
-    if array.ndim != 2 or array.dtype.kind not in "iu" or shape not in (None, array.shape):
-        expected = f"integer {shape or '(rows, columns)'}"
-        raise ShapeError(f"{what}: {array.dtype} of shape {array.shape}, expected {expected}")
-    return array
-
-
 def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
     if radius:
         inside, outside = mask & valid, ~mask & valid
@@ -206,14 +206,12 @@ def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
 def _spanned(mask: Bool, valid: Bool, radius: int) -> Bool:
     """As py-edge-eval draws: the distances out of the class (ignored pixels belong to it there) and
     to the class (there they do not), together at most `radius`."""
-    from scipy import ndimage
+    from scipy.ndimage import distance_transform_edt
 
-    def distance(inside: Bool) -> NDArray[np.float64]:
-        if inside.all():  # nothing to be far from
-            return np.full(inside.shape, np.inf)
-        return np.asarray(ndimage.distance_transform_edt(inside))
-
-    return np.asarray(distance(mask | ~valid) + distance(~mask) <= radius)
+    inside = mask | ~valid
+    if inside.all():  # nothing to be far from
+        return np.zeros(mask.shape, bool)
+    return np.asarray(distance_transform_edt(inside) + distance_transform_edt(~mask) <= radius)
 
 
 def near(target: Bool, radius: float) -> Bool:
@@ -222,13 +220,6 @@ def near(target: Bool, radius: float) -> Bool:
 
     within: Bool = within_reach(np.ascontiguousarray(target), disk(radius, target.shape).half)
     return within
-
-
-def interior(mask: Bool, boundary: Bool, max_dist_px: float) -> Bool:
-    """Pixels of a class's region further from its boundary than max_dist_px; none without one."""
-    if not boundary.any():
-        return np.zeros(mask.shape, bool)
-    return mask & ~near(boundary, max_dist_px)
 
 
 def prepare_classes(
@@ -247,21 +238,20 @@ def prepare_classes(
     """
     from bsdsbench.kernels.thinning import thin_each
 
-    frame = params.border if params.border_rule == "ignore" else 0
     if gt.ndim == 2:
-        labels, wanted = gt, params.instances
-        if wanted and instances is None:
+        labels = gt
+        if params.instances and instances is None:
             raise DataError("ground truth: no instance map, expected one for instances = true")
-        truth = _from_labels(gt, params, instances if wanted else None, params.thin_gt)
+        truth = _from_labels(gt, params, instances if params.instances else None, params.thin_gt)
     else:
-        truth = _framed(_of_classes(gt, params, "class boundaries") != 0, frame, 0)
+        truth = _framed(_of_classes(gt, params, "class boundaries") != 0, params.frame, False)
         truth = _nearest(thin_each(truth) if params.thin_gt else truth, params.scale)
     if labels is not None:
         labels = _nearest(_with_frame(labels, params), params.scale)
     maps = _from_labels(pred, params, None, False) if pred.ndim == 2 else pred
     maps = _fitted(_of_classes(maps, params, "class maps"), truth.shape[1:], params.resize)
-    if frame or not params.border:
-        return _framed(maps, frame, 0), truth, labels
+    if params.frame or not params.border:
+        return _framed(maps, params.frame, False), truth, labels
     if min(truth.shape[1:]) <= 2 * params.border:
         raise ShapeError(
             f"ground truth {truth.shape[1:]}, expected more than the border of "
@@ -273,19 +263,15 @@ def prepare_classes(
 
 
 def _from_labels(
-    labels: NDArray[Any], params: SemanticOptions, instances: NDArray[Any] | None, thin: bool
+    whole: NDArray[Any], params: SemanticOptions, instances: NDArray[Any] | None, thin: bool
 ) -> Bool:
     from bsdsbench.kernels.thinning import thin_each
 
-    whole = _checked(labels, "label map", None)
-    if instances is not None:
-        instances = _checked(instances, "instance map", whole.shape)
-    scale = params.scale if params.scaled == "labels" else 1
-    own = None if instances is None else _nearest(instances, scale)
-    framed = _nearest(_with_frame(whole, params), scale)
-    drawn = class_boundaries(_nearest(whole, scale), params, own, framed)
-    drawn = thin_each(drawn) if thin else drawn
-    return _nearest(drawn, params.scale) if params.scaled == "boundaries" else drawn
+    first = params.scale if params.scaled == "labels" else 1
+    own = None if instances is None else _nearest(instances, first)
+    framed = _nearest(_with_frame(whole, params), first)
+    drawn = class_boundaries(_nearest(whole, first), params, own, framed)
+    return _nearest(thin_each(drawn) if thin else drawn, params.scale / first)
 
 
 def _of_classes(array: NDArray[Any], params: SemanticOptions, what: str) -> NDArray[Any]:
@@ -298,17 +284,14 @@ def _of_classes(array: NDArray[Any], params: SemanticOptions, what: str) -> NDAr
 
 def _with_frame(labels: NDArray[Any], params: SemanticOptions) -> NDArray[Any]:
     """The label map with a frame of the ignored label, where the border rule is "ignore"."""
-    if not params.border or params.border_rule != "ignore" or not params.ignored:
-        return labels
-    wide = labels.astype(np.result_type(labels, np.int16))
-    return _framed(wide, params.border, params.ignored[0])
+    return _framed(labels, params.frame, params.ignored[0]) if params.ignored else labels
 
 
 def _framed(maps: NDArray[Any], border: int, value: int) -> NDArray[Any]:
     """(..., H, W) maps with one value along the border."""
     if not border:
         return maps
-    out = np.full_like(maps, value)
+    out = np.full(maps.shape, value, np.result_type(maps, np.min_scalar_type(value)))
     rows, cols = (slice(border, max(n - border, border)) for n in maps.shape[-2:])
     out[..., rows, cols] = maps[..., rows, cols]
     return out
@@ -322,10 +305,13 @@ def _fitted(maps: NDArray[Any], shape: tuple[int, ...], how: str) -> NDArray[Any
         raise ShapeError(f"prediction {maps.shape[1:]}, expected the size {tuple(shape)}")
     if how == "bicubic":
         return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
-    # The sample nearest to each resized one's centre; positions are added up, as Pillow does.
-    steps = [np.full(m, n / m) for n, m in zip(maps.shape[1:], shape, strict=True)]
-    rows, cols = (np.cumsum(np.r_[each[:1] / 2, each[1:]]).astype(np.int64) for each in steps)
-    return np.ascontiguousarray(maps[:, rows][:, :, cols])
+    from PIL import Image
+
+    at = []  # which rows, which columns Pillow takes
+    for n, wanted in zip(maps.shape[1:], shape, strict=True):
+        line = Image.fromarray(np.arange(n, dtype=np.int32)[None])
+        at.append(np.asarray(line.resize((wanted, 1), Image.Resampling.NEAREST))[0])
+    return np.ascontiguousarray(maps[:, at[0]][:, :, at[1]])
 
 
 def _nearest(array: NDArray[Any], scale: float) -> NDArray[Any]:

@@ -23,13 +23,12 @@ Without "edges" the curve of a run is that of "si" over the ratios, of summed pa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError
+from bsdsbench.kernels import depth_pairs
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.boundary import (
@@ -40,18 +39,20 @@ from bsdsbench.metrics.boundary import (
 )
 from bsdsbench.metrics.depth_maps import (
     DepthOptions,
-    annotated,
     canny_edges,
     dbe_parts,
     inverse,
     matched_inputs,
     prepared,
+    wanted,
 )
+from bsdsbench.metrics.label_maps import faults_named
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores, four_counts
 from bsdsbench.scores.ratios import (
     Weights,
+    defined_mean,
     defined_ratio,
     f_measure,
     ratio,
@@ -61,29 +62,11 @@ from bsdsbench.scores.ratios import (
 F8 = NDArray[np.float64]
 
 
-@contextmanager
-def _named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
-    """What is missing is said with the file's name."""
-    if pred.depth is None:
-        raise DataError(f"{pred.path or pred.image_id}: no depth map, expected one")
-    try:
-        yield
-    except DataError as error:
-        raise type(error)(f"{gt.path or gt.image_id}: {error}") from None
-
-
 def _share(pairs: NDArray[Any], of: int, strict: bool) -> F8:
     """Mean over the directions of both / pairs of one side, (..., R, 4, 3) -> (..., R)."""
-    sums = ratio(pairs[..., 0], pairs[..., of]).sum(axis=-1)
-    return ratio(sums, 4) if strict else defined_ratio(sums, (pairs[..., of] > 0).sum(axis=-1))
-
-
-def _over_ratios(values: F8, weights: F8) -> F8:
-    """The weighted mean over the ratios at which there is a value, (..., R) -> (...)."""
-    there = ~np.isnan(values)
-    total = (there * weights).sum(axis=-1)
-    mean = ratio((np.where(there, values, 0.0) * weights).sum(axis=-1), total)
-    return np.where(total > 0, mean, np.nan)
+    if strict:
+        return ratio(pairs[..., 0], pairs[..., of]).mean(axis=-1)
+    return defined_mean(defined_ratio(pairs[..., 0], pairs[..., of]))
 
 
 def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
@@ -97,19 +80,20 @@ def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
     if "matte" in stack:
         at["matte_recall"] = _share(stack["matte"], 1, opt.strict)
     for key, values in at.items():
-        out[key] = _over_ratios(values, ratios)
-        out[f"{key}_plain"] = _over_ratios(values, np.ones(ratios.size))
+        there, known = ~np.isnan(values), np.nan_to_num(values)
+        for name, weights in ((key, ratios), (f"{key}_plain", np.ones(ratios.size))):
+            total = (there * weights).sum(axis=-1)
+            out[name] = defined_ratio((known * weights).sum(axis=-1), total)
         for k, r in enumerate(ratios):
             word = f"{r:.4f}".rstrip("0").rstrip(".").replace(".", "_")
             out[f"{key}@{word}"] = values[..., k]
     if "dbe_n" in stack:
         sums, n = stack["dbe_sum"], stack["dbe_n"]
-        near, both = (ratio(sums[..., k], n[..., k]) for k in range(2))
         none = n[..., 0] == 0
         # "sharpdepth" counts edges of the truth alone
-        both = np.where(none & (n[..., 1] > n[..., 2]), opt.radius, both)
-        near = np.where(none, opt.radius, near)
-        for key, value in (("dbe_accuracy", near), ("dbe_completeness", both)):
+        for k, far in enumerate((none, none & (n[..., 1] > n[..., 2]))):
+            value = np.where(far, opt.radius, ratio(sums[..., k], n[..., k]))
+            key = ("dbe_accuracy", "dbe_completeness")[k]
             out[key] = np.where(n[..., 2] > 0, value, np.nan)
     return out
 
@@ -173,25 +157,20 @@ class DepthMetric(Metric):
         total_pred (T,), of matched edges, as `boundary_counts`.
         """
         found: Tree = {}
-        with _named(pred, gt):
-            maps, ratios = prepared(np.asarray(pred.depth), gt, opt), np.linspace(*opt.ratios)
+        with faults_named(pred, gt):
+            maps, ratios = prepared(pred, gt, opt), np.linspace(*opt.ratios)
             if "si" in opt.measures:
-                from bsdsbench.kernels.depth_pairs import ratio_pairs
-
-                depth = inverse(maps.pred), inverse(maps.true())
-                found["si"] = ratio_pairs(*depth, maps.valid, ratios)
+                depth = inverse(maps.pred), inverse(wanted(maps.gt, "depth"))
+                found["si"] = depth_pairs.ratio_pairs(*depth, maps.valid, ratios)
             if "matte" in opt.measures:
-                from bsdsbench.kernels.depth_pairs import thinned_pairs
-
-                if maps.matte is None:
-                    raise DataError("no matte, expected one for the measure matte (depth.gt_holds)")
-                found["matte"] = thinned_pairs(inverse(maps.pred), maps.matte, ratios)
+                matte = wanted(maps.matte, "matte")
+                found["matte"] = depth_pairs.thinned_pairs(inverse(maps.pred), matte, ratios)
             if "dbe" in opt.measures:
                 edges = canny_edges(maps.raw_pred, opt.dbe)
                 if opt.dbe == "sharpdepth":
-                    truth = canny_edges(maps.true("raw_gt"), opt.dbe)
+                    truth = canny_edges(wanted(maps.raw_gt, "depth"), opt.dbe)
                 else:
-                    truth = np.logical_or.reduce(annotated(maps, opt))
+                    truth = np.logical_or.reduce(maps.true_edges(opt))
                 found["dbe_sum"], found["dbe_n"] = dbe_parts(edges, truth, maps.valid, opt)
             if "edges" in opt.measures:
                 found |= boundary_counts(*matched_inputs(maps, gt, opt), protocol)
@@ -216,15 +195,15 @@ class DepthMetric(Metric):
         opt: DepthOptions,
         threshold: float,
     ) -> MatchMaps:
-        with _named(pred, gt):
-            soft, truth = matched_inputs(prepared(np.asarray(pred.depth), gt, opt), gt, opt)
+        with faults_named(pred, gt):
+            soft, truth = matched_inputs(prepared(pred, gt, opt), gt, opt)
             return boundary_match_maps(soft, truth, protocol, threshold)
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
     ) -> Iterator[tuple[str, str, str]]:
         """Inverse depth, another scale, unknown pixels, a truth without steps."""
-        maps = prepared(np.asarray(pred.depth), gt, opt)
+        maps = prepared(pred, gt, opt)
         unknown = np.isnan(maps.raw_pred) & maps.valid
         if unknown.mean() > 0.01:
             words = "over 1 % of the prediction is 0, NaN or infinite where the truth is known"

@@ -178,24 +178,37 @@ class DepthMaps:
     edges: tuple[Bool, ...]
     matte: Bool | None
 
-    def true(self, name: str = "gt") -> F8:
-        """The true depth, "gt" or "raw_gt". Raises DataError where there is none."""
-        found: F8 | None = getattr(self, name)
-        if found is None:
-            raise DataError(
-                "no true depth, expected one for the measures chosen (depth.measures=edges where "
-                "there are only edges)"
-            )
-        return found
+    def true_edges(self, at: DepthOptions) -> tuple[Bool, ...]:
+        """The true edges that `gt_edges` asks for."""
+        if at.gt_edges == "canny":
+            return (canny_edges(wanted(self.raw_gt, "depth"), at.dbe),)
+        return wanted(self.edges or None, "edges")
 
 
-def prepared(pred: NDArray[Any], gt: GroundTruth, at: DepthOptions) -> DepthMaps:
+_MENDS = {
+    "depth": "true depth (depth.measures=edges where there are only edges)",
+    "edges": "annotated ones, or depth.gt_edges=canny",
+    "matte": "one for the measure matte (depth.gt_holds)",
+}
+
+
+def wanted(found: Any, what: str) -> Any:
+    """What an image has to have. Raises DataError."""
+    if found is None:
+        raise DataError(f"ground truth: no {what}, expected {_MENDS[what]}")
+    return found
+
+
+def prepared(found: Prediction, gt: GroundTruth, at: DepthOptions) -> DepthMaps:
     """The maps as the options say: what they hold, scale, crop, alignment, validity."""
+    if found.depth is None:
+        raise DataError("prediction: no depth map, expected one")
+    pred = found.depth
     same_shape(pred.shape, gt.shape)
     rows, cols = pred.shape
     top, end, left, right = at.crop or (0, rows, 0, cols)
     if end > rows or right > cols:
-        raise DataError(f"{rows} x {cols}, expected the crop {at.crop} in it")
+        raise DataError(f"prediction: {rows} x {cols}, expected the crop {at.crop} in it")
     cut = slice(top, end), slice(left, right)
     edges = tuple(np.asarray(b[cut]) != 0 for b in gt.boundaries)
     matte = None if gt.mask is None else np.asarray(gt.mask[cut]) != 0
@@ -217,7 +230,7 @@ def prepared(pred: NDArray[Any], gt: GroundTruth, at: DepthOptions) -> DepthMaps
         if at.invalid != "none":
             raw_truth[~valid] = np.nan
     elif at.align != "none":
-        raise DataError(f"no depth, expected one to align by (depth.align={at.align})")
+        raise DataError(f"ground truth: no depth, expected one to align by ({at.align})")
     if at.invalid != "truth":
         valid = valid & known if at.invalid == "both" else np.ones(depth.shape, bool)
     return DepthMaps(depth, np.where(there, depth, np.nan), truth, raw_truth, valid, edges, matte)
@@ -277,18 +290,6 @@ def _unit(values: F8) -> F8:
     return out
 
 
-def annotated(maps: DepthMaps, at: DepthOptions) -> tuple[Bool, ...]:
-    """The true edges that `gt_edges` asks for."""
-    if at.gt_edges == "canny":
-        return (canny_edges(maps.true("raw_gt"), at.dbe),)
-    if not maps.edges:
-        raise DataError(
-            "no edges, expected annotated ones for the measures dbe and edges, or "
-            "depth.gt_edges=canny"
-        )
-    return maps.edges
-
-
 def dbe_parts(pred: Bool, gt: Bool, valid: Bool, at: DepthOptions) -> tuple[F8, I8]:
     """`dbe_sum` and `dbe_n` of two maps of edges."""
     if not at.strict:
@@ -313,7 +314,7 @@ def matched_inputs(
         soft = canny_edges(maps.raw_pred, at.dbe).astype(np.float64)
     else:
         soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
-    drawn = tuple(edges & maps.valid for edges in annotated(maps, at))
+    drawn = tuple(edges & maps.valid for edges in maps.true_edges(at))
     return Prediction(gt.image_id, soft=soft * maps.valid), replace(
         gt, boundaries=drawn, segmentations=(), depth=None, valid=None, mask=None
     )

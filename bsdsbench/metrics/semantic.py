@@ -23,7 +23,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
-from bsdsbench.metrics.class_maps import SemanticOptions, interior, prepare_classes
+from bsdsbench.metrics.class_maps import SemanticOptions, near, prepare_classes
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol, preset_names
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack, at
 from bsdsbench.scores.curve import FOUR, curve_scores, four_counts
@@ -38,22 +38,24 @@ def semantic_counts(
     *,
     labels: NDArray[Any] | None = None,
     instances: NDArray[Any] | None = None,
-) -> dict[str, Counts]:
-    """One image's boundary counts of every class, by name, without those that `absent` skips.
+) -> Counts:
+    """One image's boundary counts of every class.
 
     pred : (H, W) labels, or (C, H, W) soft maps or bool
     gt : (H, W) labels, or (C, H, W) bool boundaries
     labels : (H, W), the regions beside boundaries in `gt`, which an `interior` that kills needs
     instances : (H, W), 0 where there is none; needed where `instances` is on and `gt` has labels
 
+    Returns thresholds f8 (T,); counted i8 (C,), 1 but for the classes that `absent` skips; and the
+    four counts of `boundary_counts` of each class, i8 (C, T), zero where it was not counted.
     Raises ShapeError if sizes do not fit, DataError for labels or instances that are missing.
 
     Examples
     --------
     >>> labels, options = np.repeat([[0, 1]], 4, axis=0), SemanticOptions(classes=("a", "b"))
     >>> found = semantic_counts(labels, labels, Protocol(thresholds=(0.5,)), options)
-    >>> {name: int(counts.matched_pred[0]) for name, counts in found.items()}
-    {'a': 4, 'b': 4}
+    >>> found.matched_pred.tolist()
+    [[4], [4]]
     """
     maps, truth, labels = prepare_classes(pred, gt, params, labels, instances)
     if params.interior != "keep" and labels is None:
@@ -61,19 +63,21 @@ def semantic_counts(
             f"ground truth: only boundaries, expected labels for interior = '{params.interior}'"
         )
     radius = protocol.radius((truth.shape[1], truth.shape[2]))
-    counts = {}
-    for k, name in enumerate(params.classes):
-        if params.absent == "skip" and not truth[k].any():
+    shape = len(params.classes), len(protocol.thresholds)
+    rows, counted = {name: np.zeros(shape, np.int64) for name in FOUR}, np.ones(shape[0], bool)
+    for k, (soft, drawn) in enumerate(zip(maps, truth, strict=True)):
+        counted[k] = params.absent == "count" or drawn.any()
+        if not counted[k]:
             continue
-        soft, dropped = maps[k], None
-        if labels is not None and params.interior != "keep":
-            far = interior(np.equal(labels, params.class_labels[k]), truth[k], radius)
-            if params.interior == "kill":
-                dropped = far
-            else:
-                soft = np.where(far, soft.dtype.type(0), soft)
-        counts[name] = boundary_counts(soft, (truth[k],), protocol, dropped=dropped)
-    return counts
+        dropped = None
+        if labels is not None and params.interior != "keep" and drawn.any():
+            dropped = np.equal(labels, params.class_labels[k]) & ~near(drawn, radius)
+            if params.interior == "kill_first":
+                soft, dropped = np.where(dropped, soft.dtype.type(0), soft), None
+        found = boundary_counts(soft, (drawn,), protocol, dropped=dropped)
+        for name, row in rows.items():
+            row[k] = found[name]
+    return Counts(thresholds=protocol.threshold_array(), counted=counted, **rows)
 
 
 class SemanticMetric(Metric):
@@ -119,9 +123,7 @@ class SemanticMetric(Metric):
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions
-    ) -> Tree:
-        """thresholds f8 (T,); counted i8 (C,), 1 where the class was counted; the four counts of
-        `boundary_counts` of each class, i8 (C, T), zero where it was not."""
+    ) -> Counts:
         if pred.classes is None:
             raise DataError(f"{pred.path or pred.image_id}: no class maps, expected them")
         # a band on both sides is drawn from the labels, whatever boundaries are stored
@@ -129,16 +131,8 @@ class SemanticMetric(Metric):
         truth = gt.labels if band or gt.class_boundaries is None else gt.class_boundaries
         if truth is None:
             raise DataError(f"{gt.path or gt.image_id}: no labels of classes, expected them")
-        found = semantic_counts(
-            pred.classes, truth, protocol, opt, labels=gt.labels, instances=gt.instances
-        )
-        rows = np.zeros((len(FOUR), len(opt.classes), len(protocol.thresholds)), np.int64)
-        for k, name in enumerate(opt.classes):
-            if name in found:
-                rows[:, k] = [found[name][key] for key in FOUR]
-        counted = np.isin(opt.classes, list(found))
-        four = dict(zip(FOUR, rows, strict=True))
-        return {"thresholds": protocol.threshold_array(), "counted": counted, **four}
+        given = {"labels": gt.labels, "instances": gt.instances}
+        return semantic_counts(pred.classes, truth, protocol, opt, **given)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
@@ -148,17 +142,16 @@ class SemanticMetric(Metric):
         four = four_counts(stack)
         there = weighted_sum(weights, four[..., 1].max(axis=2)) > 0
         n_images = weighted_sum(weights, stack["counted"])
-        per_class = {}
+        per_class, means, known = {}, {}, {}
         for k, name in enumerate(opt.classes):
             found = curve_scores(stack["thresholds"], four[:, k], weights, protocol, r50=True)
             per_class[name] = _where(there[:, k], {**found, "n_images": n_images[:, k]})
-        means, known = {}, {}
         for key in ("ods", "ois", "ap"):
             values = np.array([at(score, key) for score in per_class.values()])
             means[f"{key}_mean"] = defined_mean(values, axis=0)
             known[f"{key}_mean"] = (~np.isnan(values)).sum(axis=0), there.shape[1]
-        n_classes, few = there.sum(axis=1), over("classes", known)
-        return {**means, "n_classes": n_classes, "per_class": per_class, "over": few}
+        few = over("classes", known)
+        return {**means, "n_classes": there.sum(axis=1), "per_class": per_class, "over": few}
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
         """With the classes that the ground truth has, and the names of the others in `absent`.
