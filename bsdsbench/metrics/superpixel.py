@@ -33,7 +33,8 @@ def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:
     Source: Neubert and Protzel, Forum Bildverarbeitung 2012.
     """
     table = Table.of_map(labels, Annotators.of([gt]))
-    n, area = table.counts, np.repeat(table.row_area, np.diff(table.indptr))
+    indptr, _, n = table.cells
+    area = np.repeat(table.row_area, np.diff(indptr))
     return float(np.minimum(n, area - n).sum() / table.n_pixels)
 
 
@@ -46,8 +47,9 @@ def undersegmentation_error_levin(labels: ArrayLike, gt: ArrayLike) -> float:
     Source: Levinshtein et al., TurboPixels, PAMI 2009.
     """
     table = Table.of_map(labels, Annotators.of([gt]))
+    indptr, cols, _ = table.cells
     area = table.gts.col_area
-    met = np.bincount(table.cols, np.repeat(table.row_area, np.diff(table.indptr)), area.size)
+    met = np.bincount(cols, np.repeat(table.row_area, np.diff(indptr)), area.size)
     return float(((met - area) / area).mean())
 
 
@@ -110,10 +112,10 @@ def compactness(labels: ArrayLike) -> float:
     maps = as_label_map(labels)
     flat, area = canonical(maps)
     padded = np.pad(flat.reshape(maps.shape), 1, constant_values=-1)
-    inner = padded[1:-1, 1:-1]
-    around = (padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:])
-    sides = sum((inner != other).astype(np.int64) for other in around)
-    perimeter = np.bincount(flat, np.ravel(sides))
+    sides = np.zeros(padded.shape, np.int64)
+    for axis, step in ((0, 1), (0, -1), (1, 1), (1, -1)):
+        sides += padded != np.roll(padded, step, axis)
+    perimeter = np.bincount(flat, np.ravel(sides[1:-1, 1:-1]))
     return float((area * (4 * np.pi * area / perimeter**2)).sum() / flat.size)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,12 +94,13 @@ class Annotators:
 class Table:
     """n(i,j) of one segmentation with all annotators: rows of (column, pixels) cells, see
     `bsdsbench.kernels.contingency`. Equal partitions give equal cells; zero is the row of the
-    segmentation's label 0, -1 where there is none (hierarchies have none)."""
+    segmentation's label 0, -1 where there is none (hierarchies have none).
+
+    cells : where each row begins, and the end; column and pixels of each cell
+    """
 
     gts: Annotators
-    indptr: NDArray[np.int64]
-    cols: NDArray[np.int32]
-    counts: NDArray[np.int64]
+    cells: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]
     zero: int = -1
 
     @classmethod
@@ -108,8 +109,7 @@ class Table:
     ) -> Table:
         """From flat labels numbered in raster order (`canonical`)."""
         found = kernel.runs(labels, gts.labels, gts.col_start)
-        indptr, cols, counts = kernel.tabulate(*found, n_regions, gts.col_area.size)
-        return cls(gts, indptr, cols, counts, zero)
+        return cls(gts, kernel.tabulate(*found, n_regions, gts.col_area.size), zero)
 
     @classmethod
     def of_map(cls, labels: ArrayLike, gts: Annotators) -> Table:
@@ -121,8 +121,8 @@ class Table:
 
     def merged(self, new_row: NDArray[np.int32], n_rows: int) -> Table:
         """The table after each row r became part of row new_row[r], in a hierarchy."""
-        cells = self.indptr, self.cols, self.counts
-        return Table(self.gts, *kernel.merge_rows(*cells, new_row, n_rows, self.gts.col_area.size))
+        n_cols = self.gts.col_area.size
+        return Table(self.gts, kernel.merge_rows(*self.cells, new_row, n_rows, n_cols))
 
     @property
     def n_pixels(self) -> int:
@@ -132,22 +132,19 @@ class Table:
     @cached_property
     def row_area(self) -> NDArray[np.int64]:
         """a_i, i8 (R,)."""
-        return kernel.row_sums(self.indptr, self.counts) // self.gts.labels.shape[0]
+        return kernel.row_sums(self.cells[0], self.cells[2]) // self.gts.labels.shape[0]
 
     @cached_property
-    def squares_and_bits(self) -> tuple[int, float]:
+    def squares_and_bits(self) -> Any:
         """sum a^2 and sum a log2 a."""
-        return cast(tuple[int, float], kernel.squares_and_bits(self.row_area))
+        return kernel.squares_and_bits(self.row_area)
 
     @cached_property
-    def overlaps(self) -> tuple[NDArray[Any], float, NDArray[Any], NDArray[Any]]:
+    def overlaps(self) -> Any:
         """What all measures need of the cells, see `kernels.contingency.overlap_sums`."""
         gts = self.gts
-        cells = self.indptr, self.cols, self.counts
-        found = kernel.overlap_sums(
-            *cells, self.row_area, gts.col_area, gts.ann_of_col, len(gts.labels)
-        )
-        return cast(tuple[NDArray[Any], float, NDArray[Any], NDArray[Any]], found)
+        areas = self.row_area, gts.col_area, gts.ann_of_col
+        return kernel.overlap_sums(*self.cells, *areas, len(gts.labels))
 
 
 def fop_candidates(area: NDArray[Any]) -> NDArray[np.bool_]:

@@ -95,10 +95,11 @@ def region_counts(
         )
     annotators, thresholds = Annotators.of(maps), proto.threshold_array()
     found = _as_prediction(pred, annotators.shape)
-    if found.ucm2 is not None:
-        return _collect(_of_ucm(found.ucm2, annotators, thresholds), annotators, thresholds)
     what = str(found.path or found.image_id)
     labels: Iterable[NDArray[Any]] = found.segs or ()
+    if found.ucm2 is not None:
+        tables = _of_ucm(found.ucm2, annotators, thresholds)
+        return _collect(tables, annotators, thresholds)
     if found.segs:
         thresholds = np.arange(1, len(found.segs) + 1, dtype=np.float64)
     elif found.soft is None:
@@ -114,20 +115,19 @@ def region_counts(
             )
         soft = prepare(soft, proto)
         labels = (close_regions(soft, t) for t in proto.thresholds)
-    tables = (Table.of_map(one, annotators) for one in labels)
-    return _collect(((table, table) for table in tables), annotators, thresholds)
+    each = (Table.of_map(one, annotators) for one in labels)
+    return _collect(((table, table) for table in each), annotators, thresholds)
 
 
 def _as_prediction(pred: Any, shape: tuple[int, ...]) -> Prediction:
     if isinstance(pred, Prediction):
         return pred
     array = given_array(pred, "prediction")
-    given: dict[str, Any] = {"soft": array}
     if array.dtype.kind in "iub":
-        given = {"segs": tuple(array) if array.ndim == 3 else (as_label_map(array),)}
-    elif array.shape == (2 * shape[0] + 1, 2 * shape[1] + 1):
-        given = {"ucm2": array}
-    return Prediction("prediction", **given)
+        return Prediction("prediction", segs=tuple(array) if array.ndim == 3 else (array,))
+    if array.shape == (2 * shape[0] + 1, 2 * shape[1] + 1):
+        return Prediction("prediction", ucm2=array)
+    return Prediction("prediction", soft=array)
 
 
 def close_regions(soft: NDArray[Any], threshold: float) -> NDArray[np.int32]:
@@ -275,10 +275,8 @@ def seism(table: Table) -> dict[str, Any]:
     all_px = n_px * len(gts.labels)
     most_bits = [math.log2(max(n, area.size)) for n in np.diff(gts.col_start).tolist()]
     candidate = fop_candidates(area)
-    cells = table.indptr, table.cols, table.counts
-    pred, gt = kernel.fop_sums(
-        *cells, area, gts.col_area, candidate, gts.candidate, len(gts.labels)
-    )
+    areas = area, gts.col_area, candidate, gts.candidate
+    pred, gt = kernel.fop_sums(*table.cells, *areas, len(gts.labels))
     n_pred, n_gt = int(candidate.sum()), int(gts.candidate.sum())
     return {
         "hamming_gt": all_px - int(ints[:, 1].sum()),
@@ -289,7 +287,7 @@ def seism(table: Table) -> dict[str, Any]:
         "gce": _mean(np.minimum(floats[:, 3], floats[:, 4]) / n_px),
         "lce": _mean(floats[:, 2] / n_px),
         "nvoi": _mean(1.0 - ratio(_voi(table), 2 * np.array(most_bits))),
-        "bgm": all_px - int(largest_total(*cells, gts.col_start)),
+        "bgm": all_px - int(largest_total(*table.cells, gts.col_start)),
         "fop_pred": pred,
         "fop_pred_candidates": n_pred,
         "fop_gt": gt,
@@ -325,20 +323,20 @@ def pair_sums(table: Table, annotator: int, rule: str) -> tuple[float, float, fl
     pred: float = int(table.squares_and_bits[0])
     truth = int(table.gts.squares[annotator])
     zero, left = table.gts.zero[annotator], table.n_pixels
+    indptr, cols, counts = table.cells
     if rule != "region" and zero >= 0:  # pixels with 0 in the truth count nowhere
-        at = np.flatnonzero(table.cols == zero)
-        n = table.counts[at]
-        area = table.row_area[np.searchsorted(table.indptr, at, side="right") - 1]
+        at = np.flatnonzero(cols == zero)
+        n, area = counts[at], table.row_area[np.searchsorted(indptr, at, side="right") - 1]
         rest, dropped = area - n, int(table.gts.col_area[zero])
         both, truth, left = both - int(n @ n), truth - dropped**2, left - dropped
         pred -= int(area @ area - rest @ rest)
     if rule != "cremi":
         return both - left, pred - left, truth - left
     if table.zero >= 0:  # each pixel with 0 in the segmentation is a region of its own
-        cells = slice(*table.indptr[table.zero : table.zero + 2])
+        cells = slice(*indptr[table.zero : table.zero + 2])
         first, last = table.gts.col_start[annotator : annotator + 2]
-        cols, n = table.cols[cells], table.counts[cells]
-        n = n[(cols >= first) & (cols < last) & (cols != zero)]
+        own = (cols[cells] >= first) & (cols[cells] < last) & (cols[cells] != zero)
+        n = counts[cells][own]
         alone = int(n.sum())
         both = both - int(n @ n) + alone / table.n_pixels
         pred = pred - alone**2 + alone / table.n_pixels
