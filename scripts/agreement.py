@@ -138,6 +138,7 @@ def class_boundaries(count: int) -> Iterator[Row]:
     """Killed and thinned counts of made label maps, threshold by threshold."""
     from bsdsbench.metrics import registry
     from bsdsbench.metrics.semantic import semantic_counts
+    from bsdsbench.scores.curve import FOUR
     from tests.metrics.test_class_maps import TWO, regions, soft_boundaries
     from tests.reference import semantic as slow
 
@@ -154,11 +155,11 @@ def class_boundaries(count: int) -> Iterator[Row]:
             labels = regions(seed, (41, 57))
             truth, maps = drawn(labels, TWO), soft_boundaries(seed, labels)
             counts = semantic_counts(maps, truth, protocol, options, labels=labels)
-            for k, c in enumerate(counts.values()):
+            for k in range(2):
                 expected = slow.counts(
                     maps[k], truth[k], labels == k + 1, grid, 0.05, True, interior
                 )
-                four = (c.matched_gt, c.total_gt, c.matched_pred, c.total_pred)
+                four = [counts[name][k] for name in FOUR]
                 cells.append(largest(np.stack(four, 1), expected))
         yield f"SBD counts, {interior}", "plain definition", *together(cells)
 

@@ -158,7 +158,7 @@ class DepthMetric(Metric):
         """
         found: Tree = {}
         with faults_named(pred, gt):
-            maps, ratios = prepared(pred, gt, opt), np.linspace(*opt.ratios)
+            maps, ratios = prepared(pred.depth, gt, opt), np.linspace(*opt.ratios)
             if "si" in opt.measures:
                 depth = inverse(maps.pred), inverse(wanted(maps.gt, "depth"))
                 found["si"] = depth_pairs.ratio_pairs(*depth, maps.valid, ratios)
@@ -196,14 +196,14 @@ class DepthMetric(Metric):
         threshold: float,
     ) -> MatchMaps:
         with faults_named(pred, gt):
-            soft, truth = matched_inputs(prepared(pred, gt, opt), gt, opt)
+            soft, truth = matched_inputs(prepared(pred.depth, gt, opt), gt, opt)
             return boundary_match_maps(soft, truth, protocol, threshold)
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
     ) -> Iterator[tuple[str, str, str]]:
         """Inverse depth, another scale, unknown pixels, a truth without steps."""
-        maps = prepared(pred, gt, opt)
+        maps = prepared(pred.depth, gt, opt)
         unknown = np.isnan(maps.raw_pred) & maps.valid
         if unknown.mean() > 0.01:
             words = "over 1 % of the prediction is 0, NaN or infinite where the truth is known"

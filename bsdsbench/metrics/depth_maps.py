@@ -199,11 +199,10 @@ def wanted(found: Any, what: str) -> Any:
     return found
 
 
-def prepared(found: Prediction, gt: GroundTruth, at: DepthOptions) -> DepthMaps:
+def prepared(pred: NDArray[Any] | None, gt: GroundTruth, at: DepthOptions) -> DepthMaps:
     """The maps as the options say: what they hold, scale, crop, alignment, validity."""
-    if found.depth is None:
+    if pred is None:
         raise DataError("prediction: no depth map, expected one")
-    pred = found.depth
     same_shape(pred.shape, gt.shape)
     rows, cols = pred.shape
     top, end, left, right = at.crop or (0, rows, 0, cols)
