@@ -8,12 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bsdsbench.files.arguments import given_array
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import (
     GroundTruth,
+    Map,
     Prediction,
     check_white,
     same_shape,
@@ -37,7 +38,7 @@ from bsdsbench.scores.counts import Counts
 SIDES = ("prediction", "ground truth")
 
 
-def as_label_map(labels: ArrayLike, what: str = "labels") -> NDArray[Any]:
+def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
     """A 2-D integer array, checked. Raises DataError for anything else, or for no pixels."""
     array = given_array(labels, what)
     if array.dtype.kind == "b":
@@ -50,7 +51,7 @@ def as_label_map(labels: ArrayLike, what: str = "labels") -> NDArray[Any]:
     return array
 
 
-def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[NDArray[Any]]:
+def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[Map]:
     """Two label maps of one shape, checked. Raises DataError or ShapeError."""
     maps = [as_label_map(m, what) for m, what in zip((pred, gt), SIDES, strict=True)]
     same_shape(maps[0].shape, maps[1].shape)
@@ -141,9 +142,7 @@ SPACING = option(
 )
 
 
-def label_maps(
-    pred: Prediction, gt: GroundTruth, at: LabelOptions
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map, Map]:
     """Both label maps. A prediction may hold one bool map per class; a pixel in none is nothing.
 
     Raises DataError for anything else.

@@ -19,7 +19,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.label_maps import as_label_map
-from bsdsbench.metrics.region.contingency_table import Annotators, Table, canonical
+from bsdsbench.metrics.region.counting import Annotators, Table, canonical
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
@@ -175,11 +175,7 @@ class SuperpixelMetric(Metric):
         Column("n_superpixels", "superpixels", "K", digits=0, shown="own", score=False),
         IMAGES,
     )
-    image_columns = (
-        Column("ue.mean", "UE", lower=True),
-        Column("asa.mean", "ASA"),
-        Column("recall.mean", "boundary recall", "BR"),
-    )
+    image_columns = (columns[0], *columns[2:4])
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
         """Every measure against each annotator; explained variation where the picture is there.

@@ -6,9 +6,13 @@ from PIL import Image
 from scipy import ndimage
 
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.metrics import class_maps, semantic
-from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
-from bsdsbench.metrics.semantic import SemanticMetric
+from bsdsbench.metrics import semantic
+from bsdsbench.metrics.semantic import (
+    SemanticMetric,
+    SemanticOptions,
+    class_boundaries,
+    prepare_classes,
+)
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.curve import FOUR
 from tests.helpers.runs import refused
@@ -187,14 +191,14 @@ def test_half_resolution_of_odd_sizes():
     for size in range(1, 200):
         for scale in (0.5, 0.25, 1 / 3, 0.3, 0.7, 2.0, 1.5):
             expected = list(imresize_nearest(size, scale))
-            found = class_maps._nearest(np.arange(size)[None], scale)[0]
+            found = semantic._nearest(np.arange(size)[None], scale)[0]
             assert found.tolist() == expected, (size, scale)
 
 
 def test_predictions_are_resized_to_the_nearest_as_pillow_does():
     values = np.random.default_rng(4).integers(0, 256, (23, 31)).astype(np.uint8)
     for wanted in ((7, 50), (1, 1), (46, 30)):
-        found = class_maps._fitted(values[None], wanted, "nearest")[0]
+        found = semantic._fitted(values[None], wanted, "nearest")[0]
         picture = Image.fromarray(values).resize(wanted[::-1], Image.Resampling.NEAREST)
         assert np.array_equal(found, np.asarray(picture)), wanted
 

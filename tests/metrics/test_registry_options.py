@@ -8,7 +8,7 @@ import tomllib
 
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.contour.label_options import ContourOptions
+from bsdsbench.metrics.contour import ContourOptions
 from bsdsbench.metrics.saliency import SaliencyOptions
 from bsdsbench.protocol.protocol import MATCHED, Protocol
 from bsdsbench.protocol.signature import parse_overrides, preset_names

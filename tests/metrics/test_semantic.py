@@ -11,8 +11,12 @@ from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import read_truth
 from bsdsbench.metrics import semantic
 from bsdsbench.metrics.boundary import boundary_counts
-from bsdsbench.metrics.class_maps import SemanticOptions, class_boundaries, prepare_classes
-from bsdsbench.metrics.semantic import SemanticMetric
+from bsdsbench.metrics.semantic import (
+    SemanticMetric,
+    SemanticOptions,
+    class_boundaries,
+    prepare_classes,
+)
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, at
 from bsdsbench.scores.curve import FOUR

@@ -4,7 +4,7 @@ Every measure takes two masks, or two label maps and the number of classes. Defi
 have different names; docs/metrics/contour.md lists the libraries that use each.
 """
 
-from bsdsbench.metrics.contour.label_options import ContourOptions
+from bsdsbench.metrics.contour.contour_metric import ContourOptions
 from bsdsbench.metrics.contour.measures import (
     CITYSCAPES,
     COCO,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels.contingency import value_pairs
+from bsdsbench.loaders.inputs import Bool
 from bsdsbench.metrics.contour.pairs import F8, I8, LabelPair, Labels, as_pair
 from bsdsbench.metrics.label_maps import SIDES, LabelOptions, as_label_maps
 from bsdsbench.scores.ratios import ratio
@@ -46,7 +47,7 @@ class Regions(NamedTuple):
     ids: I8
     class_of: I8
     cells: I8
-    void: NDArray[np.bool_]
+    void: Bool
 
 
 class Instances(NamedTuple):

@@ -21,12 +21,13 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import distances, erosion, outlines
 from bsdsbench.kernels.contingency import value_pairs
+from bsdsbench.loaders.inputs import Map
 from bsdsbench.metrics.contour.pairs import F8, I8, LabelPair, Labels, as_masks, as_pair, settle
 from bsdsbench.scores.ratios import f_measure, ratio
 
@@ -53,7 +54,7 @@ class Sites(NamedTuple):
         here = slice(self.start[k], self.start[k + 1])
         return self.distance[here], self.length[here]
 
-    def sums(self, values: NDArray[Any]) -> F8:
+    def sums(self, values: Map) -> F8:
         """The sum of each label's values, in their order."""
         label = np.repeat(np.arange(self.n.size), self.n)
         return np.bincount(label, values, self.n.size).astype(np.float64)
@@ -152,7 +153,7 @@ def _outlines(pair: LabelPair, outline: str, steps: Spacing) -> tuple[Sites, ...
     return tuple(found)
 
 
-def pixel_distances(a: NDArray[Any], b: NDArray[Any], spacing: Spacing = PIXELS) -> F8:
+def pixel_distances(a: Map, b: Map, spacing: Spacing = PIXELS) -> F8:
     """From each pixel of the map a, row by row, to the nearest of b; infinite where b has none."""
     sides: list[Any] = []
     for drawn in (a, b):
@@ -194,7 +195,7 @@ def davis_radius(shape: tuple[int, ...], bound: float = 0.008) -> float:
 Found = tuple[F8, I8, I8]
 
 
-def iou(counts: NDArray[Any], of: Callable[..., F8] = ratio) -> F8:
+def iou(counts: Map, of: Callable[..., F8] = ratio) -> F8:
     """Intersection over union of (..., 3) pixels in both, in pred, in gt; by default 0/0 = 0."""
     return of(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError, ProtocolError
-from bsdsbench.loaders.inputs import binary_map, is_binary, same_shape
+from bsdsbench.loaders.inputs import Bool, binary_map, is_binary, same_shape
+from bsdsbench.metrics.base import F8
 from bsdsbench.metrics.label_maps import SIDES, as_label_map, as_label_maps
+from bsdsbench.scores.counts import I8
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 Labels = NDArray[np.int32]
 
 
@@ -115,7 +115,7 @@ def as_pair(
     return LabelPair(found[0], found[1], classes, maps[0].shape)
 
 
-def as_masks(pred: ArrayLike, gt: ArrayLike) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def as_masks(pred: ArrayLike, gt: ArrayLike) -> tuple[Bool, Bool]:
     """Two masks of one shape, checked. Raises DataError or ShapeError."""
     masks = []
     for given, what in zip((pred, gt), SIDES, strict=True):
@@ -135,7 +135,7 @@ def as_masks(pred: ArrayLike, gt: ArrayLike) -> tuple[NDArray[np.bool_], NDArray
     return masks[0], masks[1]
 
 
-def mask_pair(pred: NDArray[np.bool_], gt: NDArray[np.bool_]) -> LabelPair:
+def mask_pair(pred: Bool, gt: Bool) -> LabelPair:
     """A pair of bool masks of one shape, cut to the box of both with a frame of one pixel."""
     either = pred | gt
     at = [np.flatnonzero(either.any(axis=axis)) for axis in (1, 0)]

@@ -18,6 +18,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,15 +30,155 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import contingency as kernel
 from bsdsbench.kernels import ucm
 from bsdsbench.kernels.assignment import largest_total
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map, unit
+from bsdsbench.loaders.inputs import Bool, GroundTruth, Map, Prediction, same_shape, soft_map, unit
+from bsdsbench.metrics.base import F8
 from bsdsbench.metrics.label_maps import as_label_map
 from bsdsbench.metrics.maps import prepare
-from bsdsbench.metrics.region.contingency_table import Annotators, Table, fop_candidates
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.counts import I8, Counts
 from bsdsbench.scores.ratios import ratio
 
-F8 = NDArray[np.float64]
+I4 = NDArray[np.int32]
+
+AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
+
+
+def canonical(labels: Map) -> tuple[I4, I8]:
+    """Flat int32 labels 0, 1, ... in raster order of the regions' first pixels; their areas.
+
+    The kernel has a table of the whole span of values: where they are few and far apart (more than
+    four times the pixels, beyond 64 K entries that cost nothing), they are ranked first.
+    """
+    flat = labels.ravel()
+    low, high = int(flat.min()), int(flat.max())
+    if high - low > 4 * flat.size + 65536 or not -(2**31) <= low <= high < 2**31:
+        flat = np.unique(flat, return_inverse=True)[1].ravel()
+        low, high = 0, int(flat.max())
+    return kernel.renumber(np.ascontiguousarray(flat, np.int32), low, high - low + 1)
+
+
+def zero_region(labels: Map, numbers: I4) -> int:
+    """The number that `canonical` gave to the label 0, -1 where there is none."""
+    first = int((labels == 0).argmax())
+    return int(numbers[first]) if labels.flat[first] == 0 else -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Annotators:
+    """The label maps of one image's annotators, ready for tables.
+
+    labels : (A, N) int32, regions numbered per annotator
+    col_area, ann_of_col : i8 and i4 (G,), of the G regions of all annotators
+    candidate : bool (G,), large enough for objects and parts
+    squares, bits : i8 and f8 (A,), sum b^2 and sum b log2 b of each annotator
+    zero : the column of each annotator's label 0, -1 where there is none
+    """
+
+    shape: tuple[int, ...]
+    labels: I4
+    col_start: NDArray[np.int64]
+    col_area: NDArray[np.int64]
+    ann_of_col: I4
+    candidate: Bool
+    squares: NDArray[np.int64]
+    bits: F8
+    zero: tuple[int, ...]
+
+    @classmethod
+    def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
+        """From (H, W) label maps. Raises DataError for none, ShapeError for unequal shapes."""
+        arrays = [as_label_map(m, "ground truth") for m in maps]
+        if not arrays:
+            raise DataError("ground truth: no segmentation, expected one label map or more")
+        for array in arrays[1:]:
+            same_shape(array.shape, arrays[0].shape, "ground truth")
+        flat, areas = zip(*map(canonical, arrays), strict=True)
+        sizes = [a.size for a in areas]
+        start = np.cumsum([0, *sizes])
+        squares, bits = zip(*map(kernel.squares_and_bits, areas), strict=True)
+        zeros = zip(start.tolist(), map(zero_region, arrays, flat), strict=False)
+        return cls(
+            shape=arrays[0].shape,
+            labels=np.stack(flat),
+            col_start=start,
+            col_area=np.concatenate(areas),
+            ann_of_col=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+            candidate=np.concatenate([*map(fop_candidates, areas)]),
+            squares=np.array(squares, np.int64),
+            bits=np.array(bits),
+            zero=tuple(-1 if at < 0 else first + at for first, at in zeros),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """n(i,j) of one segmentation with all annotators: rows of (column, pixels) cells, see
+    `bsdsbench.kernels.contingency`. Equal partitions give equal cells; zero is the row of the
+    segmentation's label 0, -1 where there is none (hierarchies have none).
+
+    cells : where each row begins, and the end; column and pixels of each cell
+    """
+
+    gts: Annotators
+    cells: tuple[I8, I4, I8]
+    zero: int = -1
+
+    @classmethod
+    def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> Table:
+        """From flat labels numbered in raster order (`canonical`)."""
+        found = kernel.runs(labels, gts.labels, gts.col_start)
+        return cls(gts, kernel.tabulate(*found, n_regions, gts.col_area.size), zero)
+
+    @classmethod
+    def of_map(cls, labels: ArrayLike, gts: Annotators) -> Table:
+        """From a (H, W) label map. Raises DataError for anything else, or ShapeError."""
+        array = as_label_map(labels, "segmentation")
+        same_shape(array.shape, gts.shape, "segmentation")
+        flat, area = canonical(array)
+        return cls.of(flat, area.size, gts, zero_region(array, flat))
+
+    def merged(self, new_row: I4, n_rows: int) -> Table:
+        """The table after each row r became part of row new_row[r], in a hierarchy."""
+        n_cols = self.gts.col_area.size
+        return Table(self.gts, kernel.merge_rows(*self.cells, new_row, n_rows, n_cols))
+
+    @property
+    def n_pixels(self) -> int:
+        """N, pixels of the image."""
+        return self.gts.labels.shape[1]
+
+    @cached_property
+    def row_area(self) -> I8:
+        """a_i, i8 (R,)."""
+        return kernel.row_sums(self.cells[0], self.cells[2]) // self.gts.labels.shape[0]
+
+    @cached_property
+    def squares_and_bits(self) -> Any:
+        """sum a^2 and sum a log2 a."""
+        return kernel.squares_and_bits(self.row_area)
+
+    @cached_property
+    def overlaps(self) -> Any:
+        """What all measures need of the cells, see `kernels.contingency.overlap_sums`."""
+        gts = self.gts
+        areas = self.row_area, gts.col_area, gts.ann_of_col
+        return kernel.overlap_sums(*self.cells, *areas, len(gts.labels))
+
+
+def fop_candidates(area: Map) -> Bool:
+    """Regions that count, bool (R,): in descending area, while the share of the image added so far,
+    before the region, is below 0.99. Of equal areas the later in raster order comes first.
+
+    Shares are added as doubles, as SEISM does: where they make up 0.99 of the pixels exactly, their
+    sum is often just below."""
+    order = np.argsort(area, kind="stable")[::-1]
+    before = np.cumsum(area[order] / area.sum())
+    out = np.empty(area.size, np.bool_)
+    out[order[0]] = True
+    out[order[1:]] = before[:-1] < AREA_SHARE
+    return out
+
+
 RULES = ("region", "skimage", "cremi")
 
 
@@ -96,7 +238,7 @@ def region_counts(
     annotators, thresholds = Annotators.of(maps), proto.threshold_array()
     found = _as_prediction(pred, annotators.shape)
     what = str(found.path or found.image_id)
-    labels: Iterable[NDArray[Any]] = found.segs or ()
+    labels: Iterable[Map] = found.segs or ()
     if found.ucm2 is not None:
         tables = _of_ucm(found.ucm2, annotators, thresholds)
         return _collect(tables, annotators, thresholds)
@@ -130,7 +272,7 @@ def _as_prediction(pred: Any, shape: tuple[int, ...]) -> Prediction:
     return Prediction("prediction", soft=array)
 
 
-def close_regions(soft: NDArray[Any], threshold: float) -> NDArray[np.int32]:
+def close_regions(soft: Map, threshold: float) -> I4:
     """A soft boundary map closed into regions at one threshold: a label map (H, W) int32, from 1.
 
     Regions are the 4-connected components of pixels below the threshold (uint8 and uint16 maps are
@@ -147,7 +289,7 @@ def close_regions(soft: NDArray[Any], threshold: float) -> NDArray[np.int32]:
     return labels[tuple(nearest)].astype(np.int32)
 
 
-def ucm_tables(levels: NDArray[np.int32], gts: Annotators, n_levels: int) -> Iterator[Table]:
+def ucm_tables(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Table]:
     """The table at each threshold of a hierarchy; the same object while no region merges.
 
     levels: what `bsdsbench.kernels.ucm.join_levels` gives.
@@ -167,9 +309,7 @@ def ucm_tables(levels: NDArray[np.int32], gts: Annotators, n_levels: int) -> Ite
         yield table
 
 
-def _of_ucm(
-    ucm2: NDArray[np.float64], gts: Annotators, thresholds: NDArray[np.float64]
-) -> Iterator[tuple[Table, Table]]:
+def _of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[tuple[Table, Table]]:
     """The official table and SEISM's at each threshold."""
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape
@@ -187,9 +327,7 @@ def _of_ucm(
     return zip(tables, ucm_tables(levels[1], gts, thresholds.size), strict=True)
 
 
-def _collect(
-    tables: Iterable[tuple[Table, Table]], gts: Annotators, thresholds: NDArray[np.float64]
-) -> Counts:
+def _collect(tables: Iterable[tuple[Table, Table]], gts: Annotators, thresholds: F8) -> Counts:
     """Measure the official table and SEISM's at each threshold, where it is not the last again."""
     best, rows = np.zeros(gts.col_area.size), []
     last: tuple[Table | None, Table | None] = None, None

@@ -13,7 +13,7 @@ import bsdsbench as bb
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.contour.label_options import ContourOptions
+from bsdsbench.metrics.contour import ContourOptions
 from bsdsbench.metrics.label_maps import label_maps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_options import RunOptions

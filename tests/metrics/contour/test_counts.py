@@ -5,9 +5,8 @@ import pytest
 from attrs import evolve
 
 from bsdsbench.metrics import contour as bc
-from bsdsbench.metrics.contour.contour_metric import contour_counts
+from bsdsbench.metrics.contour.contour_metric import GROUPS, ContourOptions, contour_counts
 from bsdsbench.metrics.contour.instances import pair_of
-from bsdsbench.metrics.contour.label_options import GROUPS, ContourOptions
 from tests.helpers.masks import label_pairs
 
 EVERY = ContourOptions(groups=GROUPS, spacing=(0.5, 2.0), trimap_widths=(2,))
