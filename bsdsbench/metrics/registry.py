@@ -82,9 +82,10 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
     Raises DataError for none, and for unknown ones.
     """
-    from bsdsbench.files.arguments import given_list, given_word
+    from bsdsbench.files.arguments import given_word
 
-    asked = [wanted] if isinstance(wanted, str) else given_list(wanted, "metrics", "names")
+    one = isinstance(wanted, str) or not isinstance(wanted, Iterable)
+    asked: list[Any] = [wanted] if one else list(wanted)
     if not asked:
         raise DataError("metrics: none given, expected at least one")
     for name in asked:
