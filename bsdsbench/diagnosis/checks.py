@@ -139,10 +139,10 @@ class Inputs:
         if not soft.size:
             return
         seen.high, seen.constant = float(soft.max()), soft.min() == soft.max()
-        given = pred.soft if pred.ucm2 is None else pred.ucm2
-        if given is not None and is_faint(given, protocol):
+        given = pred.parts[pred.kind]
+        if is_faint(given, protocol):
             seen.faint = float(given.max(initial=0)), pred.form
-        if pred.soft is not None:
+        if pred.kind == "soft":
             seen.values = len(np.unique(pred.soft))
         if not look.measured:
             return
@@ -157,7 +157,7 @@ class Inputs:
             "surface": symptoms.correlation(soft, truth),
             "jpeg": np.inf if file.lower().endswith((".jpg", ".jpeg")) else 0.0,
         }
-        if pred.soft is not None:
+        if pred.kind == "soft":
             seen.more["thickness"] = thickness(soft)
             seen.more["jpeg"] = max(seen.more["jpeg"], symptoms.jpeg_ratio(soft))
             if pred.soft.dtype.kind == "f":

@@ -335,6 +335,4 @@ def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[s
 def at_least_two(gt: GroundTruth, found: int) -> None:
     """Raise DataError unless there are annotators to compare, see `Metric.count_humans`."""
     if found < 2:
-        raise DataError(
-            f"{gt.path or gt.image_id}: {found} annotator(s), expected two or more to compare"
-        )
+        raise DataError(f"{gt.where}: {found} annotator(s), expected two or more to compare")

@@ -300,7 +300,7 @@ def boundary_counts(
     matched_gt, matched_pred = match_steps(*events, target)
     total_gt = np.full(thresholds.size, sum(target.sizes))
     four = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
-    if protocol.whole_image and not (isinstance(pred, Prediction) and pred.segs is not None):
+    if protocol.whole_image and not (isinstance(pred, Prediction) and pred.kind == "segs"):
         four = np.vstack([whole_image_counts(gt_maps), four])  # at threshold 0
         thresholds = np.r_[0.0, thresholds]
     return curve_counts(thresholds, four)
@@ -370,7 +370,7 @@ def boundary_match_maps(
     protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
-    if isinstance(pred, Prediction) and pred.segs is not None:
+    if isinstance(pred, Prediction) and pred.kind == "segs":
         if threshold not in range(1, len(pred.segs) + 1):
             raise DataError(f"threshold {threshold:g}: expected a number 1 .. {len(pred.segs)}")
         pred = Prediction(pred.image_id, segs=(pred.segs[int(threshold) - 1],))
@@ -433,7 +433,7 @@ def threshold_events(
     size = None
     if isinstance(pred, Prediction):
         same_shape(pred.shape, shape)
-    if isinstance(pred, Prediction) and pred.segs is not None:
+    if isinstance(pred, Prediction) and pred.kind == "segs":
         for seg in pred.segs:
             same_shape(seg.shape, shape)
         bmaps = np.stack([seg2bdry(seg) for seg in pred.segs])

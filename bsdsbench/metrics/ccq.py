@@ -70,7 +70,7 @@ class CcqMetric(Metric):
         from bsdsbench.kernels.graph import within_reach
 
         masks = masks_of(pred, gt, protocol, opt.threshold)
-        same_shape(masks[0].shape, masks[1].shape, str(pred.path or pred.image_id))
+        same_shape(masks[0].shape, masks[1].shape, pred.where)
         lines = [m if opt.lines == "given" else skeletonize(m) for m in masks]
         steps = zip(opt.spacing, masks[1].shape, strict=True)
         down, right = (s * np.arange(min(int(opt.buffer / s) + 1, n) + 1) for s, n in steps)

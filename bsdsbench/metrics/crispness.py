@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError, ProtocolError
+from bsdsbench.files.errors import ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
@@ -70,10 +70,6 @@ class CrispnessMetric(Metric):
         thresholds f8 (T,); kept, total f8 (), sums of the NMS map and of the raw map; seval, ceval
         i8 (T, 4), matched_gt, total_gt, matched_pred, total_pred.
         """
-        if pred.soft is None:
-            raise DataError(
-                f"{pred.path or pred.image_id}: no soft map, expected the raw map of a detector"
-            )
         raw = invert(pred.soft) if protocol.invert else pred.soft
         kept, total = crispness_sums(raw, CRISPNESS_NMS)
         found: dict[str, Any] = {"thresholds": protocol.threshold_array()}

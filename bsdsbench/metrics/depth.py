@@ -63,14 +63,12 @@ F8 = NDArray[np.float64]
 
 
 @contextmanager
-def _named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
+def _named(gt: GroundTruth) -> Iterator[None]:
     """What is missing is said with the file's name."""
-    if pred.depth is None:
-        raise DataError(f"{pred.path or pred.image_id}: no depth map, expected one")
     try:
         yield
     except DataError as error:
-        raise type(error)(f"{gt.path or gt.image_id}: {error}") from None
+        raise type(error)(f"{gt.where}: {error}") from None
 
 
 def _share(pairs: NDArray[Any], of: int, strict: bool) -> F8:
@@ -174,13 +172,14 @@ class DepthMetric(Metric):
         total_pred (T,), of matched edges, as `boundary_counts`.
         """
         found: Tree = {}
-        with _named(pred, gt):
-            maps, ratios = prepared(np.asarray(pred.depth), gt, opt), np.linspace(*opt.ratios)
+        depth = pred.depth
+        with _named(gt):
+            maps, ratios = prepared(depth, gt, opt), np.linspace(*opt.ratios)
             if "si" in opt.measures:
                 from bsdsbench.kernels.depth_pairs import ratio_pairs
 
-                depth = inverse(maps.pred), inverse(maps.true())
-                found["si"] = ratio_pairs(*depth, maps.valid, ratios)
+                both = inverse(maps.pred), inverse(maps.true())
+                found["si"] = ratio_pairs(*both, maps.valid, ratios)
             if "matte" in opt.measures:
                 from bsdsbench.kernels.depth_pairs import thinned_pairs
 
@@ -220,15 +219,16 @@ class DepthMetric(Metric):
         opt: DepthOptions,
         threshold: float,
     ) -> MatchMaps:
-        with _named(pred, gt):
-            soft, truth = matched_inputs(prepared(np.asarray(pred.depth), gt, opt), gt, opt)
+        depth = pred.depth
+        with _named(gt):
+            soft, truth = matched_inputs(prepared(depth, gt, opt), gt, opt)
             return boundary_match_maps(soft, truth, protocol, threshold)
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
     ) -> Iterator[tuple[str, str, str]]:
         """Inverse depth, another scale, unknown pixels, a truth without steps."""
-        maps = prepared(np.asarray(pred.depth), gt, opt)
+        maps = prepared(pred.depth, gt, opt)
         unknown = np.isnan(maps.raw_pred) & maps.valid
         if unknown.mean() > 0.01:
             words = "over 1 % of the prediction is 0, NaN or infinite where the truth is known"

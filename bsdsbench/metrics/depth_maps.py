@@ -5,7 +5,7 @@ Everything is float64. A depth is taken as 1e-6 where it is less; a NaN makes no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -197,8 +197,7 @@ def prepared(pred: NDArray[Any], gt: GroundTruth, at: DepthOptions) -> DepthMaps
         raise DataError(f"{rows} x {cols}, expected the crop {at.crop} in it")
     cut = slice(top, end), slice(left, right)
     edges = tuple(np.asarray(b[cut]) != 0 for b in gt.boundaries)
-    matte = None if gt.mask is None else np.asarray(gt.mask[cut]) != 0
-    given = None if gt.depth is None else gt.depth[cut]
+    matte, given = (gt.parts[k][cut] if k in gt.parts else None for k in ("mask", "depth"))
     if given is not None and at.gt_holds == "edges" and not edges:
         edges, given = (cut_map(given, (127, 0, 0), "edges"),), None
     if given is not None and at.gt_holds == "matte" and matte is None:
@@ -209,8 +208,8 @@ def prepared(pred: NDArray[Any], gt: GroundTruth, at: DepthOptions) -> DepthMaps
     if given is not None:
         truth, true_there, valid = _depth(given, at.gt_holds, at.gt_scale)
         raw_truth = np.where(true_there, truth, np.nan)
-    if gt.valid is not None:
-        valid = valid & (np.asarray(gt.valid[cut]) != 0)
+    if "valid" in gt.parts:
+        valid = valid & (gt.valid[cut] != 0)
     if truth is not None and raw_truth is not None:
         depth = _aligned(depth, truth, known & valid, at.align)
         if at.invalid != "none":
@@ -324,9 +323,8 @@ def matched_inputs(
     else:
         soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
     drawn = tuple(edges & maps.valid for edges in annotated(maps, at))
-    return Prediction(gt.image_id, soft=soft * maps.valid), replace(
-        gt, boundaries=drawn, segmentations=(), depth=None, valid=None, mask=None
-    )
+    pred = Prediction(gt.image_id, soft=soft * maps.valid)
+    return pred, GroundTruth(gt.image_id, drawn, path=gt.path)
 
 
 def log_steps(depth: F8) -> F8:

@@ -131,8 +131,9 @@ class InstancesMetric(Metric):
     image_columns = (*columns[:2], *columns[3:7])
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Counts:
+        maps = label_maps(pred, gt, LabelOptions())
         with faults_named(pred, gt):
-            return instance_counts(*label_maps(pred, gt, LabelOptions()), opt)
+            return instance_counts(*maps, opt)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> Tree:
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}

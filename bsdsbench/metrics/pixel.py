@@ -142,7 +142,7 @@ def pixel_counts(
     protocol = Protocol.load(protocol)
     gt_maps = annotated_maps(gts)
     shape, thresholds, cuts = gt_maps.shape[1:], protocol.threshold_array(), protocol.cuts()
-    if isinstance(pred, Prediction) and pred.segs is not None:
+    if isinstance(pred, Prediction) and pred.kind == "segs":
         for seg in pred.segs:
             same_shape(seg.shape, shape)
         bmaps = np.stack([seg2bdry(seg) for seg in pred.segs])

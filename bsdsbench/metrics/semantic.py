@@ -122,15 +122,16 @@ class SemanticMetric(Metric):
     ) -> Tree:
         """thresholds f8 (T,); counted i8 (C,), 1 where the class was counted; the four counts of
         `boundary_counts` of each class, i8 (C, T), zero where it was not."""
-        if pred.classes is None:
-            raise DataError(f"{pred.path or pred.image_id}: no class maps, expected them")
         # a band on both sides is drawn from the labels, whatever boundaries are stored
-        band = opt.radius > 0 and gt.labels is not None
-        truth = gt.labels if band or gt.class_boundaries is None else gt.class_boundaries
-        if truth is None:
-            raise DataError(f"{gt.path or gt.image_id}: no labels of classes, expected them")
+        labels, drawn = gt.parts.get("labels"), gt.parts.get("class_boundaries")
+        band = opt.radius > 0 and labels is not None
         found = semantic_counts(
-            pred.classes, truth, protocol, opt, labels=gt.labels, instances=gt.instances
+            pred.classes,
+            gt.labels if band or drawn is None else drawn,
+            protocol,
+            opt,
+            labels=labels,
+            instances=gt.parts.get("instances"),
         )
         rows = np.zeros((len(FOUR), len(opt.classes), len(protocol.thresholds)), np.int64)
         for k, name in enumerate(opt.classes):

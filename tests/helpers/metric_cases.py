@@ -1,6 +1,5 @@
 """For every metric: small made images of its kind, plain counts and scores, a writer of files."""
 
-from dataclasses import replace
 from functools import cache, partial
 
 import imageio.v3 as iio
@@ -513,7 +512,7 @@ CASES = {
 
 def right_edges(gt):
     soft = gt.boundaries[0] * np.uint8(255)
-    return bb.Prediction(gt.image_id, soft=soft), replace(gt, boundaries=gt.boundaries[:1])
+    return bb.Prediction(gt.image_id, soft=soft), gt.replace(boundaries=gt.boundaries[:1])
 
 
 def right_mask(gt):
@@ -525,13 +524,13 @@ def right_classes(gt):
 
 
 def right_regions(gt):
-    one = replace(gt, boundaries=gt.boundaries[:1], segmentations=gt.segmentations[:1])
+    one = gt.replace(boundaries=gt.boundaries[:1], segmentations=gt.segmentations[:1])
     return bb.Prediction(gt.image_id, segs=gt.segmentations[:1]), one
 
 
 def right_angles(gt):
     soft = gt.boundaries[0].astype(float)
-    one = replace(gt, boundaries=gt.boundaries[:1], angles=gt.angles[:1])
+    one = gt.replace(boundaries=gt.boundaries[:1], angles=gt.angles[:1])
     return bb.Prediction(gt.image_id, soft=soft, angles=gt.angles[0]), one
 
 

@@ -94,7 +94,6 @@ def test_the_form_of_a_prediction(array, form):
     assert Prediction("a", soft=array).form == form
     assert Prediction("a", segs=(array.astype(np.int32),)).form == "segs"
     assert Prediction("a", ucm2=np.zeros((5, 7))).form == "ucm2"
-    assert Prediction("a").form == ""
 
 
 def test_published_results_stand_beside_the_same_set_only(five):

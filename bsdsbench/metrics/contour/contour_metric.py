@@ -80,11 +80,12 @@ class LabelMetric(Metric):
         """One image's counts."""
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Counts:
+        maps = label_maps(pred, gt, opt)
         with faults_named(pred, gt):
-            return self.count_maps(*label_maps(pred, gt, opt), opt)
+            return self.count_maps(*maps, opt)
 
     def scale(self, gt: GroundTruth, opt: Any) -> str:
-        return "" if gt.labels is None or opt.class_names != ("mask",) else scale_of(gt.labels)
+        return scale_of(gt.labels) if "labels" in gt.parts and opt.class_names == ("mask",) else ""
 
     def parts(self, protocol: Protocol, opt: Any) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in opt.class_names}
@@ -110,7 +111,7 @@ def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
         side, _, fault = str(error).partition(": ")
         where: Prediction | GroundTruth = gt if side == SIDES[1] else pred
         text = fault if side in SIDES else str(error)
-        raise type(error)(f"{where.path or where.image_id}: {text}") from None
+        raise type(error)(f"{where.where}: {text}") from None
 
 
 def label_maps(
@@ -120,24 +121,19 @@ def label_maps(
 
     Raises DataError for anything else.
     """
-    true, found = gt.mask if gt.labels is None else gt.labels, pred.classes
-    if true is None:
-        stack = gt.class_boundaries
-        has = "no label map" if stack is None else f"shape {stack.shape}, two dimensions only"
-        raise DataError(f"{SIDES[1]}: {has}, expected masks, classes or instances (H, W)")
-    if found is None or (found.ndim == 3 and found.any() and found.dtype != bool):
-        shape = "no label map" if found is None else f"{found.dtype} maps of shape {found.shape}"
-        soft = found is not None and found.dtype.kind == "f"
-        hint = " (argmax first?)" if soft else ", in two dimensions only" * (found is not None)
-        raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W){hint}")
+    true, found = gt.mask if "mask" in gt.parts else gt.labels, pred.classes
+    if found.ndim == 3 and found.any() and found.dtype != bool:
+        hint = "(argmax first?)" if found.dtype.kind == "f" else "in two dimensions only"
+        shape = f"{found.dtype} maps of shape {found.shape}"
+        raise DataError(f"{pred.where}: {shape}, expected a label map (H, W) {hint}")
     white = found.ndim == 2 and at.classes and at.first and at.ignore == 255 == found.max(initial=0)
     if white and is_binary(found) and not (true == 255).any():
-        raise DataError(f"{SIDES[0]}: a mask of 0 and 255, expected the labels of classes")
+        raise DataError(f"{pred.where}: a mask of 0 and 255, expected the labels of classes")
     if found.ndim == 2:
         return found, true
     nothing = at.ignore if at.classes and at.first == 0 else 0
     if nothing < 0:
-        raise DataError(f"{SIDES[0]}: pixels of no class, expected a label to ignore")
+        raise DataError(f"{pred.where}: pixels of no class, expected a label to ignore")
     first = at.first if at.classes else max(at.first, 1)
     labels = np.where(found.any(axis=0), found.argmax(axis=0) + first, nothing)
     return labels * (at.divisor if at.divisor and at.unit != "class" else 1), true
