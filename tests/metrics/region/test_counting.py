@@ -285,7 +285,7 @@ def test_labels_far_apart(dtype):
 
 def test_bad_inputs():
     gt = GroundTruth("7", (GT == 5,))
-    refused("7: ground truth without segmentations", region_counts, SEG, gt)
+    refused("7: has boundaries, expected segmentations", region_counts, SEG, gt)
     refused("no segmentation, expected one label map or more", region_counts, SEG, [])
     refused("segmentation: shape .*expected", region_counts, SEG.T, [GT], error=ShapeError)
     with pytest.raises(ShapeError, match=r"ground truth: shape .*expected"):
