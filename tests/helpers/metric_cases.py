@@ -116,7 +116,8 @@ def depths(image_id, rng, shape):
 
 def soft_folders(images, root):
     truths = {
-        g.image_id: g.mask if g.mask is not None else np.stack(g.boundaries) for _, g in images
+        g.image_id: g.parts["mask"] if "mask" in g.parts else np.stack(g.boundaries)
+        for _, g in images
     }
     return write_maps(root / "p", {p.image_id: p.soft for p, _ in images}), write_maps(
         root / "g", truths
