@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ProtocolError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, check_white, scale_of_classes
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
@@ -117,6 +117,9 @@ class SemanticMetric(Metric):
         """True also for maps of another size where the protocol says how they are resized."""
         return pred.shape == gt.shape or opt.resize != "refuse"
 
+    def scale(self, gt: GroundTruth, opt: SemanticOptions) -> str:
+        return "" if gt.labels is None else scale_of_classes(gt.labels, opt.class_labels)
+
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions
     ) -> Tree:
@@ -125,9 +128,12 @@ class SemanticMetric(Metric):
         # a band on both sides is drawn from the labels, whatever boundaries are stored
         labels, drawn = gt.parts.get("labels"), gt.parts.get("class_boundaries")
         band = opt.radius > 0 and labels is not None
+        truth = gt.labels if band or drawn is None else drawn
+        if truth.ndim == 2 and pred.classes.shape == truth.shape:
+            check_white(pred.classes, truth, opt.class_labels, pred.where)
         found = semantic_counts(
             pred.classes,
-            gt.labels if band or drawn is None else drawn,
+            truth,
             protocol,
             opt,
             labels=labels,

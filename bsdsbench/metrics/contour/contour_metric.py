@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, is_binary, scale_of
+from bsdsbench.loaders.inputs import (
+    GroundTruth,
+    Prediction,
+    check_white,
+    scale_of,
+    scale_of_classes,
+)
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.label_options import GROUPS, PERCENTS, ContourOptions, LabelOptions
@@ -85,7 +91,9 @@ class LabelMetric(Metric):
             return self.count_maps(*maps, opt)
 
     def scale(self, gt: GroundTruth, opt: Any) -> str:
-        return scale_of(gt.labels) if "labels" in gt.parts and opt.class_names == ("mask",) else ""
+        if "labels" not in gt.parts or opt.unit != "class":
+            return ""
+        return scale_of_classes(gt.labels, opt.labels) if opt.classes else scale_of(gt.labels)
 
     def parts(self, protocol: Protocol, opt: Any) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in opt.class_names}
@@ -126,9 +134,8 @@ def label_maps(
         hint = "(argmax first?)" if found.dtype.kind == "f" else "in two dimensions only"
         shape = f"{found.dtype} maps of shape {found.shape}"
         raise DataError(f"{pred.where}: {shape}, expected a label map (H, W) {hint}")
-    white = found.ndim == 2 and at.classes and at.first and at.ignore == 255 == found.max(initial=0)
-    if white and is_binary(found) and not (true == 255).any():
-        raise DataError(f"{pred.where}: a mask of 0 and 255, expected the labels of classes")
+    if at.unit == "class" and at.classes:
+        check_white(found, true, at.labels, pred.where)
     if found.ndim == 2:
         return found, true
     nothing = at.ignore if at.classes and at.first == 0 else 0
