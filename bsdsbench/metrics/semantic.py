@@ -118,7 +118,8 @@ class SemanticMetric(Metric):
         return pred.shape == gt.shape or opt.resize != "refuse"
 
     def scale(self, gt: GroundTruth, opt: SemanticOptions) -> str:
-        return "" if gt.labels is None else scale_of_classes(gt.labels, opt.class_labels)
+        known = "labels" in gt.parts
+        return scale_of_classes(gt.labels, opt.class_labels) if known else ""
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions
