@@ -25,7 +25,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.protocol.fields import captions, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
-from bsdsbench.scores.ratios import Weights
+from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
 F8 = NDArray[np.float64]
 Tree = dict[str, Any]  # of scores, see `Metric.scores`
@@ -93,6 +93,15 @@ def over(unit: str, counts: Mapping[str, tuple[Any, Any]]) -> Tree:
         key: {unit: np.stack(np.broadcast_arrays(n, of), axis=-1)}
         for key, (n, of) in counts.items()
     }
+
+
+def image_means(weights: Weights, values: Mapping[str, F8]) -> Tree:
+    """For `scores`: the mean over images of each value (N,), and under "over" of how many."""
+    means, known, n = {}, {}, weights.sum(axis=1)
+    for key, each in values.items():
+        means[key] = weighted_mean(weights, each)
+        known[key] = weighted_sum(weights, ~np.isnan(each)), n
+    return {**means, "over": over("images", known)}
 
 
 IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
