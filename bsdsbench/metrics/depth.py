@@ -131,8 +131,7 @@ class DepthOptions:
         "The first and the last ratio of si and matte, and how many evenly spaced ones.",
         check(
             lambda v: (
-                isinstance(v, tuple)
-                and len(v) == 3
+                len(v) == 3
                 and all(map(is_number, v))
                 and 1 <= v[0] <= v[1] <= 1e6
                 and v[2] in range(1, 101)
@@ -183,9 +182,9 @@ class DepthOptions:
         "The part that counts: first row, end row, first column, end column; default: all.",
         check(
             lambda v: (
-                isinstance(v, tuple)
+                len(v) in (0, 4)
                 and all(isinstance(n, int) and n >= 0 for n in v)
-                and (not v or (len(v) == 4 and v[0] < v[1] and v[2] < v[3]))
+                and all(first < end for first, end in zip(v[::2], v[1::2], strict=True))
             ),
             "first row, end, first column and end, or none",
         ),

@@ -65,9 +65,8 @@ class Options:
 def masks_of(pred: Prediction, gt: GroundTruth, protocol: Protocol, at: float) -> tuple[Bool, Bool]:
     """The predicted foreground and the annotated one. Raises DataError."""
     if pred.soft is None or gt.mask is None:
-        found = f"{pred.form or 'no map'}{'' if gt.mask is not None else ' without a true mask'}"
         what = pred.path or pred.image_id
-        raise DataError(f"{what}: {found}, expected one soft map and one mask")
+        raise DataError(f"{what}: {pred.form or 'no map'}, expected one soft map and one mask")
     return unit(prepare(soft_map(pred.soft), protocol)) >= at, gt.mask
 
 

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.arguments import given_array, given_list
+from bsdsbench.files.arguments import given_array, given_list, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import contingency as kernel
 from bsdsbench.kernels import ucm
@@ -283,7 +283,7 @@ def close_regions(soft: Map, threshold: float) -> I4:
 
     inside = unit(soft) < threshold
     labels, count = ndimage.label(inside)
-    if count == 0 or inside.all():
+    if count == 0:
         return np.ones(soft.shape, np.int32)
     nearest = ndimage.distance_transform_edt(~inside, return_distances=False, return_indices=True)
     return labels[tuple(nearest)].astype(np.int32)
@@ -481,9 +481,9 @@ def pair_sums(table: Table, annotator: int, rule: str) -> tuple[float, float, fl
     return both, pred, truth
 
 
-def rand_error(both: float, pred: float, truth: float, alpha: float = 0.5) -> float:
-    """1 - F, 0 where there is no pair on both sides; alpha is the weight of the truth's pairs."""
-    weight = alpha * truth + (1 - alpha) * pred
+def rand_error(both: float, pred: float, truth: float) -> float:
+    """1 - F, 0 where there is no pair on both sides."""
+    weight = 0.5 * truth + 0.5 * pred
     return 1.0 - both / weight if weight else 0.0
 
 
@@ -495,9 +495,7 @@ class AdaptedRand(NamedTuple):
     recall: float
 
 
-def adapted_rand_error(
-    seg: ArrayLike, gt: ArrayLike, *, zero: str = "skimage", alpha: float = 0.5
-) -> AdaptedRand:
+def adapted_rand_error(seg: ArrayLike, gt: ArrayLike, *, zero: str = "skimage") -> AdaptedRand:
     """Adapted Rand error: 1 - F of the pixel pairs that are together, in [0, 1], 0 is best.
 
     `zero` says what the label 0 is, and whether a pixel is a pair with itself. With "skimage"
@@ -505,8 +503,7 @@ def adapted_rand_error(
     itself (scikit-image's default). "cremi" is the same in `gt`; each pixel with 0 in `seg` is a
     region of its own, which adds 1/N to the sums, N being all pixels, and a pixel is a pair with
     itself (CREMI, SNEMI3D, gala). With "region" 0 is a region as any in both (scikit-image with
-    ignore_labels=()). `alpha` is the weight of the ground truth's pairs in F, whose inverse is
-    (1 - alpha) / precision + alpha / recall; other than 1/2 with scikit-image's rules only.
+    ignore_labels=()).
 
     Undefined ratios (no pair on a side) are 0, and the error is 0 where there is no pair on both
     sides. Precision is the share of `seg`'s pairs that are right, recall the share of `gt`'s pairs
@@ -519,13 +516,10 @@ def adapted_rand_error(
     >>> adapted_rand_error([[1, 1, 2, 2]], [[1, 1, 1, 1]])
     AdaptedRand(error=0.5, precision=1.0, recall=0.3333333333333333)
     """
-    if zero not in RULES or not 0 <= alpha <= 1:
-        raise DataError(
-            f"zero {zero!r}, alpha {alpha}: expected 'skimage', 'cremi' or 'region', and 0 .. 1"
-        )
-    sums = pair_sums(Table.of_map(seg, Annotators.of([gt])), 0, zero)
-    error = rand_error(*sums, 0.5 if zero == "cremi" else alpha)
-    return AdaptedRand(error, float(ratio(sums[0], sums[1])), float(ratio(sums[0], sums[2])))
+    rule = given_word(zero, "zero", RULES)
+    both, pred, truth = pair_sums(Table.of_map(seg, Annotators.of([gt])), 0, rule)
+    shares = float(ratio(both, pred)), float(ratio(both, truth))
+    return AdaptedRand(rand_error(both, pred, truth), *shares)
 
 
 def voi_split_merge(
@@ -545,10 +539,8 @@ def voi_split_merge(
     """
     found, truth = as_label_map(seg, "segmentation"), as_label_map(gt, "ground truth")
     same_shape(found.shape, truth.shape, "segmentation")
-    if ignore_zero:
-        known = truth != 0
-        if not known.any():
-            return 0.0, 0.0
-        found, truth = np.atleast_2d(found[known]), np.atleast_2d(truth[known])
-    parts = official(Table.of_map(found, Annotators.of([truth])))
+    known = (truth != 0) | (not ignore_zero)
+    if not known.any():
+        return 0.0, 0.0
+    parts = official(Table.of_map(found[known][None], Annotators.of([truth[known][None]])))
     return parts["voi_split"], parts["voi_merge"]
