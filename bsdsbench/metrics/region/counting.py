@@ -43,8 +43,9 @@ I4 = NDArray[np.int32]
 AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
 
 
-def canonical(labels: Map) -> tuple[I4, I8]:
-    """Flat int32 labels 0, 1, ... in raster order of the regions' first pixels; their areas.
+def canonical(labels: Map) -> tuple[I4, I8, int]:
+    """Flat int32 labels 0, 1, ... in raster order of the regions' first pixels; their areas; and
+    the number of the label 0, -1 where there is none.
 
     The kernel has a table of the whole span of values: where they are few and far apart (more than
     four times the pixels, beyond 64 K entries that cost nothing), they are ranked first.
@@ -54,13 +55,9 @@ def canonical(labels: Map) -> tuple[I4, I8]:
     if high - low > 4 * flat.size + 65536 or not -(2**31) <= low <= high < 2**31:
         flat = np.unique(flat, return_inverse=True)[1].ravel()
         low, high = 0, int(flat.max())
-    return kernel.renumber(np.ascontiguousarray(flat, np.int32), low, high - low + 1)
-
-
-def zero_region(labels: Map, numbers: I4) -> int:
-    """The number that `canonical` gave to the label 0, -1 where there is none."""
+    number, area = kernel.renumber(np.ascontiguousarray(flat, np.int32), low, high - low + 1)
     first = int((labels == 0).argmax())
-    return int(numbers[first]) if labels.flat[first] == 0 else -1
+    return number, area, int(number[first]) if labels.flat[first] == 0 else -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,11 +73,11 @@ class Annotators:
 
     shape: tuple[int, ...]
     labels: I4
-    col_start: NDArray[np.int64]
-    col_area: NDArray[np.int64]
+    col_start: I8
+    col_area: I8
     ann_of_col: I4
     candidate: Bool
-    squares: NDArray[np.int64]
+    squares: I8
     bits: F8
     zero: tuple[int, ...]
 
@@ -92,11 +89,10 @@ class Annotators:
             raise DataError("ground truth: no segmentation, expected one label map or more")
         for array in arrays[1:]:
             same_shape(array.shape, arrays[0].shape, "ground truth")
-        flat, areas = zip(*map(canonical, arrays), strict=True)
+        flat, areas, zeros = zip(*map(canonical, arrays), strict=True)
         sizes = [a.size for a in areas]
         start = np.cumsum([0, *sizes])
         squares, bits = zip(*map(kernel.squares_and_bits, areas), strict=True)
-        zeros = zip(start.tolist(), map(zero_region, arrays, flat), strict=False)
         return cls(
             shape=arrays[0].shape,
             labels=np.stack(flat),
@@ -106,7 +102,7 @@ class Annotators:
             candidate=np.concatenate([*map(fop_candidates, areas)]),
             squares=np.array(squares, np.int64),
             bits=np.array(bits),
-            zero=tuple(-1 if at < 0 else first + at for first, at in zeros),
+            zero=tuple(at if at < 0 else int(start[k]) + at for k, at in enumerate(zeros)),
         )
 
 
@@ -134,8 +130,8 @@ class Table:
         """From a (H, W) label map. Raises DataError for anything else, or ShapeError."""
         array = as_label_map(labels, "segmentation")
         same_shape(array.shape, gts.shape, "segmentation")
-        flat, area = canonical(array)
-        return cls.of(flat, area.size, gts, zero_region(array, flat))
+        flat, area, zero = canonical(array)
+        return cls.of(flat, area.size, gts, zero)
 
     def merged(self, new_row: I4, n_rows: int) -> Table:
         """The table after each row r became part of row new_row[r], in a hierarchy."""
@@ -228,13 +224,9 @@ def region_counts(
     [1.0]
     """
     proto = Protocol.load(protocol)
-    if not isinstance(gts, GroundTruth):
-        maps = given_list(gts, "ground truth", "label maps or a GroundTruth")
-    elif not (maps := list(gts.segmentations)):
-        raise DataError(
-            f"{gts.path or gts.image_id}: ground truth without segmentations, expected label maps "
-            "for region measures"
-        )
+    if isinstance(gts, GroundTruth):
+        gts = segmentations_of(gts)
+    maps = given_list(gts, "ground truth", "label maps or a GroundTruth")
     annotators, thresholds = Annotators.of(maps), proto.threshold_array()
     found = _as_prediction(pred, annotators.shape)
     what = str(found.path or found.image_id)
@@ -259,6 +251,14 @@ def region_counts(
         labels = (close_regions(soft, t) for t in proto.thresholds)
     each = (Table.of_map(one, annotators) for one in labels)
     return _collect(((table, table) for table in each), annotators, thresholds)
+
+
+def segmentations_of(gt: GroundTruth) -> tuple[Map, ...]:
+    """Of each annotator. Raises DataError where there is none."""
+    if not gt.segmentations:
+        what = gt.path or gt.image_id
+        raise DataError(f"{what}: ground truth without segmentations, expected label maps")
+    return gt.segmentations
 
 
 def _as_prediction(pred: Any, shape: tuple[int, ...]) -> Prediction:
