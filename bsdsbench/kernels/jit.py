@@ -26,7 +26,7 @@ if _folder is None and not os.environ.get(_SAID):
     )
 
 
-class _Kept(FunctionCache):  # type: ignore[misc]
+class _Kept(FunctionCache):
     """What numba keeps of a function, loaded without what only compiling needs.
 
     numba would first make all that it can compile known, which imports scipy.linalg and cffi: a
