@@ -138,11 +138,12 @@ def class_boundaries(count: int) -> Iterator[Row]:
     """Killed and thinned counts of made label maps, threshold by threshold."""
     from bsdsbench.metrics import registry
     from bsdsbench.metrics.semantic import semantic_counts
+    from bsdsbench.scores.curve import FOUR
     from tests.metrics.test_class_maps import TWO, regions, soft_boundaries
     from tests.reference import semantic as slow
 
     grid = (0.2, 0.35, 0.5, 0.8)
-    from bsdsbench.metrics.class_maps import class_boundaries as drawn
+    from bsdsbench.metrics.semantic import class_boundaries as drawn
 
     for interior in ("kill", "kill_first", "keep"):
         cells: list[Cells] = []
@@ -154,11 +155,11 @@ def class_boundaries(count: int) -> Iterator[Row]:
             labels = regions(seed, (41, 57))
             truth, maps = drawn(labels, TWO), soft_boundaries(seed, labels)
             counts = semantic_counts(maps, truth, protocol, options, labels=labels)
-            for k, c in enumerate(counts.values()):
+            for k in range(2):
                 expected = slow.counts(
                     maps[k], truth[k], labels == k + 1, grid, 0.05, True, interior
                 )
-                four = (c.matched_gt, c.total_gt, c.matched_pred, c.total_pred)
+                four = [counts[name][k] for name in FOUR]
                 cells.append(largest(np.stack(four, 1), expected))
         yield f"SBD counts, {interior}", "plain definition", *together(cells)
 
@@ -240,7 +241,7 @@ def random_cases(count: int) -> Iterator[Row]:
     """Rules that decide at a half or a last bit, on hundreds of made cases each."""
     from fractions import Fraction
 
-    from bsdsbench.metrics import class_maps
+    from bsdsbench.metrics import semantic
     from bsdsbench.metrics.superpixel import recall_radius
     from tests.helpers.regions import against
     from tests.metrics.test_class_maps import imresize_nearest
@@ -260,7 +261,7 @@ def random_cases(count: int) -> Iterator[Row]:
     for size in range(1, 200):
         for scale in (0.5, 0.25, 1 / 3, 0.7, 2.0):
             expected = list(imresize_nearest(size, scale))
-            cells.append(largest(class_maps._scaled_index(size, scale), expected))
+            cells.append(largest(semantic._scaled_index(size, scale), expected))
     yield "labels halved, positions", "imresize's definition", *together(cells)
     exact = Fraction(10737418, 2**32)  # 0.0025 as a float32
     sizes = [(h, w) for h in range(1, 900, 7) for w in (h, 120, 160, 321, 480, 481, 640, 800)]
