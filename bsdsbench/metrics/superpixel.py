@@ -19,7 +19,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.label_maps import as_label_map
-from bsdsbench.metrics.region.counting import Annotators, Table, canonical, segmentations_of
+from bsdsbench.metrics.region.counting import Annotators, Table, canonical
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
@@ -184,17 +184,16 @@ class SuperpixelMetric(Metric):
         compactness, variation f8 (), of the label map alone, and with the picture (NaN without);
         n_superpixels i8 ().
         """
-        maps = pred.segs or ()
-        if len(maps) != 1:
-            what = pred.path or pred.image_id
-            raise DataError(f"{what}: {len(maps)} label maps, expected one of superpixels")
-        labels, truths = maps[0], segmentations_of(gt)
+        labels = pred.segs[0]
+        if len(pred.segs) != 1:
+            raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
         found: Tree = {}
         for name, measure in MEASURES.items():
-            each = [measure(labels, truth) for truth in truths]
+            each = [measure(labels, truth) for truth in gt.segmentations]
             found[name] = np.array([np.mean(each), min(each), max(each)])
         found["compactness"] = compactness(labels)
-        found["variation"] = np.nan if gt.photo is None else explained_variation(labels, gt.photo)
+        seen = "photo" in gt.parts
+        found["variation"] = explained_variation(labels, gt.photo) if seen else np.nan
         return {**found, "n_superpixels": np.unique(labels).size}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:

@@ -224,26 +224,22 @@ def region_counts(
     [1.0]
     """
     proto = Protocol.load(protocol)
-    if isinstance(gts, GroundTruth):
-        gts = segmentations_of(gts)
-    maps = given_list(gts, "ground truth", "label maps or a GroundTruth")
+    given = gts.segmentations if isinstance(gts, GroundTruth) else gts
+    maps = given_list(given, "ground truth", "label maps or a GroundTruth")
     annotators, thresholds = Annotators.of(maps), proto.threshold_array()
     found = _as_prediction(pred, annotators.shape)
-    what = str(found.path or found.image_id)
-    labels: Iterable[Map] = found.segs or ()
-    if found.ucm2 is not None:
+    if found.kind == "ucm2":
         tables = _of_ucm(found.ucm2, annotators, thresholds)
         return _collect(tables, annotators, thresholds)
-    if found.segs:
+    if found.kind == "segs":
+        labels: Iterable[Map] = found.segs
         thresholds = np.arange(1, len(found.segs) + 1, dtype=np.float64)
-    elif found.soft is None:
-        raise DataError(f"{what}: no segmentation, expected one or more")
     else:
         soft = soft_map(found.soft)
-        same_shape(soft.shape, annotators.shape, what)
+        same_shape(soft.shape, annotators.shape, found.where)
         if soft.any() and not proto.regions_from_soft:
             raise DataError(
-                f"{what}: a soft boundary map, expected ucm2, segs or a label map; "
+                f"{found.where}: a soft boundary map, expected ucm2, segs or a label map; "
                 "label maps in pictures and arrays need pred_kind='labels'; "
                 "regions_from_soft = true in the protocol closes a soft map into regions"
             )
@@ -251,14 +247,6 @@ def region_counts(
         labels = (close_regions(soft, t) for t in proto.thresholds)
     each = (Table.of_map(one, annotators) for one in labels)
     return _collect(((table, table) for table in each), annotators, thresholds)
-
-
-def segmentations_of(gt: GroundTruth) -> tuple[Map, ...]:
-    """Of each annotator. Raises DataError where there is none."""
-    if not gt.segmentations:
-        what = gt.path or gt.image_id
-        raise DataError(f"{what}: ground truth without segmentations, expected label maps")
-    return gt.segmentations
 
 
 def _as_prediction(pred: Any, shape: tuple[int, ...]) -> Prediction:
