@@ -39,8 +39,8 @@ def paint(image_id: str) -> tuple[Canvas, Rng]:
     names = [scene.__name__ for scene in SCENES]
     number, k = names.index(image_id[:-1]), int(image_id[-1]) - 1
     rng = np.random.default_rng([SEED, k, number])
-    canvas = Canvas((481, 321) if image_id[:-1] in PORTRAIT else (321, 481))
-    SCENES[number](canvas, rng)
+    canvas = Canvas((481, 321) if image_id[:-1] in PORTRAIT else (321, 481), rng)
+    SCENES[number](canvas)
     return canvas, rng
 
 

@@ -6,6 +6,7 @@ would outline it, 1 = only the most patient annotator would, more = nobody.
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,14 +33,6 @@ def fractal(
     return (field - field.mean()) / field.std()
 
 
-def ridge(rng: Rng, width: int, smooth: float, beta: float = 2.2) -> F:
-    """A one-dimensional fractal line of unit variance."""
-    f = np.maximum(np.fft.rfftfreq(width), 1 / width)
-    line = np.fft.irfft(np.fft.rfft(rng.standard_normal(width)) / f ** (beta / 2), n=width)
-    line = ndi.gaussian_filter1d(line, smooth) if smooth else line
-    return (line - line.mean()) / line.std()
-
-
 def ellipse(y: F, x: F, cy: float, cx: float, ry: float, rx: float, angle: float = 0.0) -> F:
     """About the signed distance to an ellipse, negative inside."""
     c, s = np.cos(angle), np.sin(angle)
@@ -53,25 +46,6 @@ def capsule(y: F, x: F, a: tuple[float, float], b: tuple[float, float], ra: floa
     length = max((by - ay) ** 2 + (bx - ax) ** 2, 1e-6)
     t = np.clip(((y - ay) * (by - ay) + (x - ax) * (bx - ax)) / length, 0, 1)
     return np.hypot(y - ay - t * (by - ay), x - ax - t * (bx - ax)) - (ra + t * (rb - ra))
-
-
-def blob(
-    rng: Rng, y: F, x: F, cy: float, cx: float, r: float, flat: float = 1.0, rough: float = 0.12
-) -> F:
-    """About the signed distance to a pebble: an ellipse with a wavy radius."""
-    angle = rng.uniform(0, np.pi)
-    c, s = np.cos(angle), np.sin(angle)
-    v, u = ((y - cy) * c - (x - cx) * s) / flat, (y - cy) * s + (x - cx) * c
-    theta = np.arctan2(v, u)
-    radius = np.full_like(y, r)
-    for k in range(2, 8):
-        radius += r * rough * rng.normal() / k * np.cos(k * theta + rng.uniform(0, 2 * np.pi))
-    return np.hypot(v, u) - radius
-
-
-def polygon(shape: tuple[int, int], points: Sequence[tuple[float, float]]) -> F:
-    """Coverage of a polygon of (row, column) corners."""
-    return ndi.gaussian_filter(draw.polygon2mask(shape, np.array(points)).astype(float), 0.5)
 
 
 def union(parts: Sequence[F], k: float = 3.0) -> F:
@@ -99,10 +73,16 @@ def mix(a: Colour, b: Colour, t: F | float) -> F:
     return np.asarray(a) * (1 - t) + np.asarray(b) * t
 
 
+def lit(colour: Colour, light: F) -> F:
+    """A colour under a light that differs from pixel to pixel."""
+    return np.asarray(colour) * light[..., None]
+
+
 class Canvas:
     """The picture so far: rgb in [0, 1], each pixel's topmost object, and what is behind it."""
 
-    def __init__(self, shape: tuple[int, int]) -> None:
+    def __init__(self, shape: tuple[int, int], rng: Rng) -> None:
+        self.rng, self.uniform = rng, rng.uniform
         self.shape = shape
         self.y, self.x = np.mgrid[: shape[0], : shape[1]].astype(float)
         self.rgb = np.zeros((*shape, 3))
@@ -110,9 +90,49 @@ class Canvas:
         self.parent: list[int] = [0]
         self.salience: list[float] = [0.0]
 
-    def paint(
-        self, mask: F, colour: Colour, salience: float = 0.1, parent: int | None = None
-    ) -> int:
+    def fractal(self, beta: float = 2.0, stretch: tuple[float, float] = (1, 1)) -> F:
+        """Noise of spectrum 1/f^beta over the picture."""
+        return fractal(self.rng, self.shape, beta, stretch)
+
+    def ridge(self, smooth: float, beta: float = 2.2) -> F:
+        """A one-dimensional fractal line of unit variance."""
+        width = self.shape[1]
+        f = np.maximum(np.fft.rfftfreq(width), 1 / width)
+        line = np.fft.irfft(np.fft.rfft(self.rng.standard_normal(width)) / f ** (beta / 2), n=width)
+        line = ndi.gaussian_filter1d(line, smooth) if smooth else line
+        return (line - line.mean()) / line.std()
+
+    def ellipse(self, *at: float) -> F:
+        """About the signed distance to an ellipse, as `ellipse` has it."""
+        return ellipse(self.y, self.x, *at)
+
+    def capsule(self, *at: Any) -> F:
+        """About the signed distance to a bar, as `capsule` has it."""
+        return capsule(self.y, self.x, *at)
+
+    def blob(self, cy: float, cx: float, r: float, flat: float = 1.0, rough: float = 0.12) -> F:
+        """About the signed distance to a pebble: an ellipse with a wavy radius."""
+        angle = self.rng.uniform(0, np.pi)
+        c, s = np.cos(angle), np.sin(angle)
+        v, u = ((self.y - cy) * c - (self.x - cx) * s) / flat, (self.y - cy) * s + (self.x - cx) * c
+        theta = np.arctan2(v, u)
+        radius = np.full(self.shape, r)
+        for k in range(2, 8):
+            wave = r * rough * self.rng.normal() / k
+            radius += wave * np.cos(k * theta + self.uniform(0, 2 * np.pi))
+        return np.hypot(v, u) - radius
+
+    def polygon(self, points: Sequence[tuple[float, float]]) -> F:
+        """Coverage of a polygon of (row, column) corners."""
+        return ndi.gaussian_filter(
+            draw.polygon2mask(self.shape, np.array(points)).astype(float), 0.5
+        )
+
+    def paint(self, distance: F, colour: Colour, salience: float, parent: int | None = None) -> int:
+        """Fill a signed distance: an object on top."""
+        return self.fill(cover(distance), colour, salience, parent)
+
+    def fill(self, mask: F, colour: Colour, salience: float, parent: int | None = None) -> int:
         """Paint an object on top and return its label; an unseen one is painted all the same."""
         solid = mask > 0.5
         under = np.bincount(self.labels[solid], minlength=1)
@@ -123,9 +143,9 @@ class Canvas:
         self.labels[solid] = label
         return label
 
-    def shadow(self, mask: F, dy: float, dx: float, blur: float, strength: float) -> None:
+    def shadow(self, distance: F, dy: float, dx: float, blur: float, strength: float) -> None:
         """Darken what lies below and to the right of a shape."""
-        dark = ndi.gaussian_filter(ndi.shift(mask, (dy, dx), order=1), blur)
+        dark = ndi.gaussian_filter(ndi.shift(cover(distance), (dy, dx), order=1), blur)
         self.rgb = self.rgb * (1 - strength * dark[..., None])
 
     def blur(self, sigma: float) -> None:
