@@ -15,8 +15,88 @@ from skimage import draw
 
 F = NDArray[np.float64]
 Rng = np.random.Generator
-Colour = Sequence[float] | F
+Colour = str | Sequence[float] | F
 LIGHT = np.array([-0.55, -0.45, 0.70])  # towards the light: (row, column, viewer)
+
+
+# red, green and blue in percent
+COLOURS = """
+cloud            96  95  93
+morning haze     78  84  90
+evening haze     93  80  68
+morning sky      35  55  82
+evening sky      45  48  68
+wood             16  25  18
+dark land        22  20  20
+rock             30  27  25
+sail             95  93  88
+lake             13  22  28
+town sky         42  60  86
+town haze        86  90  94
+paving           47  45  43
+plaster          72  60  50
+clay tiles       45  24  18
+slate            30  30  34
+dark glass       10  13  17
+bright glass     45  55  66
+trunk            28  21  16
+green crown      20  34  12
+olive crown      34  36  12
+sand             66  58  47
+grey stone       50  49  48
+wallpaper        52  50  44
+table            48  31  19
+glaze            55  58  62
+apple            78  18  12
+orange           86  50  10
+lime             62  68  16
+quince           80  68  22
+plum             36  12  22
+stalk            25  18  10
+shade             6  11   5
+sunlit leaves    36  42  18
+leaf             20  40  10
+yellow leaf      45  50  14
+brown leaf       55  30  10
+blue leaf        12  32  16
+plain sky        50  63  80
+plain haze       88  86  80
+far wood         34  38  30
+pale grass       66  61  42
+dry grass        52  46  24
+zebra            86  83  78
+zebra stripe     14  12  11
+deer             70  50  30
+deer spot        93  90  84
+deep water        5  25  42
+shallow water    30  66  76
+reef             42  36  34
+red coral        85  42  38
+yellow coral     80  62  30
+purple coral     62  36  60
+pale coral       85  75  62
+far coral        10  34  48
+yellow fish      95  72  12
+orange fish      90  40  15
+silver fish      85  85  88
+blue fish        35  45  85
+far fish         16  42  55
+eye               5   5   5
+meadow shade     14  24   8
+meadow light     50  58  28
+stem             30  42  14
+daisy            93  90  88
+buttercup        90  72  16
+mallow           80  38  55
+scabious         58  44  78
+pollen           62  42  10
+"""
+_RGB = {line[:16].strip(): np.array(line[16:].split(), float) / 100 for line in COLOURS.split("\n")}
+
+
+def rgb(colour: Colour) -> F:
+    """A colour in [0, 1], (3,) by its name or (H, W, 3)."""
+    return _RGB[colour] if isinstance(colour, str) else np.asarray(colour)
 
 
 # ---- textures and shapes ------------------------------------------------------------------------
@@ -70,12 +150,12 @@ def shading(distance: F, depth: float, relief: F | float = 0.0) -> F:
 def mix(a: Colour, b: Colour, t: F | float) -> F:
     """Colour a where t = 0, b where t = 1."""
     t = np.asarray(t, float)[..., None]
-    return np.asarray(a) * (1 - t) + np.asarray(b) * t
+    return rgb(a) * (1 - t) + rgb(b) * t
 
 
 def lit(colour: Colour, light: F) -> F:
     """A colour under a light that differs from pixel to pixel."""
-    return np.asarray(colour) * light[..., None]
+    return rgb(colour) * light[..., None]
 
 
 class Canvas:
@@ -155,4 +235,4 @@ class Canvas:
 
 def mix_mask(below: F, colour: Colour, mask: F) -> F:
     """`colour` (3,) or (H, W, 3) over `below` where mask is 1."""
-    return below * (1 - mask[..., None]) + np.asarray(colour) * mask[..., None]
+    return below * (1 - mask[..., None]) + rgb(colour) * mask[..., None]

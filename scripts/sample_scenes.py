@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from sample_canvas import Canvas, Colour, F, cover, ellipse, lit, mix, mix_mask, shading, union
+from sample_canvas import Canvas, Colour, F, cover, ellipse, lit, mix, mix_mask, rgb, shading, union
 from scipy import ndimage as ndi
 
 
@@ -11,7 +11,7 @@ def sky(c: Canvas, top: Colour, low: Colour, horizon: float) -> None:
     """A graded sky with soft clouds; nobody outlines those."""
     cloud = ndi.gaussian_filter(c.fractal(3.0, (1, 2.5)), 2)
     c.rgb[:] = mix(top, low, np.clip(c.y / horizon, 0, 1) ** 1.3)
-    c.rgb[:] = mix_mask(c.rgb, (0.96, 0.95, 0.93), 0.65 * np.clip(0.6 * cloud - 0.1, 0, 1))
+    c.rgb[:] = mix_mask(c.rgb, "cloud", 0.65 * np.clip(0.6 * cloud - 0.1, 0, 1))
 
 
 def lake(c: Canvas) -> None:
@@ -19,9 +19,9 @@ def lake(c: Canvas) -> None:
     h, w = c.shape
     level = h * c.uniform(0.58, 0.66)
     warm = c.uniform(0, 1)
-    haze = mix((0.78, 0.84, 0.90), (0.93, 0.80, 0.68), warm)
-    sky(c, mix((0.35, 0.55, 0.82), (0.45, 0.48, 0.68), warm), haze, level)
-    land = mix((0.16, 0.25, 0.18), (0.22, 0.20, 0.20), warm)
+    haze = mix("morning haze", "evening haze", warm)
+    sky(c, mix("morning sky", "evening sky", warm), haze, level)
+    land = mix("wood", "dark land", warm)
     for i, (rise, size, near) in enumerate(((0.36, 0.09, 0.3), (0.2, 0.07, 0.6), (0.06, 0.025, 1))):
         line = level - h * (rise + size * c.ridge(4 - 2 * i, 2.6 - 0.4 * i))
         tone = mix(haze, land, near * 0.85)
@@ -35,14 +35,14 @@ def lake(c: Canvas) -> None:
         cy = c.uniform(0.86, 1.0) * h
         cx = c.rng.choice([c.uniform(0, 0.25), c.uniform(0.75, 1)])
         rock = c.blob(cy, cx * w, c.uniform(18, 44), 0.6, 0.2)
-        c.paint(rock, lit((0.30, 0.27, 0.25), shading(rock, 22, 3 * c.fractal())), 0.15)
+        c.paint(rock, lit("rock", shading(rock, 22, 3 * c.fractal())), 0.15)
 
 
 def boat(c: Canvas, level: float, x: float, size: float) -> None:
     """A hull and two sails standing on the waterline."""
     hull = [(level - 0.16 * size, x - 0.5 * size), (level - 0.2 * size, x + 0.55 * size)]
     hull += [(level + 1, x + 0.35 * size), (level + 1, x - 0.4 * size)]
-    tint = mix((0.95, 0.93, 0.88), c.uniform(0.2, 0.9, 3), c.uniform(0, 0.8))
+    tint = mix("sail", c.uniform(0.2, 0.9, 3), c.uniform(0, 0.8))
     glow = (0.82 + 0.25 * np.clip((c.x - x) / size + 0.5, 0, 1))[..., None]
     foot, top = level - 0.22 * size, level - 1.3 * size
     main = [(foot, x + 0.03 * size), (top, x + 0.03 * size), (foot, x + 0.48 * size)]
@@ -62,7 +62,7 @@ def water(c: Canvas, level: float) -> None:
         ndi.map_coordinates(c.rgb[..., k], (row, col), order=1, mode="nearest") for k in range(3)
     ]
     fade = np.clip(below / (c.shape[0] - level), 0, 1)
-    tone = mix_mask(np.stack(seen, -1) * 0.82, (0.13, 0.22, 0.28), 0.2 + 0.45 * fade)
+    tone = mix_mask(np.stack(seen, -1) * 0.82, "lake", 0.2 + 0.45 * fade)
     c.paint(level - c.y, lit(tone, 1 + 0.07 * ripple), 0.0, parent=0)
 
 
@@ -70,13 +70,13 @@ def town(c: Canvas) -> None:
     """House fronts with windows behind a street and trees."""
     h, w = c.shape
     ground = h * c.uniform(0.80, 0.86)
-    sky(c, (0.42, 0.60, 0.86), (0.86, 0.90, 0.94), ground)
+    sky(c, "town sky", "town haze", ground)
     left = -c.uniform(0, 30)
     while left < w:
         width = c.uniform(58, 105)
         house(c, left, left + width, ground, h * c.uniform(0.16, 0.5))
         left += width * c.uniform(0.93, 1.0)
-    stone = lit((0.47, 0.45, 0.43), 1 + 0.07 * c.fractal(0.8, (1, 3)))
+    stone = lit("paving", 1 + 0.07 * c.fractal(0.8, (1, 3)))
     c.paint(ground - c.y, stone, 0.0, parent=0)
     kerb = ground + 0.3 * (h - ground)
     c.paint(kerb - c.y, stone * 0.62, 0.5)
@@ -86,7 +86,7 @@ def town(c: Canvas) -> None:
 
 def house(c: Canvas, x0: float, x1: float, ground: float, top: float) -> None:
     """A wall with a roof, a grid of windows and a door; the light comes from the left."""
-    wall = mix((0.72, 0.60, 0.50), c.uniform(0.35, 0.9, 3), 0.6)
+    wall = mix("plaster", c.uniform(0.35, 0.9, 3), 0.6)
     rows = np.where((c.y % 6 < 1) | ((c.x + 4 * (c.y // 6 % 2)) % 9 < 1), 0.93, 1.0)
     grain = rows + 0.035 * c.fractal(1.2)
     day = 1.08 - 0.3 * np.clip((c.x - x0) / (x1 - x0), 0, 1)
@@ -96,7 +96,7 @@ def house(c: Canvas, x0: float, x1: float, ground: float, top: float) -> None:
     inset = c.rng.choice([0.0, 0.2, 0.5]) * (x1 - x0)
     roof = [(top, x0 - eave), (peak, x0 + inset), (peak, x1 - inset), (top, x1 + eave)]
     tiles = np.where(c.y % 4 < 1, 0.8, 1.0) + 0.06 * c.fractal(1)
-    clay = mix((0.45, 0.24, 0.18), (0.3, 0.3, 0.34), c.rng.random())
+    clay = mix("clay tiles", "slate", c.rng.random())
     c.fill(c.polygon(roof), lit(clay, tiles), 0.22)
     across = int(c.rng.integers(2, 4))
     step, tall = (x1 - x0) / across, c.uniform(17, 24)
@@ -111,8 +111,8 @@ def house(c: Canvas, x0: float, x1: float, ground: float, top: float) -> None:
             )
             c.rgb = mix_mask(c.rgb, frame, outer * 0.8)
             glass = mix(
-                (0.10, 0.13, 0.17),
-                (0.45, 0.55, 0.66),
+                "dark glass",
+                "bright glass",
                 c.rng.random() * 0.6 + 0.2 * (c.y - y) / tall,
             )
             c.fill(c.polygon(box), glass, 0.45 + 0.25 * c.rng.random())
@@ -128,21 +128,21 @@ def tree(c: Canvas, foot: float, x: float, size: float) -> None:
     ]
     crown = union(balls) + 2.5 * c.fractal(1.6)
     c.shadow(c.ellipse(foot, x + size, 6, size), 0, 0, 4, 0.45)
-    c.paint(trunk, (0.28, 0.21, 0.16), 0.3)
+    c.paint(trunk, "trunk", 0.3)
     leaf = shading(crown, size * 0.7, 2.5 * c.fractal(1.4))
-    c.paint(crown, lit(mix((0.20, 0.34, 0.12), (0.34, 0.36, 0.12), c.rng.random()), leaf), 0.08)
+    c.paint(crown, lit(mix("green crown", "olive crown", c.rng.random()), leaf), 0.08)
 
 
 def stones(c: Canvas) -> None:
     """Overlapping pebbles on sand, large ones on top."""
     h, w = c.shape
-    c.rgb[:] = lit((0.66, 0.58, 0.47), 1 + 0.06 * c.fractal(0.8) + 0.05 * c.fractal(2.4))
+    c.rgb[:] = lit("sand", 1 + 0.06 * c.fractal(0.8) + 0.05 * c.fractal(2.4))
     sizes = np.concatenate([c.uniform(5, 11, 30), c.uniform(14, 30, 14), c.uniform(34, 62, 7)])
     for r in sizes:
         cy, cx = c.uniform(0, h), c.uniform(0, w)
         d = c.blob(cy, cx, r, c.uniform(0.6, 0.95), 0.16)
         grain = c.fractal(c.uniform(1.0, 2.2), (1, c.rng.choice([1, 1, 4])))
-        tone = mix((0.50, 0.49, 0.48), c.uniform(0.25, 0.85) * np.array([1.0, 0.88, 0.76]), 0.75)
+        tone = mix("grey stone", c.uniform(0.25, 0.85) * np.array([1.0, 0.88, 0.76]), 0.75)
         light = shading(d, 0.75 * r, 0.5 * grain) * (1 + c.uniform(0.04, 0.11) * grain)
         c.shadow(d, 0.12 * r + 1, 0.1 * r + 1, 0.08 * r + 1, 0.6)
         c.paint(d, lit(tone, light), 0.85 if r < 12 else 0.35 if r < 31 else 0.05)
@@ -153,11 +153,11 @@ def fruit(c: Canvas) -> None:
     h, w = c.shape
     edge = h * c.uniform(0.52, 0.6)
     paper = 0.5 + 0.5 * np.tanh(4 * np.sin(c.x / c.uniform(5, 8)))
-    base = mix((0.52, 0.50, 0.44), c.uniform(0.3, 0.75, 3), 0.5)
+    base = mix("wallpaper", c.uniform(0.3, 0.75, 3), 0.5)
     fall = 1.15 - 0.55 * c.x / w + 0.02 * c.fractal(1)
     c.rgb[:] = lit(mix(base, base * 0.9, paper), fall)
     grain = c.fractal(1.8, (1, 14))
-    table = lit((0.48, 0.31, 0.19), 0.85 + 0.35 * (c.y - edge) / (h - edge) + 0.09 * grain)
+    table = lit("table", 0.85 + 0.35 * (c.y - edge) / (h - edge) + 0.09 * grain)
     c.paint(edge - c.y, table, 0.0)
     jug(c, edge + 0.16 * h, w * c.uniform(0.25, 0.75), h * c.uniform(0.42, 0.5))
     for y in sorted(c.uniform(edge + 0.08 * h, h * 0.9, 7)):
@@ -176,7 +176,7 @@ def jug(c: Canvas, foot: float, x: float, tall: float) -> None:
     u = np.clip((c.x - x) / half, -1, 1)
     light = 0.35 + 0.8 * np.clip(0.55 * np.sqrt(1 - u**2) - 0.55 * u + 0.2, 0, 1)
     gloss = 0.5 * np.exp(-(((u + 0.5) / 0.1) ** 2))
-    clay = mix(c.uniform(0.25, 0.8, 3), (0.55, 0.58, 0.62), 0.4)
+    clay = mix(c.uniform(0.25, 0.8, 3), "glaze", 0.4)
     c.shadow(inside, 6, 22, 10, 0.5)
     body = c.paint(inside, lit(clay, light) + gloss[..., None], 0.02)
     band = np.maximum(inside, np.abs(t - 0.45 - 0.02 * u**2) * tall - 0.07 * tall)
@@ -187,29 +187,29 @@ def globe(c: Canvas, cy: float, cx: float, r: float) -> None:
     """A fruit: a shaded globe with a bright spot, a blush and a stalk."""
     d = c.blob(cy, cx, r, c.uniform(0.88, 1.0), 0.05)
     hues = (
-        (0.78, 0.18, 0.12),
-        (0.86, 0.50, 0.10),
-        (0.62, 0.68, 0.16),
-        (0.80, 0.68, 0.22),
-        (0.36, 0.12, 0.22),
+        "apple",
+        "orange",
+        "lime",
+        "quince",
+        "plum",
     )
-    one, two = c.rng.choice(len(hues), 2, replace=False)
+    one, two = c.rng.choice(hues, 2, replace=False)
     blush = 1 / (1 + np.exp(-2 * c.fractal(3.2)))
     gloss = 0.55 * np.exp(
         -((c.y - cy + 0.4 * r) ** 2 + (c.x - cx + 0.35 * r) ** 2) / (0.13 * r) ** 2
     )
     light = shading(d, 0.95 * r) * (1 + 0.04 * c.fractal(1.0))
     c.shadow(c.ellipse(cy + 0.85 * r, cx + 0.5 * r, 0.3 * r, 1.1 * r), 0, 0, 5, 0.6)
-    skin = lit(mix(hues[one], mix(hues[one], hues[two], 0.5), blush), light)
+    skin = lit(mix(one, mix(one, two, 0.5), blush), light)
     c.paint(d, np.clip(skin + gloss[..., None], 0, 1), 0.04)
     stalk = c.capsule((cy - 0.8 * r, cx), (cy - 1.2 * r, cx + 0.2 * r), 1.8, 1.3)
-    c.paint(stalk, (0.25, 0.18, 0.10), 0.7)
+    c.paint(stalk, "stalk", 0.7)
 
 
 def leaves(c: Canvas) -> None:
     """Sharp leaves in front of blurred ones."""
     h, w = c.shape
-    c.rgb[:] = mix((0.06, 0.11, 0.05), (0.36, 0.42, 0.18), 1 / (1 + np.exp(-c.fractal(2.6))))
+    c.rgb[:] = mix("shade", "sunlit leaves", 1 / (1 + np.exp(-c.fractal(2.6))))
     for sigma, count, salience in ((7.0, 14, 1.5), (3.0, 8, 0.55), (0.0, 9, 0.06)):
         for _ in range(count):
             size = c.uniform(60, 110)
@@ -228,8 +228,8 @@ def leaf(c: Canvas, cy: float, cx: float, size: float, salience: float, crisp: b
     half = size * c.uniform(0.3, 0.42) * np.sqrt(np.clip(1 - t**2, 0, 1)) * (1 - 0.45 * t)
     d = np.maximum(np.abs(v) - half, np.abs(u) - size)
     green = mix(
-        (0.20, 0.40, 0.10),
-        c.rng.choice([(0.45, 0.50, 0.14), (0.55, 0.30, 0.10), (0.12, 0.32, 0.16)]),
+        "leaf",
+        c.rng.choice(["yellow leaf", "brown leaf", "blue leaf"]),
         c.rng.random(),
     )
     side = np.tanh(v / 2)
@@ -246,13 +246,13 @@ def herd(c: Canvas) -> None:
     """Striped or spotted animals in dry grass under far trees."""
     h, w = c.shape
     line = h * c.uniform(0.3, 0.4)
-    sky(c, (0.50, 0.63, 0.80), (0.88, 0.86, 0.80), line)
+    sky(c, "plain sky", "plain haze", line)
     wood = line - 14 - 8 * c.ridge(1.0, 2.0)
-    far = lit((0.34, 0.38, 0.30), 1 + 0.14 * c.fractal(1.4))
+    far = lit("far wood", 1 + 0.14 * c.fractal(1.4))
     c.paint(wood[None] - c.y, far, 0.2)
     blades = ndi.gaussian_filter(c.fractal(0.9, (5, 1)), (1.5, 0.5))
     depth = np.clip((c.y - line) / (h - line), 0, 1)
-    dry = mix((0.66, 0.61, 0.42), (0.52, 0.46, 0.24), depth)
+    dry = mix("pale grass", "dry grass", depth)
     dry = lit(dry, 1 + (0.05 + 0.16 * depth) * blades + 0.07 * c.fractal(2.6))
     c.paint(line + 2 * c.ridge(2)[None] - c.y, dry, 0.0)
     striped = bool(c.rng.integers(2))
@@ -280,11 +280,7 @@ def animal(c: Canvas, foot: float, x: float, r: float, way: float, striped: bool
     for q in (-0.95, -0.65, 0.6, 0.9):
         parts += [bar((-0.9, q), (0.0, q + 0.12 * c.rng.normal()), 0.17, 0.085)]
     d = union(parts, 0.05 * r)
-    coat, dark = (
-        ((0.86, 0.83, 0.78), (0.14, 0.12, 0.11))
-        if striped
-        else ((0.70, 0.50, 0.30), (0.93, 0.90, 0.84))
-    )
+    coat, dark = ("zebra", "zebra stripe") if striped else ("deer", "deer spot")
     light = shading(d, 0.45 * r) * (1 + 0.04 * c.fractal(1))
     c.shadow(c.ellipse(foot, x + 0.6 * r, 0.16 * r, 1.6 * r), 0, 0, 3, 0.5)
     body = c.paint(d, lit(coat, light), 0.04)
@@ -297,13 +293,13 @@ def animal(c: Canvas, foot: float, x: float, r: float, way: float, striped: bool
 def reef(c: Canvas) -> None:
     """Fish over coral in water that swallows what is far."""
     h, w = c.shape
-    deep = np.array([0.05, 0.25, 0.42])
+    deep = rgb("deep water")
     beams = ndi.gaussian_filter1d(c.fractal(2.5, (12, 1)), 3, axis=1)
-    c.rgb[:] = lit(mix((0.30, 0.66, 0.76), deep, np.clip(c.y / h, 0, 1)), 1 + 0.07 * beams)
+    c.rgb[:] = lit(mix("shallow water", deep, np.clip(c.y / h, 0, 1)), 1 + 0.07 * beams)
     for near, rise in ((0.35, 0.36), (0.9, 0.16)):
         line = h * (1 - rise) - 16 * c.ridge(3)
         bumps = c.fractal(1.8)
-        rock = lit((0.42, 0.36, 0.34), 0.8 + 0.16 * bumps + 0.1 * c.fractal(0.7))
+        rock = lit("reef", 0.8 + 0.16 * bumps + 0.1 * c.fractal(0.7))
         c.paint(line[None] - c.y, mix(deep * 1.5, rock, near), 0.3 - 0.28 * near)
         for _ in range(5):
             x, size = c.uniform(0, w), c.uniform(30, 62) * (0.5 + near / 2)
@@ -323,11 +319,9 @@ def coral(c: Canvas, foot: float, x: float, size: float, near: float) -> None:
         end = (mid[0] - 0.5 * size * np.cos(angle * 0.6), mid[1] + 0.5 * size * np.sin(angle * 0.6))
         parts += [c.capsule((foot, x), mid, 5, 4.5), c.capsule(mid, end, 4.5, 3)]
     d = union(parts, 1.5) + 0.8 * c.fractal(1.2)
-    tone = c.rng.choice(
-        [(0.85, 0.42, 0.38), (0.80, 0.62, 0.30), (0.62, 0.36, 0.60), (0.85, 0.75, 0.62)]
-    )
+    tone = c.rng.choice(["red coral", "yellow coral", "purple coral", "pale coral"])
     light = shading(d, 5, c.fractal(1.0) * 0.6)
-    c.paint(d, mix((0.10, 0.34, 0.48), lit(tone, light), near), 0.38 - 0.3 * near)
+    c.paint(d, mix("far coral", lit(tone, light), near), 0.38 - 0.3 * near)
 
 
 def fish(c: Canvas, cy: float, cx: float, r: float, near: float) -> None:
@@ -339,23 +333,21 @@ def fish(c: Canvas, cy: float, cx: float, r: float, near: float) -> None:
     tail = np.maximum(np.abs(v) + 0.9 * (u + 0.7 * r), -u - 1.45 * r)
     fin = np.maximum(ellipse(v, u, -0.35 * r, -0.1 * r, 0.45 * r, 0.5 * r), u - 0.35 * r)
     d = union([body, tail, fin], 1.5)
-    hues = np.array(
-        [(0.95, 0.72, 0.12), (0.90, 0.40, 0.15), (0.85, 0.85, 0.88), (0.35, 0.45, 0.85)]
-    )
-    one, two = hues[c.rng.choice(4, 2, replace=False)]
+    hues = ["yellow fish", "orange fish", "silver fish", "blue fish"]
+    one, two = c.rng.choice(hues, 2, replace=False)
     light = shading(d, 0.5 * r) * (1 + 0.05 * np.sin(u * 2.1) * np.sin(v * 2.1))
-    haze = np.array([0.16, 0.42, 0.55])
+    haze = "far fish"
     whole = c.paint(d, mix(haze, lit(one, light), near), 0.3 - 0.27 * near)
     bars = np.maximum(body + 0.5, (0.35 - np.sin(u * 5.2 / r + 0.6)) * r * 0.3)
-    c.paint(bars, mix(haze, lit(two * 0.8, light), near), 0.95 - 0.3 * near, parent=whole)
+    c.paint(bars, mix(haze, lit(rgb(two) * 0.8, light), near), 0.95 - 0.3 * near, parent=whole)
     eye = near * cover(ellipse(v, u, -0.1 * r, 0.7 * r, 2.2, 2.2))
-    c.rgb = mix_mask(c.rgb, (0.05, 0.05, 0.05), eye)
+    c.rgb = mix_mask(c.rgb, "eye", eye)
 
 
 def meadow(c: Canvas) -> None:
     """Flowers on stalks in front of others out of focus."""
     h, w = c.shape
-    c.rgb[:] = mix((0.14, 0.24, 0.08), (0.50, 0.58, 0.28), 1 / (1 + np.exp(-1.2 * c.fractal(2.8))))
+    c.rgb[:] = mix("meadow shade", "meadow light", 1 / (1 + np.exp(-1.2 * c.fractal(2.8))))
     for sigma, count, low, high in ((6.0, 12, 22, 34), (2.2, 5, 26, 40), (0.0, 5, 42, 62)):
         for _ in range(count):
             y, x = c.uniform(0.08, 0.72) * h, c.uniform(0.08, 0.92) * w
@@ -374,10 +366,8 @@ def meadow(c: Canvas) -> None:
 def flower(c: Canvas, cy: float, cx: float, r: float, salience: float, crisp: bool) -> None:
     """Two rings of petals around a grainy disc, on a stalk."""
     stalk = c.capsule((cy, cx), (c.shape[0] + 9, cx + c.rng.normal() * 25), 2.4, 3.4)
-    c.paint(stalk, lit((0.30, 0.42, 0.14), shading(stalk, 3)), salience + 0.2)
-    tone = c.rng.choice(
-        [(0.93, 0.90, 0.88), (0.90, 0.72, 0.16), (0.80, 0.38, 0.55), (0.58, 0.44, 0.78)]
-    )
+    c.paint(stalk, lit("stem", shading(stalk, 3)), salience + 0.2)
+    tone = c.rng.choice(["daisy", "buttercup", "mallow", "scabious"])
     squash, turn, petals = c.uniform(0.65, 1), c.uniform(0, 6), int(c.rng.integers(8, 14))
     rho = np.hypot((c.y - cy) / squash, c.x - cx)
     theta = np.arctan2((c.y - cy) / squash, c.x - cx) + turn
@@ -392,7 +382,7 @@ def flower(c: Canvas, cy: float, cx: float, r: float, salience: float, crisp: bo
         first = c.paint(d, np.clip(lit(tone, light), 0, 1), salience + 0.66 * ring)
     disc = c.ellipse(cy, cx, 0.27 * r * squash, 0.27 * r)
     grain = shading(disc, 0.2 * r, 1.2 * c.fractal(0.4))
-    c.paint(disc, lit((0.62, 0.42, 0.10), grain), salience + 0.22, parent=first)
+    c.paint(disc, lit("pollen", grain), salience + 0.22, parent=first)
 
 
 SCENES: tuple[Callable[[Canvas], None], ...] = (
