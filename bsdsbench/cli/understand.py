@@ -137,7 +137,7 @@ def compare(
 @verb(short_help="List the worst images of a run, or where two differ most.")
 @argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT [OUT]")
 @option("-n", "--number", type=IntRange(1), default=10, help="Number of images to list.")
-@option("--metric", help="Metric to sort by; default: the first that the runs have.")
+@option("--metric", help="Metric to show; default: the first that the runs have.")
 @option("--overlays", is_flag=True, help="Draw overlays of these images into OUT/overlays.")
 @tables
 @quiet
@@ -152,15 +152,15 @@ def worst(
     """List the images with the lowest scores, with the paths of their overlays.
 
     For two runs, list the images on which they differ most. Overlays are drawn by `evaluate
-    --overlays` for every image, or by --overlays here for the listed ones.
+    --overlays` for every image, or by --overlays here for the listed ones. Of --columns the first
+    one sorts.
     """
     from bsdsbench.report.worst import worst_table
     from bsdsbench.runs.evaluation import load_runs
 
     with progress("overlays") as report:
         found, folders = load_runs(runs), list(map(Path, runs))
-        column = columns[0] if columns else None
-        table = worst_table(found, folders, number, metric, overlays, report, column)
+        table = worst_table(found, folders, number, metric, overlays, report, columns)
     show_tables([table], **shown)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,10 @@ Map = NDArray[Any]
 Bool = NDArray[np.bool_]
 FORMS = ("soft", "ucm2", "segs", "classes", "depth")
 WHITE = {"u1": 255, "u2": 65535}
+WHITE_FOR_CLASSES = (
+    "only 0 and 255, expected the labels of `classes`, from `first` on (masks: divide them by 255, "
+    "or name no `classes`)"
+)
 # axes and kinds of numbers where they are not (H, W) and any
 AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
 KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
@@ -338,6 +342,20 @@ def scale_of(values: Map, cut: float = 0) -> str:
         return "0/1" if top == 1 else "full" if top else ""
     binary = top in WHITE.values() and is_binary(values)
     return "full" if binary or top >= cut * white else "faint"
+
+
+def scale_of_classes(labels: Map, known: Collection[int]) -> str:
+    """ "white" for a map of 0 and 255 where 255 is no class. One image may hold nothing but 0 and a
+    label to ignore, a whole set does not."""
+    white = 255 not in known and labels.max(initial=0) == 255 and is_binary(labels)
+    return "white" if white else "classes"
+
+
+def check_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
+    """Raise DataError for labels of 0 and 255 beside others, but where 255 is from these."""
+    labels = (gt != 0) & (gt != 255)
+    if scale_of_classes(pred, known) == "white" and labels.any() and (pred[gt != 255] != 0).any():
+        raise DataError(f"{what}: {WHITE_FOR_CLASSES}")
 
 
 def one_scale(scales: Iterable[str], what: str) -> str:

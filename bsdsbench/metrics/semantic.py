@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ProtocolError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, check_white, scale_of_classes
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
@@ -117,6 +117,9 @@ class SemanticMetric(Metric):
         """True also for maps of another size where the protocol says how they are resized."""
         return pred.shape == gt.shape or opt.resize != "refuse"
 
+    def scale(self, gt: GroundTruth, opt: SemanticOptions) -> str:
+        return "" if gt.labels is None else scale_of_classes(gt.labels, opt.class_labels)
+
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions
     ) -> Tree:
@@ -129,6 +132,9 @@ class SemanticMetric(Metric):
         truth = gt.labels if band or gt.class_boundaries is None else gt.class_boundaries
         if truth is None:
             raise DataError(f"{gt.path or gt.image_id}: no labels of classes, expected them")
+        if truth.ndim == 2 and pred.classes.shape == truth.shape:
+            where = str(pred.path or pred.image_id)
+            check_white(pred.classes, truth, opt.class_labels, where)
         found = semantic_counts(
             pred.classes, truth, protocol, opt, labels=gt.labels, instances=gt.instances
         )

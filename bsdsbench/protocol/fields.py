@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from importlib import resources
 from typing import Any, TypeVar
 
 import attrs
 
+from bsdsbench.files.bounded import MAX_TOML_BYTES, PathLike, parse_toml, read_bytes, reading
 from bsdsbench.files.errors import ProtocolError, clip, did_you_mean, is_text
 
 MAX_TEXT = 200
@@ -24,6 +26,7 @@ HOME_MADE = "home-made scripts"  # have a value that no known program has
 MAX_CLASSES = 65_536
 MAX_LIST = 64
 DEFAULT = "default"  # an option that is not given
+NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"  # what `number_text` writes
 
 Validator = Callable[[Any, Any, Any], None]
 _T = TypeVar("_T")
@@ -41,8 +44,6 @@ def is_number(value: Any) -> bool:
 
 def clipped(value: Any) -> str:
     """The value as Python writes it, at most 60 characters."""
-    if isinstance(value, tuple | list) and len(value) > 100:
-        return f"of {len(value)} values"
     return clip(repr(value), 60)
 
 
@@ -65,6 +66,18 @@ def short(value: Any) -> str:
         first, last = (f"{v:g}" if is_number(v) else str(v) for v in (value[0], value[-1]))
         return f"{len(value)} of {first} .. {last}"
     return str(tidy(value))
+
+
+def shipped(name: str) -> dict[str, Any]:
+    """The table in a TOML file of this package, beside this module."""
+    return parse_toml(resources.files("bsdsbench.protocol").joinpath(name).read_bytes())
+
+
+def read_toml(path: PathLike, what: str) -> dict[str, Any]:
+    """The table in a TOML file. Raises FileFormatError, one line, for anything else."""
+    data = read_bytes(path, MAX_TOML_BYTES)
+    with reading(path, what):
+        return parse_toml(data)
 
 
 def toml_text(values: Mapping[str, Any]) -> str:
@@ -103,24 +116,21 @@ def one_of(*choices: str | int) -> Validator:
     )
 
 
+def each(good: Callable[[Any], bool], least: int, most: int, expected: str) -> Validator:
+    """Lists of `least` to `most` good values."""
+    return check(
+        lambda v: isinstance(v, tuple) and least <= len(v) <= most and all(map(good, v)), expected
+    )
+
+
 def some_of(*choices: str, least: int = 0) -> Validator:
     """A list of some values."""
-    return check(
-        lambda v: isinstance(v, tuple) and len(v) >= least and all(n in choices for n in v),
-        f"some of {', '.join(choices)}",
-    )
+    return each(choices.__contains__, least, MAX_LIST, f"some of {', '.join(choices)}")
 
 
 def numbers(good: Callable[[float], bool], expected: str) -> Validator:
     """Lists of 1 to MAX_LIST of some numbers."""
-    return check(
-        lambda v: (
-            isinstance(v, tuple)
-            and 0 < len(v) <= MAX_LIST
-            and all(is_number(x) and good(x) for x in v)
-        ),
-        f"1 to {MAX_LIST} {expected}",
-    )
+    return each(lambda x: is_number(x) and good(x), 1, MAX_LIST, f"1 to {MAX_LIST} {expected}")
 
 
 def _is_text(value: Any) -> bool:
@@ -128,15 +138,10 @@ def _is_text(value: Any) -> bool:
 
 
 TEXT = check(_is_text, "text")
-NAMES = check(
-    lambda v: (
-        isinstance(v, tuple)
-        and len(v) <= MAX_CLASSES
-        and all(map(_is_text, v))
-        and len(set(v)) == len(v)
-    ),
-    "names, each once",
-)
+NAMES = [
+    each(_is_text, 0, MAX_CLASSES, "names"),
+    check(lambda v: len(set(v)) == len(v), "each name once"),
+]
 BOOL = check(lambda v: isinstance(v, bool), "true or false")
 LABEL = whole(0, 2**31 - 1, "a label from 0")
 POSITIVE = check(lambda v: is_number(v) and 0 < v <= 1e6, "a number above 0, at most 1e6")
@@ -153,23 +158,24 @@ def option(
     """A field. Numbers become floats where the default has them (2 and 2.0 are one value), lists
     tuples, one value a list of itself; "none" is None where that is the default."""
     many = isinstance(default, tuple)
-    real = default != () and all(
-        v is None or isinstance(v, float) for v in (default if many else [default])
-    )
+    usual = default if many else (default,)
+    real = usual != () and all(v is None or isinstance(v, float) for v in usual)
 
-    def number(value: Any) -> Any:
+    def one(value: Any) -> Any:
+        if isinstance(value, list):
+            return tuple(value)
+        if default is None and str(value).lower() == "none":
+            return None
         return float(value) if real and is_number(value) and abs(value) < 1e300 else value
 
     def read(value: Any) -> Any:
-        if many:
-            given = value if isinstance(value, list | tuple) else [value]
-            return tuple(tuple(v) if isinstance(v, list) else number(v) for v in given)
-        return None if default is None and str(value).lower() == "none" else number(value)
+        if not many:
+            return one(value)
+        return tuple(map(one, value if isinstance(value, list | tuple) else [value]))
 
     metadata["help"] = help
-    usual = read if many or real else None
     return attrs.field(
-        default=default, validator=validator, converter=converter or usual, metadata=metadata
+        default=default, validator=validator, converter=converter or read, metadata=metadata
     )
 
 
@@ -205,8 +211,12 @@ def captions(record: Any) -> dict[str, str]:
     out = {}
     for f in attrs.fields(type(record)):
         value, how = getattr(record, f.name), f.metadata.get("caption", "")
-        if isinstance(how, str):
-            out[f.name] = how.format(value) if value != f.default else ""
+        if callable(how):
+            text = how(record)
+        elif isinstance(how, Mapping):
+            text = how.get(value)
         else:
-            out[f.name] = how.get(value, "") if isinstance(how, Mapping) else how(record)
-    return {name: text for name, text in out.items() if text}
+            text = how.format(value) if value != f.default else ""
+        if text:
+            out[f.name] = text
+    return out

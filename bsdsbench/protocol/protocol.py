@@ -17,12 +17,13 @@ from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_list, given_path, kind_of_value
-from bsdsbench.files.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
+from bsdsbench.files.arguments import given_path, kind_of_value
 from bsdsbench.files.errors import ProtocolError, did_you_mean
 from bsdsbench.protocol.fields import (
     DEFAULT,
     HOME_MADE,
+    NUMBER,
+    POSITIVE,
     TEXT,
     captions,
     check,
@@ -33,7 +34,9 @@ from bsdsbench.protocol.fields import (
     number_text,
     one_of,
     option,
+    read_toml,
     record_of,
+    shipped,
     short,
     toml_text,
     whole,
@@ -73,28 +76,25 @@ def thresholds_of(given: Any) -> tuple[float, ...]:
     """Thresholds from what a file, the command line or a signature says of them: how many even
     ones, a name of GRIDS, {from, to, n}, "FROM..TO/N", values; "0+" before a text adds the whole
     image."""
-    array = isinstance(given, np.ndarray)
-    values: Any = given_list(given, "thresholds", "numbers") if array else given
     try:
-        if isinstance(values, str):
-            if values in GRIDS:
-                return GRIDS[values]
-            if values.startswith("0+"):
-                return (0.0, *thresholds_of(values[2:]))
-            if ".." in values:
-                low, high, n = re.split(r"\.\.|/", values)
-                values = {"from": float(low), "to": float(high), "n": int(n)}
-            elif values.isdecimal():
-                values = int(values)
-            else:
-                values = values.removeprefix("at ").split(",")
-        if is_int(values):
-            values = {"from": 1 / (values + 1), "to": 1 - 1 / (values + 1), "n": values}
-        if not isinstance(values, Mapping):
-            return tuple(float(t) for t in values)
-        ends = values["from"], values["to"]
-        if len(values) == 3 and 1 <= values["n"] <= MAX_THRESHOLDS:
-            return tuple(np.linspace(*ends, values["n"]).tolist())
+        if isinstance(given, str):
+            if given in GRIDS:
+                return GRIDS[given]
+            if given.startswith("0+"):
+                return (0.0, *thresholds_of(given[2:]))
+            if given.isdecimal():
+                return thresholds_of(int(given))
+            if ".." not in given:
+                return tuple(map(float, given.removeprefix("at ").split(",")))
+            low, high, count = re.split(r"\.\.|/", given)
+            return thresholds_of({"from": float(low), "to": float(high), "n": int(count)})
+        if is_int(given) and 1 <= given <= MAX_THRESHOLDS:
+            return even_thresholds(given)
+        if not isinstance(given, Mapping):
+            return tuple(map(float, given))
+        low, high, count = (given[key] for key in ("from", "to", "n"))
+        if len(given) == 3 and 1 <= count <= MAX_THRESHOLDS:
+            return tuple(np.linspace(low, high, count).tolist())
     except (TypeError, ValueError, ArithmeticError, LookupError):
         pass
     raise ProtocolError(
@@ -135,7 +135,7 @@ class NMSParams:
     multiplier: float = option(
         1.01,
         "A pixel survives if multiplier * value is not below its neighbours.",
-        check(lambda v: is_number(v) and 0 < v <= 1e6, "a number above 0"),
+        POSITIVE,
     )
     smooth: bool = option(True, "The soft map is filtered once more before the comparison.")
     bits: int = option(
@@ -144,15 +144,11 @@ class NMSParams:
         one_of(0, 8, 16),
     )
 
-    @classmethod
-    def recipe(cls, name: str) -> NMSParams:
+    @staticmethod
+    def recipe(name: str) -> NMSParams:
         """The constants of a recipe, such as "hed" or "rcf". Raises ProtocolError."""
-        if name not in RECIPES:
-            raise ProtocolError(
-                f"NMS recipe {name!r}: expected one of {', '.join(RECIPES)}, or the constants "
-                "radius,border,multiplier,smooth|raw,bits"
-            )
-        return RECIPES[name]
+        found: NMSParams = nms_params(name)
+        return found
 
     @property
     def recipe_name(self) -> str | None:
@@ -174,43 +170,28 @@ class NMSParams:
 
 
 def nms_params(given: Any) -> Any:
-    """The constants from the name of a recipe, from their text or from a table."""
-    parts = given.split(",") if isinstance(given, str) else given
-    if isinstance(parts, list | tuple) and len(parts) == 5 and parts[3] in ("smooth", "raw"):
-        try:
-            radius, border, bits = (int(parts[k]) for k in (0, 1, 4))
-            return NMSParams(radius, border, float(parts[2]), parts[3] == "smooth", bits)
-        except ValueError as error:
-            raise ProtocolError(f"nms {','.join(map(str, parts))}: {error}") from None
-    if isinstance(given, str):
-        return NMSParams.recipe(given)
-    return record_of(NMSParams, given, "nms") if isinstance(given, Mapping) else given
+    """The constants from the name of a recipe, from their text or its parts, or from a table."""
+    if isinstance(given, Mapping):
+        return record_of(NMSParams, given, "nms")
+    text = ",".join(map(str, given)) if isinstance(given, list | tuple) else given
+    if not isinstance(text, str):
+        return given
+    found = re.fullmatch(rf"(\d{{1,9}}),(\d{{1,9}}),({NUMBER}),(smooth|raw),(\d{{1,9}})", text)
+    if found:
+        radius, border, multiplier, how, bits = found.groups()
+        return NMSParams(int(radius), int(border), float(multiplier), how == "smooth", int(bits))
+    if text not in RECIPES:
+        raise ProtocolError(
+            f"NMS recipe {clipped(text)}: expected one of {', '.join(RECIPES)}, or the constants "
+            "radius,border,multiplier,smooth|raw,bits"
+        )
+    return RECIPES[text]
 
 
-# Constants, as `nms_params` is written, and the program they were read in. Names with equal
-# constants are one recipe; a protocol is described by the first of them.
-_RECIPES = {
-    "hed": "1,5,1.01,smooth,8",  # HED, nms_process.m and EvalEdge.m; also FCL-Net
-    "rcf": "2,5,1.01,raw,8",  # RCF, edge_nms.m, BSDS500 and Multicue
-    "rcf-nyud": "4,5,1.01,raw,8",  # RCF, edge_nms.m, the comment on NYUD
-    "cats": "1,4,1.01,smooth,8",  # CATS, eval_edge.m, BSDS500
-    "cats-nyud": "4,4,1.01,smooth,8",  # CATS, eval_edge.m, NYUD
-    "dexined": "1,5,1.03,raw,8",  # DexiNed, the author in issue 8
-    "teed": "1,5,1.04,raw,8",  # TEED, the author in issue 21
-    "edter": "1,5,1.01,smooth,8",  # EDTER, eval_bsds.m; also EdgeNAT
-    "edter-nyud": "2,5,1.01,smooth,8",  # EDTER, eval_nyud.m; also EdgeNAT
-    "rindnet": "1,5,1.01,smooth,8",  # RINDNet, eval.m
-    "pidinet": "1,5,1.01,smooth,8",  # PiDiNet, from a derived copy of its script
-    "skeleton": "1,5,1.01,raw,0",  # skeval, nms.m
-    "seism": "1,5,1.01,raw,0",  # SEISM, read_one_cont_png.m; multi-task learning
-    "occlusion": "1,5,1.01,raw,0",  # DOOBNet, edge_nms.m; also P2ORM
-    "se": "1,5,1.01,raw,0",  # structured edges, edgesDetect
-    "crack": "2,5,1.01,raw,0",  # pavement-crack-detection, crack_nms.m
-    "crispness": "2,5,1.01,raw,0",  # average crispness, eval_crispness.m
-    "strict": "1,5,1.01,raw,8",  # SDPED, benchmarkBoundary.m
-    "plain": "1,0,1.0,raw,0",  # the comparison alone
+# Names with equal constants are one recipe; a protocol is described by the first of them.
+RECIPES: dict[str, NMSParams] = {
+    name: nms_params(text) for name, text in shipped("recipes.toml").items()
 }
-RECIPES: dict[str, NMSParams] = {name: nms_params(text) for name, text in _RECIPES.items()}
 
 
 def option_tables(given: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -219,16 +200,14 @@ def option_tables(given: Any) -> Mapping[str, Mapping[str, Any]]:
     def plain(value: Any) -> Any:
         return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
 
-    if not isinstance(given, Mapping):
-        raise ProtocolError(f"options {clipped(given)}: expected a table for each metric")
     tables = {}
-    for name, table in given.items():
+    for name, table in given.items() if isinstance(given, Mapping) else [("", given)]:
         values = table
         if attrs.has(type(table)):
             of = ((f.name, getattr(table, f.name), f.default) for f in attrs.fields(type(table)))
             values = {key: value for key, value, usual in of if value != usual}
         if not isinstance(values, Mapping) or not all(isinstance(k, str) for k in (name, *values)):
-            raise ProtocolError(f"options {clipped({name: table})}: expected a table of options")
+            raise ProtocolError(f"options {clipped(given)}: expected a table for each metric")
         kept = {key: plain(v) for key, v in values.items() if v not in (None, DEFAULT)}
         if kept:
             tables[name] = ReadOnlyDict(kept)
@@ -260,14 +239,15 @@ class Protocol:
         "Increasing, in [0, 1]; also an int (that many even ones), { from, to, n }, 8bit (k/255), "
         "seism (.001, .01 .. .99, .999) or deepcrack (0, .01 .. .99). With operator >= a threshold "
         "0 stands for the whole image, every pixel on and not thinned.",
-        [
-            check(
-                lambda v: any(x > 0 for x in v) and all(0 <= x <= 1 for x in v),
-                "values in [0, 1], one or more above 0",
+        check(
+            lambda v: (
+                any(x > 0 for x in v)
+                and all(0 <= x <= 1 for x in v)
+                and all(a < b for a, b in pairwise(v))
+                and len(v) <= MAX_THRESHOLDS
             ),
-            check(lambda v: all(a < b for a, b in pairwise(v)), "strictly increasing values"),
-            check(lambda v: len(v) <= MAX_THRESHOLDS, f"at most {MAX_THRESHOLDS} values"),
-        ],
+            f"at most {MAX_THRESHOLDS} increasing values in [0, 1], one or more above 0",
+        ),
         thresholds_of,
         others=dict.fromkeys(("8bit", 100, 50, 33, 25, 20, 19, 10, 9, 5), "nthresh of the run"),
         caption=lambda p: (
@@ -401,9 +381,9 @@ class Protocol:
         plain = self.name.removesuffix("*")
         if plain in preset_names():
             base = _fields_of(plain)
-            kept = (n for n in self.names() if n not in NOT_OF_PRESETS)
-            same = all(getattr(self, n) == getattr(base, n) for n in kept)
-            object.__setattr__(self, "name", plain if same else plain + "*")
+            changed = {n for n in self.names() if getattr(self, n) != getattr(base, n)}
+            star = "*" if changed.difference(NOT_OF_PRESETS) else ""
+            object.__setattr__(self, "name", plain + star)
 
     def __repr__(self) -> str:
         """One line, as printed under tables."""
@@ -443,16 +423,10 @@ class Protocol:
         """
         if isinstance(protocol, Protocol):
             return protocol
-        if not isinstance(protocol, str | Path | None):
-            raise ProtocolError(
-                f"protocol: {kind_of_value(protocol)}, expected a Protocol or the name of a preset"
-            )
         path = given_path("bsds500" if protocol is None else protocol, "protocol")
         if path.suffix != ".toml":
             return cls.preset(str(path))
-        text = read_text(path, "a protocol file", MAX_TOML_BYTES)
-        with reading(str(path), "a protocol in TOML"):
-            values = parse_toml(text.encode("utf-8", "surrogatepass"))
+        values = read_toml(path, "a protocol in TOML")
         try:
             return cls.from_mapping(values)
         except ProtocolError as error:
@@ -464,15 +438,15 @@ class Protocol:
         that is no field holds options. Raises ProtocolError for unknown names."""
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
-        known = (*cls.names(), "base")
-        tables = {k: v for k, v in values.items() if k not in known and isinstance(v, Mapping)}
-        rest = {k: v for k, v in values.items() if k not in tables}
-        if isinstance(options := rest.get("options", {}), Mapping):
-            rest["options"] = {**options, **tables}
+        known, tables = {*cls.names(), "base"}, dict[str, Any]()
+        rest: dict[str, Any] = {}
+        for name, value in values.items():
+            own = name not in known and isinstance(value, Mapping)
+            (tables if own else rest)[name] = value
+        rest["options"] = {**option_tables(rest.get("options", {})), **tables}
         if "base" in rest:
             return cls.preset(rest.pop("base")).replace(**rest)
-        check_names(cls, rest, "protocol")
-        return cls(**rest)
+        return record_of(cls, rest, "protocol")
 
     def replace(self, **changes: Any) -> Protocol:
         """A copy with some fields changed; what then differs from its preset has a star behind the
@@ -503,6 +477,13 @@ class Protocol:
         values = self.to_mapping()
         return toml_text(values | values.pop("options"))
 
+    def changed(self, other: Protocol) -> dict[str, tuple[Any, Any]]:
+        """Both values of each plain one that differs, but for name and version."""
+        mine, theirs = self.leaves(), other.leaves()
+        keys = [key for key in {**mine, **theirs} if key not in ("name", "version")]
+        pairs = {key: (mine.get(key, DEFAULT), theirs.get(key, DEFAULT)) for key in keys}
+        return {key: (a, b) for key, (a, b) in pairs.items() if a != b}
+
     def leaves(self) -> dict[str, Any]:
         """Plain values by name, those of tables as "nms_params.radius", "saliency.beta2"."""
         values = self.to_mapping()
@@ -512,14 +493,16 @@ class Protocol:
 
     def differences(self, other: Protocol) -> list[str]:
         """What makes scores incomparable, a line per field; nms_params only where there is NMS."""
-        mine, theirs = self.leaves(), other.leaves()
-        keys = [k for k in {**mine, **theirs} if k not in ("name", "version")]
-        if not (self.nms and other.nms):
-            keys = [k for k in keys if not k.startswith("nms_params.")]
-        if not (self.stated and other.stated):
-            keys = [] if UNSTATED_GRID in (self.name, other.name) else ["thresholds"]
-        pairs = [(k, mine.get(k, DEFAULT), theirs.get(k, DEFAULT)) for k in keys]
-        return [f"{key}: {short(a)} / {short(b)}" for key, a, b in pairs if a != b]
+        stated = self.stated and other.stated
+        lines = []
+        for key, (a, b) in self.changed(other).items():
+            if stated:
+                moves = (self.nms and other.nms) or not key.startswith("nms_params.")
+            else:
+                moves = key == "thresholds" and UNSTATED_GRID not in (self.name, other.name)
+            if moves:
+                lines.append(f"{key}: {short(a)} / {short(b)}")
+        return lines
 
     def describe(self, used: Collection[str] | None = None, more: Iterable[str] = ()) -> str:
         """One line with everything that moves a score: the fields `used` and what metrics say
@@ -563,18 +546,17 @@ class Protocol:
         return self.max_dist * math.hypot(*shape)
 
 
-_PRESETS = resources.files("bsdsbench.protocol.presets")
-
-
 @cache
 def preset_names() -> tuple[str, ...]:
     """The presets that `Protocol.preset` knows, sorted."""
-    return tuple(sorted(p.name[:-5] for p in _PRESETS.iterdir() if p.name.endswith(".toml")))
+    folder = resources.files("bsdsbench.protocol.presets")
+    return tuple(sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml")))
 
 
 def preset_text(name: str) -> str:
     """The TOML text of a preset, with its comments. Raises ProtocolError for an unknown name."""
-    return _PRESETS.joinpath(f"{_known(name)}.toml").read_text("utf-8")
+    folder = resources.files("bsdsbench.protocol.presets")
+    return folder.joinpath(f"{_known(name)}.toml").read_text("utf-8")
 
 
 def _known(name: Any) -> str:
@@ -587,11 +569,11 @@ def _known(name: Any) -> str:
 
 
 @cache
-def _shipped(name: str) -> Protocol:
-    return evolve(_fields_of(name), name=name)
+def _fields_of(name: str) -> Protocol:
+    """The preset under a name that is no preset's, for others to be compared with."""
+    return Protocol.from_mapping({**shipped(f"presets/{name}.toml"), "name": "preset"})
 
 
 @cache
-def _fields_of(name: str) -> Protocol:
-    """The preset under a name that is no preset's, for others to be compared with."""
-    return Protocol.from_mapping({**parse_toml(preset_text(name).encode()), "name": "preset"})
+def _shipped(name: str) -> Protocol:
+    return evolve(_fields_of(name), name=name)

@@ -11,27 +11,21 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib import resources
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import Factory, field, fields, frozen
+from attrs.validators import optional
 
-from bsdsbench.files.bounded import MAX_TOML_BYTES, parse_toml, read_text, reading
 from bsdsbench.files.errors import DataError, clip, did_you_mean
-from bsdsbench.protocol.fields import check, is_int, option, record_of
+from bsdsbench.protocol.fields import check, each, option, read_toml, record_of, shipped, whole
 from bsdsbench.protocol.protocol import preset_names
 
 GROUP = "bsdsbench.tasks"
 _TEXT = check(lambda v: isinstance(v, str), "text")
-
-
-def _matching(pattern: str, expected: str) -> Any:
-    return check(
-        lambda v: v is None or (isinstance(v, str) and bool(re.fullmatch(pattern, v))), expected
-    )
+_COUNT = whole(1, 10**9, "a count")
 
 
 @frozen
@@ -45,29 +39,33 @@ class Task:
     ('bsds500-test', 200, 'bsds500')
     """
 
-    name: str = field(validator=_matching(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", "SET/METRIC"))
+    name: str = field(
+        validator=check(
+            lambda v: bool(re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", str(v))),
+            "SET/METRIC",
+        )
+    )
     protocol: str = field(validator=check(lambda v: v in preset_names(), "a preset"))
     metric: str = field(
         default=Factory(lambda task: task.name.partition("/")[2], takes_self=True), validator=_TEXT
     )
-    version: int = option(
-        1,
-        "Raised when set, protocol or metric change.",
-        check(lambda v: is_int(v) and v > 0, "a count"),
-    )
+    version: int = option(1, "Raised when set, protocol or metric change.", _COUNT)
     fingerprint: str | None = option(
         None,
         "Of the set's ground truth; without one, the set is checked by ids and number.",
-        _matching("[0-9a-f]{16}", "16 hex digits, as `bsdsbench data check` prints them"),
+        check(
+            lambda v: v is None or bool(re.fullmatch("[0-9a-f]{16}", str(v))),
+            "16 hex digits, as `bsdsbench data check` prints them",
+        ),
     )
     ids: tuple[str, ...] = option(
         (),
         "The images that count, of a split of a larger set: they replace a split file.",
-        check(lambda v: all(isinstance(i, str) for i in v), "a list of text"),
+        each(lambda v: isinstance(v, str), 0, 10**9, "a list of text"),
     )
     images: int | None = field(
         default=Factory(lambda task: len(task.ids) or None, takes_self=True),
-        validator=check(lambda v: v is None or (is_int(v) and v > 0), "a count"),
+        validator=optional(_COUNT),
     )
     page: str = option("", "The set's page in `datasets/`.", _TEXT)
     needs: str = option("", "What ground truth is needed.", _TEXT)
@@ -96,9 +94,7 @@ class Task:
             return name_or_path
         text = str(name_or_path)
         if text.endswith(".toml"):
-            source = read_text(Path(text), "a task", MAX_TOML_BYTES)
-            with reading(text, "a task in TOML"):
-                return cls.from_mapping(parse_toml(source.encode("utf-8", "surrogatepass")))
+            return cls.from_mapping(read_toml(text, "a task in TOML"))
         if text not in tasks():
             raise DataError(
                 f"task {clip(repr(text), 60)}: expected a .toml file or one of those that "
@@ -120,11 +116,10 @@ def tasks() -> dict[str, Task]:
 
     Raises DataError for an entry point that cannot be loaded or takes a name of ours.
     """
-    text = resources.files("bsdsbench.protocol").joinpath("tasks.toml").read_bytes()
     found: dict[str, Task] = {}
     for entry in (None, *sorted(entry_points(group=GROUP), key=lambda e: e.name)):
         try:
-            values = parse_toml(text) if entry is None else entry.load()
+            values = shipped("tasks.toml") if entry is None else entry.load()
             values = values() if callable(values) else values
             more = {n: Task.from_mapping({"name": n, **own}) for n, own in values.items()}
         except Exception as error:  # whatever another package does while it is imported

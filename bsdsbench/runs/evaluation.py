@@ -202,16 +202,15 @@ class Evaluation(Shown):
             forms[:1] = [UNKNOWN]
         unused = registry.unused(tuple(self.records[0].counts) if n else (), self.protocol)
         stored = "reference" in self.provenance
+        known = identity.to_mapping() if identity and identity.name else None
         return Signature(
             self.protocol,
-            identity.name if identity else None,
-            n,
-            identity.to_mapping()["of"] if identity else None,
-            identity.fingerprint if identity else UNKNOWN,
+            f"{known['set']}:{n}/{known['of']}" if known else f"set:{n}",
+            identity.fingerprint[:8] if identity else UNKNOWN,
             pred="+".join(forms),
             match="random" if stored else "1to1",
+            maps=f"{taken} taken over" if isinstance(taken, int) and 0 < taken <= n else "",
             unused=unused | NOT_STATED if stored else unused,
-            taken_over=taken if isinstance(taken, int) and 0 < taken <= n else 0,
         )
 
     def __repr__(self) -> str:

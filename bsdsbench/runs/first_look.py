@@ -3,6 +3,7 @@
 | fault | what happens |
 |---|---|
 | every map below the lowest threshold, or of a few small integers | refused |
+| every truth of 0 and 255 where other classes are named | refused |
 | every map zero; maps inverted, mirrored, of other images, or thick without NMS | a warning |
 
 The doctor, which measures every image, asks the same functions.
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, unit
+from bsdsbench.loaders.inputs import WHITE_FOR_CLASSES, GroundTruth, Prediction, unit
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import ALL_ZERO, faint_words, is_faint
 from bsdsbench.protocol.protocol import Protocol
@@ -154,6 +155,8 @@ def plain_forms(
             f"{one}: its truth has values up to 1, that of {full} up to white, expected one scale "
             "in a set (but for contour and segmentation gt_threshold=0.5 takes gray ones apart)"
         )
+    if "white" in scales and "classes" not in scales:
+        raise DataError(f"{scales['white']}: its truth, as all others, has {WHITE_FOR_CLASSES}")
     if gray is not None and full is None:
         raise DataError(
             f"{gray}: all values of its truth, and of all others, are below gt_threshold = "

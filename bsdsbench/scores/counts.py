@@ -74,11 +74,10 @@ class Counts(_Named):
 
     def __init__(self, **arrays: Any) -> None:
         for name, value in arrays.items():
-            array = given = given_array(value, name)
-            kind = np.float64 if array.dtype.kind == "f" else np.int64
-            if array.flags.writeable or array.dtype != kind or not array.flags.c_contiguous:
-                array = np.array(array, kind, order="C")
-                array.setflags(write=False)
+            given = given_array(value, name)
+            kind = np.float64 if given.dtype.kind == "f" else np.int64
+            array = np.array(given, kind, order="C")
+            array.setflags(write=False)
             # Below 0 is beyond MAX_WHOLE as unsigned.
             if kind is np.int64 and array.view(np.uint64).max(initial=0) > MAX_WHOLE:
                 raise DataError(f"{name}: from {given.min()} to {given.max()}, expected counts")
@@ -98,12 +97,14 @@ class Counts(_Named):
 
     def equals(self, other: object) -> bool:
         """True if `other` holds the same arrays bit for bit, NaN equal to NaN."""
-        if not isinstance(other, Counts) or self.keys() != other.keys():
-            return False
-        pairs = ((a, other[name]) for name, a in self.items())
-        return all(
-            a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-            for a, b in pairs
+        return (
+            isinstance(other, Counts)
+            and self.keys() == other.keys()
+            and all(
+                array.dtype == other[name].dtype
+                and np.array_equal(array, other[name], equal_nan=True)
+                for name, array in self.items()
+            )
         )
 
 
@@ -117,20 +118,16 @@ def stacked(
     """
     out = {}
     for name in images[0]:
-        arrays = []
-        for each in images:
-            if name in each:
-                arrays.append(np.asarray(each[name]))
-        first, shapes = arrays[0], set(map(np.shape, arrays))
-        if name in shared:
-            for array in arrays:
-                if array is not first and not np.array_equal(array, first):
-                    raise ShapeError(f"images have different {name}, expected the same")
-            out[name] = first
-        elif name in ragged:
+        arrays = [np.asarray(each[name]) for each in images if name in each]
+        first, shapes = arrays[0], {array.shape for array in arrays}
+        if name in ragged:
             out[name] = np.full((len(arrays), max(shapes)[0], *first.shape[1:]), np.nan)
             for row, array in zip(out[name], arrays, strict=True):
                 row[: len(array)] = array
+        elif name in shared:
+            if any(array is not first and not np.array_equal(array, first) for array in arrays):
+                raise ShapeError(f"images have different {name}, expected the same")
+            out[name] = first
         elif len(arrays) < len(images) or len(shapes) > 1:
             raise ShapeError(f"images have different {name}, expected the same shape")
         else:
@@ -178,9 +175,8 @@ class ImageRecord:
     form: str = ""
 
     def __post_init__(self) -> None:
-        found = dict(self.counts)
-        for name, counts in found.items():
-            found[name] = counts if isinstance(counts, Counts) else Counts(**counts)
+        given = self.counts.items()
+        found = {k: v if isinstance(v, Counts) else Counts(**v) for k, v in given}
         object.__setattr__(self, "counts", found)
 
     def equals(self, other: object) -> bool:
@@ -190,7 +186,7 @@ class ImageRecord:
             and (self.image_id, self.size, self.fingerprint)
             == (other.image_id, other.size, other.fingerprint)
             and self.counts.keys() == other.counts.keys()
-            and all(self.counts[k].equals(other.counts[k]) for k in self.counts)
+            and all(counts.equals(other.counts[k]) for k, counts in self.counts.items())
         )
 
 

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.files.arguments import given_floats
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.scores.counts import Counts
-from bsdsbench.scores.ratios import BLOCK, Weights, f_measure, ratio, weighted_sum
+from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_sum
 from bsdsbench.tables.result_object import ShownCurve
 
 F8 = NDArray[np.float64]
@@ -72,9 +72,9 @@ class PRCurve(ShownCurve):
         Increasing, f8 (T,).
     precision, recall : array
         At each threshold, f8 (T,) or (S, T). Raises ShapeError for other shapes.
-    predicted, annotated : array or None
-        bool, of the same shape: whether anything is predicted, and annotated, there; None where
-        that is not known. Some rules of AP ask for it.
+    blank : array or None
+        bool, of the same shape: where nothing is predicted of what is annotated; None where that is
+        not known. The rule seism asks for it.
     whole_image : bool
         True if the first threshold is 0 with every pixel on.
 
@@ -91,16 +91,15 @@ class PRCurve(ShownCurve):
     thresholds: F8
     precision: F8
     recall: F8
-    predicted: Bool | None = None
-    annotated: Bool | None = None
+    blank: Bool | None = None
     whole_image: bool = False
 
     def __post_init__(self) -> None:
         shape: tuple[int, ...] = (np.size(self.thresholds),)
-        for name in ("thresholds", "precision", "recall", "predicted", "annotated"):
+        for name in ("thresholds", "precision", "recall", "blank"):
             if getattr(self, name) is None:
                 continue
-            kind = np.bool_ if name in ("predicted", "annotated") else np.float64
+            kind = np.bool_ if name == "blank" else np.float64
             array = given_floats(getattr(self, name), name, kind).copy()
             if name == "precision":  # a stack of curves has one more axis before the thresholds
                 shape = (*array.shape[:-1][:1], *shape)
@@ -118,8 +117,8 @@ class PRCurve(ShownCurve):
         matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(four), -1, 0)
         at = np.asarray(thresholds, np.float64)
         whole = operator == ">=" and bool((at[:1] == 0).any())
-        p, r = ratio(matched_pred, total_pred), ratio(matched_gt, total_gt)
-        return cls(at, p, r, total_pred > 0, total_gt > 0, whole)
+        blank = (total_pred == 0) & (total_gt > 0).any(axis=-1, keepdims=True)
+        return cls(at, ratio(matched_pred, total_pred), ratio(matched_gt, total_gt), blank, whole)
 
     @property
     def f(self) -> F8:
@@ -128,24 +127,19 @@ class PRCurve(ShownCurve):
 
     def __getitem__(self, k: int) -> PRCurve:
         """The k-th curve of a stack."""
-        found = {}
-        for name in ("precision", "recall", "predicted", "annotated"):
-            if getattr(self, name) is not None:
-                found[name] = getattr(self, name)[k]
-        return replace(self, **found)
+        blank = None if self.blank is None else self.blank[k]
+        return replace(self, precision=self.precision[k], recall=self.recall[k], blank=blank)
 
     def at(self, threshold: float) -> OperatingPoint:
         """The point at a threshold; between two, precision and recall are linear, as for ODS.
 
         Raises DataError beyond the first and the last.
         """
-        first, last = self.thresholds[0], self.thresholds[-1]
-        if not first <= threshold <= last:
-            raise DataError(f"threshold {threshold}: expected one from {first:g} to {last:g}")
-        p, r = (
-            float(np.interp(threshold, self.thresholds, v)) for v in (self.precision, self.recall)
-        )
-        return OperatingPoint(float(threshold), p, r, float(f_measure(p, r)))
+        t = self.thresholds
+        if not t[0] <= threshold <= t[-1]:
+            raise DataError(f"threshold {threshold}: expected one from {t[0]:g} to {t[-1]:g}")
+        p, r = (np.interp(threshold, t, values) for values in (self.precision, self.recall))
+        return OperatingPoint(float(threshold), float(p), float(r), float(f_measure(p, r)))
 
     def points(self) -> dict[str, F8]:
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
@@ -202,17 +196,15 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
     neighbouring thresholds. F grows with both precision and recall, so that a segment whose better
     ends together do not reach the best threshold is left out; the margin is far above rounding.
     """
+
+    def between(values: F8, i: Any, j: Any, share: F8) -> F8:
+        return values[i, np.minimum(j + 1, t.size - 1)] * share + values[i, j] * (1 - share)
+
     t, f, shape = curve.thresholds, np.atleast_2d(curve.f), curve.recall.shape[:-1]
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
     if rule == "maximum" or t.size == 1:
-        at = f.argmax(axis=1)
-        i = np.arange(len(f))
-        found = (t[at], p[i, at], r[i, at], f[i, at])
+        i, j, share = np.arange(len(f)), f.argmax(axis=1), np.zeros(len(f))
     else:
-
-        def between(low: F8, high: F8, share: F8) -> F8:
-            return high * share + low * (1 - share)
-
         reach = f_measure(np.maximum(p[:, 1:], p[:, :-1]), np.maximum(r[:, 1:], r[:, :-1]))
         near = reach * (1 + 1e-9) >= f.max(axis=1, keepdims=True)
         near[:, 1:] &= reach[:, 1:] > 0  # where all are zero the first will do
@@ -220,20 +212,15 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
         top, step = np.empty(row.size), np.empty(row.size, np.intp)
         for start in range(0, row.size, _SEGMENTS):
             part = slice(start, start + _SEGMENTS)
-            low, high = (row[part, None], k[part, None]), (row[part, None], k[part, None] + 1)
-            fs = f_measure(between(p[low], p[high], _STEPS), between(r[low], r[high], _STEPS))
+            at = row[part, None], k[part, None], _STEPS
+            fs = f_measure(between(p, *at), between(r, *at))
             step[part], top[part] = fs.argmax(axis=1), fs.max(axis=1)
         most = np.maximum.reduceat(top, np.searchsorted(row, np.arange(len(f))))
         winners = np.flatnonzero(top == most[row])
         winners = winners[np.unique(row[winners], return_index=True)[1]]
         i, j, share = row[winners], k[winners], _STEPS[step[winners]]
-        found = (
-            between(t[j], t[j + 1], share),
-            between(p[i, j], p[i, j + 1], share),
-            between(r[i, j], r[i, j + 1], share),
-            most,
-        )
-    points = np.reshape(found, (len(found), *shape))
+    x, p, r = (between(v, i, j, share) for v in (np.broadcast_to(t, f.shape), p, r))
+    points = np.reshape((x, p, r, f_measure(p, r)), (4, *shape))
     return OperatingPoint(*(points if shape else points.tolist()))
 
 
@@ -258,11 +245,10 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     if rule not in AP_RULES:
         raise ProtocolError(f"ap_rule {rule!r}: expected one of {', '.join(AP_RULES)}")
     shape = curve.recall.shape[:-1]
-    if rule == "edter" and not curve.whole_image:
+    if (rule == "edter" and not curve.whole_image) or (rule == "seism" and curve.blank is None):
         return np.full(shape, np.nan)
     start = int(curve.whole_image and rule != "edter")
-    recall = np.atleast_2d(curve.recall)[:, start:]
-    precision = np.atleast_2d(curve.precision)[:, start:]
+    recall, precision = (np.atleast_2d(v)[:, start:] for v in (curve.recall, curve.precision))
     if rule == "101-point":
         levels = [
             np.where(recall >= x, precision, 0.0).max(axis=1, initial=0.0) for x in RECALL_LEVELS
@@ -273,13 +259,9 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     elif rule == "endpoints":
         recall = np.pad(recall, ((0, 0), (1, 1)), constant_values=(1, 0))
         precision = np.pad(precision, ((0, 0), (1, 1)), constant_values=(0, 1))
-    elif rule == "seism":
-        if curve.predicted is None or curve.annotated is None:
-            return np.full(shape, np.nan)
-        # without ground truth every row is (R 1, P 0), which is one point and has no area
-        annotated = np.atleast_2d(curve.annotated).any(axis=1, keepdims=True)
-        predicted = np.atleast_2d(curve.predicted)[:, start:] | ~annotated
-        recall, precision = np.where(predicted, recall, 0.0), np.where(predicted, precision, 1.0)
+    elif curve.blank is not None and rule == "seism":
+        blank = np.atleast_2d(curve.blank)[:, start:]
+        recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
     # Area_PR in collect_eval_bdry.m: of equal recalls the first is kept
     found = np.zeros((len(recall), RECALL_LEVELS.size))
     for row, r, p in zip(found, recall, precision, strict=True):
@@ -297,14 +279,24 @@ def recall_at_precision(curve: PRCurve, precision: float = 0.5) -> F8:
     or never rises to it. Wherever precision falls steadily this is the number of the edges toolbox
     (`edges_r50`); where it crosses 0.5 more than once, it is the crossing of largest recall.
     """
-    p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
-    i, at = np.arange(len(p)), (p >= precision).argmax(axis=1)
-    low = np.maximum(at - 1, 0)
-    p0, p1, r0, r1 = p[i, low], p[i, at], r[i, low], r[i, at]
-    rise = np.where(p1 > p0, p1 - p0, 1.0)  # they differ wherever the value is used
-    between = np.where(at > 0, (r1 - r0) / rise * (precision - p0) + r0, np.nan)
-    found = np.where(p1 == precision, r1, np.where(p1 >= precision, between, np.nan))
+    p = np.atleast_2d(curve.precision)
+    at = (p >= precision).argmax(axis=1)
+    found = _crossing(curve, precision, np.maximum(at - 1, 0), at, np.nan)
+    found[(at == 0) & (p[:, 0] > precision)] = np.nan
     return found.reshape(curve.precision.shape[:-1])
+
+
+def _crossing(curve: PRCurve, level: Any, low: I8, high: I8, none: float) -> F8:
+    """Recall at a precision, linear between the rows `low` and `high` of each curve, (S,).
+
+    `none` where `high` lies below it.
+    """
+    i = np.arange(len(low))
+    p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
+    p0, p1, r0, r1 = p[i, low], p[i, high], r[i, low], r[i, high]
+    rise = np.where(p1 > p0, p1 - p0, 1.0)  # they differ wherever the value is used
+    found = np.where(p1 == level, r1, (r1 - r0) / rise * (level - p0) + r0)
+    return np.where(p1 >= level, found, none)
 
 
 def edges_r50(curve: PRCurve, precision: float = 0.5) -> F8:
@@ -314,18 +306,13 @@ def edges_r50(curve: PRCurve, precision: float = 0.5) -> F8:
     precision); where the toolbox writes NaN, as the curve lies below, 0. A curve that never falls
     to 0.5 returns its recall at the lowest precision.
     """
-    p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
+    p = np.atleast_2d(curve.precision)
     target = np.maximum(precision, p.min(axis=1, keepdims=True))
-    above = np.where(p >= target, p, np.inf).min(axis=1, keepdims=True)
-    below = np.where(p < target, p, -np.inf).max(axis=1, keepdims=True)
     # Of equal precisions the first row, as np.unique has it.
-    high = np.take_along_axis(r, (p == above).argmax(axis=1)[:, None], 1)
-    low = np.take_along_axis(r, (p == below).argmax(axis=1)[:, None], 1)
-    exact = (above == target) | ~np.isfinite(below)
-    step = np.where(exact | ~np.isfinite(above), 1.0, above - below)
-    start = np.where(exact, target, below)
-    found = np.where(exact, high, (high - low) / step * (target - start) + low)
-    return np.where(np.isfinite(above), found, 0.0)[:, 0].reshape(curve.precision.shape[:-1])
+    high = np.where(p >= target, p, np.inf).argmin(axis=1)
+    low = np.where(p < target, p, -np.inf).argmax(axis=1)
+    found = _crossing(curve, target[:, 0], low, high, 0.0)
+    return found.reshape(curve.precision.shape[:-1])
 
 
 def curve_scores(
@@ -339,12 +326,7 @@ def curve_scores(
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, four), protocol.operator)
     ods = best(curve, protocol.ods_rule)
-    own = np.concatenate(
-        [
-            PRCurve.of_counts(thresholds, four[k : k + BLOCK]).f.argmax(axis=1)
-            for k in range(0, len(four), BLOCK)
-        ]
-    )
+    own = PRCurve.of_counts(thresholds, four).f.argmax(axis=1)
     if protocol.empty_gt == "count":  # F is 0 at all thresholds: the fewest false positives
         own = np.where(four[..., 1].any(axis=1), own, four[..., 3].argmin(axis=1))
     at_own = weighted_sum(weights, four[np.arange(len(four)), own])

@@ -23,7 +23,7 @@ class Shown:
         raise NotImplementedError
 
     def summary(self) -> str:
-        """The tables as text, as wide as they need."""
+        """The tables as text, of 120 characters at most."""
         return to_text([table for table in self.tables() if not table.aside])
 
     def _repr_html_(self) -> str:

@@ -3,9 +3,9 @@
 A table is fields, rows of cells, and the words around them. A cell is a number, an `Estimate` (a
 number with its interval, or with a mark after it), text, or None where the value is undefined.
 
-As text it fits the terminal, or is as wide as needed in a pipe or file. A table too wide first gets
-short headings, then narrower gaps, and at last is split into blocks of columns, each with the row
-labels. A number is never cut; only text longer than the width is folded.
+As text it fits the terminal, or WIDTH in a pipe or file. A table too wide first gets short
+headings, then narrower gaps, and at last is split into blocks of columns, each with the row labels.
+A number is never cut; only text longer than the width is folded.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import IO, Any, NamedTuple
 from bsdsbench.files.errors import DataError, visible
 
 UNDEFINED = "-"
+WIDTH = 120  # where there is no terminal
 _NARROWEST = 8  # a folded column of text
 _LONG_WORD = 60  # a signature, which is copied in one piece
 
@@ -233,14 +234,14 @@ def words_under(tables: Sequence[Table]) -> list[list[str]]:
 
 
 def to_text(tables: Sequence[Table], width: int | None = None) -> str:
-    """The tables as plain text; `width` None: as wide as the content needs."""
+    """The tables as plain text; `width` None: WIDTH."""
     out = io.StringIO()
     print_tables(tables, out, width)
     return out.getvalue()
 
 
 def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = None) -> None:
-    """Print to `file`; on a terminal the best of a column is bold and `width` its own.
+    """Print to `file`; on a terminal the best of a column is bold and the usual width its own.
 
     What consecutive tables have to say alike is printed once, under the last of them.
     """
@@ -252,8 +253,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
     colors: Any = None if os.environ.get("NO_COLOR") else "auto"
     plain: Any = {"highlight": False, "markup": False, "emoji": False, "soft_wrap": True}
     console = Console(file=file, color_system=colors, **plain)
-    if width is None and console.is_terminal:
-        width = console.width
+    width = width or (console.width if console.is_terminal else WIDTH)
     for i, (table, words) in enumerate(zip(tables, words_under(tables), strict=True)):
         if i:
             console.print()
@@ -278,12 +278,12 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
             for line in capture.get().rstrip("\n").split("\n"):
                 file.write(line.rstrip() + "\n")
         for text in ["", *words] if words else []:
-            whole = width is None or max(map(len, text.split() or [""])) > min(width, _LONG_WORD)
+            whole = max(map(len, text.split() or [""])) > min(width, _LONG_WORD)
             fold: Any = {"break_long_words": False, "break_on_hyphens": False}
-            file.write((text if whole else textwrap.fill(text, width or 0, **fold)) + "\n")
+            file.write((text if whole else textwrap.fill(text, width, **fold)) + "\n")
 
 
-def _blocks(table: Table, width: int | None) -> list[tuple[list[int], list[str], int, int]]:
+def _blocks(table: Table, width: int) -> list[tuple[list[int], list[str], int, int]]:
     """Columns, headings, the gap between columns, and characters of a line, of each block."""
     from rich.cells import cell_len
 
@@ -296,17 +296,17 @@ def _blocks(table: Table, width: int | None) -> list[tuple[list[int], list[str],
             widest = max(map(cell_len, (heads[-1], *(row[c].line for row in table.drawn))))
             whole += widest
             least += widest if of.format else min(widest, _NARROWEST)
-        return whole, (columns, heads, gap, max(width or whole, least))
+        return whole, (columns, heads, gap, max(width, least))
 
     every = list(range(len(table.columns)))
     for short, gap in ((False, 3), (True, 3), (True, 2)):
         needed, block = fitted(every, short, gap)
-        if width is None or needed <= width:
+        if needed <= width:
             return [block]
     labels = every[: table.n_labels]
     out = [list(labels)]
     for c in every[table.n_labels :]:
-        if fitted([*out[-1], c], True, 3)[0] > (width or 0) and len(out[-1]) > len(labels):
+        if fitted([*out[-1], c], True, 3)[0] > width and len(out[-1]) > len(labels):
             out.append(list(labels))
         out[-1].append(c)
     return [fitted(columns, True, 3)[1] for columns in out]

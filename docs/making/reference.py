@@ -66,9 +66,8 @@ def _task_row(task: Task) -> str:
 
 def signature_tables() -> str:
     """The example line of the decoder's page, and every word of it with its meaning."""
-    line = Signature(
-        bb.Protocol.preset("bsds500"), "bsds500-test", 200, 200, "fa866d15", pred="soft8"
-    )
+    protocol = bb.Protocol.preset("bsds500")
+    line = Signature(protocol, "bsds500-test:200/200", "fa866d15", pred="soft8")
     rows = "\n".join(f"| `{word}` | {cell(meaning)} |" for word, meaning in line.decode())
     return (
         f"```text\n{line}\n```\n\n| word | meaning |\n|---|---|\n{rows}\n\n"

@@ -19,14 +19,14 @@ LINE = (
 
 
 def test_the_line_of_the_main_benchmark():
-    mine = Signature(BSDS, "bsds500-test", 200, 200, "fa866d15", "all", "soft8", version="0.2.0")
+    mine = Signature(BSDS, "bsds500-test:200/200", "fa866d15", pred="soft8", version="0.2.0")
     assert str(mine) == LINE
     assert Signature.parse(LINE) == mine
 
 
 @pytest.mark.parametrize("name", preset_names())
 def test_every_preset_round_trips_in_a_short_line(name):
-    mine = Signature(Protocol.preset(name), n_images=7)
+    mine = Signature(Protocol.preset(name), set="set:7")
     assert len(str(mine)) < 200
     assert Signature.parse(str(mine)) == mine
 
@@ -68,7 +68,7 @@ CHANGES = st.fixed_dictionaries(
 @pytest.mark.slow
 def test_any_protocol_round_trips(name, changes):
     """The name apart, which moves no score."""
-    mine = Signature(Protocol.preset(name).replace(**changes), "a set", 3, 4, "abcd")
+    mine = Signature(Protocol.preset(name).replace(**changes), "a set:3/4", "abcd")
     read = Signature.parse(str(mine))
     assert read.protocol.differences(mine.protocol) == []
     assert read.differences(mine) == []
@@ -89,8 +89,8 @@ def test_numbers_are_compared_as_numbers():
 
 def test_differences_in_words():
     other = BSDS.replace(max_dist=0.011, ap_rule="endpoints", thin=False, nms=True, operator=">")
-    a = Signature(BSDS, "bsds500-val", 100, 100, pred="soft8")
-    b = Signature(other.replace(gt_threshold=0.5), "bsds500-val", 99, 100, match="1toN")
+    a = Signature(BSDS, "bsds500-val:100/100", pred="soft8")
+    b = Signature(other.replace(gt_threshold=0.5), "bsds500-val:99/100", match="1toN")
     found = {d.key: d for d in a.differences(b)}
     assert list(found) == ["set", "tol", "match", "nms", "thin", "ap", "op", "gt_threshold"]
     assert found["tol"].line() == "tolerance: .0075d / .011d; a larger one raises every score"
@@ -144,25 +144,25 @@ def test_words_of_what_is_not_used_are_left_out():
     changed = Protocol.preset("saliency").replace(
         max_dist=0.02, invert=True, options={"saliency": {"beta2": 0.5}, "semantic": {"radius": 1}}
     )
-    mine = Signature(changed, n_images=3, pred="soft8", version="0.2.0", unused=unused)
+    mine = Signature(changed, set="set:3", pred="soft8", version="0.2.0", unused=unused)
     line = "bsdsbench 0.2.0|set:3|gt:?|ann:all|pred:soft8|proto:saliency.2|invert=true|"
     assert str(mine) == line + "saliency.beta2=0.5"
     read = Signature.parse(str(mine))
     assert str(read) == str(mine)
     options = {"saliency": {"beta2": 0.5}}
     assert read.protocol == Protocol.preset("saliency").replace(invert=True, options=options)
-    whole = Signature(changed.replace(max_dist=0.03, thin=True, ap_rule="sbd"), n_images=3)
+    whole = Signature(changed.replace(max_dist=0.03, thin=True, ap_rule="sbd"), set="set:3")
     assert [d.key for d in whole.differences(mine)] == []
     other = attrs.evolve(changed, options={"saliency": {"beta2": 1}}).replace(
         invert=False, max_dist=0.03
     )
-    keys = {d.key for d in Signature(other, n_images=3).differences(read)}
+    keys = {d.key for d in Signature(other, set="set:3").differences(read)}
     assert keys == {"saliency.beta2", "invert"}
 
 
 @pytest.mark.parametrize("name", preset_names())
 def test_every_word_has_a_meaning_of_its_own(name):
-    signature = Signature(Protocol.preset(name).replace(max_dist=0.123), n_images=7)
+    signature = Signature(Protocol.preset(name).replace(max_dist=0.123), set="set:7")
     found = signature.decode()
     assert [word for word, _ in found] == signature.words()
     meanings = [meaning for _, meaning in found]

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.report.worst import worst_table
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted, refused, write_maps
 
@@ -75,12 +74,14 @@ def test_what_there_is_not_is_said(outs):
     )
 
 
-def test_images_are_sorted_by_the_column_asked_for(tmp_path):
+def test_the_columns_asked_for_are_shown_and_the_first_sorts(tmp_path):
     masks = [np.eye(9, dtype=bool), np.ones((9, 9), bool)]
     items = [(f"case{k}", masks[0] ^ (k == 1), masks[k]) for k in range(2)]
     run = bb.evaluate_items(items, "medical", metrics="contour", workers=1)
-    table = worst_table([run], [tmp_path], column="hd95 directed")
+    run.save(tmp_path / "out")
+    found = rows(tmp_path / "out", "--columns", "hd95 directed,dice")
     far = bb.contour.hausdorff_percent(*items[1][1:], definition="directed")
-    assert [row[:2] for row in table.rows] == [["case1", far], ["case0", 0.0]]
-    with pytest.raises(bb.DataError, match="column 'nix'"):
-        worst_table([run], [tmp_path], column="nix")
+    assert [[*row.values()] for row in found] == [["case1", far, 16 / 17], ["case0", 0.0, 1.0]]
+    assert list(found[0]) == ["image", "hd95-directed_1", "dice_1"]
+    assert len(rows(tmp_path / "out", "--columns", "all")[0]) > 20
+    refused("column 'nix'", call, "worst", tmp_path / "out", "--columns", "dice,nix")

@@ -98,11 +98,12 @@ def test_the_whole_image_is_a_first_threshold_of_0(thresholds, whole):
 
 
 def test_what_a_curve_alone_does_not_tell():
-    known = np.array([True, False])
     made = [[0.1, 0.2], [0.5, 0], [0.6, 0]]
-    for flags in ({}, {"predicted": known}, {"annotated": known}):
-        assert np.isnan(area(PRCurve(*made, **flags), "seism"))
+    assert np.isnan(area(PRCurve(*made), "seism"))
     assert np.isnan(area(ROWS, "edter"))
-    # annotated at one threshold is annotated: from (0, 1), where nothing is predicted, on
-    found = area(PRCurve(*made, predicted=known, annotated=known), "seism")
+    # from (0, 1), where nothing is predicted, on
+    found = area(PRCurve(*made, blank=[False, True]), "seism")
     assert found == pytest.approx((1 + line(0, 1, 0.6, 0.5)) / 100)
+    # annotated at one threshold is annotated
+    four = [[6, 10, 5, 10], [0, 0, 0, 0]]
+    assert area(PRCurve.of_counts([0.1, 0.2], four), "seism") == found

@@ -64,7 +64,7 @@ def test_text_fits_the_width_and_keeps_every_number(wide, width):
 
 
 def test_text_takes_short_headings_first_and_then_blocks(wide):
-    needed = max(map(len, to_text([wide]).splitlines()[:4]))
+    needed = max(map(len, to_text([wide], 999).splitlines()[:4]))
     assert "Quite long heading 8" in to_text([wide], needed)
     narrower = to_text([wide], needed - 1)
     assert "Quite" not in narrower
@@ -100,6 +100,7 @@ def test_a_terminal_gets_bold_and_its_own_width(wide, monkeypatch):
     bare = re.sub("\x1b\\[[0-9;]*m", "", out.getvalue())
     assert max(map(len, bare.splitlines())) <= 44
     assert bare == to_text([wide], 44)
+    assert to_text([wide]) == to_text([wide], 120)  # in a pipe or file
 
 
 def test_every_form_as_it_was_looked_at(scores, wide):

@@ -11,7 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, is_binary, scale_of
+from bsdsbench.loaders.inputs import (
+    GroundTruth,
+    Prediction,
+    check_white,
+    scale_of,
+    scale_of_classes,
+)
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.label_options import GROUPS, PERCENTS, ContourOptions, LabelOptions
@@ -84,7 +90,9 @@ class LabelMetric(Metric):
             return self.count_maps(*label_maps(pred, gt, opt), opt)
 
     def scale(self, gt: GroundTruth, opt: Any) -> str:
-        return "" if gt.labels is None or opt.class_names != ("mask",) else scale_of(gt.labels)
+        if gt.labels is None or opt.unit != "class":
+            return ""
+        return scale_of_classes(gt.labels, opt.labels) if opt.classes else scale_of(gt.labels)
 
     def parts(self, protocol: Protocol, opt: Any) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in opt.class_names}
@@ -130,9 +138,8 @@ def label_maps(
         soft = found is not None and found.dtype.kind == "f"
         hint = " (argmax first?)" if soft else ", in two dimensions only" * (found is not None)
         raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W){hint}")
-    white = found.ndim == 2 and at.classes and at.first and at.ignore == 255 == found.max(initial=0)
-    if white and is_binary(found) and not (true == 255).any():
-        raise DataError(f"{SIDES[0]}: a mask of 0 and 255, expected the labels of classes")
+    if at.unit == "class" and at.classes:
+        check_white(found, true, at.labels, SIDES[0])
     if found.ndim == 2:
         return found, true
     nothing = at.ignore if at.classes and at.first == 0 else 0

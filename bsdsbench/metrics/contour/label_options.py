@@ -79,6 +79,11 @@ class LabelOptions:
     )
 
     @property
+    def labels(self) -> range:
+        """Those of the classes."""
+        return range(self.first, self.first + len(self.classes))
+
+    @property
     def class_names(self) -> tuple[str, ...]:
         """The classes, or the one of masks and instances without classes."""
         if self.classes:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import product
 from pathlib import Path
 
 import imageio.v3 as iio
@@ -207,7 +208,7 @@ def test_a_fault_names_the_file_that_has_it(pred, gt, options, line):
 @pytest.mark.parametrize(
     ("pred", "gt", "causes"),
     [
-        *(([[0, 1]], [[0, 1]], []), ([[0, 255]], [[0, 1]], ["ignored"])),
+        *(([[0, 1]], [[0, 1]], []), ([[0, 1, 255]], [[0, 1, 1]], ["ignored"])),
         *(([[0, 255]], [[0, 255]], []), ([[2, 3]], [[0, 1]], ["classes"])),
     ],
 )
@@ -295,6 +296,18 @@ def test_tables_show_six_columns_unless_others_are_asked_for():
 def test_labels_without_classes_and_white_masks_for_classes_are_said():
     pred, gt = np.arange(12).reshape(3, 4) % 3, np.arange(12).reshape(3, 4) % 2
     refused("3 labels, from 0 to 2, .*contour.classes=", bc.contour_metric.contour_counts, pred, gt)
-    at = ContourOptions(classes=("a", "b"), first=1)
-    white = bb.Prediction("p", classes=gt * 255)
-    refused("a mask of 0 and 255", label_maps, white, bb.GroundTruth("g", labels=pred), at)
+    truth = {"void": gt.copy(), "plain": gt}
+    truth["void"][0, 0] = 255
+    for metric, first, ignore in product((*METRICS, "semantic"), (0, 1), (255, -1)):
+        at = {"classes": ["a", "b"], "first": first, "ignore": ignore}
+        proto = bb.Protocol.preset("masks").replace(options={metric: at})
+
+        def run(mine, true, proto=proto, metric=metric):
+            return bb.evaluate_items([("p", mine, true)], proto, metrics=metric, workers=1)
+
+        said = "only 0 and 255, expected the labels of `classes`.*divide them by 255"
+        refused(f"p: {said}", run, gt * 255, pred % 2 + first)
+        refused(said if ignore == 255 else "label 255", run, pred % 2 + first, gt * 255)
+        if ignore == 255:
+            run(truth["void"], truth["void"])
+            run(np.where(truth["void"] == 255, 255, 0), truth["void"])
