@@ -30,8 +30,9 @@ sys.path.insert(0, str(ROOT))
 
 import bsdsbench as bb  # noqa: E402
 from bsdsbench.loaders import load_ground_truth, load_prediction  # noqa: E402
-from bsdsbench.metrics import class_maps, registry  # noqa: E402
+from bsdsbench.metrics import registry, semantic  # noqa: E402
 from bsdsbench.protocol.protocol import Protocol  # noqa: E402
+from bsdsbench.scores.curve import FOUR  # noqa: E402
 
 Cells = Iterator[
     tuple[Any, ...]
@@ -121,7 +122,6 @@ def edge_nms(count: int) -> Cells:
 
 def class_boundaries(count: int) -> Cells:
     """Killed and thinned counts of made label maps, threshold by threshold."""
-    from bsdsbench.metrics.semantic import semantic_counts
     from tests.metrics.test_class_maps import TWO, regions, soft_boundaries
     from tests.reference import semantic as slow
 
@@ -132,12 +132,12 @@ def class_boundaries(count: int) -> Cells:
         options = registry.get("semantic").options_of(protocol)
         for seed in range(6):
             labels = regions(seed, (41, 57))
-            truth = class_maps.class_boundaries(labels, TWO)
+            truth = semantic.class_boundaries(labels, TWO)
             maps = soft_boundaries(seed, labels)
-            counts = semantic_counts(maps, truth, protocol, options, labels=labels)
-            for k, c in enumerate(counts.values()):
+            counts = semantic.semantic_counts(maps, truth, protocol, options, labels=labels)
+            for k in range(2):
                 given = maps[k], truth[k], labels == k + 1, grid, 0.05, True, interior
-                four = np.stack((c.matched_gt, c.total_gt, c.matched_pred, c.total_pred), 1)
+                four = np.stack([counts[name][k] for name in FOUR], 1)
                 yield f"SBD counts, {interior}", PLAIN, four, slow.counts(*given)
 
 
@@ -217,7 +217,7 @@ def random_cases(count: int) -> Cells:
         yield "objects and parts, 300 random maps", PLAIN, *pair
     for size in range(1, 200):
         for scale in (0.5, 0.25, 1 / 3, 0.7, 2.0):
-            found = class_maps._nearest(np.arange(size)[None], scale)
+            found = semantic._nearest(np.arange(size)[None], scale)
             pair = found, list(imresize_nearest(size, scale))
             yield "labels halved, positions", "imresize's definition", *pair
     exact = Fraction(10737418, 2**32)  # 0.0025 as a float32

@@ -74,7 +74,7 @@ def check(
     """Compare the run in OUT with a baseline: exit status 1 if a score is worse."""
     import bsdsbench as bb
     from bsdsbench.comparison import gate
-    from bsdsbench.files.writing import write_atomic
+    from bsdsbench.files.bounded import write_atomic
     from bsdsbench.runs.score_tables import flat_scores
 
     if baseline is None:

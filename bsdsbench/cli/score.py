@@ -235,7 +235,7 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
         if at:
             print()
             print_tables(at)
-    return left_out(run.failed, run.empty)
+    return left_out(run.failed, run)
 
 
 @verb("run", short_help="Run, time and score a detector: yours or a built-in one.")
@@ -285,7 +285,7 @@ def run(function: str, form: str, **options: Any) -> int:
         print(f"maps     {found.maps}")
     if found.kept:
         say(f"{found.kept} of {timed or found.kept} maps are of an earlier call")
-    return left_out(found.failed, scored.empty if scored else ())
+    return left_out(found.failed, scored)
 
 
 @verb(short_help="Join the shards of one run, or take the best of several.")
@@ -307,12 +307,12 @@ def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form
     """
     import bsdsbench as bb
     from bsdsbench.runs import merging
-    from bsdsbench.runs.evaluation import load_runs
+    from bsdsbench.runs.evaluation import as_runs
 
     if Path(out).resolve() in [Path(each).resolve() for each in outs]:
         raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")
     if best_of:
-        found = merging.best_of(load_runs(outs), name)
+        found = merging.best_of(as_runs(outs), name)
     else:
         found = bb.merge([bb.Evaluation.load(each) for each in outs])
         found = replace(found, name=name or found.name)
@@ -320,7 +320,7 @@ def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form
         found.save(out, report)
     write_plots(found, out)
     print_json(found.to_mapping()) if form == "json" else print_run(found, out)
-    return left_out(found.failed, found.empty)
+    return left_out(found.failed, found)
 
 
 @verb(short_help="Apply non-maximum suppression to soft maps.")

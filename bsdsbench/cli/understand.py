@@ -119,9 +119,9 @@ def compare(
     is a reference run on BSDS500 test: ref:cob, ref:hed, ref:mcg, ref:se ...
     """
     import bsdsbench as bb
-    from bsdsbench.runs.evaluation import load_runs
+    from bsdsbench.runs.evaluation import as_runs
 
-    loaded = load_runs(runs, names)
+    loaded = as_runs(runs, names)
     with progress("compare", "samples") as report:
         found = bb.compare(loaded, progress=report, **options)
     found = found if columns is None else found.only(columns)
@@ -156,10 +156,10 @@ def worst(
     one sorts.
     """
     from bsdsbench.report.worst import worst_table
-    from bsdsbench.runs.evaluation import load_runs
+    from bsdsbench.runs.evaluation import as_runs
 
     with progress("overlays") as report:
-        found, folders = load_runs(runs), list(map(Path, runs))
+        found, folders = as_runs(runs), list(map(Path, runs))
         table = worst_table(found, folders, number, metric, overlays, report, columns)
     show_tables([table], **shown)
 
@@ -307,12 +307,12 @@ def plot(
     from bsdsbench.comparison.curve_band import bootstrap_band
     from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
     from bsdsbench.plotting.displays import published_curves_of
-    from bsdsbench.runs.evaluation import load_runs
+    from bsdsbench.runs.evaluation import as_runs
 
     only = {name: options.pop(name) for name in ("published", "human", "band", "ap")}
     if kind != "pr":
         refuse(only, f"--kind {kind}")
-    loaded = load_runs(runs, names)
+    loaded = as_runs(runs, names)
     if kind != "pr":
         if kind != "scatter":
             options["kind"] = kind
@@ -382,8 +382,8 @@ def curves(
     curves are printed with 95 % intervals and DeLong's test of each pair.
     """
     from bsdsbench import curves, plotting
+    from bsdsbench.files.bounded import write_atomic
     from bsdsbench.files.errors import DataError
-    from bsdsbench.files.writing import write_atomic
     from bsdsbench.loaders.scores import read_scores
 
     chosen = {name: v for name, v in options.items() if v is not None and v is not False}

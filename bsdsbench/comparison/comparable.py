@@ -12,7 +12,7 @@ from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.files.arguments import given_list, kind_of_value
 from bsdsbench.files.errors import DataError
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.score_tables import reference_notes, reference_of
+from bsdsbench.runs.score_tables import reference_notes
 from bsdsbench.scores.counts import ImageRecord
 
 # Words of a signature that do not make scores incomparable; those of SAID are said.
@@ -69,7 +69,7 @@ def comparable(
     for label, run in zip(labels[1:], kept[1:], strict=True):
         both = f"{labels[0]}, {label}"
         found = first.signature.differences(run.signature)
-        if reference_of(first) or reference_of(run):
+        if first.reference or run.reference:
             found = [d for d in found if d.key not in OWN_OF_REFERENCES]
         faults += [
             f"{both}: protocols differ in {d.line()}"

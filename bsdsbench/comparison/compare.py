@@ -42,7 +42,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.references import SOLVER_MOVES
-from bsdsbench.runs.score_tables import reference_of, speeds_of, usual_scores
+from bsdsbench.runs.score_tables import speeds_of, usual_scores
 
 F8 = NDArray[np.float64]
 INTERVALS = ("percentile", "bca")
@@ -167,7 +167,7 @@ def compare(
                 p = significance.wilcoxon_p(own[i][score] - own[j][score])
             else:
                 p = exchanged[i, j][score] if exchanged else significance.p_value(drawn, n)
-            stored = reference_of(kept[i]) or reference_of(kept[j])
+            stored = kept[i].reference or kept[j].reference
             solver = bool(stored) and abs(value) < SOLVER_MOVES
             least = significance.smallest_told(drawn, level, n)
             both, ends = (labels[i], labels[j]), around(value, drawn, left)

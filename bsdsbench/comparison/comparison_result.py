@@ -165,7 +165,7 @@ class Comparison(Shown):
             **{name: getattr(self, name) for name in plain},
             "notes": list(self.notes),
             "signatures": dict(zip(self.names, self.signatures, strict=False)),
-            "speeds": {name: speed.to_mapping() for name, speed in self.speeds.items()},
+            "speeds": {name: speed._asdict() for name, speed in self.speeds.items()},
             "intervals": [_plain(i) for i in self.intervals],
             "letters": {score: list(letters) for score, letters in self.letters.items()},
             "differences": [_plain(d) for d in self.differences],

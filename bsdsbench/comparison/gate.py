@@ -38,14 +38,15 @@ from bsdsbench.files.bounded import (
     listed,
     read_json,
     reading,
+    write_atomic,
 )
 from bsdsbench.files.errors import DataError, FileFormatError, InputWarning, clip
-from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.folder import pack_records, unpack_records
-from bsdsbench.runs.score_tables import flat_scores, full_name, incomparable
+from bsdsbench.runs.references import incomparable
+from bsdsbench.runs.score_tables import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.tasks import tasks
-from bsdsbench.runs.score_tables import not_beside
+from bsdsbench.runs.evaluation import not_beside
 from bsdsbench.scores.curve import AP_RULES, OperatingPoint
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).

@@ -25,9 +25,16 @@ from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.loaders.pairing import Files, grouped, is_set
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.boundary import faint_words, is_faint
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.first_look import look_at, position, swaps, thickness, thumbnail
+from bsdsbench.runs.first_look import (
+    faint_words,
+    is_faint,
+    look_at,
+    position,
+    swaps,
+    thickness,
+    thumbnail,
+)
 from bsdsbench.runs.run import FileItem
 
 ERROR, WARNING = "error", "warning"

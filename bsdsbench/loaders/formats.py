@@ -57,20 +57,6 @@ def id_of(path: PathLike) -> str:
 MAX_DEPTH = 8
 
 
-class Budget:
-    """The bytes a file may still decode to."""
-
-    def __init__(self) -> None:
-        self.left = bounded.MAX_DECODED_BYTES
-
-    def spend(self, count: int) -> None:
-        self.left -= count
-        if self.left < 0:
-            raise FaultError(
-                f"decodes to more than {bounded.MAX_DECODED_BYTES} bytes, expected less"
-            )
-
-
 def read_arrays(path: PathLike, indices: bool = False, what: str = "arrays") -> dict[str, Any]:
     """Name -> array of everything in a file of any format; one array alone has the name "".
 

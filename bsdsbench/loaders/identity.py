@@ -31,9 +31,9 @@ from bsdsbench.files.bounded import (
     parse_json,
     read_bytes,
     reading,
+    write_atomic,
 )
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import write_atomic
 from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.loaders.pairing import Pair, ground_truths
 from bsdsbench.loaders.readers import load_ground_truth

@@ -24,7 +24,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.files.arguments import given_path, given_word
 from bsdsbench.files.bounded import PathLike, listed, read_text, show
 from bsdsbench.files.errors import DataError, FileFormatError, PairingError, is_text
 from bsdsbench.loaders.formats import FORMATS, id_of
@@ -76,7 +75,6 @@ def pair(
 
     Raises PairingError that lists every missing, extra and doubled id and every wrong path.
     """
-    given_word(missing, "missing", MISSING)
     wanted, preds, gts, problems = grouped(pred_dir, gt_dir, split_file, pred_kind, **how)
     order = sorted(gts if wanted is None else wanted)
     counts = {*order}
@@ -269,7 +267,7 @@ def find_files(folder: PathLike, suffixes: Collection[str], what: str = "") -> l
     def fail(error: OSError) -> None:
         raise error
 
-    root = given_path(folder, "folder")
+    root = Path(folder)
     found: list[Path] = []
     seen: set[str] = set()
     try:
@@ -289,7 +287,8 @@ def find_files(folder: PathLike, suffixes: Collection[str], what: str = "") -> l
     except OSError as error:
         where = show(error.filename or root)
         raise PairingError(f"{where}: cannot be listed ({error.strerror})") from None
-    bad = [show(path) for path in found if not is_text(os.path.relpath(path, root))]
+    inside = [os.path.relpath(path, root) for path in found]
+    bad = [show(path) for path in inside if not (path.isascii() or is_text(path))]
     if bad:
         raise PairingError(f"{listed(bad, 3)}: not UTF-8, expected names that are")
     if what and not found:

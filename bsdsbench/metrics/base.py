@@ -19,13 +19,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_list, kind_of_value
+from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.protocol.fields import captions, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
-from bsdsbench.scores.ratios import Weights
+from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
 F8 = NDArray[np.float64]
 Tree = dict[str, Any]  # of scores, see `Metric.scores`
@@ -93,6 +93,15 @@ def over(unit: str, counts: Mapping[str, tuple[Any, Any]]) -> Tree:
         key: {unit: np.stack(np.broadcast_arrays(n, of), axis=-1)}
         for key, (n, of) in counts.items()
     }
+
+
+def image_means(weights: Weights, values: Mapping[str, F8]) -> Tree:
+    """For `scores`: the mean over images of each value (N,), and under "over" of how many."""
+    means, known, n = {}, {}, weights.sum(axis=1)
+    for key, each in values.items():
+        means[key] = weighted_mean(weights, each)
+        known[key] = weighted_sum(weights, ~np.isnan(each)), n
+    return {**means, "over": over("images", known)}
 
 
 IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
@@ -267,6 +276,27 @@ class Metric(ABC):
 
     # What every metric has.
 
+    def count_image(
+        self, pred: Prediction | None, gt: GroundTruth, protocol: Protocol
+    ) -> Mapping[str, Any]:
+        """`count`, or `count_humans` without a prediction. Raises DataError for other sizes."""
+        opt = self.options_of(protocol)
+        if pred is None:
+            return self.count_humans(gt, protocol, opt)
+        if not self.fits(pred, gt, opt):
+            turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
+            raise ShapeError(
+                f"{pred.path or pred.image_id}: {pred.shape[0]}x{pred.shape[1]} (rows x columns), "
+                f"expected {gt.shape[0]}x{gt.shape[1]} as its ground truth has{turned}"
+            )
+        return self.count(pred, gt, protocol, opt)
+
+    def result_files(
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol
+    ) -> Iterator[tuple[str, str]]:
+        """`files` with its options in the protocol."""
+        yield from self.files(score, ids, stack, protocol, self.options_of(protocol))
+
     def options_of(self, protocol: Protocol) -> Any:
         """Its options in a protocol, None if it has none. Raises ProtocolError for wrong ones."""
         given = protocol.options.get(self.name, {})
@@ -322,7 +352,7 @@ def _with_fewer(tree: Mapping[str, Any]) -> dict[str, Any]:
 def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[str, Any]]:
     """(image id, counts of a metric) in id order. Raises DataError for none, or missing counts."""
     found = []
-    for record in given_list(records, "records", "ImageRecords"):
+    for record in records:
         if not isinstance(record, ImageRecord) or metric not in record.counts:
             what = getattr(record, "image_id", kind_of_value(record))
             raise DataError(f"{metric} scores: {what} has no {metric} counts")

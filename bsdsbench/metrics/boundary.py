@@ -27,7 +27,6 @@ from bsdsbench.loaders.inputs import (
     binary_map,
     same_shape,
     soft_map,
-    unit,
 )
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.official_txt import BDRY_FIELDS, boundary_files
@@ -54,11 +53,6 @@ if TYPE_CHECKING:
 
 # Kernels are imported where they are called: scores are read and shown without them.
 Bool = NDArray[np.bool_]
-# A faint map has no value that counts: bytes of 0 and 1, 8 bit saved as 16, divided by 255 twice.
-# One may be an image without boundaries; a set of them alone is a fault of its form.
-# Of 255 and 65535, by bytes a value: no detector's strongest boundary in a whole set
-SMALL = {1: 9, 2: 255}
-ALL_ZERO = "every map is zero everywhere: all scores are 0"
 CURVE_COLUMNS = (
     Column("ods", "ODS"),
     Column("ods.threshold", "ODS threshold", "at", digits=3, shown="own", score=False),
@@ -504,28 +498,3 @@ def whole_image_counts(gt_maps: Bool) -> tuple[int, int, int, int]:
     annotated = int(np.count_nonzero(gt_maps))
     drawn = int(np.count_nonzero(gt_maps.any(axis=0)))
     return annotated, annotated, drawn, int(gt_maps[0].size)
-
-
-def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool:
-    """True if nothing of a map reaches the lowest threshold, or it holds only small integers.
-
-    curve : False for metrics without thresholds.
-    """
-    if protocol.normalise or soft.dtype == bool:
-        return False
-    top = soft.max(initial=0)
-    if soft.dtype.kind == "u" and top <= SMALL[soft.dtype.itemsize]:
-        return True
-    reached = float(unit(np.asarray(top)))
-    return curve and not protocol.invert and reached < min(filter(None, protocol.thresholds))
-
-
-def faint_words(form: str, top: float) -> str:
-    """The fault of a set whose maps are all faint: its strongest value, in a map of that form."""
-    full = {"soft8": 255, "soft16": 65535}.get(form, 1)
-    return (
-        f"no value above {top:.4g}{f' of {full}' if full > 1 else ''} in any map (0/1 or labels "
-        "saved as 8 bit, 8 bit saved as 16, divided by 255 twice?), expected strengths from 0 to "
-        f"{full}: normalise=True takes each map's largest value as 1, pred_kind='labels' reads "
-        "region labels, metrics='contour' compares masks and classes"
-    )

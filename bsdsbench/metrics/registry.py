@@ -84,9 +84,10 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
     Raises DataError for none, and for unknown ones, all of them together.
     """
-    from bsdsbench.files.arguments import given_list, kind_of_value
+    from bsdsbench.files.arguments import kind_of_value
 
-    asked = [wanted] if isinstance(wanted, str) else given_list(wanted, "metrics", "names")
+    one = isinstance(wanted, str) or not isinstance(wanted, Iterable)
+    asked: list[Any] = [wanted] if one else list(wanted)
     faults = [] if asked else [DataError("metrics: none given, expected at least one")]
     for name in asked:
         if not isinstance(name, str) or (name not in BUILT_IN and name not in _others()):

@@ -49,8 +49,8 @@ from bsdsbench.plotting.style import (
     style,
     untouched,
 )
-from bsdsbench.runs.evaluation import Evaluation, as_runs
-from bsdsbench.runs.score_tables import incomparable, not_beside, reference_of
+from bsdsbench.runs.evaluation import Evaluation, as_runs, not_beside
+from bsdsbench.runs.references import incomparable
 from bsdsbench.scores.curve import AP_RULES, OperatingPoint
 from bsdsbench.scores.ratios import ratio, short
 
@@ -121,7 +121,7 @@ class CurveDisplay:
     @property
     def label(self) -> str:
         """The legend's text: the F of the best point and the name, or the name and a number."""
-        if self.best:
+        if self.best is not None:
             return f"[F={short(self.best.f)}] {self.name}".strip()
         word, attribute = self.number
         value = getattr(self, attribute, None)
@@ -229,7 +229,7 @@ class PRCurveDisplay(CurveDisplay):
         score = run.score(metric_with_curve(run, metric))
         shown = cls._of(score.curve, run.name if name is None else name, score.ods)
         shown.band = band
-        about = reference_of(run)
+        about = run.reference
         shown.joined = about is None or about.ordered
         return shown
 
@@ -262,7 +262,7 @@ class PRCurveDisplay(CurveDisplay):
 
     def _drawing(self) -> Drawing:
         r, p, best = self.recall, self.precision, self.best
-        if best:
+        if best is not None:
             return Drawing(r, p, None, (best.recall, best.precision))
         level = None if self.chance is None else ((0, 1), (self.chance, self.chance))
         wrong = level is not None and r.size > 0 and r[0] == p[0] == 0
@@ -374,7 +374,7 @@ def plot_runs(
                 if not math.isnan(value):
                     display.name += f", AP {short(value)}"
         figure = plot_curves(shown)
-        entries: list[Any] = [(d.best.f if d.best else 0.0, d.line_) for d in shown]
+        entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
         fits = bool(runs) and not any(not_beside(run, HUMAN_TASK) for run in runs)
         asked = bool(published) and "human" in published_keys(published)
         if (asked or (fits if human is None else human)) and metric in (None, *registry.DEFAULT):
@@ -389,6 +389,12 @@ def plot_runs(
         legend(figure.axes[0], [line for _, line in sorted(entries, key=lambda e: -e[0])])
         more = [f"{r.label}: {r.curve.describe()}" for r in extra if r.curve]
         return written(figure, path, runs, named, more)
+
+
+def plot_result(run: Evaluation, out: Path) -> None:
+    """pr.png and pr.svg of a run into its folder, if there is a precision-recall curve."""
+    if registry.with_curve(run.metrics, run.protocol):
+        save(plot_runs([run], path=out / "pr.png"), out / "pr.svg")
 
 
 def published_curves_of(keys: Sequence[str]) -> list[PublishedResult]:
@@ -446,7 +452,7 @@ def written(
     more: Sequence[str] = (),
 ) -> Figure:
     """The figure, which knows the signatures of its runs; a file of it too."""
-    lines = zip(names or [r.name for r in runs], (r.signature for r in runs), strict=True)
+    lines = zip(names or [r.name for r in runs], [r.signature_line for r in runs], strict=True)
     signed[figure] = "\n".join([*(f"{name}: {line}" for name, line in lines if line), *more])
     if path is not None:
         save(figure, path)

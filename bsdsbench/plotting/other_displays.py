@@ -30,7 +30,6 @@ from bsdsbench.plotting.displays import (
 )
 from bsdsbench.plotting.style import GREY, legend, new_axes, next_style, prepare, style, untouched
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.score_tables import reference_of
 from bsdsbench.scores.curve import OperatingPoint
 
 Scale = Literal["normal", "log"]
@@ -359,7 +358,7 @@ def plot_f(
     display = FThresholdDisplay if kind == "f" else ReliabilityDisplay
     runs = checked(runs, force)
     for run in runs:
-        if (about := reference_of(run)) and about.form == "segmentations":
+        if (about := run.reference) and about.form == "segmentations":
             raise DataError(
                 f"{run.name}: {about.parameter}, expected thresholds for F over threshold"
             )

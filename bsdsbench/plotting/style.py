@@ -21,8 +21,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from bsdsbench.files.bounded import write_atomic
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

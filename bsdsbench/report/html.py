@@ -17,14 +17,13 @@ from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.published import HUMAN_POINT, HUMAN_TASK, find_published, published_beside
-from bsdsbench.files.bounded import show
+from bsdsbench.files.bounded import show, write_atomic
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import PIXELS, lines_of
 from bsdsbench.report.pictures import BUDGET, PictureSet, by_interest
-from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
-from bsdsbench.runs.score_tables import not_beside, score_tables
+from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs, not_beside
+from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.scores.ratios import f_measure
 from bsdsbench.tables.forms import html_of_each, to_csv

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from bsdsbench.files.bounded import png_bytes, write_atomic
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import png_bytes, write_atomic
 from bsdsbench.loaders import load_prediction
 from bsdsbench.loaders.formats import FORMATS, id_of
 from bsdsbench.loaders.pairing import find_files

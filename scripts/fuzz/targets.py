@@ -28,8 +28,8 @@ import numpy as np
 
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline
+from bsdsbench.files.bounded import digest
 from bsdsbench.files.errors import LINE, DataError
-from bsdsbench.files.writing import digest
 from bsdsbench.loaders import Pair, load_ground_truth, load_prediction
 from bsdsbench.loaders.depth_files import depth_prediction
 from bsdsbench.loaders.official_txt import read_ev1, read_rows

@@ -10,7 +10,7 @@ from bsdsbench.comparison.gate import Baseline, check
 from bsdsbench.loaders.inputs import Lines
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.contour.label_options import ContourOptions
+from bsdsbench.metrics.contour import ContourOptions
 from bsdsbench.runs.convert import nms_files
 from tests.helpers.runs import command, counted
 from tests.helpers.simulated import simulated_run

@@ -13,7 +13,7 @@ from bsdsbench.loaders.inputs import Lines
 from bsdsbench.loaders.line_files import truth_lines
 from bsdsbench.loaders.line_maps import score_map, truth_map
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.contour.label_options import ContourOptions
+from bsdsbench.metrics.contour import ContourOptions
 from tests.helpers.making import edge_map, noisy_map
 from tests.helpers.masks import blobs
 from tests.helpers.metric_contract import MetricCase

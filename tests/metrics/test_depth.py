@@ -7,7 +7,7 @@ from scipy.io import savemat
 import bsdsbench as bb
 from bsdsbench.files.errors import DataError, FileFormatError, ProtocolError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.depth_maps import log_steps
+from bsdsbench.metrics.depth import log_steps
 from tests.helpers.counting import counts_of, score_of
 from tests.reference import depth as slow
 
@@ -144,7 +144,7 @@ def test_matched_edges_are_those_of_boundary():
     "how", ["scale", "scale-shift", "disparity-scale", "disparity-scale-shift"]
 )
 def test_alignment_is_least_squares(how):
-    from bsdsbench.metrics.depth_maps import _aligned
+    from bsdsbench.metrics.depth import _aligned
 
     rng = np.random.default_rng(5)
     for _ in range(300):

@@ -6,7 +6,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.depth_maps import DepthOptions, _unit, dbe_parts, prepared
+from bsdsbench.metrics.depth import DepthOptions, _unit, dbe_parts, prepared
 from bsdsbench.scores.counts import Counts
 from tests.helpers.counting import score_of
 

@@ -7,7 +7,7 @@ from sklearn import metrics as sk
 import bsdsbench as bb
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.metrics import segmentation as seg
-from bsdsbench.metrics.contour.label_options import LabelOptions
+from bsdsbench.metrics.label_maps import LabelOptions
 from bsdsbench.scores.ratios import defined_mean
 from tests.helpers.counting import score_of
 from tests.helpers.masks import blobs, label_pairs

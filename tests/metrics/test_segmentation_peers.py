@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.metrics import segmentation as seg
-from bsdsbench.metrics.contour.label_options import LabelOptions
+from bsdsbench.metrics.label_maps import LabelOptions
 from tests.helpers.masks import blobs, label_pairs
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of other packages

@@ -13,7 +13,7 @@ from bsdsbench.comparison.comparable import comparable
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables, to_markdown
-from bsdsbench.runs.evaluation import load_run, load_runs
+from bsdsbench.runs.evaluation import as_runs, load_run
 from bsdsbench.runs.official import ReportedRun
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
@@ -98,7 +98,7 @@ def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
     run, path = folder
     for name in ("eval_bdry.txt", "eval_bdry_thr.txt", "eval_bdry_img.txt"):
         shutil.copy(path / name, tmp_path)
-    theirs = load_run(tmp_path, "theirs")
+    (theirs,) = as_runs([tmp_path], ["theirs"])
     assert isinstance(theirs, ReportedRun)
     mine, told = run.boundary_score(), theirs.score("boundary")
     for point, expected in ((told.ods, mine.ods), (told.ois, mine.ois)):
@@ -136,14 +136,14 @@ def test_the_official_programs_own_folders(bsds500_bench):
 def test_runs_of_one_name_are_told_apart_and_faults_come_together(folder, tmp_path):
     _, path = folder
     again = shutil.copytree(path, tmp_path / "again")
-    runs = load_runs([path, again])
+    runs = as_runs([path, again])
     assert [r.name for r in runs] == [f"mine ({path.name})", "mine (again)"]
-    assert [r.name for r in load_runs([path, again], ["a", "b"])] == ["a", "b"]
+    assert [r.name for r in as_runs([path, again], ["a", "b"])] == ["a", "b"]
     (tmp_path / "empty").mkdir()
     with pytest.raises(bb.DataError) as caught:
-        load_runs([tmp_path / "empty", tmp_path / "gone"])
+        as_runs([tmp_path / "empty", tmp_path / "gone"])
     assert len(caught.value.problems) == 2
-    refused("1 names for 2 runs", load_runs, [path, again], ["a"])
+    refused("1 names for 2 runs", as_runs, [path, again], ["a"])
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,8 @@ from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.plotting import plot_f, plot_runs
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.evaluation import as_runs, load_run, load_runs
-from bsdsbench.runs.references import SOLVER_MOVES, references
-from bsdsbench.runs.score_tables import incomparable
+from bsdsbench.runs.evaluation import as_runs, load_run
+from bsdsbench.runs.references import SOLVER_MOVES, incomparable, references
 from bsdsbench.scores.counts import ImageRecord
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import boundary_of
@@ -102,7 +101,7 @@ def test_annotated_pixels_are_ours(bsds500_bench, request):
 @pytest.mark.slow
 def test_two_are_compared_as_a_slow_bootstrap_does():
     """Images drawn with replacement, summed, the best F of the sums: interval, p and least."""
-    runs = load_runs(["ref:mcg", "ref:se"])
+    runs = as_runs(["ref:mcg", "ref:se"])
     counts = [four(run).transpose(0, 2, 1) for run in runs]
     rng = np.random.default_rng(0)
     times = rng.multinomial(200, np.full(200, 1 / 200), size=100)

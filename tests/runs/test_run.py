@@ -23,7 +23,7 @@ from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.metrics.boundary import BoundaryMetric
 from bsdsbench.runs import cluster as cluster_module
 from bsdsbench.runs import run as runs
-from bsdsbench.runs.run_options import RunOptions
+from bsdsbench.runs.run_options import ABOUT, words_of
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.making import edge_map, make_set, noisy_map
 from tests.helpers.runs import bits, counted, refused, stored, write_maps
@@ -134,7 +134,7 @@ def test_shards_that_lack_or_come_twice_are_refused(tiny):
     refused("shard 1/2 again", bb.merge, [one, one], error=MergeError)
     refused("shards 2/2 are not there", bb.merge, [one], error=MergeError)
     whole = bb.evaluate(*tiny, TEN, workers=1)
-    refused("not a shard", bb.merge, [one, whole], error=MergeError)
+    refused("shard None, expected a run made with shard=", bb.merge, [one, whole], error=MergeError)
 
 
 @pytest.mark.process
@@ -493,16 +493,13 @@ def test_no_scheduler_is_one_line(tiny, monkeypatch):
 
 def test_options_say_the_same_everywhere():
     """Keywords, documentation and flags of a run come from one place."""
-    import attrs
-
     from bsdsbench.cli import score
 
-    words = {f.name: f.metadata.get("words") for f in attrs.fields(RunOptions)}
     for verb, function in ((score.evaluate, bb.evaluate), (score.run, bb.run)):
         for option in verb.params:
-            if option.name in words and option.name not in ("metrics", "protocol", "task"):
-                assert option.help == words[option.name]
-                assert f"\n{option.name} : " in function.__doc__
+            if option.name in ABOUT and option.name not in ("metrics", "protocol", "task"):
+                assert option.help == words_of(option.name)
+                assert ABOUT[option.name] in function.__doc__
 
 
 @pytest.mark.filterwarnings("error")

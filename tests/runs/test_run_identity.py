@@ -12,8 +12,7 @@ from bsdsbench.loaders.identity import folder_fingerprints, set_fingerprint
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.score_tables import not_beside
+from bsdsbench.runs.evaluation import Evaluation, not_beside
 from tests.helpers.simulated import simulated_run
 
 

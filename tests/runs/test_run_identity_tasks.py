@@ -16,9 +16,8 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol import tasks as module
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task, tasks
-from bsdsbench.runs.evaluation import load_run
+from bsdsbench.runs.evaluation import load_run, not_beside
 from bsdsbench.runs.run import check_truth
-from bsdsbench.runs.score_tables import not_beside
 from tests.helpers.runs import call, counted, refused
 
 DATASETS = Path(__file__).parents[2] / "datasets"

@@ -6,14 +6,15 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.report import score_tables
-from bsdsbench.runs.score_tables import KEY, Speed, speeds_of
+from bsdsbench.runs.run_options import SPEED
+from bsdsbench.runs.score_tables import Speed, speeds_of
 from tests.helpers.runs import call
 from tests.helpers.simulated import simulated_run
 
 
 def timed(name, ms=None, machine="made machine, 2 cores", **more):
     found = simulated_run(name, 6, quality=0.3, seed=len(name))
-    speed = {} if ms is None else {KEY: Speed(ms, machine).to_mapping()}
+    speed = {} if ms is None else {SPEED: Speed(ms, machine)._asdict()}
     return replace(found, provenance={**found.provenance, **speed}, **more)
 
 
@@ -55,7 +56,7 @@ def test_times_of_two_machines_are_shown_and_not_ranked():
 @pytest.mark.parametrize("value", [None, 5, {}, {"ms_per_image": "9"}, {"ms_per_image": -1}])
 def test_a_result_that_says_something_else_has_no_time(value):
     found = simulated_run("x", 3, quality=0.3, seed=1)
-    assert speeds_of(["a"], [replace(found, provenance={KEY: value})]) == {}
+    assert speeds_of(["a"], [replace(found, provenance={SPEED: value})]) == {}
 
 
 @pytest.fixture(scope="module")

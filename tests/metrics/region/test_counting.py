@@ -8,7 +8,7 @@ import pytest
 
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.region import contingency_table as tables
+from bsdsbench.metrics.region import counting as tables
 from bsdsbench.metrics.region.counting import (
     close_regions,
     region_counts,
