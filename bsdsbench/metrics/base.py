@@ -157,11 +157,9 @@ class Metric(ABC):
     uses: ClassVar[tuple[str, ...]] = ()
     gt_kind: ClassVar[str]
     pred_kinds: ClassVar[tuple[str, ...]]
-    curved: ClassVar[bool]
 
     def __init_subclass__(cls) -> None:
         cls.gt_kind, cls.pred_kinds = READS[cls.reads]
-        cls.curved = any(c.key == "ods" for c in (*cls.columns, *cls.image_columns))
 
     @abstractmethod
     def count(
@@ -225,9 +223,6 @@ class Metric(ABC):
         """What looks wrong in an image that can be counted: code, words, what fixes it."""
         return iter(())
 
-    def check(self, protocol: Protocol, opt: Any) -> None:  # noqa: B027
-        """Raise ProtocolError if the protocol lacks what the metric needs."""
-
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Any) -> bool:
         """False if a prediction of that size cannot be compared with the ground truth."""
         return pred.shape == gt.shape
@@ -258,7 +253,7 @@ class Metric(ABC):
 
     def has_curve(self, opt: Any) -> bool:
         """True if the score has a precision-recall curve, `curve`."""
-        return self.curved
+        return any(column.key == "ods" for column in (*self.columns, *self.image_columns))
 
     def draws(self, opt: Any) -> bool:
         """True if its matched pixels can be drawn, see `match_maps`."""
@@ -286,7 +281,7 @@ class Metric(ABC):
         if not self.fits(pred, gt, opt):
             turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
             raise ShapeError(
-                f"{pred.path or pred.image_id}: {pred.shape[0]}x{pred.shape[1]} (rows x columns), "
+                f"{pred.where}: {pred.shape[0]}x{pred.shape[1]} (rows x columns), "
                 f"expected {gt.shape[0]}x{gt.shape[1]} as its ground truth has{turned}"
             )
         return self.count(pred, gt, protocol, opt)
@@ -310,11 +305,8 @@ class Metric(ABC):
         return protocol.resolved[key]
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
-        """The counts of one or more images: name -> (N, ...). Raises DataError if they differ."""
-        try:
-            return stacked(images, self.shared, self.ragged)
-        except ShapeError as error:
-            raise DataError(f"{self.name} scores: {error}") from None
+        """The counts of one or more images: name -> (N, ...). Raises ShapeError if they differ."""
+        return stacked(images, self.shared, self.ragged)
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
         """The score of a data set: `scores` with weights of one.
@@ -329,11 +321,10 @@ class Metric(ABC):
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[dict[str, Any]]:
         """`scores` with each image as a data set of one, of B images at a time: arrays (B,)."""
-        some, opt, own = dict(stack), self.options_of(protocol), stack.keys() - self.shared
+        own, opt = stack.keys() - self.shared, self.options_of(protocol)
         n = len(stack[min(own)])
         for first in range(0, n, _BLOCK):
-            for name in own:
-                some[name] = stack[name][first : first + _BLOCK]
+            some = {**stack, **{name: stack[name][first : first + _BLOCK] for name in own}}
             yield self.scores(some, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol, opt)
 
 
@@ -353,7 +344,7 @@ def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[s
     """(image id, counts of a metric) in id order. Raises DataError for none, or missing counts."""
     found = []
     for record in records:
-        if not isinstance(record, ImageRecord) or metric not in record.counts:
+        if metric not in getattr(record, "counts", ()):
             what = getattr(record, "image_id", kind_of_value(record))
             raise DataError(f"{metric} scores: {what} has no {metric} counts")
         found.append((record.image_id, record.counts[metric]))
@@ -365,6 +356,4 @@ def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[s
 def at_least_two(gt: GroundTruth, found: int) -> None:
     """Raise DataError unless there are annotators to compare, see `Metric.count_humans`."""
     if found < 2:
-        raise DataError(
-            f"{gt.path or gt.image_id}: {found} annotator(s), expected two or more to compare"
-        )
+        raise DataError(f"{gt.where}: {found} annotator(s), expected two or more to compare")

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import boundary_files
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
@@ -56,40 +55,27 @@ class CrispnessMetric(Metric):
     )
     uses = tuple(field for field in MATCHED if field not in ("nms", "thin"))
 
-    def check(self, protocol: Protocol, opt: None) -> None:
-        """NMS and thinning of its own presets are not to be changed. Raises ProtocolError."""
-        preset = protocol.name.removesuffix("*")
-        if preset in ("crispness-seval", "crispness-ceval"):
-            base = Protocol.preset(preset)
-            if (protocol.nms, protocol.thin) != (base.nms, base.thin):
-                raise ProtocolError(f"{preset}: nms and thin are what SEval and CEval differ in")
-
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
         """How much the NMS keeps, and the counts of both evaluations.
 
         thresholds f8 (T,); kept, total f8 (), sums of the NMS map and of the raw map; seval, ceval
         i8 (T, 4), matched_gt, total_gt, matched_pred, total_pred.
         """
-        if pred.soft is None:
-            raise DataError(
-                f"{pred.path or pred.image_id}: no soft map, expected the raw map of a detector"
-            )
-        raw = invert(pred.soft) if protocol.invert else pred.soft
-        kept, total = crispness_sums(raw, CRISPNESS_NMS)
-        found: dict[str, Any] = {"thresholds": protocol.threshold_array()}
+        found: Tree = {"thresholds": protocol.threshold_array()}
         for part in PARTS:
             of = protocol.replace(nms=part == "seval", thin=part == "seval")
             found[part] = four_counts(boundary_counts(pred, gt, of))
-        return {**found, "kept": kept, "total": total}
+        raw = invert(pred.soft) if protocol.invert else pred.soft
+        found["kept"], found["total"] = crispness_sums(raw, CRISPNESS_NMS)
+        return found
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         """The mean crispness of the images that have any strength; SEval, CEval."""
-        share = defined_ratio(stack["kept"], stack["total"])
-        t = stack["thresholds"]
+        kept, total, t = (stack[name] for name in ("kept", "total", "thresholds"))
         parts = {part: curve_scores(t, stack[part], weights, protocol, r50=True) for part in PARTS}
-        bright = weighted_sum(weights, stack["total"] > 0), weights.sum(axis=1)
-        few = over("images", {"average": bright})
-        return {"average": weighted_mean(weights, share), **parts, "over": few}
+        bright = weighted_sum(weights, total > 0), weights.sum(axis=1)
+        average = weighted_mean(weights, defined_ratio(kept, total))
+        return {"average": average, **parts, "over": over("images", {"average": bright})}
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
         return {title: (part,) for part, title in PARTS.items()}

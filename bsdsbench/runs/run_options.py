@@ -200,8 +200,6 @@ class RunOptions:
             tables = {m: {**protocol.options.get(m, {}), **own} for m in metrics}
             protocol = protocol.replace(options={**protocol.options, **tables})
         protocol = registry.settled(protocol)
-        for found in chosen:
-            found.check(protocol, found.options_of(protocol))
         put(self, "protocol", protocol)
         put(self, "metrics", metrics)
         put(self, "unused", registry.unused(metrics, protocol))

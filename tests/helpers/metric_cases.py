@@ -1,6 +1,5 @@
 """For every metric: small made images of its kind, plain counts and scores, a writer of files."""
 
-from dataclasses import replace
 from functools import cache, partial
 
 import imageio.v3 as iio
@@ -511,19 +510,22 @@ CASES = {
 
 def right(gt):
     """The prediction that equals the truth of one annotator, in the form that the truth has."""
-    parts = ("boundaries", "segmentations", "angles")
-    one = replace(gt, **{name: (getattr(gt, name) or ())[:1] for name in parts})
-    if gt.depth is not None:
-        return bb.Prediction(gt.image_id, depth=gt.depth), gt
-    if gt.labels is not None:
-        return bb.Prediction(gt.image_id, classes=gt.labels), gt
-    if gt.segmentations:
-        return bb.Prediction(gt.image_id, segs=one.segmentations), one
-    soft = (gt.boundaries[0] if gt.mask is None else gt.mask).astype(float)
-    angles, lines, true = gt.angles[0] if gt.angles else None, None, gt.lines
-    if true is not None:
-        lines = Lines(true.ends, np.ones(len(true.ends)), true.junctions, true.grid)
-    return bb.Prediction(gt.image_id, soft=soft, angles=angles, lines=lines), one
+    has, name = gt.parts, gt.image_id
+    drawn = has.keys() & {"boundaries", "segmentations", "angles"}
+    one = gt.replace(**{part: has[part][:1] for part in drawn})
+    if "depth" in has:
+        return bb.Prediction(name, depth=gt.depth), gt
+    if "labels" in has:
+        return bb.Prediction(name, classes=gt.labels), gt
+    if has.get("segmentations"):
+        return bb.Prediction(name, segs=one.segmentations), one
+    form = {"soft": (has["mask"] if "mask" in has else gt.boundaries[0]).astype(float)}
+    if has.get("angles"):
+        form["angles"] = gt.angles[0]
+    if "lines" in has:
+        true = gt.lines
+        form["lines"] = Lines(true.ends, np.ones(len(true.ends)), true.junctions, true.grid)
+    return bb.Prediction(name, **form), one
 
 
 LEVEL_0 = ("mean_f_mean", "mean_iou_mean", "mean_dice_mean", "mean_ber_mean")  # all pixels are on

@@ -153,7 +153,6 @@ def test_the_scores_of_one_image_follow_from_its_counts(lines):
         (np.zeros((4, 6)), GT[0], ShapeError, r"ground truth 1: shape \(6,\)"),
         (np.zeros((4, 6)), GT + 2, DataError, "ground truth 1: values other than 0 and 1"),
         (np.zeros((4, 6)), [GT[0], GT[0].T], ShapeError, "expected one"),
-        (Prediction("a"), GT, ShapeError, r"shape \(0, 0\)"),
         (Prediction("a", soft=np.ones((4, 6)) * 3), GT, DataError, "values from 3 to 3"),
         (Prediction("a", ucm2=np.zeros((13, 9))), GT, ShapeError, "transposed"),
         (Prediction("a", segs=(GT[0], GT[0].T)), GT, ShapeError, "transposed"),
@@ -193,7 +192,7 @@ def test_each_segmentation_is_counted_and_drawn_at_its_number():
         drawn = maps.false_pred | maps.true_pred
         assert np.flatnonzero(drawn.any(axis=1)).tolist() == [row]
     for number in (0, 4, 0.5):
-        with pytest.raises(DataError, match=rf"^threshold {number}: expected a number 1 \.\. 3$"):
+        with pytest.raises(DataError, match=rf"^threshold {number}: expected"):
             boundary_match_maps(pred, [gt], PROTOCOL, number)
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import ProtocolError
 from bsdsbench.loaders import load_ground_truth
 from bsdsbench.metrics.crispness import image_crispness
 from bsdsbench.protocol.protocol import NMSParams, Protocol
@@ -16,7 +15,6 @@ from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.curve import four_counts
 from tests.helpers.counting import score_of
 from tests.helpers.crops import crops
-from tests.helpers.runs import call, refused
 from tests.reference.nms import edge_nms
 
 RAW = "structure-tensor-raw"
@@ -79,11 +77,6 @@ def test_one_run_gives_what_three_would(raw, tmp_path):
         assert score.to_mapping() == alone.boundary_score().to_mapping()
         assert (tmp_path / "out" / name / "eval_bdry.txt").is_file()
     assert found.ceval.ods.f < found.seval.ods.f
-
-
-def test_nms_and_thinning_are_not_to_be_changed(raw):
-    words = ["evaluate", raw[0], "--gt", raw[1], *CRISP, "--set", "thin=false"]
-    refused("SEval and CEval differ", call, *words, error=ProtocolError)
 
 
 def test_the_values_of_one_image_by_hand():

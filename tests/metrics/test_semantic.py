@@ -10,7 +10,6 @@ from bsdsbench.files.errors import DataError, PairingError, ProtocolError, Shape
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import read_truth
 from bsdsbench.metrics import semantic
-from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.semantic import (
     SemanticMetric,
     SemanticOptions,
@@ -61,24 +60,6 @@ def test_ignored_pixels_have_no_boundary():
     a[:, 27:] = 0
     everything = class_boundaries(a, SemanticOptions(PARAMS.classes, 1, ignore=-1, radius=1))
     assert everything[2][2:10, 26].all()
-
-
-def test_label_faults_are_said():
-    with pytest.raises(DataError, match=r"label 9, expected 1 \.\. 3, 0 or 255"):
-        class_boundaries(np.full((3, 4), 9), PARAMS)
-    with pytest.raises(DataError, match="float64"):
-        class_boundaries(np.zeros((3, 4)), PARAMS)
-
-
-def test_counts_are_those_of_the_boundary_benchmark():
-    rng = np.random.default_rng(3)
-    soft = rng.random((3, 24, 30)).astype(np.float32)
-    found = semantic_counts(soft, labels(), PROTO)
-    truth = class_boundaries(labels(), PARAMS)
-    for k in range(3):
-        counts = boundary_counts(soft[k], (truth[k],), PROTO)
-        assert all(found[name][k].tolist() == counts[name].tolist() for name in FOUR)
-    assert (found.total_gt[2].any(), found.total_pred[2].all()) == (False, True)
 
 
 def test_interior_is_kept_or_killed():
@@ -209,16 +190,6 @@ def cat_pixels(pred, cls, protocol):
     run = bb.evaluate(pred, cls, protocol, metrics="semantic", workers=1)
     (total,) = set(run.records[0].counts["semantic"].total_gt[0].tolist())
     return total
-
-
-def test_boundaries_of_instances_of_sbd_are_united_without_those_of_the_class(sbd):
-    """SEAL's program unites the instances' boundaries alone, then thins."""
-    pred, cls, plain, outlines, _ = sbd
-    proto = PROTO.replace(options={"semantic": {"instances": True}})
-    union = outlines[0] | outlines[1]
-    assert plain[0].sum() != union.sum() != (plain[0] | union).sum()
-    assert cat_pixels(pred, cls, PROTO) == plain[0].sum()
-    assert cat_pixels(pred, cls, proto) == union.sum()
 
 
 def test_boundaries_of_sbd_may_be_one_per_class(sbd):

@@ -30,25 +30,6 @@ def test_counts_hold_what_the_single_measures_give(changes):
             np.testing.assert_allclose(found[:, m], expected, rtol=1e-12, err_msg=f"{name} {m}")
 
 
-def test_a_measure_s_key_says_its_name_and_size():
-    at = ContourOptions(
-        groups=GROUPS, percent=99, boundary_sizes=(0.02, 3), davis_bounds=(3,), tolerances=(1, 2)
-    )
-    assert {key: of for key, of in at.measures().items() if not key.startswith("trimap")} == {
-        "iou": ("iou", 0),
-        "dice": ("dice", 0),
-        **{f"{n}@{k}": (n, s) for s, k in ((0.02, "0_02"), (3, "3")) for n in ("biou", "biou-min")},
-        "f@3": ("f", 3),
-        "bf": ("bf", 0.0075),
-        "hd": ("hd", 99),
-        **{f"hd99-{d}": (f"hd%-{d}", 99) for d in ("pooled", "directed", "area")},
-        **{f"assd-{d}": (f"assd-{d}", 99) for d in ("pooled", "directed")},
-        **{f"nsd-{f}@{t}": (f"nsd-{f}", t) for t in (1, 2) for f in ("area", "counts", "mean")},
-        "fom": ("fom", 1 / 9),
-        "cldice": ("cldice", 99),
-    }
-
-
 def objects():
     """Three objects of the ground truth, two of them found, one prediction without partner."""
     gt, pred = np.zeros((20, 30), int), np.zeros((20, 30), int)
@@ -87,32 +68,6 @@ def test_bf_and_the_figure_of_merit_are_in_pixels_with_any_spacing(spacing):
     at = {"groups": ("bf", "fom"), "bf_theta": 1}
     with_spacing = means(contour_counts(pred, gt, ContourOptions(spacing=spacing, **at)))[0]
     assert with_spacing[2:] == pytest.approx([bc.bf_score(pred, gt, 1), bc.pratt_fom(pred, gt)])
-
-
-def test_one_pixel_is_a_mask():
-    """Alike in both: every overlap is 1, every distance 0, and none is undefined."""
-    mask = np.zeros((4, 5), bool)
-    mask[1, 2] = True
-    counts = contour_counts(mask, mask, ContourOptions(groups=GROUPS, empty="error"))
-    names = ContourOptions(groups=GROUPS).measures()
-    assert counts.value_sum[0].tolist() == [not n.startswith(("hd", "assd")) for n in names]
-    assert counts.value_count.tolist() == [[1] * len(names)]
-    assert counts.pairs.tolist() == [[1, 0, 0]]
-
-
-def test_one_pixel_is_nothing_on_the_other_side():
-    none, mask = np.zeros((2, 4, 5), bool)
-    mask[1, 2] = True
-    at = ContourOptions(groups=GROUPS)
-    for pred, gt, pairs in ((mask, none, [0, 1, 0]), (none, mask, [0, 0, 1])):
-        counts = contour_counts(pred, gt, at)
-        assert (counts.pairs.tolist(), counts.value_sum.any()) == ([pairs], False)
-        defined = dict(zip(at.measures(), counts.value_count[0].tolist(), strict=True))
-        # no distance; without the ground truth no band
-        assert defined == {
-            n: int(not n.startswith(("hd", "assd")) and (gt.any() or "trimap" not in n))
-            for n in defined
-        }
 
 
 def test_only_what_was_asked_for_is_counted():

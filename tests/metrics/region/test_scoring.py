@@ -3,12 +3,10 @@
 import numpy as np
 import pytest
 
-from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.region.metric import SIMILAR_TO, region_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord
-from tests.helpers.runs import refused
 
 T = [0.25, 0.5, 0.75]
 
@@ -174,18 +172,3 @@ def test_an_ods_at_the_end_of_the_grid_is_marked():
     assert score(counts(thresholds=[0.25, 0.5]))["bgm"].at_grid_end
     tied = score(counts(voi=[1.0, 0.5, 0.5]))
     assert (tied.voi.ods_threshold, tied.voi.at_grid_end) == (0.5, True)
-
-
-def test_bad_records():
-    refused("region scores: no records", region_score, [])
-    with pytest.raises(DataError, match="thresholds"):
-        score(counts(), counts([0.25, 0.5]))
-
-
-def test_each_error_has_a_part_and_beside_it_its_similarity():
-    found, parts = score(counts()), registry.get("region").parts(Protocol(), None)
-    for path in parts.values():
-        part = found
-        for step in path:
-            part = part[step]
-        assert 0 <= part.ods <= 3
