@@ -437,7 +437,9 @@ def threshold_events(
         thresholds, cuts = protocol.threshold_array()[start:], protocol.cuts()[start:]
         if near is None or protocol.clean or dropped is not None:
             near = thinning.EVERYWHERE
-        level = thresholding.levels(prepare(soft, protocol), cuts)
+        if protocol.invert or protocol.normalise or protocol.nms:
+            soft = prepare(soft, protocol)
+        level = thresholding.levels(soft, cuts)
         events, size = thinning.events_near(level, thresholds.size, protocol.thin, near)
         if protocol.clean:
             events, size = thinning.stack_events(clean(replayed(events, shape))), None
