@@ -166,7 +166,7 @@ def test_strict_tolerance():
 def test_single_pixels_are_dropped_where_they_are_alone():
     maps = np.random.default_rng(0).random((3, 9, 8)) < 0.2
     np.testing.assert_array_equal(clean(maps), [without_lonely(m) for m in maps])
-    assert clean(np.ones((1, 1), bool)).sum() == 0
+    assert clean(np.ones((1, 1, 1), bool)).sum() == 0
 
 
 @pytest.mark.parametrize("thin", [True, False])
