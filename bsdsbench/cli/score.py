@@ -44,7 +44,7 @@ NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tens
 
 # What drawing and printing import, also where matplotlib and rich import late: half a second
 DRAWING = (
-    "bsdsbench.plotting.displays",
+    "bsdsbench.plotting.figures",
     "matplotlib.backends.backend_svg",
     "matplotlib.backends.backend_agg",
     "matplotlib.style",
@@ -72,7 +72,7 @@ def demo(out: str, split: str | None, workers: int | None) -> None:
     import bsdsbench as bb
     from bsdsbench.loaders.public_sets import set_folder
     from bsdsbench.loaders.sample import sample_ground_truth, sample_images
-    from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
+    from bsdsbench.plotting import plot_runs
     from bsdsbench.runs.score_tables import score_tables
 
     images = set_folder(split, "images") if split else sample_images()
@@ -91,8 +91,8 @@ def demo(out: str, split: str | None, workers: int | None) -> None:
         human = bb.evaluate_humans(gt, workers=workers, progress=report)
     plots = [Path(out, name) for name in ("pr.png", "f_threshold.png", "images.png")]
     plot_runs(found, human=human, path=plots[0])
-    plot_f(found, plots[1])
-    plot_scatter(found[1::-1], plots[2])
+    plot_runs(found, kind="f", path=plots[1])
+    plot_runs(found[1::-1], kind="scatter", path=plots[2])
     folders = " ".join(str(Path(out, method)) for method in NAMES)
     raw = Path(out, "raw")
     print("\nplots    " + "  ".join(map(str, plots)), f"results  {folders}", "\nnext", sep="\n")

@@ -506,7 +506,7 @@ def show_tables(
 
 def write_plots(run: Evaluation, out: str) -> None:
     """pr.png and pr.svg into OUT, if there is a precision-recall curve."""
-    from bsdsbench.plotting.displays import plot_result
+    from bsdsbench.plotting.figures import plot_result
 
     plot_result(run, Path(out))
 

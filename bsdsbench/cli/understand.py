@@ -296,39 +296,30 @@ def _signature(text: str) -> Signature:
     "--force", is_flag=True, help="Draw even if protocols differ or published results do not fit."
 )
 @quiet
-def plot(
-    runs: tuple[str, ...], out: str, names: list[str] | None, kind: str, **options: Any
-) -> None:
+def plot(runs: tuple[str, ...], out: str, names: list[str] | None, **options: Any) -> None:
     """Draw runs as PR curves with lines of equal F (or another --kind) into one file.
 
     OUT is the folder of a run, or a folder with official files (eval_bdry_thr.txt or ID_ev1.txt)
     by any program. ref:NAME is a reference run. --published alone draws published curves.
     """
-    from bsdsbench.comparison.curve_band import bootstrap_band
-    from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
-    from bsdsbench.plotting.displays import published_curves_of
+    from bsdsbench.comparison.bootstrap import bootstrap_band
+    from bsdsbench.plotting import plot_runs
+    from bsdsbench.plotting.figures import published_curves_of
     from bsdsbench.runs.evaluation import as_runs
 
-    only = {name: options.pop(name) for name in ("published", "human", "band", "ap")}
-    if kind != "pr":
-        refuse(only, f"--kind {kind}")
-    loaded = as_runs(runs, names)
-    if kind != "pr":
-        if kind != "scatter":
-            options["kind"] = kind
-        (plot_scatter if kind == "scatter" else plot_f)(loaded, path=out, **options)
-    else:
-        only["published"] = only["published"] or ()
-        bands: list[Any] = []
-        if only.pop("band"):
-            with progress("plot: bands", "runs") as report:
-                for run in loaded:
-                    bands.append(bootstrap_band(run, options["metric"]))
-                    report(len(bands), len(loaded), run.name)
-        plot_runs(loaded, path=out, bands=bands or None, **only, **options)
-        for result in published_curves_of(only["published"]):
-            if result.curve:
-                say(f"{result.label}: {result.curve.describe()}")
+    if options["kind"] != "pr":
+        refuse(("published", "human", "band", "ap"), f"--kind {options['kind']}")
+    loaded, published = as_runs(runs, names), options.pop("published") or ()
+    bands: list[Any] = []
+    if options.pop("band"):
+        with progress("plot: bands", "runs") as report:
+            for run in loaded:
+                bands.append(bootstrap_band(run, options["metric"]))
+                report(len(bands), len(loaded), run.name)
+    plot_runs(loaded, published=published, path=out, bands=bands, **options)
+    for result in published_curves_of(published):
+        if result.curve:
+            say(f"{result.label}: {result.curve.describe()}")
     print(out)
 
 

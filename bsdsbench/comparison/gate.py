@@ -35,7 +35,6 @@ from bsdsbench.files.bounded import (
     FaultError,
     entries,
     entry,
-    listed,
     read_json,
     reading,
     write_atomic,
@@ -52,9 +51,6 @@ from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table
 
 SCHEMA = "bsdsbench.baseline/4"
-FIELDS = (
-    "schema", "name", "n_images", "scores", "tolerances", "protocol", "tasks", "counts", "gated",
-)  # fmt: skip
 TOLERANCE = 0.002
 Path_ = str | os.PathLike[str]
 Tolerance = float | str  # in units of the score, or "5%" of the baseline's value
@@ -87,19 +83,20 @@ class Baseline:
         """A baseline equal to the run; the tolerances, and choice of scores, of an `earlier` file
         stay."""
         scores = flat_scores(run.scores())
-        given, chosen = _limits(tolerances or {}, scores), _chosen(gated, scores)
-        kept: dict[str, Tolerance] = {}
+        given, chosen = _named(tolerances or {}, scores), _named(dict.fromkeys(gated), scores)
+        for score, value in given.items():
+            _limit(value, 0.0, f"tolerance of {score!r}")
         if earlier is not None and Path(earlier).exists():
             try:
-                stored = Baseline.load(earlier)
-                kept = {k: value for k, value in stored.tolerances.items() if k in scores}
-                chosen = chosen or [score for score in stored.gated if score in scores]
+                stored = cls.load(earlier)
+                given = {k: v for k, v in stored.tolerances.items() if k in scores} | given
+                chosen = chosen or {score: None for score in stored.gated if score in scores}
             except DataError as error:
                 words = f"{error.problems[0]}; its tolerances are not kept"
                 warnings.warn(words, InputWarning, stacklevel=2)
-        kept |= {score: stated for score, (_, stated) in given.items()}
-        of = [task.name for task in run.tasks]
-        return cls(run.name, run.protocol, scores, len(run.records), kept, run.records, of, chosen)
+        tasks = [task.name for task in run.tasks]
+        n = len(run.records)
+        return cls(run.name, run.protocol, scores, n, given, run.records, tasks, list(chosen))
 
     def save(self, path: Path_) -> None:
         """Write the JSON file, whole or not at all. Raises OSError."""
@@ -133,23 +130,19 @@ class Baseline:
                     f"schema {clip(repr(found.get('schema')), 60)}, expected {SCHEMA!r}: make the "
                     "baseline again from a run that is known to be good"
                 )
-            if unknown := sorted(set(found) - set(FIELDS)):
-                raise FaultError(f"has fields {listed(unknown, 3)}, expected {', '.join(FIELDS)}")
             given = entry(found, "tolerances", dict)
             percent = {k: v for k, v in given.items() if isinstance(v, str) and v.endswith("%")}
-            tolerances = {k: percent.get(k) or entry(given, k, float) for k in given}
-            counts = base64.b64decode(
-                entry(found, "counts", str, bounded.MAX_FILE_BYTES), validate=True
-            )
+            coded = entry(found, "counts", str, bounded.MAX_FILE_BYTES)
+            counts = base64.b64decode(coded, validate=True)
+            lists = [key for key in ("tasks", "gated") if found.get(key)]
             return cls(
                 entry(found, "name", str),
                 registry.stored(entry(found, "protocol", dict)),
                 entries(found, "scores", float),
                 entry(found, "n_images", int),
-                tolerances,
+                {k: percent.get(k) or entry(given, k, float) for k in given},
                 unpack_records(Path("counts"), counts) if counts else (),
-                entry(found, "tasks", str).split(", ") if found.get("tasks") else (),
-                entry(found, "gated", str, 1 << 20).split(", ") if found.get("gated") else (),
+                **{key: entry(found, key, str, 1 << 20).split(", ") for key in lists},
             )
 
 
@@ -286,7 +279,7 @@ def check(
         raise DataError(
             f"{run.name}: {len(run.records)} images, the baseline has {stored.n_images}"
         )
-    gated = _chosen(scores, stored.scores) or list(stored.gated or stored.scores)
+    gated = list(_named(dict.fromkeys(scores), stored.scores) or stored.gated or stored.scores)
     shared = [m for m in run.metrics if m in before.metrics]
     notes: list[str] = []
     if stored.records:
@@ -295,10 +288,10 @@ def check(
         notes += fewer_values([WeightedRun(r, shared) for r in kept], labels, gated)
     elif statistical:
         raise DataError(f"{stored.name}: the baseline has no counts, expected them for statistics")
-    usual = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
     given = tolerance if isinstance(tolerance, Mapping) else {}
-    limits = {score: _limit(usual, was, "tolerance") for score, was in stored.scores.items()}
-    limits |= _limits(stored.tolerances, stored.scores) | _limits(given, stored.scores)
+    usual = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
+    tolerances = dict.fromkeys(stored.scores, usual) | _named(stored.tolerances, stored.scores)
+    tolerances |= _named(given, stored.scores)
     p: dict[str, float] = {}
     if statistical and shared:
         sampling: Any = {"level": level, "n_boot": n_boot, "seed": seed, "progress": progress}
@@ -316,16 +309,14 @@ def check(
         )
     now, checks = flat_scores(run.scores()), []
     for score in gated:
-        was, value, (limit, stated) = stored.scores[score], now.get(score), limits[score]
+        was, value, stated = stored.scores[score], now.get(score), tolerances[score]
+        limit = _limit(stated, was, f"tolerance of {score!r}")
         gain = 0.0 if value is None else value - was
         drop = gain if lower_is_better(score) else 0.0 - gain
-        worse = value is None or drop > limit
         # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone.
-        noise = value is not None and p.get(score, 0) >= 1 - level
+        failed = value is None or (drop > limit and p.get(score, 0) < 1 - level)
         share = stated if isinstance(stated, str) else ""
-        checks.append(
-            Check(score, was, value, drop, limit, p.get(score), worse and not noise, share)
-        )
+        checks.append(Check(score, was, value, drop, limit, p.get(score), failed, share))
     return GateResult(run.name, tuple(checks), tuple(notes))
 
 
@@ -353,36 +344,20 @@ def assert_scores(
     return found
 
 
-def _limit(tolerance: Tolerance, was: float, what: str) -> tuple[float, Tolerance]:
-    """The tolerance in units of the score, and as it was given. Raises DataError."""
+def _limit(tolerance: Tolerance, was: float, what: str) -> float:
+    """The tolerance in units of the score. Raises DataError."""
     if isinstance(tolerance, str) and tolerance.endswith("%"):
         with contextlib.suppress(ValueError):
-            share = given_number(float(tolerance[:-1]), what, 0, math.inf) / 100
-            return share * abs(was), tolerance
-    return given_number(tolerance, what, 0, math.inf), tolerance
+            return given_number(float(tolerance[:-1]), what, 0, math.inf) / 100 * abs(was)
+    return given_number(tolerance, what, 0, math.inf)
 
 
-def _limits(
-    tolerances: Mapping[str, Tolerance], scores: Mapping[str, float]
-) -> dict[str, tuple[float, Tolerance]]:
-    """As `_limit`, by METRIC.SCORE. Raises DataError for an unknown one, or one given twice."""
-    found = {}
-    for given, value in tolerances.items():
-        score = full_name(given, scores)
-        if score not in scores:
-            raise DataError(f"tolerance of {given!r}: expected one of {', '.join(scores)}")
-        if score in found:
-            raise DataError(f"tolerance of {score!r}: given more than once")
-        found[score] = _limit(value, scores[score], f"tolerance of {score!r}")
-    return found
-
-
-def _chosen(given: Sequence[str], scores: Mapping[str, float]) -> list[str]:
-    """The scores meant. Raises DataError for an unknown one."""
-    names = list(dict.fromkeys(full_name(score, scores) for score in given))
-    if odd := [name for name in names if name not in scores]:
+def _named(given: Mapping[str, Any], scores: Mapping[str, float]) -> dict[str, Any]:
+    """What is given, by METRIC.SCORE. Raises DataError for an unknown one."""
+    found = {full_name(name, scores): value for name, value in given.items()}
+    if odd := [name for name in found if name not in scores]:
         raise DataError(f"score {odd[0]!r}: expected some of {', '.join(scores)}")
-    return names
+    return found
 
 
 def _xml_text(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.arguments import refuse_mask
+from bsdsbench.files.arguments import given_word, refuse_mask
 from bsdsbench.files.errors import DataError, InputWarning, ShapeError
 
 F8 = NDArray[np.float64]
@@ -27,8 +27,7 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> tupl
     same_size(labels=y, scores=s)
     if s.dtype.kind in "iu" and s.size and (int(s.max()) > _EXACT or int(s.min()) < -_EXACT):
         raise DataError("scores: integers beyond 2**53, expected values that float64 holds exactly")
-    if reading not in get_args(LabelReading):
-        raise DataError(f"reading {reading!r}: expected one of {', '.join(get_args(LabelReading))}")
+    given_word(reading, "reading", get_args(LabelReading))
     if y.dtype == bool:
         reading = "binary"
     elif reading == "auto":

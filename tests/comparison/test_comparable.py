@@ -7,46 +7,15 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
-from bsdsbench.loaders.inputs import Lines
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour import ContourOptions
 from bsdsbench.runs.convert import nms_files
+from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import command, counted
 from tests.helpers.simulated import simulated_run
 
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
-
-
-def example(metric):
-    """A prediction and a ground truth that the metric can count, and the protocol."""
-    drawn = np.zeros((12, 16), np.uint8)
-    drawn[3:9, 5:9] = 200
-    edges, depth = (drawn > 0) & (np.arange(16) == 5), np.where(drawn > 0, 2.0, 4.0)
-    found, labels = registry.get(metric), np.int32(drawn // 200 + 1)
-    options = {"classes": ("left", "right")} if hasattr(found.options, "classes") else {}
-    ends = np.array([[3.0, 5.0, 8.0, 5.0]])
-    lines = Lines(ends, np.ones(1), grid=(12, 16))
-    pred, truth = {
-        "annotators": (
-            dict(segs=(labels,)) if metric == "superpixel" else dict(soft=drawn),
-            dict(boundaries=(edges,), segmentations=(labels,)),
-        ),
-        "classes": (dict(classes=drawn // 200), dict(labels=drawn // 200)),
-        "mask": (dict(soft=drawn), dict(mask=drawn > 0)),
-        "lines": (dict(soft=drawn, lines=lines), dict(boundaries=(edges,), lines=lines)),
-        "oriented": (
-            dict(soft=drawn, angles=depth),
-            dict(boundaries=(edges,), angles=(depth,)),
-        ),
-        "depth-map": (dict(depth=depth), dict(boundaries=(edges,), depth=depth)),
-    }[found.gt_kind]
-    protocol = bb.Protocol(
-        thresholds=(0.25, 0.5),
-        regions_from_soft=True,
-        options={metric: options} if found.gt_kind == "classes" else {},
-    )
-    return bb.Prediction("a", **pred), bb.GroundTruth("a", **truth), protocol
 
 
 def moved(value):
@@ -60,8 +29,9 @@ def moved(value):
 
 @pytest.mark.parametrize("metric", [m for m in registry.names() if m in registry.BUILT_IN])
 def test_runs_on_other_ground_truth_are_not_compared(metric):
-    pred, truth, protocol = example(metric)
-    protocol = protocol.replace(empty_gt="count")
+    case = case_of(metric)
+    (pred, truth), *_ = case.images
+    protocol = (case.protocol or bb.Protocol.preset("masks")).replace(empty_gt="count")
     names = [
         f.name for f in fields(truth) if f.init and f.name not in ("image_id", "path", "photo")
     ]

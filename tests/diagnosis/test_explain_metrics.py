@@ -150,14 +150,11 @@ def test_what_nothing_reaches_has_status_1(rooms, tmp_path):
     [
         ("depth", "blurred", lambda d: 1 / d, {}, {"inverse"}),
         ("depth", "blurred", lambda d: 1000 * d, {}, {"scale"}),
-        ("depth", "blurred", lambda d: np.where(d > 4, np.nan, d), {}, {"unknown"}),
         ("depth", "blurred", lambda d: np.ones_like(d), {}, {"flat"}),
         ("depth", "blurred", lambda d: d[:40], {}, {"resized"}),
         ("depth", "blurred", lambda d: np.stack([d, d]), {}, {"unreadable"}),
         ("depth", "blurred", lambda d: d, {"measures": ("matte",)}, {"refused"}),
-        ("depth", "blurred", lambda d: d, {}, set()),
         ("saliency", "soft", lambda d: 255 - d, {}, {"inverted"}),
-        ("saliency", "soft", lambda d: d, {}, set()),
         ("segmentation", "classes", lambda d: d + 3, PETS, {"refused"}),
         (
             "contour",

@@ -15,7 +15,7 @@ import bsdsbench as bb
 from bsdsbench.comparison.published import published_curves, published_results
 from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import load_ground_truth
-from bsdsbench.plotting import plot_f, plot_runs
+from bsdsbench.plotting import plot_runs
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import as_runs, load_run
 from bsdsbench.runs.references import SOLVER_MOVES, incomparable, references
@@ -186,7 +186,9 @@ def test_combinations_are_drawn_as_points():
     egb, cob = (next(x for x in lines if f"ref:{n}" in str(x.get_label())) for n in ("egb", "cob"))
     assert (egb.get_linestyle(), egb.get_marker()) == ("None", ".")
     assert cob.get_linestyle() != "None"
-    refused("ref:egb: combinations of three parameters, expected thr", plot_f, ["ref:egb"])
+    refused(
+        "ref:egb: combinations of three parameters, expected thr", plot_runs, ["ref:egb"], kind="f"
+    )
 
 
 @pytest.fixture(scope="module")
