@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -172,10 +172,11 @@ class Setting:
     def truth(self, gt: GroundTruth) -> GroundTruth:
         """The annotators that count."""
         if self.annotators == "first":
-            return replace(gt, boundaries=gt.boundaries[:1], segmentations=gt.segmentations[:1])
+            some = gt.parts.keys() & {"boundaries", "segmentations"}
+            return gt.replace(**{name: gt.parts[name][:1] for name in some})
         if self.annotators == "union":
             drawn = np.logical_or.reduce(gt.boundaries)
-            return replace(gt, boundaries=(drawn,), segmentations=())
+            return gt.replace(boundaries=(drawn,), segmentations=None)
         return gt
 
     def with_other(self, other: Setting) -> Setting | None:

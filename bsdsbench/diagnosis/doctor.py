@@ -281,14 +281,14 @@ class Inputs:
         soft, truth = look.soft, look.truth
         if not soft.size:
             return
-        given = pred.soft if pred.ucm2 is None else pred.ucm2
-        if given is not None and is_faint(given, protocol):
+        given = pred.parts[pred.kind]
+        if is_faint(given, protocol):
             seen.faint = float(given.max(initial=0)), pred.form
         wrong = {
             "gt-polarity": all(marks) and np.mean([b.mean() for b in gt.boundaries]) > 0.5,
             "zero": not soft.any(),
             "saturated": soft.max() == soft.min() > 0,
-            "few-values": pred.soft is not None and len(np.unique(pred.soft)) < FEW_VALUES,
+            "few-values": pred.kind == "soft" and len(np.unique(pred.soft)) < FEW_VALUES,
         }
         if look.measured:
             seen.way = position(look)
@@ -301,7 +301,7 @@ class Inputs:
                 "surface": symptoms.correlation(soft, truth),
             }
             wrong["jpeg"] = file.lower().endswith((".jpg", ".jpeg"))
-            if pred.soft is not None:
+            if pred.kind == "soft":
                 thick, apart = thickness(soft), protocol.nms or not protocol.thin
                 wrong["jpeg"] |= symptoms.jpeg_ratio(soft) > JPEG
                 wrong |= {"thinned": apart and thick < THIN, "raw": not apart and thick > THICK}

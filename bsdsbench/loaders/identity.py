@@ -115,9 +115,10 @@ def image_fingerprint(gt: GroundTruth) -> str:
     for drawn in gt.boundaries:
         # comparing takes ten times as long as packing
         digest.update(np.packbits(drawn if drawn.dtype == np.bool_ else drawn > 0).tobytes())
-    others = [gt.labels, gt.instances, gt.class_boundaries, gt.mask, gt.depth, gt.valid, *gt.angles]
-    others += [gt.lines.ends, gt.lines.junctions] if gt.lines else []
-    others += [] if gt.boundaries else gt.segmentations
+    names = "labels", "instances", "class_boundaries", "mask", "depth", "valid"
+    others = [*map(gt.parts.get, names), *gt.parts.get("angles", ())]
+    others += [gt.lines.ends, gt.lines.junctions] if "lines" in gt.parts else []
+    others += [] if gt.boundaries else gt.parts.get("segmentations", ())
     for number, array in enumerate(others):
         if array is not None:
             digest.update(f"{number} {array.shape}\n".encode())

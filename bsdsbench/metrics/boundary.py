@@ -335,7 +335,7 @@ def boundary_counts(
     matched_gt, matched_pred = match_steps(*events, target)
     total_gt = np.full(thresholds.size, sum(target.sizes))
     four = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
-    if protocol.whole_image and not (isinstance(pred, Prediction) and pred.segs is not None):
+    if protocol.whole_image and not (isinstance(pred, Prediction) and pred.kind == "segs"):
         four = np.vstack([whole_image_counts(gt_maps), four])  # at threshold 0
         thresholds = np.r_[0.0, thresholds]
     return curve_counts(thresholds, four)
@@ -436,7 +436,7 @@ def truth_maps(gts: Sequence[NDArray[Any]] | GroundTruth, protocol: Protocol) ->
 
 def soft_or_segs(pred: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
     """A prediction's soft map of that shape, or the boundaries (T, H, W) of its segmentations."""
-    segs = pred.segs if isinstance(pred, Prediction) else None
+    segs = pred.parts.get("segs") if isinstance(pred, Prediction) else None
     if segs is None:
         soft = soft_map(pred.boundary_map() if isinstance(pred, Prediction) else pred)
         same_shape(soft.shape, shape)
@@ -471,7 +471,9 @@ def threshold_events(
         thresholds, cuts = protocol.threshold_array()[start:], protocol.cuts()[start:]
         if near is None or protocol.clean or dropped is not None:
             near = thinning.EVERYWHERE
-        level = thresholding.levels(prepare(soft, protocol), cuts)
+        if protocol.invert or protocol.normalise or protocol.nms:
+            soft = prepare(soft, protocol)
+        level = thresholding.levels(soft, cuts)
         events, size = thinning.events_near(level, thresholds.size, protocol.thin, near)
         if protocol.clean:
             events, size = thinning.stack_events(clean(replayed(events, shape))), None

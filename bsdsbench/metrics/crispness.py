@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Tree, image_means
 from bsdsbench.metrics.boundary import CurvesMetric, boundary_counts
@@ -60,10 +59,6 @@ class CrispnessMetric(CurvesMetric):
         thresholds f8 (T,); kept, total f8 (), sums of the NMS map and of the raw map; seval, ceval
         i8 (T, 4), matched_gt, total_gt, matched_pred, total_pred.
         """
-        if pred.soft is None:
-            raise DataError(
-                f"{pred.path or pred.image_id}: no soft map, expected the raw map of a detector"
-            )
         found: Tree = {"thresholds": protocol.threshold_array()}
         for part in PARTS:
             of = protocol.replace(nms=part == "seval", thin=part == "seval")

@@ -23,7 +23,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map, unit
 from bsdsbench.loaders.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Column
@@ -68,9 +67,6 @@ class OcclusionMetric(CurvesMetric):
     image_columns = (Column("orientation.ods", "orientation F"), Column("edge.ods", "edge F"))
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
-        if pred.soft is None or pred.angles is None or len(gt.angles) != len(gt.boundaries):
-            what = pred.path or pred.image_id
-            raise DataError(f"{what}: no angles, expected them beside prediction and ground truth")
         return occlusion_counts(pred.soft, pred.angles, gt.boundaries, gt.angles, protocol)
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: None) -> bool:

@@ -72,7 +72,10 @@ class Counts(_Named):
 
     def __init__(self, **arrays: Any) -> None:
         for name, value in arrays.items():
-            given = np.asarray(value)
+            try:
+                given = np.asarray(value)
+            except ValueError:  # lists of different lengths
+                given = np.empty(0, object)
             if given.dtype.kind not in "biuf":
                 raise DataError(f"{name}: an array of {given.dtype}, expected numbers")
             kind = np.float64 if given.dtype.kind == "f" else np.int64

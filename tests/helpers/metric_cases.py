@@ -1,6 +1,5 @@
 """For every metric: small made images of its kind, plain counts and scores, a writer of files."""
 
-from dataclasses import replace
 from functools import cache, partial
 
 import imageio.v3 as iio
@@ -117,7 +116,8 @@ def depths(image_id, rng, shape):
 
 def soft_folders(images, root):
     truths = {
-        g.image_id: g.mask if g.mask is not None else np.stack(g.boundaries) for _, g in images
+        g.image_id: g.parts["mask"] if "mask" in g.parts else np.stack(g.boundaries)
+        for _, g in images
     }
     return write_maps(root / "p", {p.image_id: p.soft for p, _ in images}), write_maps(
         root / "g", truths
@@ -513,7 +513,7 @@ CASES = {
 
 def right_edges(gt):
     soft = gt.boundaries[0] * np.uint8(255)
-    return bb.Prediction(gt.image_id, soft=soft), replace(gt, boundaries=gt.boundaries[:1])
+    return bb.Prediction(gt.image_id, soft=soft), gt.replace(boundaries=gt.boundaries[:1])
 
 
 def right_mask(gt):
@@ -525,13 +525,13 @@ def right_classes(gt):
 
 
 def right_regions(gt):
-    one = replace(gt, boundaries=gt.boundaries[:1], segmentations=gt.segmentations[:1])
+    one = gt.replace(boundaries=gt.boundaries[:1], segmentations=gt.segmentations[:1])
     return bb.Prediction(gt.image_id, segs=gt.segmentations[:1]), one
 
 
 def right_angles(gt):
     soft = gt.boundaries[0].astype(float)
-    one = replace(gt, boundaries=gt.boundaries[:1], angles=gt.angles[:1])
+    one = gt.replace(boundaries=gt.boundaries[:1], angles=gt.angles[:1])
     return bb.Prediction(gt.image_id, soft=soft, angles=gt.angles[0]), one
 
 

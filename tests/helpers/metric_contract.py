@@ -27,7 +27,7 @@ import pytest
 
 from bsdsbench import StreamingEvaluator, evaluate
 from bsdsbench.files.errors import DataError, InputWarning
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
@@ -234,8 +234,8 @@ class MetricContract:
 
     def test_humans_are_counted_in_any_order_or_refused(self, case: MetricCase) -> None:
         def some(which: slice) -> GroundTruth:
-            maps = gt.boundaries[which], gt.segmentations[which]
-            return replace(gt, boundaries=maps[0], segmentations=maps[1])
+            some = gt.parts.keys() & {"boundaries", "segmentations"}
+            return gt.replace(**{name: gt.parts[name][which] for name in some})
 
         gt, metric, protocol = case.images[0][1], case.metric, case.run.protocol
         opt = metric.options_of(protocol)
@@ -249,15 +249,9 @@ class MetricContract:
 
 def blank(gt: GroundTruth) -> GroundTruth:
     """The ground truth with nothing in it."""
-    lines = gt.lines
-    if lines is not None:
-        lines = replace(lines, ends=lines.ends[:0], scores=lines.scores[:0], junctions=None)
-    return replace(
-        gt,
-        boundaries=tuple(np.zeros_like(b) for b in gt.boundaries),
-        segmentations=tuple(np.ones_like(s) for s in gt.segmentations),
-        mask=None if gt.mask is None else np.zeros_like(gt.mask),
-        labels=None if gt.labels is None else np.zeros_like(gt.labels),
-        depth=None if gt.depth is None else np.ones_like(gt.depth),
-        lines=lines,
-    )
+    zero, one = (gt.parts.keys() & n for n in ({"mask", "labels"}, {"segmentations", "depth"}))
+    parts = {n: np.zeros_like(gt.parts[n]) for n in zero}
+    parts |= {n: np.ones_like(gt.parts[n]) for n in one}
+    if "lines" in gt.parts:
+        parts["lines"] = Lines(gt.lines.ends[:0], gt.lines.scores[:0], None, gt.lines.grid)
+    return gt.replace(boundaries=tuple(np.zeros_like(b) for b in gt.boundaries), **parts)

@@ -230,28 +230,22 @@ def region_counts(
     proto = Protocol.load(protocol)
     if not isinstance(gts, GroundTruth):
         maps = given_list(gts, "ground truth", "label maps or a GroundTruth")
-    elif not (maps := list(gts.segmentations)):
-        raise DataError(
-            f"{gts.path or gts.image_id}: ground truth without segmentations, expected label maps "
-            "for region measures"
-        )
+    else:
+        maps = list(gts.segmentations)
     annotators, thresholds = Annotators.of(maps), proto.threshold_array()
     found = _as_prediction(pred, annotators.shape)
-    what = str(found.path or found.image_id)
-    labels: Iterable[Map] = found.segs or ()
-    if found.ucm2 is not None:
+    if found.kind == "ucm2":
         tables = _of_ucm(found.ucm2, annotators, thresholds)
         return _collect(tables, annotators, thresholds)
-    if found.segs:
+    if found.kind == "segs":
+        labels: Iterable[Map] = found.segs
         thresholds = np.arange(1, len(found.segs) + 1, dtype=np.float64)
-    elif found.soft is None:
-        raise DataError(f"{what}: no segmentation, expected one or more")
     else:
         soft = soft_map(found.soft)
-        same_shape(soft.shape, annotators.shape, what)
+        same_shape(soft.shape, annotators.shape, found.where)
         if soft.any() and not proto.regions_from_soft:
             raise DataError(
-                f"{what}: a soft boundary map, expected ucm2, segs or a label map; "
+                f"{found.where}: a soft boundary map, expected ucm2, segs or a label map; "
                 "label maps in pictures and arrays need pred_kind='labels'; "
                 "regions_from_soft = true in the protocol closes a soft map into regions"
             )

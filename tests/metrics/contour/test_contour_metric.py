@@ -165,9 +165,8 @@ def test_maps_of_classes_become_labels(found, options, labels):
         ([[0, 1]], [[0, 7]], {"classes": ()}, "g.png: values other than 0 and 1"),
         ([[0], [1]], [[0, 1]], {}, "p.png: shape (2, 1), transposed, expected (1, 2)"),
         ([[1, 1]], [[0, 1]], {"empty": "error"}, "p.png: label 0: the prediction empty, expected"),
-        (None, [[0, 1]], {}, "p.png: no label map, expected a label map (H, W)"),
         ([[[0.5, 0]]], [[0, 1]], {}, "p.png: float64 maps of shape (1, 1, 2), expected a label m"),
-        ([[0, 1]], None, {}, "g.png: no label map, expected masks, classes or instances"),
+        ([[0, 1]], None, {}, "g.png: has nothing, expected labels"),
     ],
 )
 def test_a_fault_names_the_file_that_has_it(pred, gt, options, line):
