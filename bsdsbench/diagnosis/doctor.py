@@ -163,7 +163,7 @@ def doctor(
     preds, gts = (
         {i: side[i] for i in sorted(side) if wanted is None or i in wanted} for side in sides
     )
-    inputs = Inputs(asked, options.protocol, kind, preds, gts, split_file is not None)
+    inputs = Inputs(asked, options.protocol, kind, preds, gts)
     both = [image_id for image_id in gts if image_id in preds]
     step = max(1, -(-len(both) // looked_at))
     for k, image_id in enumerate(both):
@@ -225,7 +225,6 @@ class Inputs:
     kind: str
     preds: Files
     gts: Files
-    frames: bool
     seen: list[Seen] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -372,8 +371,7 @@ def doubled(inputs: Inputs) -> Iterator[Hit]:
         wrong = [
             ids
             for ids in same.values()
-            if len(ids) > 1
-            or not (is_set(ids[0], side[ids[0]], inputs.frames) or inputs.kind == "classes")
+            if len(ids) > 1 or not (is_set(ids[0], side[ids[0]]) or inputs.kind == "classes")
         ]
         if files := [str(path) for ids in wrong for i in ids for path in side[i]]:
             yield files, {"what": what}

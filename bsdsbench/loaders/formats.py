@@ -270,7 +270,9 @@ def check_maps(maps: Sequence[Map], what: str) -> None:
 def label_map(array: Any) -> Map:
     """(H, W) labels with the values of the file: int32, or wider integers where they need it."""
     labels = whole_labels(plane(array, "a label map"), "label map")
-    small = labels.min() >= -(2**31) and labels.max() < 2**31
+    small = np.can_cast(labels.dtype, np.int32) or (
+        labels.min() >= -(2**31) and labels.max() < 2**31
+    )
     return labels.astype(np.int32, copy=False) if small else labels
 
 

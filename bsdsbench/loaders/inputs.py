@@ -349,6 +349,8 @@ def binary_map(values: Map, what: str) -> Bool:
 
 def is_binary(values: Map) -> bool:
     """True where there is nothing but 0 and one of 1, 255 and 65535."""
+    if values.dtype == np.bool_:
+        return True
     top = values.max(initial=0)
     return top in (0, 1, 255, 65535) and not ((values != 0) & (values != top)).any()
 

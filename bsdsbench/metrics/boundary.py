@@ -11,9 +11,10 @@ Everything here takes arrays and returns counts or maps; nothing touches a disk.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,6 +145,39 @@ class BoundaryMetric(Metric):
             "r50": float(recall_at_precision(curve)),
             "edges_r50": float(edges_r50(curve)),
         }
+
+
+class CurvesMetric(Metric):
+    """Several curves of boundaries, each with the scores of the boundary benchmark.
+
+    `curve_names` are their keys in the score and titles, `four` gives the counts (N, T, 4) of one.
+    """
+
+    curve_names: ClassVar[Mapping[str, str]]
+    part_columns = BOUNDARY_COLUMNS
+
+    @abstractmethod
+    def four(self, stack: Stack, part: str) -> NDArray[np.int64]:
+        """The counts (N, T, 4) of one of the curves."""
+
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Any) -> Tree:
+        found: Tree = {}
+        for part in self.curve_names:
+            four = self.four(stack, part)
+            found[part] = curve_scores(stack["thresholds"], four, weights, protocol, r50=True)
+        return found
+
+    def parts(self, protocol: Protocol, opt: Any) -> dict[str, tuple[str, ...]]:
+        return {title: (part,) for part, title in self.curve_names.items()}
+
+    def files(
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Any
+    ) -> Iterator[tuple[str, str]]:
+        """The official tables of each curve in a folder of its name."""
+        for part in self.curve_names:
+            how = stack["thresholds"], self.four(stack, part), protocol.ods_rule
+            for name, text in boundary_files(score[part], ids, *how):
+                yield f"{part}/{name}", text
 
 
 def boundary_score(

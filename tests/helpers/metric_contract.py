@@ -31,6 +31,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.merging import merge
 from bsdsbench.scores.counts import at, one_of
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
@@ -207,9 +208,12 @@ class MetricContract:
         self, case: MetricCase, tmp_path: Path
     ) -> None:
         run, records = case.run, case.run.records
-        halves = [replace(run, records=part) for part in (records[1:], records[:1])]
+        halves = [
+            replace(run, records=part, provenance={**run.provenance, "shard": f"{k}/2"})
+            for k, part in enumerate((records[:1], records[1:]), 1)
+        ]
         again = Evaluation.load(run.save(tmp_path / "out"))
-        others = [again, halves[0] + halves[1], pickle.loads(pickle.dumps(run))]
+        others = [again, merge(halves), pickle.loads(pickle.dumps(run))]
         for other in others:
             assert other.equals(run)
             assert other.scores() == run.scores()
