@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.tables.table import Table
 
+LINES = 10  # that explain prints
 # Of each kind of curve: the axes, the numbers with their headings
 RATES = {"pr": ("recall", "precision"), "roc": ("fpr", "tpr"), "det": ("fpr", "fnr")}
 NUMBERS = {
@@ -182,7 +183,6 @@ def worst(
 @path("--split-file", help="Ids to count, one per line.")
 @run_option("pred_kind")
 @option("--seconds", type=FloatRange(1), default=60.0, help="Approximate time limit.")
-@option("--top", type=IntRange(1), default=10, help="Number of lines to show.")
 @run_option("workers")
 @printed("table", "json")
 @quiet
@@ -192,7 +192,6 @@ def explain(
     gt: str | None,
     target: tuple[str, ...],
     seconds: float,
-    top: int,
     workers: int | None,
     form: str,
     **options: Any,
@@ -236,7 +235,7 @@ def explain(
             found, wanted, sources=sources, seconds=seconds, workers=workers, progress=report
         )
     own = next(trial for trial in told.trials if trial.label == "as it is")
-    shown = told.trials[:top]
+    shown = told.trials[:LINES]
     shown = shown if own in shown else (*shown[:-1], own)
     sentence, numbers = told.sentence(), {measure: float(v) for measure, v in plain.items()}
     if form == "json":
