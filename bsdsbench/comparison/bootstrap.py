@@ -149,7 +149,7 @@ def bootstrap_band(
     counts.
     """
     n_boot, seed = checked_sampling(n_boot, seed, level)
-    metric = metric or (*registry.with_curve(run.metrics, run.protocol), *registry.DEFAULT)[0]
+    metric = metric or (*run.with_curve, *registry.DEFAULT)[0]
     if metric not in run.metrics or not run.records:
         raise DataError(f"{run.name}: no {metric} counts of images, expected them for a band")
     whole = run.score(metric).curve

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -172,10 +172,11 @@ class Setting:
     def truth(self, gt: GroundTruth) -> GroundTruth:
         """The annotators that count."""
         if self.annotators == "first":
-            return replace(gt, boundaries=gt.boundaries[:1], segmentations=gt.segmentations[:1])
+            some = gt.parts.keys() & {"boundaries", "segmentations"}
+            return gt.replace(**{name: gt.parts[name][:1] for name in some})
         if self.annotators == "union":
             drawn = np.logical_or.reduce(gt.boundaries)
-            return replace(gt, boundaries=(drawn,), segmentations=())
+            return gt.replace(boundaries=(drawn,), segmentations=None)
         return gt
 
     def with_other(self, other: Setting) -> Setting | None:
@@ -239,7 +240,7 @@ def _words(name: str, value: Any) -> str:
 
 def named_images(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
     """Some of the images, by what names them: a set, or a split file near the truth."""
-    found = {known.name: list(known.images) for known in shipped_sets()}
+    found = {name: list(images) for name, images in shipped_sets().items()}
     gt_dir = Path(place) if place else None
     if gt_dir and gt_dir.is_dir():
         for folder in (gt_dir, *gt_dir.parents[:2]):

@@ -163,7 +163,7 @@ def doctor(
     preds, gts = (
         {i: side[i] for i in sorted(side) if wanted is None or i in wanted} for side in sides
     )
-    inputs = Inputs(asked, options.protocol, kind, preds, gts, split_file is not None)
+    inputs = Inputs(asked, options.protocol, kind, preds, gts)
     both = [image_id for image_id in gts if image_id in preds]
     step = max(1, -(-len(both) // looked_at))
     for k, image_id in enumerate(both):
@@ -225,7 +225,6 @@ class Inputs:
     kind: str
     preds: Files
     gts: Files
-    frames: bool
     seen: list[Seen] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -281,14 +280,14 @@ class Inputs:
         soft, truth = look.soft, look.truth
         if not soft.size:
             return
-        given = pred.soft if pred.ucm2 is None else pred.ucm2
-        if given is not None and is_faint(given, protocol):
+        given = pred.parts[pred.kind]
+        if is_faint(given, protocol):
             seen.faint = float(given.max(initial=0)), pred.form
         wrong = {
             "gt-polarity": all(marks) and np.mean([b.mean() for b in gt.boundaries]) > 0.5,
             "zero": not soft.any(),
             "saturated": soft.max() == soft.min() > 0,
-            "few-values": pred.soft is not None and len(np.unique(pred.soft)) < FEW_VALUES,
+            "few-values": pred.kind == "soft" and len(np.unique(pred.soft)) < FEW_VALUES,
         }
         if look.measured:
             seen.way = position(look)
@@ -301,7 +300,7 @@ class Inputs:
                 "surface": symptoms.correlation(soft, truth),
             }
             wrong["jpeg"] = file.lower().endswith((".jpg", ".jpeg"))
-            if pred.soft is not None:
+            if pred.kind == "soft":
                 thick, apart = thickness(soft), protocol.nms or not protocol.thin
                 wrong["jpeg"] |= symptoms.jpeg_ratio(soft) > JPEG
                 wrong |= {"thinned": apart and thick < THIN, "raw": not apart and thick > THICK}
@@ -372,8 +371,7 @@ def doubled(inputs: Inputs) -> Iterator[Hit]:
         wrong = [
             ids
             for ids in same.values()
-            if len(ids) > 1
-            or not (is_set(ids[0], side[ids[0]], inputs.frames) or inputs.kind == "classes")
+            if len(ids) > 1 or not (is_set(ids[0], side[ids[0]]) or inputs.kind == "classes")
         ]
         if files := [str(path) for ids in wrong for i in ids for path in side[i]]:
             yield files, {"what": what}

@@ -281,7 +281,7 @@ class Metric(ABC):
         if not self.fits(pred, gt, opt):
             turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
             raise ShapeError(
-                f"{pred.path or pred.image_id}: {pred.shape[0]}x{pred.shape[1]} (rows x columns), "
+                f"{pred.where}: {pred.shape[0]}x{pred.shape[1]} (rows x columns), "
                 f"expected {gt.shape[0]}x{gt.shape[1]} as its ground truth has{turned}"
             )
         return self.count(pred, gt, protocol, opt)
@@ -356,6 +356,4 @@ def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[s
 def at_least_two(gt: GroundTruth, found: int) -> None:
     """Raise DataError unless there are annotators to compare, see `Metric.count_humans`."""
     if found < 2:
-        raise DataError(
-            f"{gt.path or gt.image_id}: {found} annotator(s), expected two or more to compare"
-        )
+        raise DataError(f"{gt.where}: {found} annotator(s), expected two or more to compare")

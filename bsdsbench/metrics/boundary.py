@@ -11,9 +11,10 @@ Everything here takes arrays and returns counts or maps; nothing touches a disk.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,6 +145,39 @@ class BoundaryMetric(Metric):
             "r50": float(recall_at_precision(curve)),
             "edges_r50": float(edges_r50(curve)),
         }
+
+
+class CurvesMetric(Metric):
+    """Several curves of boundaries, each with the scores of the boundary benchmark.
+
+    `curve_names` are their keys in the score and titles, `four` gives the counts (N, T, 4) of one.
+    """
+
+    curve_names: ClassVar[Mapping[str, str]]
+    part_columns = BOUNDARY_COLUMNS
+
+    @abstractmethod
+    def four(self, stack: Stack, part: str) -> NDArray[np.int64]:
+        """The counts (N, T, 4) of one of the curves."""
+
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Any) -> Tree:
+        found: Tree = {}
+        for part in self.curve_names:
+            four = self.four(stack, part)
+            found[part] = curve_scores(stack["thresholds"], four, weights, protocol, r50=True)
+        return found
+
+    def parts(self, protocol: Protocol, opt: Any) -> dict[str, tuple[str, ...]]:
+        return {title: (part,) for part, title in self.curve_names.items()}
+
+    def files(
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Any
+    ) -> Iterator[tuple[str, str]]:
+        """The official tables of each curve in a folder of its name."""
+        for part in self.curve_names:
+            how = stack["thresholds"], self.four(stack, part), protocol.ods_rule
+            for name, text in boundary_files(score[part], ids, *how):
+                yield f"{part}/{name}", text
 
 
 def boundary_score(
@@ -301,7 +335,7 @@ def boundary_counts(
     matched_gt, matched_pred = match_steps(*events, target)
     total_gt = np.full(thresholds.size, sum(target.sizes))
     four = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
-    if protocol.whole_image and not (isinstance(pred, Prediction) and pred.segs is not None):
+    if protocol.whole_image and not (isinstance(pred, Prediction) and pred.kind == "segs"):
         four = np.vstack([whole_image_counts(gt_maps), four])  # at threshold 0
         thresholds = np.r_[0.0, thresholds]
     return curve_counts(thresholds, four)
@@ -402,7 +436,7 @@ def truth_maps(gts: Sequence[NDArray[Any]] | GroundTruth, protocol: Protocol) ->
 
 def soft_or_segs(pred: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
     """A prediction's soft map of that shape, or the boundaries (T, H, W) of its segmentations."""
-    segs = pred.segs if isinstance(pred, Prediction) else None
+    segs = pred.parts.get("segs") if isinstance(pred, Prediction) else None
     if segs is None:
         soft = soft_map(pred.boundary_map() if isinstance(pred, Prediction) else pred)
         same_shape(soft.shape, shape)
@@ -437,7 +471,9 @@ def threshold_events(
         thresholds, cuts = protocol.threshold_array()[start:], protocol.cuts()[start:]
         if near is None or protocol.clean or dropped is not None:
             near = thinning.EVERYWHERE
-        level = thresholding.levels(prepare(soft, protocol), cuts)
+        if protocol.invert or protocol.normalise or protocol.nms:
+            soft = prepare(soft, protocol)
+        level = thresholding.levels(soft, cuts)
         events, size = thinning.events_near(level, thresholds.size, protocol.thin, near)
         if protocol.clean:
             events, size = thinning.stack_events(clean(replayed(events, shape))), None

@@ -68,7 +68,7 @@ class CcqMetric(Metric):
         from skimage.morphology import skeletonize
 
         masks = masks_of(pred, gt, protocol, opt.threshold)
-        same_shape(masks[0].shape, masks[1].shape, str(pred.path or pred.image_id))
+        same_shape(masks[0].shape, masks[1].shape, pred.where)
         lines = [m if opt.lines == "given" else skeletonize(m) for m in masks]
         far = [pixel_distances(a, b, opt.spacing) for a, b in (lines, lines[::-1])]
         return {"matched": [(d <= opt.buffer).sum() for d in far], "total": [d.size for d in far]}

@@ -23,7 +23,7 @@ Without "edges" the curve of a run is that of "si" over the ratios, of summed pa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -131,8 +131,7 @@ class DepthOptions:
         "The first and the last ratio of si and matte, and how many evenly spaced ones.",
         check(
             lambda v: (
-                isinstance(v, tuple)
-                and len(v) == 3
+                len(v) == 3
                 and all(map(is_number, v))
                 and 1 <= v[0] <= v[1] <= 1e6
                 and v[2] in range(1, 101)
@@ -183,9 +182,9 @@ class DepthOptions:
         "The part that counts: first row, end row, first column, end column; default: all.",
         check(
             lambda v: (
-                isinstance(v, tuple)
+                len(v) in (0, 4)
                 and all(isinstance(n, int) and n >= 0 for n in v)
-                and (not v or (len(v) == 4 and v[0] < v[1] and v[2] < v[3]))
+                and all(first < end for first, end in zip(v[::2], v[1::2], strict=True))
             ),
             "first row, end, first column and end, or none",
         ),
@@ -232,10 +231,8 @@ def wanted(found: Any, what: str) -> Any:
     return found
 
 
-def prepared(pred: Map | None, gt: GroundTruth, at: DepthOptions) -> DepthMaps:
+def prepared(pred: Map, gt: GroundTruth, at: DepthOptions) -> DepthMaps:
     """The maps as the options say: what they hold, scale, crop, alignment, validity."""
-    if pred is None:
-        raise DataError("prediction: no depth map, expected one")
     same_shape(pred.shape, gt.shape)
     rows, cols = pred.shape
     top, end, left, right = at.crop or (0, rows, 0, cols)
@@ -243,26 +240,25 @@ def prepared(pred: Map | None, gt: GroundTruth, at: DepthOptions) -> DepthMaps:
         raise DataError(f"prediction: {rows} x {cols}, expected the crop {at.crop} in it")
     cut = slice(top, end), slice(left, right)
     edges = tuple(np.asarray(b[cut]) != 0 for b in gt.boundaries)
-    matte = None if gt.mask is None else np.asarray(gt.mask[cut]) != 0
-    given = None if gt.depth is None else gt.depth[cut]
+    matte, given = (gt.parts[k][cut] if k in gt.parts else None for k in ("mask", "depth"))
     if given is not None and at.gt_holds == "edges" and not edges:
         edges, given = (cut_map(given, (127, 0, 0), "edges"),), None
     if given is not None and at.gt_holds == "matte" and matte is None:
         matte, given = matte_mask(given), None
     depth, there, known = _depth(pred[cut], at.pred_holds, at.pred_scale)
-    valid = np.ones(depth.shape, bool)
-    truth = raw_truth = None
+    truth: Any = None
+    raw_truth, valid = truth, np.ones(depth.shape, bool)
     if given is not None:
         truth, true_there, valid = _depth(given, at.gt_holds, at.gt_scale)
         raw_truth = np.where(true_there, truth, np.nan)
-    if gt.valid is not None:
-        valid = valid & (np.asarray(gt.valid[cut]) != 0)
-    if truth is not None and raw_truth is not None:
+    elif at.align != "none":
+        raise DataError(f"ground truth: no depth, expected one to align by ({at.align})")
+    if "valid" in gt.parts:
+        valid = valid & (gt.valid[cut] != 0)
+    if given is not None:
         depth = _aligned(depth, truth, known & valid, at.align)
         if at.invalid != "none":
             raw_truth[~valid] = np.nan
-    elif at.align != "none":
-        raise DataError(f"ground truth: no depth, expected one to align by ({at.align})")
     if at.invalid != "truth":
         valid = valid & known if at.invalid == "both" else np.ones(depth.shape, bool)
     return DepthMaps(depth, np.where(there, depth, np.nan), truth, raw_truth, valid, edges, matte)
@@ -347,9 +343,8 @@ def matched_inputs(
     else:
         soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
     drawn = tuple(edges & maps.valid for edges in maps.true_edges(at))
-    return Prediction(gt.image_id, soft=soft * maps.valid), replace(
-        gt, boundaries=drawn, segmentations=(), depth=None, valid=None, mask=None
-    )
+    pred = Prediction(gt.image_id, soft=soft * maps.valid)
+    return pred, GroundTruth(gt.image_id, drawn, path=gt.path)
 
 
 def log_steps(depth: F8) -> F8:

@@ -65,9 +65,10 @@ def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
         yield
     except DataError as error:
         side, _, fault = str(error).partition(": ")
-        where: Prediction | GroundTruth = gt if side == SIDES[1] else pred
-        text = fault if side in SIDES else str(error)
-        raise type(error)(f"{where.path or where.image_id}: {text}") from None
+        if side in (pred.where, gt.where):
+            raise
+        where = (gt if side == SIDES[1] else pred).where
+        raise type(error)(f"{where}: {fault if side in SIDES else error}") from None
 
 
 def _unit_words(options: Any) -> str:
@@ -147,16 +148,11 @@ def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map
 
     Raises DataError for anything else.
     """
-    true, found = gt.mask if gt.labels is None else gt.labels, pred.classes
-    if true is None:
-        stack = gt.class_boundaries
-        has = "no label map" if stack is None else f"shape {stack.shape}, two dimensions only"
-        raise DataError(f"{SIDES[1]}: {has}, expected masks, classes or instances (H, W)")
-    if found is None or (found.ndim == 3 and found.any() and found.dtype != bool):
-        shape = "no label map" if found is None else f"{found.dtype} maps of shape {found.shape}"
-        soft = found is not None and found.dtype.kind == "f"
-        hint = " (argmax first?)" if soft else ", in two dimensions only" * (found is not None)
-        raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W){hint}")
+    true, found = gt.mask if "mask" in gt.parts else gt.labels, pred.classes
+    if found.ndim == 3 and found.any() and found.dtype != bool:
+        hint = "(argmax first?)" if found.dtype.kind == "f" else "in two dimensions only"
+        shape = f"{found.dtype} maps of shape {found.shape}"
+        raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W) {hint}")
     if at.unit == "class" and at.classes:
         check_white(found, true, at.labels, SIDES[0])
     if found.ndim == 2:
@@ -183,7 +179,7 @@ class LabelMetric(Metric):
             return self.counts_of(*label_maps(pred, gt, opt), opt)
 
     def scale(self, gt: GroundTruth, opt: Any) -> str:
-        if gt.labels is None or opt.unit != "class":
+        if "labels" not in gt.parts or opt.unit != "class":
             return ""
         return scale_of_classes(gt.labels, opt.labels) if opt.classes else scale_of(gt.labels)
 

@@ -82,14 +82,16 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
     Raises DataError for none, and for unknown ones.
     """
-    from bsdsbench.files.arguments import given_word
+    from bsdsbench.files.arguments import kind_of_value
 
     one = isinstance(wanted, str) or not isinstance(wanted, Iterable)
     asked: list[Any] = [wanted] if one else list(wanted)
     if not asked:
         raise DataError("metrics: none given, expected at least one")
     for name in asked:
-        given_word(name, "metrics", BUILT_IN if name in (*BUILT_IN,) else names())
+        if not isinstance(name, str) or (name not in BUILT_IN and name not in names()):
+            known = ", ".join(names())
+            raise DataError(f"metrics {kind_of_value(name)}: expected one of {known}")
     return in_order(asked)
 
 
@@ -112,6 +114,8 @@ def settled(protocol: Protocol) -> Protocol:
     So protocols that mean the same are equal. Raises ProtocolError for options of no metric,
     unknown ones and wrong values.
     """
+    if not protocol.options:
+        return protocol
     for name in protocol.options:
         if name not in names():
             raise ProtocolError(

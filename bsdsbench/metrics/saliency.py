@@ -210,11 +210,8 @@ class SaliencyMetric(Metric):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Counts:
-        what = str(pred.path or pred.image_id)
-        if pred.soft is None or gt.mask is None:
-            raise DataError(f"{what}: expected one soft map and one mask")
         soft = invert(pred.soft) if protocol.invert else pred.soft
-        return saliency_counts(soft, gt.mask, opt, what=what)
+        return saliency_counts(soft, gt.mask, opt, what=pred.where)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
@@ -251,7 +248,7 @@ class SaliencyMetric(Metric):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Iterator[tuple[str, str, str]]:
         """Dark objects on bright ground."""
-        soft, mask = strengths(np.asarray(pred.soft), False), np.asarray(gt.mask, bool)
+        soft, mask = strengths(pred.soft, False), gt.mask
         if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
             words = "the map is darker on the object than beside it"
             yield "inverted", words, f"--set invert={str(not protocol.invert).lower()}"

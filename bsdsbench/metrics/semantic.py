@@ -437,22 +437,19 @@ class SemanticMetric(Metric):
         return pred.shape == gt.shape or opt.resize != "refuse"
 
     def scale(self, gt: GroundTruth, opt: SemanticOptions) -> str:
-        return "" if gt.labels is None else scale_of_classes(gt.labels, opt.class_labels)
+        known = "labels" in gt.parts
+        return scale_of_classes(gt.labels, opt.class_labels) if known else ""
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions
     ) -> Counts:
-        if pred.classes is None:
-            raise DataError(f"{pred.path or pred.image_id}: no class maps, expected them")
         # a band on both sides is drawn from the labels, whatever boundaries are stored
-        band = opt.radius > 0 and gt.labels is not None
-        truth = gt.labels if band or gt.class_boundaries is None else gt.class_boundaries
-        if truth is None:
-            raise DataError(f"{gt.path or gt.image_id}: no labels of classes, expected them")
+        labels, drawn = gt.parts.get("labels"), gt.parts.get("class_boundaries")
+        band = opt.radius > 0 and labels is not None
+        truth = gt.labels if band or drawn is None else drawn
         if truth.ndim == 2 and pred.classes.shape == truth.shape:
-            where = str(pred.path or pred.image_id)
-            check_white(pred.classes, truth, opt.class_labels, where)
-        given = {"labels": gt.labels, "instances": gt.instances}
+            check_white(pred.classes, truth, opt.class_labels, pred.where)
+        given = {"labels": labels, "instances": gt.parts.get("instances")}
         return semantic_counts(pred.classes, truth, protocol, opt, **given)
 
     def scores(

@@ -110,7 +110,7 @@ def compactness(labels: ArrayLike) -> float:
     Source: Schick, Fischer and Stiefelhagen, ICPR 2012.
     """
     maps = as_label_map(labels)
-    flat, area = canonical(maps)
+    flat, area, _ = canonical(maps)
     padded = np.pad(flat.reshape(maps.shape), 1, constant_values=-1)
     sides = np.zeros(padded.shape, np.int64)
     for axis, step in ((0, 1), (0, -1), (1, 1), (1, -1)):
@@ -132,7 +132,7 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     if pixels.ndim not in (2, 3):
         raise DataError(f"image: shape {pixels.shape}, expected (H, W) or (H, W, C)")
     same_shape(pixels.shape[:2], maps.shape, "image")
-    flat, area = canonical(maps)
+    flat, area, _ = canonical(maps)
     explained = total = 0.0
     for channel in np.moveaxis(pixels.reshape(flat.size, -1), 1, 0):
         centred = channel - channel.mean()
@@ -184,21 +184,16 @@ class SuperpixelMetric(Metric):
         compactness, variation f8 (), of the label map alone, and with the picture (NaN without);
         n_superpixels i8 ().
         """
-        what = pred.path or pred.image_id
-        if pred.segs is None or len(pred.segs) != 1:
-            has = "no label map" if pred.segs is None else f"{len(pred.segs)} label maps"
-            raise DataError(f"{what}: {has}, expected one label map of superpixels")
-        if not gt.segmentations:
-            raise DataError(
-                f"{gt.path or gt.image_id}: ground truth without segmentations, expected them"
-            )
         labels = pred.segs[0]
+        if len(pred.segs) != 1:
+            raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
         found: Tree = {}
         for name, measure in MEASURES.items():
             each = [measure(labels, truth) for truth in gt.segmentations]
             found[name] = np.array([np.mean(each), min(each), max(each)])
         found["compactness"] = compactness(labels)
-        found["variation"] = np.nan if gt.photo is None else explained_variation(labels, gt.photo)
+        seen = "photo" in gt.parts
+        found["variation"] = explained_variation(labels, gt.photo) if seen else np.nan
         return {**found, "n_superpixels": np.unique(labels).size}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:

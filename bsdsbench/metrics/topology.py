@@ -13,7 +13,6 @@ from attrs import frozen
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.contour.measures import Compared
@@ -64,10 +63,6 @@ class Options:
 
 def masks_of(pred: Prediction, gt: GroundTruth, protocol: Protocol, at: float) -> tuple[Bool, Bool]:
     """The predicted foreground and the annotated one. Raises DataError."""
-    if pred.soft is None or gt.mask is None:
-        found = f"{pred.form or 'no map'}{'' if gt.mask is not None else ' without a true mask'}"
-        what = pred.path or pred.image_id
-        raise DataError(f"{what}: {found}, expected one soft map and one mask")
     return unit(prepare(soft_map(pred.soft), protocol)) >= at, gt.mask
 
 

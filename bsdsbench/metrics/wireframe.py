@@ -26,8 +26,6 @@ Source: L-CNN (Zhou, Qi, Ma, ICCV 2019), eval-sAP.py, eval-APH.py, eval-mAPJ.py.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
@@ -98,9 +96,9 @@ class WireframeMetric(Metric):
         found: Tree = {**boundary_counts(self._drawn(pred, gt, opt), gt, protocol)}
         found |= dict.fromkeys(self.ragged, np.zeros((0, 4)))
         found |= dict.fromkeys(("n_lines", "n_junctions"), np.nan)
-        mine, truth = pred.lines, gt.lines
-        if mine is None or truth is None:
+        if "lines" not in pred.parts or "lines" not in gt.parts:
             return found
+        mine, truth = pred.lines, gt.lines
         grid, true_grid = self._grid(mine, gt, opt), truth.grid or GRID
         again = np.flatnonzero((mine.ends[1:] == mine.ends[:1]).all(axis=1)) + 1
         lines = _scaled(mine.ends, grid)[: again[0] if again.size else None]
@@ -122,10 +120,11 @@ class WireframeMetric(Metric):
 
     def _drawn(self, pred: Prediction, gt: GroundTruth, opt: WireframeOptions) -> Prediction:
         """The prediction with its lines drawn from the grid that they are in."""
-        if pred.lines is None or pred.lines.grid:
+        if "lines" not in pred.parts or pred.lines.grid:
             return pred
         grid = self._grid(pred.lines, gt, opt)
-        return pred if grid == GRID else replace(pred, soft=drawn_lines(pred.lines, gt.shape, grid))
+        drawn = pred.soft if grid == GRID else drawn_lines(pred.lines, gt.shape, grid)
+        return Prediction(pred.image_id, pred.path, soft=drawn)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions

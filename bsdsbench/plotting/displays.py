@@ -25,7 +25,6 @@ from bsdsbench.curves import PRResult, davis_goadrich_area, det, interpolate_pr,
 from bsdsbench.curves.ranked import VARIANTS, ROCResult, Variant
 from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
-from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import (
     GREY,
     draw_iso_f,
@@ -529,7 +528,7 @@ class ImageScatterDisplay(CurveDisplay):
 
 def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:
     """The metric given, or the run's first that has a curve. Raises DataError for others."""
-    curves = registry.with_curve(run.metrics, run.protocol)
+    curves = run.with_curve
     if not curves or (metric and metric not in curves):
         asked = metric or ", ".join(run.metrics)
         known = ", ".join(curves) or "a metric with a precision-recall curve"

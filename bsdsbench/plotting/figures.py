@@ -18,7 +18,6 @@ from bsdsbench.comparison.published import (
     published_keys,
     published_results,
 )
-from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.displays import (
@@ -121,13 +120,14 @@ def plot_runs(
         An unknown key or one without a curve, names that do not fit the runs, another suffix;
         without `force` also other protocols and other images.
     """
-    extra = published_curves_of(published)
+    extra = published_curves_of(published) if published else []
     tasks = [*(r.tasks[0] for r in extra), *([HUMAN_TASK] if human is True else [])]
     runs = checked(runs, force, tasks, least=0 if extra else 1)
     named = [run.name for run in runs] if names is None else list(names)
     if len(named) != len(runs):
         raise DataError(f"{len(named)} names for {len(runs)} runs, expected one each")
-    given_word(kind, "kind", (*DISPLAYS, "scatter"))
+    if kind not in (*DISPLAYS, "scatter"):
+        raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}, scatter")
     if kind == "scatter" and len(runs) != 2:
         raise DataError(f"{len(runs)} runs, expected two for a scatter plot")
     for run in runs if kind == "f" else ():
@@ -156,7 +156,8 @@ def plot_runs(
         entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
         if human is None:
             fits = [not not_beside(run, HUMAN_TASK) for run in runs]
-            human = "human" in published_keys(published) or (bool(runs) and all(fits))
+            asked = bool(published) and "human" in published_keys(published)
+            human = asked or (bool(runs) and all(fits))
         if human and kind == "pr" and metric in (None, *registry.DEFAULT):
             f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
             name = "Human (BSDS500 test)"
@@ -173,7 +174,7 @@ def plot_runs(
 
 def plot_result(run: Evaluation, out: Path) -> None:
     """pr.png and pr.svg of a run into its folder, if there is a precision-recall curve."""
-    if registry.with_curve(run.metrics, run.protocol):
+    if run.with_curve:
         save(plot_runs([run], path=out / "pr.png"), out / "pr.svg")
 
 

@@ -111,7 +111,7 @@ def report_data(
     looks = iter(lines_of([*(run.name for run in runs), *(r.label for r in published)]))
     lines = []
     for run in runs:
-        curves = registry.with_curve(run.metrics, run.protocol)
+        curves = run.with_curve
         score = run.score(curves[0]) if curves else None
         lines.append(_line(run.name, next(looks), score and score.curve, score and score.ods))
     return {

@@ -51,8 +51,6 @@ def nms_files(
     for done, (path, goal) in enumerate(zip(files, goals, strict=True), 1):
         try:
             soft = load_prediction(path).soft
-            if soft is None:
-                raise DataError(f"{path}: segmentations, expected a soft map")
             write_atomic(goal, png_bytes(prepare(soft, protocol)))
         except DataError as error:
             faults.append(error)

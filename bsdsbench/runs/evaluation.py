@@ -200,6 +200,11 @@ class Evaluation(Shown):
         """How the scores are made, in words."""
         return registry.describe(self.metrics, self.protocol)
 
+    @property
+    def with_curve(self) -> tuple[str, ...]:
+        """Those of its metrics that have a precision-recall curve."""
+        return registry.with_curve(self.metrics, self.protocol)
+
     @cached_property
     def signature_line(self) -> str:
         """The signature as it is printed."""

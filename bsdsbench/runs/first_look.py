@@ -71,7 +71,7 @@ class Look:
 def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     """What is measured of an image."""
     soft = truth = np.zeros((0, 0))
-    if pred.soft is not None or pred.ucm2 is not None:
+    if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
         soft = 1 - soft if protocol.invert else soft
     if gt.boundaries and all([b.shape == gt.boundaries[0].shape for b in gt.boundaries]):
@@ -94,7 +94,7 @@ def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
             dark.append(look.image_id)
         if way := position(look):
             mirrored.setdefault(f"fit their ground truth only {way}", []).append(look.image_id)
-        if lines and look.pred.soft is not None:
+        if lines and look.pred.kind == "soft":
             soft += 1
             if thickness(look.soft) > BROAD:
                 thick = filled if thickness(look.truth) > BROAD else broad
@@ -151,9 +151,9 @@ def form_of(pred: Prediction, protocol: Protocol, curve: bool) -> str:
     curve : False for metrics without thresholds. Arrays are faint as small integers only: a network
     that is still trained may give any numbers.
     """
-    soft = pred.soft if pred.ucm2 is None else pred.ucm2
-    if soft is None or not is_faint(soft, protocol, curve):
+    if pred.kind not in ("soft", "ucm2") or not is_faint(pred.parts[pred.kind], protocol, curve):
         return pred.form
+    soft = pred.parts[pred.kind]
     if pred.path is None and soft.dtype.kind != "u":
         return pred.form
     return f"{pred.form}{TOP}{float(soft.max(initial=0))!r}"

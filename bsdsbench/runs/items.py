@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import fields
 from typing import Any
 
 import attrs
@@ -29,11 +28,10 @@ class ArrayItem:
         """A hash of the arrays."""
         found = hashlib.blake2b(digest_size=16)
         for each in self.load():
-            for field in fields(each):
-                value = getattr(each, field.name)
+            for name, value in sorted(each.parts.items()):
                 for array in value if isinstance(value, tuple) else (value,):
                     if isinstance(array, np.ndarray):
-                        found.update(f"{field.name} {array.dtype.str} {array.shape}\n".encode())
+                        found.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
                         found.update(np.ascontiguousarray(array).data)
         return found.digest()
 

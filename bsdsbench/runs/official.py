@@ -57,6 +57,11 @@ class ReportedRun:
         """How the scores are made, in words."""
         return registry.describe(self.metrics, self.protocol)
 
+    @property
+    def with_curve(self) -> tuple[str, ...]:
+        """Those of its metrics that have a precision-recall curve."""
+        return registry.with_curve(self.metrics, self.protocol)
+
     def score(self, metric: str) -> Any:
         """What the tables say of a metric. Raises DataError if there are none of it."""
         if metric not in self._scores:

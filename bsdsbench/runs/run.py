@@ -321,7 +321,7 @@ def count(
             found.look = look_at(pred, gt, protocol)
         drawn = first.gt_kind != "annotators" or any(map(np.any, gt.boundaries))
         if not drawn and protocol.empty_gt == "error":
-            raise empty_truth(gt.path or gt.image_id, len(gt.boundaries))
+            raise empty_truth(gt.where, len(gt.boundaries))
         if found.kept or (not drawn and protocol.empty_gt != "count"):
             return found
         truth, form, counts, curve = image_fingerprint(gt), item.form, {}, False
@@ -386,7 +386,7 @@ class FileItem:
         options = metric.options_of(protocol)
         gt = read_truth(self.pair, metric.gt_kind, protocol, metric.reads_instances(options))
         if self.photo is not None:
-            gt = replace(gt, photo=read_photo(self.photo))
+            gt = gt.replace(photo=read_photo(self.photo))
         if not self.kind:
             return None, gt
         n_classes = len(metric.class_names(options)) or 1

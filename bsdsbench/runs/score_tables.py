@@ -252,8 +252,8 @@ def at_threshold_of(run: Any, other: Any) -> list[Table]:
     protocols differ."""
     if found := incomparable(run, other):
         raise DataError(f"{other.name}, {run.name}: protocols differ in {'; '.join(found)}")
-    metrics = registry.with_curve(run.metrics, run.protocol)
-    shared = [m for m in metrics if m in registry.with_curve(other.metrics, other.protocol)]
+    metrics = run.with_curve
+    shared = [m for m in metrics if m in other.with_curve]
     if not shared:
         raise DataError(f"{other.name}: no metric with thresholds, expected one of {run.name}")
     columns = [

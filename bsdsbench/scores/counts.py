@@ -72,7 +72,10 @@ class Counts(_Named):
 
     def __init__(self, **arrays: Any) -> None:
         for name, value in arrays.items():
-            given = np.asarray(value)
+            try:
+                given = np.asarray(value)
+            except ValueError:  # lists of different lengths
+                given = np.empty(0, object)
             if given.dtype.kind not in "biuf":
                 raise DataError(f"{name}: an array of {given.dtype}, expected numbers")
             kind = np.float64 if given.dtype.kind == "f" else np.int64
@@ -88,12 +91,8 @@ class Counts(_Named):
         return partial(Counts, **self._values), ()
 
     def __repr__(self) -> str:
-        """One line: the ends of every array."""
-        parts = []
-        for name, array in self.items():
-            ends = dict.fromkeys(f"{v:g}" for v in (array.min(), array.max())) if array.size else ()
-            parts.append(f"{name} {' .. '.join(ends) or 'none'}")
-        return f"<Counts: {', '.join(parts)}>"
+        """One line: the arrays and their shapes."""
+        return f"<Counts: {', '.join(f'{name} {array.shape}' for name, array in self.items())}>"
 
     def equals(self, other: object) -> bool:
         """True if `other` holds the same arrays bit for bit, NaN equal to NaN."""
