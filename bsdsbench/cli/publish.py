@@ -73,16 +73,16 @@ def report(
     from bsdsbench.files.errors import DataError
     from bsdsbench.report import score_tables, write_report
     from bsdsbench.runs.all_rules import rules_table
-    from bsdsbench.runs.evaluation import load_runs
+    from bsdsbench.runs.evaluation import as_runs
 
     page = (*PAGE, "n_boot", "seed")
     options["published"] = options["published"] or ()
     if rules:
         refuse((*page, "published", "force", "columns"), "--rules")
-        show_tables([rules_table(load_runs(runs, names), options["gt_dir"])], out, form)
+        show_tables([rules_table(as_runs(runs, names), options["gt_dir"])], out, form)
     elif form != "html":
         refuse((*page, "gt_dir"), "tables, only with a page (-o FILE.html)")
-        loaded = load_runs(runs, names)
+        loaded = as_runs(runs, names)
         extra, notes = published_beside(options["published"], loaded, options["force"])
         shown = score_tables(loaded, extra=extra, notes=notes, columns=columns)
         show_tables(shown, out, form)
@@ -90,7 +90,7 @@ def report(
         raise DataError("--format html: expected -o FILE.html")
     else:
         refuse(("columns",), "a page (-o FILE.html)")
-        loaded = load_runs(runs, names)
+        loaded = as_runs(runs, names)
         options["pred_dirs"] = list(options["pred_dirs"]) or None
         with progress("report") as options["progress"]:
             said = write_report(loaded, out, **options)

@@ -44,7 +44,7 @@ NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tens
 
 # What drawing and printing import, also where matplotlib and rich import late: half a second
 DRAWING = (
-    "bsdsbench.plotting.displays",
+    "bsdsbench.plotting.figures",
     "matplotlib.backends.backend_svg",
     "matplotlib.backends.backend_agg",
     "matplotlib.style",
@@ -72,7 +72,7 @@ def demo(out: str, split: str | None, workers: int | None) -> None:
     import bsdsbench as bb
     from bsdsbench.loaders.public_sets import set_folder
     from bsdsbench.loaders.sample import sample_ground_truth, sample_images
-    from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
+    from bsdsbench.plotting import plot_runs
     from bsdsbench.runs.score_tables import score_tables
 
     images = set_folder(split, "images") if split else sample_images()
@@ -91,8 +91,8 @@ def demo(out: str, split: str | None, workers: int | None) -> None:
         human = bb.evaluate_humans(gt, workers=workers, progress=report)
     plots = [Path(out, name) for name in ("pr.png", "f_threshold.png", "images.png")]
     plot_runs(found, human=human, path=plots[0])
-    plot_f(found, plots[1])
-    plot_scatter(found[1::-1], plots[2])
+    plot_runs(found, kind="f", path=plots[1])
+    plot_runs(found[1::-1], kind="scatter", path=plots[2])
     folders = " ".join(str(Path(out, method)) for method in NAMES)
     raw = Path(out, "raw")
     print("\nplots    " + "  ".join(map(str, plots)), f"results  {folders}", "\nnext", sep="\n")
@@ -225,7 +225,7 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
         if at:
             print()
             show_tables(at)
-    return left_out(run.failed, run.empty)
+    return left_out(run.failed, run)
 
 
 @verb("run", short_help="Run, time and score a detector: yours or a built-in one.")
@@ -275,7 +275,7 @@ def run(function: str, form: str, **options: Any) -> int:
         print(f"maps     {found.maps}")
     if found.kept:
         say(f"{found.kept} of {timed or found.kept} maps are of an earlier call")
-    return left_out(found.failed, scored.empty if scored else ())
+    return left_out(found.failed, scored)
 
 
 @verb(short_help="Join the shards of one run, or take the best of several.")
@@ -297,12 +297,12 @@ def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form
     """
     import bsdsbench as bb
     from bsdsbench.runs import merging
-    from bsdsbench.runs.evaluation import load_runs
+    from bsdsbench.runs.evaluation import as_runs
 
     if Path(out).resolve() in [Path(each).resolve() for each in outs]:
         raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")
     if best_of:
-        found = merging.best_of(load_runs(outs), name)
+        found = merging.best_of(as_runs(outs), name)
     else:
         found = bb.merge([bb.Evaluation.load(each) for each in outs])
         found = replace(found, name=name or found.name)
@@ -310,7 +310,7 @@ def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form
         found.save(out, report)
     write_plots(found, out)
     print_json(found.to_mapping()) if form == "json" else print_run(found, out)
-    return left_out(found.failed, found.empty)
+    return left_out(found.failed, found)
 
 
 @verb(short_help="Apply non-maximum suppression to soft maps.")

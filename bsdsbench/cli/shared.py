@@ -20,7 +20,7 @@ from click.core import ParameterSource
 
 from bsdsbench.files.bounded import counted, listed
 from bsdsbench.files.errors import did_you_mean
-from bsdsbench.runs.run_options import RunOptions
+from bsdsbench.runs.run_options import RunOptions, words_of
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
@@ -177,7 +177,7 @@ def run_option(name: str, **changes: Any) -> Decorator:
         flag["type"] = IntRange(1)
     if "choices" in flag:
         flag["type"] = Choice(flag.pop("choices"))
-    return option(*names, name, help=field.metadata["words"], **flag)
+    return option(*names, name, help=words_of(name), **flag)
 
 
 def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
@@ -337,32 +337,31 @@ def protocol_from(options: dict[str, Any], metrics: Sequence[str] = ()) -> Proto
     It starts from that of the first metric, or bsds500. Raises ProtocolError, UsageError.
     """
     from bsdsbench.metrics import registry
-    from bsdsbench.protocol.protocol import NMSParams, Protocol
-    from bsdsbench.protocol.signature import Signature, parse_overrides
+    from bsdsbench.protocol.protocol import NMSParams
+    from bsdsbench.protocol.signature import Signature, overridden
 
     given = dict.fromkeys(PROTOCOL, None) | options
     for name in PROTOCOL:
         options.pop(name, None)
     if given["signature"] and given["protocol"]:
         raise click.UsageError("--signature, --protocol: expected one of them")
+    base = given["protocol"]
     if given["signature"]:
         base = Signature.parse(given["signature"]).protocol
-    else:
-        usual = registry.get(metrics[0]).default_protocol if metrics else None
-        base = Protocol.load(usual or "bsds500" if given["protocol"] is None else given["protocol"])
+    elif base is None and metrics:
+        base = registry.get(metrics[0]).default_protocol
     fields = list(given["set"] or ())
     for flag in ("thresholds", "max_dist", "no_thin", "invert"):
         if given[flag]:
             fields.append(f"{flag.removeprefix('no_')}={given[flag]}")
     if given["nms"]:
         fields.append("nms=true")
-    changes = parse_overrides(fields)
+    others: dict[str, Any] = {}
     if given["thresholds"]:
-        changes["thresholds"] = given["thresholds"]  # which is read in forms of its own
+        others["thresholds"] = given["thresholds"]  # which is read in forms of its own
     if given["nms"] not in (None, True, USUAL):
-        recipe = attrs.asdict(NMSParams.recipe(given["nms"]))
-        changes["nms_params"] = recipe | changes.get("nms_params", {})
-    return registry.settled(base.replace(**changes))
+        others["nms_params"] = attrs.asdict(NMSParams.recipe(given["nms"]))
+    return registry.settled(overridden(base, fields, **others))
 
 
 def settle(options: dict[str, Any], pictures: bool = False) -> None:
@@ -453,19 +452,19 @@ def print_run(run: Evaluation, out: Any, columns: Sequence[str] | None = None) -
     from bsdsbench.runs.score_tables import score_tables
 
     show_tables(score_tables([run], columns=columns))
-    if identity := run.identity:
-        print(f"set      {identity.describe()}")
+    if run.set_line:
+        print(f"set      {run.set_line}")
     for task in run.tasks:
         print(f"task     {task.name}")
     if out:
         print(f"results  {out}")
 
 
-def left_out(failed: Mapping[str, str], empty: Sequence[str] = ()) -> int:
+def left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
     """Name the images that failed or that the protocol left out; the exit status."""
-    if empty:
+    if run and run.empty:
         what = "left out: no boundary in the ground truth (empty_gt=skip)"
-        say(f"{counted(len(empty), 'image')} {what}: {listed(list(empty), 3)}")
+        say(f"{counted(len(run.empty), 'image')} {what}: {listed(run.empty, 3)}")
     for image_id, reason in failed.items():
         say(f"left out {image_id!r}: {reason}")
     return 2 if failed else 0
@@ -488,14 +487,9 @@ def show_tables(tables: Sequence[Table], out: str | None = None, form: str = "ta
 
 def write_plots(run: Evaluation, out: str) -> None:
     """pr.png and pr.svg into OUT, if there is a precision-recall curve."""
-    from bsdsbench.metrics import registry
+    from bsdsbench.plotting.figures import plot_result
 
-    if registry.with_curve(run.metrics, run.protocol):
-        from bsdsbench.plotting import plot_runs
-        from bsdsbench.plotting.style import save
-
-        figure = plot_runs([run], path=Path(out, "pr.png"))
-        save(figure, Path(out, "pr.svg"))
+    plot_result(run, Path(out))
 
 
 def check_overlays(metrics: Sequence[str], protocol: Protocol, needs: Any) -> None:

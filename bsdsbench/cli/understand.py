@@ -119,9 +119,9 @@ def compare(
     is a reference run on BSDS500 test: ref:cob, ref:hed, ref:mcg, ref:se ...
     """
     import bsdsbench as bb
-    from bsdsbench.runs.evaluation import load_runs
+    from bsdsbench.runs.evaluation import as_runs
 
-    loaded = load_runs(runs, names)
+    loaded = as_runs(runs, names)
     with progress("compare", "samples") as report:
         found = bb.compare(loaded, progress=report, **options)
     found = found if columns is None else found.only(columns)
@@ -156,10 +156,10 @@ def worst(
     one sorts.
     """
     from bsdsbench.report.worst import worst_table
-    from bsdsbench.runs.evaluation import load_runs
+    from bsdsbench.runs.evaluation import as_runs
 
     with progress("overlays") as report:
-        found, folders = load_runs(runs), list(map(Path, runs))
+        found, folders = as_runs(runs), list(map(Path, runs))
         table = worst_table(found, folders, number, metric, overlays, report, columns)
     show_tables([table], **shown)
 
@@ -294,39 +294,30 @@ def _signature(text: str) -> Signature:
     "--force", is_flag=True, help="Draw even if protocols differ or published results do not fit."
 )
 @quiet
-def plot(
-    runs: tuple[str, ...], out: str, names: list[str] | None, kind: str, **options: Any
-) -> None:
+def plot(runs: tuple[str, ...], out: str, names: list[str] | None, **options: Any) -> None:
     """Draw runs as PR curves with lines of equal F (or another --kind) into one file.
 
     OUT is the folder of a run, or a folder with official files (eval_bdry_thr.txt or ID_ev1.txt)
     by any program. ref:NAME is a reference run. --published alone draws published curves.
     """
-    from bsdsbench.comparison.curve_band import bootstrap_band
-    from bsdsbench.plotting import plot_f, plot_runs, plot_scatter
-    from bsdsbench.plotting.displays import published_curves_of
-    from bsdsbench.runs.evaluation import load_runs
+    from bsdsbench.comparison.bootstrap import bootstrap_band
+    from bsdsbench.plotting import plot_runs
+    from bsdsbench.plotting.figures import published_curves_of
+    from bsdsbench.runs.evaluation import as_runs
 
-    only = {name: options.pop(name) for name in ("published", "human", "band", "ap")}
-    if kind != "pr":
-        refuse(only, f"--kind {kind}")
-    loaded = load_runs(runs, names)
-    if kind != "pr":
-        if kind != "scatter":
-            options["kind"] = kind
-        (plot_scatter if kind == "scatter" else plot_f)(loaded, path=out, **options)
-    else:
-        only["published"] = only["published"] or ()
-        bands: list[Any] = []
-        if only.pop("band"):
-            with progress("plot: bands", "runs") as report:
-                for run in loaded:
-                    bands.append(bootstrap_band(run, options["metric"]))
-                    report(len(bands), len(loaded), run.name)
-        plot_runs(loaded, path=out, bands=bands or None, **only, **options)
-        for result in published_curves_of(only["published"]):
-            if result.curve:
-                say(f"{result.label}: {result.curve.describe()}")
+    if options["kind"] != "pr":
+        refuse(("published", "human", "band", "ap"), f"--kind {options['kind']}")
+    loaded, published = as_runs(runs, names), options.pop("published") or ()
+    bands: list[Any] = []
+    if options.pop("band"):
+        with progress("plot: bands", "runs") as report:
+            for run in loaded:
+                bands.append(bootstrap_band(run, options["metric"]))
+                report(len(bands), len(loaded), run.name)
+    plot_runs(loaded, published=published, path=out, bands=bands, **options)
+    for result in published_curves_of(published):
+        if result.curve:
+            say(f"{result.label}: {result.curve.describe()}")
     print(out)
 
 
@@ -382,8 +373,8 @@ def curves(
     curves are printed with 95 % intervals and DeLong's test of each pair.
     """
     from bsdsbench import curves, plotting
+    from bsdsbench.files.bounded import write_atomic
     from bsdsbench.files.errors import DataError
-    from bsdsbench.files.writing import write_atomic
     from bsdsbench.loaders.scores import read_scores
     from bsdsbench.tables.table import Field, Table
 

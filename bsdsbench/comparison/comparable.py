@@ -9,10 +9,10 @@ import numpy as np
 
 from bsdsbench.comparison.bootstrap import WeightedRun
 from bsdsbench.comparison.comparison_tables import heading
-from bsdsbench.files.arguments import given_list, kind_of_value
+from bsdsbench.files.arguments import given_list
 from bsdsbench.files.errors import DataError
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.score_tables import reference_notes, reference_of
+from bsdsbench.runs.score_tables import reference_notes
 from bsdsbench.scores.counts import ImageRecord
 
 # Words of a signature that do not make scores incomparable; those of SAID are said.
@@ -23,15 +23,12 @@ OWN_OF_REFERENCES = ("thr", "match", "nms", "op", "ods", "thin")
 
 
 def labels_of(runs: Sequence[Evaluation], names: Sequence[str] | None) -> list[str]:
-    """The runs' names, or those given. DataError for none, too few, doubled ones and no text."""
+    """The runs' names, or those given. DataError for none, too few and doubled ones."""
     if not runs:
         raise DataError("no runs given, expected at least one to compare")
     labels = [run.name for run in runs]
     if names is not None:
         labels = given_list(names, "names", "a list of names")
-    for name in labels:
-        if not isinstance(name, str):
-            raise DataError(f"names: {kind_of_value(name)}, expected text")
     if len(labels) != len(runs):
         raise DataError(f"{len(labels)} names for {len(runs)} runs, expected one each")
     doubled = sorted({name for name in labels if labels.count(name) > 1})
@@ -69,7 +66,7 @@ def comparable(
     for label, run in zip(labels[1:], kept[1:], strict=True):
         both = f"{labels[0]}, {label}"
         found = first.signature.differences(run.signature)
-        if reference_of(first) or reference_of(run):
+        if first.reference or run.reference:
             found = [d for d in found if d.key not in OWN_OF_REFERENCES]
         faults += [
             f"{both}: protocols differ in {d.line()}"

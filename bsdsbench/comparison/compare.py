@@ -8,13 +8,14 @@ a difference. Holm's step-down method corrects the p-values of one score over al
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
+from math import nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import (
@@ -29,22 +30,18 @@ from bsdsbench.comparison.bootstrap import (
     single_weights,
 )
 from bsdsbench.comparison.comparable import comparable, fewer_values, labels_of
-from bsdsbench.comparison.comparison_result import (
-    Comparison,
-    Difference,
-    ImageEffect,
-    ImagePairs,
-    Interval,
-)
-from bsdsbench.comparison.comparison_tables import lower_is_better
+from bsdsbench.comparison.comparison_tables import comparison_tables, lower_is_better
 from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.references import SOLVER_MOVES
-from bsdsbench.runs.score_tables import reference_of, speeds_of, usual_scores
+from bsdsbench.runs.score_tables import Speed, full_name, speeds_of, usual_scores
+from bsdsbench.scores.ratios import or_none
+from bsdsbench.tables.result_object import Shown
+from bsdsbench.tables.table import Table
 
-F8 = NDArray[np.float64]
+SCHEMA = "bsdsbench.comparison/1"
 INTERVALS = ("percentile", "bca")
 FEW_IMAGES = 20
 
@@ -132,13 +129,18 @@ def compare(
         if progress:
             progress(min(done, total), total, "")
 
+    # by run, then score: of all images, of the samples, without each image, of each image
     once = np.ones((1, n), np.int64)
     whole = [{k: float(v[0]) for k, v in s.items()} for s in scores_of(tables, [once])]
     draws = scores_of(tables, bootstrap_weights(n, n_boot, seed), told)
     left_out = scores_of(tables, jackknife_weights(n)) if n > 1 else []
     own = scores_of(tables, single_weights(n)) if test == "wilcoxon" else []
+    scores = tuple(whole[0])
 
-    def around(value: float, drawn: F8, left: F8 | None) -> tuple[float, float]:
+    def gap(values: Sequence[Mapping[str, Any]], i: int, j: int, score: str) -> Any:
+        return values[i][score] - values[j][score]
+
+    def ends(value: float, drawn: Any, left: Any) -> tuple[float, float]:
         if interval == "bca" and left is not None:
             return significance.bca_interval(value, drawn, left, level)
         return significance.percentile_interval(drawn, level, n)
@@ -147,31 +149,29 @@ def compare(
     for i, name in enumerate(labels):
         for score, value in whole[i].items():
             left = left_out[i][score] if left_out else None
-            intervals.append(Interval(name, score, value, *around(value, draws[i][score], left)))
-    exchanged = {}
-    if test == "permutation":
-        for i, j in pairs:
-            exchanged[i, j] = significance.permutation_p(
-                kept[i], kept[j], metrics, n_boot, seed, told
-            )
-    differences, letters = [], {}
-    for score in whole[0]:
+            intervals.append(Interval(name, score, value, *ends(value, draws[i][score], left)))
+    differences, letters, p_values = [], {}, dict[Any, Any]()
+    for i, j in pairs if test == "permutation" else ():
+        both = kept[i], kept[j]
+        p_values[i, j] = significance.permutation_p(*both, metrics, n_boot, seed, told)
+    for score in scores:
         family = []
         for i, j in pairs:
-            value = whole[i][score] - whole[j][score]
-            drawn = draws[i][score] - draws[j][score]
-            left = left_out[i][score] - left_out[j][score] if left_out else None
+            value, drawn = gap(whole, i, j, score), gap(draws, i, j, score)
+            left = gap(left_out, i, j, score) if left_out else None
             if np.isnan(value):
                 p = value
             elif test == "wilcoxon":
-                p = significance.wilcoxon_p(own[i][score] - own[j][score])
+                p = significance.wilcoxon_p(gap(own, i, j, score))
             else:
-                p = exchanged[i, j][score] if exchanged else significance.p_value(drawn, n)
-            stored = reference_of(kept[i]) or reference_of(kept[j])
+                p = p_values[i, j][score] if p_values else significance.p_value(drawn, n)
+            stored = kept[i].reference or kept[j].reference
             solver = bool(stored) and abs(value) < SOLVER_MOVES
             least = significance.smallest_told(drawn, level, n)
-            both, ends = (labels[i], labels[j]), around(value, drawn, left)
-            family.append(Difference(*both, score, value, *ends, p, p, least, solver))
+            span = ends(value, drawn, left)
+            family.append(
+                Difference(labels[i], labels[j], score, value, *span, p, p, least, solver)
+            )
         corrected = significance.holm([d.p for d in family])
         family = [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
         differences += family
@@ -186,28 +186,27 @@ def compare(
     images = []
     for metric in metrics:
         values = [compared_by(run, metric) for run in kept]
-        first = next(score for score in whole[0] if score.startswith(f"{metric}."))
+        first = next(score for score in scores if score.startswith(f"{metric}."))
         for i, j in pairs:
             influence = np.zeros(n)
             if left_out:
-                without = left_out[i][first] - left_out[j][first]
-                influence = whole[i][first] - whole[j][first] - without
+                influence = gap(whole, i, j, first) - gap(left_out, i, j, first)
             rows = zip(values[i].items(), values[j].values(), influence.tolist(), strict=True)
             effects = [
                 ImageEffect(k, a, b, a - b, pull) for (k, a), b, pull in rows if a - b == a - b
             ]
             images.append(ImagePairs(labels[i], labels[j], metric, tuple(effects)))
     if pairs:
-        notes += fewer_values(tables, labels, tuple(whole[0]))
-    least_p = significance.least_p(n, n_boot, len(pairs))
-    if pairs and least_p >= 1 - level:
-        notes.append(
-            f"nothing can be significant here: from {n} images, {n_boot} samples and "
-            f"{len(pairs)} pair(s) of runs p is {least_p:.3f} or more"
-        )
+        notes += fewer_values(tables, labels, scores)
+        least_p = significance.least_p(n, n_boot, len(pairs))
+        if least_p >= 1 - level:
+            notes.append(
+                f"nothing can be significant here: from {n} images, {n_boot} samples and "
+                f"{len(pairs)} pair(s) of runs p is {least_p:.3f} or more"
+            )
     return Comparison(
         names=tuple(labels),
-        scores=tuple(whole[0]),
+        scores=scores,
         intervals=tuple(intervals),
         differences=tuple(differences),
         letters=letters,
@@ -222,5 +221,194 @@ def compare(
         notes=tuple(notes),
         signatures=tuple(str(run.signature) for run in kept),
         speeds=speeds_of(labels, kept),
-        shown=tuple(usual_scores(kept[0], metrics, tuple(whole[0]))),
+        shown=tuple(usual_scores(kept[0], metrics, scores)),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """One run's score and the interval around it."""
+
+    run: str
+    score: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Score of `a` minus score of `b`, its interval, p-value, and the p-value after Holm.
+
+    least  : the smallest difference of these two runs that these images can tell, see `compare`
+    solver : whether the difference is smaller than what the solver of a reference run moves
+    """
+
+    a: str
+    b: str
+    score: str
+    value: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    least: float = nan
+    solver: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ImageEffect:
+    """One image under two runs: its value in each (best F, best covering), a - b, and `influence`,
+    by how much the data set's difference would fall if the image were left out."""
+
+    image_id: str
+    a: float
+    b: float
+    difference: float
+    influence: float
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePairs:
+    """Two runs image by image, under one metric. effects are in id order, of the images that have a
+    value in both."""
+
+    a: str
+    b: str
+    metric: str
+    effects: tuple[ImageEffect, ...]
+
+    @property
+    def record(self) -> tuple[int, int, int]:
+        """On how many images `a` wins, ties, loses; an error's smaller value wins."""
+        better = -1 if registry.get(self.metric).image_columns[0].lower else 1
+        signs = [better * ((e.difference > 0) - (e.difference < 0)) for e in self.effects]
+        return signs.count(1), signs.count(0), signs.count(-1)
+
+    @property
+    def effect_size(self) -> float:
+        """Mean difference per image over its standard deviation (Cohen's d); 0 if equal."""
+        d = np.array([e.difference for e in self.effects])
+        spread = float(d.std(ddof=1)) if d.size > 1 else 0.0
+        return float(d.mean()) / spread if spread > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Shown):
+    """What `compare` found. scores are named METRIC.SCORE; runs keep the order they were given in.
+
+    Parameters
+    ----------
+    names, scores : tuple of str
+        Names of the runs, and of the scores (METRIC.SCORE).
+    intervals, differences : tuple of Interval or tuple of Difference
+        One per run, one per pair of runs, of each score.
+    letters : dict of str to tuple of str
+        Score -> one string per run; runs that share a letter do not differ significantly; "" for
+        a run whose score is undefined.
+    images : tuple of ImagePairs
+        Each pair of runs image by image.
+    n_images, n_boot, seed, level, interval, test
+        Number of images, and what `compare` was given.
+    protocol : str
+        What `Protocol.describe` says of the runs' protocol; several with " / " between.
+    notes : tuple of str
+        What a reader has to know before trusting the numbers.
+    signatures : tuple of str
+        How each run was made, in the order of `names`.
+    speeds : dict of str to Speed
+        Milliseconds per image of the runs of `bsdsbench run`, by name.
+    shown : tuple of str
+        The scores of the first tables, the others are in further ones; empty: all.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> found = bb.compare(["ref:hed", "ref:cob"], n_boot=200)
+    >>> round(found.interval_of("ref:hed", "ods").value, 3)
+    0.78
+    >>> [table.key for table in found.tables()]
+    ['scores', 'differences', 'images']
+    """
+
+    names: tuple[str, ...]
+    scores: tuple[str, ...]
+    intervals: tuple[Interval, ...]
+    differences: tuple[Difference, ...]
+    letters: Mapping[str, tuple[str, ...]]
+    images: tuple[ImagePairs, ...]
+    n_images: int
+    n_boot: int
+    seed: int
+    level: float
+    interval: str
+    protocol: str
+    notes: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
+    speeds: Mapping[str, Speed] = field(default_factory=dict)
+    test: str = "bootstrap"
+    shown: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        first = self.scores[0]
+        values = ", ".join(
+            f"{name} {self.interval_of(name, first).value:.4g}" for name in self.names[:4]
+        )
+        more = f" and {len(self.names) - 4} more" if len(self.names) > 4 else ""
+        return f"<Comparison of {first} on {self.n_images} images: {values}{more}>"
+
+    def tables(self) -> list[Table]:
+        """Scores with intervals; with two runs or more also differences, and image by image."""
+        return comparison_tables(self)
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The comparison as plain values for JSON."""
+        found = _known(asdict(replace(self, speeds={})))
+        for pair, row in zip(self.images, found["images"], strict=True):
+            row |= {"effect_size": pair.effect_size, "win_tie_loss": list(pair.record)}
+        speeds = {name: speed._asdict() for name, speed in self.speeds.items()}
+        signatures = dict(zip(self.names, self.signatures, strict=False))
+        return {"schema": SCHEMA, **found, "speeds": speeds, "signatures": signatures}
+
+    def only(self, scores: Sequence[str]) -> Comparison:
+        """The same with these scores alone ("ods"; "all"), without the times. Raises DataError."""
+        if "all" in scores:
+            return replace(self, shown=self.scores)
+        kept = tuple(full_name(score, self.scores) for score in scores)
+        if odd := [score for score in kept if score not in self.scores]:
+            raise DataError(f"score {odd[0]!r}: expected some of {', '.join(self.scores)}")
+        return replace(
+            self,
+            scores=kept,
+            intervals=tuple(i for i in self.intervals if i.score in kept),
+            differences=tuple(d for d in self.differences if d.score in kept),
+            letters={score: self.letters[score] for score in kept},
+            speeds={},
+            shown=kept,
+        )
+
+    def interval_of(self, run: str, score: str) -> Interval:
+        """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError."""
+        score = full_name(score, self.scores)
+        for found in self.intervals:
+            if (found.run, found.score) == (run, score):
+                return found
+        raise KeyError(f"{run}, {score}")
+
+    def difference_of(self, a: str, b: str, score: str) -> Difference:
+        """The difference a - b of one score, for any order of the two runs. Raises KeyError."""
+        score = full_name(score, self.scores)
+        for d in self.differences:
+            if d.score == score and (a, b) in ((d.a, d.b), (d.b, d.a)):
+                turned = replace(d, a=a, b=b, value=-d.value, low=-d.high, high=-d.low)
+                return d if d.a == a else turned
+        raise KeyError(f"{a}, {b}, {score}")
+
+
+def _known(value: Any) -> Any:
+    """Plain values, None where a number is undefined."""
+    if isinstance(value, dict):
+        return {key: _known(each) for key, each in value.items()}
+    if isinstance(value, tuple):
+        return list(map(_known, value))
+    return or_none(value) if isinstance(value, float) else value

@@ -53,34 +53,31 @@ def _made_how(found: Any, notes: Sequence[str]) -> dict[str, Any]:
 
 
 def _scores(found: Any, scores: Sequence[str], aside: bool = False) -> Table:
-    several = len(found.names) > 1
+    several, alone = len(found.names) > 1, _alone(found)
     rows: list[list[Cell]] = []
     for i, name in enumerate(found.names):
-        row: list[Cell] = [name]
-        for score in scores:
-            x, mark = found.interval_of(name, score), found.letters[score][i] if several else ""
-            row.append(_estimate(x.value, x.low, x.high, mark))
-        rows.append(row)
-    alpha = 1 - found.level
-    note = f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."
+        own = [found.interval_of(name, score) for score in scores]
+        marks = [found.letters[score][i] if several else "" for score in scores]
+        cells = [_estimate(x.value, x.low, x.high, m) for x, m in zip(own, marks, strict=True)]
+        rows.append([name, *cells])
+    note = f"Runs that share a letter do not differ significantly (Holm, {1 - found.level:.2g})."
     values = [{s: or_none(found.interval_of(n, s).value) for s in scores} for n in found.names]
     known = [replace(c, key=s) for s in scores if (c := column_of(s))]
-    how = _made_how(found, [*([note] if several else []), *why_undefined(known, values)])
-    alone = _alone(found)
     columns = [METHOD, *(_column(score, alone) for score in scores)]
     title = "More scores" if aside else "Scores"
     sentence = (
         f"{title} with {_percent(found)} intervals from {found.n_boot:,} bootstrap samples of "
         f"{_n(found)}"
     )
+    headed = f"{title} with intervals{f' ({alone})' if alone else ''}"
     key = "more-scores" if aside else "scores"
-    about: dict[str, Any] = {"sentence": sentence, "aside": aside}
-    title += f" with intervals{f' ({alone})' if alone else ''}"
-    return with_speeds(Table(key, title, columns, rows, **how, **about), found.speeds)
+    how = _made_how(found, [*([note] if several else []), *why_undefined(known, values)])
+    table = Table(key, headed, columns, rows, sentence=sentence, aside=aside, **how)
+    return with_speeds(table, found.speeds)
 
 
 def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Table:
-    alpha = 1 - found.level
+    alpha, alone = 1 - found.level, _alone(found)
     columns = [
         *_PAIR,
         Field("score", "Score"),
@@ -94,7 +91,7 @@ def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Tabl
         [
             d.a,
             d.b,
-            heading(d.score, _alone(found)),
+            heading(d.score, alone),
             _estimate(d.value, d.low, d.high, "~" if d.solver else ""),
             or_none(d.p),
             _estimate(d.p_holm, mark="*" if d.p_holm < alpha else ""),
@@ -103,20 +100,18 @@ def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Tabl
         for d in here
     ]
     notes = [f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."]
-    notes += _told(here, _alone(found))
+    notes += _told(here, alone)
     if found.test == "bootstrap" and any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in here):
-        corrected = ", corrected for bias" if found.interval == "bca" else ""
         notes.append(
             f"Near p = {alpha:.2g}, or of few images, an interval and its p may disagree about 0: "
-            f"the interval is read between samples{corrected}; p counts those beyond 0, and one "
-            "more. The p decides."
+            "the interval is read between samples; p counts those beyond 0, and one more. The p "
+            "decides."
         )
-    how = _made_how(found, notes)
     title = "More differences" if aside else "Differences"
     sentence = f"{title} between methods, with {_percent(found)} intervals and p, on {_n(found)}"
-    key = "more-differences" if aside else "differences"
     about: dict[str, Any] = {"sentence": sentence, "n_labels": 3, "aside": aside}
-    return Table(key, title, columns, rows, **how, **about)
+    key = "more-differences" if aside else "differences"
+    return Table(key, title, columns, rows, **about, **_made_how(found, notes))
 
 
 def _told(differences: Sequence[Any], alone: str) -> list[str]:
@@ -170,18 +165,16 @@ def heading(score: str, alone: str = "") -> str:
 
 def _alone(found: Any) -> str:
     """The title of the one metric that all scores are of, which headings then need not repeat."""
-    metrics = {score.partition(".")[0] for score in found.scores} - {*registry.DEFAULT}
+    metrics = {score.partition(".")[0] for score in found.scores}
     (name,) = metrics if len(metrics) == 1 else ("",)
-    whole = all(score.startswith(f"{name}.") for score in found.scores)
-    return registry.get(name).title if name in registry.names() and whole else ""
+    return registry.get(name).title if name and name not in registry.DEFAULT else ""
 
 
 def column_of(score: str) -> Column | None:
     """The metric's column of METRIC.SCORE, or None."""
     metric, _, key = score.partition(".")
-    if metric not in registry.names():
-        return None
-    return next((c for c in registry.get(metric).columns if c.key == key), None)
+    columns = registry.get(metric).columns if metric in registry.names() else ()
+    return next((c for c in columns if c.key == key), None)
 
 
 def lower_is_better(score: str) -> bool:
@@ -192,13 +185,12 @@ def lower_is_better(score: str) -> bool:
 
 def _column(score: str, alone: str = "") -> Field:
     metric, _, key = score.partition(".")
-    found = column_of(score) or Column(key, key)
+    of = registry.get(metric)
+    (found,) = (c for c in of.columns if c.key == key)
     mine = table_column(found, 3, f"{metric}_")
     if alone or metric in registry.DEFAULT:
         return mine
-    title = registry.get(metric).title if metric in registry.names() else metric
-    long, short = f"{title}: {found.heading}", found.short or found.heading
-    return Field(mine.key, long, short, mine.format, mine.higher_is_better)
+    return replace(mine, heading=f"{of.title}: {found.heading}", short=found.short or found.heading)
 
 
 def _n(found: Any) -> str:

@@ -35,25 +35,21 @@ from bsdsbench.files.bounded import (
     FaultError,
     entries,
     entry,
-    listed,
     read_json,
     reading,
+    write_atomic,
 )
 from bsdsbench.files.errors import DataError, FileFormatError, InputWarning, clip
-from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.folder import pack_records, unpack_records
-from bsdsbench.runs.score_tables import flat_scores, full_name, incomparable
+from bsdsbench.runs.score_tables import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table
 
 SCHEMA = "bsdsbench.baseline/4"
-FIELDS = (
-    "schema", "name", "n_images", "scores", "tolerances", "protocol", "tasks", "counts", "gated",
-)  # fmt: skip
 TOLERANCE = 0.002
 Path_ = str | os.PathLike[str]
 Tolerance = float | str  # in units of the score, or "5%" of the baseline's value
@@ -69,11 +65,15 @@ class Baseline:
     name: str
     protocol: Protocol
     scores: Mapping[str, float]
-    n_images: int
     tolerances: Mapping[str, Tolerance]
     records: Sequence[ImageRecord]
     tasks: Sequence[str] = ()
     gated: Sequence[str] = ()
+
+    @property
+    def n_images(self) -> int:
+        """How many images it is of."""
+        return len(self.records)
 
     @classmethod
     def of(
@@ -86,19 +86,19 @@ class Baseline:
         """A baseline equal to the run; the tolerances, and choice of scores, of an `earlier` file
         stay."""
         scores = flat_scores(run.scores())
-        given, chosen = _limits(tolerances or {}, scores), _chosen(gated, scores)
-        kept: dict[str, Tolerance] = {}
+        given, chosen = _named(tolerances or {}, scores), _named(dict.fromkeys(gated), scores)
+        for score, value in given.items():
+            _limit(value, 0.0, f"tolerance of {score!r}")
         if earlier is not None and Path(earlier).exists():
             try:
-                stored = Baseline.load(earlier)
-                kept = {k: value for k, value in stored.tolerances.items() if k in scores}
-                chosen = chosen or [score for score in stored.gated if score in scores]
+                stored = cls.load(earlier)
+                given = {k: v for k, v in stored.tolerances.items() if k in scores} | given
+                chosen = chosen or {score: None for score in stored.gated if score in scores}
             except DataError as error:
                 words = f"{error.problems[0]}; its tolerances are not kept"
                 warnings.warn(words, InputWarning, stacklevel=2)
-        kept |= {score: stated for score, (_, stated) in given.items()}
-        of = [task.name for task in run.tasks]
-        return cls(run.name, run.protocol, scores, len(run.records), kept, run.records, of, chosen)
+        tasks = [task.name for task in run.tasks]
+        return cls(run.name, run.protocol, scores, given, run.records, tasks, list(chosen))
 
     def save(self, path: Path_) -> None:
         """Write the JSON file, whole or not at all. Raises OSError."""
@@ -132,23 +132,18 @@ class Baseline:
                     f"schema {clip(repr(found.get('schema')), 60)}, expected {SCHEMA!r}: make the "
                     "baseline again from a run that is known to be good"
                 )
-            if unknown := sorted(set(found) - set(FIELDS)):
-                raise FaultError(f"has fields {listed(unknown, 3)}, expected {', '.join(FIELDS)}")
             given = entry(found, "tolerances", dict)
             percent = {k: v for k, v in given.items() if isinstance(v, str) and v.endswith("%")}
-            tolerances = {k: percent.get(k) or entry(given, k, float) for k in given}
-            counts = base64.b64decode(
-                entry(found, "counts", str, bounded.MAX_FILE_BYTES), validate=True
-            )
+            coded = entry(found, "counts", str, bounded.MAX_FILE_BYTES)
+            counts = base64.b64decode(coded, validate=True)
+            lists = [key for key in ("tasks", "gated") if found.get(key)]
             return cls(
                 entry(found, "name", str),
                 registry.stored(entry(found, "protocol", dict)),
                 entries(found, "scores", float),
-                entry(found, "n_images", int),
-                tolerances,
-                unpack_records(Path("counts"), counts) if counts else (),
-                entry(found, "tasks", str).split(", ") if found.get("tasks") else (),
-                entry(found, "gated", str, 1 << 20).split(", ") if found.get("gated") else (),
+                {k: percent.get(k) or entry(given, k, float) for k in given},
+                unpack_records(Path("counts"), counts),
+                **{key: entry(found, key, str, 1 << 20).split(", ") for key in lists},
             )
 
 
@@ -279,25 +274,15 @@ def check(
         theirs = ", ".join(stored.tasks)
         raise DataError(f"{run.name}: of {', '.join(sorted(of))}, the baseline is of {theirs}")
     before = Evaluation(stored.protocol, "baseline", stored.records)
-    if differences := incomparable(run, before):
-        raise DataError(f"{run.name}: protocol differs from the baseline's in {differences[0]}")
-    if len(run.records) != stored.n_images:
-        raise DataError(
-            f"{run.name}: {len(run.records)} images, the baseline has {stored.n_images}"
-        )
-    gated = _chosen(scores, stored.scores) or list(stored.gated or stored.scores)
+    gated = list(_named(dict.fromkeys(scores), stored.scores) or stored.gated or stored.scores)
     shared = [m for m in run.metrics if m in before.metrics]
-    notes: list[str] = []
-    if stored.records:
-        labels = [run.name, before.name]
-        kept, notes = comparable([run, before], labels)
-        notes += fewer_values([WeightedRun(r, shared) for r in kept], labels, gated)
-    elif statistical:
-        raise DataError(f"{stored.name}: the baseline has no counts, expected them for statistics")
-    usual = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
+    labels = [run.name, before.name]
+    kept, notes = comparable([run, before], labels)
+    notes += fewer_values([WeightedRun(r, shared) for r in kept], labels, gated)
     given = tolerance if isinstance(tolerance, Mapping) else {}
-    limits = {score: _limit(usual, was, "tolerance") for score, was in stored.scores.items()}
-    limits |= _limits(stored.tolerances, stored.scores) | _limits(given, stored.scores)
+    usual = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
+    tolerances = dict.fromkeys(stored.scores, usual) | _named(stored.tolerances, stored.scores)
+    tolerances |= _named(given, stored.scores)
     p: dict[str, float] = {}
     if statistical and shared:
         sampling: Any = {"level": level, "n_boot": n_boot, "seed": seed, "progress": progress}
@@ -315,16 +300,14 @@ def check(
         )
     now, checks = flat_scores(run.scores()), []
     for score in gated:
-        was, value, (limit, stated) = stored.scores[score], now.get(score), limits[score]
+        was, value, stated = stored.scores[score], now.get(score), tolerances[score]
+        limit = _limit(stated, was, f"tolerance of {score!r}")
         gain = 0.0 if value is None else value - was
         drop = gain if lower_is_better(score) else 0.0 - gain
-        worse = value is None or drop > limit
         # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone.
-        noise = value is not None and p.get(score, 0) >= 1 - level
+        failed = value is None or (drop > limit and p.get(score, 0) < 1 - level)
         share = stated if isinstance(stated, str) else ""
-        checks.append(
-            Check(score, was, value, drop, limit, p.get(score), worse and not noise, share)
-        )
+        checks.append(Check(score, was, value, drop, limit, p.get(score), failed, share))
     return GateResult(run.name, tuple(checks), tuple(notes))
 
 
@@ -352,36 +335,20 @@ def assert_scores(
     return found
 
 
-def _limit(tolerance: Tolerance, was: float, what: str) -> tuple[float, Tolerance]:
-    """The tolerance in units of the score, and as it was given. Raises DataError."""
+def _limit(tolerance: Tolerance, was: float, what: str) -> float:
+    """The tolerance in units of the score. Raises DataError."""
     if isinstance(tolerance, str) and tolerance.endswith("%"):
         with contextlib.suppress(ValueError):
-            share = given_number(float(tolerance[:-1]), what, 0, math.inf) / 100
-            return share * abs(was), tolerance
-    return given_number(tolerance, what, 0, math.inf), tolerance
+            return given_number(float(tolerance[:-1]), what, 0, math.inf) / 100 * abs(was)
+    return given_number(tolerance, what, 0, math.inf)
 
 
-def _limits(
-    tolerances: Mapping[str, Tolerance], scores: Mapping[str, float]
-) -> dict[str, tuple[float, Tolerance]]:
-    """As `_limit`, by METRIC.SCORE. Raises DataError for an unknown one, or one given twice."""
-    found = {}
-    for given, value in tolerances.items():
-        score = full_name(given, scores)
-        if score not in scores:
-            raise DataError(f"tolerance of {given!r}: expected one of {', '.join(scores)}")
-        if score in found:
-            raise DataError(f"tolerance of {score!r}: given more than once")
-        found[score] = _limit(value, scores[score], f"tolerance of {score!r}")
-    return found
-
-
-def _chosen(given: Sequence[str], scores: Mapping[str, float]) -> list[str]:
-    """The scores meant. Raises DataError for an unknown one."""
-    names = list(dict.fromkeys(full_name(score, scores) for score in given))
-    if odd := [name for name in names if name not in scores]:
+def _named(given: Mapping[str, Any], scores: Mapping[str, float]) -> dict[str, Any]:
+    """What is given, by METRIC.SCORE. Raises DataError for an unknown one."""
+    found = {full_name(name, scores): value for name, value in given.items()}
+    if odd := [name for name in found if name not in scores]:
         raise DataError(f"score {odd[0]!r}: expected some of {', '.join(scores)}")
-    return names
+    return found
 
 
 def _xml_text(text: str) -> str:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.tasks import tasks
-from bsdsbench.runs.score_tables import not_beside
+from bsdsbench.runs.evaluation import not_beside
 from bsdsbench.scores.curve import AP_RULES, OperatingPoint
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).
@@ -139,24 +139,23 @@ def find_published(keys: Iterable[str]) -> list[PublishedResult]:
     >>> [r.key for r in find_published(["hed", "edter", "rule=edter"])]
     ['edter']
     """
+    table = published_results()
+    known: dict[str, Any] = {"method": table, "task": published_tasks()}
+    known["rule"] = [*AP_RULES, "unknown"]
     words = [word.strip().lower() for word in keys if word.strip()]
-    table, named = published_results(), published_keys(words)
-    filters = [word.split("=", 1) for word in words if "=" in word]
-    known = {"task": published_tasks(), "rule": [*AP_RULES, "unknown"]}
+    asked = [tuple(w.split("=", 1)) if "=" in w else ("method", w) for w in words]
     faults = []
-    for key in named:
-        if key not in table:
-            similar = get_close_matches(key, list(table), n=5, cutoff=0.5) or list(table)[:10]
-            faults.append((f"method {key!r}", similar))
-    for what, value in filters:
-        if what not in known:
-            faults.append((f"filter {what + '=' + value!r}", [f"{name}=" for name in known]))
-        elif value not in known[what]:
-            faults.append((f"{what} {value!r}", known[what]))
+    for what, value in asked:
+        if value not in known.get(what, ()):
+            words = list(known.get(what, known))
+            such = get_close_matches(value, words, n=5, cutoff=0.5) or words[:10]
+            text = f"published {what} {value!r}: expected such as {', '.join(such)}"
+            faults.append(DataError(text))
     if faults:
-        lines = [f"published {what}: expected such as {', '.join(such)}" for what, such in faults]
-        raise DataError.collect([DataError(line) for line in lines])
-    rows = [table[key] for key in named] or list(table.values() if filters else ())
+        raise DataError.collect(faults)
+    rows = [table[value] for what, value in asked if what == "method"]
+    filters = [(what, value) for what, value in asked if what != "method"]
+    rows = rows or list(table.values() if filters else ())
     for what, value in filters:
         rows = [r for r in rows if (value in r.tasks if what == "task" else value == r.ap_rule)]
     return rows

@@ -14,14 +14,17 @@ from __future__ import annotations
 
 from bsdsbench.curves.areas import (
     AreaRow,
+    DeLongResult,
     area_table,
     auc_pr,
     auc_roc,
     auccalculator_areas,
     davis_goadrich_area,
+    delong,
 )
-from bsdsbench.curves.auc_difference import DeLongResult, delong
 from bsdsbench.curves.geometry import (
+    PRPoints,
+    ROCPoints,
     achievable_pr,
     crossings,
     dominates,
@@ -30,13 +33,11 @@ from bsdsbench.curves.geometry import (
     roc_convex_hull,
     roc_to_pr,
 )
-from bsdsbench.curves.ranked import det, pr, roc
-from bsdsbench.curves.results import DETResult, PRPoints, PRResult, ROCPoints, ROCResult
+from bsdsbench.curves.ranked import PRResult, ROCResult, det, pr, roc
 from bsdsbench.curves.thresholds import ThresholdCurve, threshold_curve
 
 __all__ = [
     "AreaRow",
-    "DETResult",
     "DeLongResult",
     "PRPoints",
     "PRResult",

@@ -7,35 +7,27 @@ levels used.
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.geometry import achievable_pr, interpolate_pr, whole
+from bsdsbench.curves.geometry import achievable_pr, interpolate_pr
 from bsdsbench.curves.ranked import Ranking, pr_of, rank, roc_of, trapezoids
 from bsdsbench.curves.samples import F8, Bools, LabelReading, Pair, above_zero, columns, samples
+from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.protocol.protocol import even_thresholds
 from bsdsbench.scores.curve import PRCurve, area
 from bsdsbench.scores.ratios import ratio
 
-Rule = Literal[
-    "davis-goadrich", "auccalculator", "trapezoid", "step", "bsds", "11-point", "101-point"
-]
+Rule = Literal["davis-goadrich", "trapezoid", "step", "bsds", "11-point", "101-point"]
 RULES = get_args(Rule)
 _ROUNDING = 1e-6
 
 
-def auc_pr(
-    precision: ArrayLike,
-    recall: ArrayLike,
-    *,
-    rule: Rule = "davis-goadrich",
-    positives: int | None = None,
-    negatives: int | None = None,
-    min_recall: float = 0.0,
-) -> float:
+def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadrich") -> float:
     """The area under a PR curve by the rule named.
 
     Parameters
@@ -46,18 +38,12 @@ def auc_pr(
         What lies between the points given:
 
         - "davis-goadrich": count-linear curves, in closed form; see `davis_goadrich_area`
-        - "auccalculator": AUCCalculator's: count-linear points at each whole TP, trapezoids between
-          them, ended by (P, N); needs positives and negatives
         - "trapezoid": straight lines; nothing outside the points (optimistic)
         - "step": rise of recall x precision after it, from recall 0 (average precision)
         - "bsds": straight lines read at recall 0, 0.01 .. 1, 0 outside, sum x 0.01
         - "11-point", "101-point": mean over even recall levels of the best precision at or beyond
           the level, 0 if none (PASCAL 2007, COCO). A conventional point (recall 0, precision 1)
           counts if it is among the points, as in VLFeat
-    positives, negatives : int or None
-        How many there are of each ("auccalculator").
-    min_recall : float
-        Only the part to the right of it ("davis-goadrich", "auccalculator").
 
     Returns
     -------
@@ -76,10 +62,7 @@ def auc_pr(
     >>> curves.auc_pr([1.0, 0.5], [0.5, 1.0], rule="trapezoid")
     0.375
     """
-    if rule not in RULES:
-        raise DataError(f"rule {rule!r}: expected one of {', '.join(RULES)}")
-    if min_recall and rule not in ("davis-goadrich", "auccalculator"):
-        raise DataError(f"min_recall: not part of rule {rule!r}, expected 0")
+    given_word(rule, "rule", RULES)
     p, r = columns("share", precision=precision, recall=recall)
     if r.size == 0:
         return 0.0
@@ -93,32 +76,19 @@ def auc_pr(
         return trapezoids(r, p)
     if rule == "step":
         return float(np.dot(np.diff(r, prepend=0), p))
-    if rule in ("11-point", "101-point"):
+    if rule != "davis-goadrich":
         parts = 10 if rule == "11-point" else 100
-        best = largest_beyond(p, r, np.arange(parts + 1) / parts)
-        return float(best.mean())
+        return float(largest_beyond(p, r, np.arange(parts + 1) / parts).mean())
     p, r = p[r > 0], r[r > 0]
     if (p == 0).any():
         raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
-    if rule == "davis-goadrich":
-        return davis_goadrich_area(r, _false_positives(r, p), 1, min_recall=min_recall)
-    if positives is None or negatives is None:
-        raise DataError("rule 'auccalculator': expected positives and negatives")
-    tp = whole(r * positives, _ROUNDING * positives)
-    fp = whole(_false_positives(tp, p), _ROUNDING * (positives + negatives))
-    return auccalculator_areas(tp, fp, positives, negatives, min_recall=min_recall)[0]
-
-
-def _false_positives(tp: F8, precision: F8) -> F8:
-    """What the precision says; FP stands still where only float32's rounding makes it fall."""
-    fp = tp * (1 / precision - 1)
+    fp = r * (1 / p - 1)
+    # FP stands still where only float32's rounding makes it fall
     highest = np.maximum.accumulate(fp)
-    return np.where(highest - fp <= _ROUNDING * tp / precision, highest, fp)
+    return davis_goadrich_area(r, np.where(highest - fp <= _ROUNDING * r / p, highest, fp), 1)
 
 
-def davis_goadrich_area(
-    tp: ArrayLike, fp: ArrayLike, positives: float, *, min_recall: float = 0.0
-) -> float:
+def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float:
     """The exact area under the count-linear curve through the points (TP, FP).
 
     A first point with TP > 0 is joined to (0, 0), which carries its precision flat; a point
@@ -132,8 +102,6 @@ def davis_goadrich_area(
     ----------
     tp, fp, positives : as in `interpolate_pr`
         Counts along the curve, and P.
-    min_recall : float
-        Only the area to the right of this recall counts.
 
     Returns
     -------
@@ -150,10 +118,6 @@ def davis_goadrich_area(
     positives = above_zero(positives, "positives")
     if a.size and a[0] > 0:
         a, b = np.r_[0.0, a], np.r_[0.0, b]
-    low = min_recall * positives
-    if low > 0 and a.size:
-        right = a > low
-        a, b = np.r_[low, a[right]], np.r_[np.interp(low, a, b), b[right]]
     moves = np.diff(a) > 0
     tp_a, tp_b, fp_a, fp_b = a[:-1][moves], a[1:][moves], b[:-1][moves], b[1:][moves]
     k = (fp_b - fp_a) / (tp_b - tp_a)
@@ -176,8 +140,10 @@ def auccalculator_areas(
 
     Parameters
     ----------
-    tp, fp, positives, negatives, min_recall : as in `davis_goadrich_area`
+    tp, fp, positives, negatives : as in `davis_goadrich_area`
         Counts along the curve and totals.
+    min_recall : float
+        Only the area under PR to the right of this recall counts.
 
     Returns
     -------
@@ -339,8 +305,9 @@ def _areas(positive: Bools, negative: Bools, s: F8, bins: int) -> dict[str, floa
     """Name -> number; what is undefined is left out."""
     merged, sample = (rank(positive, negative, s, ties) for ties in ("merge", "sample"))
     p, n = merged.positives, merged.negatives
+    # scikit-learn rejects infinite scores; probabilities are others' scores from 0 to 1
+    finite, unit = bool(np.isfinite(s).all()), bool(s.size and s.min() >= 0 and s.max() <= 1)
     found: dict[str, Any] = {}
-    finite = bool(np.isfinite(s).all())  # scikit-learn rejects infinite scores
     if p and n:
         found["VLFeat roc auc"] = roc_of(sample).auc
         if finite:
@@ -352,7 +319,6 @@ def _areas(positive: Bools, negative: Bools, s: F8, bins: int) -> dict[str, floa
         found["scikit-learn average_precision_score"] = curve.ap
         found["scikit-learn precision_recall_curve + auc"] = curve.auc
     # torchmetrics squeezes scores that are no probabilities, in single precision.
-    unit = bool(s.min() >= 0 and s.max() <= 1)
     torch = merged
     if not unit:
         with np.errstate(over="ignore"):
@@ -365,9 +331,8 @@ def _areas(positive: Bools, negative: Bools, s: F8, bins: int) -> dict[str, floa
     found |= {"VLFeat ap": curve.ap, "VLFeat auc": curve.auc, "VLFeat ap_interp_11": curve.ap_11}
     found["VLFeat ap, Interpolate"] = pr_of(sample, interpolate=True).ap
     # MATLAB and numpy sort -inf like any score; there is no conventional first point.
-    listed = rank(positive, negative, s, "sample", include_inf=True)
-    tp, fp = listed.tp[1:], listed.fp[1:]
-    precision, recall = ratio(tp, tp + fp), tp / p
+    listed = pr_of(rank(positive, negative, s, "sample", include_inf=True))
+    precision, recall = ratio(listed.tp, listed.tp + listed.fp)[1:], listed.recall[1:]
     found["PASCAL VOC 2007 AP"] = auc_pr(precision, recall, rule="11-point")
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     found["PASCAL VOC 2010 AP"] = auc_pr(envelope, recall, rule="step")
@@ -382,8 +347,7 @@ def _areas(positive: Bools, negative: Bools, s: F8, bins: int) -> dict[str, floa
         found["AUCCalculator"] = auccalculator_areas(merged.tp, merged.fp, p, n)[0]
     if unit:
         thresholds = np.array(even_thresholds(99))
-        curve_99 = PRCurve(thresholds, *_at(merged, thresholds))
-        found["BSDS area, 99 thresholds"] = area(curve_99)
+        found["BSDS area, 99 thresholds"] = area(PRCurve(thresholds, *_at(merged, thresholds)))
     return {name: float(value) for name, value in found.items()}
 
 
@@ -391,3 +355,93 @@ def _at(c: Ranking, thresholds: F8) -> Pair:
     """Precision and recall for score >= each of finite thresholds."""
     k = np.searchsorted(-c.thresholds, -thresholds, side="right") - 1
     return ratio(c.tp[k], c.tp[k] + c.fp[k]), c.tp[k] / c.positives
+
+
+class DeLongResult(NamedTuple):
+    """Two areas under ROC curves of the same samples, and whether they differ; see `delong`.
+
+    Parameters
+    ----------
+    auc, other : float
+        The areas of `scores` and of `other`.
+    difference, low, high : float
+        auc - other, and its interval.
+    p : float
+        Two-sided p-value of no difference; NaN if the variance is 0.
+    covariance : array
+        f8 (2, 2), of the two areas: the square root of its diagonal is their standard error.
+    """
+
+    auc: float
+    other: float
+    difference: float
+    low: float
+    high: float
+    p: float
+    covariance: F8
+
+
+def delong(
+    labels: ArrayLike,
+    scores: ArrayLike,
+    other: ArrayLike,
+    *,
+    level: float = 0.95,
+    reading: LabelReading = "auto",
+) -> DeLongResult:
+    """Compare the areas under the ROC curves of two scores of the same samples.
+
+    Parameters
+    ----------
+    labels, scores, other : array
+        (n,); labels as in `roc`, ties count half.
+    level : float
+        Of the interval, between 0 and 1.
+    reading : str
+        As in `roc`.
+
+    Returns
+    -------
+    DeLongResult
+
+    Raises
+    ------
+    DataError
+        With fewer than two positives or negatives, where no variance can be estimated.
+
+    References
+    ----------
+    DeLong, DeLong, Clarke-Pearson, Biometrics 1988; computed by ranks as in Sun, Xu, IEEE Signal
+    Processing Letters 2014.
+
+    Examples
+    --------
+    >>> found = delong([0, 0, 1, 1, 1], [1, 3, 2, 4, 5], [2, 1, 3, 5, 4])
+    >>> round(found.difference, 3), round(found.p, 3)
+    (-0.167, 0.48)
+    """
+    from scipy.stats import rankdata
+
+    if not 0 < level < 1:
+        raise DataError(f"level {level!r}: expected a number between 0 and 1")
+    above, below = [], []
+    for values in (scores, other):
+        positive, negative, s = samples(labels, values, reading)
+        n_positive, n_negative = int(positive.sum()), int(negative.sum())
+        if min(n_positive, n_negative) < 2:
+            raise DataError(
+                f"labels: {n_positive} positives and {n_negative} negatives, expected two of each"
+            )
+        ranks = rankdata(np.r_[s[positive], s[negative]])
+        # for each positive the share of negatives below it, for each negative of positives above
+        above.append((ranks[:n_positive] - rankdata(s[positive])) / n_negative)
+        below.append(1 - (ranks[n_positive:] - rankdata(s[negative])) / n_positive)
+    covariance = np.cov(above) / n_positive + np.cov(below) / n_negative
+    auc, second = (float(np.mean(shares)) for shares in above)
+    difference = auc - second
+    error = float(np.sqrt(max(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1], 0)))
+    width = NormalDist().inv_cdf((1 + level) / 2) * error
+    p = 2 * NormalDist().cdf(-abs(difference) / error) if error else float("nan")
+    return DeLongResult(
+        auc, second, difference, difference - width, difference + width, p, covariance
+    )

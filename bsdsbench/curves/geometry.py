@@ -10,20 +10,34 @@ Source: Davis and Goadrich, The relationship between precision-recall and ROC cu
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.results import PRPoints, ROCPoints
 from bsdsbench.curves.samples import F8, Pair, above_zero, columns
+from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.scores.ratios import ratio
+from bsdsbench.scores.ratios import defined_ratio, ratio
 
 Space = Literal["roc", "pr"]
 Lines = Literal["counts", "straight"]
 # Differences of interpolated heights below this (times the height) are rounding.
 _TOLERANCE = 1e-12
+
+
+class PRPoints(NamedTuple):
+    """Points of a PR curve, f8 (K,), recall not falling. Unpacks as precision, recall."""
+
+    precision: F8
+    recall: F8
+
+
+class ROCPoints(NamedTuple):
+    """Points of a ROC curve, f8 (K,), neither rate falling. Unpacks as fpr, tpr."""
+
+    fpr: F8
+    tpr: F8
 
 
 def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
@@ -49,9 +63,7 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
     """
     x, y = columns("share", fpr=fpr, tpr=tpr)
     tp, fp = y * above_zero(positives, "positives"), x * above_zero(negatives, "negatives")
-    precision = ratio(tp, tp + fp)
-    precision[tp + fp == 0] = np.nan
-    return PRPoints(precision, y)
+    return PRPoints(defined_ratio(tp, tp + fp), y)
 
 
 def pr_to_roc(
@@ -147,16 +159,14 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     >>> float(best.recall[-1]), float(best.precision[-1])
     (1.0, 0.5)
     """
-    x, y = columns("share", fpr=fpr, tpr=tpr)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
-    fp, tp = whole(x * n, 1e-12 * max(n, 1)), whole(y * p, 1e-12 * max(p, 1))
-    fp, tp = _hull(fp, tp, n, p)
+    both = []
+    for rates, total in zip(columns("share", fpr=fpr, tpr=tpr), (n, p), strict=True):
+        counts, whole = rates * total, np.rint(rates * total)
+        # whole numbers where rounding alone keeps them from being so
+        both.append(np.where(np.abs(counts - whole) <= 1e-12 * max(total, 1), whole, counts))
+    fp, tp = _hull(both[0], both[1], n, p)
     return interpolate_pr(tp, fp, p)
-
-
-def whole(counts: F8, rounding: float) -> F8:
-    """Whole numbers where rounding alone keeps them from being so."""
-    return np.where(np.abs(counts - np.rint(counts)) <= rounding, np.rint(counts), counts)
 
 
 def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
@@ -232,9 +242,8 @@ def dominates(
 
     Parameters
     ----------
-    a, b : object
-        Results or points of this package, or pairs of arrays: (fpr, tpr) in ROC space, (precision,
-        recall) in PR space.
+    a, b : pair of array_like
+        (fpr, tpr) in ROC space, (precision, recall) in PR space.
     space : str
         "roc" or "pr".
     within : tuple of float, float
@@ -314,9 +323,8 @@ def _compared(
     a: Any, b: Any, space: Space, within: tuple[float, float], lines: Lines
 ) -> tuple[F8, F8, float, Pair]:
     """Grid of all corners in the range; heights of a and b just right and left of each."""
-    for name, value, known in (("space", space, Space), ("lines", lines, Lines)):
-        if value not in get_args(known):
-            raise DataError(f"{name} {value!r}: expected one of {', '.join(get_args(known))}")
+    given_word(space, "space", get_args(Space))
+    given_word(lines, "lines", get_args(Lines))
     (xa, ya), (xb, yb) = (_polyline(c, space, lines) for c in (a, b))
     low, high = within
     if space == "pr":
@@ -340,13 +348,11 @@ def _compared(
 def _polyline(curve: Any, space: Space, lines: Lines) -> Pair:
     """The curve as straight lines x, y with x not falling; larger y is better."""
     names = ("fpr", "tpr") if space == "roc" else ("recall", "precision")
-    given: Any = [getattr(curve, name, None) for name in names]
-    if any(part is None for part in given):
-        try:
-            first, second = curve
-        except (TypeError, ValueError):
-            raise DataError(f"curve: expected a result or {' and '.join(names)}") from None
-        given = (first, second) if space == "roc" else (second, first)
+    try:
+        first, second = curve
+    except (TypeError, ValueError):
+        raise DataError(f"curve: expected {' and '.join(names)}") from None
+    given = (first, second) if space == "roc" else (second, first)
     x, y = columns("number", **dict(zip(names, given, strict=True)))
     if x.size == 0:
         raise ShapeError(f"{names[0]}: no points, expected one or more")

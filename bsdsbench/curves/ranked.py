@@ -17,20 +17,111 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_left
-from dataclasses import fields
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.results import DETResult, PRResult, ROCResult, Variant
-from bsdsbench.curves.samples import F8, I8, Bools, LabelReading, locked, samples, whole_number
+from bsdsbench.curves.samples import EXACT, F8, I8, Bools, LabelReading, locked, samples
+from bsdsbench.files.arguments import given_number, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import ranks
+from bsdsbench.tables.result_object import ShownCurve
 
 Ties = Literal["merge", "sample"]
+Variant = Literal["fptp", "tntp", "tptn", "fpfn"]
 VARIANTS = get_args(Variant)
 _FLOOR = 1e-10
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PRResult(ShownCurve):
+    """Precision against recall along a ranking; see `pr`. Undefined numbers are NaN.
+
+    Parameters
+    ----------
+    recall, precision, thresholds, tp, fp : array
+        (K,), f8, the counts i8.
+    auc : float
+        Trapezoids over (recall, precision), not extended to recall 1.
+    ap : float
+        Sum of the precisions where recall rises, weighted by the rise.
+    ap_11 : float
+        Mean over recall levels 0, 0.1 .. 1 of the best precision at or beyond the level, the
+        conventional (0, 1) point included (VLFeat ap_interp_11).
+    chance : float
+        Precision of a random ranking.
+    positives, negatives : int
+        The totals in use (num_positives, num_negatives where given).
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> found = curves.pr([1, 0, 1], [0.9, 0.5, 0.4])
+    >>> round(found.ap, 3), found.recall.tolist()
+    (0.833, [0.0, 0.5, 0.5, 1.0])
+    """
+
+    recall: F8
+    precision: F8
+    thresholds: F8
+    tp: I8
+    fp: I8
+    auc: float
+    ap: float
+    ap_11: float
+    chance: float
+    positives: int
+    negatives: int
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ROCResult(ShownCurve):
+    """True and false positive rates along a ranking; see `roc`, `det`. Undefined numbers are NaN.
+
+    Parameters
+    ----------
+    tpr, fpr, thresholds, tp, fp : array
+        (K,), f8, the counts i8.
+    auc : float
+        Area of the `plot` variant.
+    eer, eer_threshold : float
+        Equal error rate, and the score whose inclusion makes the crossing; NaN where there is none.
+    plot : str
+        "fptp", "tntp", "tptn" or "fpfn": x axis, then y axis.
+    positives, negatives : int
+        The totals in use.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> found = curves.roc([1, 0, 1], [0.9, 0.5, 0.4])
+    >>> found.auc, found.negatives
+    (0.5, 1)
+    """
+
+    tpr: F8
+    fpr: F8
+    thresholds: F8
+    tp: I8
+    fp: I8
+    auc: float
+    eer: float
+    eer_threshold: float
+    plot: Variant
+    positives: int
+    negatives: int
+
+    @property
+    def tnr(self) -> F8:
+        """1 - fpr, f8 (K,)."""
+        return 1 - self.fpr
+
+    @property
+    def fnr(self) -> F8:
+        """1 - tpr, f8 (K,)."""
+        return 1 - self.tpr
 
 
 class Ranking(NamedTuple):
@@ -154,8 +245,8 @@ def det(
     num_negatives: int | None = None,
     include_inf: bool = False,
     stable: bool = False,
-) -> DETResult:
-    """The DET curve: miss rate (fnr) against false alarm rate (fpr) (VLFeat's vl_det).
+) -> ROCResult:
+    """The DET curve: miss rate (fnr) against false alarm rate (fpr) (VLFeat's vl_det), a ROCResult.
 
     All points are kept, from (0, 1) on (scikit-learn's det_curve cuts both ends and runs the other
     way). Missing classes and errors are those of `roc`.
@@ -173,9 +264,7 @@ def det(
     """
     found = samples(labels, scores, reading)
     counts = rank(*found, ties, include_inf, stable, num_positives, num_negatives)
-    r = roc_of(counts)
-    of_both = {f.name: getattr(r, f.name) for f in fields(DETResult) if f.name != "fnr"}
-    return DETResult(fnr=locked(1 - r.tpr), **of_both)
+    return roc_of(counts)
 
 
 def rank(
@@ -195,9 +284,12 @@ def rank(
         ("num_negatives", num_negatives, negative),
     ):
         there = int(np.count_nonzero(of_class))
-        totals.append(there if value is None else whole_number(value, name))
+        totals.append(there)
+        if value is not None:
+            totals[-1] = given_number(value, name, 0, EXACT, whole=True)
         if totals[-1] < there:
             warnings.warn(f"{name} {value}: fewer than the {there} there are", stacklevel=3)
+    given_word(ties, "ties", get_args(Ties))
     if ties == "merge":
         small = scores.size <= 10_000
         split, merge_levels = (ranks.split, ranks.merge_levels) if small else ranks.compiled()
@@ -212,7 +304,7 @@ def rank(
         if 2 * k < size:  # of few levels nothing of the size of the samples is kept
             thresholds, tp, fp = (a[:k].copy() for a in (thresholds, tp, fp))
         thresholds, tp, fp = thresholds[:k], tp[:k], fp[:k]
-    elif ties == "sample":
+    else:
         # A stable sort takes twice the time of a plain one and of a repair of the ties' order.
         order = np.argsort(-scores)
         falling = scores[order]
@@ -222,8 +314,6 @@ def rank(
         order %= max(scores.size, 1)
         thresholds = np.r_[np.inf, scores[order]] + 0  # -0 becomes 0
         tp, fp = (np.r_[0, np.cumsum(of_class[order])] for of_class in (positive, negative))
-    else:
-        raise DataError(f"ties {ties!r}: expected 'merge' or 'sample'")
     never = 0 if include_inf else int(np.searchsorted(thresholds[::-1], -np.inf, "right"))
     kept = slice(tp.size - never)
     where = None
@@ -277,8 +367,7 @@ def pr_of(c: Ranking, interpolate: bool = False, prior: float | None = None) -> 
 
 def roc_of(c: Ranking, plot: Variant = "fptp") -> ROCResult:
     """`roc` of counts."""
-    if plot not in VARIANTS:
-        raise DataError(f"plot {plot!r}: expected one of {', '.join(VARIANTS)}")
+    given_word(plot, "plot", VARIANTS)
     p, n = c.positives, c.negatives
     floor = _FLOOR if c.ties == "sample" else np.nan
     tpr, fpr = c.tp / (p or floor), c.fp / (n or floor)
@@ -294,20 +383,10 @@ def roc_of(c: Ranking, plot: Variant = "fptp") -> ROCResult:
 def roc_of_counts(
     thresholds: ArrayLike, tp: ArrayLike, fp: ArrayLike, positives: int, negatives: int
 ) -> ROCResult:
-    """The ROC curve of counts at thresholds (T,) in any order, from (0, 0) to (1, 1). Raises
-    DataError."""
-    order = np.argsort(-np.asarray(thresholds, np.float64), kind="stable")
-    ends = (np.inf, -np.inf), (0, positives), (0, negatives)
-    t, tps, fps = (
-        np.r_[first, np.asarray(values)[order], last]
-        for values, (first, last) in zip((thresholds, tp, fp), ends, strict=True)
-    )
-    for name, counts in (("tp", tps), ("fp", fps)):
-        if (np.diff(counts) < 0).any():
-            raise DataError(
-                f"{name}: expected counts from 0 to {counts[-1]} that grow as the threshold falls"
-            )
-    return roc_of(Ranking(t, tps, fps, int(positives), int(negatives)))
+    """The ROC curve of counts at rising thresholds (T,), from (0, 0) to (1, 1)."""
+    ends = (np.inf, thresholds, -np.inf), (0, tp, positives), (0, fp, negatives)
+    t, tps, fps = (np.r_[first, np.flip(values), last] for first, values, last in ends)
+    return roc_of(Ranking(t, tps, fps, positives, negatives))
 
 
 def _roc_area(c: Ranking, plot: Variant) -> float:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from attrs import evolve
 from numpy.typing import NDArray
 
-from bsdsbench.curves.areas import largest_beyond
+from bsdsbench.curves.areas import auc_pr, largest_beyond
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.loaders.inputs import GroundTruth
@@ -61,14 +62,8 @@ def _f_of_means(c: Curves) -> Any:
     return f_measure(c.images.precision.mean(axis=0), c.images.recall.mean(axis=0)).max()
 
 
-def _step(c: Curves) -> Any:
-    precision, recall = _rising(c.run)
-    return np.sum(np.diff(recall, prepend=0.0) * precision)
-
-
-def _trapezoid(c: Curves) -> Any:
-    precision, recall = _rising(c.run)
-    return np.sum(np.diff(recall) * (precision[1:] + precision[:-1]) / 2)
+def _by_area(rule: Any, label: str, who: str) -> Reading:
+    return Reading("ap", label, who, lambda c: auc_pr(*_rising(c.run), rule=rule))
 
 
 def _by_rule(rule: str, who: str) -> Reading:
@@ -110,8 +105,8 @@ READINGS = (
         HOME_MADE,
         lambda c: largest_beyond(*_rising(c.run), RECALL_LEVELS).sum() * 0.01,
     ),
-    Reading("ap", "AP as a step sum", "scikit-learn's average precision", _step),
-    Reading("ap", "AP as a trapezoid sum", "numpy's and scikit-learn's auc", _trapezoid),
+    _by_area("step", "AP as a step sum", "scikit-learn's average precision"),
+    _by_area("trapezoid", "AP as a trapezoid sum", "numpy's and scikit-learn's auc"),
     Reading("ap", "AP as mean of the images' AP", HOME_MADE, lambda c: area(c.images).mean()),
 )
 
@@ -137,11 +132,11 @@ def other_columns(
 # ---- settings: images are counted again ----------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Setting:
-    """One thing done differently when images are counted; two of one kind exclude each other.
+    """What is done differently when images are counted; two of one kind exclude each other.
 
-    changes    : fields of the protocol; who : whose programs do so
+    changes    : fields of the protocol, made one after the other; who : whose programs do so
     annotators : "all", "first" (one annotator an image) or "union" (drawn into one map)
     match      : "1to1", or "1toN" for many-to-one matching
     """
@@ -149,51 +144,56 @@ class Setting:
     kind: str
     label: str
     who: str
-    changes: Mapping[str, Any] = field(default_factory=dict)
+    changes: tuple[Mapping[str, Any], ...] = ()
     annotators: str = "all"
     match: str = "1to1"
-    other: Setting | None = None
+    n_causes: int = 1
 
     @property
-    def n_causes(self) -> int:
-        """2 with another."""
-        return 2 if self.other else 1
+    def fields(self) -> set[str]:
+        """The fields of the protocol that it changes."""
+        return {name for change in self.changes for name in change}
 
     def on(self, protocol: Protocol) -> Protocol:
         """The protocol with its changes."""
-        return (self.other.on(protocol) if self.other else protocol).replace(**self.changes)
+        for change in self.changes:
+            protocol = protocol.replace(**change)
+        return protocol
 
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
         """False if a run under this protocol has the setting already."""
-        if self.annotators != "all" or self.match != "1to1":
-            return True
         after = self.on(protocol)
-        if metric.options_of(protocol) != metric.options_of(after):
-            return True
-        return bool(evolve(protocol, options={}).differences(evolve(after, options={})))
+        return (
+            (self.annotators, self.match) != ("all", "1to1")
+            or metric.options_of(protocol) != metric.options_of(after)
+            or bool(evolve(protocol, options={}).differences(evolve(after, options={})))
+        )
 
     def truth(self, gt: GroundTruth) -> GroundTruth:
         """The annotators that count."""
         if self.annotators == "first":
-            return replace(gt, boundaries=gt.boundaries[:1], segmentations=gt.segmentations[:1])
+            some = gt.parts.keys() & {"boundaries", "segmentations"}
+            return gt.replace(**{name: gt.parts[name][:1] for name in some})
         if self.annotators == "union":
             drawn = np.logical_or.reduce(gt.boundaries)
-            return replace(gt, boundaries=(drawn,), segmentations=())
+            return gt.replace(boundaries=(drawn,), segmentations=None)
         return gt
 
     def with_other(self, other: Setting) -> Setting | None:
         """Both at once, or None if they exclude each other."""
-        shared = (self.changes.keys() & other.changes.keys()) - {"options"}
-        if self.kind == other.kind or shared:
+        if self.kind == other.kind or (self.fields & other.fields) - {"options"}:
             return None
+        kind, label = (
+            f"{a} + {b}" for a, b in ((self.kind, other.kind), (self.label, other.label))
+        )
         return Setting(
-            f"{self.kind} + {other.kind}",
-            f"{self.label} + {other.label}",
+            kind,
+            label,
             f"{self.who}; {other.who}",
-            self.changes,
+            other.changes + self.changes,
             self.annotators if self.annotators != "all" else other.annotators,
             self.match if self.match != "1to1" else other.match,
-            other,
+            n_causes=2,
         )
 
 
@@ -202,25 +202,25 @@ def settings(metric: Metric) -> Iterator[Setting]:
     for name, value, who in in_use(metric.options) if metric.options else ():
         words = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         key = f"{metric.name}.{name}"
-        yield Setting(key, f"{key} {words}", who, {"options": {metric.name: {name: value}}})
+        yield Setting(key, f"{key} {words}", who, ({"options": {metric.name: {name: value}}},))
     if metric.name == registry.DEFAULT[0]:
         who = f"{HOME_MADE} with a distance transform"
         yield Setting("matching", "many-to-one matching", who, match="1toN")
         label = "many-to-one matching of unthinned maps"
-        yield Setting("matching", label, who, {"thin": False}, match="1toN")
+        yield Setting("matching", label, who, ({"thin": False},), match="1toN")
     for name, value, who in in_use(Protocol):
         if name in metric.uses:
             changes = {name: value, **({"max_dist_px": None} if name == "max_dist" else {})}
-            yield Setting(name, _words(name, value), who, changes)
+            yield Setting(name, _words(name, value), who, (changes,))
     if "nms" in metric.uses:
-        yield Setting("nms", "no NMS", "maps that had it already, or never", {"nms": False})
+        yield Setting("nms", "no NMS", "maps that had it already, or never", ({"nms": False},))
         names: dict[NMSParams, list[str]] = {}
         for name, recipe in RECIPES.items():
             names.setdefault(recipe, []).append(name)
         for recipe, known in names.items():
             label = f"NMS {known[0]} ({recipe.describe().partition(': ')[2]})"
             changes = {"nms": True, "nms_params": known[0]}
-            yield Setting("nms", label, ", ".join(known), changes)
+            yield Setting("nms", label, ", ".join(known), (changes,))
     if metric.reads == "annotators":
         who = "scripts that read one annotation"
         yield Setting("annotators", "the first annotator alone", who, annotators="first")
@@ -239,19 +239,15 @@ def _words(name: str, value: Any) -> str:
 
 
 def named_images(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
-    """Some of the images, by what names them: a set, a split file or a folder near the truth."""
-    found = {known.name: list(known.images) for known in shipped_sets()}
-    if place and (gt_dir := Path(place)).is_dir():
-        inside = [p for p in sorted(gt_dir.iterdir()) if p.is_dir() and p.name[0] != "."]
-        for folder in inside[:MAX_SPLIT_FILES]:
-            found[f"the folder {folder.name}"] = [p.stem for p in folder.iterdir() if p.is_file()]
-        for place in (gt_dir, gt_dir.parent, gt_dir.parent.parent):
-            for path in sorted([*place.glob("*.txt"), *place.glob("*.lst")])[:MAX_SPLIT_FILES]:
-                try:
+    """Some of the images, by what names them: a set, or a split file near the truth."""
+    found = {name: list(images) for name, images in shipped_sets().items()}
+    gt_dir = Path(place) if place else None
+    if gt_dir and gt_dir.is_dir():
+        for folder in (gt_dir, *gt_dir.parents[:2]):
+            for path in sorted([*folder.glob("*.txt"), *folder.glob("*.lst")])[:MAX_SPLIT_FILES]:
+                with suppress(DataError, OSError):
                     if path.stat().st_size <= MAX_SPLIT_BYTES:
                         found.setdefault(f"the split file {path.name}", read_split(path))
-                except (DataError, OSError):
-                    continue
     at = {image_id: k for k, image_id in enumerate(ids)}
     chosen: dict[bytes, tuple[str, I8]] = {}
     for name, members in found.items():

@@ -2,22 +2,56 @@
 
 Names are compared first, then every file is read once, one image after the other; what is kept of
 an image is numbers and two thumbnails. What takes a transform (polarity, thickness, traces of JPEG,
-shift) is measured on a few images spread over the set. `checks.CHECKS` says what is made of it.
+shift) is measured on a few images spread over the set. `CHECKS` says what is made of it.
+
+Thresholds of the verdicts lie far from what sound maps give: thinned maps are 0.00 to 0.56 thick
+and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92; sound maps
+of three detectors and of UCMs are 0.00 to 0.39 pixels off; no map of the sample has a value of
+exactly k/100.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, cast
 
-from bsdsbench.diagnosis.checks import CHECKS, Inputs, Seen
+import numpy as np
+
+from bsdsbench.diagnosis import symptoms
 from bsdsbench.files.arguments import given_path
 from bsdsbench.files.bounded import counted, listed
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders import Pair
+from bsdsbench.loaders.inputs import Prediction
+from bsdsbench.loaders.pairing import Files, grouped, is_set
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Progress
+from bsdsbench.runs.first_look import (
+    faint_words,
+    is_faint,
+    look_at,
+    position,
+    swaps,
+    thickness,
+    thumbnail,
+)
+from bsdsbench.runs.run import FileItem
 from bsdsbench.runs.run_options import RunOptions
+
+ERROR, WARNING = "error", "warning"
+THICK, THIN = 0.8, 0.6
+JPEG = 1.2
+SHIFT = 1.2
+CORRELATED = 0.05
+FEW_VALUES = 10
+HUNDREDTHS = 0.01
+# Data sets whose images have many annotators, all of which count
+MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,32 +155,380 @@ def doctor(
     options = RunOptions(
         protocol=protocol, metrics=(metric,), pred_kind=pred_kind, split_file=split_file
     )
-    inputs = Inputs(registry.get(metric), options.protocol, str(options.pred_kind), split_file)
-    inputs.group(given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir"))
-    both = [image_id for image_id in inputs.gts if image_id in inputs.preds]
+    asked, kind = registry.get(metric), str(options.pred_kind)
+    places = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
+    classes = asked.class_names(asked.options_of(options.protocol))
+    how: Any = {"gt_kind": asked.gt_kind, "classes": classes}
+    wanted, *sides, _ = grouped(*places, split_file, kind, **how)
+    preds, gts = (
+        {i: side[i] for i in sorted(side) if wanted is None or i in wanted} for side in sides
+    )
+    inputs = Inputs(asked, options.protocol, kind, preds, gts)
+    both = [image_id for image_id in gts if image_id in preds]
     step = max(1, -(-len(both) // looked_at))
     for k, image_id in enumerate(both):
         if progress:
             progress(k + 1, len(both) + 1, image_id)
-        inputs.look_at(image_id, closely=len(inputs.measured or inputs.counts) * step <= k)
+        inputs.look_at(image_id, closely=inputs.n_measured * step <= k)
     if progress:
         progress(len(both) + 1, len(both) + 1, "checks")
-    found = Findings(sorted(_findings(inputs), key=lambda f: f.level != "error"))
-    found.n_images, found.n_measured = len(both), len(inputs.measured or inputs.counts)
+    found = Findings(sorted(_findings(inputs), key=lambda f: f.level != ERROR))
+    found.n_images, found.n_measured = len(both), inputs.n_measured
     return found
 
 
 def _findings(inputs: Inputs) -> Iterator[Finding]:
     for check in CHECKS:
-        for hits, words in check.looks(inputs):
+        for hits, words in (check.looks or coded(check.name))(inputs):
+            given = {"n": len(hits), "of": len(inputs.seen), "maps": counted(len(hits), "map")}
+            given |= {"measured": len(inputs.measured), "first": next(iter(hits), ""), **words}
             files = tuple(hit.file if isinstance(hit, Seen) else hit for hit in hits)
-            for hit in hits:
-                if isinstance(hit, Seen) and check.level == "error":
-                    hit.faults.add(check.name)
-            given = {"n": len(hits), **words}
             message, fix = check.says.format(**given), check.mends.format(**given)
             yield Finding(check.name, check.level, message, files, fix)
-    for (code, words_, fix), files_ in inputs.odd.items():  # what the metric itself finds odd
-        if 2 * len(files_) >= len(inputs.counts):
-            message = f"{words_} in {counted(len(files_), 'image')}"
-            yield Finding(code, "warning", message, tuple(files_), fix)
+            for hit in hits:
+                if isinstance(hit, Seen) and check.level == ERROR:
+                    hit.faulty = True
+    for (code, said, fix), odd in inputs.odd.items():  # what the metric itself finds odd
+        if 2 * len(odd) >= inputs.n_measured:
+            message = f"{said} in {counted(len(odd), 'image')}"
+            yield Finding(code, WARNING, message, tuple(odd), fix)
+
+
+@dataclass(slots=True)
+class Seen:
+    """What is kept of an image: `codes`, what is wrong with it alone; numbers and thumbnails.
+
+    more   : numbers of the images that are looked at closely
+    faulty : True from its first error on, which ends the asking
+    """
+
+    image_id: str
+    file: str
+    sizes: str
+    codes: set[str]
+    measured: bool = False
+    annotators: int = 0
+    empty: tuple[int, ...] = ()
+    faint: tuple[float, str] | None = None
+    way: str = ""
+    thumbnails: tuple[Any, ...] = ()
+    more: dict[str, Any] = field(default_factory=dict)
+    faulty: bool = False
+
+
+@dataclass(slots=True)
+class Inputs:
+    """The files of both sides by image id, in order; what was seen, and what cannot be read."""
+
+    metric: Metric
+    protocol: Protocol
+    kind: str
+    preds: Files
+    gts: Files
+    seen: list[Seen] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    odd: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+
+    @property
+    def n_measured(self) -> int:
+        """How many images were looked at closely."""
+        return sum(s.measured for s in self.seen)
+
+    @property
+    def sound(self) -> list[Seen]:
+        """Images with a map and marks, and without an error so far."""
+        return [s for s in self.seen if s.thumbnails and not s.faulty]
+
+    @property
+    def measured(self) -> list[Seen]:
+        """Those of them that more is known of."""
+        return [s for s in self.sound if s.more]
+
+    def look_at(self, image_id: str, closely: bool) -> None:
+        """Read an image as `evaluate` does, and keep what the checks ask for."""
+        paths, protocol, metric = self.preds[image_id], self.protocol, self.metric
+        several = self.kind in ("labels", "classes")
+        pair = Pair(image_id, tuple(paths if several else paths[:1]), tuple(self.gts[image_id]))
+        try:
+            found, gt = FileItem(pair, self.kind).load(metric, protocol)
+        except DataError as error:
+            self.unread.append(error.problems[0])
+            return
+        pred, opt, file = cast(Prediction, found), metric.options_of(protocol), paths[0].name
+        fits, turned = metric.fits(pred, gt, opt), pred.shape == gt.shape[::-1]
+        uneven = any(b.shape != gt.shape for b in gt.boundaries)
+        size = "resized" if not turned else "transposed"
+        codes = {"annotators"} if uneven else set() if fits else {size}
+        sizes = "{} for an image of {}".format(*(" x ".join(map(str, a.shape)) for a in (pred, gt)))
+        seen = Seen(image_id, file, sizes, codes)
+        self.seen.append(seen)
+        if metric.name not in registry.DEFAULT:
+            if closely and fits:
+                try:
+                    metric.count(pred, gt, protocol, opt)
+                except DataError as error:
+                    self.refused.append(error.problems[0])
+                    return
+                seen.measured = True
+                for symptom in metric.symptoms(pred, gt, protocol, opt):
+                    self.odd.setdefault(symptom, []).append(file)
+            return
+        marks = [bool(b.any()) for b in gt.boundaries]
+        seen.annotators, seen.empty = len(marks), tuple(k for k, m in enumerate(marks, 1) if not m)
+        look = look_at(pred, gt, protocol)
+        soft, truth = look.soft, look.truth
+        if not soft.size:
+            return
+        given = pred.parts[pred.kind]
+        if is_faint(given, protocol):
+            seen.faint = float(given.max(initial=0)), pred.form
+        wrong = {
+            "gt-polarity": all(marks) and np.mean([b.mean() for b in gt.boundaries]) > 0.5,
+            "zero": not soft.any(),
+            "saturated": soft.max() == soft.min() > 0,
+            "few-values": pred.kind == "soft" and len(np.unique(pred.soft)) < FEW_VALUES,
+        }
+        if look.measured:
+            seen.way = position(look)
+            seen.thumbnails = tuple(thumbnail(a).astype(np.float32) for a in (soft, truth))
+            seen.measured = closely
+        if seen.measured:
+            seen.more = {
+                "dark": symptoms.darker_near(soft, truth),
+                "bright": np.median(soft) > 0.5,
+                "surface": symptoms.correlation(soft, truth),
+            }
+            wrong["jpeg"] = file.lower().endswith((".jpg", ".jpeg"))
+            if pred.kind == "soft":
+                thick, apart = thickness(soft), protocol.nms or not protocol.thin
+                wrong["jpeg"] |= symptoms.jpeg_ratio(soft) > JPEG
+                wrong |= {"thinned": apart and thick < THIN, "raw": not apart and thick > THICK}
+                # the grid of thresholds is 0.01 .. 0.99 in MATLAB's bits
+                near = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
+                if near and pred.soft.dtype.kind == "f" and not protocol.nms:
+                    wrong["grid-values"] = symptoms.on_hundredths(pred.soft) > HUNDREDTHS
+        codes |= {code for code, there in wrong.items() if there}
+
+
+Hit = tuple[Sequence[Seen] | Sequence[str], dict[str, Any]]
+Looks = Callable[[Inputs], Iterator[Hit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What it says of what it looks at, and what mends that.
+
+    looks : gives the images or files, and words; None: at the images that have its name as a code
+    """
+
+    name: str
+    level: str
+    says: str
+    mends: str = ""
+    looks: Looks | None = None
+
+
+# ---- what a check looks at -----------------------------------------------------------------------
+
+
+def coded(code: str) -> Looks:
+    """Looks at what is wrong with images one by one."""
+
+    def looks(inputs: Inputs) -> Iterator[Hit]:
+        if found := [s for s in inputs.seen if code in s.codes and not s.faulty]:
+            yield found, {}
+
+    return looks
+
+
+def names(what: str) -> Looks:
+    """Looks at the names of files: other "names", of another "split", "missing" or "extra"."""
+
+    def looks(inputs: Inputs) -> Iterator[Hit]:
+        missing = [i for i in inputs.gts if i not in inputs.preds]
+        extra = [i for i in inputs.preds if i not in inputs.gts]
+        common, longer = len(inputs.gts) - len(missing), ""
+        found = {"missing": missing, "extra": extra}
+        if missing and extra and common < len(inputs.gts) / 2:
+            for name in extra:  # what was put before or after every id
+                before, there, after = name.partition(missing[0])
+                if there and {before + i + after for i in missing} <= {*extra}:
+                    longer = f"{before}*{after}"
+            found = {"names" if longer else "split": extra}
+        if ids := found.get(what):
+            words = {"of": len(inputs.gts), "common": common, "longer": longer}
+            yield ids, {**words, "preds": counted(len(extra), "prediction")}
+
+    return looks
+
+
+def doubled(inputs: Inputs) -> Iterator[Hit]:
+    for what, side in (("prediction", inputs.preds), ("ground truth", inputs.gts)):
+        same: dict[str, list[str]] = {}
+        for image_id in side:
+            same.setdefault(image_id.casefold(), []).append(image_id)
+        wrong = [
+            ids
+            for ids in same.values()
+            if len(ids) > 1 or not (is_set(ids[0], side[ids[0]]) or inputs.kind == "classes")
+        ]
+        if files := [str(path) for ids in wrong for i in ids for path in side[i]]:
+            yield files, {"what": what}
+
+
+REASONS = {
+    "label maps need pred_kind": "labels",
+    "no boundary pixel in any": "empty-truth",
+    "expected boundaries of 0 and 1": "gt-values",
+    "expected floats in [0, 1] (": "range",
+}
+
+
+def unread(code: str) -> Looks:
+    """Looks at what reading refused; faults that differ in numbers only are one."""
+
+    def looks(inputs: Inputs) -> Iterator[Hit]:
+        kinds: dict[str, list[str]] = {}
+        for text in inputs.unread:
+            if code == next((v for k, v in REASONS.items() if k in text), "unreadable"):
+                what = text.partition(": ")[2] or text
+                kinds.setdefault(re.sub(r"[0-9][0-9.e+-]*", "#", what), []).append(text)
+        for texts in kinds.values():
+            file, _, what = texts[0].partition(": ")
+            words = texts[0] if len(texts) == 1 else f"{len(texts)} files: {what or file}"
+            said = re.search(r"\? ([^?)]*)\)$", texts[0])
+            mends = said[1] if said else "write the files again as expected"
+            files = [Path(text.partition(": ")[0]).name for text in texts]
+            yield files, {"words": words, "mends": mends}
+
+    return looks
+
+
+def one_annotator(inputs: Inputs) -> Iterator[Hit]:
+    name = inputs.protocol.name.rstrip("*")
+    if name in MANY_ANNOTATORS and inputs.seen and all(s.annotators == 1 for s in inputs.seen):
+        yield [], {"name": inputs.protocol.name}
+
+
+def empty_annotators(inputs: Inputs) -> Iterator[Hit]:
+    if found := [s for s in inputs.seen if s.empty]:
+        names = [f"{s.image_id} annotator {', '.join(map(str, s.empty))}" for s in found]
+        yield names, {"images": counted(len(found), "image")}
+
+
+def faint(inputs: Inputs) -> Iterator[Hit]:
+    tops = [s.faint for s in inputs.seen if s.faint]
+    if tops and len(tops) == len(inputs.seen) and max(tops)[0]:
+        top, form = max(tops)
+        what, _, mends = faint_words(form, top).partition(": ")
+        yield inputs.seen, {"words": what, "mends": mends}
+
+
+def inverted(inputs: Inputs) -> Iterator[Hit]:
+    """The ground truth's neighbourhood is darker than the rest: in most, or on bright ground."""
+    dark = [s for s in inputs.measured if s.more["dark"]]
+    bright = [s for s in dark if s.more["bright"]]
+    if found := dark if 2 * len(dark) > len(inputs.measured) else bright:
+        yield found, {}
+
+
+def mirrored(inputs: Inputs) -> Iterator[Hit]:
+    ways: dict[str, list[Seen]] = {}
+    for s in inputs.sound:
+        ways.setdefault(s.way, []).append(s)
+    for way in filter(None, ways):
+        yield ways[way], {"way": way}
+
+
+def exchanged(inputs: Inputs) -> Iterator[Hit]:
+    by_id = {s.image_id: s for s in inputs.sound}
+    small = [(i, *s.thumbnails) for i, s in by_id.items()]
+    if swapped := dict(swaps(small)):
+        a, b = next(iter(swapped.items()))
+        yield [by_id[image_id] for image_id in swapped], {"a": a, "b": b}
+
+
+def shifted(inputs: Inputs) -> Iterator[Hit]:
+    if asked := inputs.measured:
+        total = np.mean([s.more["surface"] for s in asked], axis=0)
+        dy, dx = symptoms.shift_of(total)
+        if max(abs(dy), abs(dx)) > SHIFT and total.max() >= CORRELATED:
+            yield asked, {"dy": dy, "dx": dx}
+
+
+def refused(inputs: Inputs) -> Iterator[Hit]:
+    for text in dict.fromkeys(inputs.refused):
+        yield [], {"words": text}
+
+
+# ---- the table -----------------------------------------------------------------------------------
+
+# fmt: off
+CHECKS = (
+    # files and names
+    Check("names", ERROR, "names of {preds} differ from the ids by {longer!r}",
+          "rename the files to ID.png", names("names")),
+    Check("split", ERROR, "only {common} of {of} images have a prediction, and {preds} no ground "
+          "truth: two different splits?", "give --gt of the same split", names("split")),
+    Check("missing", ERROR, "{n} of {of} images have no prediction",
+          "predict them, or --split-file with the ids, or --missing zero|skip", names("missing")),
+    Check("extra", ERROR, "{preds} without ground truth",
+          "check the split, or --split-file with the ids that count", names("extra")),
+    Check("doubled", ERROR, "more than one {what} file for an image",
+          "leave one file for each image", doubled),
+    # what cannot be read
+    Check("labels", ERROR, "{words}", "--pred-kind labels", unread("labels")),
+    Check("empty-truth", ERROR, "{words}", "--set empty_gt=skip or count, or other annotations",
+          unread("empty-truth")),
+    Check("gt-values", ERROR, "{words}",
+          "--set gt_threshold=0.5 for gray, --set gt_kind=labels for region labels",
+          unread("gt-values")),
+    Check("range", ERROR, "{words}", "{mends}, or save as 8-bit PNG", unread("range")),
+    Check("unreadable", ERROR, "{words}", "{mends}", unread("unreadable")),
+    # sizes
+    Check("annotators", ERROR, "annotators of one image have several sizes",
+          "draw its annotations in one size"),
+    Check("transposed", ERROR, "{n} of {of} predictions are transposed: rows and columns are "
+          "exchanged", "transpose them before saving"),
+    Check("resized", ERROR, "{n} of {of} predictions have another size: {first.sizes}",
+          "predict at the size of the image, or resize to it; no option does"),
+    # annotations and values
+    Check("one-annotator", WARNING, "one annotator an image, where {name} has several that all "
+          "count", "give --gt the original annotations, or --protocol of your data set",
+          one_annotator),
+    Check("gt-polarity", ERROR,
+          "most ground-truth pixels are boundary: dark lines on bright ground?",
+          "--set gt_invert=true"),
+    Check("empty-annotator", WARNING, "an annotator has no boundary in {images}",
+          "check the annotations", empty_annotators),
+    Check("faint", ERROR, "{words}", "{mends}", faint),
+    Check("zero", ERROR, "{maps} with zeros only", "predict again"),
+    Check("saturated", ERROR, "{maps} with one value everywhere (saturated?)",
+          "save the sigmoid's output, not the logits"),
+    Check("few-values", WARNING,
+          f"{{maps}} with fewer than {FEW_VALUES} values: the curve has few points",
+          "save soft maps"),
+    # places
+    Check("inverted", ERROR, "{n} of {measured} maps are darker on the ground truth than off it",
+          "--invert", inverted),
+    Check("mirrored", ERROR, "{maps} would fit the ground truth better {way}",
+          "turn them back before saving", mirrored),
+    Check("exchanged", ERROR, "{maps} would fit the ground truth of another image, such as the map "
+          "of {a} that of {b}", "check the order of names and maps when saving", exchanged),
+    # what some are measured for
+    Check("raw", WARNING, "{n} of {measured} maps have broad edges: never thinned by NMS", "--nms"),
+    Check("thinned", WARNING, "{n} of {measured} maps are thinned already",
+          "give the raw maps to this protocol (one with NMS: or --set nms=false)"),
+    Check("grid-values", WARNING,
+          "{n} of {measured} maps are floats with values of exactly k/100; the thresholds are "
+          "MATLAB's linspace, many of which differ from k/100 in the last bit: rounding decides "
+          "whether such a value is on", "save the maps unrounded, or as 8 or 16 bit PNG"),
+    Check("jpeg", WARNING, "{n} of {measured} maps have been through JPEG, which invents edges",
+          "save as PNG or .npy"),
+    Check("shift", WARNING, "maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns",
+          "move them back, or undo the padding or crop of the network; no option does", shifted),
+    # other metrics, which say themselves what else is odd (`Metric.symptoms`)
+    Check("refused", ERROR, "{words}", "what it expects, or another option of the metric", refused),
+)
+# fmt: on

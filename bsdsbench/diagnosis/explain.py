@@ -3,14 +3,19 @@
 What existing counts can show comes first: other readings of them, named choices of images. Then
 images are counted under settings: whichever is nearest to the target so far on more of them, where
 its difference from the run on the same images is added to the run's score; then pairs. Only a score
-of all images can meet a target.
+of all images can meet a target, where it agrees with it to the digits given. Pairs of causes, and
+what no known program does, are tried in such numbers that some lie within half a hundredth of
+anything: they count for targets of four digits alone.
 """
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from decimal import Decimal
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -25,12 +30,12 @@ from bsdsbench.diagnosis.causes import (
     other_columns,
     settings,
 )
-from bsdsbench.diagnosis.explanation import Explanation, Number, Trial, ranked, resolution, trial
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.metrics.many_to_one import many_to_one_counts
+from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.folder import is_run
@@ -46,6 +51,10 @@ ROUGH = 20  # thresholds that they are counted at
 STARTS = 4  # single settings that pairs are made from
 LATE = 0.5  # of the time given: so much later images that were begun are counted to the end
 OWN = Setting("", "", "")  # the run itself
+FINEST = 1e-6  # targets are not taken to be known better than this
+FINE = 5e-5  # four digits
+LIKELY_FIRST = ("as it is", "reading", "images", "setting")
+Number = float | str  # a text says its digits: "0.760" is not "0.76"
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, str]:
@@ -55,11 +64,8 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
     for item in (part for text in items for part in text.split(",")):
         name, _, value = (part.strip() for part in item.partition("="))
         name = name.lower().removeprefix(f"{METRIC}.")
-        try:
-            number = float(value)
-        except ValueError:
-            number = -1.0
-        if not name or not 0 <= number < (inf if "." in name else 1 + 1e-9):
+        number = re.fullmatch(r"[0-9]*\.?[0-9]+(e-?[0-9]+)?", value.lower())
+        if not (name and number and ("." in name or float(value) <= 1)):
             raise DataError(
                 f"target {item!r}: expected ods=, ois= or ap= and a number in [0, 1], or "
                 "METRIC.SCORE= and a number of another metric"
@@ -80,8 +86,7 @@ def metric_of(targets: Mapping[str, Number]) -> tuple[str, dict[str, Number]]:
         mine, key = (name, key) if name in registry.names() else (METRIC, target)
         found.setdefault(mine, {})[key] = value
     if len(found) != 1:
-        of = "several metrics" if found else "none"
-        raise DataError(f"targets {', '.join(targets)}: of {of}, expected those of one")
+        raise DataError(f"targets {', '.join(targets)}: of several metrics, expected those of one")
     return next(iter(found.items()))
 
 
@@ -142,54 +147,46 @@ def explain(
     search.note("as it is", "as it is", search.base, n_causes=0)
     search.readings(OWN, search.own, search.base)
     for label, some in named_images(search.ids, run.place("gt")).items():
-        who, scores = (
-            f"a run of {len(some)} images",
-            search.scores([search.own[k] for k in some], run.protocol),
-        )
+        scores = search.scores([search.own[k] for k in some], run.protocol)
+        who = f"a run of {len(some)} images"
         search.note(label, "images", scores, n_images=len(some), who=who)
     search.settings()
-    return Explanation(
-        search.targets,
-        {t: search.base[t] for t in wanted},
-        ranked(search.trials.values()),
-        search.left > 0,
-        seconds - search.left,
-        len(search.ids),
-    )
+    own = {t: search.base[t] for t in wanted}
+    found, spent = ranked(search.trials.values()), seconds - search.left
+    return Explanation(search.targets, own, found, search.left > 0, spent, len(search.ids))
 
 
+@dataclass
 class Search:
     """The search for one run: counts that are there, counts made on the way, and the clock."""
 
-    def __init__(
-        self,
-        run: Evaluation,
-        targets: Mapping[str, Number],
-        sources: Sources,
-        seconds: float,
-        workers: int,
-        progress: Progress | None,
-    ) -> None:
-        self.run, self.sources, self.metric = run, sources, sources.metric
-        self.targets, self.workers, self.seconds = dict(targets), workers, seconds
-        self.progress, self.until = progress, time.monotonic() + seconds
+    run: Evaluation
+    targets: dict[str, Number]
+    sources: Sources
+    seconds: float
+    workers: int
+    progress: Progress | None
+
+    def __post_init__(self) -> None:
+        run, self.metric = self.run, self.sources.metric
+        self.until = time.monotonic() + self.seconds
         found = dict(counts_in_order(run.records, self.metric.name))
         self.ids, self.own = list(found), list(found.values())
         self.base = self.scores(self.own, run.protocol)
-        if unknown := [t for t in targets if t not in self.base]:
-            known = ", ".join(self.base)
-            raise DataError(f"target {unknown[0]!r}: expected any of {known}")
+        for target in self.targets:
+            if target not in self.base:
+                raise DataError(f"target {target!r}: expected any of {', '.join(self.base)}")
         # images spread over the run: a longer beginning of `order` holds a shorter one
         spread = np.modf(np.arange(len(self.ids)) * 0.6180339887498949)[0]
         self.order = np.argsort(spread, kind="stable").tolist()
-        self.steps = [n for n in STEPS if n < len(self.ids)] + [len(self.ids)]
         # few of the thresholds for a first estimate; label maps have their own, all of them taken
         grid, own = run.protocol.thresholds, self.own[0].get("thresholds", ())
         self.few = run.protocol
         if len(grid) > ROUGH and np.array_equal(grid, own):
             self.few = run.protocol.replace(thresholds=grid[:: len(grid) // ROUGH])
+        # counts by setting and whether at few thresholds, then by image
+        self.made: dict[Any, dict[int, Any]] = {(OWN.label, False): dict(enumerate(self.own))}
         self.trials: dict[str, Trial] = {}  # by label: the last, or one that met the targets
-        self.gaps: dict[str, float] = {}  # by the label of a setting, as far as it was counted
 
     @property
     def left(self) -> float:
@@ -232,25 +229,20 @@ class Search:
                 self.metric.scores(stack, weights, protocol, opt)["curve"]
                 for weights in (np.ones((1, n), np.int64), np.eye(n, dtype=np.int64))
             )
-            whole, first = run[0], run.thresholds[0]
+            whole = run[0]
             matched = self.metric.reads == "annotators" and {*FOUR} <= stack.keys()
-            if "ap" in self.targets and setting is OWN and matched and 0 < first < 1:
-
-                def all_on(image_id: str) -> Any:
-                    gt = self.sources.truth(image_id, protocol)
-                    return whole_image_counts(truth_maps(gt, protocol))
-
-                with ThreadPoolExecutor(self.workers) as pool:
-                    row = np.sum(list(pool.map(all_on, self.ids)), axis=0)
-                four = np.vstack([row, four_counts(stack).sum(axis=0)])
+            if "ap" in self.targets and setting is OWN and matched and 0 < run.thresholds[0] < 1:
+                truths = (self.sources.truth(image_id, protocol) for image_id in self.ids)
+                rows = [whole_image_counts(truth_maps(gt, protocol)) for gt in truths]
+                four = np.vstack([np.sum(rows, axis=0), four_counts(stack).sum(axis=0)])
                 whole = PRCurve.of_counts(np.r_[0.0, run.thresholds], four)
             for reading in READINGS:
                 if reading.measure in self.targets:
                     value = float(reading.value(Curves(run[0], images, whole)))
                     found.append((reading.label, reading.who, {**scores, reading.measure: value}))
         for words, who, other in found:
-            if not max(abs(other[t] - scores[t]) for t in self.targets) > 1e-12:
-                continue  # nothing moves, or a value is undefined
+            if not any(abs(other[t] - scores[t]) > 1e-12 for t in self.targets):
+                continue  # nothing moves, or the value is undefined
             if setting is OWN:
                 self.note(words, "reading", other, who=who)
             else:
@@ -260,66 +252,61 @@ class Search:
     def settings(self) -> None:
         """Each setting alone, with every reading of the nearest, then in pairs."""
         every = [s for s in settings(self.metric) if s.differs(self.run.protocol, self.metric)]
-        self.narrow(every)
+        gaps = self.narrow(every)
         if self.reached:
             return
         pairs: dict[frozenset[str], Setting] = {}
-        for one in sorted(every, key=lambda s: self.gaps.get(s.label, inf))[:STARTS]:
+        for one in sorted(every, key=lambda s: gaps.get(s.label, inf))[:STARTS]:
             for two in every:
                 both = one.with_other(two)
                 if both and both.differs(self.run.protocol, self.metric):
                     pairs.setdefault(frozenset((one.label, two.label)), both)
-        self.narrow(list(pairs.values()))
+        self.narrow(pairs.values())
 
-    def narrow(self, every: Sequence[Setting]) -> None:
-        """Count whichever setting is nearest on more images, until all are counted or time is up.
+    def narrow(self, every: Iterable[Setting]) -> dict[str, float]:
+        """Count whichever setting is nearest on more images, until all are counted or time is up;
+        the gaps by label, as far as it was counted.
 
         Once the targets are met, those are counted on that may meet them too.
         """
-        made: dict[str, dict[int, Any]] = {s.label: {} for s in every}
-        own = dict(enumerate(self.own))
-        begun = {False: own, True: own if self.few is self.run.protocol else {}}
-        self.count(OWN, self.few, self.order[: STEPS[-1]], begun[True])
-        open_ = {s.label: (-inf, s) for s in every}
+        steps = [n for n in STEPS if n < len(self.ids)] + [len(self.ids)]
+        open_ = {s: (-inf, 0) for s in every}
+        gaps: dict[str, float] = {}
         near = max(resolution(t) for t in self.targets.values())
         while open_ and self.left > 0:
-            label = min(open_, key=lambda name: open_[name][0])
-            gap, setting = open_.pop(label)
+            setting = min(open_, key=lambda s: open_[s][0])
+            gap, done = open_.pop(setting)
             if self.reached and gap > near:
-                return
-            n = next(step for step in self.steps if step > len(made[label]))
+                break
+            n = next(step for step in steps if step > done)
             exact, at = n == len(self.ids), sorted(self.order[:n])
-            base, protocol = self.run.protocol, setting.on(self.run.protocol)
-            few = not exact and protocol.thresholds == base.thresholds
-            if few:
-                base, protocol = self.few, setting.on(self.few)
-            elif exact and self.few is not base:
-                made[label] = {}
-            if not self.count(setting, protocol, self.order[:n], made[label]):
+            few = not exact and "thresholds" not in setting.fields
+            base = self.few if few else self.run.protocol
+            before, counts = self.count(OWN, base, at), self.count(setting, base, at)
+            if before is None or counts is None:
                 continue
-            counts = [made[label][k] for k in at]
-            scores = self.scores(counts, protocol)
-            if exact:
-                if all(scores.get(t) == self.base[t] for t in self.targets):  # it moves nothing
-                    self.trials.pop(label, None)
-                    continue
-            else:
-                before = self.scores([begun[few][k] for k in at], base)
-                both = scores.keys() & before.keys() & self.base.keys()
-                scores = {t: self.base[t] + scores[t] - before[t] for t in both}
-            more = {"exact": exact, "n_images": n, "n_causes": setting.n_causes}
-            gap = self.note(label, "setting", scores, who=setting.who, **more)
-            self.gaps[label] = gap
+            scores = self.scores(counts, setting.on(base))
             if not exact:
-                open_[label] = gap, setting
+                own = self.scores(before, base)
+                both = scores.keys() & own.keys() & self.base.keys()
+                scores = {t: self.base[t] + scores[t] - own[t] for t in both}
+            elif all(scores.get(t) == self.base[t] for t in self.targets):  # it moves nothing
+                self.trials.pop(setting.label, None)
+                continue
+            more = {"exact": exact, "n_images": n, "n_causes": setting.n_causes}
+            gap = self.note(setting.label, "setting", scores, who=setting.who, **more)
+            gaps[setting.label] = gap
+            if not exact:
+                open_[setting] = gap, n
             elif setting.n_causes == 1:
                 self.readings(setting, counts, scores)
+        return gaps
 
-    def count(
-        self, setting: Setting, protocol: Protocol, at: Sequence[int], made: dict[int, Any]
-    ) -> bool:
-        """Count images under a setting; False where time was up or an image is refused."""
+    def count(self, setting: Setting, base: Protocol, at: Sequence[int]) -> list[Any] | None:
+        """The counts of images under a setting; None where time was up or an image is refused."""
+        protocol = setting.on(base)
         opt = self.metric.options_of(protocol)
+        made = self.made.setdefault((setting.label, base is not self.run.protocol), {})
 
         def one(k: int) -> None:
             if self.left < -LATE * self.seconds:
@@ -331,12 +318,126 @@ class Search:
             else:
                 made[k] = self.metric.count(pred, gt, protocol, opt)
 
+        missing = [k for k in at if k not in made]
         with ThreadPoolExecutor(self.workers) as pool:
             try:
-                missing = [k for k in at if k not in made]
                 for done, _ in enumerate(pool.map(one, missing), 1):
                     if self.progress:
                         self.progress(done, len(missing), setting.label)
             except DataError:
-                return False
-        return {*at} <= made.keys()
+                return None
+        return [made[k] for k in at] if {*at} <= made.keys() else None
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What is done differently, the scores that gives, and the largest distance to a target.
+
+    kind : one of LIKELY_FIRST; exact : of all images, else estimated from n_images of them
+    """
+
+    label: str
+    kind: str
+    n_causes: int
+    who: str
+    scores: dict[str, float]
+    gap: float
+    exact: bool
+    n_images: int
+    reached: bool
+
+
+def trial(
+    targets: Mapping[str, Number],
+    label: str,
+    kind: str,
+    scores: Mapping[str, float],
+    *,
+    n_causes: int = 1,
+    who: str = "",
+    exact: bool = True,
+    n_images: int = 0,
+) -> Trial:
+    """A trial, of one cause on all images unless said otherwise."""
+    gaps = [abs(scores[m] - float(t)) for m, t in targets.items()]
+    reach = [resolution(t) for t in targets.values()]
+    known = n_causes < 2 and HOME_MADE not in who
+    near = all(g <= r * (1 + 1e-9) for g, r in zip(gaps, reach, strict=True))
+    reached = exact and near and (known or min(reach) <= FINE)
+    asked = {m: scores[m] for m in targets}
+    return Trial(label, kind, n_causes, who, asked, max(gaps), exact, n_images, reached)
+
+
+def resolution(value: Number) -> float:
+    """Half a unit of the last digit of a number as it is printed, 1e-6 or more."""
+    text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
+    return max(float(Decimal(5).scaleb(int(Decimal(text).as_tuple().exponent) - 1)), FINEST)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """All trials, the best first, and what they come to; `complete` unless the time was up."""
+
+    targets: dict[str, Number]
+    base: dict[str, float]
+    trials: tuple[Trial, ...]
+    complete: bool
+    seconds: float
+    n_images: int
+
+    @property
+    def fitting(self) -> tuple[Trial, ...]:
+        """Every trial that meets every target: one identifies the cause, several do not."""
+        return tuple(t for t in self.trials if t.reached)
+
+    @property
+    def answer(self) -> Trial | None:
+        """The likeliest trial that meets every target, or None."""
+        return next(iter(self.fitting), None)
+
+    def sentence(self) -> str:
+        """The finding in one sentence, to be pasted."""
+        found = self.answer
+        asked = ", ".join(f"{m.upper()} {shown(v)}" for m, v in self.targets.items())
+        own = ", ".join(f"{m.upper()} {self.base[m]:.4f}" for m in self.targets)
+        if found is None:
+            late = "" if self.complete else " in the time given"
+            start = (
+                f"The target ({asked}) is not reachable by any known reading of these "
+                f"{self.n_images} images{late}"
+            )
+            near = self.trials[0]
+            some = "" if near.exact else f" (estimated on {near.n_images} images)"
+            return f"{start}; the nearest is {near.label}, off by {near.gap:.4f}{some}."
+        if not found.n_causes:
+            return f"The run already has the target ({asked}): {own}."
+        if len(self.fitting) > 1:
+            labels = [repr(t.label) for t in self.fitting]
+            more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
+            return (
+                f"{len(labels)} readings fit the target ({asked}), so none is identified: "
+                f"{', '.join(labels[:3])}{more}. This run has {own}. More measures or digits "
+                "in the target may tell them apart."
+            )
+        moved = ", ".join(
+            f"{m.upper()} from {self.base[m]:.4f} to {found.scores[m]:.4f} "
+            f"({found.scores[m] - self.base[m]:+.4f})"
+            for m in self.targets
+        )
+        by = f"; used by {found.who}" if found.who else ""
+        return f"This run reaches the target ({asked}) with {found.label!r}: {moved}{by}."
+
+
+def shown(value: Number) -> str:
+    """A target with its own digits."""
+    return value if isinstance(value, str) else f"{value:.6f}".rstrip("0")
+
+
+def ranked(trials: Iterable[Trial]) -> tuple[Trial, ...]:
+    """Those that meet the targets first, the likeliest of them before others; then the nearest."""
+
+    def key(t: Trial) -> tuple[Any, ...]:
+        likely = (t.n_causes, LIKELY_FIRST.index(t.kind)) if t.reached else ()
+        return (not t.reached, *likely, t.gap)
+
+    return tuple(sorted(trials, key=key))

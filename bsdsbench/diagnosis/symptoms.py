@@ -11,33 +11,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.scores.ratios import ratio
-
 F8 = NDArray[np.float64]
 REACH = 16
 NEAR = 3  # of the ground truth, in rows and columns
 CHANCE = 3  # standard errors; sound crops of 64 to 321 rows: none beyond 3 with a ratio above 1.2
 
 
-def near_and_far(soft: F8, truth: F8) -> tuple[float, float]:
-    """Mean value at most NEAR pixels from the ground truth, and beyond; NaN without such."""
+def darker_near(soft: F8, truth: F8) -> bool:
+    """Whether values at most NEAR pixels from the ground truth are smaller than those beyond."""
     from scipy import ndimage
 
     near = ndimage.maximum_filter(truth, 2 * NEAR + 1) > 0
-    inside, outside = soft[near], soft[~near]
-    return (
-        float(inside.mean()) if inside.size else np.nan,
-        float(outside.mean()) if outside.size else np.nan,
-    )
+    return bool(not near.all() and soft[near].mean() < soft[~near].mean())
 
 
 def on_hundredths(soft: NDArray[Any]) -> float:
     """Share of the values strictly between 0 and 1 that are k/100 to their last bit."""
     values = soft[(soft > 0) & (soft < 1)]
-    if not values.size:
-        return 0.0
-    nearest = (np.rint(values.astype(np.float64) * 100) / 100).astype(values.dtype)
-    return float(np.mean(values == nearest))
+    nearest = np.round(values.astype(np.float64), 2).astype(values.dtype)
+    return float(np.mean(values == nearest)) if values.size else 0.0
 
 
 def jpeg_ratio(soft: F8) -> float:
@@ -45,44 +37,42 @@ def jpeg_ratio(soft: F8) -> float:
 
     1 where there is no trace of it, and where chance (CHANCE standard errors) may explain it.
     """
-    on, *off = (_vanishing(soft, *corner) for corner in ((0, 0), (4, 4), (3, 5)))
-    if not all(shares.any() for shares in (on, *off)):
+    on, *off = (_vanishing(soft[top:, left:]) for top, left in ((0, 0), (4, 4), (3, 5)))
+    if not on.any():
         return 1.0
-    errors = [np.sqrt(on.var() / on.size + shares.var() / shares.size) for shares in off]
-    if any(on.mean() - shares.mean() < CHANCE * e for shares, e in zip(off, errors, strict=True)):
-        return 1.0
-    return float(ratio(on.mean(), max(shares.mean() for shares in off)))
+    for shares in off:
+        if not shares.any():
+            return 1.0
+        error = np.sqrt(on.var() / on.size + shares.var() / shares.size)
+        if on.mean() - shares.mean() < CHANCE * error:
+            return 1.0
+    return float(on.mean() / max(shares.mean() for shares in off))
 
 
-def _vanishing(soft: F8, top: int, left: int) -> F8:
+def _vanishing(soft: F8) -> F8:
     """(blocks,) share of the high coefficients that vanish in each block with content."""
     from scipy.fft import dctn
 
-    part = soft[top:, left:] * 255
-    rows, cols = part.shape[0] // 8, part.shape[1] // 8
-    blocks = part[: rows * 8, : cols * 8].reshape(rows, 8, cols, 8).swapaxes(1, 2).reshape(-1, 64)
-    blocks = blocks[blocks.max(axis=1) - blocks.min(axis=1) > 8]
+    rows, cols = soft.shape[0] // 8, soft.shape[1] // 8
+    cut = 255 * soft[: rows * 8, : cols * 8]
+    blocks = cut.reshape(rows, 8, cols, 8).swapaxes(1, 2).reshape(-1, 8, 8)
+    blocks = blocks[np.ptp(blocks, axis=(1, 2)) > 8]
     if not blocks.size:
         return np.zeros(0)
     high = np.add.outer(np.arange(8), np.arange(8)) >= 5
-    small = np.abs(dctn(blocks.reshape(-1, 8, 8), axes=(1, 2), norm="ortho")) < 0.6
+    small = np.abs(dctn(blocks, axes=(1, 2), norm="ortho")) < 0.6
     return np.asarray(small[:, high].mean(axis=1))
 
 
 def correlation(soft: F8, truth: F8) -> F8:
     """Correlation with the truth for shifts up to REACH; [REACH + dy, REACH + dx] is that of dy,
     dx."""
-    from scipy import fft, ndimage
+    from scipy import ndimage, signal
 
     a, b = (ndimage.gaussian_filter(x - x.mean(), 1.0) for x in (soft, truth.astype(np.float64)))
     norm = np.sqrt((a * a).sum() * (b * b).sum())
-    side = 2 * REACH + 1
-    if norm == 0:
-        return np.zeros((side, side))
-    padded = [fft.next_fast_len(n + REACH, real=True) for n in soft.shape]
-    spectrum = fft.rfft2(a, padded) * np.conj(fft.rfft2(b, padded))
-    surface = np.roll(fft.irfft2(spectrum, padded), (REACH, REACH), (0, 1))[:side, :side]
-    return surface / norm
+    found = signal.correlate(np.pad(a, REACH), b, "valid", "fft")
+    return np.divide(found, norm, out=np.zeros_like(found), where=norm > 0)
 
 
 def shift_of(surface: F8) -> tuple[float, float]:
@@ -90,15 +80,14 @@ def shift_of(surface: F8) -> tuple[float, float]:
 
     Boundaries of label maps lie half a pixel above and left of the edge: that half is taken off.
     """
-    y, x = (int(i) for i in np.unravel_index(np.argmax(surface), surface.shape))
+    y, x = np.unravel_index(np.argmax(surface), surface.shape)
     if not (0 < y < 2 * REACH and 0 < x < 2 * REACH):
         return 0.0, 0.0
-    dy = _vertex(surface[y - 1 : y + 2, x])
-    dx = _vertex(surface[y, x - 1 : x + 2])
-    return y + dy - REACH - 0.5, x + dx - REACH - 0.5
-
-
-def _vertex(three: F8) -> float:
-    """Where the parabola through values at -1, 0, 1 has its top."""
-    bend = three[0] - 2 * three[1] + three[2]
-    return float((three[0] - three[2]) / (2 * bend)) if bend else 0.0
+    top, found = surface[y, x], []
+    for at, before, after in (
+        (y, surface[y - 1, x], surface[y + 1, x]),
+        (x, surface[y, x - 1], surface[y, x + 1]),
+    ):  # where the parabola through three values has its top
+        bend = before - 2 * top + after
+        found.append(float(at - REACH - 0.5 + ((before - after) / (2 * bend) if bend else 0.0)))
+    return found[0], found[1]

@@ -26,16 +26,22 @@ from numpy.typing import NDArray
 
 from bsdsbench import __version__
 from bsdsbench.files.arguments import kind_of_value
-from bsdsbench.files.bounded import listed, read_json, show
+from bsdsbench.files.bounded import (
+    listed,
+    locked,
+    png_bytes,
+    read_json,
+    remove_leftovers,
+    show,
+    write_atomic,
+)
 from bsdsbench.files.errors import DataError, visible
-from bsdsbench.files.writing import locked, png_bytes, remove_leftovers, write_atomic
 from bsdsbench.loaders.pairing import ground_truths, read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.run import about_folders, available_cores, folders
 from bsdsbench.runs.run import run as score
-from bsdsbench.runs.run_options import Folder, RunOptions, takes
-from bsdsbench.runs.score_tables import KEY as SPEED
+from bsdsbench.runs.run_options import SPEED, Folder, RunOptions, takes
 from bsdsbench.runs.score_tables import METHOD, Speed, score_tables, with_speeds
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Cell, Field, Table
@@ -227,7 +233,7 @@ def run(
         whole = folders(maps.folder, gt, attrs.evolve(options, missing="zero"), ids)
         items = [item for item in whole if item.image_id in mine and item.pair.pred_paths]
         blank = about_folders(whole, options, pred=maps.folder, gt=gt)
-        told = {**result.speed.to_mapping(), **about, "taken_over": kept}
+        told = {**result.speed._asdict(), **about, "taken_over": kept}
         more: dict[str, Any] = {SPEED: told}
         if options.shard != (1, 1):
             more["shard"] = f"{options.shard[0]}/{options.shard[1]}"

@@ -6,6 +6,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+from functools import cache
 from pathlib import Path
 
 # Raised with every change that can move a count: stored records of other versions are redone.
@@ -20,6 +21,7 @@ def source_hash() -> str:
     return hashlib.sha256(content).hexdigest() if sources else ""
 
 
+@cache
 def cache_folder() -> Path | None:
     """Where compiled kernels are kept: a folder named by all kernels' sources; None if nowhere.
 

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import config, njit
+from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 
 from bsdsbench.kernels import cache_folder
 
@@ -25,6 +27,20 @@ if _folder is None and not os.environ.get(_SAID):
     )
 
 
+class _Kept(FunctionCache):
+    """What numba keeps of a function, loaded without what only compiling needs.
+
+    numba would first make all that it can compile known, which imports scipy.linalg and cffi: a
+    third of what it takes to count one image. Its compiler does that itself. What allocates arrays
+    needs numba's runtime all the same.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
+
+
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """`numba.njit` for kernels: `@kernel`, or `@kernel(option=...)` with options of njit."""
     if function is None:
@@ -32,9 +48,10 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     users = config.CACHE_DIR
     try:  # numba reads the folder when a function is decorated
         config.CACHE_DIR = str(_folder or "")
-        return njit(
-            function, nogil=True, no_cfunc_wrapper=True, cache=_folder is not None, **options
-        )
+        made = njit(function, nogil=True, no_cfunc_wrapper=True, **options)
+        if _folder is not None and not config.DISABLE_JIT:
+            made._cache = _Kept(function)
+        return made
     finally:
         config.CACHE_DIR = users
 

@@ -55,7 +55,8 @@ def depth_truth(pair: Pair) -> GroundTruth:
             valid=np.logical_and.reduce(valid) if valid else None,
             mask=matte_mask(maps["matte"]) if "matte" in maps else None,
         )
-        sizes = {a.shape for a in (*maps.values(), truth.depth) if a is not None}
+        maps |= {"depth": truth.depth} if "depth" in truth.parts else {}
+        sizes = {each.shape for each in maps.values()}
         if len(sizes) > 1:
             raise FaultError(f"maps of the sizes {sorted(sizes)}, expected one")
     return truth

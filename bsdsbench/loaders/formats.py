@@ -8,6 +8,7 @@ unpickling, after a look at their headers.
 from __future__ import annotations
 
 import io
+import logging
 import math
 import os
 import zipfile
@@ -23,6 +24,7 @@ from bsdsbench.files.bounded import (
     FaultError,
     PathLike,
     check_size,
+    listed,
     read_bytes,
     reading,
     show,
@@ -35,7 +37,7 @@ IMAGE_SUFFIXES = (
     *(".gif", ".webp", ".pgm", ".ppm", ".pbm", ".pnm", ".pfm"),
 )
 FORMATS = {
-    **dict.fromkeys(IMAGE_SUFFIXES, "images:read_image"),
+    **dict.fromkeys(IMAGE_SUFFIXES, "formats:read_image"),
     ".npy": "formats:read_npy",
     ".npz": "formats:read_npz",
     ".mat": "matlab:read_mat",
@@ -55,20 +57,6 @@ def id_of(path: PathLike) -> str:
 
 
 MAX_DEPTH = 8
-
-
-class Budget:
-    """The bytes a file may still decode to."""
-
-    def __init__(self) -> None:
-        self.left = bounded.MAX_DECODED_BYTES
-
-    def spend(self, count: int) -> None:
-        self.left -= count
-        if self.left < 0:
-            raise FaultError(
-                f"decodes to more than {bounded.MAX_DECODED_BYTES} bytes, expected less"
-            )
 
 
 def read_arrays(path: PathLike, indices: bool = False, what: str = "arrays") -> dict[str, Any]:
@@ -155,6 +143,88 @@ def _array(file: IO[bytes], size: int, kinds: str, picture: bool = True) -> Map:
     return array.astype(dtype.newbyteorder("="), copy=False)
 
 
+# ---- pictures, as one gray or label array; photos.py reads colours
+#
+# Accepted as gray: 1, 8 or 16 bits, 32-bit float or integer TIFF, and PFM. A palette is read as its
+# colours (for label maps, as its indices). RGB must have three equal channels; an alpha channel
+# must be opaque. No other format is tried, whatever the suffix says.
+
+PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
+# Pillow's way to 16-bit gray differs between formats and versions
+GRAY16 = ("I;16", "I;16B", "I;16L", "I;16N")
+# with no handler at all Python prints Pillow's log of damaged files; others' handlers still get it
+logging.getLogger("PIL").addHandler(logging.NullHandler())
+
+
+def read_image(path: PathLike, indices: bool = False) -> Map:
+    """One gray picture as (H, W) uint8, uint16, int32 or float32.
+
+    A 1-bit picture gives 0 and 255. With `indices` (label maps) it gives 0 and 1, and a palette
+    picture its palette indices instead of its colours.
+    """
+    data = read_bytes(path)
+    with reading(path, "a whole picture"):
+        header = header_of(data)
+        mode, kind, info = header.mode, header.format, header.info
+        if getattr(header, "n_frames", 1) > 1:
+            raise FaultError(f"has {header.n_frames} pages, expected one")
+        for tile in header.tile:
+            if tile[0].startswith("ppm") and isinstance(tile[3], tuple):
+                maxval = int(tile[3][1])  # Pillow would rescale other values
+                if maxval != (65535 if mode == "I" else 255):
+                    raise FaultError(f"has maxval {maxval}, expected 255, or 65535 and gray")
+            elif mode in ("LA", "RGB", "RGBA") and "16" in str(tile[3]):
+                raise FaultError("is 16-bit colour, expected gray: save one channel")
+        if mode not in ("1", "L", "P", "LA", "RGB", "RGBA", "I", "F", *GRAY16):
+            raise FaultError(f"has colour mode {mode}, expected gray")
+        wanted = mode if mode in ("P", "I") else None
+        if mode == "P" and not indices:
+            wanted = "RGBA" if "transparency" in info else "RGB"
+        array = pixels_of(data, header, wanted)
+        if array.dtype == np.bool_:
+            return array.astype(np.uint8) * np.uint8(1 if indices else 255)
+        if mode in GRAY16 or (mode == "I" and kind in ("PNG", "PPM")):
+            return array.astype(np.uint16)
+        if array.ndim == 2:
+            return array.astype(array.dtype.newbyteorder("="), copy=False)
+        if array.shape[2] in (2, 4) and (array[:, :, -1] != 255).any():
+            raise FaultError("has transparent pixels, expected an opaque gray picture")
+        colours = array[:, :, :3] if array.shape[2] > 2 else array[:, :, :1]
+        if (colours != colours[:, :, :1]).any():
+            raise FaultError("is a colour picture (its RGB channels differ), expected gray")
+        return np.ascontiguousarray(array[:, :, 0])
+
+
+def header_of(data: bytes) -> Any:
+    """The picture with its size checked, before anything is decoded."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        header = Image.open(io.BytesIO(data), formats=PICTURES)
+    except UnidentifiedImageError:
+        known = listed(list(PICTURES))
+        raise FaultError(
+            f"is not a picture (damaged or another format), expected {known}"
+        ) from None
+    except Image.DecompressionBombError:
+        raise FaultError("claims too many pixels, expected at most 100000000") from None
+    # WebP is decoded on two canvases of 4 bytes per pixel
+    check_size((header.height, header.width), 8 if header.format == "WEBP" else 1)
+    return header
+
+
+def pixels_of(data: bytes, header: Any, mode: str | None) -> Map:
+    """The pixels as (H, W) or (H, W, channels), in another mode where one is asked for."""
+    import imageio.v3 as iio
+
+    if header.format == "PNG":
+        header.verify()  # every chunk's checksum: decoding does not look at those of the pixels
+        if b"IEND" not in data[-64:]:
+            raise FaultError("ends too early (truncated?), expected a whole PNG")
+    pixels = iio.imread(data, plugin="pillow", index=0, mode=mode, writeable_output=False)
+    return np.asarray(pixels)
+
+
 # ---- what the arrays of a file are as maps of an image
 
 
@@ -200,7 +270,9 @@ def check_maps(maps: Sequence[Map], what: str) -> None:
 def label_map(array: Any) -> Map:
     """(H, W) labels with the values of the file: int32, or wider integers where they need it."""
     labels = whole_labels(plane(array, "a label map"), "label map")
-    small = labels.min() >= -(2**31) and labels.max() < 2**31
+    small = np.can_cast(labels.dtype, np.int32) or (
+        labels.min() >= -(2**31) and labels.max() < 2**31
+    )
     return labels.astype(np.int32, copy=False) if small else labels
 
 

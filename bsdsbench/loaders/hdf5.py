@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.files import bounded
-from bsdsbench.files.bounded import FaultError, PathLike, check_size, read_bytes, reading
-from bsdsbench.loaders.formats import MAX_DEPTH, Budget
+from bsdsbench.files.bounded import Budget, FaultError, PathLike, check_size, read_bytes, reading
+from bsdsbench.loaders.formats import MAX_DEPTH
 
 ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct: they may lead round in circles
 CHUNK_COST = 8

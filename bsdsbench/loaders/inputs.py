@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_array, given_list, kind_of_value
+from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError, ShapeError
 
 Map = NDArray[Any]
 Bool = NDArray[np.bool_]
-FORMS = ("soft", "ucm2", "segs", "classes", "depth")
 WHITE = {"u1": 255, "u2": 65535}
 WHITE_FOR_CLASSES = (
     "only 0 and 255, expected the labels of `classes`, from `first` on (masks: divide them by 255, "
     "or name no `classes`)"
 )
-# axes and kinds of numbers where they are not (H, W) and any
-AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
-KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
+# part of an image's input -> its numbers of axes and kinds of dtype; lines are no array
+AS_GIVEN: tuple[tuple[int, ...], str] = ((), "")
+FORMS: dict[str, tuple[tuple[int, ...], str]] = {
+    "soft": ((2,), "biuf"),
+    "ucm2": ((2,), "biuf"),
+    "segs": ((2,), "biu"),
+    "classes": ((2, 3), "biuf"),
+    "depth": ((2,), "biuf"),
+}
+PREDICTED = {**FORMS, "angles": ((2,), "biuf"), "lines": AS_GIVEN}
+ANNOTATED = {
+    **dict.fromkeys(("boundaries", "labels", "instances", "mask"), ((2,), "biuf")),
+    **dict.fromkeys(("depth", "valid", "angles"), ((2,), "biuf")),
+    "segmentations": ((2,), "biu"),
+    "class_boundaries": ((3,), "biuf"),
+    "photo": ((3,), "u"),
+    "lines": AS_GIVEN,
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,11 +57,70 @@ class Lines:
     grid: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Prediction:
+@frozen(eq=False, init=False)
+class ImageParts:
+    """What is known of an image: parts by name, each also an attribute.
+
+    Reading a part that is not there raises DataError, so that no metric has to look before;
+    `parts` tells what is there. Types and shapes are checked here, values by the metrics.
+    """
+
+    image_id: str
+    path: Path | None
+    parts: Mapping[str, Any]
+    shape: tuple[int, int]
+    scale: str
+
+    known: ClassVar[Mapping[str, tuple[tuple[int, ...], str]]]
+    several: ClassVar[tuple[str, ...]]  # tuples, of one array per threshold or annotator
+
+    def __init__(self, image_id: str, path: Path | None, scale: str, **given: Any) -> None:
+        owner, parts, shape = type(self).__name__, {}, (0, 0)
+        if not isinstance(image_id, str):
+            raise DataError(f"{owner}.image_id: {kind_of_value(image_id)}, expected text")
+        for name, value in given.items():
+            what, many = f"{owner}.{name}", name in self.several
+            if name not in self.known:
+                raise DataError(f"{what}: expected one of {', '.join(self.known)}")
+            if value is None:
+                continue
+            (axes, kinds), maps = self.known[name], []
+            if not axes:
+                parts[name] = value
+                continue
+            for k, item in enumerate(given_list(value, what, "a list") if many else [value], 1):
+                array = given_array(item, f"{what} {k}" if many else what)
+                if array.dtype.kind not in kinds or array.ndim not in axes:
+                    expected = "numbers" if "f" in kinds else "integers"
+                    expected += f" and {' or '.join(map(str, axes))} axes"
+                    raise DataError(f"{what}: {kind_of_value(array)}, expected {expected}")
+                if name in ("labels", "instances", "classes") and array.ndim == 2:
+                    array = whole_labels(array, "label map")
+                maps.append(binary_map(array, what) if name == "mask" else array)
+            parts[name] = tuple(maps) if many else maps[0]
+            if maps and shape == (0, 0) and name != "photo":
+                rows, columns = maps[0].shape[-2:]
+                shape = ((rows - 1) // 2, (columns - 1) // 2) if name == "ucm2" else (rows, columns)
+        self.__attrs_init__(image_id, path, parts, shape, scale)
+
+    @property
+    def where(self) -> str:
+        """Its file, or its id, for errors."""
+        return show(self.path or self.image_id)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.known:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        if name not in self.parts:
+            has = [k for k, part in self.parts.items() if not isinstance(part, tuple) or part]
+            raise DataError(f"{self.where}: has {', '.join(has) or 'nothing'}, expected {name}")
+        return self.parts[name]
+
+
+class Prediction(ImageParts):
     """One image's output of an algorithm, in exactly one of five forms.
 
-    Types and shapes are checked here, values by the metrics. Raises DataError.
+    Raises DataError, as reading another form does.
 
     Parameters
     ----------
@@ -53,121 +128,114 @@ class Prediction:
         The image's id.
     path : path or None
         The file it was read from, or None.
-    soft : array or None
+    soft : array
         (H, W) uint8 (value/255), uint16 (value/65535), float32 or float64 in [0, 1].
-    ucm2 : array or None
+    ucm2 : array
         (2H+1, 2W+1) float64, ultrametric contour map at double size, in [0, 1].
-    segs : tuple of array or None
+    segs : tuple of array
         Tuple of (H, W) integer label maps, one per threshold 1..n.
-    classes : array or None
+    classes : array
         (H, W) class labels, kept as integers (`whole_labels`), or (C, H, W) soft maps or bool, one
         per class.
-    depth : array or None
+    depth : array
         (H, W) numbers, depth or inverse depth, also NaN and infinite.
-    angles : array or None
+    angles : array
         (H, W) radians, beside a soft map whose edges have an orientation.
-    lines : Lines or None
+    lines : Lines
         Straight lines, beside the soft map that they are drawn as.
 
     Attributes
     ----------
+    parts : dict
+        What was given, by the names above.
     shape : tuple of int
         (rows, columns) of the image the prediction is for.
-    form : str
-        The form in a word, for signatures: soft8, soft16, float, binary, ucm2, segs, classes,
-        depth.
+    kind : str
+        The form: soft, ucm2, segs, classes, depth.
 
     Examples
     --------
     >>> import numpy as np
     >>> pred = Prediction("a", soft=np.zeros((3, 4)))
-    >>> pred.shape, pred.boundary_map().shape
-    ((3, 4), (3, 4))
+    >>> pred.kind, pred.shape, pred.boundary_map().shape
+    ('soft', (3, 4), (3, 4))
     """
 
-    image_id: str
-    path: Path | None = None
-    soft: Map | None = None
-    ucm2: Map | None = None
-    segs: tuple[Map, ...] | None = None
-    classes: Map | None = None
-    depth: Map | None = None
-    angles: Map | None = None
-    lines: Lines | None = None
-    shape: tuple[int, int] = field(init=False, default=(0, 0))
-    form: str = field(init=False, default="")
+    __slots__ = ()
+    known = PREDICTED
+    several = ("segs",)
 
-    def __post_init__(self) -> None:
-        _settle(self)
-        form = ""
-        for name in FORMS:
-            if getattr(self, name) is not None:
-                if form:
-                    raise DataError(f"Prediction: several forms, expected one of {FORMS}")
-                form = name
-        if self.soft is not None:
-            words = {"u1": "soft8", "u2": "soft16", "b1": "binary"}
-            form = words.get(self.soft.dtype.str[1:], "float")
-        if self.ucm2 is not None:
-            rows, columns = self.shape
-            object.__setattr__(self, "shape", ((rows - 1) // 2, (columns - 1) // 2))
-        object.__setattr__(self, "form", form)
+    def __init__(self, image_id: str, path: Path | None = None, **parts: Any) -> None:
+        super().__init__(image_id, path, "", **parts)
+        if len(FORMS.keys() & self.parts.keys()) != 1:
+            has = ", ".join(self.parts) or "nothing"
+            raise DataError(f"Prediction: has {has}, expected one of {', '.join(FORMS)}")
+
+    @property
+    def kind(self) -> str:
+        return min(FORMS.keys() & self.parts.keys())
+
+    @property
+    def form(self) -> str:
+        """The form in a word, for signatures: a soft map is soft8, soft16, binary or float."""
+        if self.kind != "soft":
+            return self.kind
+        words = {"u1": "soft8", "u2": "soft16", "b1": "binary"}
+        return words.get(self.soft.dtype.str[1:], "float")
 
     def boundary_map(self) -> Map:
         """The (H, W) soft map: itself, or ucm2[2::2, 2::2] (official boundaryBench).
 
-        Raises ValueError for segmentations, or for nothing.
+        Raises DataError for segmentations.
 
         Returns
         -------
         array
             (H, W), as stored.
         """
-        if self.soft is not None:
-            return self.soft
-        if self.ucm2 is not None:
-            return np.ascontiguousarray(self.ucm2[2::2, 2::2])
-        raise DataError("a set of segmentations has no single soft boundary map")
+        # contiguous: counting runs along rows
+        return np.ascontiguousarray(self.ucm2[2::2, 2::2]) if self.kind == "ucm2" else self.soft
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GroundTruth:
-    """One image's human annotations; which of them are there depends on what was asked for.
+class GroundTruth(ImageParts):
+    """One image's human annotations; which parts are there depends on what was asked for.
 
     Parameters
     ----------
     image_id : str
         The image's id.
     boundaries : tuple of array
-        Tuple of (H, W) bool, one per annotator.
+        Tuple of (H, W) bool, one per annotator; empty where there are none.
     segmentations : tuple of array
-        Tuple of (H, W) integer label maps, one per annotator; empty where the data set has only
+        Tuple of (H, W) integer label maps, one per annotator, where the data set has more than
         boundaries.
     path : path or None
         The file it was read from, or None.
-    labels : array or None
+    scale : str
+        What 8- and 16-bit maps were taken for, as `scale_of` says.
+    labels : array
         (H, W) class labels, kept as integers (`whole_labels`).
-    class_boundaries : array or None
+    class_boundaries : array
         (C, H, W) bool, where there are boundaries of classes and no labels, or both.
-    instances : array or None
+    instances : array
         (H, W), which instance a pixel belongs to, where class labels have them; kept as integers.
-    mask : array or None
+    mask : array
         (H, W) bool, the object.
-    photo : array or None
+    photo : array
         (H, W, 3) uint8, the picture itself.
-    depth : array or None
+    depth : array
         (H, W) numbers, depth or inverse depth, also NaN and infinite.
-    valid : array or None
+    valid : array
         (H, W) bool, where the depth is known, if that is annotated.
     angles : tuple of array
         (H, W) radians per annotator, where boundaries have an orientation.
-    lines : Lines or None
+    lines : Lines
         Straight lines, beside the boundaries that they are drawn as.
-    scale : str
-        What 8- and 16-bit maps were taken for, as `scale_of` says.
 
     Attributes
     ----------
+    parts : dict
+        What was given, by the names above.
     shape : tuple of int
         (rows, columns).
 
@@ -175,53 +243,31 @@ class GroundTruth:
     --------
     >>> import numpy as np
     >>> truth = GroundTruth("a", (np.eye(3, dtype=bool),))
-    >>> truth.shape, len(truth.boundaries)
-    ((3, 3), 1)
+    >>> truth.shape, len(truth.boundaries), "mask" in truth.parts
+    ((3, 3), 1, False)
     """
 
-    image_id: str
-    boundaries: tuple[Bool, ...] = ()
-    segmentations: tuple[Map, ...] = ()
-    path: Path | None = None
-    labels: Map | None = None
-    class_boundaries: Bool | None = None
-    instances: Map | None = None
-    mask: Bool | None = None
-    photo: Map | None = None
-    depth: Map | None = None
-    valid: Bool | None = None
-    angles: tuple[Map, ...] = ()
-    lines: Lines | None = None
-    scale: str = ""
-    shape: tuple[int, int] = field(init=False, default=(0, 0))
+    __slots__ = ()
+    known = ANNOTATED
+    several = ("boundaries", "segmentations", "angles")
 
-    def __post_init__(self) -> None:
-        _settle(self)
+    def __init__(
+        self,
+        image_id: str,
+        boundaries: Sequence[Any] = (),
+        segmentations: Sequence[Any] | None = None,
+        path: Path | None = None,
+        *,
+        scale: str = "",
+        **parts: Any,
+    ) -> None:
+        drawn = {"boundaries": boundaries, "segmentations": segmentations}
+        super().__init__(image_id, path, scale, **drawn, **parts)
 
-
-def _settle(given: Prediction | GroundTruth) -> None:
-    """Check the id and the arrays of an input; lists become tuples, labels integers."""
-    owner = type(given).__name__
-    if not isinstance(given.image_id, str):
-        raise DataError(f"{owner}.image_id: {kind_of_value(given.image_id)}, expected text")
-    for each in fields(given):
-        value, what = getattr(given, each.name), f"{owner}.{each.name}"
-        if value is None or each.name in ("image_id", "path", "lines", "scale", "shape", "form"):
-            continue
-        kinds, axes = KINDS.get(each.name, "biuf"), AXES.get(each.name, (2,))
-        many, maps = each.name == "segs" or each.default == (), []
-        for k, item in enumerate(given_list(value, what, "a list") if many else [value], 1):
-            array = given_array(item, f"{what} {k}" if many else what)
-            if array.dtype.kind not in kinds or array.ndim not in axes:
-                expected = "numbers" if "f" in kinds else "integers"
-                expected += f" and {' or '.join(map(str, axes))} axes"
-                raise DataError(f"{what}: {kind_of_value(array)}, expected {expected}")
-            if each.name in ("labels", "instances", "classes") and array.ndim == 2:
-                array = whole_labels(array, "label map")
-            maps.append(binary_map(array, what) if each.name == "mask" else array)
-        if given.shape == (0, 0) and maps and each.name != "photo":
-            object.__setattr__(given, "shape", maps[0].shape[-2:])
-        object.__setattr__(given, each.name, tuple(maps) if many else maps[0])
+    def replace(self, **parts: Any) -> GroundTruth:
+        """The same with other parts; None takes one away."""
+        kept = {"path": self.path, "scale": self.scale, **self.parts}
+        return GroundTruth(self.image_id, **{**kept, **parts})
 
 
 def soft_map(pred: Any, what: str = "prediction") -> Map:
@@ -303,6 +349,8 @@ def binary_map(values: Map, what: str) -> Bool:
 
 def is_binary(values: Map) -> bool:
     """True where there is nothing but 0 and one of 1, 255 and 65535."""
+    if values.dtype == np.bool_:
+        return True
     top = values.max(initial=0)
     return top in (0, 1, 255, 65535) and not ((values != 0) & (values != top)).any()
 

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files import bounded
-from bsdsbench.files.bounded import FaultError, PathLike, check_size, read_bytes, reading
-from bsdsbench.loaders.formats import MAX_DEPTH, Budget
+from bsdsbench.files.bounded import Budget, FaultError, PathLike, check_size, read_bytes, reading
+from bsdsbench.loaders.formats import MAX_DEPTH
 from bsdsbench.loaders.hdf5 import read_hdf5
 
 # "mi" storage types and "mx" classes -> numpy type codes

@@ -6,12 +6,11 @@ of ground truth are annotators of one image in these layouts only:
 | layout | what says so |
 |---|---|
 | ID_1.png, ID_2.png: numbers without leading zeros | the ids of the predictions or of a split |
-| ID/NAME.png | the same; of frames (numbers from 0, or with zeros before them), only a split |
-| ID/1.png .. ID/n.png, in several folders that hold all files | itself |
+| ID/NAME.png | the same |
 | ANNOTATOR/ID.seg (BSDS300) | the format |
 
-An id whose files are of two layouts is doubled. A split's folder is never an id. Predicted label
-maps may use the first two.
+So a file gives the ids that it may have, the known ids choose, and an id whose files are not of one
+layout is doubled. A split's folder is never an id. Predicted label maps may use the first two.
 """
 
 from __future__ import annotations
@@ -24,19 +23,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.files.arguments import given_path, given_word
+from bsdsbench.files.arguments import given_word
 from bsdsbench.files.bounded import PathLike, listed, read_text, show
 from bsdsbench.files.errors import DataError, FileFormatError, PairingError, is_text
 from bsdsbench.loaders.formats import FORMATS, id_of
 
 MISSING = ("error", "zero", "skip")
 SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
-NUMBERED = re.compile(r"(.+)_[1-9]\d*")
 Files = dict[str, list[Path]]
-ONE_SET = (
-    "one, or annotators in one folder: ID_1, ID_2 ..; ANNOTATOR/ID.seg; ID/NAME, with a split file "
-    "if there are no predictions or the names end in numbers from 0, or with zeros before them"
-)
+ONE = "one, or annotators as ID_1, ID_2 .., ID/NAME or ANNOTATOR/ID.seg (alone: with a split file)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,39 +69,37 @@ def pair(
               or left out ("skip")
     how     : gt_kind, classes and ids, as the others for `grouped`
 
-    Raises PairingError that lists every missing, extra and doubled id and every wrong path.
+    Raises PairingError that lists every missing, extra and doubled id.
     """
     given_word(missing, "missing", MISSING)
-    wanted, preds, gts, problems = grouped(pred_dir, gt_dir, split_file, pred_kind, **how)
-    order = sorted(gts if wanted is None else wanted)
-    counts = {*order}
-    if missing == "error":
-        lacking = sorted(counts & gts.keys() - preds.keys())
-        problems += _fault(pred_dir, "no prediction for", lacking)
-    problems += _fault(gt_dir, "no ground truth for", sorted(counts - gts.keys()))
-    if wanted is None:
-        extra = sorted(preds.keys() - gts.keys())
-        problems += _fault(pred_dir, "predictions without ground truth", extra)
-    if not problems and pred_dir is not None and not preds.keys() & counts:
-        problems.append(f"{show(pred_dir)}: no prediction for any image, expected at least one")
-    if problems and preds and not preds.keys() & gts.keys():
-        problems.append(
-            f"no name is on both sides: predictions are named {listed(sorted(preds), 3)}; "
-            f"ground truth {listed(sorted(gts), 3)}"
-        )
-    elif problems and (splits := sorted(SPLITS & set(os.listdir(gt_dir)))):
-        problems.append(
-            f"{show(gt_dir)}: holds the folders {', '.join(splits)}; "
-            "give one of them, or a split file"
-        )
+    wanted, preds, gts, doubled = grouped(pred_dir, gt_dir, split_file, pred_kind, **how)
+    counts, problems = set(gts) if wanted is None else wanted, []
+    lacking, extra = counts & gts.keys() - preds.keys(), preds.keys() - gts.keys()
+    none = pred_dir is not None and not counts & preds.keys()
+    for folder, what, ids, side in (
+        (pred_dir, "several files for", doubled[0], preds),
+        (gt_dir, "several files for", doubled[1], gts),
+        (pred_dir, "no prediction for", lacking if none or missing == "error" else (), None),
+        (gt_dir, "no ground truth for", counts - gts.keys(), None),
+        (
+            pred_dir,
+            "predictions without ground truth",
+            extra if none or wanted is None else (),
+            None,
+        ),
+    ):
+        if ids:
+            first, *_ = names = sorted(ids)
+            line = f"{show(folder)}: {what}: {listed(names)} ({len(names)} in all)"
+            such = listed([str(path) for path in side[first]], 3) if side else ""
+            problems.append(f"{line}, such as {such}; expected {ONE}" if side else line)
+    if problems and (splits := sorted(SPLITS & set(os.listdir(gt_dir)))):
+        holds = f"holds the folders {', '.join(splits)}; give one of them, or a split file"
+        problems.append(f"{show(gt_dir)}: {holds}")
     if problems:
         raise PairingError("\n".join(problems), problems)
-    chosen = order if missing == "zero" else sorted(counts & preds.keys())
-    return [Pair(i, tuple(preds.get(i, ())), tuple(gts[i])) for i in chosen]
-
-
-def _fault(folder: PathLike | None, what: str, ids: list[str]) -> list[str]:
-    return [f"{show(folder)}: {what}: {listed(ids)} ({len(ids)} in all)"] if ids else []
+    chosen = counts if missing == "zero" else counts & preds.keys()
+    return [Pair(i, tuple(preds.get(i, ())), tuple(gts[i])) for i in sorted(chosen)]
 
 
 def ground_truths(
@@ -125,8 +118,8 @@ def grouped(
     gt_kind: str = "annotators",
     classes: Sequence[str] = (),
     ids: Collection[str] | None = None,
-) -> tuple[set[str] | None, Files, Files, list[str]]:
-    """The ids that count (None: all), the files of both sides by id, and the doubled ids' faults.
+) -> tuple[set[str] | None, Files, Files, list[set[str]]]:
+    """The ids that count (None: all), the files of both sides by id, and both sides' doubled ids.
 
     pred_dir   : None for the ground truth alone
     split_file : the images that count; without it every ground truth needs a prediction and every
@@ -135,112 +128,52 @@ def grouped(
                  `classes` may each have a folder
     gt_kind    : "annotators", where several files may belong to one image, or one of one file each
     ids        : the images that count, in place of a split file
-
-    All wrong paths are listed in one error.
     """
-    found: list[Any] = []
-    faults: list[DataError] = []
-    steps: tuple[Any, ...] = (
-        (read_split, split_file if ids is None else None),
-        (find_files, pred_dir, FORMATS, "predictions"),
-        (find_files, gt_dir, FORMATS, "ground truth"),
-    )
-    for read, given, *how in steps:
-        try:
-            found.append(None if given is None else read(given, *how))
-        except PairingError as error:
-            faults.append(error)
-    if faults:
-        raise PairingError.collect(faults)
-    counts = found[0] if ids is None else ids
-    wanted = None if counts is None else set(counts)
-    names = (
-        _names(found[1] or (), pred_dir, pred_kind == "labels"),
-        _names(found[2], gt_dir, gt_kind == "annotators"),
-    )
-    preds = _by_id(names[0], {*chain(*names[1].values())} if wanted is None else wanted)
-    gts = _by_id(names[1], {*chain(*names[0].values())} if wanted is None else wanted)
-    if pred_dir is None and wanted is None and any(len(paths) > 1 for paths in gts.values()):
-        annotated: Files = {}
-        for path, (_, _, folder) in names[1].items():
-            annotated.setdefault(folder, []).append(path)
-        if all(
-            folder and {id_of(p) for p in paths} == {str(k + 1) for k in range(len(paths))}
-            for folder, paths in annotated.items()
-        ):
-            gts = annotated
-    folders: Sequence[str] = ()  # of the classes, also by the SBD programs' names
+    if ids is None and split_file is not None:
+        ids = read_split(split_file)
+    wanted = None if ids is None else set(ids)
+    folders = [] if pred_dir is None else [Path(pred_dir)]
     if pred_dir is not None and pred_kind == "classes":
-        both = classes, [f"class_{k:03d}" for k in range(1, len(classes) + 1)]
-        folders = next((c for c in both if all(Path(pred_dir, x).is_dir() for x in c)), ())
-    if folders:
-        preds = {}
-        for folder in folders:
-            for path in find_files(Path(pred_dir or "", folder), FORMATS):
-                preds.setdefault(id_of(path), []).append(path)
-
-    lines: list[str] = []
-    for root, side, expected in (
-        (pred_dir, preds, "one of each class" if folders else "one"),
-        (gt_dir, gts, ONE_SET),
+        each = [Path(pred_dir, name) for name in classes]
+        folders = each if each and all(map(Path.is_dir, each)) else folders
+    preds = [path for folder in folders for path in find_files(folder, FORMATS, "predictions")]
+    names: list[dict[Path, list[str]]] = []  # the ids that a file may have
+    for root, paths, several in (
+        (pred_dir, preds, pred_kind == "labels"),
+        (gt_dir, find_files(gt_dir, FORMATS, "ground truth"), gt_kind == "annotators"),
     ):
-        wrong = []
-        for key in sorted(side if wanted is None else side.keys() & wanted):
-            fine = is_set(key, side[key], frames=side is preds or wanted is not None)
-            if folders and side is preds:
-                fine = [p.relative_to(root or "").parts[0] for p in side[key]] == [*folders]
-            if not fine:
-                files = listed([str(path) for path in side[key]], 3)
-                wrong.append(f"{key}: {len(side[key])} files ({files}), expected {expected}")
-        more = [f"and {len(wrong) - 10} more doubled ids"] if len(wrong) > 10 else []
-        lines += wrong[:10] + more
-    return wanted, preds, gts, lines
+        names.append({path: [id_of(path)] for path in paths})
+        for path, likely in names[-1].items() if several else ():
+            before, folder = re.sub(r"(?<=.)_[1-9]\d*$", "", likely[0]), path.parent
+            is_id = folder != Path(root or "") and folder.name.lower() not in SPLITS
+            likely += [before, show(folder.name) if is_id else before]
+    sides: list[Files] = []
+    for own, other in (names, names[::-1]):
+        known = {*chain(*other.values())} if wanted is None else wanted
+        layouts = [len(known.intersection(layout)) for layout in zip(*own.values(), strict=True)]
+        side = Files()
+        for path, likely in own.items():  # without a known id by the layout in which most are known
+            key = next(filter(known.__contains__, likely), likely[layouts.index(max(layouts))])
+            side.setdefault(key, []).append(path)
+        sides.append(side)
+    doubled = [{key for key in side if not is_set(key, side[key])} for side in sides]
+    if len(folders) > 1:  # one of each class
+        doubled[0] = {
+            key
+            for key, paths in sides[0].items()
+            if [f for f in folders for path in paths if path.is_relative_to(f)] != folders
+        }
+    return wanted, sides[0], sides[1], [d if wanted is None else d & wanted for d in doubled]
 
 
-def _names(
-    files: Sequence[Path], root: PathLike | None, several: bool
-) -> dict[Path, tuple[str, str, str]]:
-    """What each file may go by, "" where it may not: its name, that before a number, its folder."""
-    found = {}
-    for path in files:
-        name, number, folder = id_of(path), NUMBERED.fullmatch(id_of(path)), path.parent
-        is_own = folder != Path(root or "") and folder.name.lower() not in SPLITS
-        others = number[1] if number else "", show(folder.name) if is_own else ""
-        found[path] = (name, *others) if several else (name, "", "")
-    return found
-
-
-def _by_id(files: dict[Path, tuple[str, str, str]], known: Collection[str]) -> Files:
-    """The files of each id: the known one of a file's names, its own first; of a file that has none
-    that of the layout in which most are known."""
-    shared = [len({*ids} & {*known} - {""}) for ids in zip(*files.values(), strict=True)] or [0]
-    usual, side = shared.index(max(shared)), Files()
-    for path, ids in files.items():
-        fits = ids[:1] if ids[0] in known else [i for i in ids if i and i in known]
-        for key in fits or [ids[usual] or ids[0]]:
-            side.setdefault(key, []).extend([path] * len(fits or "1"))  # of two ids: doubled
-    return side
-
-
-def is_set(image_id: str, paths: Sequence[Path], frames: bool = False) -> bool:
-    """True for one file, and for the files of one image in one layout.
-
-    frames : also for a folder of names that end in numbers from 0, or with zeros before them, as a
-             video's do
-    """
-    if len(paths) == 1:
-        return True
-    names = [id_of(path) for path in paths]
+def is_set(image_id: str, paths: Sequence[Path]) -> bool:
+    """True for one file, and for the files of one image in one layout."""
+    own = image_id in {id_of(path) for path in paths}
     suffixes = {path.suffix.lower() for path in paths}
-    if len(suffixes) > 1:
-        return False
-    if image_id in names:  # color and gray of BSDS300 are two places
-        places = {(len(path.parts), path.parent.parent) for path in paths}
-        return len({*names}) == len(places) == 1 and suffixes == {".seg"}
-    ends = [re.search(r"\d+$", name) for name in names]
-    video = all(ends) and any(end and end[0][0] == "0" for end in ends)
-    one_place = len({path.parent for path in paths}) == 1 and len({*names}) == len(names)
-    return one_place and (frames or not video)
+    # color and gray of BSDS300 are two places
+    places = {path.parent.parent if own else path.parent for path in paths}
+    alike = suffixes == {".seg"} if own else len(suffixes) == 1
+    return len(paths) == 1 or (alike and len(places) == 1)
 
 
 def read_split(path: PathLike) -> list[str]:
@@ -267,33 +200,23 @@ def find_files(folder: PathLike, suffixes: Collection[str], what: str = "") -> l
     """
 
     def fail(error: OSError) -> None:
-        raise error
+        gone = isinstance(error, FileNotFoundError)
+        fault = "no such folder" if gone else f"cannot be listed ({error.strerror})"
+        raise PairingError(f"{show(error.filename)}: {fault}")
 
-    root = given_path(folder, "folder")
     found: list[Path] = []
     seen: set[str] = set()
-    try:
-        if not root.is_dir():
-            there = os.path.lexists(root)
-            fault = "is a file, expected the folder that holds it" if there else "no such folder"
-            raise PairingError(f"{show(root)}: {fault}")
-        for here, folders, names in os.walk(root, onerror=fail, followlinks=True):
-            folders[:] = [name for name in folders if name[0] != "."]
-            if (real := os.path.realpath(here)) in seen:
-                folders.clear()
-                continue
-            seen.add(real)
-            for name in names:
-                if name[0] != "." and os.path.splitext(name)[1].lower() in suffixes:
-                    found.append(Path(here, name))
-    except OSError as error:
-        where = show(error.filename or root)
-        raise PairingError(f"{where}: cannot be listed ({error.strerror})") from None
-    bad = [show(path) for path in found if not is_text(os.path.relpath(path, root))]
-    if bad:
+    for here, folders, names in os.walk(folder, onerror=fail, followlinks=True):
+        real = os.path.realpath(here)
+        folders[:] = [] if real in seen else [name for name in folders if name[0] != "."]
+        for name in [] if real in seen else names:
+            if name[0] != "." and os.path.splitext(name)[1].lower() in suffixes:
+                found.append(Path(here, name))
+        seen.add(real)
+    if bad := [show(path) for path in found if not is_text(path.name)]:
         raise PairingError(f"{listed(bad, 3)}: not UTF-8, expected names that are")
     if what and not found:
-        raise PairingError(f"{show(root)}: no {what}, expected files {', '.join(suffixes)}")
+        raise PairingError(f"{show(folder)}: no {what}, expected files {', '.join(suffixes)}")
     return sorted(found, key=_natural)
 
 

@@ -40,7 +40,7 @@ def read_photo(path: PathLike) -> NDArray[np.uint8]:
 
     Raises FileFormatError.
     """
-    from bsdsbench.loaders.images import header_of, pixels_of
+    from bsdsbench.loaders.formats import header_of, pixels_of
 
     data = read_bytes(path)
     with reading(path, "a picture"):

@@ -340,7 +340,11 @@ def _binary(array: NDArray[Any], invert: bool, threshold: float | None) -> NDArr
         )
     cut = threshold or 0
     cuts = cut * 255, cut * 65535, cut
-    edges = array != 0 if threshold is None else cut_map(array, cuts, "gray values", least=True)
+    edges = array
+    if threshold is not None:
+        edges = cut_map(array, cuts, "gray values", least=True)
+    elif array.dtype != np.bool_:
+        edges = array != 0
     # MATLAB's columns into rows, once: counting runs along rows.
     return np.ascontiguousarray(~edges if invert else edges)
 

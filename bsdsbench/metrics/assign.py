@@ -113,11 +113,7 @@ def assign(
         (row, col), (gt_row, gt_col) = (np.divmod(k, max(one.shape[1], 1)) for k in (at, gt_at))
         paid = table[gt_row - row + middle, gt_col - col + middle]
         paid = paid + mine.flat[at] + own.flat[gt_at]
-        pred_match, gt_match = np.full((2, *bmap.shape), -1, np.int64)
-        pred_match.flat[at], gt_match.flat[gt_at] = gt_at, at
-        for partners in (pred_match, gt_match):
-            partners.flags.writeable = False
-        found.append(Match(pred_match, gt_match, float(paid.sum()), len(at)))
+        found.append(Match.of_pairs(bmap.shape, at, gt_at, float(paid.sum())))
     return tuple(found) if several else found[0]
 
 

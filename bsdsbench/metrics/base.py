@@ -19,13 +19,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_list, kind_of_value
+from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.protocol.fields import captions, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
-from bsdsbench.scores.ratios import Weights
+from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
 F8 = NDArray[np.float64]
 Tree = dict[str, Any]  # of scores, see `Metric.scores`
@@ -95,6 +95,15 @@ def over(unit: str, counts: Mapping[str, tuple[Any, Any]]) -> Tree:
     }
 
 
+def image_means(weights: Weights, values: Mapping[str, F8]) -> Tree:
+    """For `scores`: the mean over images of each value (N,), and under "over" of how many."""
+    means, known, n = {}, {}, weights.sum(axis=1)
+    for key, each in values.items():
+        means[key] = weighted_mean(weights, each)
+        known[key] = weighted_sum(weights, ~np.isnan(each)), n
+    return {**means, "over": over("images", known)}
+
+
 IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 
 
@@ -148,11 +157,9 @@ class Metric(ABC):
     uses: ClassVar[tuple[str, ...]] = ()
     gt_kind: ClassVar[str]
     pred_kinds: ClassVar[tuple[str, ...]]
-    curved: ClassVar[bool]
 
     def __init_subclass__(cls) -> None:
         cls.gt_kind, cls.pred_kinds = READS[cls.reads]
-        cls.curved = any(c.key == "ods" for c in (*cls.columns, *cls.image_columns))
 
     @abstractmethod
     def count(
@@ -216,9 +223,6 @@ class Metric(ABC):
         """What looks wrong in an image that can be counted: code, words, what fixes it."""
         return iter(())
 
-    def check(self, protocol: Protocol, opt: Any) -> None:  # noqa: B027
-        """Raise ProtocolError if the protocol lacks what the metric needs."""
-
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Any) -> bool:
         """False if a prediction of that size cannot be compared with the ground truth."""
         return pred.shape == gt.shape
@@ -249,7 +253,7 @@ class Metric(ABC):
 
     def has_curve(self, opt: Any) -> bool:
         """True if the score has a precision-recall curve, `curve`."""
-        return self.curved
+        return any(column.key == "ods" for column in (*self.columns, *self.image_columns))
 
     def draws(self, opt: Any) -> bool:
         """True if its matched pixels can be drawn, see `match_maps`."""
@@ -267,6 +271,27 @@ class Metric(ABC):
 
     # What every metric has.
 
+    def count_image(
+        self, pred: Prediction | None, gt: GroundTruth, protocol: Protocol
+    ) -> Mapping[str, Any]:
+        """`count`, or `count_humans` without a prediction. Raises DataError for other sizes."""
+        opt = self.options_of(protocol)
+        if pred is None:
+            return self.count_humans(gt, protocol, opt)
+        if not self.fits(pred, gt, opt):
+            turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
+            raise ShapeError(
+                f"{pred.where}: {pred.shape[0]}x{pred.shape[1]} (rows x columns), "
+                f"expected {gt.shape[0]}x{gt.shape[1]} as its ground truth has{turned}"
+            )
+        return self.count(pred, gt, protocol, opt)
+
+    def result_files(
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol
+    ) -> Iterator[tuple[str, str]]:
+        """`files` with its options in the protocol."""
+        yield from self.files(score, ids, stack, protocol, self.options_of(protocol))
+
     def options_of(self, protocol: Protocol) -> Any:
         """Its options in a protocol, None if it has none. Raises ProtocolError for wrong ones."""
         given = protocol.options.get(self.name, {})
@@ -280,11 +305,8 @@ class Metric(ABC):
         return protocol.resolved[key]
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
-        """The counts of one or more images: name -> (N, ...). Raises DataError if they differ."""
-        try:
-            return stacked(images, self.shared, self.ragged)
-        except ShapeError as error:
-            raise DataError(f"{self.name} scores: {error}") from None
+        """The counts of one or more images: name -> (N, ...). Raises ShapeError if they differ."""
+        return stacked(images, self.shared, self.ragged)
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
         """The score of a data set: `scores` with weights of one.
@@ -299,11 +321,10 @@ class Metric(ABC):
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[dict[str, Any]]:
         """`scores` with each image as a data set of one, of B images at a time: arrays (B,)."""
-        some, opt, own = dict(stack), self.options_of(protocol), stack.keys() - self.shared
+        own, opt = stack.keys() - self.shared, self.options_of(protocol)
         n = len(stack[min(own)])
         for first in range(0, n, _BLOCK):
-            for name in own:
-                some[name] = stack[name][first : first + _BLOCK]
+            some = {**stack, **{name: stack[name][first : first + _BLOCK] for name in own}}
             yield self.scores(some, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol, opt)
 
 
@@ -322,8 +343,8 @@ def _with_fewer(tree: Mapping[str, Any]) -> dict[str, Any]:
 def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[str, Any]]:
     """(image id, counts of a metric) in id order. Raises DataError for none, or missing counts."""
     found = []
-    for record in given_list(records, "records", "ImageRecords"):
-        if not isinstance(record, ImageRecord) or metric not in record.counts:
+    for record in records:
+        if metric not in getattr(record, "counts", ()):
             what = getattr(record, "image_id", kind_of_value(record))
             raise DataError(f"{metric} scores: {what} has no {metric} counts")
         found.append((record.image_id, record.counts[metric]))
@@ -335,6 +356,4 @@ def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[s
 def at_least_two(gt: GroundTruth, found: int) -> None:
     """Raise DataError unless there are annotators to compare, see `Metric.count_humans`."""
     if found < 2:
-        raise DataError(
-            f"{gt.path or gt.image_id}: {found} annotator(s), expected two or more to compare"
-        )
+        raise DataError(f"{gt.where}: {found} annotator(s), expected two or more to compare")

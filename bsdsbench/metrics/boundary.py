@@ -11,9 +11,10 @@ Everything here takes arrays and returns counts or maps; nothing touches a disk.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +28,9 @@ from bsdsbench.loaders.inputs import (
     binary_map,
     same_shape,
     soft_map,
-    unit,
 )
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.loaders.official_txt import BDRY_FIELDS, boundary_files
+from bsdsbench.loaders.official_txt import boundary_files
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, at_least_two
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
@@ -54,11 +54,6 @@ if TYPE_CHECKING:
 
 # Kernels are imported where they are called: scores are read and shown without them.
 Bool = NDArray[np.bool_]
-# A faint map has no value that counts: bytes of 0 and 1, 8 bit saved as 16, divided by 255 twice.
-# One may be an image without boundaries; a set of them alone is a fault of its form.
-# Of 255 and 65535, by bytes a value: no detector's strongest boundary in a whole set
-SMALL = {1: 9, 2: 255}
-ALL_ZERO = "every map is zero everywhere: all scores are 0"
 CURVE_COLUMNS = (
     Column("ods", "ODS"),
     Column("ods.threshold", "ODS threshold", "at", digits=3, shown="own", score=False),
@@ -133,23 +128,56 @@ class BoundaryMetric(Metric):
             raise DataError("no eval_bdry_thr.txt, expected it for a curve")
         thresholds, recall, precision = tables["eval_bdry_thr.txt"][:, :3].T
         curve = PRCurve(thresholds, precision, recall)
-        known = dict.fromkeys(BDRY_FIELDS, math.nan) | best(curve).to_mapping()
+        ods = best(curve).to_mapping()
+        row = [*ods.values(), *[math.nan] * 4]
         if "eval_bdry.txt" in tables:
-            known = dict(zip(BDRY_FIELDS, tables["eval_bdry.txt"][0, :8].tolist(), strict=True))
-        images = tables.get("eval_bdry_img.txt", np.zeros((0, 5)))
-        keys = ("ods.threshold", "ods.recall", "ods.precision", "ods")
+            row = tables["eval_bdry.txt"][0, :8].tolist()
+        keys, images = ("ods.threshold", "ods.recall", "ods.precision", "ods"), []
+        for number, *own in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist():
+            images.append((f"{number:.0f}", dict(zip(keys, own, strict=True))))
         return {
-            "ods": {name: known[name] for name in ("threshold", "recall", "precision", "f")},
-            "ois": {name: known[f"ois_{name}"] for name in ("recall", "precision", "f")},
-            "ap": float(area(curve)) if math.isnan(known["ap"]) else known["ap"],
+            "ods": dict(zip(ods, row[:4], strict=True)),
+            "ois": dict(zip(("recall", "precision", "f"), row[4:7], strict=True)),
+            "ap": float(area(curve)) if math.isnan(row[7]) else row[7],
             "n_images": len(images),
-            "images": tuple(
-                (f"{row[0]:.0f}", dict(zip(keys, row[1:], strict=True))) for row in images.tolist()
-            ),
+            "images": tuple(images),
             "curve": curve,
             "r50": float(recall_at_precision(curve)),
             "edges_r50": float(edges_r50(curve)),
         }
+
+
+class CurvesMetric(Metric):
+    """Several curves of boundaries, each with the scores of the boundary benchmark.
+
+    `curve_names` are their keys in the score and titles, `four` gives the counts (N, T, 4) of one.
+    """
+
+    curve_names: ClassVar[Mapping[str, str]]
+    part_columns = BOUNDARY_COLUMNS
+
+    @abstractmethod
+    def four(self, stack: Stack, part: str) -> NDArray[np.int64]:
+        """The counts (N, T, 4) of one of the curves."""
+
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Any) -> Tree:
+        found: Tree = {}
+        for part in self.curve_names:
+            four = self.four(stack, part)
+            found[part] = curve_scores(stack["thresholds"], four, weights, protocol, r50=True)
+        return found
+
+    def parts(self, protocol: Protocol, opt: Any) -> dict[str, tuple[str, ...]]:
+        return {title: (part,) for part, title in self.curve_names.items()}
+
+    def files(
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Any
+    ) -> Iterator[tuple[str, str]]:
+        """The official tables of each curve in a folder of its name."""
+        for part in self.curve_names:
+            how = stack["thresholds"], self.four(stack, part), protocol.ods_rule
+            for name, text in boundary_files(score[part], ids, *how):
+                yield f"{part}/{name}", text
 
 
 def boundary_score(
@@ -192,9 +220,8 @@ def boundary_score(
     return BoundaryMetric().score(records, Protocol.load(protocol))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MatchMaps(ReadOnly):
-    """Which pixels are matched at one threshold, for overlays. All bool, read-only.
+class MatchMaps(NamedTuple):
+    """Which pixels are matched at one threshold, for overlays. All bool.
 
     true_pred, false_pred : (H, W), predicted pixels matched with some annotator, with none
     matched_gt, missed_gt : (A, H, W), each annotator's pixels that are matched, that are not
@@ -235,6 +262,14 @@ class Match(ReadOnly):
     gt_match: NDArray[np.int64]
     cost: float
     n_matched: int
+
+    @classmethod
+    def of_pairs(cls, shape: tuple[int, ...], at: Any, gt_at: Any, cost: float) -> Match:
+        """The matching of these pairs of flat indices."""
+        partners = np.full((2, *shape), -1, np.int64)
+        partners[0].flat[at], partners[1].flat[gt_at] = gt_at, at
+        partners.flags.writeable = False
+        return cls(partners[0], partners[1], cost, len(at))
 
     def __repr__(self) -> str:
         return f"<Match {self.pred_match.shape}: {self.n_matched} pairs, cost {self.cost}>"
@@ -300,7 +335,7 @@ def boundary_counts(
     matched_gt, matched_pred = match_steps(*events, target)
     total_gt = np.full(thresholds.size, sum(target.sizes))
     four = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
-    if protocol.whole_image and not (isinstance(pred, Prediction) and pred.segs is not None):
+    if protocol.whole_image and not (isinstance(pred, Prediction) and pred.kind == "segs"):
         four = np.vstack([whole_image_counts(gt_maps), four])  # at threshold 0
         thresholds = np.r_[0.0, thresholds]
     return curve_counts(thresholds, four)
@@ -344,15 +379,11 @@ def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -
     same_shape(bmap.shape, gt.shape)
     max_dist_px = given_number(max_dist_px, "max_dist_px", 0, MAX_PX)
     pred_at, gt_at = matched(bmap, gt, max_dist_px)
-    pred_match, gt_match = np.full((2, *bmap.shape), -1)
-    pred_match.flat[pred_at], gt_match.flat[gt_at] = gt_at, pred_at
     (row, col), (gt_row, gt_col) = (np.divmod(at, bmap.shape[1]) for at in (pred_at, gt_at))
     unpaired = np.count_nonzero(bmap) + np.count_nonzero(gt) - pred_at.size
     cost = np.rint(100 * np.hypot(row - gt_row, col - gt_col)).sum()
     total = int(cost) + outlier_cost(max_dist_px) * int(unpaired)
-    for partners in (pred_match, gt_match):
-        partners.flags.writeable = False
-    return Match(pred_match, gt_match, total, int(pred_at.size))
+    return Match.of_pairs(bmap.shape, pred_at, gt_at, total)
 
 
 def boundary_match_maps(
@@ -361,38 +392,26 @@ def boundary_match_maps(
     protocol: Protocol | None,
     threshold: float,
 ) -> MatchMaps:
-    """The pixels that `boundary_counts` counts at one threshold.
+    """The pixels that `boundary_counts` counts at one of its thresholds; the rest as there.
 
-    `threshold` is one of the protocol's, or any in (0, 1], for segmentations a number 1 .. n; the
-    rest as there. The sums of true_pred and matched_gt are the counts matched_pred and matched_gt
-    at that threshold.
+    The sums of true_pred and matched_gt are the counts matched_pred and matched_gt at that
+    threshold.
     """
     protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
-    if isinstance(pred, Prediction) and pred.segs is not None:
-        if threshold not in range(1, len(pred.segs) + 1):
-            raise DataError(f"threshold {threshold:g}: expected a number 1 .. {len(pred.segs)}")
-        pred = Prediction(pred.image_id, segs=(pred.segs[int(threshold) - 1],))
-    elif threshold:
-        protocol = protocol.replace(thresholds=(threshold,))
-    elif protocol.operator == ">":
-        protocol = protocol.replace(thresholds=(math.nextafter(0, 1),), operator=">=")
+    thresholds, events, _ = threshold_events(pred, shape, protocol)
+    bmaps = replayed(events, shape)[thresholds == threshold]
     if threshold == 0 and protocol.whole_image:
-        bmap = np.ones(shape, bool)
-    else:
-        _, (_, pixel, _), _ = threshold_events(pred, shape, protocol)
-        bmap = np.zeros(shape, bool)
-        bmap.flat[pixel] = True
+        bmaps = np.ones((1, *shape), bool)
+    if not len(bmaps):
+        raise DataError(f"threshold {threshold:g}: expected one of the counts'")
     matched_pred, matched_gt = np.zeros(shape, bool), np.zeros(gt_maps.shape, bool)
     for annotator, gt in enumerate(gt_maps):
-        pred_at, gt_at = matched(bmap, gt, protocol.radius(shape), annotator)
+        pred_at, gt_at = matched(bmaps[0], gt, protocol.radius(shape), annotator)
         matched_pred.flat[pred_at] = True
         matched_gt[annotator].flat[gt_at] = True
-    maps = (matched_pred, bmap & ~matched_pred, matched_gt, gt_maps & ~matched_gt)
-    for each in maps:
-        each.flags.writeable = False
-    return MatchMaps(*maps)
+    return MatchMaps(matched_pred, bmaps[0] & ~matched_pred, matched_gt, gt_maps & ~matched_gt)
 
 
 def matched(bmap: Bool, gt: Bool, radius: float, annotator: int = 0) -> NDArray[np.int64]:
@@ -415,6 +434,18 @@ def truth_maps(gts: Sequence[NDArray[Any]] | GroundTruth, protocol: Protocol) ->
     return maps
 
 
+def soft_or_segs(pred: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+    """A prediction's soft map of that shape, or the boundaries (T, H, W) of its segmentations."""
+    segs = pred.parts.get("segs") if isinstance(pred, Prediction) else None
+    if segs is None:
+        soft = soft_map(pred.boundary_map() if isinstance(pred, Prediction) else pred)
+        same_shape(soft.shape, shape)
+        return soft, None
+    for seg in segs:
+        same_shape(seg.shape, shape)
+    return None, np.stack([seg2bdry(seg) for seg in segs])
+
+
 def threshold_events(
     pred: NDArray[Any] | Prediction,
     shape: tuple[int, ...],
@@ -431,28 +462,21 @@ def threshold_events(
     from bsdsbench.kernels import thinning, thresholding
 
     size = None
-    if isinstance(pred, Prediction):
-        same_shape(pred.shape, shape)
-    if isinstance(pred, Prediction) and pred.segs is not None:
-        for seg in pred.segs:
-            same_shape(seg.shape, shape)
-        bmaps = np.stack([seg2bdry(seg) for seg in pred.segs])
+    soft, bmaps = soft_or_segs(pred, shape)
+    if soft is None:
         thresholds = np.arange(1.0, len(bmaps) + 1)
         events = thinning.stack_events(thinning.thin_each(bmaps) if protocol.thin else bmaps)
     else:
-        soft = soft_map(pred.boundary_map() if isinstance(pred, Prediction) else pred)
-        same_shape(soft.shape, shape)
         start = int(protocol.whole_image)  # that row needs no matching
-        cuts = protocol.cuts()[start:]
-        thresholds = cuts if protocol.operator == ">=" else protocol.threshold_array()[start:]
-        if protocol.invert or protocol.normalise or protocol.nms:
-            soft = prepare(soft, protocol)
+        thresholds, cuts = protocol.threshold_array()[start:], protocol.cuts()[start:]
         if near is None or protocol.clean or dropped is not None:
             near = thinning.EVERYWHERE
+        if protocol.invert or protocol.normalise or protocol.nms:
+            soft = prepare(soft, protocol)
         level = thresholding.levels(soft, cuts)
         events, size = thinning.events_near(level, thresholds.size, protocol.thin, near)
         if protocol.clean:
-            events, size = thinning.stack_events(clean(replayed(events, soft.shape))), None
+            events, size = thinning.stack_events(clean(replayed(events, shape))), None
     if dropped is not None:
         dropped = binary_map(dropped, "dropped")
         same_shape(dropped.shape, shape, "dropped")
@@ -467,33 +491,29 @@ def threshold_events(
 
 
 def clean(maps: Bool) -> Bool:
-    """Maps (..., H, W) without the pixels that have none of the eight neighbours.
+    """Maps (T, H, W) without the pixels that have none of the eight neighbours.
 
     All pixels are looked at in the map as it was. An empty map gives an empty map.
 
     Examples
     --------
-    >>> clean(np.array([[1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 0, 0]], bool)).astype(int).tolist()
-    [[0, 0, 0, 0], [0, 0, 0, 0], [1, 1, 0, 0]]
+    >>> clean(np.array([[[1, 0, 0, 1], [0, 0, 0, 0], [1, 1, 0, 0]]], bool)).astype(int).tolist()
+    [[[0, 0, 0, 0], [0, 0, 0, 0], [1, 1, 0, 0]]]
     """
     from scipy.ndimage import binary_dilation
 
-    around = np.ones((3, 3), bool)
-    around[1, 1] = False
-    near = binary_dilation(maps, around.reshape((1,) * (maps.ndim - 2) + (3, 3)))
-    return np.asarray(maps & near)
+    around = np.ones((1, 3, 3), bool)
+    around[0, 1, 1] = False
+    return np.asarray(maps & binary_dilation(maps, around))
 
 
 def replayed(events: Any, shape: tuple[int, ...]) -> Bool:
     """The map at each threshold, (T, H, W), thresholds increasing, from thinning's events."""
-    start, pixel, added = events
-    maps = np.zeros((start.size - 1, *shape), bool)
-    here = np.zeros(shape, bool)
-    for k in range(len(maps)):
-        step = slice(start[k], start[k + 1])
-        here.flat[pixel[step]] = added[step]
-        maps[-1 - k] = here
-    return maps
+    start, pixel, _ = events
+    changed = np.zeros((start.size - 1, math.prod(shape)), bool)
+    changed[np.repeat(np.arange(len(changed)), np.diff(start)), pixel] = True
+    maps = np.logical_xor.accumulate(changed)[::-1]
+    return np.ascontiguousarray(maps).reshape(-1, *shape)
 
 
 def whole_image_counts(gt_maps: Bool) -> tuple[int, int, int, int]:
@@ -504,28 +524,3 @@ def whole_image_counts(gt_maps: Bool) -> tuple[int, int, int, int]:
     annotated = int(np.count_nonzero(gt_maps))
     drawn = int(np.count_nonzero(gt_maps.any(axis=0)))
     return annotated, annotated, drawn, int(gt_maps[0].size)
-
-
-def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool:
-    """True if nothing of a map reaches the lowest threshold, or it holds only small integers.
-
-    curve : False for metrics without thresholds.
-    """
-    if protocol.normalise or soft.dtype == bool:
-        return False
-    top = soft.max(initial=0)
-    if soft.dtype.kind == "u" and top <= SMALL[soft.dtype.itemsize]:
-        return True
-    reached = float(unit(np.asarray(top)))
-    return curve and not protocol.invert and reached < min(filter(None, protocol.thresholds))
-
-
-def faint_words(form: str, top: float) -> str:
-    """The fault of a set whose maps are all faint: its strongest value, in a map of that form."""
-    full = {"soft8": 255, "soft16": 65535}.get(form, 1)
-    return (
-        f"no value above {top:.4g}{f' of {full}' if full > 1 else ''} in any map (0/1 or labels "
-        "saved as 8 bit, 8 bit saved as 16, divided by 255 twice?), expected strengths from 0 to "
-        f"{full}: normalise=True takes each map's largest value as 1, pred_kind='labels' reads "
-        "region labels, metrics='contour' compares masks and classes"
-    )

@@ -12,7 +12,6 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.maps import prepare, unit
@@ -86,12 +85,8 @@ class CalibrationMetric(Metric):
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Tree:
         """Of each bin: pixels i8 (B,), marked i8 (B,), summed over annotators, and value f8 (B,),
         the sum of p."""
-        if pred.soft is None:
-            raise DataError(
-                f"{pred.path or pred.image_id}: {pred.form or 'no map'}, expected a soft map"
-            )
         p, drawn = unit(prepare(soft_map(pred.soft), protocol)), annotated_maps(gt)
-        same_shape(p.shape, drawn.shape[1:], str(pred.path or pred.image_id))
+        same_shape(p.shape, drawn.shape[1:], pred.where)
         marked = drawn.sum(axis=0)
         if opt.of == "decision":
             marked = np.where(p >= 0.5, marked, len(drawn) - marked)
@@ -105,13 +100,12 @@ class CalibrationMetric(Metric):
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> Tree:
         def errors(n: F8, marked: F8, value: F8) -> dict[str, F8]:
-            gap = defined_ratio(np.abs(value - marked), n)
-            worst = np.nan_to_num(gap, nan=-np.inf).max(axis=1)
-            ece = defined_ratio(np.abs(value - marked).sum(axis=1), n.sum(axis=1))
-            return {"ece": ece, "ace": defined_mean(gap), "mce": np.where(ece >= 0, worst, np.nan)}
+            off = np.abs(value - marked)
+            gap, ece = defined_ratio(off, n), defined_ratio(off.sum(axis=1), n.sum(axis=1))
+            return {"ece": ece, "ace": defined_mean(gap), "mce": np.fmax.reduce(gap, axis=1)}
 
-        three = [np.asarray(stack[k], np.float64) for k in ("pixels", "marked", "value")]
-        n, marked, value = (weighted_sum(weights, stack[k]) for k in ("pixels", "marked", "value"))
+        three = [stack[k] for k in ("pixels", "marked", "value")]
+        n, marked, value = (weighted_sum(weights, each) for each in three)
         own = errors(*three)
         return {
             **errors(n, marked, value),

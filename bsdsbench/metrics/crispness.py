@@ -8,28 +8,25 @@ thinning. CEval uses neither, so thick edges lose precision. All three take the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
-from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
+from bsdsbench.metrics.base import IMAGES, Column, Tree, image_means
+from bsdsbench.metrics.boundary import CurvesMetric, boundary_counts
 from bsdsbench.metrics.maps import as_float32, invert, nms
 from bsdsbench.protocol.protocol import MATCHED, NMSParams, Protocol
-from bsdsbench.scores.counts import Score, Stack
-from bsdsbench.scores.curve import curve_scores, four_counts
-from bsdsbench.scores.ratios import Weights, defined_ratio, weighted_mean, weighted_sum
+from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.curve import four_counts
+from bsdsbench.scores.ratios import Weights, defined_ratio
 
 CRISPNESS_NMS = NMSParams(radius=2, border=5, multiplier=1.01, smooth=False, bits=0)
 PARTS = {"seval": "SEval", "ceval": "CEval"}
 
 
-class CrispnessMetric(Metric):
+class CrispnessMetric(CurvesMetric):
     """How thin the raw maps of a detector are: average crispness, SEval and CEval in one run."""
 
     name = "crispness"
@@ -48,7 +45,7 @@ class CrispnessMetric(Metric):
         ),
         IMAGES,
     )
-    part_columns = BOUNDARY_COLUMNS
+    curve_names = PARTS
     image_columns = (
         Column("average", "crispness"),
         Column("seval.ods", "SEval F"),
@@ -56,54 +53,32 @@ class CrispnessMetric(Metric):
     )
     uses = tuple(field for field in MATCHED if field not in ("nms", "thin"))
 
-    def check(self, protocol: Protocol, opt: None) -> None:
-        """NMS and thinning of its own presets are not to be changed. Raises ProtocolError."""
-        preset = protocol.name.removesuffix("*")
-        if preset in ("crispness-seval", "crispness-ceval"):
-            base = Protocol.preset(preset)
-            if (protocol.nms, protocol.thin) != (base.nms, base.thin):
-                raise ProtocolError(f"{preset}: nms and thin are what SEval and CEval differ in")
-
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
         """How much the NMS keeps, and the counts of both evaluations.
 
         thresholds f8 (T,); kept, total f8 (), sums of the NMS map and of the raw map; seval, ceval
         i8 (T, 4), matched_gt, total_gt, matched_pred, total_pred.
         """
-        if pred.soft is None:
-            raise DataError(
-                f"{pred.path or pred.image_id}: no soft map, expected the raw map of a detector"
-            )
-        raw = invert(pred.soft) if protocol.invert else pred.soft
-        kept, total = crispness_sums(raw, CRISPNESS_NMS)
-        found: dict[str, Any] = {"thresholds": protocol.threshold_array()}
+        found: Tree = {"thresholds": protocol.threshold_array()}
         for part in PARTS:
             of = protocol.replace(nms=part == "seval", thin=part == "seval")
             found[part] = four_counts(boundary_counts(pred, gt, of))
-        return {**found, "kept": kept, "total": total}
+        raw = invert(pred.soft) if protocol.invert else pred.soft
+        found["kept"], found["total"] = crispness_sums(raw, CRISPNESS_NMS)
+        return found
+
+    def four(self, stack: Stack, part: str) -> NDArray[np.int64]:
+        return stack[part]
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         """The mean crispness of the images that have any strength; SEval, CEval."""
         share = defined_ratio(stack["kept"], stack["total"])
-        t = stack["thresholds"]
-        parts = {part: curve_scores(t, stack[part], weights, protocol, r50=True) for part in PARTS}
-        bright = weighted_sum(weights, stack["total"] > 0), weights.sum(axis=1)
-        few = over("images", {"average": bright})
-        return {"average": weighted_mean(weights, share), **parts, "over": few}
-
-    def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        return {title: (part,) for part, title in PARTS.items()}
+        curves = super().scores(stack, weights, protocol, opt)
+        return {**curves, **image_means(weights, {"average": share})}
 
     def describe(self, protocol: Protocol, opt: None) -> str:
         """How the two evaluations differ."""
         return f"SEval thinned after NMS {protocol.nms_params.describe()}, CEval neither"
-
-    def files(
-        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
-    ) -> Iterator[tuple[str, str]]:
-        for part in PARTS:
-            how = stack["thresholds"], stack[part], protocol.ods_rule
-            yield from ((f"{part}/{f}", text) for f, text in boundary_files(score[part], ids, *how))
 
 
 def crispness_sums(soft: NDArray[Any], params: NMSParams) -> tuple[float, float]:

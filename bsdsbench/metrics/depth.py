@@ -23,68 +23,350 @@ Without "edges" the curve of a run is that of "si" over the ratios, of summed pa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from attrs import frozen
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
+from bsdsbench.kernels import depth_pairs
+from bsdsbench.loaders.depth_files import matte_mask
+from bsdsbench.loaders.inputs import Bool, GroundTruth, Map, Prediction, cut_map, same_shape
+from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.boundary import (
     CURVE_COLUMNS,
     MatchMaps,
     boundary_counts,
     boundary_match_maps,
 )
-from bsdsbench.metrics.depth_maps import (
-    DepthOptions,
-    annotated,
-    canny_edges,
-    dbe_parts,
-    inverse,
-    matched_inputs,
-    prepared,
-)
+from bsdsbench.metrics.contour.measures import pixel_distances
+from bsdsbench.metrics.label_maps import faults_named
+from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, check, is_number, one_of, option, some_of
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.counts import I8, Stack
 from bsdsbench.scores.curve import curve_scores, four_counts
 from bsdsbench.scores.ratios import (
     Weights,
+    defined_mean,
     defined_ratio,
     f_measure,
     ratio,
-    weighted_mean,
     weighted_sum,
 )
 
-F8 = NDArray[np.float64]
+MEASURES = ("si", "matte", "dbe", "edges")
+NEAREST = 1e-6
+SIGMA = 2**0.5
+# Thresholds of Canny in the two forms of DBE
+CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
 
 
-@contextmanager
-def _named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
-    """What is missing is said with the file's name."""
-    if pred.depth is None:
-        raise DataError(f"{pred.path or pred.image_id}: no depth map, expected one")
-    try:
-        yield
-    except DataError as error:
-        raise type(error)(f"{gt.path or gt.image_id}: {error}") from None
+@frozen
+class DepthOptions:
+    """What the files hold, which measures are made, and the rules in which programs differ."""
+
+    measures: tuple[str, ...] = option(
+        ("si",),
+        f"The measures to compute, of {', '.join(MEASURES)}.",
+        some_of(*MEASURES, least=1),
+        caption=lambda o: ", ".join(o.measures),
+    )
+    pred_holds: str = option(
+        "depth",
+        'Predictions hold "depth", or "inverse" depth (disparity).',
+        one_of("depth", "inverse"),
+        caption={"inverse": "predictions are inverse depth"},
+        others={"inverse": "networks of disparity", "depth": "networks of depth"},
+    )
+    gt_holds: str = option(
+        "depth",
+        'An annotation of one map holds "depth", "inverse" depth, "edges" or a "matte".',
+        one_of("depth", "inverse", "edges", "matte"),
+        caption={"inverse": "truth is inverse depth"},
+        others={"inverse": "data sets of disparity", "depth": "data sets of depth"},
+    )
+    pred_scale: float = option(
+        1.0, "Predicted values are divided by it.", POSITIVE, caption="predictions / {:g}"
+    )
+    gt_scale: float = option(
+        1.0, "Annotated values are divided by it.", POSITIVE, caption="truth / {:g}"
+    )
+    align: str = option(
+        "none",
+        'How each prediction is fitted to the truth by least squares: "none"; '
+        '"scale" or "scale-shift" of depth; "disparity-scale" or '
+        '"disparity-scale-shift" of inverse depth.',
+        one_of("none", "scale", "scale-shift", "disparity-scale", "disparity-scale-shift"),
+        caption=lambda o: f"alignment {o.align}",
+        others={
+            "none": "Depth Pro",
+            "scale": "scripts for metric depth",
+            "scale-shift": "Marigold and others of affine-invariant depth",
+            "disparity-scale": HOME_MADE,
+            "disparity-scale-shift": "MiDaS, Depth Anything",
+        },
+    )
+    invalid: str = option(
+        "truth",
+        "Which invalid pixels (NaN, infinite, 0 or less, masked out) are left out: "
+        'those of the "truth", those of either map ("both"), or "none".',
+        one_of("truth", "both", "none"),
+        caption=lambda o: f"invalid pixels: {o.invalid}",
+        others={"none": "ml-depth-pro", "truth": "scripts with a mask", "both": HOME_MADE},
+    )
+    strict: bool = option(
+        False,
+        "Treat empty input as the programs do: a direction or an image without "
+        "edges counts 0, instead of being left out of the means. In DBE an invalid "
+        "pixel is at distance 0 from the truth, instead of being left out.",
+        caption={
+            True: "as the programs where nothing is there",
+            False: "empty directions left out",
+        },
+        others={True: "ml-depth-pro, the iBims-1 program", False: "scripts that leave empty out"},
+    )
+    ratios: tuple[float, float, int] = option(
+        (1.05, 1.25, 10),
+        "The first and the last ratio of si and matte, and how many evenly spaced ones.",
+        check(
+            lambda v: (
+                len(v) == 3
+                and all(map(is_number, v))
+                and 1 <= v[0] <= v[1] <= 1e6
+                and v[2] in range(1, 101)
+            ),
+            "two ratios from 1 and their number, 1 to 100",
+        ),
+        caption=lambda o: f"{o.ratios[2]} ratios {o.ratios[0]:g} .. {o.ratios[1]:g}",
+        others={
+            (1.05, 1.25, 10): "Depth Pro",
+            **dict.fromkeys(((1.05, 1.25, 5), (1.1, 1.25, 10), (1.05, 1.5, 10)), HOME_MADE),
+        },
+    )
+    dbe: str = option(
+        "ibims",
+        'The form of DBE. "ibims": Canny at .15 and .3 against the true edges, '
+        'distances both ways, truncated at `radius`. "sharpdepth": Canny at .1 and '
+        ".2 on depth and inverse depth of both maps, completeness one way and not "
+        "truncated.",
+        one_of(*CANNY),
+        caption=lambda o: f"DBE {o.dbe}" if "dbe" in o.measures else "",
+        others={"ibims": "iBims-1, P2ORM", "sharpdepth": "SharpDepth"},
+    )
+    radius: float = option(
+        10.0,
+        "Pixels at which distances of DBE are truncated.",
+        POSITIVE,
+        caption=lambda o: f"within {o.radius:g} px" if "dbe" in o.measures else "",
+        others={10.0: "iBims-1", 5.0: HOME_MADE, 20.0: HOME_MADE},
+    )
+    gt_edges: str = option(
+        "annotated",
+        'True edges for matching and for DBE\'s form ibims: "annotated", or "canny" on true depth.',
+        one_of("annotated", "canny"),
+        caption={"canny": "true edges by Canny"},
+        others={"canny": "scripts for data sets without edges", "annotated": "iBims-1"},
+    )
+    pred_edges: str = option(
+        "log-depth",
+        'Soft edges of a prediction: "log-depth", |log depth difference| to the '
+        'right or the lower neighbour, the larger one, at most 1; or "canny" as in '
+        "DBE.",
+        one_of("log-depth", "canny"),
+        caption=lambda o: f"edges by {o.pred_edges}" if "edges" in o.measures else "",
+        others={"canny": "MindTheEdge and DBE", "log-depth": "Depth Pro's ratios"},
+    )
+    crop: tuple[int, ...] = option(
+        (),
+        "The part that counts: first row, end row, first column, end column; default: all.",
+        check(
+            lambda v: (
+                len(v) in (0, 4)
+                and all(isinstance(n, int) and n >= 0 for n in v)
+                and all(first < end for first, end in zip(v[::2], v[1::2], strict=True))
+            ),
+            "first row, end, first column and end, or none",
+        ),
+        caption=lambda o: (
+            f"rows {o.crop[0]}-{o.crop[1]}, columns {o.crop[2]}-{o.crop[3]}" if o.crop else ""
+        ),
+        others={(153, 371, 44, 1197): "MindTheEdge on KITTI-DE"},
+    )
 
 
-def _share(pairs: NDArray[Any], of: int, strict: bool) -> F8:
+@dataclass(frozen=True, slots=True, eq=False)
+class DepthMaps:
+    """An image ready to be measured, float64 and cropped: depths, validity, true edges and matte.
+
+    Unknown depths are NaN in `raw_*`, on which Canny works.
+    """
+
+    pred: F8
+    raw_pred: F8
+    gt: F8 | None
+    raw_gt: F8 | None
+    valid: Bool
+    edges: tuple[Bool, ...]
+    matte: Bool | None
+
+    def true_edges(self, at: DepthOptions) -> tuple[Bool, ...]:
+        """The true edges that `gt_edges` asks for."""
+        if at.gt_edges == "canny":
+            return (canny_edges(wanted(self.raw_gt, "depth"), at.dbe),)
+        return wanted(self.edges or None, "edges")
+
+
+_MENDS = {
+    "depth": "true depth (depth.measures=edges where there are only edges)",
+    "edges": "annotated ones, or depth.gt_edges=canny",
+    "matte": "one for the measure matte (depth.gt_holds)",
+}
+
+
+def wanted(found: Any, what: str) -> Any:
+    """What an image has to have. Raises DataError."""
+    if found is None:
+        raise DataError(f"ground truth: no {what}, expected {_MENDS[what]}")
+    return found
+
+
+def prepared(pred: Map, gt: GroundTruth, at: DepthOptions) -> DepthMaps:
+    """The maps as the options say: what they hold, scale, crop, alignment, validity."""
+    same_shape(pred.shape, gt.shape)
+    rows, cols = pred.shape
+    top, end, left, right = at.crop or (0, rows, 0, cols)
+    if end > rows or right > cols:
+        raise DataError(f"prediction: {rows} x {cols}, expected the crop {at.crop} in it")
+    cut = slice(top, end), slice(left, right)
+    edges = tuple(np.asarray(b[cut]) != 0 for b in gt.boundaries)
+    matte, given = (gt.parts[k][cut] if k in gt.parts else None for k in ("mask", "depth"))
+    if given is not None and at.gt_holds == "edges" and not edges:
+        edges, given = (cut_map(given, (127, 0, 0), "edges"),), None
+    if given is not None and at.gt_holds == "matte" and matte is None:
+        matte, given = matte_mask(given), None
+    depth, there, known = _depth(pred[cut], at.pred_holds, at.pred_scale)
+    truth: Any = None
+    raw_truth, valid = truth, np.ones(depth.shape, bool)
+    if given is not None:
+        truth, true_there, valid = _depth(given, at.gt_holds, at.gt_scale)
+        raw_truth = np.where(true_there, truth, np.nan)
+    elif at.align != "none":
+        raise DataError(f"ground truth: no depth, expected one to align by ({at.align})")
+    if "valid" in gt.parts:
+        valid = valid & (gt.valid[cut] != 0)
+    if given is not None:
+        depth = _aligned(depth, truth, known & valid, at.align)
+        if at.invalid != "none":
+            raw_truth[~valid] = np.nan
+    if at.invalid != "truth":
+        valid = valid & known if at.invalid == "both" else np.ones(depth.shape, bool)
+    return DepthMaps(depth, np.where(there, depth, np.nan), truth, raw_truth, valid, edges, matte)
+
+
+def _depth(values: Map, holds: str, scale: float) -> tuple[F8, Bool, Bool]:
+    """Depths, where there is a number but 0, and where that is a depth, above 0."""
+    given = values.astype(np.float64) / scale
+    there = np.isfinite(given) & (given != 0)
+    return (inverse(given) if holds == "inverse" else given), there, there & (given > 0)
+
+
+def _aligned(depth: F8, truth: F8, known: Bool, align: str) -> F8:
+    """The prediction fitted to the truth by least squares over known pixels.
+
+    Without two different values there is no shift, without any pixel no fit.
+    """
+    if align == "none" or not known.any():
+        return depth
+    turned = align.startswith("disparity")
+    x, y = (inverse(d) if turned else d for d in (depth, truth))
+    a, b = x[known], y[known]
+    shift, middle = 0.0, float(a.mean()) if align.endswith("shift") else 0.0
+    spread = float(np.sum((a - middle) * (a - middle)))
+    if middle and spread > 0:
+        factor = float(np.sum((a - middle) * b)) / spread
+        shift = float(b.mean()) - factor * middle
+    else:
+        factor = float(np.sum(a * b)) / float(np.sum(a * a))
+    fitted = factor * x + shift
+    return inverse(fitted) if turned else fitted
+
+
+def inverse(depth: F8) -> F8:
+    """1 / depth, of 1e-6 where it is less; NaN stays. By rows, as the kernels are compiled for."""
+    return np.ascontiguousarray(1 / np.maximum(depth, NEAREST))
+
+
+def canny_edges(depth: F8, form: str) -> Bool:
+    """Canny edges of a depth map, in form sharpdepth also of its inverse; NaN is no depth."""
+    from skimage.feature import canny
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        maps = [depth] if form == "ibims" else [depth, 1 / depth]
+    return np.logical_or.reduce([canny(_unit(m), SIGMA, *CANNY[form]) for m in maps])
+
+
+def _unit(values: F8) -> F8:
+    """Stretched to 0 .. 1 by what is finite; flat maps become NaN, which has no edges."""
+    if np.isinf(values).any():
+        values = np.where(np.isfinite(values), values, np.nan)
+    low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
+    if not high > low:
+        return np.full(values.shape, np.nan)
+    out = values - low
+    out /= high - low
+    return out
+
+
+def dbe_parts(pred: Bool, gt: Bool, valid: Bool, at: DepthOptions) -> tuple[F8, I8]:
+    """`dbe_sum` and `dbe_n` of two maps of edges."""
+    if not at.strict:
+        pred, gt = pred & valid, gt & valid
+    to_gt, to_pred = pixel_distances(pred, gt), pixel_distances(gt, pred)
+    counted = valid[pred] if at.strict else np.ones(to_gt.size, bool)
+    near = (to_gt < at.radius) & counted
+    if at.dbe == "ibims":
+        parts = np.minimum(np.where(counted, to_gt, 0.0), at.radius)
+        parts = np.concatenate([parts, np.minimum(to_pred, at.radius)])
+    else:
+        parts = np.minimum(to_pred, np.hypot(*pred.shape))
+    numbers = np.array([np.count_nonzero(near), parts.size, to_pred.size])
+    return np.array([to_gt[near].sum(), parts.sum()]), numbers
+
+
+def matched_inputs(
+    maps: DepthMaps, gt: GroundTruth, at: DepthOptions
+) -> tuple[Prediction, GroundTruth]:
+    """The soft edges of the prediction and the true edges, as the metric boundary takes them."""
+    if at.pred_edges == "canny":
+        soft = canny_edges(maps.raw_pred, at.dbe).astype(np.float64)
+    else:
+        soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
+    drawn = tuple(edges & maps.valid for edges in maps.true_edges(at))
+    pred = Prediction(gt.image_id, soft=soft * maps.valid)
+    return pred, GroundTruth(gt.image_id, drawn, path=gt.path)
+
+
+def log_steps(depth: F8) -> F8:
+    """|log depth difference| to the right or lower neighbour, the larger, 0 .. 1; (H, W).
+
+    Examples
+    --------
+    >>> log_steps(np.array([[1.0, 1.0, np.e**0.5]])).tolist()
+    [[0.0, 0.5, 0.0]]
+    """
+    level, out = np.log(np.maximum(depth, NEAREST)), np.zeros(depth.shape)
+    with np.errstate(invalid="ignore"):
+        for part, axis in ((out[:, :-1], 1), (out[:-1], 0)):
+            np.fmax(part, np.abs(np.diff(level, axis=axis)), out=part)
+    return np.minimum(out, 1.0)
+
+
+def _share(pairs: Map, of: int, strict: bool) -> F8:
     """Mean over the directions of both / pairs of one side, (..., R, 4, 3) -> (..., R)."""
-    sums = ratio(pairs[..., 0], pairs[..., of]).sum(axis=-1)
-    return ratio(sums, 4) if strict else defined_ratio(sums, (pairs[..., of] > 0).sum(axis=-1))
-
-
-def _over_ratios(values: F8, weights: F8) -> F8:
-    """The weighted mean over the ratios at which there is a value, (..., R) -> (...)."""
-    there = ~np.isnan(values)
-    total = (there * weights).sum(axis=-1)
-    mean = ratio((np.where(there, values, 0.0) * weights).sum(axis=-1), total)
-    return np.where(total > 0, mean, np.nan)
+    if strict:
+        return ratio(pairs[..., 0], pairs[..., of]).mean(axis=-1)
+    return defined_mean(defined_ratio(pairs[..., 0], pairs[..., of]))
 
 
 def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
@@ -98,19 +380,20 @@ def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
     if "matte" in stack:
         at["matte_recall"] = _share(stack["matte"], 1, opt.strict)
     for key, values in at.items():
-        out[key] = _over_ratios(values, ratios)
-        out[f"{key}_plain"] = _over_ratios(values, np.ones(ratios.size))
+        there, known = ~np.isnan(values), np.nan_to_num(values)
+        for name, weights in ((key, ratios), (f"{key}_plain", np.ones(ratios.size))):
+            total = (there * weights).sum(axis=-1)
+            out[name] = defined_ratio((known * weights).sum(axis=-1), total)
         for k, r in enumerate(ratios):
             word = f"{r:.4f}".rstrip("0").rstrip(".").replace(".", "_")
             out[f"{key}@{word}"] = values[..., k]
     if "dbe_n" in stack:
         sums, n = stack["dbe_sum"], stack["dbe_n"]
-        near, both = (ratio(sums[..., k], n[..., k]) for k in range(2))
         none = n[..., 0] == 0
         # "sharpdepth" counts edges of the truth alone
-        both = np.where(none & (n[..., 1] > n[..., 2]), opt.radius, both)
-        near = np.where(none, opt.radius, near)
-        for key, value in (("dbe_accuracy", near), ("dbe_completeness", both)):
+        for k, far in enumerate((none, none & (n[..., 1] > n[..., 2]))):
+            value = np.where(far, opt.radius, ratio(sums[..., k], n[..., k]))
+            key = ("dbe_accuracy", "dbe_completeness")[k]
             out[key] = np.where(n[..., 2] > 0, value, np.nan)
     return out
 
@@ -174,25 +457,20 @@ class DepthMetric(Metric):
         total_pred (T,), of matched edges, as `boundary_counts`.
         """
         found: Tree = {}
-        with _named(pred, gt):
-            maps, ratios = prepared(np.asarray(pred.depth), gt, opt), np.linspace(*opt.ratios)
+        with faults_named(pred, gt):
+            maps, ratios = prepared(pred.depth, gt, opt), np.linspace(*opt.ratios)
             if "si" in opt.measures:
-                from bsdsbench.kernels.depth_pairs import ratio_pairs
-
-                depth = inverse(maps.pred), inverse(maps.true())
-                found["si"] = ratio_pairs(*depth, maps.valid, ratios)
+                depth = inverse(maps.pred), inverse(wanted(maps.gt, "depth"))
+                found["si"] = depth_pairs.ratio_pairs(*depth, maps.valid, ratios)
             if "matte" in opt.measures:
-                from bsdsbench.kernels.depth_pairs import thinned_pairs
-
-                if maps.matte is None:
-                    raise DataError("no matte, expected one for the measure matte (depth.gt_holds)")
-                found["matte"] = thinned_pairs(inverse(maps.pred), maps.matte, ratios)
+                matte = wanted(maps.matte, "matte")
+                found["matte"] = depth_pairs.thinned_pairs(inverse(maps.pred), matte, ratios)
             if "dbe" in opt.measures:
                 edges = canny_edges(maps.raw_pred, opt.dbe)
                 if opt.dbe == "sharpdepth":
-                    truth = canny_edges(maps.true("raw_gt"), opt.dbe)
+                    truth = canny_edges(wanted(maps.raw_gt, "depth"), opt.dbe)
                 else:
-                    truth = np.logical_or.reduce(annotated(maps, opt))
+                    truth = np.logical_or.reduce(maps.true_edges(opt))
                 found["dbe_sum"], found["dbe_n"] = dbe_parts(edges, truth, maps.valid, opt)
             if "edges" in opt.measures:
                 found |= boundary_counts(*matched_inputs(maps, gt, opt), protocol)
@@ -201,13 +479,10 @@ class DepthMetric(Metric):
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions) -> Tree:
         """Means over images, `*_pooled` of the sums, and those of a curve for matched edges."""
         sums = {n: weighted_sum(weights, a) for n, a in stack.items() if n not in self.shared}
-        each, n = _values(stack, opt), weights.sum(axis=1)
-        found: dict[str, Any] = {key: weighted_mean(weights, value) for key, value in each.items()}
+        found = image_means(weights, _values(stack, opt))
         for key, value in _values(sums, opt).items():
             if f"{key}_plain" in found or key.startswith("dbe"):
                 found[f"{key}_pooled"] = value
-        there = {key: (weighted_sum(weights, ~np.isnan(v)), n) for key, v in each.items()}
-        found["over"] = over("images", there)
         if self.has_curve(opt):
             found |= curve_scores(stack["thresholds"], four_counts(stack), weights, protocol)
         return found
@@ -220,15 +495,15 @@ class DepthMetric(Metric):
         opt: DepthOptions,
         threshold: float,
     ) -> MatchMaps:
-        with _named(pred, gt):
-            soft, truth = matched_inputs(prepared(np.asarray(pred.depth), gt, opt), gt, opt)
+        with faults_named(pred, gt):
+            soft, truth = matched_inputs(prepared(pred.depth, gt, opt), gt, opt)
             return boundary_match_maps(soft, truth, protocol, threshold)
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
     ) -> Iterator[tuple[str, str, str]]:
         """Inverse depth, another scale, unknown pixels, a truth without steps."""
-        maps = prepared(np.asarray(pred.depth), gt, opt)
+        maps = prepared(pred.depth, gt, opt)
         unknown = np.isnan(maps.raw_pred) & maps.valid
         if unknown.mean() > 0.01:
             words = "over 1 % of the prediction is 0, NaN or infinite where the truth is known"

@@ -11,14 +11,17 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
-from bsdsbench.metrics.contour.contour_metric import faults_named, label_maps
-from bsdsbench.metrics.contour.label_options import LabelOptions
-from bsdsbench.metrics.contour.pairs import as_label_maps
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
+from bsdsbench.metrics.label_maps import (
+    LabelOptions,
+    as_label_maps,
+    faults_named,
+    label_maps,
+)
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
-from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_mean, weighted_sum
+from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
 
 NONE = "no object in any image"
 _FOUND = {"iou": "found with", "one-to-one": "pairs with"}
@@ -68,16 +71,16 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: Options | None = None) 
     """
     from scipy.ndimage import label
     from scipy.optimize import linear_sum_assignment
-    from scipy.sparse import csgraph, csr_array
+    from scipy.sparse import coo_array, csgraph, csr_array
 
     opt = opt or Options()
     maps = [np.maximum(m, 0) for m in as_label_maps(pred, gt)]
     if opt.components:
         maps = [label(m, None if opt.components == 4 else np.ones((3, 3)))[0] for m in maps]
     cells = value_pairs(*(m.ravel().astype(np.int64) for m in maps))[0]
-    ids = [np.unique(np.append(0, row)) for row in cells[:2]]
-    table = np.zeros((ids[1].size, ids[0].size), np.int64)
-    table[np.searchsorted(ids[1], cells[1]), np.searchsorted(ids[0], cells[0])] = cells[2]
+    # numbers of the objects from 1, 0 for none
+    at = [np.unique(np.append(row, 0), return_inverse=True)[1][:-1] for row in cells[:2]]
+    table = coo_array((cells[2], (at[1], at[0]))).toarray()
     shared, in_gt, in_pred = table[1:, 1:], table.sum(axis=1)[1:], table.sum(axis=0)[1:]
     union = in_gt[:, None] + in_pred - shared
     iou = shared / union
@@ -136,15 +139,12 @@ class InstancesMetric(Metric):
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> Tree:
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
-        aji, pooled = (defined_ratio(c["inside"], c["joined"]) for c in (stack, total))
+        aji, pooled = (defined_ratio(c["inside"], c["joined"]).T for c in (stack, total))
         own, shares = (defined_ratio(*np.moveaxis(c["objects"], 2, 0)) for c in (stack, total))
-        rows = np.column_stack([aji, stack["sorted_ap"], defined_f(own)])
-        keys = (*JACCARD, "sorted_ap", "mean_f1")
-        means = dict(zip(keys, weighted_mean(weights, rows).T, strict=True))
-        n = weighted_sum(weights, stack["joined"][:, 0] > 0), weights.sum(axis=1)
+        each = dict(zip(JACCARD, aji, strict=True))
+        each |= {"sorted_ap": stack["sorted_ap"], "mean_f1": defined_f(own)}
         return {
-            **means,
+            **image_means(weights, each),
             **{"f1": defined_f(shares), "recall": shares[:, 0], "precision": shares[:, 1]},
-            "pooled": dict(zip(JACCARD, pooled.T, strict=True)),
-            "over": over("images", dict.fromkeys(means, n)),
+            "pooled": dict(zip(JACCARD, pooled, strict=True)),
         }

@@ -23,12 +23,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map, unit
-from bsdsbench.loaders.official_txt import boundary_rows, format_rows, safe_name, table_files
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
+from bsdsbench.loaders.official_txt import format_rows, safe_name
+from bsdsbench.metrics.base import IMAGES, Column
 from bsdsbench.metrics.boundary import (
-    BOUNDARY_COLUMNS,
+    CurvesMetric,
     matched,
     replayed,
     threshold_events,
@@ -37,14 +36,13 @@ from bsdsbench.metrics.boundary import (
 from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Counts, Score, Stack
-from bsdsbench.scores.curve import FOUR, curve_scores
-from bsdsbench.scores.ratios import Weights
+from bsdsbench.scores.curve import FOUR
 
-PARTS = ("edge", "orientation", "accuracy")
+PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
 COUNTS = (*FOUR, "right_gt", "right_pred")
 
 
-class OcclusionMetric(Metric):
+class OcclusionMetric(CurvesMetric):
     """Occlusion boundaries and their orientation."""
 
     name = "occlusion"
@@ -52,59 +50,43 @@ class OcclusionMetric(Metric):
     reads = "oriented"
     default_protocol = "occlusion"
     uses = (*MAPS, *CURVE, *MATCHING)
+    curve_names = PARTS
     columns = (
         *(
-            Column(f"{part}.{key}", f"{title} {key.upper()}", f"{short}-{key.upper()}", shown=shown)
-            for part, title, short, shown in (
-                ("edge", "Edge", "E", "always"),
-                ("orientation", "Orientation", "O", "always"),
-                ("accuracy", "Accuracy", "A", "never"),
+            Column(
+                f"{part}.{key}",
+                f"{title} {key.upper()}",
+                f"{title[0]}-{key.upper()}",
+                shown="never" if part == "accuracy" else "always",
             )
+            for part, title in PARTS.items()
             for key in ("ods", "ois", "ap")
         ),
         IMAGES,
     )
-    part_columns = BOUNDARY_COLUMNS
     image_columns = (Column("orientation.ods", "orientation F"), Column("edge.ods", "edge F"))
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
-        if pred.soft is None or pred.angles is None or len(gt.angles) != len(gt.boundaries):
-            what = pred.path or pred.image_id
-            raise DataError(f"{what}: no angles, expected them beside prediction and ground truth")
         return occlusion_counts(pred.soft, pred.angles, gt.boundaries, gt.angles, protocol)
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: None) -> bool:
         """True: another size is resized."""
         return True
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
-        t = stack["thresholds"]
-        return {
-            part: curve_scores(t, _four(stack, part), weights, protocol, r50=True) for part in PARTS
-        }
-
-    def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        return {part.capitalize(): (part,) for part in PARTS}
+    def four(self, stack: Stack, part: str) -> NDArray[np.int64]:
+        hit = stack["matched_pred" if part == "edge" else "right_pred"]
+        of = stack["matched_pred" if part == "accuracy" else "total_pred"]
+        return np.stack([stack["matched_gt"], stack["total_gt"], hit, of], axis=-1)
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Iterator[tuple[str, str]]:
-        """The official tables of each curve in a folder of its name; ID_ev1_occ.txt of each image:
-        thresh cntR sumR cntP sumP cntR_occ cntP_occ."""
-        t = stack["thresholds"]
-        for part in PARTS:
-            rows = boundary_rows(score[part], t, _four(stack, part), protocol.ods_rule)
-            yield from ((f"{part}/{name}", text) for name, text in table_files(rows))
+        """Beside those of the curves ID_ev1_occ.txt of each image: thresh cntR sumR cntP sumP
+        cntR_occ cntP_occ."""
+        yield from super().files(score, ids, stack, protocol, opt)
         for i, image_id in enumerate(ids):
-            table = np.column_stack([t, *(stack[name][i] for name in COUNTS)])
+            table = np.column_stack([stack["thresholds"], *(stack[name][i] for name in COUNTS)])
             yield f"per_image/{safe_name(image_id)}_ev1_occ.txt", format_rows(table)
-
-
-def _four(stack: Stack, part: str) -> NDArray[np.int64]:
-    """The counts (N, T, 4) of one of the three curves."""
-    hit = stack["matched_pred" if part == "edge" else "right_pred"]
-    of = stack["matched_pred" if part == "accuracy" else "total_pred"]
-    return np.stack([stack["matched_gt"], stack["total_gt"], hit, of], axis=-1)
 
 
 def occlusion_counts(

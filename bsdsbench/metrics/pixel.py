@@ -9,21 +9,20 @@ same holds for the sum of absolute errors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.curves.ranked import roc_of_counts
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
-from bsdsbench.loaders.labels import seg2bdry
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
-from bsdsbench.metrics.boundary import CURVE_COLUMNS
+from bsdsbench.metrics.boundary import CURVE_COLUMNS, soft_or_segs
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import curve_scores
-from bsdsbench.scores.ratios import Weights, ratio, weighted_sum
+from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
 
 
 class PixelMetric(Metric):
@@ -35,7 +34,7 @@ class PixelMetric(Metric):
 
     name = "pixel"
     title = "Pixels"
-    columns = (
+    columns: ClassVar[tuple[Column, ...]] = (
         *CURVE_COLUMNS[:2],
         *CURVE_COLUMNS[4:],
         Column("auc_roc", "AUC-ROC"),
@@ -43,29 +42,48 @@ class PixelMetric(Metric):
         Column("mae", "MAE", lower=True),
         IMAGES,
     )
-    image_columns = (Column("ods", "pixel F", "F"),)
-    uses = (*MAPS, *ANNOTATED, *CURVE)
+    image_columns: ClassVar[tuple[Column, ...]] = (Column("ods", "pixel F", "F"),)
+    uses: ClassVar[tuple[str, ...]] = (*MAPS, *ANNOTATED, *CURVE)
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         return pixel_counts(pred, gt, protocol)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
-        tp, fp, fn = stack["tp"], stack["fp"], stack["fn"]
+        t, names = stack["thresholds"], ("tp", "fp", "fn", "tn", "abs_error_sum")
+        tp, fp, fn = (stack[name] for name in names[:3])
         four = np.stack([tp, tp + fn, tp, tp + fp], axis=-1)
-        found = curve_scores(stack["thresholds"], four, weights, protocol)
-        tp, fp, fn, tn, error = (
-            weighted_sum(weights, stack[name]) for name in ("tp", "fp", "fn", "tn", "abs_error_sum")
-        )
-        totals = (tp + fn)[:, 0].tolist(), (fp + tn)[:, 0].tolist()
-        rocs = [
-            roc_of_counts(stack["thresholds"], *row) for row in zip(tp, fp, *totals, strict=True)
-        ]
+        tp, fp, fn, tn, error = (weighted_sum(weights, stack[name]) for name in names)
+        with_edge, without = (tp + fn)[:, 0], (fp + tn)[:, 0]
+        rows = zip(tp, fp, with_edge.tolist(), without.tolist(), strict=True)
+        rocs = [roc_of_counts(t, *row) for row in rows]
         return {
-            **found,
+            **curve_scores(t, four, weights, protocol),
             "auc_roc": np.array([roc.auc for roc in rocs]),
             "eer": np.array([roc.eer for roc in rocs]),
-            "mae": ratio(error, (tp + fp + fn + tn)[:, 0]),
+            "mae": ratio(error, with_edge + without),
         }
+
+
+class AverageIoUMetric(PixelMetric):
+    """AIU, the average intersection over union of crack detection.
+
+    IoU of the crack pixels of each image at each threshold, then the mean over the images at each
+    threshold, then over the thresholds. Where neither has a crack pixel the IoU is 0. Source: Yang
+    et al., "Feature Pyramid and Hierarchical Boosting Network for Pavement Crack Detection", T-ITS
+    2020.
+    """
+
+    name = "aiu"
+    title = "Average IoU"
+    default_protocol = "crack-aiu"
+    uses = ("thresholds", "operator", *MAPS, *ANNOTATED)
+    columns = (Column("aiu", "AIU"), IMAGES)
+    image_columns = columns[:1]
+
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
+        """The mean over images, then over thresholds."""
+        iou = ratio(stack["tp"], stack["tp"] + stack["fp"] + stack["fn"])  # 0/0 is 0
+        return {"aiu": weighted_mean(weights, iou).mean(axis=-1)}
 
 
 def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None = None) -> Score:
@@ -141,15 +159,11 @@ def pixel_counts(
 
     protocol = Protocol.load(protocol)
     gt_maps = annotated_maps(gts)
-    shape, thresholds, cuts = gt_maps.shape[1:], protocol.threshold_array(), protocol.cuts()
-    if isinstance(pred, Prediction) and pred.segs is not None:
-        for seg in pred.segs:
-            same_shape(seg.shape, shape)
-        bmaps = np.stack([seg2bdry(seg) for seg in pred.segs])
+    thresholds, cuts = protocol.threshold_array(), protocol.cuts()
+    soft, bmaps = soft_or_segs(pred, gt_maps.shape[1:])
+    if soft is None:
         thresholds, cuts, soft = np.arange(1.0, len(bmaps) + 1), np.array([1.0]), bmaps.mean(axis=0)
     else:
-        soft = soft_map(pred.boundary_map() if isinstance(pred, Prediction) else pred)
-        same_shape(soft.shape, shape)
         soft = prepare(soft, protocol)
         bmaps = soft[None]
     four = [np.sum([confusion(bmap, gt, cuts) for gt in gt_maps], axis=0) for bmap in bmaps]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve
@@ -35,7 +34,7 @@ BUILT_IN = {
     "crispness": "bsdsbench.metrics.crispness:CrispnessMetric",
     "contour": "bsdsbench.metrics.contour.contour_metric:ContourMetric",
     "segmentation": "bsdsbench.metrics.segmentation:SegmentationMetric",
-    "aiu": "bsdsbench.metrics.aiu:AverageIoUMetric",
+    "aiu": "bsdsbench.metrics.pixel:AverageIoUMetric",
     "wireframe": "bsdsbench.metrics.wireframe:WireframeMetric",
     "depth": "bsdsbench.metrics.depth:DepthMetric",
     "occlusion": "bsdsbench.metrics.occlusion:OcclusionMetric",
@@ -60,50 +59,46 @@ def in_order(wanted: Iterable[str]) -> tuple[str, ...]:
 @cache
 def get(name: str) -> Metric:
     """The metric of that name. Raises DataError, which lists those there are."""
+    from importlib.metadata import EntryPoint
+
     from bsdsbench.metrics.base import Metric
 
-    if name in BUILT_IN:
-        module, _, attribute = BUILT_IN[name].partition(":")
-        return getattr(import_module(module), attribute)()
-    if name not in _others():
+    entry = EntryPoint(name, BUILT_IN[name], GROUP) if name in BUILT_IN else _others().get(name)
+    if entry is None:
         raise DataError(f"metric {name!r}: expected one of {', '.join(names())}")
     try:
-        found = _others()[name].load()()
+        found = entry.load()()
     except Exception as error:  # whatever another package does while it is imported
         raise DataError(
-            f"metric {name!r}: {_others()[name].value} cannot be loaded "
-            f"({type(error).__name__}: {error})"
+            f"metric {name!r}: {entry.value} cannot be loaded ({type(error).__name__}: {error})"
         ) from None
     if not isinstance(found, Metric) or found.name != name:
-        raise DataError(f"metric {name!r}: {_others()[name].value} is no Metric of that name")
+        raise DataError(f"metric {name!r}: {entry.value} is no Metric of that name")
     return found
 
 
 def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
     """The metrics asked for, each once, in the order of tables.
 
-    Raises DataError for none, and for unknown ones, all of them together.
+    Raises DataError for none, and for unknown ones.
     """
-    from bsdsbench.files.arguments import given_list, kind_of_value
+    from bsdsbench.files.arguments import kind_of_value
 
-    asked = [wanted] if isinstance(wanted, str) else given_list(wanted, "metrics", "names")
-    faults = [] if asked else [DataError("metrics: none given, expected at least one")]
+    one = isinstance(wanted, str) or not isinstance(wanted, Iterable)
+    asked: list[Any] = [wanted] if one else list(wanted)
+    if not asked:
+        raise DataError("metrics: none given, expected at least one")
     for name in asked:
-        if not isinstance(name, str) or (name not in BUILT_IN and name not in _others()):
+        if not isinstance(name, str) or (name not in BUILT_IN and name not in names()):
             known = ", ".join(names())
-            faults.append(DataError(f"metrics {kind_of_value(name)}: expected one of {known}"))
-    if faults:
-        raise DataError.collect(faults)
+            raise DataError(f"metrics {kind_of_value(name)}: expected one of {known}")
     return in_order(asked)
 
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Those of the metrics that have a precision-recall curve with their options."""
-    found = []
-    for metric in map(get, metrics):
-        if metric.has_curve(metric.options_of(protocol)):
-            found.append(metric.name)
-    return tuple(found)
+    found = {name: get(name) for name in metrics}
+    return tuple(name for name, m in found.items() if m.has_curve(m.options_of(protocol)))
 
 
 @cache  # it reads what every installed package says of itself
@@ -127,7 +122,7 @@ def settled(protocol: Protocol) -> Protocol:
                 f"options {name!r}: expected the name of a metric, one of {', '.join(names())}"
                 f"{did_you_mean(name, names())}"
             )
-    given = [m for m in names() if m in protocol.options]
+    given = in_order(protocol.options)
     return evolve(protocol, options={m: get(m).options_of(protocol) for m in given})
 
 
@@ -140,20 +135,15 @@ def stored(values: Mapping[str, Any]) -> Protocol:
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
     """How the scores of some metrics are made: what they use of the protocol, and their own."""
-    used: set[str] = set()
-    own = []
-    for metric in map(get, metrics):
-        opt = metric.options_of(protocol)
-        used.update(metric.used(opt))
-        own.append(metric.describe(protocol, opt))
-    return protocol.describe(used, list(filter(None, own)))
+    own = [get(name).describe(protocol, get(name).options_of(protocol)) for name in metrics]
+    return protocol.describe(_used(metrics, protocol), list(filter(None, own)))
 
 
 def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     """Fields of a protocol, and names in its options, that no score of the metrics depends on."""
-    if not metrics:
-        return frozenset()
-    known = {*protocol.names(), *protocol.options}.difference(metrics)
-    for metric in map(get, metrics):
-        known.difference_update(metric.used(metric.options_of(protocol)))
-    return frozenset(known)
+    known = {*protocol.names(), *protocol.options} if metrics else set[str]()
+    return frozenset(known.difference(metrics, _used(metrics, protocol)))
+
+
+def _used(metrics: Sequence[str], protocol: Protocol) -> set[str]:
+    return set().union(*(m.used(m.options_of(protocol)) for m in map(get, metrics)))

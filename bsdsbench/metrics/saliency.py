@@ -9,7 +9,12 @@ recall.
 Thresholds are the levels 0 .. 255 of the map as an 8-bit picture, `>=`. `max_*` is the largest
 value of the mean curve over the levels, `mean_*` its mean, `adaptive_*` the value at each image's
 own threshold; names without these words (IoU, Dice, BER) are at one half. The rules in which
-programs differ are `SaliencyOptions`. The measures are in bsdsbench.metrics.salient_measures.
+programs differ are `SaliencyOptions`. Its defaults are those of PySODMetrics, the source of most
+published tables. With them all values equal its values (to 1e-9 on 8-bit maps), except for
+
+- a mask whose centroid lies in the last row or column: PySODMetrics divides by an empty quarter of
+  the image and its S-measure is NaN. Here the empty quarter has no weight, as in the paper.
+- an image of one pixel: its E-measure divides by 2e-16, ours by 1.
 """
 
 from __future__ import annotations
@@ -22,18 +27,17 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map
-from bsdsbench.metrics import salient_measures as measures
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, soft_map, unit
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, one_of, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
-from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
+from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, weighted_sum
 
 F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 LEVELS = 256
+_EPS = float(np.spacing(1.0))
 
 
 @frozen
@@ -108,7 +112,7 @@ def saliency_counts(
     Raises ShapeError if the sizes differ, DataError for an empty image.
     """
     rules, mask = params or SaliencyOptions(), binary_map(mask, what)
-    value = measures.strengths(soft, rules.stretch)
+    value = strengths(soft, rules.stretch)
     if value.shape != mask.shape:
         raise ShapeError(f"{what}: map {value.shape}, expected the mask's {mask.shape}")
     if not value.size:
@@ -127,26 +131,25 @@ def saliency_counts(
         positives=mask.sum(),
         pixels=mask.size,
         abs_error_sum=np.abs(value - mask).sum(dtype=np.float64),
-        s_measure=measures.s_measure(value, mask, centroid=rules.centroid),
-        weighted_f=measures.weighted_f(value, mask),
+        s_measure=s_measure(value, mask, centroid=rules.centroid),
+        weighted_f=weighted_f(value, mask),
     )
 
 
-def _measured(c: Stack, beta2: float) -> tuple[dict[str, F8], dict[str, F8]]:
-    """Of images, or of sums of them: numbers (N,), and curves with the adaptive value (N, 257)."""
-    positives, pixels = c["positives"], c["pixels"]
-    levels, half = (c["tp"], c["fp"], positives[:, None]), (c["half_tp"], c["half_fp"], positives)
-    numbers = {
-        "mae": ratio(c["abs_error_sum"], pixels),
-        "iou": measures.iou(*half),
-        "dice": measures.dice(*half),
-        "ber": measures.balanced_error(*half, pixels),
-    }
-    return numbers, {
-        "f": measures.f_beta(*levels, beta2),
-        "iou": measures.iou(*levels),
-        "dice": measures.dice(*levels),
-        "ber": measures.balanced_error(*levels, pixels[:, None]),
+def _curves(c: Stack, beta2: float) -> dict[str, F8]:
+    """Of images or of sums of them: measures at the levels, the adaptive threshold and one half,
+    (N, 258) each."""
+    tp, fp = (np.column_stack([c[name], c[f"half_{name}"]]) for name in ("tp", "fp"))
+    positives, negatives = c["positives"][:, None], (c["pixels"] - c["positives"])[:, None]
+    precision, recall = ratio(tp, tp + fp), ratio(tp, positives)
+    return {
+        "precision": precision,
+        "recall": recall,
+        "f": f_of(precision, recall, beta2),
+        "iou": ratio(tp, positives + fp),
+        "dice": ratio(2 * tp, positives + tp + fp),
+        # the rate of a class without pixels is 0
+        "ber": 1 - 0.5 * (recall + ratio(negatives - fp, negatives)),
     }
 
 
@@ -167,6 +170,7 @@ _SHOWN = (
 )
 _SUMS = ("mae", "max_f", "adaptive_f", "iou", "dice", "ber")
 _ERRORS = ("mae", "ber")
+_AT_HALF = ("iou", "dice", "ber")
 
 
 def _column(
@@ -206,47 +210,161 @@ class SaliencyMetric(Metric):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Counts:
-        what = str(pred.path or pred.image_id)
-        if pred.soft is None or gt.mask is None:
-            raise DataError(f"{what}: expected one soft map and one mask")
         soft = invert(pred.soft) if protocol.invert else pred.soft
-        return saliency_counts(soft, gt.mask, opt, what=what)
+        return saliency_counts(soft, gt.mask, opt, what=pred.where)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
     ) -> Tree:
         """Means over images, the best of mean curves, and ratios of sums."""
-        numbers, curves = _measured(stack, opt.beta2)
-        sizes = stack["positives"][:, None], stack["pixels"][:, None]
-        curves["e"] = measures.e_measure(stack["tp"], stack["fp"], *sizes, opt.e_divisor)
-        numbers |= {name: stack[name] for name in ("s_measure", "weighted_f")}
-        out = {}
-        for name, curve in curves.items():
-            numbers[f"adaptive_{name}"] = curve[:, LEVELS]
-            numbers[f"mean_{name}"] = curve[:, :LEVELS].mean(axis=1)
-            mean = weighted_mean(weights, curve[:, :LEVELS])
-            best, way = (mean.min(axis=1), "min") if name in _ERRORS else (mean.max(axis=1), "max")
-            out[f"{way}_{name}_mean"] = best
-        out |= {f"{name}_mean": weighted_mean(weights, value) for name, value in numbers.items()}
-        precision, recall = (
-            ratio(stack["tp"], stack["tp"] + stack["fp"]),
-            ratio(stack["tp"], sizes[0]),
-        )
-        means = weighted_mean(weights, precision), weighted_mean(weights, recall)
-        out["max_f_pr"] = measures.f_of(*means, opt.beta2)[:, :LEVELS].max(axis=1)
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
-        numbers, curves = _measured(total, opt.beta2)
-        numbers["max_f"], numbers["adaptive_f"] = (
-            curves["f"][:, :LEVELS].max(axis=1),
-            curves["f"][:, LEVELS],
+        curves, sums = _curves(stack, opt.beta2), _curves(total, opt.beta2)
+        sizes = stack["positives"][:, None], stack["pixels"][:, None]
+        curves["e"] = e_measure(stack["tp"], stack["fp"], *sizes, opt.e_divisor)
+        precision, recall = (
+            weighted_mean(weights, curves.pop(name)[:, :LEVELS]) for name in ("precision", "recall")
         )
-        return {**out, **{f"{name}_sum": value for name, value in numbers.items()}}
+        found = {
+            "max_f_pr": f_of(precision, recall, opt.beta2).max(axis=1),
+            "mae_sum": ratio(total["abs_error_sum"], total["pixels"]),
+            "max_f_sum": sums["f"][:, :LEVELS].max(axis=1),
+            "adaptive_f_sum": sums["f"][:, LEVELS],
+        }
+        numbers = {name: stack[name] for name in ("s_measure", "weighted_f")}
+        numbers["mae"] = ratio(stack["abs_error_sum"], stack["pixels"])
+        for name, curve in curves.items():
+            levels = curve[:, :LEVELS]
+            numbers[f"mean_{name}"] = levels.mean(axis=1)
+            numbers[f"adaptive_{name}"] = curve[:, LEVELS]
+            if name in _AT_HALF:
+                numbers[name], found[f"{name}_sum"] = curve[:, -1], sums[name][:, -1]
+            mean = weighted_mean(weights, levels)
+            way = "min" if name in _ERRORS else "max"
+            found[f"{way}_{name}_mean"] = getattr(mean, way)(axis=1)
+        means = {f"{name}_mean": weighted_mean(weights, value) for name, value in numbers.items()}
+        return found | means
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Iterator[tuple[str, str, str]]:
         """Dark objects on bright ground."""
-        soft, mask = measures.strengths(np.asarray(pred.soft), False), np.asarray(gt.mask, bool)
+        soft, mask = strengths(pred.soft, False), gt.mask
         if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
             words = "the map is darker on the object than beside it"
             yield "inverted", words, f"--set invert={str(not protocol.invert).lower()}"
+
+
+def strengths(soft: NDArray[Any], stretch: bool) -> NDArray[Any]:
+    """A map as floats in [0, 1], stretched where the protocol says so and it is not constant.
+
+    (H, W) uint8, uint16 or bool gives float64; float maps keep their precision, as their levels
+    depend on it. Raises ShapeError or DataError for what is no soft map.
+    """
+    soft_map(soft, "soft map")  # for its checks
+    value = np.asarray(soft)
+    value = value if value.dtype.kind == "f" else unit(value)
+    if stretch and value.size and value.max() > value.min():
+        value = (value - value.min()) / (value.max() - value.min())
+    return value
+
+
+def f_of(precision: Any, recall: Any, beta2: float) -> F8:
+    """(1 + b2) P R / (b2 P + R) with 0/0 = 0."""
+    return ratio((1 + beta2) * precision * recall, beta2 * precision + recall)
+
+
+def f_beta(tp: Any, fp: Any, positives: Any, beta2: float = 0.3) -> F8:
+    """(1 + b2) P R / (b2 P + R) from counts, with 0/0 = 0 (Achanta et al., CVPR 2009: b2 = 0.3)."""
+    return f_of(ratio(tp, tp + fp), ratio(tp, positives), beta2)
+
+
+def e_measure(tp: Any, fp: Any, positives: Any, pixels: Any, divisor: str = "pixels-1") -> F8:
+    """Enhanced alignment of a binary map with the mask (Fan et al., IJCAI 2018), from counts.
+
+    With g = mask - its mean and m = map - its mean the alignment is a = 2 g m / (g g + m m), and
+    the measure the sum of (1 + a)^2 / 4 over all pixels, divided by `pixels` as in the paper or by
+    `pixels-1` (at least 1) as in the authors' program. There are only four kinds of pixel, so their
+    counts are enough. An empty mask gives the share of map pixels that are off, a full one the
+    share that are on.
+    """
+    mean_g, mean_m = ratio(positives, pixels), ratio(tp + fp, pixels)
+    kinds = (1, 1, tp), (0, 1, fp), (1, 0, positives - tp), (0, 0, pixels - positives - fp)
+    total: Any = 0.0
+    for in_mask, in_map, count in kinds:
+        g, m = in_mask - mean_g, in_map - mean_m
+        total = total + count * (1 + ratio(2 * g * m, g * g + m * m)) ** 2 / 4
+    constant = np.where(positives == 0, pixels - fp, tp)
+    uniform = (positives == 0) | (positives == pixels)
+    by = pixels if divisor == "pixels" else np.maximum(pixels - 1, 1)
+    return ratio(np.where(uniform, constant, total), by)
+
+
+def s_measure(
+    soft: NDArray[Any], mask: NDArray[np.bool_], alpha: float = 0.5, centroid: str = "even"
+) -> float:
+    """Structure measure of a soft map (Fan et al., ICCV 2017): alpha object + (1 - alpha) region.
+
+    soft (H, W) in [0, 1], mask (H, W) bool. Standard deviations divide by n - 1. The four regions
+    around the centroid of the mask are weighted by their area, as the authors' program does; a
+    centroid half way between two pixels goes to the even one, or with `centroid` "up" to the one
+    further down or right. An empty mask gives 1 - mean(soft), a full one mean(soft); negative
+    values become 0.
+    """
+    soft, mask = np.asarray(soft, np.float64), np.asarray(mask, bool)
+    share = mask.mean()
+    if share == 0:
+        return float(1 - soft.mean())
+    if share == 1:
+        return float(soft.mean())
+    inside, outside = _object_similarity(soft[mask]), _object_similarity(1 - soft[~mask])
+    by_object = share * inside + (1 - share) * outside
+    centre = np.argwhere(mask).mean(axis=0)
+    nearest = np.rint(centre) if centroid == "even" else np.floor(centre + 0.5)
+    y, x = (int(c) + 1 for c in nearest)  # rows and columns before the cut
+    total = 0.0
+    for part in (np.s_[:y, :x], np.s_[:y, x:], np.s_[y:, :x], np.s_[y:, x:]):
+        if soft[part].size:
+            total += soft[part].size * _similarity(soft[part], mask[part].astype(np.float64))
+    return max(0.0, float(alpha * by_object + (1 - alpha) * (total / soft.size)))
+
+
+def _object_similarity(values: F8) -> float:
+    """2 x / (x x + 1 + s): high where the values are high and even."""
+    mean = values.mean()
+    spread = values.std(ddof=1) if values.size > 1 else 0.0
+    return float(2 * mean / (mean * mean + 1 + spread + _EPS))
+
+
+def _similarity(a: F8, b: F8) -> float:
+    """Structural similarity without its constants: 4 ab cov / ((aa + bb) (var + var))."""
+    mean_a, mean_b, n = a.mean(), b.mean(), max(a.size - 1, 1)
+    da, db = a - mean_a, b - mean_b
+    top = 4 * mean_a * mean_b * ((da * db).sum() / n)
+    bottom = (mean_a**2 + mean_b**2) * ((da * da).sum() / n + (db * db).sum() / n)
+    return float(top / (bottom + _EPS)) if top != 0 else float(bottom == 0)
+
+
+def weighted_f(soft: NDArray[Any], mask: NDArray[np.bool_]) -> float:
+    """Weighted F (Margolin, Zelnik-Manor, Tal, CVPR 2014): errors blurred along the object and
+    counted less the nearer they are to it.
+
+    soft (H, W) in [0, 1], mask (H, W) bool. Off the mask an error is first replaced by the one at
+    the nearest mask pixel. A Gaussian (7 x 7, sigma 5, zeros outside) blurs the errors. A mask
+    pixel takes the smaller of the two. Off the mask errors weigh 2 - 0.5^(distance / 5). An empty
+    mask gives 0.
+    """
+    from scipy import ndimage
+
+    mask = np.asarray(mask, bool)
+    if not mask.any():
+        return 0.0
+    error = np.abs(np.asarray(soft, np.float64) - mask)
+    distance, nearest = ndimage.distance_transform_edt(~mask, return_indices=True)
+    near = error[tuple(nearest)]
+    y, x = np.indices((7, 7)) - 3
+    kernel = np.exp(-(x * x + y * y) / (2 * 5.0**2))
+    blurred = ndimage.correlate(near, kernel / kernel.sum(), mode="constant")
+    weighted = np.where(mask, np.minimum(error, blurred), error * (2 - 0.5 ** (distance / 5)))
+    hit = mask.sum() - weighted[mask].sum()
+    recall, precision = ratio(hit, mask.sum()), ratio(hit, hit + weighted[~mask].sum())
+    return float(f_measure(precision, recall))

@@ -9,21 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bsdsbench.files.errors import ProtocolError
 from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.metrics.base import IMAGES, Column, Tree, over
-from bsdsbench.metrics.contour.contour_metric import LabelMetric
-from bsdsbench.metrics.contour.instances import class_of_value, class_pair, instances_of, match
-from bsdsbench.metrics.contour.label_options import LabelOptions
-from bsdsbench.metrics.contour.pairs import as_label_maps, as_masks
+from bsdsbench.metrics.contour.instances import instances_of, match
+from bsdsbench.metrics.contour.pairs import F8, I8, as_masks, as_pair
+from bsdsbench.metrics.label_maps import LabelMetric, LabelOptions, as_label_maps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio, weighted_sum
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 
 
 def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Counts:
@@ -55,34 +50,31 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     [0.5, 0.5]
     """
     n = len(params.class_names)
+    m = n + 1  # no class, -1, comes last
     instances: dict[str, Any] = dict.fromkeys(("tp", "fp", "fn"), np.zeros(n, np.int64))
     instances["iou_sum"] = np.zeros(n)
     if params.unit == "class":
-        masks = not params.classes
-        read = as_masks if masks else as_label_maps
-        flat = (np.ascontiguousarray(m, np.int64).ravel() for m in read(pred, gt))
-        pairs = value_pairs(*flat)[0]
+        read = as_label_maps if params.classes else as_masks
+        flat = (np.ascontiguousarray(each, np.int64).ravel() for each in read(pred, gt))
         # What is so of each pixel is so of each pair of values that occurs.
-        both = pairs[:2] - 1 if masks else class_pair(pairs[:1], pairs[1:2], params)[:2]
-        of_pred, of_gt, pixels = both[0].ravel(), both[1].ravel(), pairs[2]
+        values, pixels = np.split(value_pairs(*flat)[0], [2])
+        of_pred, of_gt = values - 1
+        if params.classes:
+            at = n, params.ignore, params.first
+            of_pred, of_gt = (each[0] for each in as_pair(values[:1], values[1:], *at)[:2])
     else:
         regions = instances_of(pred, gt, params)
-        of_pred, of_gt = (
-            np.append(class_of_value(ids, params), -1)[number]
-            for number, ids in ((regions.pred, regions.pred_ids), (regions.gt, regions.gt_ids))
-        )
+        of_pred, of_gt = (np.append(side.class_of, -1)[side.cells] for side in regions[:2])
         found, pixels = match(regions), regions.pixels
-        tp, pred_only, gt_only = np.split(
-            found.class_of, np.cumsum([found.iou.size, found.n_pred_only])
-        )
+        ends = np.cumsum([found.iou.size, found.excused.size])
+        tp, pred_only, gt_only = np.split(found.class_of, ends)
         instances = {
             "tp": np.bincount(tp, minlength=n),
             "fp": np.bincount(pred_only[found.excused <= 0.5], minlength=n),
             "fn": np.bincount(gt_only, minlength=n),
             "iou_sum": np.bincount(tp, found.iou, n).astype(np.float64),
         }
-    m = n + 1  # no class, -1, comes last
-    table = np.bincount(of_gt % m * m + of_pred % m, pixels, m * m)
+    table = np.bincount(of_gt % m * m + of_pred % m, pixels.ravel(), m * m)
     return Counts(confusion=table.reshape(m, m).astype(np.int64), **instances)
 
 
@@ -113,10 +105,9 @@ def class_accuracy(confusion: ArrayLike) -> F8:
 
 def frequency_weighted_iou(confusion: ArrayLike) -> Any:
     """Mean IoU, each class weighted by its annotated pixels; NaN without any."""
-    _, _, gt = _parts(confusion)
-    total = gt.sum(axis=-1, keepdims=True)
-    weighted = (ratio(gt, total) * np.nan_to_num(class_iou(confusion))).sum(axis=-1)
-    return np.where(total[..., 0] > 0, weighted, np.nan)[()]
+    gt = _parts(confusion)[2]
+    share = defined_ratio(gt, gt.sum(axis=-1, keepdims=True))
+    return (share * np.nan_to_num(class_iou(confusion))).sum(axis=-1)
 
 
 def pixel_accuracy(confusion: ArrayLike) -> Any:
@@ -130,27 +121,16 @@ def panoptic(counts: Any) -> tuple[F8, F8, F8]:
 
     PQ = sum of IoU / (TP + (FP + FN) / 2). SQ = sum of IoU / TP, 0 where none is true, as in the
     program. RQ = TP / (TP + (FP + FN) / 2).
-    Source: Kirillov et al., Panoptic segmentation, CVPR 2019; panopticapi.
-    """
-    tp, fp, fn, iou_sum = (counts[name] for name in ("tp", "fp", "fn", "iou_sum"))
-    weight = tp + 0.5 * (fp + fn)
-    nan = np.where(weight > 0, 0.0, np.nan)
-    return ratio(iou_sum, weight) + nan, ratio(iou_sum, tp) + nan, ratio(tp, weight) + nan
-
-
-def panoptic_quality(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> F8:
-    """Panoptic quality of one image's instance maps, of each class (C,); see `panoptic`.
-
-    pred, gt : (H, W) instance maps, class x `params.divisor` + instance
     Pairs are regions of one class with an intersection over union above 0.5. Ignored pixels of the
     ground truth count nowhere, and a predicted region of which more than half is ignored is no
     error. Ignored pixels (`ignore` + 1) x divisor - 1 - k are a crowd of class k (from 0): they
     stay in the union, and excuse predictions of that class alone.
-    Raises ProtocolError unless `params.unit` is "instance".
+    Source: Kirillov et al., Panoptic segmentation, CVPR 2019; panopticapi.
     """
-    if params.unit != "instance":
-        raise ProtocolError(f"unit {params.unit!r}: expected 'instance' for panoptic quality")
-    return panoptic(segmentation_counts(pred, gt, params))[0]
+    tp, fp, fn, iou_sum = (counts[name] for name in ("tp", "fp", "fn", "iou_sum"))
+    weight = tp + 0.5 * (fp + fn)
+    sq = np.where(weight > 0, ratio(iou_sum, tp), np.nan)
+    return defined_ratio(iou_sum, weight), sq, defined_ratio(tp, weight)
 
 
 _PANOPTIC = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))
@@ -167,6 +147,7 @@ class SegmentationMetric(LabelMetric):
     name = "segmentation"
     title = "Segmentation"
     version = 2
+    counts_of = staticmethod(segmentation_counts)
     columns = (
         Column("mean_iou", "mean IoU", quantity="iou"),
         Column("fw_iou", "frequency-weighted IoU", "fwIoU", quantity="iou"),
@@ -188,26 +169,26 @@ class SegmentationMetric(LabelMetric):
         Column("pixel_accuracy", "pixel accuracy", "accuracy"),
     )
 
-    def count_maps(self, pred: NDArray[Any], gt: NDArray[Any], opt: LabelOptions) -> Counts:
-        return segmentation_counts(pred, gt, opt)
-
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions) -> Tree:
         names = opt.class_names
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
-        of_class = {"iou": class_iou, "dice": class_dice, "accuracy": class_accuracy}
-        each = {key: of(total["confusion"]) for key, of in of_class.items()}
-        each |= zip(("pq", "sq", "rq"), panoptic(total), strict=True)
-        found: dict[str, Any] = {_MEANS.get(k, k): defined_mean(v) for k, v in each.items()}
-        found["fw_iou"] = frequency_weighted_iou(total["confusion"])
-        found["pixel_accuracy"] = pixel_accuracy(total["confusion"])
-        there = {_MEANS.get(k, k): (~np.isnan(v)).sum(axis=1) for k, v in each.items()}
-        found["over"] = over("classes", {key: (n, len(names)) for key, n in there.items()})
-        gt = _parts(total["confusion"])[2]
+        table = total["confusion"]
+        each = dict(zip(("pq", "sq", "rq"), panoptic(total), strict=True))
+        each |= {"iou": class_iou(table), "dice": class_dice(table)}
+        each["accuracy"] = class_accuracy(table)
+        found: Tree = {"fw_iou": frequency_weighted_iou(table)}
+        found["pixel_accuracy"], known = pixel_accuracy(table), {}
+        for key, values in each.items():
+            key = _MEANS.get(key, key)
+            found[key] = defined_mean(values)
+            known[key] = (~np.isnan(values)).sum(axis=1), len(names)
+        gt = _parts(table)[2]
         per_class = {
             name: {**{key: v[:, k] for key, v in each.items()}, "gt_pixels": gt[:, k]}
             for k, name in enumerate(names)
         }
-        return {**found, "per_class": per_class if len(names) > 1 else {}}
+        parts = per_class if len(names) > 1 else {}
+        return {**found, "over": over("classes", known), "per_class": parts}
 
     def describe(self, protocol: Protocol, opt: LabelOptions) -> str:
         """What was compared, and the order of the means."""

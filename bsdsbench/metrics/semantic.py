@@ -1,9 +1,13 @@
 """Per-class boundaries: a separate boundary benchmark for each class, then the mean over classes.
 
-Arrays: a label map is (H, W) integer; boundaries of all classes are (C, H, W), bool for ground
-truth and soft (or bool) for a prediction, classes in the order of `SemanticOptions.classes`.
+Arrays: a label map is (H, W) integer, an instance map too, with 0 where there is no instance;
+boundaries of all classes are (C, H, W), bool for ground truth and soft (or bool) for a prediction,
+classes in the order of `SemanticOptions.classes`.
 
-bsdsbench.metrics.class_maps applies what `SemanticOptions` says about maps. Here
+Maps are prepared as the published programs do: add a frame of ignored labels, halve the labels,
+draw the boundaries (of classes and of each instance), thin and halve them, resize predictions to
+the ground truth, crop both. The tolerance is a fraction of the diagonal of the result.
+
 `interior = "kill"` removes predictions inside a region of their class, further from its boundary
 than the tolerance, after thinning like the SBD programs; "kill_first" removes them before thinning
 like SEISM. `absent = "skip"` leaves an image out of the classes it does not have. `protocol.thin`
@@ -12,48 +16,361 @@ selects the thin or the raw form.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from attrs import frozen
 
-from bsdsbench.files.errors import DataError, ProtocolError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, check_white, scale_of_classes
+from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.loaders.inputs import (
+    Bool,
+    GroundTruth,
+    Map,
+    Prediction,
+    check_white,
+    same_shape,
+    scale_of_classes,
+)
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
-from bsdsbench.metrics.class_maps import SemanticOptions, interior, prepare_classes
+from bsdsbench.metrics.imresize import bicubic
+from bsdsbench.metrics.label_maps import as_label_map
+from bsdsbench.protocol.fields import LABEL, NAMES, check, is_int, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol, preset_names
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack, at
 from bsdsbench.scores.curve import FOUR, curve_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
 
 
+def _is_labels(values: Any) -> bool:
+    return isinstance(values, tuple) and all(is_int(v) and 0 <= v < 2**31 for v in values)
+
+
+@frozen
+class SemanticOptions:
+    """What the programs of per-class boundaries do differently, and the classes."""
+
+    classes: tuple[str, ...] = option(
+        (),
+        "The names in the order of their labels.",
+        NAMES,
+        caption=lambda o: f"{len(o.classes)} classes",
+    )
+    first: int = option(0, "The label of the first class; the others follow without a gap.", LABEL)
+    ids: tuple[int, ...] = option(
+        (),
+        "Or the label of each class, where there are gaps; other labels up to the "
+        "largest are of no class.",
+        check(_is_labels, "labels from 0"),
+    )
+    ignore: int | tuple[int, ...] = option(
+        255,
+        "Label of pixels that belong to nothing, or -1 for none; also several labels.",
+        check(lambda v: (is_int(v) and -1 <= v < 2**31) or _is_labels(v), "a label, labels, or -1"),
+    )
+    radius: int = option(
+        0,
+        "Half width of the boundaries drawn from label maps, pixels; 0 is the one-pixel rule.",
+        whole(0, 99, "0 to 99"),
+        caption="radius {}",
+    )
+    ignored_rule: str = option(
+        "drop",
+        "With a radius, ignored pixels are never boundary and no side of one "
+        '("drop"), or a strip of them that is thin enough is boundary, as '
+        'py-edge-eval draws ("span").',
+        one_of("drop", "span"),
+        caption="ignored labels {}",
+    )
+    interior: str = option(
+        "keep",
+        '"keep"; or "kill": predictions inside a region of their class, further '
+        "from its boundary than the tolerance, are taken out after thinning; "
+        '"kill_first": before it.',
+        one_of("keep", "kill", "kill_first"),
+        caption=lambda o: f"interior {o.interior}",
+    )
+    absent: str = option(
+        "count",
+        '"count" the predictions of a class in images without it, or "skip" such images.',
+        one_of("count", "skip"),
+        caption=lambda o: f"absent {o.absent}",
+    )
+    instances: bool = option(
+        False,
+        "Boundaries between instances of one class count too (needs an instance map).",
+        caption="instances separated",
+    )
+    instance_from: int = option(
+        1,
+        "The smallest value of an instance map that is an instance (Cityscapes: 1000).",
+        whole(1, 2**31 - 1, "a value from 1"),
+    )
+    thin_gt: bool = option(
+        False, "Boundaries of the ground truth are thinned.", caption="ground truth thinned"
+    )
+    border: int = option(
+        0,
+        "Pixels along the border that are excluded.",
+        whole(0, 9999, "0 to 9999 pixels"),
+        caption=lambda o: f"border of {o.border} {o.border_rule}" if o.border else "",
+    )
+    border_rule: str = option(
+        "crop",
+        '"crop" them off both sides, so that the tolerance is that of what is left;'
+        ' or "ignore": labels get a frame of the ignored label, predictions are 0 '
+        "there; the tolerance is that of the full size.",
+        one_of("crop", "ignore"),
+    )
+    scale: float = option(
+        1.0,
+        "The ground truth is scaled to this, by the nearest pixel as imresize.",
+        check(lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
+        caption=lambda o: f"{o.scaled} scaled by {o.scale:g}" if o.scale != 1 else "",
+    )
+    scaled: str = option(
+        "labels",
+        '"labels" are scaled and then drawn, or their "boundaries" once they are drawn.',
+        one_of("labels", "boundaries"),
+    )
+    resize: str = option(
+        "refuse",
+        'Predictions of another size than the ground truth: "refuse", "nearest" as '
+        'Pillow, or "bicubic" as MATLAB\'s imresize.',
+        one_of("refuse", "nearest", "bicubic"),
+        caption="resized {}",
+    )
+
+    @property
+    def frame(self) -> int:
+        """Width of the frame of ignored labels."""
+        return self.border if self.border_rule == "ignore" else 0
+
+    @property
+    def class_labels(self) -> tuple[int, ...]:
+        """The label of each class."""
+        return self.ids or tuple(range(self.first, self.first + len(self.classes)))
+
+    @property
+    def ignored(self) -> tuple[int, ...]:
+        """The labels of pixels that belong to nothing, none for -1."""
+        given = self.ignore if isinstance(self.ignore, tuple) else (self.ignore,)
+        return tuple(label for label in given if label >= 0)
+
+
+def class_boundaries(
+    labels: Map,
+    params: SemanticOptions,
+    instances: Map | None = None,
+    framed: Map | None = None,
+) -> Bool:
+    """The boundary of every class of a label map (H, W), bool (C, H, W).
+
+    With radius 0 a pixel is boundary of a class where it and the pixel below, to the right or
+    below-right are not both in the class or both out of it (the rule of seg2bdry); with radius r,
+    where the other side of the class's outline is at most r pixels away. Ignored pixels are on no
+    side and never boundary. With `instances` (H, W) the boundaries of the class's instances, each
+    drawn by itself, are added. Raises DataError for other maps or a label that is no class,
+    ShapeError for unequal shapes.
+    Source: Yu et al., "Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018.
+
+    framed : the labels with a frame of the ignored one, where there is one. Instances are drawn
+        without it, as in py-edge-eval; that matters only where ignored pixels are spanned.
+    """
+    whole = as_label_map(labels, "label map")
+    if instances is not None:
+        same_shape(as_label_map(instances, "instance map").shape, whole.shape, "instance map")
+    labels = whole if framed is None else framed
+    valid = ~np.isin(labels, params.ignored)
+    present, known = set(np.unique(labels[valid]).tolist()), params.class_labels
+    if strange := sorted(present - {0, *(range(max(known)) if params.ids else ()), *known}):
+        ignored = ", ".join(map(str, params.ignored)) or "none"
+        raise DataError(
+            f"label map: label {strange[0]}, expected {min(known)} .. {max(known)}, 0 or "
+            f"{ignored} (ignored)"
+        )
+    draw = _spanned if params.radius > 0 and params.ignored_rule == "span" else _drawn
+    out = np.zeros((len(params.classes), *labels.shape), bool)
+    for k, label in enumerate(known):
+        if label not in present:
+            continue
+        region = whole == label
+        masks = [labels == label]
+        if instances is not None:
+            own = np.unique(instances[region])
+            masks += [region & (instances == n) for n in own[own >= params.instance_from]]
+        for mask in masks:
+            at = [np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0)]
+            margin = 2 * params.radius + 1  # nothing beyond is near it
+            box = tuple(slice(max(a[0] - margin, 0), a[-1] + margin + 1) for a in at)
+            out[k][box] |= draw(mask[box], valid[box], params.radius)
+    return out
+
+
+def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
+    if radius:
+        inside, outside = mask & valid, ~mask & valid
+        return inside & near(outside, radius) | outside & near(inside, radius)
+    edge = np.zeros(mask.shape, bool)
+    for dy, dx in ((1, 0), (0, 1), (1, 1)):
+        here = np.s_[: mask.shape[0] - dy, : mask.shape[1] - dx]
+        there = np.s_[dy:, dx:]
+        edge[here] |= (mask[here] != mask[there]) & valid[here] & valid[there]
+    return edge
+
+
+def _spanned(mask: Bool, valid: Bool, radius: int) -> Bool:
+    """As py-edge-eval draws: the distances out of the class (ignored pixels belong to it there) and
+    to the class (there they do not), together at most `radius`."""
+    from scipy.ndimage import distance_transform_edt
+
+    inside = mask | ~valid
+    if inside.all():  # nothing to be far from
+        return np.zeros(mask.shape, bool)
+    return np.asarray(distance_transform_edt(inside) + distance_transform_edt(~mask) <= radius)
+
+
+def near(target: Bool, radius: float) -> Bool:
+    """Pixels no further than `radius` from a target pixel."""
+    from bsdsbench.kernels.graph import disk, within_reach
+
+    within: Bool = within_reach(np.ascontiguousarray(target), disk(radius, target.shape).half)
+    return within
+
+
+def prepare_classes(
+    pred: Map,
+    gt: Map,
+    params: SemanticOptions,
+    labels: Map | None = None,
+    instances: Map | None = None,
+) -> tuple[Map, Bool, Map | None]:
+    """Predicted maps, boundaries of the ground truth and its labels, ready to be compared.
+
+    pred : (H, W) labels, or (C, H, W) soft maps or bool
+    gt : (H, W) labels, or (C, H, W) boundaries; then `labels` gives the regions, where known
+    instances : (H, W), 0 where there is none; drawn with label maps if `params.instances` is on
+    Raises ShapeError if sizes do not fit, DataError for instances that are wanted and missing.
+    """
+    from bsdsbench.kernels.thinning import thin_each
+
+    if gt.ndim == 2:
+        labels = gt
+        if params.instances and instances is None:
+            raise DataError("ground truth: no instance map, expected one for instances = true")
+        truth = _from_labels(gt, params, instances if params.instances else None, params.thin_gt)
+    else:
+        truth = _framed(_of_classes(gt, params, "class boundaries") != 0, params.frame, False)
+        truth = _nearest(thin_each(truth) if params.thin_gt else truth, params.scale)
+    if labels is not None:
+        labels = _nearest(_with_frame(labels, params), params.scale)
+    maps = _from_labels(pred, params, None, False) if pred.ndim == 2 else pred
+    maps = _fitted(_of_classes(maps, params, "class maps"), truth.shape[1:], params.resize)
+    if params.frame or not params.border:
+        return _framed(maps, params.frame, False), truth, labels
+    if min(truth.shape[1:]) <= 2 * params.border:
+        raise ShapeError(
+            f"ground truth {truth.shape[1:]}, expected more than the border of "
+            f"{params.border} pixels on each side"
+        )
+    inner = np.s_[..., params.border : -params.border, params.border : -params.border]
+    maps, truth = (np.ascontiguousarray(each[inner]) for each in (maps, truth))
+    return maps, truth, None if labels is None else np.ascontiguousarray(labels[inner])
+
+
+def _from_labels(whole: Map, params: SemanticOptions, instances: Map | None, thin: bool) -> Bool:
+    from bsdsbench.kernels.thinning import thin_each
+
+    first = params.scale if params.scaled == "labels" else 1
+    own = None if instances is None else _nearest(instances, first)
+    framed = _nearest(_with_frame(whole, params), first)
+    drawn = class_boundaries(_nearest(whole, first), params, own, framed)
+    return _nearest(thin_each(drawn) if thin else drawn, params.scale / first)
+
+
+def _of_classes(array: Map, params: SemanticOptions, what: str) -> Map:
+    if array.ndim != 3 or array.shape[0] != len(params.classes):
+        raise ShapeError(
+            f"{what}: shape {array.shape}, expected ({len(params.classes)}, rows, columns)"
+        )
+    return array
+
+
+def _with_frame(labels: Map, params: SemanticOptions) -> Map:
+    """The label map with a frame of the ignored label, where the border rule is "ignore"."""
+    return _framed(labels, params.frame, params.ignored[0]) if params.ignored else labels
+
+
+def _framed(maps: Map, border: int, value: int) -> Map:
+    """(..., H, W) maps with one value along the border."""
+    if not border:
+        return maps
+    out = np.full(maps.shape, value, np.result_type(maps, np.min_scalar_type(value)))
+    rows, cols = (slice(border, max(n - border, border)) for n in maps.shape[-2:])
+    out[..., rows, cols] = maps[..., rows, cols]
+    return out
+
+
+def _fitted(maps: Map, shape: tuple[int, ...], how: str) -> Map:
+    """Predicted maps at the size of the ground truth."""
+    if maps.shape[1:] == tuple(shape):
+        return maps
+    if how == "refuse":
+        raise ShapeError(f"prediction {maps.shape[1:]}, expected the size {tuple(shape)}")
+    if how == "bicubic":
+        return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
+    from PIL import Image
+
+    at = []  # which rows, which columns Pillow takes
+    for n, wanted in zip(maps.shape[1:], shape, strict=True):
+        line = Image.fromarray(np.arange(n, dtype=np.int32)[None])
+        at.append(np.asarray(line.resize((wanted, 1), Image.Resampling.NEAREST))[0])
+    return np.ascontiguousarray(maps[:, at[0]][:, :, at[1]])
+
+
+def _nearest(array: Map, scale: float) -> Map:
+    """(..., H, W) at ceil(scale x size), each pixel the nearest one, like MATLAB's imresize.
+
+    Positions by the scale, halves rounded up, mirrored beyond the end: 1, 3, 4 of 5 halved.
+    """
+    if scale == 1:
+        return array
+    for axis, size in zip((-2, -1), array.shape[-2:], strict=True):
+        centre = np.arange(1, math.ceil(size * scale) + 1) / scale + 0.5 * (1 - 1 / scale)
+        at = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)
+        array = np.take(array, np.minimum(at, 2 * size - 1 - at), axis)
+    return np.ascontiguousarray(array)
+
+
 def semantic_counts(
-    pred: NDArray[Any],
-    gt: NDArray[Any],
+    pred: Map,
+    gt: Map,
     protocol: Protocol,
     params: SemanticOptions,
     *,
-    labels: NDArray[Any] | None = None,
-    instances: NDArray[Any] | None = None,
-) -> dict[str, Counts]:
-    """One image's boundary counts of every class, by name, without those that `absent` skips.
+    labels: Map | None = None,
+    instances: Map | None = None,
+) -> Counts:
+    """One image's boundary counts of every class.
 
     pred : (H, W) labels, or (C, H, W) soft maps or bool
     gt : (H, W) labels, or (C, H, W) bool boundaries
     labels : (H, W), the regions beside boundaries in `gt`, which an `interior` that kills needs
     instances : (H, W), 0 where there is none; needed where `instances` is on and `gt` has labels
 
+    Returns thresholds f8 (T,); counted i8 (C,), 1 but for the classes that `absent` skips; and the
+    four counts of `boundary_counts` of each class, i8 (C, T), zero where it was not counted.
     Raises ShapeError if sizes do not fit, DataError for labels or instances that are missing.
 
     Examples
     --------
     >>> labels, options = np.repeat([[0, 1]], 4, axis=0), SemanticOptions(classes=("a", "b"))
     >>> found = semantic_counts(labels, labels, Protocol(thresholds=(0.5,)), options)
-    >>> {name: int(counts.matched_pred[0]) for name, counts in found.items()}
-    {'a': 4, 'b': 4}
+    >>> found.matched_pred.tolist()
+    [[4], [4]]
     """
     maps, truth, labels = prepare_classes(pred, gt, params, labels, instances)
     if params.interior != "keep" and labels is None:
@@ -61,19 +378,21 @@ def semantic_counts(
             f"ground truth: only boundaries, expected labels for interior = '{params.interior}'"
         )
     radius = protocol.radius((truth.shape[1], truth.shape[2]))
-    counts = {}
-    for k, name in enumerate(params.classes):
-        if params.absent == "skip" and not truth[k].any():
+    shape = len(params.classes), len(protocol.thresholds)
+    rows, counted = {name: np.zeros(shape, np.int64) for name in FOUR}, np.ones(shape[0], bool)
+    for k, (soft, drawn) in enumerate(zip(maps, truth, strict=True)):
+        counted[k] = params.absent == "count" or drawn.any()
+        if not counted[k]:
             continue
-        soft, dropped = maps[k], None
-        if labels is not None and params.interior != "keep":
-            far = interior(np.equal(labels, params.class_labels[k]), truth[k], radius)
-            if params.interior == "kill":
-                dropped = far
-            else:
-                soft = np.where(far, soft.dtype.type(0), soft)
-        counts[name] = boundary_counts(soft, (truth[k],), protocol, dropped=dropped)
-    return counts
+        dropped = None
+        if labels is not None and params.interior != "keep" and drawn.any():
+            dropped = np.equal(labels, params.class_labels[k]) & ~near(drawn, radius)
+            if params.interior == "kill_first":
+                soft, dropped = np.where(dropped, soft.dtype.type(0), soft), None
+        found = boundary_counts(soft, (drawn,), protocol, dropped=dropped)
+        for name, row in rows.items():
+            row[k] = found[name]
+    return Counts(thresholds=protocol.threshold_array(), counted=counted, **rows)
 
 
 class SemanticMetric(Metric):
@@ -118,33 +437,20 @@ class SemanticMetric(Metric):
         return pred.shape == gt.shape or opt.resize != "refuse"
 
     def scale(self, gt: GroundTruth, opt: SemanticOptions) -> str:
-        return "" if gt.labels is None else scale_of_classes(gt.labels, opt.class_labels)
+        known = "labels" in gt.parts
+        return scale_of_classes(gt.labels, opt.class_labels) if known else ""
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions
-    ) -> Tree:
-        """thresholds f8 (T,); counted i8 (C,), 1 where the class was counted; the four counts of
-        `boundary_counts` of each class, i8 (C, T), zero where it was not."""
-        if pred.classes is None:
-            raise DataError(f"{pred.path or pred.image_id}: no class maps, expected them")
+    ) -> Counts:
         # a band on both sides is drawn from the labels, whatever boundaries are stored
-        band = opt.radius > 0 and gt.labels is not None
-        truth = gt.labels if band or gt.class_boundaries is None else gt.class_boundaries
-        if truth is None:
-            raise DataError(f"{gt.path or gt.image_id}: no labels of classes, expected them")
+        labels, drawn = gt.parts.get("labels"), gt.parts.get("class_boundaries")
+        band = opt.radius > 0 and labels is not None
+        truth = gt.labels if band or drawn is None else drawn
         if truth.ndim == 2 and pred.classes.shape == truth.shape:
-            where = str(pred.path or pred.image_id)
-            check_white(pred.classes, truth, opt.class_labels, where)
-        found = semantic_counts(
-            pred.classes, truth, protocol, opt, labels=gt.labels, instances=gt.instances
-        )
-        rows = np.zeros((len(FOUR), len(opt.classes), len(protocol.thresholds)), np.int64)
-        for k, name in enumerate(opt.classes):
-            if name in found:
-                rows[:, k] = [found[name][key] for key in FOUR]
-        counted = np.isin(opt.classes, list(found))
-        four = dict(zip(FOUR, rows, strict=True))
-        return {"thresholds": protocol.threshold_array(), "counted": counted, **four}
+            check_white(pred.classes, truth, opt.class_labels, pred.where)
+        given = {"labels": labels, "instances": gt.parts.get("instances")}
+        return semantic_counts(pred.classes, truth, protocol, opt, **given)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
@@ -154,17 +460,16 @@ class SemanticMetric(Metric):
         four = four_counts(stack)
         there = weighted_sum(weights, four[..., 1].max(axis=2)) > 0
         n_images = weighted_sum(weights, stack["counted"])
-        per_class = {}
+        per_class, means, known = {}, {}, {}
         for k, name in enumerate(opt.classes):
             found = curve_scores(stack["thresholds"], four[:, k], weights, protocol, r50=True)
             per_class[name] = _where(there[:, k], {**found, "n_images": n_images[:, k]})
-        means, known = {}, {}
         for key in ("ods", "ois", "ap"):
             values = np.array([at(score, key) for score in per_class.values()])
             means[f"{key}_mean"] = defined_mean(values, axis=0)
             known[f"{key}_mean"] = (~np.isnan(values)).sum(axis=0), there.shape[1]
-        n_classes, few = there.sum(axis=1), over("classes", known)
-        return {**means, "n_classes": n_classes, "per_class": per_class, "over": few}
+        few = over("classes", known)
+        return {**means, "n_classes": there.sum(axis=1), "per_class": per_class, "over": few}
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
         """With the classes that the ground truth has, and the names of the others in `absent`.
@@ -201,7 +506,7 @@ class SemanticMetric(Metric):
                     yield f"{safe_name(name)}/{file}", text
 
 
-def _where(there: NDArray[np.bool_], found: Any) -> Any:
+def _where(there: Bool, found: Any) -> Any:
     """The scores, NaN for the data sets without ground truth of the class; curves as they are."""
     if isinstance(found, dict):
         return {k: v if k == "n_images" else _where(there, v) for k, v in found.items()}

@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
-from bsdsbench.metrics.region.contingency_table import Annotators, Table, as_label_map, canonical
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
+from bsdsbench.metrics.label_maps import as_label_map
+from bsdsbench.metrics.region.counting import Annotators, Table, canonical
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
+from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
 
 
 def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:
@@ -32,7 +33,8 @@ def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:
     Source: Neubert and Protzel, Forum Bildverarbeitung 2012.
     """
     table = Table.of_map(labels, Annotators.of([gt]))
-    n, area = table.counts, np.repeat(table.row_area, np.diff(table.indptr))
+    indptr, _, n = table.cells
+    area = np.repeat(table.row_area, np.diff(indptr))
     return float(np.minimum(n, area - n).sum() / table.n_pixels)
 
 
@@ -45,8 +47,9 @@ def undersegmentation_error_levin(labels: ArrayLike, gt: ArrayLike) -> float:
     Source: Levinshtein et al., TurboPixels, PAMI 2009.
     """
     table = Table.of_map(labels, Annotators.of([gt]))
+    indptr, cols, _ = table.cells
     area = table.gts.col_area
-    met = np.bincount(table.cols, np.repeat(table.row_area, np.diff(table.indptr)), area.size)
+    met = np.bincount(cols, np.repeat(table.row_area, np.diff(indptr)), area.size)
     return float(((met - area) / area).mean())
 
 
@@ -107,12 +110,12 @@ def compactness(labels: ArrayLike) -> float:
     Source: Schick, Fischer and Stiefelhagen, ICPR 2012.
     """
     maps = as_label_map(labels)
-    flat, area = canonical(maps)
+    flat, area, _ = canonical(maps)
     padded = np.pad(flat.reshape(maps.shape), 1, constant_values=-1)
-    inner = padded[1:-1, 1:-1]
-    around = (padded[:-2, 1:-1], padded[2:, 1:-1], padded[1:-1, :-2], padded[1:-1, 2:])
-    sides = sum((inner != other).astype(np.int64) for other in around)
-    perimeter = np.bincount(flat, np.ravel(sides))
+    sides = np.zeros(padded.shape, np.int64)
+    for axis, step in ((0, 1), (0, -1), (1, 1), (1, -1)):
+        sides += padded != np.roll(padded, step, axis)
+    perimeter = np.bincount(flat, np.ravel(sides[1:-1, 1:-1]))
     return float((area * (4 * np.pi * area / perimeter**2)).sum() / flat.size)
 
 
@@ -129,7 +132,7 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     if pixels.ndim not in (2, 3):
         raise DataError(f"image: shape {pixels.shape}, expected (H, W) or (H, W, C)")
     same_shape(pixels.shape[:2], maps.shape, "image")
-    flat, area = canonical(maps)
+    flat, area, _ = canonical(maps)
     explained = total = 0.0
     for channel in np.moveaxis(pixels.reshape(flat.size, -1), 1, 0):
         centred = channel - channel.mean()
@@ -172,11 +175,7 @@ class SuperpixelMetric(Metric):
         Column("n_superpixels", "superpixels", "K", digits=0, shown="own", score=False),
         IMAGES,
     )
-    image_columns = (
-        Column("ue.mean", "UE", lower=True),
-        Column("asa.mean", "ASA"),
-        Column("recall.mean", "boundary recall", "BR"),
-    )
+    image_columns = (columns[0], *columns[2:4])
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
         """Every measure against each annotator; explained variation where the picture is there.
@@ -185,33 +184,26 @@ class SuperpixelMetric(Metric):
         compactness, variation f8 (), of the label map alone, and with the picture (NaN without);
         n_superpixels i8 ().
         """
-        what = pred.path or pred.image_id
-        if pred.segs is None or len(pred.segs) != 1:
-            has = "no label map" if pred.segs is None else f"{len(pred.segs)} label maps"
-            raise DataError(f"{what}: {has}, expected one label map of superpixels")
-        if not gt.segmentations:
-            raise DataError(
-                f"{gt.path or gt.image_id}: ground truth without segmentations, expected them"
-            )
         labels = pred.segs[0]
+        if len(pred.segs) != 1:
+            raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
         found: Tree = {}
         for name, measure in MEASURES.items():
             each = [measure(labels, truth) for truth in gt.segmentations]
             found[name] = np.array([np.mean(each), min(each), max(each)])
         found["compactness"] = compactness(labels)
-        found["variation"] = np.nan if gt.photo is None else explained_variation(labels, gt.photo)
+        seen = "photo" in gt.parts
+        found["variation"] = explained_variation(labels, gt.photo) if seen else np.nan
         return {**found, "n_superpixels": np.unique(labels).size}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         """Means over images of each measure's mean, minimum and maximum over the annotators."""
-        out: dict[str, Any] = {}
+        alone = {k: stack[k] for k in ("compactness", "variation", "n_superpixels")}
+        out = image_means(weights, alone)
         for name in MEASURES:
             means = weighted_mean(weights, stack[name])
-            out[name] = {kind: means[:, k] for k, kind in enumerate(_OVER_ANNOTATORS)}
-        for name in ("compactness", "variation", "n_superpixels"):
-            out[name] = weighted_mean(weights, stack[name])
-        seen = weighted_sum(weights, ~np.isnan(stack["variation"]))
-        return {**out, "over": over("images", {"variation": (seen, weights.sum(axis=1))})}
+            out[name] = dict(zip(_OVER_ANNOTATORS, means.T, strict=True))
+        return out
 
     def describe(self, protocol: Protocol, opt: None) -> str:
         """The conventions, which no field of the protocol changes."""

@@ -26,8 +26,6 @@ Source: L-CNN (Zhou, Qi, Ma, ICCV 2019), eval-sAP.py, eval-APH.py, eval-mAPJ.py.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
@@ -98,20 +96,21 @@ class WireframeMetric(Metric):
         found: Tree = {**boundary_counts(self._drawn(pred, gt, opt), gt, protocol)}
         found |= dict.fromkeys(self.ragged, np.zeros((0, 4)))
         found |= dict.fromkeys(("n_lines", "n_junctions"), np.nan)
-        mine, truth = pred.lines, gt.lines
-        if mine is None or truth is None:
+        if "lines" not in pred.parts or "lines" not in gt.parts:
             return found
-        grid = self._grid(mine, gt, opt)
+        mine, truth = pred.lines, gt.lines
+        grid, true_grid = self._grid(mine, gt, opt), truth.grid or GRID
         again = np.flatnonzero((mine.ends[1:] == mine.ends[:1]).all(axis=1)) + 1
         lines = _scaled(mine.ends, grid)[: again[0] if again.size else None]
-        true = _scaled(truth.ends, truth.grid or GRID)
-        found["lines"] = np.column_stack([mine.scores[: len(lines)], line_hits(lines, true)])
-        found["n_lines"] = float(len(true))
+        hits = line_hits(lines, _scaled(truth.ends, true_grid))
+        found["lines"] = np.column_stack([mine.scores[: len(lines)], hits])
+        found["n_lines"] = float(len(truth.ends))
         if mine.junctions is not None and truth.junctions is not None:
-            places = _scaled(truth.junctions[:, :2], truth.grid or GRID)
+            places = _scaled(truth.junctions[:, :2], true_grid)
             best_first = np.argsort(-mine.junctions[:, 2], kind="stable")
             juncs = mine.junctions[best_first if len(places) else []]
-            hits = junction_hits(_scaled(juncs[:, :2], grid), places)
+            apart = _scaled(juncs[:, :2], grid)[:, None] - places
+            hits = _hits(np.sqrt((apart**2).sum(axis=-1)), APART)
             found["junctions"] = np.column_stack([juncs[:, 2], hits])
             found["n_junctions"] = float(len(places))
         return found
@@ -121,10 +120,11 @@ class WireframeMetric(Metric):
 
     def _drawn(self, pred: Prediction, gt: GroundTruth, opt: WireframeOptions) -> Prediction:
         """The prediction with its lines drawn from the grid that they are in."""
-        if pred.lines is None or pred.lines.grid:
+        if "lines" not in pred.parts or pred.lines.grid:
             return pred
         grid = self._grid(pred.lines, gt, opt)
-        return pred if grid == GRID else replace(pred, soft=drawn_lines(pred.lines, gt.shape, grid))
+        drawn = pred.soft if grid == GRID else drawn_lines(pred.lines, gt.shape, grid)
+        return Prediction(pred.image_id, pred.path, soft=drawn)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
@@ -165,7 +165,7 @@ def heat_scores(curve: PRCurve) -> tuple[F8, F8]:
 
 def _scaled(values: F8, grid: tuple[int, int]) -> F8:
     """Coordinates row column (row column) of a grid on that of 128 x 128."""
-    factor = np.array([*GRID] * (values.shape[1] // 2)) / ([*grid] * (values.shape[1] // 2))
+    factor = np.resize(np.divide(GRID, grid), values.shape[1])
     return values if grid == GRID else np.asarray(values * factor)
 
 
@@ -176,22 +176,14 @@ def line_hits(lines: F8, true: F8) -> NDArray[np.bool_]:
     return _hits(np.minimum(straight, crossed), SQUARED)
 
 
-def junction_hits(points: F8, true: F8) -> NDArray[np.bool_]:
-    """Which predicted junctions (N, 2) are true at 0.5, 1 and 2, (N, 3)."""
-    return _hits(np.sqrt(((points[:, None] - true[None]) ** 2).sum(axis=-1)), APART)
-
-
 def _hits(distance: F8, limits: tuple[float, ...]) -> NDArray[np.bool_]:
     """In their order, whether each row's nearest column is below a limit and not taken."""
     out = np.zeros((len(distance), len(limits)), bool)
-    if not distance.size:
-        return out
-    nearest = distance.argmin(axis=1)
-    least = distance[np.arange(len(distance)), nearest]
-    for k, limit in enumerate(limits):
-        near = np.flatnonzero(least < limit)
-        _, first = np.unique(nearest[near], return_index=True)
-        out[near[first], k] = True
+    if distance.size:
+        nearest, least = distance.argmin(axis=1), distance.min(axis=1)
+        for k, limit in enumerate(limits):
+            near = np.flatnonzero(least < limit)
+            out[near[np.unique(nearest[near], return_index=True)[1]], k] = True
     return out
 
 

@@ -5,10 +5,18 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+_DISPLAYS = (
+    "DETCurveDisplay",
+    "FThresholdDisplay",
+    "ImageScatterDisplay",
+    "PRCurveDisplay",
+    "ROCCurveDisplay",
+    "ReliabilityDisplay",
+)
 # Name -> module; imported when first used, so that matplotlib is loaded only for a picture.
-_HOME = dict.fromkeys(("PRCurveDisplay", "plot_curves", "plot_runs"), "displays")
-_OTHERS = ("DETCurveDisplay", "FThresholdDisplay", "ImageScatterDisplay", "ReliabilityDisplay")
-_HOME |= dict.fromkeys((*_OTHERS, "ROCCurveDisplay", "plot_f", "plot_scatter"), "other_displays")
+_HOME = dict.fromkeys(("plot_curves", "plot_runs"), "figures") | dict.fromkeys(
+    _DISPLAYS, "displays"
+)
 
 __all__ = sorted(_HOME)
 

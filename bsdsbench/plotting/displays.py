@@ -1,4 +1,4 @@
-"""Curves as pictures: precision-recall, ROC, DET, F over threshold; and whole figures of runs.
+"""Pictures of one curve each, and of two methods image by image.
 
 Displays in the manner of scikit-learn: arrays in the constructor, drawing in `plot(ax=None)`, which
 returns the display; `ax_`, `figure_` and the artists (`line_`, `point_`, `chance_`, `band_`) are
@@ -8,69 +8,59 @@ given limits and labels, others keep theirs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from dataclasses import KW_ONLY, dataclass, fields
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtr, ndtri
 
-from bsdsbench.comparison.curve_band import CurveBand
-from bsdsbench.comparison.published import (
-    HUMAN_POINT,
-    HUMAN_TASK,
-    PublishedResult,
-    find_published,
-    published_keys,
-    published_results,
-)
-from bsdsbench.curves import (
-    PRResult,
-    davis_goadrich_area,
-    interpolate_pr,
-    pr,
-)
+from bsdsbench.comparison.bootstrap import CurveBand
+from bsdsbench.comparison.published import PublishedResult
+from bsdsbench.curves import PRResult, davis_goadrich_area, det, interpolate_pr, pr, roc
+from bsdsbench.curves.ranked import VARIANTS, ROCResult, Variant
+from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
-from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import (
     GREY,
-    HUMAN,
     draw_iso_f,
-    is_grey,
     legend,
     new_axes,
     next_style,
     prepare,
-    save,
-    signed,
     style,
     untouched,
 )
-from bsdsbench.runs.evaluation import Evaluation, as_runs
-from bsdsbench.runs.score_tables import incomparable, not_beside, reference_of
-from bsdsbench.scores.curve import AP_RULES, OperatingPoint
+from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.scores.curve import OperatingPoint
 from bsdsbench.scores.ratios import ratio, short
 
 F8 = NDArray[np.float64]
-Runs = Sequence[Evaluation | str | Path]
 _D = TypeVar("_D", bound="CurveDisplay")
 # Beyond 0 and 1, so that the line of a ranking, which may run along an edge, is not cut in half.
 ROOM = 0.01
-_DOT: dict[str, Any] = {"marker": "o", "markersize": 5}
-_RING: dict[str, Any] = {"marker": "o", "markersize": 7, "label": "negatives ranked first"}
+_EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8}
+_DOT = {**_EDGE, "marker": "o", "markersize": 5}
+_STAR = {**_EDGE, "marker": "*", "markersize": 11, "label": "equal error rate"}
+_RING: dict[str, Any] = {"marker": "o", "markersize": 7, "markerfacecolor": "none"}
+_RING |= {"clip_on": False, "label": "negatives ranked first"}
+_RATE_NAMES = {
+    "tn": "True negative rate",
+    "tp": "True positive rate",
+    "fp": "False positive rate",
+    "fn": "False negative rate",
+}
+_SIGNS = {"better": 1, "worse": -1, "equal": 0}
+# Rates at which normal-deviate axes have their ticks.
+_RATES = (1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
 
 
-class Drawing(NamedTuple):
-    """What a display draws: its line, the line of a random ranking, a marked point and its look."""
-
-    x: F8
-    y: F8
-    chance: tuple[Any, Any] | None = None
-    mark: tuple[float, float] | None = None
-    look: dict[str, Any] = _DOT
+# What a display draws: its line, the line of a random ranking, a marked point.
+Drawing = tuple[F8, F8, tuple[Any, Any] | None, tuple[float, float] | None]
 
 
 class CurveDisplay:
@@ -82,20 +72,34 @@ class CurveDisplay:
     chance_: Any
     point_: Any
     band_: Any
-    name: str
+    name: str = ""
     best: OperatingPoint | None = None
     band: CurveBand | None = None
     #: over a figure of this curve alone
-    title = ""
+    title: str = ""
     #: False where nothing lies between two points: they are drawn without a line
-    joined = True
+    joined: bool = True
     #: axes that differ are not drawn together
-    kind = ""
+    kind: str = ""
+    #: how the marked point looks
+    look: ClassVar[dict[str, Any]] = _STAR
+    #: the names of its two arrays; what stands at the axes, and how far these go beyond 0 and 1
+    arrays: ClassVar[tuple[str, str]]
+    axes: tuple[str, str]
+    room: ClassVar[float] = ROOM
     #: height of a new figure in inches, and its width in heights
     size: ClassVar[tuple[float, float]] = (4.4, 1.0)
-    #: what makes the curve of labels and scores; the number in the legend: its word and attribute
+    #: what makes the curve of labels and scores; the number in the legend
     curve_of: ClassVar[Callable[..., Any]]
-    number: ClassVar[tuple[str, str]] = ("", "")
+    number: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        x, y = (np.asarray(getattr(self, a), np.float64).ravel() for a in self.arrays)
+        if x.size != y.size:
+            both = ", ".join(self.arrays)
+            raise DataError(f"{both}: {x.size} and {y.size} values, expected as many")
+        for array, values in zip(self.arrays, (x, y), strict=True):
+            setattr(self, array, values)
 
     @classmethod
     def from_predictions(
@@ -107,27 +111,30 @@ class CurveDisplay:
         return cls.from_curve(cls.curve_of(labels, scores, **options), name, **own)
 
     @classmethod
-    def from_curve(cls: type[_D], curve: Any, name: str = "") -> _D:
-        """The curve and numbers of what `curves.pr`, `curves.roc` or `curves.det` gives."""
-        raise NotImplementedError
+    def from_curve(cls: type[_D], curve: Any, name: str = "", **own: Any) -> _D:
+        """The curve and numbers of what `curves.pr`, `curves.roc` or `curves.det` gives; `own` are
+        further arguments of the display."""
+        names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+        found = {key: getattr(curve, key) for key in names if hasattr(curve, key)}
+        return cls(**{**found, "name": name, **own})
 
     def _drawing(self) -> Drawing:
         raise NotImplementedError
 
-    def _axes(self, ax: Axes, empty: bool) -> None:
+    def _prepare(self, ax: Axes, empty: bool) -> None:
         """Name the axes; give empty ones their scales and limits."""
-        raise NotImplementedError
+        prepare(ax, *self.axes, self.room if empty else None)
 
     @property
     def label(self) -> str:
         """The legend's text: the F of the best point and the name, or the name and a number."""
-        if self.best:
+        if self.best is not None:
             return f"[F={short(self.best.f)}] {self.name}".strip()
-        word, attribute = self.number
-        value = getattr(self, attribute, None)
-        if value is None or not np.isfinite(value):
+        value = getattr(self, self.number, None)
+        if value is None or np.isnan(value):
             return self.name
-        return f"{self.name} ({word} {value:.3f})" if self.name else f"{word} {value:.3f}"
+        text = f"{self.number.upper()} {value:.3f}"
+        return f"{self.name} ({text})" if self.name else text
 
     def plot(
         self: _D, ax: Axes | None = None, *, chance: bool = True, mark: bool = True, **line: Any
@@ -138,32 +145,31 @@ class CurveDisplay:
             empty = ax is None or untouched(ax)
             self.ax_ = ax = ax or new_axes(*self.size)
             self.figure_ = ax.figure.figure
-            self._axes(ax, empty)
+            self._prepare(ax, empty)
             if empty and not ax.get_title():
                 ax.set_title(self.title, parse_math=False)
-            look = {**next_style(ax, self.name), "label": self.label or None, **line}
+            look = {**next_style(ax, self.name), "label": self.label or None}
             look |= {} if self.joined else {"linestyle": "none", "marker": ".", "markersize": 4}
-            drawn = self._drawing()
+            x, y, level, point = self._drawing()
             self.chance_ = self.point_ = self.band_ = None
-            if chance and drawn.chance:
+            if chance and level:
                 dashes: Any = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
-                (self.chance_,) = ax.plot(*drawn.chance, color=GREY, **dashes)
-            (self.line_,) = ax.plot(drawn.x, drawn.y, **look)
+                (self.chance_,) = ax.plot(*level, color=GREY, **dashes)
+            (self.line_,) = ax.plot(x, y, **{**look, **line})
             color = self.line_.get_color()
-            if mark and drawn.mark:
-                edge = {"color": color, "markeredgecolor": "white", "markeredgewidth": 0.8}
-                if drawn.look is _RING:
-                    edge = {"color": "none", "markeredgecolor": color, "clip_on": False}
-                spot = {**edge, "linestyle": "none", "zorder": 3, **drawn.look}
-                (self.point_,) = ax.plot(*([v] for v in drawn.mark), **spot)
+            if mark and point:
+                looks = self.look if self.best is None else _DOT
+                spot = {"color": color, "linestyle": "none", "zorder": 3, **looks}
+                (self.point_,) = ax.plot(*point, **spot)
             if self.band is not None:
                 edges = self.band.recall, self.band.low, self.band.high
                 self.band_ = ax.fill_between(*edges, color=color, alpha=0.2, linewidth=0)
-            if self.name or self.label:
+            if self.label:
                 legend(ax, ax.lines)
         return self
 
 
+@dataclass(eq=False, repr=False)
 class PRCurveDisplay(CurveDisplay):
     """A precision-recall curve of a run or of a ranking, with lines of equal F.
 
@@ -195,24 +201,18 @@ class PRCurveDisplay(CurveDisplay):
     ('Recall', 'made (AP 0.833)')
     """
 
+    arrays, axes = ("recall", "precision"), ("Recall", "Precision")
     curve_of = staticmethod(pr)
-    number = "AP", "ap"
-
-    def __init__(
-        self,
-        recall: ArrayLike,
-        precision: ArrayLike,
-        *,
-        name: str = "",
-        best: OperatingPoint | None = None,
-        band: CurveBand | None = None,
-        ap: float | None = None,
-        chance: float | None = None,
-        title: str = "",
-    ) -> None:
-        self.recall, self.precision = pair(recall, precision, "recall", "precision")
-        self.name, self.best, self.band = name, best, band
-        self.ap, self.chance, self.title = ap, chance, title
+    number, look = "ap", _RING
+    recall: Any
+    precision: Any
+    _: KW_ONLY
+    name: str = ""
+    best: OperatingPoint | None = None
+    band: CurveBand | None = None
+    ap: float | None = None
+    chance: float | None = None
+    title: str = ""
 
     @classmethod
     def from_evaluation(
@@ -229,7 +229,7 @@ class PRCurveDisplay(CurveDisplay):
         score = run.score(metric_with_curve(run, metric))
         shown = cls._of(score.curve, run.name if name is None else name, score.ods)
         shown.band = band
-        about = reference_of(run)
+        about = run.reference
         shown.joined = about is None or about.ordered
         return shown
 
@@ -241,221 +241,296 @@ class PRCurveDisplay(CurveDisplay):
         return cls._of(result.curve, result.label, result.curve.ods)
 
     @classmethod
-    def _of(cls, curve: Any, name: str, best: OperatingPoint | None) -> PRCurveDisplay:
+    def _of(cls, curve: Any, name: str, best: OperatingPoint) -> PRCurveDisplay:
         drawn = (curve.precision > 0) | (curve.recall > 0)
         return cls(curve.recall[drawn], curve.precision[drawn], name=name, best=best)
 
     @classmethod
-    def from_curve(cls, curve: PRResult, name: str = "") -> PRCurveDisplay:
-        recall, precision, tp, fp = curve.recall, curve.precision, curve.tp, curve.fp
+    def from_curve(cls, curve: PRResult, name: str = "") -> PRCurveDisplay:  # type: ignore[override]
+        counts, total = (curve.tp, curve.fp), curve.positives
+        own: dict[str, Any] = {}
         rule, area = "trapezoids", curve.auc
-        some = tp + fp > 0
+        some = curve.tp + curve.fp > 0
         # An envelope, or another share of positives, has no counts to interpolate.
-        if curve.positives and np.allclose(precision[some], ratio(tp, tp + fp)[some]):
-            precision, recall = interpolate_pr(tp, fp, curve.positives)
-            rule, area = "counts interpolated", davis_goadrich_area(tp, fp, curve.positives)
+        plain = ratio(curve.tp, curve.tp + curve.fp)
+        if total and np.allclose(curve.precision[some], plain[some]):
+            own = interpolate_pr(*counts, total)._asdict()
+            rule, area = "counts interpolated", davis_goadrich_area(*counts, total)
         numbers = {"AP": curve.ap, f"AUC ({rule})": area, "AP11": curve.ap_11}
-        title = ", ".join(
-            f"{k} {100 * v:.1f} %" if v == v else f"{k} -" for k, v in numbers.items()
-        )
-        return cls(recall, precision, name=name, ap=curve.ap, chance=curve.chance, title=title)
+        percents = [f"{k} {100 * v:.1f} %" if v == v else f"{k} -" for k, v in numbers.items()]
+        return super().from_curve(curve, name, **own, title=", ".join(percents))
 
     def _drawing(self) -> Drawing:
         r, p, best = self.recall, self.precision, self.best
-        if best:
-            return Drawing(r, p, None, (best.recall, best.precision))
+        if best is not None:
+            return r, p, None, (best.recall, best.precision)
         level = None if self.chance is None else ((0, 1), (self.chance, self.chance))
         wrong = level is not None and r.size > 0 and r[0] == p[0] == 0
-        return Drawing(r, p, level, (0.0, 0.0) if wrong else None, _RING)
+        return r, p, level, (0.0, 0.0) if wrong else None
 
-    def _axes(self, ax: Axes, empty: bool) -> None:
-        room = 0.0 if self.chance is None else ROOM
-        prepare(ax, "Recall", "Precision", room if empty else None)
+    def _prepare(self, ax: Axes, empty: bool) -> None:
+        prepare(ax, *self.axes, (0.0 if self.chance is None else ROOM) if empty else None)
         if empty:
             draw_iso_f(ax)
 
 
-def plot_curves(
-    displays: Sequence[CurveDisplay], path: str | Path | None = None, *, title: str = ""
-) -> Figure:
-    """One figure with several displays of one kind, each its own colour, named in a legend.
+@dataclass(eq=False, repr=False)
+class FThresholdDisplay(CurveDisplay):
+    """F over threshold. thresholds, f : (T,); best : the point to mark, or None."""
 
-    path : also write it there, .pdf, .svg or .png
-    Raises DataError for no display or displays of different kinds.
+    arrays, axes, room = ("thresholds", "f"), ("Threshold", "F-measure"), 0.0
+    size = (3.4, 1.35)
+    thresholds: Any
+    f: Any
+    _: KW_ONLY
+    name: str = ""
+    best: OperatingPoint | None = None
+
+    @classmethod
+    def from_evaluation(
+        cls, run: Evaluation, name: str | None = None, metric: str | None = None
+    ) -> FThresholdDisplay:
+        """F of a run's score at each threshold, with its ODS point; as of `PRCurveDisplay`."""
+        score = run.score(metric_with_curve(run, metric))
+        shown = run.name if name is None else name
+        return cls(score.curve.thresholds, score.curve.f, name=shown, best=score.ods)
+
+    def _drawing(self) -> Drawing:
+        at = self.best and self.best.threshold
+        best = None if self.best is None or at is None else (at, self.best.f)
+        return self.thresholds, self.f, None, best
+
+
+@dataclass(eq=False, repr=False)
+class ReliabilityDisplay(CurveDisplay):
+    """The marked share of each bin of a soft map's values over their mean, see metric calibration.
+
+    value, marked : (B,), NaN for empty bins; ece : the number in the legend, or None.
     """
-    if not displays:
-        raise DataError("no curves given, expected at least one to plot")
-    kinds = {f"{type(d).__name__} {d.kind}".strip() for d in displays}
-    if len(kinds) > 1:
-        raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
-    reach = min(getattr(d, "lowest", 1.0) for d in displays)
-    ax, drawn = None, set()
-    with style(file=path is not None):
-        for display in displays:
-            chance = getattr(display, "chance", None)
-            if hasattr(display, "lowest"):
-                display.lowest = reach
-            ax = display.plot(ax, chance=chance not in drawn).ax_  # one that they share once
-            drawn.add(chance)
-        displays[0].ax_.set_title(title, parse_math=False)
-    figure = displays[0].figure_
-    if path is not None:
-        save(figure, path)
-    return figure
+
+    arrays, axes = ("value", "marked"), ("Mean value", "Marked share")
+    number = "ece"
+    value: Any
+    marked: Any
+    _: KW_ONLY
+    name: str = ""
+    ece: float | None = None
+
+    @classmethod
+    def from_evaluation(
+        cls, run: Evaluation, name: str | None = None, metric: str | None = None
+    ) -> ReliabilityDisplay:
+        """The bins of a run, of the pixels of all images. Raises DataError without any."""
+        scores = map(run.score, [metric] if metric else run.metrics)
+        score = next((score for score in scores if "reliability" in score), None)
+        if score is None:
+            raise DataError(f"{run.name}: no metric of it has bins, expected one that has")
+        shown = run.name if name is None else name
+        return cls(score.reliability.value, score.reliability.marked, name=shown, ece=score.ece)
+
+    def _drawing(self) -> Drawing:
+        filled = ~np.isnan(self.value)
+        return self.value[filled], self.marked[filled], ((0, 1), (0, 1)), None
 
 
-# ---- whole figures of runs, as `bsdsbench plot` writes them -------------------------------------
-
-
-def plot_runs(
-    runs: Runs,
-    names: Sequence[str] | None = None,
-    human: bool | Evaluation | None = None,
-    published: Sequence[str] = (),
-    path: str | Path | None = None,
-    *,
-    metric: str | None = None,
-    bands: Sequence[CurveBand | None] | None = None,
-    look: str | None = None,
-    grey: bool | None = None,
-    ap: bool = False,
-    force: bool = False,
-) -> Figure:
-    """One figure with the PR curves of `runs`, best first in the legend, and iso-F lines.
+@dataclass(eq=False, repr=False)
+class ROCCurveDisplay(CurveDisplay):
+    """A ROC curve on any of VLFeat's four pairs of axes, its chance line and its EER (a star).
 
     Parameters
     ----------
-    runs : sequence of Evaluation or path
-        Runs, or their folders, or reference runs ("ref:cob"); with `published` none at all.
-    names : sequence of str, optional
-        One per run, in place of their own.
-    human : bool or Evaluation, optional
-        Mark human agreement on BSDS500 (default where it fits), or that of this run.
-    published : sequence of str
-        Keys of published methods with a stored curve, and "human".
-    path : path, optional
-        Also write it there, .pdf, .svg or .png.
-    metric : str, optional
-        A metric with a PR curve; default: the runs' first.
-    bands : sequence of CurveBand or None, optional
-        One per run, see `bsdsbench.comparison.curve_band.bootstrap_band`.
-    look, grey : optional
-        See `bsdsbench.plotting.style.style`.
-    ap : bool
-        Show AP in the legend, of published results where its rule is that of the runs.
-    force : bool
-        Draw even if the runs' protocols differ or the published results are of other images.
+    fpr, tpr : array_like
+        (K,) along the curve.
+    name : str
+        In the legend.
+    auc, eer : float or None
+        The number in the legend, and where the star is.
+    kind : str
+        X axis, then y axis: "fptp", "tntp", "tptn", "fpfn".
 
     Raises
     ------
     DataError
-        An unknown key or one without a curve, names that do not fit the runs, another suffix;
-        without `force` also other protocols and other images.
+        For another `kind`, arrays of different lengths.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> shown = bb.ROCCurveDisplay.from_predictions([1, -1, 1], [0.9, 0.5, 0.4], name="mine")
+    >>> shown.name, shown.tpr.tolist()
+    ('mine', [0.0, 0.5, 0.5, 1.0])
     """
-    extra = published_curves_of(published) if published else []
-    tasks = [*(r.tasks[0] for r in extra), *([HUMAN_TASK] if human is True else [])]
-    runs = checked(runs, force, tasks, least=0 if extra else 1)
-    named = [run.name for run in runs] if names is None else list(names)
-    if len(named) != len(runs):
-        raise DataError(f"{len(named)} names for {len(runs)} runs, expected one each")
-    bands = bands or [None] * len(runs)
-    with style(look, grey, path is not None):
-        shown = [
-            PRCurveDisplay.from_evaluation(run, name, metric, band)
-            for run, name, band in zip(runs, named, bands, strict=True)
-        ]
-        shown += [PRCurveDisplay.from_published(result) for result in extra]
-        if ap:
-            # Of published results where its rule is the one of all runs.
-            rules = {r.protocol.ap_rule for r in runs} or {r.ap_rule for r in extra} & set(AP_RULES)
-            values = [float(run.score(metric_with_curve(run, metric)).ap) for run in runs]
-            values += [r.boundary["ap"] if {r.ap_rule} == rules else math.nan for r in extra]
-            for display, value in zip(shown, values, strict=True):
-                if not math.isnan(value):
-                    display.name += f", AP {short(value)}"
-        figure = plot_curves(shown)
-        entries: list[Any] = [(d.best.f if d.best else 0.0, d.line_) for d in shown]
-        fits = bool(runs) and not any(not_beside(run, HUMAN_TASK) for run in runs)
-        asked = bool(published) and "human" in published_keys(published)
-        if (asked or (fits if human is None else human)) and metric in (None, *registry.DEFAULT):
-            f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
-            name = "Human (BSDS500 test)"
-            if isinstance(human, Evaluation):
-                best, name = human.boundary_score().ods, "Human (each against the others)"
-                f, recall, precision = best.f, best.recall, best.precision
-            color, label = "black" if is_grey() else HUMAN, f"[F={short(f)}] {name}"
-            point: Any = {"markersize": 5.5, "color": color, "label": label, "zorder": 4}
-            entries.append((f, *figure.axes[0].plot([recall], [precision], "D", **point)))
-        legend(figure.axes[0], [line for _, line in sorted(entries, key=lambda e: -e[0])])
-        more = [f"{r.label}: {r.curve.describe()}" for r in extra if r.curve]
-        return written(figure, path, runs, named, more)
+
+    arrays = "fpr", "tpr"
+    curve_of = staticmethod(roc)
+    number = "auc"
+    fpr: Any
+    tpr: Any
+    _: KW_ONLY
+    name: str = ""
+    auc: float | None = None
+    eer: float | None = None
+    kind: Variant = "fptp"
+
+    def __post_init__(self) -> None:
+        kind = given_word(self.kind, "kind", VARIANTS)
+        self.axes = _RATE_NAMES[kind[:2]], _RATE_NAMES[kind[2:]]
+        super().__post_init__()
+
+    @classmethod
+    def from_curve(cls, curve: ROCResult, name: str = "") -> ROCCurveDisplay:  # type: ignore[override]
+        return super().from_curve(curve, name, kind=curve.plot)
+
+    def _drawing(self) -> Drawing:
+        e = np.nan if self.eer is None else self.eer
+        rates: dict[str, tuple[Any, Any]] = {"fp": (self.fpr, e), "tp": (self.tpr, 1 - e)}
+        rates |= {"tn": (1 - self.fpr, 1 - e), "fn": (1 - self.tpr, e)}
+        (x, x_star), (y, y_star) = rates[self.kind[:2]], rates[self.kind[2:]]
+        ends = (0, 1), (0, 1) if self.kind == "fptp" else (1, 0)
+        return x, y, ends, None if np.isnan(e) else (x_star, y_star)
 
 
-def published_curves_of(keys: Sequence[str]) -> list[PublishedResult]:
-    """The published results with a curve of these keys. Raises DataError for one without."""
-    found = [result for result in find_published(keys) if result.key != "human"]
-    bare = [r.key for r in found if r.curve is None and r.key in published_keys(keys)]
-    if bare:
-        known = ", ".join(key for key, r in published_results().items() if r.curve)
-        raise DataError.collect(
-            [DataError(f"published {key!r}: no curve is stored, expected {known}") for key in bare]
+@dataclass(eq=False, repr=False)
+class DETCurveDisplay(CurveDisplay):
+    """Miss rate against false alarm rate, on normal-deviate axes or (VLFeat) log-log axes.
+
+    Normal scores of both classes give a straight line on normal-deviate axes. Rates of 0 and 1
+    lie at infinity: the axes end just beyond the smallest rate that the curve can have. A star
+    marks the equal error rate.
+
+    Parameters
+    ----------
+    fpr, fnr : array_like
+        (K,) along the curve.
+    name : str
+        In the legend.
+    eer : float or None
+        In the legend, and where the star is.
+    scale : str
+        "normal" or "log".
+
+    Raises
+    ------
+    DataError
+        For another `scale`, arrays of different lengths.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> shown = bb.DETCurveDisplay.from_predictions([1, -1, 1], [0.9, 0.5, 0.4])
+    >>> shown.fpr.shape
+    (4,)
+    """
+
+    arrays = "fpr", "fnr"
+    curve_of = staticmethod(det)
+    number = "eer"
+    fpr: Any
+    fnr: Any
+    _: KW_ONLY
+    name: str = ""
+    eer: float | None = None
+    scale: Literal["normal", "log"] = "normal"
+
+    def __post_init__(self) -> None:
+        self.kind = given_word(self.scale, "scale", ("normal", "log"))
+        super().__post_init__()
+        both = np.r_[self.fpr, self.fnr]
+        inner = both[(both > 0) & (both < 1)]
+        smallest = min(inner.min(), 1 - inner.max()) if inner.size else 0.1
+        # a power of ten below every rate of the curve that is neither 0 nor 1
+        self.lowest = float(max(10.0 ** np.floor(np.log10(smallest)), 1e-9))
+
+    def _drawing(self) -> Drawing:
+        low = self.lowest / 4  # rates of 0 and 1 lie just outside the axes
+        chance = ndtr(np.linspace(ndtri(low), -ndtri(low), 300))
+        star = (self.eer, self.eer) if self.eer is not None and 0 < self.eer < 1 else None
+        x, y = np.clip(self.fpr, low, 1 - low), np.clip(self.fnr, low, 1 - low)
+        return x, y, (chance, 1 - chance), star
+
+    def _prepare(self, ax: Axes, empty: bool) -> None:
+        percent, low = ", %" if self.scale == "normal" else "", self.lowest
+        prepare(ax, f"False alarm rate (FPR){percent}", f"Miss rate (FNR){percent}")
+        if empty and self.scale == "log":
+            ax.set(xscale="log", yscale="log", xlim=(low, 1), ylim=(low, 1))
+        elif empty:
+            ax.set_xscale("function", functions=(_deviate, ndtr))
+            ax.set_yscale("function", functions=(_deviate, ndtr))
+            ax.set(xlim=(low, _RATES[-1]), ylim=(low, _RATES[-1]))
+            ticks = [t for t in _RATES if t >= low]
+            for axis in (ax.xaxis, ax.yaxis):
+                axis.set_ticks(ticks, [f"{100 * t:g}" for t in ticks])
+                axis.set_minor_locator(NullLocator())
+
+
+def _deviate(rate: Any) -> Any:
+    # The scale is also asked about limits outside (0, 1).
+    return ndtri(np.clip(rate, 1e-12, 1 - 1e-12))
+
+
+@dataclass(eq=False, repr=False)
+class ImageScatterDisplay(CurveDisplay):
+    """Two methods image by image: a point is an image, above the diagonal where `y` is better.
+
+    x, y : (N,) best F of each image; image_ids in the same order.
+    """
+
+    arrays, joined, room = ("x", "y"), False, 0.0
+    x: Any
+    y: Any
+    image_ids: Sequence[str] = ()
+    names: Sequence[str] = ("A", "B")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.axes = f"{self.names[0]}, F per image", f"{self.names[1]}, F per image"
+        signs = np.sign(self.y - self.x).tolist()
+        counts = [f"{word} on {signs.count(k)}" for word, k in _SIGNS.items()]
+        self.title = f"{self.names[1]}:\n{', '.join(counts)}"
+
+    @classmethod
+    def from_evaluations(
+        cls,
+        run_x: Evaluation,
+        run_y: Evaluation,
+        names: Sequence[str] = (),
+        metric: str | None = None,
+    ) -> ImageScatterDisplay:
+        """Best F of each image under two runs. Raises DataError if their images differ."""
+        metric = metric or metric_with_curve(run_x)
+        x, y = (
+            {k: row["ods"] for k, row in run.image_scores(metric).items()} for run in (run_x, run_y)
         )
-    return [result for result in found if result.curve is not None]
+        if odd := sorted(x.keys() ^ y.keys()):
+            both = f"{run_x.name}, {run_y.name}"
+            raise DataError(f"{both}: image {odd[0]!r} is in one only, expected the same images")
+        shown = tuple(names) or (run_x.name, run_y.name)
+        return cls([*x.values()], [y[i] for i in x], [*x], shown)
+
+    def _drawing(self) -> Drawing:
+        return self.x, self.y, ((0, 1), (0, 1)), None
+
+    def plot(self, ax: Axes | None = None, label: int = 3, **points: Any) -> ImageScatterDisplay:
+        """Draw on `ax` or on a new figure; the legend names the `label` images that differ most."""
+        look: dict[str, Any] = {"marker": "o", "markeredgewidth": 0, "alpha": 0.7}
+        super().plot(ax, **{**look, **points})
+        gap, self.labels_ = self.y - self.x, list[Any]()
+        far = np.argsort(-np.abs(gap), kind="stable")[: label if self.image_ids else 0]
+        ring: dict[str, Any] = {"linestyle": "none", "markersize": 7, "markerfacecolor": "none"}
+        with style():
+            for k, i in enumerate(far[gap[far] != 0].tolist()):
+                ring |= {"marker": "osD^v"[k % 5], "label": self.image_ids[i]}
+                self.labels_ += self.ax_.plot(self.x[i], self.y[i], color="black", **ring)
+            if self.labels_:
+                legend(self.ax_, self.labels_)
+        return self
 
 
 def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:
     """The metric given, or the run's first that has a curve. Raises DataError for others."""
-    curves = registry.with_curve(run.metrics, run.protocol)
-    if not curves:
-        raise DataError(
-            f"{run.name}: none of its metrics has a precision-recall curve "
-            f"({', '.join(run.metrics) or 'no metric'})"
-        )
-    if metric and metric not in curves:
-        raise DataError(f"{run.name}: {metric!r} has no curve, expected {', '.join(curves)}")
+    curves = run.with_curve
+    if not curves or (metric and metric not in curves):
+        asked = metric or ", ".join(run.metrics)
+        known = ", ".join(curves) or "a metric with a precision-recall curve"
+        raise DataError(f"{run.name}: {asked!r} has no curve, expected {known}")
     return metric or curves[0]
-
-
-def checked(
-    runs: Runs, force: bool, tasks: Sequence[str] = (), least: int = 1
-) -> Sequence[Evaluation]:
-    """The runs; raises DataError for what may not stand in one picture, but by `force`."""
-    runs = as_runs(runs)
-    if len(runs) < least:
-        raise DataError("no runs given, expected at least one to plot")
-    faults = [
-        f"{run.name}, {runs[0].name}: protocols differ in {'; '.join(found)}"
-        for run in runs[1:]
-        if (found := incomparable(run, runs[0]))
-    ]
-    beside = list(dict.fromkeys(tasks))
-    if len(beside) > 1:
-        faults.append(f"published: curves of {' and of '.join(beside)}")
-    faults += [f"{run.name}: {why}" for run in runs for t in beside if (why := not_beside(run, t))]
-    if faults and not force:
-        why = "such curves are not comparable (force=True draws them)"
-        raise DataError.collect([DataError(f"{f}; {why}") for f in faults])
-    return runs
-
-
-def written(
-    figure: Figure,
-    path: str | Path | None,
-    runs: Sequence[Evaluation],
-    names: Sequence[str] | None = None,
-    more: Sequence[str] = (),
-) -> Figure:
-    """The figure, which knows the signatures of its runs; a file of it too."""
-    lines = zip(names or [r.name for r in runs], (r.signature for r in runs), strict=True)
-    signed[figure] = "\n".join([*(f"{name}: {line}" for name, line in lines if line), *more])
-    if path is not None:
-        save(figure, path)
-    return figure
-
-
-def pair(a: ArrayLike, b: ArrayLike, name_a: str, name_b: str, least: int = 0) -> tuple[F8, F8]:
-    x, y = np.asarray(a, np.float64).ravel(), np.asarray(b, np.float64).ravel()
-    if x.size != y.size or x.size < least:
-        found = f"{name_a}, {name_b}: {x.size} and {y.size} values"
-        raise DataError(f"{found}, expected as many{', at least one' if least else ''}")
-    return x, y

@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from bsdsbench.files.bounded import write_atomic
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,23 +91,17 @@ signed: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 def line_of(name: str, taken: Sequence[str], grey: bool = False) -> tuple[str, tuple[float, ...]]:
     """Colour and dashes of the next curve: by its method's name, unless the colour is taken.
 
-    Greys go by order, as twelve of them cannot be told apart alone. Where no colour is free, the
-    first of them moved to grey.
+    Greys go by order, as twelve of them cannot be told apart alone. Where no colour is free, one
+    comes again with other dashes.
     """
-    word = name.partition(" (")[0].casefold().replace("-", " ").replace("_", " ")
-    digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=4, salt=_SALT).digest()
-    colors: Sequence[str] = GREYS if grey else PALETTE
-    start, dash = int.from_bytes(digest, "big"), len(taken) // SOLID
     if grey:
-        start = dash = len(taken)
-    for k in count():
-        color = colors[(start + k) % len(colors)]
-        share = k // len(colors) / (k // len(colors) + 3)
-        parts = (v + (0x80 - v) * share for v in bytes.fromhex(color[1:]))
-        color = "#{:02X}{:02X}{:02X}".format(*map(round, parts))
-        if color not in taken:
-            break
-    return color, DASHES[dash % len(DASHES)]
+        return GREYS[len(taken) % len(GREYS)], DASHES[len(taken) % len(DASHES)]
+    word = re.sub("[-_]", " ", re.split(r", AP | \(", name)[0].casefold())
+    digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=4, salt=_SALT).digest()
+    start = int.from_bytes(digest, "big")
+    ring = [PALETTE[(start + k) % len(PALETTE)] for k in range(len(PALETTE))]
+    color = min(ring, key=taken.count)
+    return color, DASHES[len(taken) // SOLID % len(DASHES)]
 
 
 def lines_of(names: Sequence[str]) -> list[tuple[str, tuple[float, ...]]]:
@@ -196,30 +190,25 @@ def prepare(ax: Axes, x: str, y: str, room: float | None = None) -> None:
     ax.set_xlabel(ax.get_xlabel() or x, parse_math=False)
     ax.set_ylabel(ax.get_ylabel() or y, parse_math=False)
     if room is not None:
-        ticks = np.arange(11) / 10
-        # In a column eleven numbers would touch.
-        names = [f"{t:.1f}" if k % 2 == 0 else "" for k, t in enumerate(ticks)]
         ax.set(xlim=(-room, 1 + room), ylim=(-room, 1 + room))
-        ax.set_xticks(ticks, names)
-        ax.set_yticks(ticks, names)
 
 
 def draw_iso_f(ax: Axes) -> None:
     """Draw the lines of equal F over recall and precision, once; labels stand at the right edge."""
-    import matplotlib as mpl
     from matplotlib.collections import LineCollection
 
     if any(found.get_label() == _ISO for found in ax.collections):
         return
     color, ink = ("#C8C8C8", "#6E6E6E") if is_grey() else ("#B7D7C2", "#4C7A5B")
-    paths, size = [], 0.72 * mpl.rcParams["font.size"]
+    beside: Any = {"textcoords": "offset points", "va": "center", "fontsize": "x-small"}
+    paths = []
     for f in np.arange(1, 10) / 10:
         # Even steps of log(recall / precision) are even along the line where it bends.
         u = np.linspace(-1, 1, 201) * np.log(2 / f - 1)
-        paths.append(np.c_[f / 2 * (1 + np.exp(u)), f / 2 * (1 + np.exp(-u))])
-        place: dict[str, Any] = {"xytext": (3, 0), "textcoords": "offset points", "va": "center"}
-        at = (1, f / (2 - f))
-        ax.annotate(f"F={f:g}", at, fontsize=size, color=ink, annotation_clip=False, **place)
+        paths.append(f / 2 * (1 + np.exp(np.c_[u, -u])))
+        ax.annotate(
+            f"F={f:g}", (1, f / (2 - f)), (3, 0), color=ink, annotation_clip=False, **beside
+        )
     # A collection, which a legend may hide.
     lines = LineCollection(paths, colors=color, linewidths=0.7, zorder=1.1, label=_ISO)
     ax.add_collection(lines, autolim=False)
@@ -230,20 +219,22 @@ def legend(ax: Axes, handles: Sequence[Any]) -> None:
 
     Many entries, and those of a picture as wide as a page, stand beside the axes.
     """
-    found = {handle.get_label(): handle for handle in reversed(handles)}
-    names = [name for name in reversed(found) if not name.startswith("_")]
-    shown = [found[name] for name in names]
+    found: dict[str, Any] = {}
+    for handle in handles:
+        if (name := handle.get_label())[0] != "_":
+            found.pop(name, None)  # of equal labels the last
+            found[name] = handle
     half = _LETTERS // 2
-    short = [n if len(n) <= _LETTERS else f"{n[:half]}…{n[-half:]}" for n in names]
+    short = [n if len(n) <= _LETTERS else f"{n[:half]}…{n[-half:]}" for n in found]
     figure: Any = ax.figure.figure  # also where the axes lie in a subfigure
     for old in (*figure.legends, ax.get_legend()):
         if old is not None:
             old.remove()
     page = _STYLE.get()[0] == "page"
-    if not page and len(names) <= _FEW:
-        made = ax.legend(shown, short, loc="best")
+    if not page and len(found) <= _FEW:
+        made = ax.legend(found.values(), short, loc="best")
     else:
-        made = figure.legend(shown, short, loc="outside right upper", frameon=False)
+        made = figure.legend(found.values(), short, loc="outside right upper", frameon=False)
         if not page:
             width = made.get_window_extent().width / figure.dpi
             figure.set_size_inches(figure.get_figheight() + width, figure.get_figheight())

@@ -17,7 +17,7 @@ from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import evolve, field, frozen
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_path, kind_of_value
+from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.errors import ProtocolError, did_you_mean
 from bsdsbench.protocol.fields import (
     DEFAULT,
@@ -423,7 +423,11 @@ class Protocol:
         """
         if isinstance(protocol, Protocol):
             return protocol
-        path = given_path("bsds500" if protocol is None else protocol, "protocol")
+        try:
+            path = Path("bsds500" if protocol is None else protocol)
+        except TypeError:
+            what = f"protocol: {kind_of_value(protocol)}"
+            raise ProtocolError(f"{what}, expected a Protocol or the name of a preset") from None
         if path.suffix != ".toml":
             return cls.preset(str(path))
         values = read_toml(path, "a protocol in TOML")

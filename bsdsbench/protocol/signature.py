@@ -22,7 +22,7 @@ from attrs import evolve, field, frozen
 from bsdsbench import __version__
 from bsdsbench.files.bounded import parse_toml
 from bsdsbench.files.errors import ProtocolError
-from bsdsbench.protocol.fields import DEFAULT, NUMBER, captions, check, number_text, shipped, tidy
+from bsdsbench.protocol.fields import DEFAULT, NUMBER, captions, number_text, shipped, tidy
 from bsdsbench.protocol.protocol import (
     UNSTATED,
     UNSTATED_GRID,
@@ -65,9 +65,7 @@ class Signature:
     """
 
     protocol: Protocol
-    set: str = field(
-        default="set:?", validator=check(lambda v: bool(_SET.fullmatch(v)), "SET:N/M or set:N")
-    )
+    set: str = "set:?"
     gt: str = UNKNOWN
     ann: str = "all"
     pred: str = UNKNOWN
@@ -115,8 +113,9 @@ class Signature:
         """Read what `str` writes. Raises ProtocolError that names the word that is wrong."""
         first, *words = (w.replace("%7C", "|").replace("%25", "%") for w in text.strip().split("|"))
         package, _, version = first.partition(" ")
-        if package != "bsdsbench" or not version or not words:
-            raise ProtocolError(f"signature {first!r}: expected 'bsdsbench VERSION|SET:N/M|...'")
+        if package != "bsdsbench" or not version or not words or not _SET.fullmatch(words[0]):
+            begin = "|".join([first, *words[:1]])
+            raise ProtocolError(f"signature {begin!r}: expected 'bsdsbench VERSION|SET:N/M|...'")
         found, others = {"set": words[0]}, []
         for word in words[1:]:
             key, colon, value = word.partition(":")
@@ -292,6 +291,17 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
             raise ProtocolError(f"{item!r}: {key} is given more than once")
         place[name] = _override(text)
     return changes
+
+
+def overridden(protocol: Protocol | str | None, items: Iterable[str], **others: Any) -> Protocol:
+    """A protocol, or the one of that name, with what `parse_overrides` makes of the items.
+
+    others : further changes; entries of a table are under those of the items
+    """
+    changes = parse_overrides(items)
+    for name, value in others.items():
+        changes[name] = {**value, **changes.get(name, {})} if isinstance(value, dict) else value
+    return Protocol.load(protocol).replace(**changes)
 
 
 def _override(text: str) -> Any:

@@ -17,14 +17,13 @@ from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.published import HUMAN_POINT, HUMAN_TASK, find_published, published_beside
-from bsdsbench.files.bounded import show
+from bsdsbench.files.bounded import show, write_atomic
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import PIXELS, lines_of
 from bsdsbench.report.pictures import BUDGET, PictureSet, by_interest
-from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
-from bsdsbench.runs.score_tables import not_beside, score_tables
+from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs, not_beside
+from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.scores.ratios import f_measure
 from bsdsbench.tables.forms import html_of_each, to_csv
@@ -112,7 +111,7 @@ def report_data(
     looks = iter(lines_of([*(run.name for run in runs), *(r.label for r in published)]))
     lines = []
     for run in runs:
-        curves = registry.with_curve(run.metrics, run.protocol)
+        curves = run.with_curve
         score = run.score(curves[0]) if curves else None
         lines.append(_line(run.name, next(looks), score and score.curve, score and score.ods))
     return {

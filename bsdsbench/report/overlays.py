@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.bounded import png_bytes, write_atomic
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import png_bytes, write_atomic
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.bounded import png_bytes
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.report.overlays import COLORS, Overlay, image_threshold, matching_metric, overlay
@@ -77,9 +77,9 @@ def gt_uri(gt: GroundTruth) -> str:
 def _lines(gt: GroundTruth) -> list[NDArray[np.bool_]]:
     if gt.boundaries:
         return list(gt.boundaries)
-    if gt.class_boundaries is not None:
-        return [np.asarray(gt.class_boundaries.any(axis=0))]
-    regions = gt.labels if gt.labels is not None else gt.mask
+    if "class_boundaries" in gt.parts:
+        return [gt.class_boundaries.any(axis=0)]
+    regions = gt.parts.get("labels", gt.parts.get("mask"))
     return [np.zeros(gt.shape, bool) if regions is None else seg2bdry(regions)]
 
 
@@ -99,7 +99,7 @@ def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     from bsdsbench.loaders.inputs import unit
     from bsdsbench.metrics.maps import prepare
 
-    if pred.segs is not None:
+    if pred.kind == "segs":
         soft: Any = np.mean([seg2bdry(s) for s in pred.segs], axis=0)
     else:
         soft = unit(prepare(pred.boundary_map(), run.protocol))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -20,48 +21,43 @@ from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.table import Field, Table
 
 METRIC = registry.DEFAULT[0]
-Values = dict[str, dict[str, float | None]]
+RULES = [("AP", *rule) for rule in AP_RULES.items()] + [
+    ("ODS", *rule) for rule in ODS_RULES.items()
+]
 
 
-def all_rules(run: Any, gt_dir: str | os.PathLike[str] | None = None) -> Values:
-    """{"ap": {rule: value}, "ods": {rule: value}} of a run; None where a rule cannot be applied.
+def all_rules(run: Any, gt_dir: str | os.PathLike[str] | None = None) -> list[float | None]:
+    """The value of each of RULES for a run; None where a rule cannot be applied.
 
     Of a run without counts only the curve is read. The row of threshold 0 comes from the run's
     counts, or from its ground truth (`gt_dir`, or where the run says). Raises DataError for a run
     without a curve.
     """
-    whole = None
+    curve = run.score(METRIC).curve
+    whole = curve = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
     if isinstance(run, Evaluation):
         images = [counts for _, counts in counts_in_order(run.records, METRIC)]
         grid, four = images[0].thresholds, np.sum([four_counts(c) for c in images], axis=0)
-        curve = PRCurve.of_counts(grid, four, run.protocol.operator)
+        whole = curve = PRCurve.of_counts(grid, four, run.protocol.operator)
         if not curve.whole_image and grid[-1] <= 1:  # segmentations have no such row
-            try:
+            with suppress(DataError):  # the ground truth is not there
                 files, first = find_sources(run, gt_dir=gt_dir, metric=METRIC), list[Any]()
                 for image_id in files.pairs:
                     maps = truth_maps(files.truth(image_id, run.protocol), run.protocol)
                     first.append(whole_image_counts(maps))
                 rows = np.vstack([np.sum(first, axis=0), four])
                 whole = PRCurve.of_counts(np.r_[0.0, grid], rows)
-            except DataError:  # the ground truth is not there
-                pass
-    else:
-        found = run.score(METRIC).curve
-        curve = replace(found, whole_image=bool(found.thresholds[0] == 0))
-    ap = {}
-    for rule in AP_RULES:
-        ap[rule] = or_none(float(area(whole if whole and rule == "edter" else curve, rule)))
-    return {"ap": ap, "ods": {rule: best(curve, rule).f for rule in ODS_RULES}}
+    areas = [area(whole if rule == "edter" else curve, rule) for rule in AP_RULES]
+    return [or_none(float(v)) for v in areas] + [best(curve, rule).f for rule in ODS_RULES]
 
 
 def rules_table(runs: Sequence[Any], gt_dir: str | os.PathLike[str] | None = None) -> Table:
     """A row for each rule of AP and ODS, a column for each run. Arguments as of `all_rules`."""
-    found = [all_rules(run, gt_dir) for run in runs]
     columns = [Field("score", "Score"), Field("rule", "Rule")]
     columns += [Field(f"run_{k + 1}", run.name, "", ".4f") for k, run in enumerate(runs)]
+    found = zip(*[all_rules(run, gt_dir) for run in runs], strict=True)
     rows = [
-        [score, rule, *(values[score.lower()][rule] for values in found), what]
-        for score, rules in (("AP", AP_RULES), ("ODS", ODS_RULES))
-        for rule, what in rules.items()
+        [score, rule, *values, what]
+        for (score, rule, what), values in zip(RULES, found, strict=True)
     ]
     return Table("rules", "Rules", [*columns, Field("what", "What it is")], rows, n_labels=2)

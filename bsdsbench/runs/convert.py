@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from bsdsbench.files.bounded import png_bytes, write_atomic
 from bsdsbench.files.errors import DataError
-from bsdsbench.files.writing import png_bytes, write_atomic
 from bsdsbench.loaders import load_prediction
 from bsdsbench.loaders.formats import FORMATS, id_of
 from bsdsbench.loaders.pairing import find_files
@@ -51,8 +51,6 @@ def nms_files(
     for done, (path, goal) in enumerate(zip(files, goals, strict=True), 1):
         try:
             soft = load_prediction(path).soft
-            if soft is None:
-                raise DataError(f"{path}: segmentations, expected a soft map")
             write_atomic(goal, png_bytes(prepare(soft, protocol)))
         except DataError as error:
             faults.append(error)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
@@ -13,12 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from bsdsbench import __version__
 from bsdsbench.files.arguments import given_list, given_path, kind_of_value
-from bsdsbench.files.bounded import (
-    FaultError,
-    entries,
-    entry,
-    reading,
-)
+from bsdsbench.files.bounded import FaultError, entries, entry, reading
 from bsdsbench.files.errors import DataError, FileFormatError, MergeError
 from bsdsbench.loaders.identity import Identity, identify
 from bsdsbench.metrics import registry
@@ -33,13 +29,11 @@ from bsdsbench.runs.folder import (
     pack_records,
     read_result,
     refuse_unfinished,
-    write_result,
+    writing_result,
 )
 from bsdsbench.runs.official import ReportedRun, reported_run
-from bsdsbench.runs.references import NOT_STATED, PREFIX, reference_run
-from bsdsbench.runs.run_options import Progress
-from bsdsbench.runs.score_tables import KEY as SPEED
-from bsdsbench.runs.score_tables import by_rules_of, image_table, per_image, score_tables
+from bsdsbench.runs.references import NOT_STATED, PREFIX, Reference, reference_run, references
+from bsdsbench.runs.run_options import SPEED, Progress
 from bsdsbench.scores.counts import ImageRecord, at
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
@@ -53,13 +47,13 @@ EMPTY, TASK = "empty_gt", "task"
 MOST = 20_000  # images of a set that is looked for among the known ones
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Shown):
     """Records of one method on one data set under one protocol, sorted by image id.
 
     failed maps the ids that could not be evaluated to the reason; provenance holds plain values
-    (where the inputs came from). Two evaluations with equal protocols and metrics and disjoint ids
-    add (`+`). Without records there are no metrics, and the scores raise DataError.
+    (where the inputs came from). Without records there are no metrics, and the scores raise
+    DataError.
 
     Parameters
     ----------
@@ -81,10 +75,8 @@ class Evaluation(Shown):
 
     Raises
     ------
-    DataError
-        For records with counts of different metrics.
     MergeError
-        For a duplicate id, or a sum of different protocols or metrics.
+        For a duplicate id, or counts of different metrics.
 
     Examples
     --------
@@ -102,7 +94,7 @@ class Evaluation(Shown):
     failed: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     kept: int = 0
-    _known: dict[str, Any] = field(default_factory=dict, init=False)  # scores; "": identity
+    _scores: dict[str, Any] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
@@ -113,7 +105,11 @@ class Evaluation(Shown):
             if not isinstance(each, ImageRecord):
                 raise DataError(f"records: {kind_of_value(each)}, expected ImageRecords")
             if each.counts.keys() != found[0].counts.keys():
-                raise DataError(f"{self.name}: {_other_metrics(each, found[0])}")
+                theirs, ours = (", ".join(r.counts) or "no metric" for r in (each, found[0]))
+                raise MergeError(
+                    f"{self.name}: image {each.image_id!r} has counts of {theirs}, image "
+                    f"{found[0].image_id!r} of {ours}, expected the same metrics"
+                )
         found.sort(key=attrgetter("image_id"))
         object.__setattr__(self, "records", tuple(found))
         for a, b in pairwise(found):
@@ -154,15 +150,17 @@ class Evaluation(Shown):
         given = self.provenance.get(what)
         return here if here and Path(here).is_dir() else str(given) if given else None
 
-    @property
+    @cached_property
     def identity(self) -> Identity | None:
         """The ground-truth set of the run; None where the records do not tell, and for very many
         images."""
-        if "" not in self._known:
-            truths = dict(map(attrgetter("image_id", "truth"), self.records))
-            told = 0 < len(truths) <= MOST and all(truths.values())
-            self._known[""] = identify(truths) if told else None
-        return self._known[""]
+        truths = dict(map(attrgetter("image_id", "truth"), self.records))
+        return identify(truths) if 0 < len(truths) <= MOST and all(truths.values()) else None
+
+    @property
+    def set_line(self) -> str:
+        """The ground-truth set in words, "" where it is not known."""
+        return self.identity.describe() if self.identity else ""
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -192,6 +190,27 @@ class Evaluation(Shown):
         return tuple(found)
 
     @property
+    def reference(self) -> Reference | None:
+        """What the reference run is; None for any other run."""
+        key = self.provenance.get("reference")
+        return references().get(key) if isinstance(key, str) else None
+
+    @property
+    def described(self) -> str:
+        """How the scores are made, in words."""
+        return registry.describe(self.metrics, self.protocol)
+
+    @property
+    def with_curve(self) -> tuple[str, ...]:
+        """Those of its metrics that have a precision-recall curve."""
+        return registry.with_curve(self.metrics, self.protocol)
+
+    @cached_property
+    def signature_line(self) -> str:
+        """The signature as it is printed."""
+        return str(self.signature)
+
+    @cached_property
     def signature(self) -> Signature:
         """How the scores were made, in one line that can be read back."""
         identity, n = self.identity, len(self.records)
@@ -236,6 +255,8 @@ class Evaluation(Shown):
         list of Table
             In the order in which they are shown.
         """
+        from bsdsbench.runs.score_tables import image_table, score_tables
+
         return [*score_tables([self]), image_table(self)] if self.records else []
 
     def score(self, metric: str) -> Any:
@@ -251,9 +272,9 @@ class Evaluation(Shown):
         Score
             That metric's score.
         """
-        if metric not in self._known:
-            self._known[metric] = registry.get(metric).score(self.records, self.protocol)
-        return self._known[metric]
+        if metric not in self._scores:
+            self._scores[metric] = registry.get(metric).score(self.records, self.protocol)
+        return self._scores[metric]
 
     def boundary_score(self) -> Score:
         """ODS, OIS, AP, R50 of the boundary benchmark: short for score("boundary")."""
@@ -312,6 +333,8 @@ class Evaluation(Shown):
         >>> table.columns[1].key, table.rows[0][:2]
         ('ods', ['a', 1.0])
         """
+        from bsdsbench.runs.score_tables import per_image
+
         return per_image(self, metric, self._stack(metric))
 
     def _stack(self, metric: str) -> dict[str, Any]:
@@ -320,23 +343,6 @@ class Evaluation(Shown):
             had = ", ".join(self.metrics) or "none"
             raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
         return registry.get(metric).stack([r.counts[metric] for r in self.records])
-
-    def __add__(self, other: Evaluation) -> Evaluation:
-        if not isinstance(other, Evaluation):
-            return NotImplemented
-        if self.protocol != other.protocol:
-            raise MergeError(f"{other.name}: its protocol differs from that of {self.name}")
-        if self.records and other.records and set(self.metrics) != set(other.metrics):
-            fault = _other_metrics(other.records[0], self.records[0])
-            raise MergeError(f"{self.name} + {other.name}: {fault}")
-        return Evaluation(
-            self.protocol,
-            self.name,
-            (*self.records, *other.records),
-            self.provenance,
-            {**self.failed, **other.failed},
-            self.places,
-        )
 
     def equals(self, other: object) -> bool:
         """True if protocol and all records are the same; times and names take no part.
@@ -391,20 +397,16 @@ class Evaluation(Shown):
             with suppress(ValueError):  # on another drive
                 path = Path(os.path.relpath(path, out.resolve())).as_posix()
             result["places"][what] = path
-
-        def files() -> Iterator[tuple[str, str | bytes]]:
+        times = {r.image_id: round(r.seconds, 4) for r in self.records}
+        with writing_result(out, result, counts) as write:
             for metric in self.metrics:
-                found = registry.get(metric)
-                how = self.protocol, found.options_of(self.protocol)
-                made = found.files(self.score(metric), self.image_ids, self._stack(metric), *how)
+                own = self.score(metric), self.image_ids, self._stack(metric), self.protocol
+                made = registry.get(metric).result_files(*own)
                 for done, (name, text) in enumerate(made, 1):
-                    yield name, text
+                    write(name, text)
                     if progress:
                         progress(min(done, len(self.records)), len(self.records), name)
-            times = {r.image_id: round(r.seconds, 4) for r in self.records}
-            yield "timing.json", as_json({"seconds": times})
-
-        write_result(out, result, counts, files())
+            write("timing.json", as_json({"seconds": times}))
         return out
 
     def to_mapping(self) -> dict[str, Any]:
@@ -425,7 +427,7 @@ class Evaluation(Shown):
             "schema": SCHEMA,
             "bsdsbench": __version__,
             "name": self.name,
-            "signature": str(self.signature),
+            "signature": self.signature_line,
             "set": identity.to_mapping() if identity else None,
             "tasks": [task.name for task in self.tasks],
             "protocol": self.protocol.to_mapping(),
@@ -479,85 +481,86 @@ class Evaluation(Shown):
         return cls(*found)
 
 
-def _other_metrics(record: ImageRecord, first: ImageRecord) -> str:
-    """The fault that two records of a run have different metrics, in words."""
-    theirs, ours = (", ".join(r.counts) or "no metric" for r in (record, first))
-    return (
-        f"image {record.image_id!r} has counts of {theirs}, image {first.image_id!r} of {ours}, "
-        "expected the same metrics"
-    )
+def not_beside(run: Any, name: str) -> str:
+    """Why results of the task `name` cannot be compared with `run`; "" if they can.
+
+    If the run's ground truth is known, its fingerprint decides. For other runs, such as result
+    files of other programs, protocol and number of images must be those of the task.
+    """
+    if name in [task.name for task in run.tasks]:
+        return ""
+    where = name.partition("/")[0]
+    task, preset, identity = tasks()[name], run.protocol.name, run.identity
+    published = "but published results are of"
+    if run.protocol.stated and preset != task.protocol and run.reference is None:
+        return f"protocol {preset}, {published} {task.protocol}"
+    if identity and (task.fingerprint is None or identity.fingerprint != task.fingerprint):
+        return f"{run.set_line}, {published} {where}"
+    if len(run.records) not in (0, task.images):
+        theirs = f"{task.images} images" if task.images else "images"
+        return f"{len(run.records)} images, {published} the {theirs} of {where}"
+    return ""
 
 
 # ---- finished runs -------------------------------------------------------------------------------
 
 
-def load_run(folder: str | Path, name: str | None = None) -> Evaluation | ReportedRun:
+def load_run(folder: str | Path) -> Evaluation | ReportedRun:
     """A run from its folder: ours, or anyone's official files; or a reference run, `ref:NAME`.
 
-    `name` replaces the name that is stored, or the folder's. Raises FileFormatError if it is
-    neither, DataError for an unknown reference run.
+    Raises FileFormatError if it is neither, DataError for an unknown reference run.
     """
     path = Path(folder)
     if isinstance(folder, str) and folder.startswith(PREFIX):
-        run = Evaluation(*reference_run(folder))
-    elif is_run(path):
-        run = Evaluation.load(path)
-    elif not path.is_dir():
+        return Evaluation(*reference_run(folder))
+    if is_run(path):
+        return Evaluation.load(path)
+    if not path.is_dir():
         raise FileFormatError(f"{path}: not a folder, expected the folder of a finished run")
-    else:
-        refuse_unfinished(path)
-        found = reported_run(path, name)
-        return found if isinstance(found, ReportedRun) else Evaluation(*found)
-    return replace(run, name=name) if name else run
+    refuse_unfinished(path)
+    found = reported_run(path)
+    return found if isinstance(found, ReportedRun) else Evaluation(*found)
 
 
-def load_runs(folders: Iterable[str | Path], names: Iterable[str] | None = None) -> list[Any]:
-    """Runs (Evaluation or ReportedRun) from folders or `ref:NAME`, each with a name of its own:
-    of one name, with the last folders of their paths beside it, as few as differ.
+def as_runs(runs: Iterable[Any], names: Iterable[str] | None = None) -> list[Any]:
+    """Runs (Evaluation or ReportedRun), of which some may be given as folders or `ref:NAME`.
 
-    Reference runs have the rules of AP and ODS of the others. Raises DataError listing every bad
-    folder.
-    """
-    paths = list(folders)
-    given: list[str | None] = list(names) if names else [None] * len(paths)
-    if len(given) != len(paths):
-        raise DataError(f"{len(given)} names for {len(paths)} runs, expected one each")
-    runs: list[Any] = []
-    faults: list[DataError] = []
-    for path, name in zip(paths, given, strict=True):
-        try:
-            runs.append(load_run(path, name))
-        except DataError as error:
-            faults.append(error)
-    if faults:
-        raise DataError.collect(faults)
-    places = [Path(path).absolute().parts for path in paths]
-    named = list(runs)
-    for k, (run, own) in enumerate(zip(runs, places, strict=True)):
-        same = [p for other, p in zip(runs, places, strict=True) if other.name == run.name]
-        if len(same) > 1:
-            lengths = (n for n in range(1, len(own)) if len({p[-n:] for p in same}) == len(same))
-            beside = "/".join(own[-next(lengths, 1) :])
-            named[k] = replace(run, name=f"{run.name} ({beside})")
-    return by_rules_of(named)
-
-
-def as_runs(runs: Iterable[Any]) -> list[Any]:
-    """Runs, of which some may be given as folders.
-
-    Folders of one name get the last folders of their paths beside it. Raises DataError for a single
-    path in place of a list, and as `load_runs`.
+    Folders of one name get the last folders of their paths beside it, as few as differ. Reference
+    runs get the AP and ODS rules of the first other run: their counts allow any, except that
+    combinations of parameters cannot be interpolated. Raises DataError for a single path in place
+    of a list, and one that lists every bad folder.
     """
     if isinstance(runs, str | Path):
         raise DataError(f"runs {str(runs)!r}: expected a list, such as [{str(runs)!r}, ...]")
     given = given_list(runs, "runs", "a list of runs or of their folders")
-    places = []
-    for k, run in enumerate(given):
-        if isinstance(run, str | Path):
-            places.append(k)
-        elif not hasattr(run, "records"):
-            raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
-    if places:
-        for k, run in zip(places, load_runs(given[k] for k in places), strict=True):
-            given[k] = run
-    return by_rules_of(given)
+    named = list(names) if names else [None] * len(given)
+    if len(named) != len(given):
+        raise DataError(f"{len(named)} names for {len(given)} runs, expected one each")
+    found, faults, places = list[Any](), list[DataError](), dict[int, tuple[str, ...]]()
+    for k, (run, name) in enumerate(zip(given, named, strict=True)):
+        try:
+            if isinstance(run, str | Path):
+                places[k] = Path(run).absolute().parts
+                run = load_run(run)
+            elif not hasattr(run, "records"):
+                raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
+            found.append(replace(run, name=name) if name else run)
+        except DataError as error:
+            faults.append(error)
+    if faults:
+        raise DataError.collect(faults)
+    shown = [run.name for run in found]
+    for k, own in places.items():
+        same = [other for i, other in places.items() if shown[i] == shown[k]]
+        if len(same) > 1:
+            lengths = (n for n in range(1, len(own)) if len({p[-n:] for p in same}) == len(same))
+            beside = "/".join(own[-next(lengths, 1) :])
+            found[k] = replace(found[k], name=f"{shown[k]} ({beside})")
+    about = [run.reference for run in found]
+    rules = found[about.index(None)].protocol if None in about else None
+    for k, reference in enumerate(about):
+        if rules is not None and rules.stated and reference is not None:
+            rule = rules.ods_rule if reference.ordered else "maximum"
+            fitted = found[k].protocol.replace(ap_rule=rules.ap_rule, ods_rule=rule)
+            found[k] = replace(found[k], protocol=fitted)
+    return found

@@ -23,14 +23,17 @@ from numpy.typing import NDArray
 from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import WHITE_FOR_CLASSES, GroundTruth, Prediction, unit
-from bsdsbench.metrics import registry
-from bsdsbench.metrics.boundary import ALL_ZERO, faint_words, is_faint
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.scores.counts import ImageRecord
 
 F8 = NDArray[np.float64]
 LOOKS = 4  # images that are looked at: neighbours by name are exchanged most often
+ALL_ZERO = "every map is zero everywhere: all scores are 0"
+# A faint map has no value that counts: bytes of 0 and 1, 8 bit saved as 16, divided by 255 twice.
+# One may be an image without boundaries; a set of them alone is a fault of its form.
+# Of 255 and 65535, by bytes a value: no detector's strongest boundary in a whole set
+SMALL = {1: 9, 2: 255}
 TOP = " top "  # within a record's form, before the largest value of a faint map
 SCALE = " beside truth "  # and then what the ground truth says about the scale of its set
 # Inverted: what is missing to full brightness is so many times as much near the ground truth
@@ -68,7 +71,7 @@ class Look:
 def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     """What is measured of an image."""
     soft = truth = np.zeros((0, 0))
-    if pred.soft is not None or pred.ucm2 is not None:
+    if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
         soft = 1 - soft if protocol.invert else soft
     if gt.boundaries and all([b.shape == gt.boundaries[0].shape for b in gt.boundaries]):
@@ -81,40 +84,65 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
 def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
     """Warnings about the first images of a run, of the first kind that there is."""
     looks, protocol = [look for look in looks if look.measured], options.protocol
-    unused = registry.unused(options.metrics, protocol)
-    lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & unused
-    fix = "without invert=True?" if protocol.invert else "invert=True?"
-    dark = f"are darker on the ground truth than off it: {fix}"
-    broad = "have broad edges, whose precision is low without NMS: nms=True?"
-    filled = "have filled areas as ground truth, not lines (masks? metrics='contour')"
-    elsewhere = "fit the ground truth of another image"
-    small, found, soft = [], dict[str, list[str]](), 0
+    lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & options.unused
+    dark, filled, broad = list[str](), list[str](), list[str]()
+    mirrored, soft = dict[str, list[str]](), 0
     for look in looks:
         dim, marked = 1 - blocks(look.soft), blocks(look.truth) > 0
         bright = not marked.all() and look.soft.mean() > 0.5
         if bright and dim[marked].mean() > DARKER * dim[~marked].mean():
-            found.setdefault(dark, []).append(look.image_id)
+            dark.append(look.image_id)
         if way := position(look):
-            found.setdefault(f"fit their ground truth only {way}", []).append(look.image_id)
-        if lines and look.pred.soft is not None:
+            mirrored.setdefault(f"fit their ground truth only {way}", []).append(look.image_id)
+        if lines and look.pred.kind == "soft":
             soft += 1
             if thickness(look.soft) > BROAD:
-                why = filled if thickness(look.truth) > BROAD else broad
-                found.setdefault(why, []).append(look.image_id)
-        small.append((look.image_id, thumbnail(look.soft), thumbnail(look.truth)))
-    mirrored = [what for what in found if what not in (dark, broad, filled)]
-    found[elsewhere] = [f"{a} looks like {b}" for a, b in swaps(small)]
-    most = {dark: len(looks), broad: soft, filled: soft}
-    for kind in ([dark], mirrored, [elsewhere], [filled], [broad]):
+                thick = filled if thickness(look.truth) > BROAD else broad
+                thick.append(look.image_id)
+    small = [(look.image_id, thumbnail(look.soft), thumbnail(look.truth)) for look in looks]
+    elsewhere = [f"{a} looks like {b}" for a, b in swaps(small)]
+    fix = "without invert=True?" if protocol.invert else "invert=True?"
+    # Words and ids; some are said where more than half are so
+    for kind, of in (
+        ({f"are darker on the ground truth than off it: {fix}": dark}, len(looks)),
+        (mirrored, 0),
+        ({"fit the ground truth of another image": elsewhere}, 0),
+        ({"have filled areas as ground truth, not lines (masks? metrics='contour')": filled}, soft),
+        ({"have broad edges, whose precision is low without NMS: nms=True?": broad}, soft),
+    ):
         said = []
-        for what in kind:
-            ids = found.get(what, [])
-            if 2 * len(ids) > most.get(what, 0):
+        for what, ids in kind.items():
+            if 2 * len(ids) > of:
                 shown = f"maps looked at {what} [{listed(ids, 3)}]"
                 said.append(f"{len(ids)} of {len(looks)} {shown}")
         if said:
             return said
     return []
+
+
+def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool:
+    """True if nothing of a map reaches the lowest threshold, or it holds only small integers.
+
+    curve : False for metrics without thresholds.
+    """
+    if protocol.normalise or soft.dtype == bool:
+        return False
+    top = soft.max(initial=0)
+    if soft.dtype.kind == "u" and top <= SMALL[soft.dtype.itemsize]:
+        return True
+    reached = float(unit(np.asarray(top)))
+    return curve and not protocol.invert and reached < min(filter(None, protocol.thresholds))
+
+
+def faint_words(form: str, top: float) -> str:
+    """The fault of a set whose maps are all faint: its strongest value, in a map of that form."""
+    full = {"soft8": 255, "soft16": 65535}.get(form, 1)
+    return (
+        f"no value above {top:.4g}{f' of {full}' if full > 1 else ''} in any map (0/1 or labels "
+        "saved as 8 bit, 8 bit saved as 16, divided by 255 twice?), expected strengths from 0 to "
+        f"{full}: normalise=True takes each map's largest value as 1, pred_kind='labels' reads "
+        "region labels, metrics='contour' compares masks and classes"
+    )
 
 
 def form_of(pred: Prediction, protocol: Protocol, curve: bool) -> str:
@@ -123,9 +151,9 @@ def form_of(pred: Prediction, protocol: Protocol, curve: bool) -> str:
     curve : False for metrics without thresholds. Arrays are faint as small integers only: a network
     that is still trained may give any numbers.
     """
-    soft = pred.soft if pred.ucm2 is None else pred.ucm2
-    if soft is None or not is_faint(soft, protocol, curve):
+    if pred.kind not in ("soft", "ucm2") or not is_faint(pred.parts[pred.kind], protocol, curve):
         return pred.form
+    soft = pred.parts[pred.kind]
     if pred.path is None and soft.dtype.kind != "u":
         return pred.form
     return f"{pred.form}{TOP}{float(soft.max(initial=0))!r}"
@@ -176,15 +204,10 @@ def plain_forms(
 
 def blocks(values: F8) -> F8:
     """Means of 4 x 4 pixels, of small images 2 x 2."""
-    rows, cols = values.shape
-    side = 4 if min(rows, cols) >= 200 else min(2, rows, cols)
-    tall = np.zeros((rows // side, cols))
-    small = np.zeros((rows // side, cols // side))
-    for k in range(side):
-        tall += values[k : rows // side * side : side]
-    for k in range(side):
-        small += tall[:, k : cols // side * side : side]
-    return small / side**2
+    side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
+    rows, cols = (n // side for n in values.shape)
+    cut = values[: rows * side, : cols * side]
+    return np.asarray(cut.reshape(rows, side, cols, side).mean(axis=(1, 3)))
 
 
 def thumbnail(values: F8) -> F8:
@@ -229,18 +252,16 @@ def swaps(looks: Iterable[tuple[str, NDArray[Any], NDArray[Any]]]) -> list[tuple
     looks : image, thumbnails of its map and of its ground truth. Each of the two must be the
     other's best: of the maps of one size, and of their ground truths.
     """
-    found: list[tuple[str, str]] = []
+    found = list[tuple[str, str]]()
     sizes: dict[tuple[int, ...], list[tuple[str, NDArray[Any], NDArray[Any]]]] = {}
     for look in looks:
         sizes.setdefault(look[1].shape, []).append(look)
-    for same in sizes.values():
+    for shape, same in sizes.items():
         ids, preds, truths = zip(*same, strict=True)
-        each = np.stack(preds).reshape(len(ids), -1)
-        fits = each @ np.stack(truths).reshape(len(ids), -1).T
+        fits = np.tensordot(np.stack(preds), np.stack(truths), ((1, 2), (1, 2)))
         for k, best in enumerate(fits.argmax(axis=1).tolist()):
-            mutual = best != k and int(fits[:, best].argmax()) == k
-            least = max(ALIKE, CHANCE / math.sqrt(each[k].size), BETTER * fits[k, k])
-            if mutual and fits[k, best] > least:
+            least = max(ALIKE, CHANCE / math.sqrt(math.prod(shape)), BETTER * fits[k, k])
+            if best != k and fits[:, best].argmax() == k and fits[k, best] > least:
                 found.append((ids[k], ids[best]))
     return found
 
@@ -258,9 +279,7 @@ def thickness(soft: F8) -> float:
     for level in np.quantile(values, (0.5, 0.75, 0.9)):
         strong = soft >= level
         full = strong[:-1, :-1] & strong[1:, :-1] & strong[:-1, 1:] & strong[1:, 1:]
-        square = np.zeros(soft.shape, bool)
-        for dy in (0, 1):
-            for dx in (0, 1):
-                square[dy : dy + full.shape[0], dx : dx + full.shape[1]] |= full
+        wide = np.pad(full, 1)
+        square = wide[:-1, :-1] | wide[1:, :-1] | wide[:-1, 1:] | wide[1:, 1:]
         shares.append(square.sum() / strong.sum())
     return float(np.mean(shares))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from functools import partial
 from io import BytesIO
@@ -24,14 +24,17 @@ from bsdsbench.files.bounded import (
     MAX_TEXT,
     MAX_WHOLE,
     FaultError,
+    digest,
+    locked,
     parse_json,
     read_bytes,
     reading,
+    remove_leftovers,
     show,
     too_much_json,
+    write_atomic,
 )
 from bsdsbench.files.errors import DataError, FileFormatError
-from bsdsbench.files.writing import digest, locked, remove_leftovers, write_atomic
 from bsdsbench.loaders.formats import unpack_npz
 from bsdsbench.loaders.official_txt import PER_IMAGE
 from bsdsbench.metrics import registry
@@ -43,14 +46,8 @@ SCHEMA = "bsdsbench.result/1"
 OURS = ("eval_*.txt", f"{PER_IMAGE}/*.txt", "pr.png", "pr.svg", "timing.json", "overlays/*.png")
 MAX_IMAGES = 200_000
 MAX_BYTES = 1 << 31  # of all columns together: 200,000 images of boundary and pixel counts
-# What counts.npz says of each image, whether counts of the first version had it, and its dtype
-ABOUT = (
-    ("ids", True, "U"),
-    ("sizes", True, "iu"),
-    ("fingerprints", True, "U"),
-    ("truths", False, "U"),
-    ("forms", False, "U"),
-)
+# What counts.npz says of each image, and its dtype
+ABOUT = {"ids": "U", "sizes": "iu", "fingerprints": "U", "truths": "U", "forms": "U"}
 
 
 class Records:
@@ -120,10 +117,12 @@ def unfinished(out: Path, fresh: bool) -> Iterator[Records]:
             raise OSError(None, str(error), str(path)) from None
 
 
-def write_result(
-    out: Path, result: dict[str, Any], counts: bytes, others: Iterable[tuple[str, str | bytes]]
-) -> None:
-    """Write a result as a whole, in place of an earlier one. Raises RunLockedError, OSError."""
+@contextmanager
+def writing_result(
+    out: Path, result: dict[str, Any], counts: bytes
+) -> Iterator[Callable[[str, bytes | str], None]]:
+    """Write a result in place of an earlier one; what is given takes the name and content of its
+    other files. Raises RunLockedError, OSError."""
     named = {**result, "files": {COUNTS: digest(counts)}}
     data = as_json(named)
     if too_much_json(data):  # counts.npz has all of them
@@ -135,8 +134,7 @@ def write_result(
         for pattern in OURS:
             for stale in out.glob(pattern):
                 stale.unlink()
-        for name, content in others:
-            write_atomic(out / name, content, durable=False)
+        yield lambda name, content: write_atomic(out / name, content, durable=False)
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
 
@@ -190,7 +188,7 @@ def pack_records(records: Sequence[ImageRecord]) -> bytes:
     about = [(r.image_id, r.size, r.fingerprint, r.truth, r.form) for r in records]
     arrays: dict[str, NDArray[Any]] = {}
     columns = zip(*about, strict=True) if about else [()] * len(ABOUT)
-    for (name, _, kind), column in zip(ABOUT, columns, strict=True):
+    for (name, kind), column in zip(ABOUT.items(), columns, strict=True):
         arrays[name] = np.array(column, np.str_ if kind == "U" else np.int64)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)
     by_metric: dict[str, list[Any]] = {}
@@ -216,15 +214,11 @@ def unpack_records(path: Path, data: bytes | None = None) -> tuple[ImageRecord, 
     data = read_bytes(path) if data is None else data
     with reading(path, "a bsdsbench counts file"):
         arrays = unpack_npz(data, text=True, limit=MAX_BYTES)
-        ids = arrays.get("ids", np.zeros(()))
-        count = len(ids) if ids.ndim == 1 else -1
+        count = arrays.get("ids", np.zeros(())).size
         if count > MAX_IMAGES:
             raise FaultError(f"has {count} images, expected at most {MAX_IMAGES}")
-        about: dict[str, list[Any]] = {}
-        for name, needed, kinds in ABOUT:
-            if name not in arrays and not needed:
-                about[name] = [""] * count
-                continue
+        about = list[list[Any]]()
+        for name, kinds in ABOUT.items():
             array, shape = arrays.pop(name, np.zeros(())), (count, 2)[: 1 + (name == "sizes")]
             if array.dtype.kind not in kinds or array.shape != shape:
                 raise FaultError(f"has no sound array {name!r}, expected it for each image")
@@ -232,14 +226,13 @@ def unpack_records(path: Path, data: bytes | None = None) -> tuple[ImageRecord, 
                 _check_counts(name, array)
             elif name == "ids" and array.dtype.itemsize > 4 * MAX_TEXT:
                 raise FaultError(f"has ids of over {MAX_TEXT} characters, expected shorter ones")
-            about[name] = array.tolist()
+            about.append(array.tolist())
         counts: list[dict[str, Any]] = [{} for _ in range(count)]
         for key, array in arrays.items():
             metric, dot, name = key.partition(".")
-            if not dot:
-                raise FaultError(f"has an array {key[:40]!r}, expected METRIC.FIELD")
-            if array.shape[:1] != (count,):
-                raise FaultError(f"{key[:80]}: shape {array.shape}, expected one row per image")
+            if not dot or array.shape[:1] != (count,):
+                what = f"an array {key[:80]!r} of shape {array.shape}"
+                raise FaultError(f"has {what}, expected METRIC.FIELD with a row for each image")
             if count and array.dtype.kind != "f":
                 _check_counts(key, array)
             elif count and np.isinf(array).any():
@@ -251,7 +244,7 @@ def unpack_records(path: Path, data: bytes | None = None) -> tuple[ImageRecord, 
                 kept = row[~np.isnan(row).all(axis=-1)] if ragged else row
                 own.setdefault(metric, {})[name] = kept
         found = []
-        for own, image_id, size, mark, truth, form in zip(counts, *about.values(), strict=True):
+        for own, image_id, size, mark, truth, form in zip(counts, *about, strict=True):
             found.append(ImageRecord(image_id, tuple(size), own, mark, 0.0, truth, form))
         return tuple(found)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import attrs
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.arguments import given_array, kind_of_value
 from bsdsbench.files.errors import DataError, is_text
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, one_scale, scale_of
-from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import Metric
 
 
 @attrs.frozen
@@ -29,11 +28,10 @@ class ArrayItem:
         """A hash of the arrays."""
         found = hashlib.blake2b(digest_size=16)
         for each in self.load():
-            for field in fields(each):
-                value = getattr(each, field.name)
+            for name, value in sorted(each.parts.items()):
                 for array in value if isinstance(value, tuple) else (value,):
                     if isinstance(array, np.ndarray):
-                        found.update(f"{field.name} {array.dtype.str} {array.shape}\n".encode())
+                        found.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
                         found.update(np.ascontiguousarray(array).data)
         return found.digest()
 
@@ -44,7 +42,7 @@ class ArrayItem:
         return self.inputs
 
 
-def items_of(items: Iterable[Any], metrics: Sequence[str]) -> Iterator[ArrayItem]:
+def items_of(items: Iterable[Any], metric: Metric) -> Iterator[ArrayItem]:
     """The images of any iterable of (id, prediction, truth), as they are asked for.
 
     Raises DataError for an item of another form, or an id twice.
@@ -55,58 +53,56 @@ def items_of(items: Iterable[Any], metrics: Sequence[str]) -> Iterator[ArrayItem
             raise DataError(
                 f"item {number}: {kind_of_value(item)}, expected (id, prediction, truth)"
             )
-        image_id, pred, gts = item
+        image_id, pred, truth = item
         if not isinstance(image_id, str) or not image_id or not is_text(image_id):
             raise DataError(f"item {number}: id {kind_of_value(image_id)}, expected text")
         if image_id in seen:
             raise DataError(f"{image_id}: this image is already there, expected each once")
         seen.add(image_id)
-        yield array_item(image_id, pred, gts, metrics)
+        try:
+            yield ArrayItem(image_id, inputs_of(image_id, pred, truth, metric))
+        except DataError as error:
+            yield ArrayItem(image_id, error)
 
 
-def array_item(image_id: str, pred: Any, gts: Any, metrics: Sequence[str]) -> ArrayItem:
-    """An image of arrays as its metrics read them, or what is wrong with them."""
-    first = registry.get(metrics[0])
-    kind = first.pred_kinds[0]
-    try:
-        if isinstance(pred, Prediction):
-            found = pred
-        elif kind == "classes":
-            found = Prediction(image_id, classes=given_array(pred, "array"))
-        elif kind == "labels":
-            found = Prediction(image_id, segs=(_plane(pred),))
-        elif kind == "depth-map":
-            found = Prediction(image_id, depth=_plane(pred))
+def inputs_of(
+    image_id: str, pred: Any, truth: Any, metric: Metric
+) -> tuple[Prediction, GroundTruth]:
+    """Prediction and ground truth as a metric reads them, of arrays. Raises DataError."""
+    if not isinstance(pred, Prediction):
+        usual = metric.pred_kinds[0]
+        array = given_array(pred, "array") if usual == "classes" else _plane(pred)
+        if usual == "classes":
+            pred = Prediction(image_id, classes=array)
+        elif usual == "labels":
+            pred = Prediction(image_id, segs=(array,))
+        elif usual == "depth-map":
+            pred = Prediction(image_id, depth=array)
         else:
-            found = Prediction(image_id, soft=_plane(pred))
-        gt = gts if isinstance(gts, GroundTruth) else _truth(image_id, gts, first.gt_kind)
-    except DataError as error:
-        return ArrayItem(image_id, error)
-    return ArrayItem(image_id, (found, gt))
-
-
-def _truth(image_id: str, gts: Any, kind: str) -> GroundTruth:
-    what = f"{image_id}: ground truth"
+            pred = Prediction(image_id, soft=array)
+    if isinstance(truth, GroundTruth):
+        return pred, truth
+    kind, what = metric.gt_kind, f"{image_id}: ground truth"
+    if kind == "annotators":
+        if not isinstance(truth, list | tuple):
+            array = given_array(truth, "array")
+            if array.ndim not in (2, 3):
+                wrong = f"ground truth: {kind_of_value(truth)}"
+                raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
+            truth = array[None] if array.ndim == 2 else array
+        maps = list(map(_plane, truth))
+        drawn = tuple(binary_map(each, what) for each in maps)
+        return pred, GroundTruth(image_id, drawn, scale=one_scale(map(scale_of, maps), what))
+    array = given_array(truth, "array") if kind == "classes" else _plane(truth)
     if kind == "mask":
-        plane = _plane(gts)
-        return GroundTruth(image_id, mask=binary_map(plane, what), scale=scale_of(plane))
-    if kind == "depth-map":
-        return GroundTruth(image_id, depth=_plane(gts))
-    if kind == "classes":
-        array = given_array(gts, "array")
-        if array.ndim == 2:
-            return GroundTruth(image_id, labels=array)
-        return GroundTruth(image_id, class_boundaries=array != 0)
-    if isinstance(gts, list | tuple):
-        maps = [_plane(g) for g in gts]
+        gt = GroundTruth(image_id, mask=binary_map(array, what), scale=scale_of(array))
+    elif kind == "depth-map":
+        gt = GroundTruth(image_id, depth=array)
+    elif array.ndim == 2:
+        gt = GroundTruth(image_id, labels=array)
     else:
-        array = given_array(gts, "array")
-        if array.ndim not in (2, 3):
-            given = kind_of_value(gts)
-            raise DataError(f"ground truth: {given}, expected maps (H, W) or (A, H, W)")
-        maps = [array] if array.ndim == 2 else list(array)
-    drawn = tuple(binary_map(a, what) for a in maps)
-    return GroundTruth(image_id, drawn, scale=one_scale(map(scale_of, maps), what))
+        gt = GroundTruth(image_id, class_boundaries=array != 0)
+    return pred, gt
 
 
 def _plane(pred: Any) -> NDArray[Any]:

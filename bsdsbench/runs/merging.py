@@ -12,25 +12,26 @@ name says so.
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_list, kind_of_value
+from bsdsbench.files.arguments import given_list
+from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.fields import clipped
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
-from bsdsbench.runs.score_tables import KEY as SPEED
-from bsdsbench.runs.score_tables import joined_speed
+from bsdsbench.runs.run_options import SPEED
+from bsdsbench.runs.score_tables import Speed, speeds_of
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import curve_counts, four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
 
-FEW = 10  # missing shards that are named
 METRIC = registry.DEFAULT[0]
 I8 = NDArray[np.int64]
 
@@ -64,20 +65,16 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     >>> len(parts[0].records), len(bb.merge(parts).records)
     (8, 16)
     """
-    runs, shards, problems = given_list(runs, "merge", "a list of runs"), {}, list[str]()
-    for each in runs:
-        if not isinstance(each, Evaluation):
-            raise MergeError(f"merge: {kind_of_value(each)}, expected the shards of a run")
-    if not runs:
-        raise MergeError("merge: no runs given, expected the shards of one run")
-    told: list[dict[str, Any]] = []
+    runs = given_list(runs, "merge", "a list of runs")
+    if not runs or not all(isinstance(each, Evaluation) for each in runs):
+        raise MergeError(f"merge: {clipped(runs)}, expected the shards of a run")
+    shards, problems, told = dict[str, int](), list[str](), list[dict[str, Any]]()
     for number, each in enumerate(runs, 1):
         label, part = f"run {number} ({each.name})", each.provenance.get("shard")
         found = re.fullmatch("([1-9][0-9]{0,6})/([1-9][0-9]{0,6})", str(part))
-        if part is None:
-            problems.append(f"{label}: not a shard, expected a run made with shard=(I, N)")
-        elif not isinstance(part, str) or not found or int(found[1]) > int(found[2]):
-            problems.append(f"{label}: shard {clipped(part)}, expected I/N as a run of a shard has")
+        if not found or int(found[1]) > int(found[2]):
+            wrong = f"{label}: shard {clipped(part)}"
+            problems.append(f"{wrong}, expected a run made with shard=(I, N)")
         elif part in shards:
             problems.append(f"{label}: shard {part} again, expected each once")
         else:
@@ -90,7 +87,7 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
             "protocol": each.protocol,
             "set of metrics": each.metrics or None,  # a run without records has none
             "ground truth": each.provenance.get("truth"),
-            "known set": identity.known.name if identity and identity.known else "",
+            "known set": identity.like if identity else "",
             "list of images": each.provenance.get("images"),
             "detector": detector,
             "number of shards": shards.get(str(part)),  # what is no shard is said already
@@ -100,18 +97,24 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
             free = what in ("set of metrics", "number of shards") and None in (mine, about[what])
             if about[what] != mine and not free:
                 problems.append(f"{label}: another {what} than run 1, expected the same")
-    if not problems and len(shards) != (count := next(iter(shards.values()))):
-        lost = [f"{i}/{count}" for i in range(1, count + 1) if f"{i}/{count}" not in shards]
-        more = f" and {len(lost) - FEW} more" if len(lost) > FEW else ""
-        problems.append(
-            f"merge: shards {', '.join(lost[:FEW])}{more} are not there, expected all {count}"
-        )
+    if not problems:
+        count = next(iter(shards.values()))
+        every = [f"{i}/{count}" for i in range(1, count + 1)]
+        if lost := [part for part in every if part not in shards]:
+            where = f"merge: shards {listed(lost)} are not there"
+            problems.append(f"{where}, expected all {count}")
     if problems:
         raise MergeError("\n".join(problems), problems)
     first = runs[0]
     origin = {k: v for k, v in first.provenance.items() if k not in ("shard", "truth")}
-    if SPEED in origin:
-        origin[SPEED] = joined_speed(runs)
+    if SPEED in origin:  # no speed where a shard has none or they are of several machines
+        speeds = list(speeds_of([str(k) for k in range(len(runs))], runs).values())
+        origin[SPEED] = None
+        if len(speeds) == len(runs) and len({speed.machine for speed in speeds}) == 1:
+            middle = statistics.median(speed.ms_per_image for speed in speeds)
+            taken = [run.provenance[SPEED].get("taken_over") for run in runs]
+            kept = sum(n for n in taken if isinstance(n, int))
+            origin[SPEED] = {**Speed(middle, speeds[0].machine)._asdict(), "taken_over": kept}
     if empty := sorted(image_id for each in runs for image_id in each.empty):
         origin[EMPTY] = empty
     failed = dict(sorted((k, v) for each in runs for k, v in each.failed.items()))

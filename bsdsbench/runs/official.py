@@ -33,7 +33,10 @@ class ReportedRun:
     records: tuple[ImageRecord, ...] = ()
     tasks: tuple[Any, ...] = ()
     identity: None = None
+    reference: None = None
     signature: str = ""
+    signature_line: str = ""
+    set_line: str = ""
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -48,6 +51,16 @@ class ReportedRun:
             return {m: Score(found) for m, found in every if found is not None}
         except DataError as error:
             raise DataError(f"{self.name}: {error}") from None
+
+    @property
+    def described(self) -> str:
+        """How the scores are made, in words."""
+        return registry.describe(self.metrics, self.protocol)
+
+    @property
+    def with_curve(self) -> tuple[str, ...]:
+        """Those of its metrics that have a precision-recall curve."""
+        return registry.with_curve(self.metrics, self.protocol)
 
     def score(self, metric: str) -> Any:
         """What the tables say of a metric. Raises DataError if there are none of it."""

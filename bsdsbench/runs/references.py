@@ -37,6 +37,7 @@ SOLVER_MOVES = 0.0003
 NOT_STATED = frozenset(["nms", "nms_params", "operator"])
 PARTS = ("matched_gt", "unmatched_pred", "total_pred")
 SHIFTS = (0, 8, 16)
+MUST_AGREE = ("max_dist", "max_dist_px", "ap_rule")  # of a reference run's protocol
 FORMS = {"contours": "contours", "hierarchy": "ucm2", "segmentations": "segs"}
 
 
@@ -88,7 +89,7 @@ def reference_run(name: str) -> tuple[Any, ...]:
     protocol = Protocol.preset("bsds500").replace(ods_rule="maximum")
     if about.form != "segmentations":
         protocol = protocol.replace(thresholds=tuple(thresholds.tolist()))
-    truths = next(known.images for known in shipped_sets() if known.name == SET)
+    truths = shipped_sets()[SET]
     hit, missed, total = (_unpacked(arrays[f"{key}.{part}"]) for part in PARTS)
     records = []
     for i, image_id in enumerate(arrays["ids"].tolist()):
@@ -104,6 +105,19 @@ def reference_run(name: str) -> tuple[Any, ...]:
         "about": "; ".join(filter(None, [told, about.note])),
     }
     return protocol, f"{PREFIX}{key}", records, origin
+
+
+def incomparable(a: Any, b: Any) -> list[str]:
+    """The differences of protocol that make the scores of two runs incomparable, one per line.
+
+    A reference run has its own parameters and was matched and thinned by its program. Only its
+    tolerance and AP rule are compared, and `as_runs` sets the latter. Edge NMS may be done
+    beforehand as well, so that it is no difference.
+    """
+    lines = [line for line in a.protocol.differences(b.protocol) if not line.startswith("nms")]
+    if a.reference is None and b.reference is None:
+        return lines
+    return [line for line in lines if line.partition(":")[0] in MUST_AGREE]
 
 
 @lru_cache(maxsize=1)

@@ -37,7 +37,7 @@ import numpy as np
 
 from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.bounded import listed, read_bytes, read_once, show
-from bsdsbench.files.errors import DataError, InputWarning, ShapeError, is_text
+from bsdsbench.files.errors import DataError, InputWarning
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
 from bsdsbench.loaders.identity import (
     folder_fingerprints,
@@ -53,10 +53,10 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.runs import items as arrays
 from bsdsbench.runs.evaluation import EMPTY, TASK, Evaluation
 from bsdsbench.runs.first_look import LOOKS, SCALE, Look, first_look, form_of, look_at, plain_forms
 from bsdsbench.runs.folder import pack_records, unfinished
+from bsdsbench.runs.items import items_of
 from bsdsbench.runs.run_options import MANY, Folder, RunOptions, takes
 from bsdsbench.scores.counts import ImageRecord
 
@@ -199,7 +199,7 @@ def evaluate_items(items: Iterable[tuple[str, Any, Any]], *, options: RunOptions
     about = {"pred_kind": options.pred_kind, "missing": "error"}
     total = len(items) if isinstance(items, Sized) else 0
     blank = Evaluation(options.protocol, options.name, (), about)
-    return run(arrays.items_of(items, options.metrics), options, blank, total)
+    return run(items_of(items, registry.get(options.metrics[0])), options, blank, total)
 
 
 # ---- a run ---------------------------------------------------------------------------------------
@@ -321,27 +321,16 @@ def count(
             found.look = look_at(pred, gt, protocol)
         drawn = first.gt_kind != "annotators" or any(map(np.any, gt.boundaries))
         if not drawn and protocol.empty_gt == "error":
-            raise empty_truth(gt.path or gt.image_id, len(gt.boundaries))
+            raise empty_truth(gt.where, len(gt.boundaries))
         if found.kept or (not drawn and protocol.empty_gt != "count"):
             return found
         truth, form, counts, curve = image_fingerprint(gt), item.form, {}, False
         for metric in map(registry.get, options.metrics):
-            own = options.settings[metric.name]
-            if pred is None:
-                counts[metric.name] = metric.count_humans(gt, protocol, own)
-                continue
-            if not metric.fits(pred, gt, own):
-                turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
-                raise ShapeError(
-                    f"{pred.path or item.image_id}: {pred.shape[0]}x{pred.shape[1]} (rows x "
-                    f"columns), expected {gt.shape[0]}x{gt.shape[1]} as its ground truth has"
-                    f"{turned}"
-                )
-            counts[metric.name] = metric.count(pred, gt, protocol, own)
+            counts[metric.name] = metric.count_image(pred, gt, protocol)
             curve = curve or "thresholds" in metric.uses
         if pred is not None:
             form = form or form_of(pred, protocol, curve)
-        scale = first.scale(gt, options.settings[first.name])
+        scale = first.scale(gt, first.options_of(protocol))
         form += f"{SCALE}{scale}" if scale else ""
         spent = time.perf_counter() - started
         found.record = ImageRecord(item.image_id, gt.shape, counts, mark, spent, truth, form)
@@ -397,7 +386,7 @@ class FileItem:
         options = metric.options_of(protocol)
         gt = read_truth(self.pair, metric.gt_kind, protocol, metric.reads_instances(options))
         if self.photo is not None:
-            gt = replace(gt, photo=read_photo(self.photo))
+            gt = gt.replace(photo=read_photo(self.photo))
         if not self.kind:
             return None, gt
         n_classes = len(metric.class_names(options)) or 1
@@ -412,7 +401,7 @@ def folders(
     ids : the images that count, in place of a split file
     """
     first, kind = registry.get(options.metrics[0]), str(options.pred_kind)
-    own = options.settings[first.name]
+    own = first.options_of(options.protocol)
     if str(options.executor).startswith("dask://"):  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
     how = (options.split_file, options.missing, kind)
@@ -454,10 +443,8 @@ def about_folders(items: Sequence[FileItem], options: RunOptions, **places: Fold
             with suppress(DataError):  # the run says so in its turn
                 found.update(hashlib.blake2b(read_bytes(file)).digest())
         about["truth"] = found.hexdigest()
-    there = {}
-    for what, folder in places.items():
-        if is_text(path := str(Path(folder).resolve())):
-            there[what] = path
+    there = {what: str(Path(folder).resolve()) for what, folder in places.items()}
+    there = {what: path for what, path in there.items() if show(path) == path}
     return Evaluation(options.protocol, name, (), about, places=there)
 
 

@@ -13,7 +13,6 @@ import inspect
 import json
 import os
 import re
-import textwrap
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import wraps
@@ -35,6 +34,7 @@ T = TypeVar("T")
 Folder = str | os.PathLike[str]
 Progress = Callable[[int, int, str], None]  # (done, total, image id)
 MAX_WORKERS = 4096
+SPEED = "detector"  # in the provenance: what `bsdsbench run` measured
 MANY = 8  # workers from which processes are faster than threads: reading holds the GIL
 DASK = re.compile(r"thread|process|dask://[^/\s]+:[0-9]{1,5}/?")
 
@@ -48,144 +48,106 @@ def whole(value: Any, most: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most
 
 
-def option(default: Any, kind: str, words: str, good: Good | None = None, **flag: Any) -> Any:
-    """An option: what it may be, what docs and help say of it, its check, and its flag."""
+def option(default: Any = None, good: Good | None = None, **flag: Any) -> Any:
+    """An option: its check, and its flag; docs and help say what the docstring has."""
     if "choices" in flag and good is None:
         allowed = flag["choices"]
         good = lambda v: isinstance(v, str) and v in allowed, f"one of {', '.join(allowed)}"
-    about = {"kind": kind, "words": words, "good": good, "flag": flag}
-    return attrs.field(default=default, metadata=about)
+    return attrs.field(default=default, metadata={"good": good, "flag": flag})
 
 
 @attrs.frozen(kw_only=True, eq=False)
 class RunOptions:
-    """The options of a run, checked. Raises DataError that lists every wrong one, ProtocolError."""
+    """The options of a run, checked. Raises DataError that lists every wrong one, ProtocolError.
 
-    protocol: Any = option(
-        None,
-        "Protocol or str or None",
-        "A Protocol or the name of a preset; default: that of the first metric.",
-    )
-    task: Task | None = option(
-        None,
-        "Task or str or path or None",
-        "A set, a protocol and a metric by one name, or in a .toml file: gives protocol and "
-        "metric, and the ground truth must be its set.",
-        metavar="NAME|FILE",
-    )
-    metrics: tuple[str, ...] = option(
-        registry.DEFAULT,
-        "str or sequence of str",
-        "Names of metrics that read the same kind of ground truth.",
-    )
-    classes: tuple[str, ...] | None = option(
-        None,
-        "sequence of str or None",
-        "Names of the classes in the order of their labels from 0, for metrics of label maps; "
-        "default: those of the protocol.",
-    )
-    name: str = option(
-        None,
-        "str or None",
-        "Name in tables; default: the last part of the folder's path that "
-        "is no split, or the function's.",
-        TEXT,
-    )
-    split_file: Folder | None = option(
-        None,
-        "path or None",
-        "Text file of the ids to evaluate, one per line; default: all images.",
-        PATH,
-        path=True,
-    )
-    missing: str = option(
-        "error",
-        "str",
-        "A missing prediction is an error, counts as an empty map (zero), or is left out (skip).",
-        choices=("error", "zero", "skip"),
-    )
+    Parameters
+    ----------
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset; default: that of the first metric.
+    task : Task or str or path or None
+        A set, a protocol and a metric by one name, or in a .toml file: gives protocol and metric,
+        and the ground truth must be its set.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
+    classes : sequence of str or None
+        Names of the classes in the order of their labels from 0, for metrics of label maps;
+        default: those of the protocol.
+    name : str or None
+        Name in tables; default: the last part of the folder's path that is no split, or the
+        function's.
+    split_file : path or None
+        Text file of the ids to evaluate, one per line; default: all images.
+    missing : str
+        A missing prediction is an error, counts as an empty map (zero), or is left out (skip).
+    pred_kind : str or None
+        Whether pictures and arrays hold strengths (soft), region labels (labels) or classes;
+        default: what the first metric expects.
+    images_dir : path or None
+        Folder of the pictures, for metrics that use them; default: beside the ground truth in BSDS
+        layout.
+    shard : tuple of int, int
+        Evaluate part I of N of the images; merge joins them.
+    on_error : str
+        After all images: fail if some are bad, or leave those out and list them (skip).
+    workers : int or None
+        Number of images processed in parallel; default: all cores.
+    executor : str or Executor or None
+        Where to run: thread, process, dask://HOST:PORT, in Python also any
+        concurrent.futures.Executor; default: threads, processes from 8 workers on.
+    out : path or None
+        Folder for the results and for what is done so far, from which a later call goes on.
+    fresh : bool
+        Ignore the results of an earlier run in OUT.
+    resume : bool
+        Keep the maps that are in OUT, and make those that lack.
+    tag : str or None
+        What tells this detector from others of its name, such as a checkpoint: stands in
+        maps/run.json.
+    progress : callable or None
+        Called with (done, total, image_id); total is done where the number is not known.
+    """
+
+    protocol: Any = option()
+    task: Task | None = option(metavar="NAME|FILE")
+    metrics: tuple[str, ...] = option(registry.DEFAULT)
+    classes: tuple[str, ...] | None = option()
+    name: str = option(None, TEXT)
+    split_file: Folder | None = option(None, PATH, path=True)
+    missing: str = option("error", choices=("error", "zero", "skip"))
     pred_kind: str | None = option(
-        None,
-        "str or None",
-        "Whether pictures and arrays hold strengths (soft), region labels (labels) or classes; "
-        "default: what the first metric expects.",
-        (lambda v: isinstance(v, str), "a word"),
-        choices=("soft", "labels"),
+        None, (lambda v: isinstance(v, str), "a word"), choices=("soft", "labels")
     )
-    images_dir: Folder | None = option(
-        None,
-        "path or None",
-        "Folder of the pictures, for metrics that use them; default: beside the ground truth in "
-        "BSDS layout.",
-        PATH,
-        names=("--images",),
-        path=True,
-    )
+    images_dir: Folder | None = option(None, PATH, names=("--images",), path=True)
     shard: tuple[int, int] = option(
         (1, 1),
-        "tuple of int, int",
-        "Evaluate part I of N of the images; merge joins them.",
         (
             lambda v: isinstance(v, tuple) and len(v) == 2 and whole(v[1], 10**7) and whole(*v),
             "(I, N) with 1 <= I <= N",
         ),
         metavar="I/N",
     )
-    on_error: str = option(
-        "fail",
-        "str",
-        "After all images: fail if some are bad, or leave those out and list them (skip).",
-        choices=("fail", "skip"),
-    )
+    on_error: str = option("fail", choices=("fail", "skip"))
     workers: int | None = option(
         None,
-        "int or None",
-        "Number of images processed in parallel; default: all cores.",
         (lambda v: whole(v, MAX_WORKERS), f"a number from 1 to {MAX_WORKERS}"),
         number=True,
         metavar="N",
     )
     executor: str | Executor | None = option(
         None,
-        "str or Executor or None",
-        "Where to run: thread, process, dask://HOST:PORT, in Python also any "
-        f"concurrent.futures.Executor; default: threads, processes from {MANY} workers on.",
         (
             lambda v: isinstance(v, Executor) or (isinstance(v, str) and bool(DASK.fullmatch(v))),
             "thread, process, dask://HOST:PORT or an Executor",
         ),
         metavar="E",
     )
-    out: Path | None = option(
-        None,
-        "path or None",
-        "Folder for the results and for what is done so far, from which a later call goes on.",
-        PATH,
-        names=("-o", "--out"),
-        path=True,
-    )
-    fresh: bool = option(
-        False, "bool", "Ignore the results of an earlier run in OUT.", is_flag=True
-    )
-    resume: bool = option(
-        False, "bool", "Keep the maps that are in OUT, and make those that lack.", is_flag=True
-    )
-    tag: str | None = option(
-        None,
-        "str or None",
-        "What tells this detector from others of its name, such as a checkpoint: stands in "
-        "maps/run.json.",
-        TEXT,
-        metavar="TEXT",
-    )
-    progress: Progress | None = option(
-        None,
-        "callable or None",
-        "Called with (done, total, image_id); total is done where the number is not known.",
-        (callable, "a function"),
-    )
+    out: Path | None = option(None, PATH, names=("-o", "--out"), path=True)
+    fresh: bool = option(False, is_flag=True)
+    resume: bool = option(False, is_flag=True)
+    tag: str | None = option(None, TEXT, metavar="TEXT")
+    progress: Progress | None = option(None, (callable, "a function"))
     stamp: str = attrs.field(init=False, default="")  # what all images' counts depend on
-    settings: dict[str, Any] = attrs.field(init=False, factory=dict)  # options of each metric
+    unused: frozenset[str] = attrs.field(init=False, default=frozenset())  # of the protocol
 
     def __attrs_post_init__(self) -> None:
         from bsdsbench.files.arguments import kind_of_value
@@ -202,24 +164,24 @@ class RunOptions:
             faults += error.problems
         if faults:
             raise DataError("\n".join(faults), faults)
+        protocol = self.protocol
         if self.task is not None:
             from bsdsbench.protocol.tasks import Task
 
             task = Task.load(self.task)
-            fixed = Protocol.preset(task.protocol)
-            given = fixed if self.protocol is None else Protocol.load(self.protocol)
-            if given.replace(**{name: getattr(fixed, name) for name in MAPS}) != fixed:
-                faults.append(f"task {task.name}: its protocol is {task.protocol}, no other")
+            fixed, says = Protocol.preset(task.protocol), f"task {task.name}:"
+            protocol = fixed if protocol is None else Protocol.load(protocol)
+            if protocol.replace(**{name: getattr(fixed, name) for name in MAPS}) != fixed:
+                faults.append(f"{says} its protocol is {task.protocol}, no other")
             if metrics not in (registry.DEFAULT, (task.metric,)):
-                faults.append(f"task {task.name}: its metric is {task.metric}, expected no other")
+                faults.append(f"{says} its metric is {task.metric}, expected no other")
             if "skip" in (self.missing, self.on_error):
-                faults.append(f"task {task.name}: needs every image, expected none to be skipped")
+                faults.append(f"{says} needs every image, expected none to be skipped")
             put(self, "task", task)
-            put(self, "protocol", given)
             metrics = (task.metric,)
-        first = registry.get(metrics[0])
-        kind, versions = self.pred_kind or first.pred_kinds[0], list[tuple[str, int]]()
-        for found in map(registry.get, metrics):
+        chosen = list(map(registry.get, metrics))
+        first, kind = chosen[0], self.pred_kind or chosen[0].pred_kinds[0]
+        for found in chosen:
             if kind not in found.pred_kinds:
                 kinds = " or ".join(found.pred_kinds)
                 faults.append(
@@ -230,23 +192,20 @@ class RunOptions:
                     f"metrics {first.name}, {found.name}: read different ground truth "
                     f"({first.gt_kind}, {found.gt_kind}), expected one run for each"
                 )
-            versions.append((found.name, found.version))
         if faults:
             raise DataError("\n".join(faults), faults)
-        usual = first.default_protocol or "bsds500"
-        protocol = Protocol.load(usual if self.protocol is None else self.protocol)
+        protocol = Protocol.load(first.default_protocol if protocol is None else protocol)
         if self.classes is not None:
             own = {"classes": tuple(self.classes)}
             tables = {m: {**protocol.options.get(m, {}), **own} for m in metrics}
             protocol = protocol.replace(options={**protocol.options, **tables})
         protocol = registry.settled(protocol)
-        for found in map(registry.get, metrics):
-            self.settings[found.name] = found.options_of(protocol)
-            found.check(protocol, self.settings[found.name])
         put(self, "protocol", protocol)
         put(self, "metrics", metrics)
+        put(self, "unused", registry.unused(metrics, protocol))
         put(self, "pred_kind", kind)
         put(self, "out", None if self.out is None else Path(self.out))
+        versions = [(found.name, found.version) for found in chosen]
         told = json.dumps([KERNEL_VERSION, protocol.to_mapping(), versions, kind], sort_keys=True)
         put(self, "stamp", hashlib.blake2b(told.encode(), digest_size=16).hexdigest())
 
@@ -260,12 +219,25 @@ class RunOptions:
         faults = []
         for what, folder in folders.items():
             if not PATH[0](folder):
-                raise DataError(f"{what} {kind_of_value(folder)}: expected {PATH[1]}")
-            if self.out and self.out.resolve().is_relative_to(Path(folder).resolve()):
-                where = f"{show(str(self.out))}: lies in {what} ({show(folder)})"
+                faults.append(f"{what} {kind_of_value(folder)}: expected {PATH[1]}")
+            elif self.out and self.out.resolve().is_relative_to(Path(folder).resolve()):
+                where = f"{show(self.out)}: lies in {what} ({show(folder)})"
                 faults.append(f"{where}, expected a folder elsewhere for the results")
         if faults:
             raise DataError("\n".join(faults), faults)
+
+
+# Option -> its lines in the docstring: "NAME : KIND", then what it means
+ABOUT = {name: f"{name} : object\n" for name in attrs.fields_dict(RunOptions)}  # for python -OO
+for _found in re.finditer(
+    r"^(\w+) : .+\n(?:    .+\n?)+", inspect.cleandoc(RunOptions.__doc__ or ""), re.MULTILINE
+):
+    ABOUT[_found[1]] = _found[0]
+
+
+def words_of(name: str) -> str:
+    """What an option means, as help has it."""
+    return " ".join(ABOUT[name].split("\n", 1)[1].split())
 
 
 def takes(*names: str, **usual: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
@@ -281,7 +253,7 @@ def takes(*names: str, **usual: Any) -> Callable[[Callable[..., T]], Callable[..
         own = inspect.signature(function)
         parameters = [p for p in own.parameters.values() if p.name != "options"]
         for number, name in enumerate(taken):
-            kind = fields[name].metadata["kind"].replace(" or ", " | ")
+            kind = ABOUT[name].split("\n")[0].partition(" : ")[2].replace(" or ", " | ")
             default = usual.get(name, fields[name].default)
             more = {"default": default, "annotation": kind}
             parameters.append(inspect.Parameter(name, kinds[number >= keywords], **more))
@@ -304,9 +276,5 @@ def takes(*names: str, **usual: Any) -> Callable[[Callable[..., T]], Callable[..
 
 def documented(text: str | None, names: Sequence[str]) -> str:
     """A docstring in which {options} becomes what these options say."""
-    told = []
-    for name in names:
-        about = attrs.fields_dict(RunOptions)[name].metadata
-        words = textwrap.fill(about["words"], 92, break_on_hyphens=False)
-        told.append(f"{name} : {about['kind']}\n{textwrap.indent(words, '    ')}")
-    return inspect.cleandoc(text or "").replace("{options}", "\n".join(told))
+    told = "".join(ABOUT[name].rstrip("\n") + "\n" for name in names)
+    return inspect.cleandoc(text or "").replace("{options}", told.rstrip("\n"))

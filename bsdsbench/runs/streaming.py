@@ -19,6 +19,7 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
+from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.errors import (
     DataError,
     EmptyTruthError,
@@ -27,9 +28,10 @@ from bsdsbench.files.errors import (
     ShapeError,
 )
 from bsdsbench.loaders.inputs import Prediction
+from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.first_look import plain_forms
-from bsdsbench.runs.items import array_item
+from bsdsbench.runs.items import items_of
 from bsdsbench.runs.run import count
 from bsdsbench.runs.run_options import RunOptions, documented, takes
 from bsdsbench.scores.counts import ImageRecord
@@ -68,8 +70,8 @@ class StreamingEvaluator:
 
     @takes(*OPTIONS[:2], "*", *OPTIONS[2:], name="streaming", on_error="skip")
     def __init__(self, *, options: RunOptions) -> None:
-        self._options = options
-        self.protocol, self.metrics, self.name = options.protocol, options.metrics, options.name
+        self._options, self.protocol, self.metrics = options, options.protocol, options.metrics
+        self.name = options.name
         self._records: dict[str, ImageRecord] = {}
         self._lock = Lock()
 
@@ -182,7 +184,8 @@ def measure(pred: Any, gts: Any, image_id: str, options: RunOptions) -> ImageRec
 
     None if the protocol leaves it out, as its ground truth is empty. Raises DataError.
     """
-    found = count(array_item(image_id, pred, gts, options.metrics), options)
+    first = registry.get(options.metrics[0])
+    found = count(next(items_of([(image_id, pred, gts)], first)), options)
     if options.on_error == "skip" and isinstance(found.fault, EmptyTruthError):
         warnings.warn(f"left out: {found.fault}", InputWarning, stacklevel=3)
         return None
@@ -195,26 +198,23 @@ def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[An
     """(prediction, annotators, id) of each image of an update."""
     many = isinstance(pred, list | tuple) or getattr(pred, "ndim", 0) > 2
     if isinstance(pred, Prediction) or not many:
-        name = numbered(known) if image_id is None else image_id
-        if not isinstance(name, str):
-            raise DataError(f"image_id {name!r}: expected one name for one image")
-        return [(pred, gts, name)]
+        return [(pred, gts, numbered(known) if image_id is None else image_id)]
     if getattr(pred, "ndim", 0) == getattr(gts, "ndim", 0) + 1 == 3:
         raise ShapeError(
             f"prediction: shape {tuple(pred.shape)} for one ground truth of {tuple(gts.shape)}, "
             "argmax first? expected one value a pixel, (H, W)"
         )
     preds = list(pred)
-    count = len(preds)
-    names = [numbered(known + i) for i in range(count)] if image_id is None else image_id
+    names = image_id if image_id is not None else [numbered(known + i) for i in range(len(preds))]
     for what, values in (("ground truths", gts), ("image ids", names)):
-        if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != count:
-            found = len(values) if hasattr(values, "__len__") else type(values).__name__
+        found = -1 if isinstance(values, str) or not hasattr(values, "__len__") else len(values)
+        if found != len(preds):
+            given = kind_of_value(values) if found < 0 else found
             raise ShapeError(
-                f"{found} {what} for a batch of {count} predictions, expected as many; one image "
-                "alone is (H, W)"
+                f"{given} {what} for a batch of {len(preds)} predictions, expected as many; one "
+                "image alone is (H, W)"
             )
-    return [(p, g, str(n)) for p, g, n in zip(preds, gts, names, strict=True)]
+    return list(zip(preds, gts, map(str, names), strict=True))
 
 
 def numbered(k: int) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_array
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.tables.result_object import ShownScore
 
@@ -27,7 +26,10 @@ MAX_WHOLE = 2**53  # up to here sums of counts are exact as float64
 class _Named(Mapping[str, Any]):
     """Values as items and as attributes."""
 
-    __slots__ = ("_values",)
+    _values: dict[str, Any]
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        vars(self).update(values, _values=values)
 
     def __getitem__(self, name: str) -> Any:
         return self._values[name]
@@ -39,10 +41,8 @@ class _Named(Mapping[str, Any]):
         return len(self._values)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name not in self._values:
-            known = "" if name.startswith("_") else f": expected one of {', '.join(self._values)}"
-            raise AttributeError(f"{name!r}{known}")
-        return self._values[name]
+        known = "" if name.startswith("_") else f": expected one of {', '.join(self._values)}"
+        raise AttributeError(f"{name!r}{known}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{name}: a {type(self).__name__} is read-only")
@@ -70,11 +70,14 @@ class Counts(_Named):
     ([3, 1], 8)
     """
 
-    __slots__ = ()
-
     def __init__(self, **arrays: Any) -> None:
         for name, value in arrays.items():
-            given = given_array(value, name)
+            try:
+                given = np.asarray(value)
+            except ValueError:  # lists of different lengths
+                given = np.empty(0, object)
+            if given.dtype.kind not in "biuf":
+                raise DataError(f"{name}: an array of {given.dtype}, expected numbers")
             kind = np.float64 if given.dtype.kind == "f" else np.int64
             array = np.array(given, kind, order="C")
             array.setflags(write=False)
@@ -82,18 +85,14 @@ class Counts(_Named):
             if kind is np.int64 and array.view(np.uint64).max(initial=0) > MAX_WHOLE:
                 raise DataError(f"{name}: from {given.min()} to {given.max()}, expected counts")
             arrays[name] = array
-        object.__setattr__(self, "_values", arrays)
+        super().__init__(arrays)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(Counts, **self._values), ()
 
     def __repr__(self) -> str:
-        """One line: the ends of every array."""
-        parts = []
-        for name, array in self.items():
-            ends = dict.fromkeys(f"{v:g}" for v in (array.min(), array.max())) if array.size else ()
-            parts.append(f"{name} {' .. '.join(ends) or 'none'}")
-        return f"<Counts: {', '.join(parts)}>"
+        """One line: the arrays and their shapes."""
+        return f"<Counts: {', '.join(f'{name} {array.shape}' for name, array in self.items())}>"
 
     def equals(self, other: object) -> bool:
         """True if `other` holds the same arrays bit for bit, NaN equal to NaN."""
@@ -209,13 +208,11 @@ class Score(ShownScore, _Named):
     {'ods': {'threshold': 0.2, 'f': 0.5}, 'ap': None, 'n_images': 2}
     """
 
-    __slots__ = ()
-
     def __init__(self, values: Mapping[str, Any]) -> None:
         found = dict(values)
         for name, value in found.items():
             found[name] = Score(value) if isinstance(value, Mapping) else value
-        object.__setattr__(self, "_values", found)
+        _Named.__init__(self, found)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Score, (self._values,)

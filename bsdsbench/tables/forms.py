@@ -18,8 +18,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from bsdsbench.files.bounded import write_atomic
 from bsdsbench.files.errors import DataError, visible
-from bsdsbench.files.writing import write_atomic
 from bsdsbench.tables.table import Drawn, Estimate, Table, to_text, words_under
 
 SCHEMA = "bsdsbench.tables/1"

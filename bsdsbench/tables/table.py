@@ -19,7 +19,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import IO, Any, NamedTuple
 
-from bsdsbench.files.errors import DataError, visible
+from bsdsbench.files.bounded import show
+from bsdsbench.files.errors import DataError
 
 UNDEFINED = "-"
 WIDTH = 120  # where there is no terminal
@@ -122,7 +123,7 @@ class Table:
     @property
     def words(self) -> list[str]:
         """What is printed under the table, a line each."""
-        return [visible(t) for t in (self.caption, *self.notes, *self.signatures) if t]
+        return [show(t) for t in (self.caption, *self.notes, *self.signatures) if t]
 
     def only(self, kept: Sequence[int]) -> Table:
         """The table of these columns, in this order, without the notes on others alone."""
@@ -150,14 +151,14 @@ class Table:
                 best = max(known) if column.higher_is_better else min(known)
             for drawn, x in zip(out, cells, strict=True):
                 if isinstance(x, str):
-                    drawn.append(Drawn(visible(x)))
+                    drawn.append(Drawn(show(x)))
                     continue
                 value, low, high = _known(x.value), _known(x.low), _known(x.high)
                 span = f"[{column.text(low)}, {column.text(high)}]"
                 if low is None or high is None:
                     low, high, span = None, None, ""
                 at_best = best is not None and x.comparable and value == best
-                text, mark = column.text(value), visible(x.mark)
+                text, mark = column.text(value), show(x.mark)
                 drawn.append(Drawn(text, span, mark, at_best, value, low, high))
         return out
 
@@ -166,7 +167,7 @@ class Table:
         of = self.columns[column]
         widest = max((len(row[column].line) for row in self.drawn), default=0)
         long = len(of.heading) + 2 * (of.higher_is_better is False)  # with an arrow
-        return visible(of.short if short and of.short and long > widest else of.heading)
+        return show(of.short if short and of.short and long > widest else of.heading)
 
     def plain(self) -> dict[str, list[Any]]:
         """Column by column for programs, at full precision, None if undefined; KEY_low, KEY_high
@@ -258,7 +259,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
         if i:
             console.print()
         if table.title:
-            console.print(visible(table.title), style="bold")
+            console.print(show(table.title), style="bold")
         for k, (columns, heads, gap, room) in enumerate(_blocks(table, width)):
             if k:
                 console.print()

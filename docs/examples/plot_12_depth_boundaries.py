@@ -63,7 +63,7 @@ for run in runs.values():
 # %%
 # The depth of one room, and below it the soft edges that are matched.
 
-from bsdsbench.metrics.depth_maps import log_steps  # noqa: E402
+from bsdsbench.metrics.depth import log_steps  # noqa: E402
 
 truth = np.load(out / "gt" / "room0.npz")
 fig, axes = plt.subplots(2, 4, figsize=(8, 3.4), layout="constrained")

@@ -11,8 +11,8 @@ from rich.progress import Progress
 import bsdsbench as bb
 from bsdsbench.cli import cli, in_flags, main
 from bsdsbench.cli.shared import progress
+from bsdsbench.files.bounded import png_bytes
 from bsdsbench.files.errors import DataError, grouped
-from bsdsbench.files.writing import png_bytes
 from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.loaders.sample import sample_ground_truth
 from bsdsbench.tables.table import to_text

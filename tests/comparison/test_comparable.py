@@ -1,52 +1,21 @@
 """Which runs may be compared: ground truth of every kind, NMS, numbers, means over fewer values."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
-from bsdsbench.loaders.inputs import Lines
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.contour.label_options import ContourOptions
+from bsdsbench.metrics.contour import ContourOptions
 from bsdsbench.runs.convert import nms_files
+from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import command, counted
 from tests.helpers.simulated import simulated_run
 
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
-
-
-def example(metric):
-    """A prediction and a ground truth that the metric can count, and the protocol."""
-    drawn = np.zeros((12, 16), np.uint8)
-    drawn[3:9, 5:9] = 200
-    edges, depth = (drawn > 0) & (np.arange(16) == 5), np.where(drawn > 0, 2.0, 4.0)
-    found, labels = registry.get(metric), np.int32(drawn // 200 + 1)
-    options = {"classes": ("left", "right")} if hasattr(found.options, "classes") else {}
-    ends = np.array([[3.0, 5.0, 8.0, 5.0]])
-    lines = Lines(ends, np.ones(1), grid=(12, 16))
-    pred, truth = {
-        "annotators": (
-            dict(segs=(labels,)) if metric == "superpixel" else dict(soft=drawn),
-            dict(boundaries=(edges,), segmentations=(labels,)),
-        ),
-        "classes": (dict(classes=drawn // 200), dict(labels=drawn // 200)),
-        "mask": (dict(soft=drawn), dict(mask=drawn > 0)),
-        "lines": (dict(soft=drawn, lines=lines), dict(boundaries=(edges,), lines=lines)),
-        "oriented": (
-            dict(soft=drawn, angles=depth),
-            dict(boundaries=(edges,), angles=(depth,)),
-        ),
-        "depth-map": (dict(depth=depth), dict(boundaries=(edges,), depth=depth)),
-    }[found.gt_kind]
-    protocol = bb.Protocol(
-        thresholds=(0.25, 0.5),
-        regions_from_soft=True,
-        options={metric: options} if found.gt_kind == "classes" else {},
-    )
-    return bb.Prediction("a", **pred), bb.GroundTruth("a", **truth), protocol
 
 
 def moved(value):
@@ -60,12 +29,11 @@ def moved(value):
 
 @pytest.mark.parametrize("metric", [m for m in registry.names() if m in registry.BUILT_IN])
 def test_runs_on_other_ground_truth_are_not_compared(metric):
-    pred, truth, protocol = example(metric)
-    protocol = protocol.replace(empty_gt="count")
-    names = [
-        f.name for f in fields(truth) if f.init and f.name not in ("image_id", "path", "photo")
-    ]
-    other = replace(truth, **{name: moved(getattr(truth, name)) for name in names})
+    case = case_of(metric)
+    (pred, truth), *_ = case.images
+    protocol = (case.protocol or bb.Protocol.preset("masks")).replace(empty_gt="count")
+    names = truth.parts.keys() - {"photo"}
+    other = truth.replace(**{name: moved(truth.parts[name]) for name in names})
     a, b, same = (
         bb.evaluate_items([("a", pred, gt)], protocol, metrics=(metric,), name=name, workers=1)
         for name, gt in (("a", truth), ("b", other), ("c", truth))
@@ -114,15 +82,11 @@ def test_nms_is_said_and_not_punished(tmp_path):
 def of_disks(name, found):
     """Ten images of one disk each, of which the first `found` are predicted, two pixels off."""
     y, x = np.mgrid[:30, :30]
-    disk = (y - 15) ** 2 + (x - 15) ** 2 < 64
-    maps = ((np.roll(disk, 2, 1) if k < found else np.zeros_like(disk)) for k in range(10))
-    return bb.evaluate_items(
-        [(str(k), pred.astype(np.uint8), disk.astype(np.uint8)) for k, pred in enumerate(maps)],
-        bb.Protocol(options={"contour": ContourOptions(groups=("distance", "davis"))}),
-        metrics=("contour",),
-        name=name,
-        workers=1,
-    )
+    disk = ((y - 15) ** 2 + (x - 15) ** 2 < 64).astype(np.uint8)
+    maps = [np.roll(disk, 2, 1) * (k < found) for k in range(10)]
+    protocol = bb.Protocol(options={"contour": ContourOptions(groups=("distance", "davis"))})
+    items = [(str(k), pred, disk) for k, pred in enumerate(maps)]
+    return bb.evaluate_items(items, protocol, metrics=("contour",), name=name, workers=1)
 
 
 def test_means_over_fewer_values_are_said():

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.comparison.comparison_result import Difference
+from bsdsbench.comparison.compare import Difference
 from bsdsbench.comparison.comparison_tables import _column, comparison_tables
 from tests.helpers.simulated import simulated_run
 
@@ -20,19 +20,10 @@ def found():
     return bb.compare(runs, n_boot=50, level=0.9)
 
 
-def test_letters_are_explained_with_the_level(found):
-    scores, differences, images = comparison_tables(found)
-    assert scores.notes[0] == "Runs that share a letter do not differ significantly (Holm, 0.1)."
-    assert not any("~" in note for note in differences.notes)  # none is a solver's unless said
-    assert not Difference("a", "b", "boundary.ods", 0.1, 0.0, 0.2, 0.5, 0.5).solver
-    assert [t.n_labels for t in (scores, differences, images)] == [1, 3, 3]
-
-
 @pytest.mark.parametrize(
     ("low", "high", "p", "disagree"),
     [
-        *((-1, 1, 0.5, False), (0, 1, 0.5, False), (-1, 0, 0.5, False), (-1, 1, 0.05, True)),
-        *((0.1, 1, 0.05, False), (0.1, 1, 0.5, True), (-1, -0.1, 0.05, False)),
+        *((0, 1, 0.5, False), (-1, 1, 0.05, True), (0.1, 1, 0.05, False), (0.1, 1, 0.5, True)),
         *((-1, -0.1, 0.5, True), (-1, 1, None, False), (0.1, 1, None, True)),
     ],
 )
@@ -79,23 +70,12 @@ def test_a_star_is_for_a_p_below_the_level(found):
     assert [row[5].mark for row in table.rows] == ["", "*"]
 
 
-@pytest.mark.parametrize(("interval", "said"), [("percentile", False), ("bca", True)])
-def test_only_bca_is_corrected_for_bias(found, interval, said):
-    made = replace(found, differences=(differing(low=0.01, p=0.5),), interval=interval)
-    (note,) = [n for n in comparison_tables(made)[1].notes if n.startswith("Near p")]
-    assert ("between samples, corrected for bias; p counts" in note) == said
-
-
 def test_scores_show_their_interval_and_a_letter_where_runs_are_several(found):
     row = comparison_tables(found)[0].rows[0]
     one = found.interval_of("a", "ods")
     shown = row[1].value, row[1].low, row[1].high, row[1].mark
     assert shown == (one.value, one.low, one.high, found.letters["boundary.ods"][0])
     assert one.low < one.value < one.high
-    alone = replace(found, names=("a",), differences=(), images=(), signatures=())
-    (table,) = comparison_tables(alone)
-    assert table.rows[0][1].mark == ""
-    assert not any("letter" in note for note in table.notes)
 
 
 def test_columns_of_other_metrics_name_them():

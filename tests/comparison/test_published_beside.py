@@ -68,13 +68,6 @@ def test_published_rows_beside_other_images_are_never_the_best():
         assert all(of.mark == "" for of in table.drawn[2])
 
 
-def test_one_run_of_other_images_is_enough_for_published_rows_to_name_their_set():
-    mine, other = simulated_run("mine", 200), simulated_run("other", 5)
-    for runs, set_name in (([mine], None), ([mine, other], "bsds500-test")):
-        rows, _ = published_beside(["hed"], runs, force=True)
-        assert rows[0][2].get("ods") == set_name
-
-
 def test_what_nobody_published_is_no_property_of_the_curve():
     rows, _ = published_beside(["sobel"], [simulated_run("mine", 200)])
     assert "r50" not in rows[0][1]["boundary"]

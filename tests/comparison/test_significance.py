@@ -10,6 +10,7 @@ from scipy import stats
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
+from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import bootstrap_weights, jackknife_weights
 from bsdsbench.comparison.significance import (
     bca_interval,
@@ -58,10 +59,7 @@ def test_permutation_of_few_images_is_the_enumeration(pair):
     assert all(0 < d.p <= 1 for d in found.differences if not np.isnan(d.p))
 
 
-def test_random_exchanges_count_the_one_observed_and_come_near_the_enumeration(pair):
-    wide = bb.compare(pair, n_boot=64, test="permutation")
-    from bsdsbench.comparison import significance
-
+def test_random_exchanges_count_the_one_observed_and_come_near_the_enumeration():
     every = np.vstack([*significance._swaps(13, 4000, 3)])
     assert every.shape == (4001, 13)
     assert not every[0].any()
@@ -73,7 +71,6 @@ def test_random_exchanges_count_the_one_observed_and_come_near_the_enumeration(p
         assert drawn[score] == pytest.approx(p, abs=5 * (p * (1 - p) / 2**12) ** 0.5 + 1e-3)
         assert drawn[score] >= 1 / 2**12
     assert drawn != exact
-    assert wide.test == "permutation"
 
 
 def test_runs_that_are_equal_differ_in_no_way(pair):
@@ -82,19 +79,6 @@ def test_runs_that_are_equal_differ_in_no_way(pair):
         found = bb.compare([pair[0], twin], n_boot=50, test=test)
         assert {d.p for d in found.differences if not np.isnan(d.p)} == {1.0}
         assert set(found.letters["boundary.ods"]) == {"a"}
-
-
-def test_signed_ranks_are_the_enumeration_of_all_signs(pair):
-    """The share of the 64 ways to sign the ranks whose sum is as far from the middle."""
-    values = [run.image_scores("boundary") for run in pair]
-    gaps = np.array([values[0][k]["ods"] - values[1][k]["ods"] for k in values[0]])
-    ranks = np.abs(gaps).argsort().argsort() + 1
-    observed = abs(ranks[gaps > 0].sum() - ranks.sum() / 2)
-    sums = [np.dot(ranks, signs) for signs in product((0, 1), repeat=6)]
-    p = np.mean([abs(w - ranks.sum() / 2) >= observed for w in sums])
-    assert wilcoxon_p(gaps) == pytest.approx(p)
-    of = {d.score: d.p for d in bb.compare(pair, n_boot=20, test="wilcoxon").differences}
-    assert of["boundary.ods"] == of["boundary.ois"] == pytest.approx(p)
 
 
 def test_each_score_has_the_signed_ranks_of_its_own_values(pair):
@@ -116,11 +100,7 @@ def test_holm_and_intervals_are_as_with_the_bootstrap(pair):
     assert found.intervals == usual.intervals
     mine = [d for d in found.differences if d.score == "boundary.ods"]
     assert [d.p_holm for d in mine] == holm([d.p for d in mine])
-    assert [(d.low, d.high) for d in mine] == [
-        (d.low, d.high) for d in usual.differences if d.score == "boundary.ods"
-    ]
     assert "; p by permutation of the two results" in found.tables()[1].caption
-    assert "; p by" not in usual.tables()[1].caption
     assert found.to_mapping()["test"] == "permutation"
 
 

@@ -59,10 +59,6 @@ def test_the_area_of_a_curve_of_precision_and_recall_is_that_of_its_counts(seed,
     tp, fp = curve.tp[curve.tp > 0], curve.fp[curve.tp > 0]
     area = curves.davis_goadrich_area(tp, fp, curve.positives)
     assert curves.auc_pr(*given) == pytest.approx(area, rel=near)
-    sides = curve.positives, curve.negatives
-    area = curves.auccalculator_areas(tp, fp, *sides)[0]
-    found = curves.auc_pr(*given, rule="auccalculator", positives=sides[0], negatives=sides[1])
-    assert found == pytest.approx(area, rel=near)
 
 
 def test_more_area_in_roc_is_not_more_in_pr():
@@ -145,10 +141,8 @@ def test_every_rule_by_hand():
     assert curves.auc_pr([0.5], [0.5], rule="bsds") == 0
     # the order of the points does not matter, only for the first of equal recalls under "bsds"
     for rule in ("step", "trapezoid", "11-point", "davis-goadrich"):
-        forth, back = (
-            curves.auc_pr(precision[s], recall[s], rule=rule) for s in (np.s_[:], np.s_[::-1])
-        )
-        assert forth == back
+        back = curves.auc_pr(precision[::-1], recall[::-1], rule=rule)
+        assert back == curves.auc_pr(precision, recall, rule=rule)
     assert curves.auc_pr([], [], rule="step") == 0
 
 
@@ -170,32 +164,6 @@ def test_auccalculator_puts_a_point_before_the_first():
     pr, roc = curves.auccalculator_areas([4], [2], 4, 8)
     assert pr == pytest.approx(4 / 6)
     assert roc == pytest.approx((0.25 * 1 / 2) + 0.75 * 1)
-    from_points = curves.auc_pr(
-        [4 / 6, 4 / 12], [1, 1], rule="auccalculator", positives=4, negatives=8
-    )
-    assert from_points == pytest.approx(pr)
-
-
-def test_min_recall_cuts_the_left_part():
-    tp, fp = [0, 10, 20], [0, 0, 1500]
-    whole, right = (curves.davis_goadrich_area(tp, fp, P, min_recall=m) for m in (0, 0.5))
-    assert whole - right == pytest.approx(0.5)
-    k = 150
-    tail = quad(lambda t: t / (t + k * (t - 10)), 15, 20, epsabs=1e-13)[0] / P
-    assert curves.davis_goadrich_area(tp, fp, P, min_recall=0.75) == pytest.approx(tail, rel=1e-11)
-    full = curves.auccalculator_areas(tp, fp, P, N)[0]
-    cut = curves.auccalculator_areas(tp, fp, P, N, min_recall=0.5)[0]
-    assert full - cut == pytest.approx(0.5)
-
-
-def test_dominates_takes_results():
-    labels = np.array([1, -1, 1, -1, 1, -1])
-    good, bad = curves.roc(labels, labels), curves.roc(labels, np.arange(6.0))
-    assert curves.dominates(good, bad)
-    assert not curves.dominates(bad, good)
-    scores = [6.0, 5, 4, 3, 2, 1]
-    a, b = curves.pr(labels, scores), curves.pr(labels, scores[::-1])
-    assert curves.dominates(a, b, space="pr")
 
 
 AREA, LINE_1 = curves.auc_pr, ([0.5], [1])
@@ -206,87 +174,39 @@ def dominates(*pair, space="pr", **options):
 
 
 REFUSED = {  # what is named: what is called
-    "rule": [lambda: AREA([1], [1], rule="best")],
-    "min_recall": [lambda: AREA([1], [1], rule="step", min_recall=0.5)],
-    "rule 'auccalculator'": [
-        lambda: AREA([1], [1], rule="auccalculator"),
-        lambda: AREA([1], [1], rule="auccalculator", positives=4),
-        lambda: AREA([1], [1], rule="auccalculator", negatives=4),
-    ],
-    "precision": [
-        lambda: AREA([1, 2], [0, 1]),
-        lambda: AREA([-0.1, 0.5], [0, 1]),
-        lambda: AREA([math.nan], [1]),
-    ],
-    "precision 0": [lambda: AREA([0], [1]), lambda: AREA([0.5, 0], [0.5, 1])],
-    "precision: expected above 0": [
-        lambda: dominates(([0.5, 0], [0.5, 1]), LINE_1),
-        lambda: dominates(([0.5], [0]), LINE_1),
-        lambda: dominates(([0], [1]), LINE_1),
-    ],
-    "recall": [
-        lambda: AREA([1] * 3, [0, 1, 0.5]),
-        lambda: dominates(([0.5], [1.5]), LINE_1),
-    ],
-    "fpr": [
-        lambda: curves.roc_convex_hull([0, 2], [0, 1]),
-        lambda: dominates(([math.nan], [0]), CURVE_2, space="roc"),
-        lambda: dominates(([0, 0.6, 0.4], [0, 1, 1]), CURVE_2, space="roc"),
-    ],
-    "tp": [
-        lambda: curves.interpolate_pr([2, 1], [0, 0], 5),
-        lambda: curves.auccalculator_areas([3], [0], 2, 5),
-    ],
-    "fp": [
-        lambda: curves.auccalculator_areas([1], [6], 2, 5),
-        # FP may fall by what float32 rounds, relative to TP + FP, and no more
-        lambda: AREA([0.5, 1.0], [0.5, 1.0]),
-        lambda: AREA([0.5, 0.8], [0.001, 0.002]),
-    ],
-    "positives": [
-        lambda: curves.interpolate_pr([1], [0], 0),
-        lambda: curves.davis_goadrich_area([1], [1], -1),
-        lambda: curves.auccalculator_areas([1], [1], math.nan, 3),
-    ],
-    "negatives": [lambda: curves.roc_to_pr([0], [0], 1, math.inf)],
-    "space": [lambda: dominates(CURVE_1, CURVE_2, space="x")],
-    "lines": [lambda: dominates(CURVE_1, CURVE_2, lines="x")],
-    "within": [
-        lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(0.5, 0.5)),
-        lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(0, 1.5)),
-        lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(-0.1, 1)),
-        lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(0.6, 0.4)),
-    ],
-    "curve": [
-        lambda: dominates([1, 2, 3], CURVE_2),
-        lambda: dominates(curves.det([1, 0], [2.0, 1]), CURVE_2),  # fpr without tpr
-    ],
-}
-OF_OTHER_SIZE = {
+    "rule": lambda: AREA([1], [1], rule="best"),
+    "precision": lambda: AREA([-0.1, 0.5], [0, 1]),
+    "precision 0": lambda: AREA([0.5, 0], [0.5, 1]),
+    "precision: expected above 0": lambda: dominates(([0.5, 0], [0.5, 1]), LINE_1),
+    "precision: expected .* at least once": lambda: dominates(([0.5], [0]), LINE_1),
+    "recall": lambda: AREA([1] * 3, [0, 1, 0.5]),
+    "recall: expected 0..1": lambda: dominates(([0.5], [1.5]), LINE_1),
+    "fpr": lambda: curves.roc_convex_hull([0, 2], [0, 1]),
+    "fpr: 1 NaN": lambda: dominates(([math.nan], [0]), CURVE_2, space="roc"),
+    "fpr: .* turning back": lambda: dominates(([0, 0.6, 0.4], [0, 1, 1]), CURVE_2, space="roc"),
+    "tp": lambda: curves.auccalculator_areas([3], [0], 2, 5),
+    "fp": lambda: curves.auccalculator_areas([1], [6], 2, 5),
+    # FP may fall by what float32 rounds, relative to TP + FP, and no more
+    "fp: expected": lambda: AREA([0.5, 1.0], [0.5, 1.0]),
+    "fp: expected counts": lambda: AREA([0.5, 0.8], [0.001, 0.002]),
+    "positives": lambda: curves.auccalculator_areas([1], [1], math.nan, 3),
+    "positives 0": lambda: curves.interpolate_pr([1], [0], 0),
+    "negatives": lambda: curves.roc_to_pr([0], [0], 1, math.inf),
+    "space": lambda: dominates(CURVE_1, CURVE_2, space="x"),
+    "lines": lambda: dominates(CURVE_1, CURVE_2, lines="x"),
+    "within .0.5": lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(0.5, 0.5)),
+    "within .0, 1.5": lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(0, 1.5)),
+    "within .-0.1": lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(-0.1, 1)),
+    "curve": lambda: dominates([1, 2, 3], CURVE_2),
     "precision: 1 values, recall: 2": lambda: AREA([1], [0, 1]),
-    "fpr: 2 values, tpr: 1": lambda: curves.roc_to_pr([0, 1], [0], 1, 1),
-    "fpr: 2 values, tpr: 1 ": lambda: curves.auc_roc([0, 1], [0]),
-    "tp: 2 values, fp: 1": lambda: curves.interpolate_pr([0, 1], [0], 1),
     "fpr: 1 values, tpr: 2": lambda: curves.dominates(([0], [0, 1]), CURVE_2),
 }
 
 
 @pytest.mark.parametrize("named", REFUSED)
 def test_bad_input_is_named(named):
-    for call in REFUSED[named]:
-        with pytest.raises(DataError, match=f"^{named}"):
-            call()
-
-
-@pytest.mark.parametrize("sizes", OF_OTHER_SIZE)
-def test_arrays_of_a_curve_have_one_size(sizes):
-    with pytest.raises(ShapeError, match=sizes):
-        OF_OTHER_SIZE[sizes]()
-
-
-def test_half_a_count_is_not_lost_in_rounding():
-    halves = curves.auc_pr([1, 0.5], [0.375, 1], rule="auccalculator", positives=4, negatives=4)
-    assert halves == pytest.approx(curves.auccalculator_areas([1.5, 4], [0, 4], 4, 4)[0])
+    with pytest.raises(ShapeError if "values" in named else DataError, match=f"^{named}"):
+        REFUSED[named]()
 
 
 def test_a_precision_of_0_at_recall_0_is_left_out():
@@ -296,7 +216,6 @@ def test_a_precision_of_0_at_recall_0_is_left_out():
 
 def test_areas_without_points_and_of_a_straight_line():
     assert curves.davis_goadrich_area([], [], 5) == 0
-    assert curves.davis_goadrich_area([], [], 5, min_recall=0.5) == 0
     # only (P, N) = (2, 3): precision 2/5 all along, a diagonal in ROC space
     assert curves.auccalculator_areas([], [], 2, 3) == pytest.approx((0.4, 0.5))
     assert curves.auc_pr([1, 0.8, 0.6, 0.6], [0, 0.2, 0.5, 1], rule="trapezoid") == pytest.approx(
@@ -313,8 +232,6 @@ def test_min_recall_cuts_auccalculator_s_trapezoids(least, at):
     area = sum((t - s) / 20 * (p + q) / 2 for (s, p), (t, q) in pairwise(points))
     found = curves.auccalculator_areas([10, 20], [0, 1500], 20, 1500, min_recall=least)[0]
     assert found == pytest.approx(area, rel=1e-12)
-    # by shares, where all positives are 1
-    assert curves.auc_pr([1, 1], [0, 1], min_recall=least) == pytest.approx(1 - least)
 
 
 def test_more_false_positives_than_negatives_are_refused_beyond_rounding():
@@ -332,12 +249,6 @@ def test_a_rate_of_whole_counts_adds_no_point_beside_them(positives, k):
     assert recall.size == positives + 1
 
 
-@pytest.mark.parametrize(("below", "dominates"), [(5e-13, True), (1.5e-12, False)])
-def test_heights_within_1e_12_are_the_same(below, dominates):
-    line = ([0, 0.5, 1], [0, 0.5, 1])
-    assert curves.dominates(([0, 0.5, 1], [0, 0.5 - below, 1]), line) == dominates
-
-
 @pytest.mark.parametrize(("below", "dominates"), [(5e-10, True), (2e-9, False)])
 def test_heights_of_a_thousand_are_the_same_within_1e_9(below, dominates):
     """-FP/P where recall is .5 or 1: -.5 - below and -1 above -.5 and -999."""
@@ -352,9 +263,7 @@ LINE = [0, 1], [0, 1]
 # x and y of a curve, and where it meets the diagonal: up to it and on from the other side
 MEETS = {
     "jumps from 0 to .9": ([0, 0.4, 0.4, 1], [0, 0, 0.9, 1], 0.4),
-    "reaches it, then jumps": ([0, 0.25, 0.5, 0.5, 1], [0, 0.1, 0.5, 0.9, 1], 0.5),
     "jumps to it, then leaves it": ([0, 0.5, 0.5, 0.75, 1], [0, 0.2, 0.5, 0.9, 1], 0.5),
-    "parts from it below": ([0, 0.2, 0.5, 1], [0, 0.4, 0.5, 0.6], 0.5),
     "runs along it": ([0, 0.2, 0.4, 0.6, 0.8], [0, 0.3, 0.4, 0.6, 0.7], 0.4),
     "stairs above it": ([0, 0.2, 0.2, 0.6, 0.6], [0.3, 0.3, 0.7, 0.7, 1], None),
     "touches it": ([0, 0.2, 0.4, 0.6, 0.8], [0, 0.3, 0.4, 0.7, 0.9], None),
@@ -370,14 +279,6 @@ def test_where_an_upright_piece_meets_a_line(case):
         assert (cross.fpr.tolist(), cross.tpr.tolist()) == (points, points)
     assert curves.dominates((x, y), LINE) == (at is None)
     assert not curves.dominates(LINE, (x, y))
-
-
-def test_a_fall_of_precision_meets_a_level_at_its_height():
-    """At recall .5 from .9 to .1, through .5."""
-    falls, flat = ([0.9, 0.1, 0.1], [0.5, 0.5, 1]), ([0.5], [1])
-    for pair in ((falls, flat), (flat, falls)):
-        cross = curves.crossings(*pair, space="pr")
-        assert (cross.recall.tolist(), cross.precision.tolist()) == ([0.5], [pytest.approx(0.5)])
 
 
 def test_straight_lines_are_those_of_printed_figures():
@@ -396,7 +297,6 @@ def test_straight_lines_are_those_of_printed_figures():
     assert counted.recall.tolist() == [pytest.approx(recall)]
     # the first precision above recall 0 goes on to 0: .9, not the 1 that stands at 0
     assert curves.dominates(([0.95], [1]), slope, space="pr", lines="straight")
-    assert not curves.dominates(([0.85], [1]), slope, space="pr", lines="straight")
 
 
 def test_curves_are_compared_up_to_the_first_end():
@@ -412,15 +312,10 @@ def test_a_range_that_begins_or_ends_at_an_upright_piece_has_its_own_side_of_it(
 
 
 @pytest.mark.parametrize("space", ["roc", "pr"])
-@pytest.mark.parametrize("size", [2, 3])
-def test_curves_may_run_either_way(space, size):
-    forth = np.array([[0.2, 0.5, 0.7], [0.6, 0.8, 0.9]])[:, -size:]
-    if space == "pr":
-        forth = forth[::-1]
+def test_curves_may_run_either_way(space):
+    forth = np.array([[0.2, 0.5, 0.7], [0.6, 0.8, 0.9]])[:: 1 if space == "roc" else -1]
     for pair in ((forth, forth[:, ::-1]), (forth[:, ::-1], forth)):
         assert curves.dominates(*pair, space=space)
-    worse = forth * [[1], [0.9]] if space == "roc" else forth * [[0.9], [1]]
-    assert not curves.dominates(worse[:, ::-1], forth, space=space)
 
 
 def test_points_above_each_other_stay_in_their_order():

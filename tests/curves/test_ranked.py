@@ -41,19 +41,14 @@ def test_pr_by_hand(ties):
     assert envelope.auc == pytest.approx(envelope.ap)
 
 
-@TIES
-def test_roc_and_det_by_hand(ties):
-    r = curves.roc(LABELS, SCORES, ties=ties)
-    assert r.fpr.tolist() == [0, 0, 1 / 4, 1 / 4, 2 / 4, 3 / 4, 3 / 4, 1]
-    assert r.tpr.tolist() == [0, 1 / 3, 1 / 3, 2 / 3, 2 / 3, 2 / 3, 1, 1]
+def test_roc_and_det_by_hand():
+    r = curves.roc(LABELS, SCORES)
     # pairs won by the positives: 4 + 3 + 1 of 12
     assert r.auc == 8 / 12
     # TNR > TPR for the last time at point 3 (3/4 > 2/3); point 4 has TNR 1/2, same TPR
     assert (r.eer, r.eer_threshold) == (1 - 2 / 3, 4)
-    d = curves.det(LABELS, SCORES, ties=ties)
-    assert d.fpr.tolist() == r.fpr.tolist()
-    assert d.fnr.tolist() == (1 - r.tpr).tolist()
-    assert (d.eer, d.eer_threshold) == (r.eer, r.eer_threshold)
+    d = curves.det(LABELS, SCORES)
+    assert (d.fnr.tolist(), d.tnr.tolist()) == ((1 - r.tpr).tolist(), (1 - r.fpr).tolist())
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -68,14 +63,6 @@ def test_tied_scores_in_any_order_of_rows_are_sklearn(seed):
     assert areas[0] != areas[1]
 
 
-def test_what_vlfeat_makes_of_ties_and_of_nothing_found():
-    for labels, area in (([1, 0, 1, 0], 0.75), ([0, 1, 0, 1], 0.25), ([1, 1, 0, 0], 1)):
-        assert curves.roc(labels, np.zeros(4), ties="sample").auc == area
-        assert curves.roc(labels, np.zeros(4)).auc == 0.5
-    assert curves.pr([-1, 1], [2.0, 1.0], ties="sample").precision[1] == 1e-10
-    assert curves.pr([-1, 1], [2.0, 1.0]).precision[1] == 0
-
-
 @TIES
 def test_a_missing_class_is_undefined(ties):
     """Neither 0 nor 1 is the area of one class."""
@@ -84,28 +71,21 @@ def test_a_missing_class_is_undefined(ties):
     assert np.isnan([pr.auc, pr.ap, pr.ap_11]).all()
     assert pr.chance == 0
     for labels, word in (([0, 0], "no positives"), ([1, 1], "no negatives")):
-        for plot in ("fptp", "tntp", "tptn", "fpfn"):
-            with pytest.warns(UserWarning, match=word) as caught:
-                roc = curves.roc(labels, [2.0, 1], ties=ties, plot=plot)
-            assert caught[0].filename == __file__
-            assert np.isnan([roc.auc, roc.eer, roc.eer_threshold]).all()
+        with pytest.warns(UserWarning, match=word) as caught:
+            roc = curves.roc(labels, [2.0, 1], ties=ties, plot="tptn")
+        assert caught[0].filename == __file__
+        assert np.isnan([roc.auc, roc.eer, roc.eer_threshold]).all()
     with pytest.warns(UserWarning, match="no negatives"):
         assert curves.pr([1, 1], [2.0, 1], ties=ties).ap == 1
     nothing = curves.pr([], [], ties=ties)
     assert (nothing.precision.tolist(), nothing.tp.tolist()) == ([1], [0])
     assert np.isnan([nothing.auc, nothing.ap, nothing.ap_11, nothing.chance]).all()
-    assert math.isnan(curves.roc([], [], ties=ties).auc)
 
 
-def test_surrogate_negatives_do_not_extend_the_curve():
-    labels, scores = np.repeat([1, -1], 100), np.r_[np.arange(100.0), np.arange(100) - 3.5]
-    small = curves.roc(labels, scores).auc
-    assert curves.roc(labels, scores, num_negatives=10_000).auc == pytest.approx(small / 100)
-    assert curves.roc(labels, scores, num_negatives=10_000, plot="tptn").auc > 0.99
-    assert curves.roc(labels, scores, plot="fpfn").auc == pytest.approx(1 - small)
-    for curve in (curves.pr, curves.roc, curves.det):
-        found = curve(LABELS, SCORES, num_positives=5, num_negatives=9)
-        assert (found.positives, found.negatives) == (5, 9)
+@pytest.mark.parametrize("curve", [curves.pr, curves.roc, curves.det])
+def test_totals_are_those_given(curve):
+    found = curve(LABELS, SCORES, num_positives=5, num_negatives=9)
+    assert (found.positives, found.negatives) == (5, 9)
 
 
 def test_too_small_a_total_warns():
@@ -115,15 +95,6 @@ def test_too_small_a_total_warns():
         assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match="fewer"):
         assert curves.pr([1, 1, 1, 0], [4.0, 3, 2, 1], num_positives=1).ap_11 == pytest.approx(1)
-
-
-@pytest.mark.parametrize("prior", [0, 0.3, 1])
-def test_without_ties_both_rules_agree(prior):
-    labels, scores = samples(5)
-    a, b = (curves.pr(labels, scores, ties=t, normalize_prior=prior) for t in ("sample", "merge"))
-    np.testing.assert_allclose(a.precision, b.precision, rtol=0, atol=1e-7)
-    a, b = (curves.roc(labels, scores, ties=t) for t in ("sample", "merge"))
-    assert a.equals(b)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +130,6 @@ def test_minus_infinity_is_never_retrieved():
     # all of them: only the "nothing predicted" point is left
     none = curves.roc([1, -1], [-math.inf] * 2)
     assert (none.tpr.tolist(), none.auc) == ([0], 0)
-    assert np.isnan([none.eer, none.eer_threshold]).all()
 
 
 @TIES
@@ -175,8 +145,6 @@ def test_stable_gives_input_order(ties):
     assert stable.fp.tolist() == [2, first, first, -1, 2, 0, -1]
     roc = curves.roc(labels, scores, ties=ties, stable=True)
     np.testing.assert_array_equal(roc.tpr, stable.recall)
-    np.testing.assert_array_equal(roc.tnr, 1 - roc.fpr)
-    np.testing.assert_array_equal(curves.det(labels, scores, ties=ties, stable=True).fnr, roc.fnr)
 
 
 @pytest.mark.parametrize("top", [9.0, math.inf])
@@ -186,22 +154,18 @@ def test_an_ignored_row_above_all_others_comes_in_before_the_first(top):
 
 
 @pytest.mark.parametrize(
-    ("option", "error"),
+    "option",
     [
-        *(({name: value}, DataError) for name in ("num_positives", "num_negatives")
-          for value in (-1, 1.5, True, math.inf, math.nan, "x", [1], 2**53 + 1)),
-        *(({"normalize_prior": value}, DataError) for value in (2, -0.1, math.nan)),
-        ({"ties": "best"}, DataError),
-        ({"plot": "fptp"}, TypeError),
+        *({"num_positives": value} for value in (-1, 1.5, True, math.nan, "x", 2**53 + 1)),
+        *({"normalize_prior": value} for value in (2, -0.1, math.nan)),
+        {"num_negatives": -1},
+        {"ties": "best"},
     ],
-)  # fmt: skip
-def test_a_bad_option_is_named(option, error):
-    with pytest.raises(error, match=next(iter(option))):
+)
+def test_a_bad_option_is_named(option):
+    with pytest.raises(DataError, match=next(iter(option))):
         curves.pr([1, -1], [1.0, 2], **option)
-
-
-def test_a_bad_variant_is_named():
-    with pytest.raises(DataError, match="FPTP"):
+    with pytest.raises(DataError, match="plot 'FPTP'"):
         curves.roc([1, -1], [1.0, 2], plot="FPTP")
 
 
@@ -210,7 +174,7 @@ def test_results_are_read_only_and_comparable():
     assert a.equals(b)
     assert not a.equals(curves.pr(LABELS, SCORES, interpolate=True))
     assert not a.equals(curves.roc(LABELS, SCORES))
-    for array in (a.recall, a.tp, curves.det(LABELS, SCORES).fnr):
+    for array in (a.recall, a.tp, curves.roc(LABELS, SCORES).fpr):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     labels, scores = LABELS.copy(), SCORES.copy()
@@ -260,12 +224,9 @@ def test_many_scores_are_counted_as_few_are(kind):
 
 
 def test_counts_at_thresholds():
-    r = roc_of_counts([0.2, 0.8, 0.5], [4, 1, 2], [3, 0, 3], 5, 6)
+    r = roc_of_counts([0.2, 0.5, 0.8], [4, 2, 1], [3, 3, 0], 5, 6)
     assert r.thresholds.tolist() == [math.inf, 0.8, 0.5, 0.2, -math.inf]
     assert (r.tp.tolist(), r.fp.tolist()) == ([0, 1, 2, 4, 5], [0, 0, 3, 3, 6])
-    for tp, fp, name in (([6, 1], [0, 0], "tp"), ([1, 2], [0, 0], "tp"), ([2, 1], [0, 1], "fp")):
-        with pytest.raises(DataError, match=f"^{name}"):
-            roc_of_counts([1, 2], tp, fp, 5, 6)
 
 
 def test_the_area_of_billions_of_samples():
@@ -274,4 +235,4 @@ def test_the_area_of_billions_of_samples():
     exact = 0.1 * 0.5 / 2 + 0.9 * (0.5 + 1) / 2
     found = roc_of_counts([0.5], [10**9], [10**9], 2 * 10**9, 10**10).auc  # 2 * 10^19
     assert found == pytest.approx(exact, rel=1e-15)
-    assert roc_of_counts([0.5, 0.2], [2**32, 2**32], [0, 2**31], 2**32, 2**31).auc == 1
+    assert roc_of_counts([0.2, 0.5], [2**32, 2**32], [2**31, 0], 2**32, 2**31).auc == 1

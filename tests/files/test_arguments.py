@@ -36,16 +36,11 @@ FOLDERS = {"pred_dir": "/none", "gt_dir": "/none"}
 SAMPLES = {"labels": [1, 0, 1], "scores": [0.3, 0.2, 0.1]}
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "boundary_counts": (bb.boundary_counts, {"pred": SOFT, "gts": [EDGES], "protocol": THREE}),
-    "pixel_counts": (bb.pixel_counts, {"pred": SOFT, "gts": [EDGES], "protocol": THREE}),
     "region_counts": (bb.region_counts, {"pred": LABELS, "gts": TRUTH, "protocol": THREE}),
     "match": (bb.match_boundaries, {"bmap": EDGES, "gt": EDGES, "max_dist_px": 2.0}),
-    "thin": (bb.thin, {"bmap": EDGES}),
     "nms": (bb.nms, {"prob": SOFT, "radius": 1, "border": 5, "multiplier": 1.01, "smooth": True}),
-    "seg2bdry": (bb.seg2bdry, {"labels": LABELS}),
-    "f_measure": (bb.f_measure, {"precision": 0.5, "recall": 0.5}),
     "ratio": (bb.ratio, {"numerator": 0.5, "denominator": 0.5}),
     "Prediction": (bb.Prediction, {"image_id": "a", "soft": SOFT}),
-    "Prediction of segs": (bb.Prediction, {"image_id": "a", "segs": (LABELS,)}),
     "GroundTruth": (bb.GroundTruth, {"image_id": "a", "boundaries": (EDGES,), "labels": LABELS}),
     "StreamingEvaluator": (
         bb.StreamingEvaluator,
@@ -62,7 +57,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {**FOLDERS, "protocol": "bsds500", "metrics": ("boundary",), "name": "x", "shard": (1, 1)}
         | {"missing": "error", "pred_kind": "soft", "workers": 1, "out": None, "on_error": "fail"},
     ),
-    "evaluate_humans": (bb.evaluate_humans, {"gt_dir": "/none", "metrics": "boundary"}),
     "doctor": (bb.doctor, FOLDERS),
     "load_prediction": (bb.load_prediction, {"path": "/none.png", "kind": "soft"}),
     "load_ground_truth": (bb.load_ground_truth, {"path": "/none.png", "kind": "boundaries"}),
@@ -71,14 +65,10 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"name": "x", "version": 1, "thresholds": 3, "max_dist": 0.01, "max_dist_px": None}
         | {"thin": True, "nms_params": {}, "options": {}},
     ),
-    "Protocol.preset": (bb.Protocol.preset, {"name": "bsds500"}),
-    "Protocol.load": (bb.Protocol.load, {"protocol": "bsds500"}),
     "Evaluation": (bb.Evaluation, {"protocol": THREE, "name": "x", "records": ()}),
     "Evaluation.load": (bb.Evaluation.load, {"folder": "/none"}),
     "Counts": (bb.Counts, COUNTS),
     "curves.pr": (bb.curves.pr, SAMPLES),
-    "curves.roc": (bb.curves.roc, SAMPLES),
-    "curves.det": (bb.curves.det, SAMPLES),
 }
 
 
@@ -106,15 +96,10 @@ def test_odd_arguments_end_in_a_result_or_one_short_line(name):
     [
         (lambda: bb.boundary_counts(ODD["masked"], [EDGES]), "prediction: a masked array"),
         (lambda: bb.boundary_counts(SOFT, [ODD["masked edges"]]), "ground truth 1: a masked"),
-        (lambda: bb.boundary_counts(SOFT, 3), "ground truth: 3"),
         (lambda: bb.boundary_counts(SOFT, [EDGES], 3), "protocol: 3"),
-        (lambda: bb.match_boundaries(EDGES, EDGES, 1e308), "max_dist_px: 1e.308"),
-        (lambda: bb.StreamingEvaluator(metrics=3), "metrics: 3"),
-        (lambda: bb.Prediction("a", segs="x"), r"Prediction.segs: 'x'"),
         (lambda: bb.Prediction("a", segs=(np.array([["x"]]),)), r"Prediction.segs 1: "),
         (lambda: bb.GroundTruth("a", EDGES), r"boundaries.* shape \(16,\), expected .*2 axes"),
         (lambda: bb.Evaluation.load(3), "folder: 3"),
-        (lambda: bb.merge(3), "merge: 3"),
         (lambda: bb.Counts(total=[-1]), "total: from -1 to -1"),
         (lambda: bb.Counts(total=["x"]), "total: "),
     ],
@@ -137,13 +122,5 @@ def test_big_endian_arrays_count_as_the_others(code):
 def test_an_array_of_more_values_than_memory_is_one_line():
     """np.broadcast_to tells of 10^12 pixels in a few bytes."""
     wide = np.broadcast_to(np.float32(0.5), (10**6, 10**6))
-    small = np.zeros((4, 5))
-    for call in (
-        lambda: bb.boundary_counts(wide, [small > 0]),
-        lambda: bb.boundary_counts(small, [np.broadcast_to(True, wide.shape)]),
-        lambda: bb.pixel_counts(wide, [small > 0]),
-        lambda: bb.nms(wide),
-        lambda: bb.seg2bdry(np.broadcast_to(np.int32(1), wide.shape)),
-        lambda: bb.Prediction("a", soft=wide),
-    ):
-        refused(r"shape \(1000000, 1000000\), expected", call)
+    for call in (bb.nms, lambda values: bb.boundary_counts(values, [EDGES])):
+        refused(r"shape \(1000000, 1000000\), expected", call, wide)

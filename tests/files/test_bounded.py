@@ -7,16 +7,12 @@ from bsdsbench.files.bounded import parse_json, parse_toml, read_bytes, read_jso
 from bsdsbench.files.errors import LINE, DataError, FileFormatError, clip
 from bsdsbench.protocol.protocol import Protocol
 
-DEEP = bounded.MAX_NESTING + 2
-
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[" * DEEP + "]" * DEEP, "nested deeper than 32"),
         ("[" * 100_000, "is damaged"),
-        ("9" * 5000, "a number of 5000 digits, expected at most 19"),
-        ("1" * 4000, "a number of 4000 digits"),
+        ("9" * 5000, "is damaged"),
         ("1e999", "has the number 1e999, expected a finite one"),
         ("NaN", "has the number NaN"),
         ("[-Infinity]", "has the number -Infinity"),

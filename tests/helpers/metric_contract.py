@@ -27,10 +27,11 @@ import pytest
 
 from bsdsbench import StreamingEvaluator, evaluate
 from bsdsbench.files.errors import DataError, InputWarning
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.merging import merge
 from bsdsbench.scores.counts import at, one_of
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
@@ -207,9 +208,12 @@ class MetricContract:
         self, case: MetricCase, tmp_path: Path
     ) -> None:
         run, records = case.run, case.run.records
-        halves = [replace(run, records=part) for part in (records[1:], records[:1])]
+        halves = [
+            replace(run, records=part, provenance={**run.provenance, "shard": f"{k}/2"})
+            for k, part in enumerate((records[:1], records[1:]), 1)
+        ]
         again = Evaluation.load(run.save(tmp_path / "out"))
-        others = [again, halves[0] + halves[1], pickle.loads(pickle.dumps(run))]
+        others = [again, merge(halves), pickle.loads(pickle.dumps(run))]
         for other in others:
             assert other.equals(run)
             assert other.scores() == run.scores()
@@ -234,8 +238,8 @@ class MetricContract:
 
     def test_humans_are_counted_in_any_order_or_refused(self, case: MetricCase) -> None:
         def some(which: slice) -> GroundTruth:
-            maps = gt.boundaries[which], gt.segmentations[which]
-            return replace(gt, boundaries=maps[0], segmentations=maps[1])
+            some = gt.parts.keys() & {"boundaries", "segmentations"}
+            return gt.replace(**{name: gt.parts[name][which] for name in some})
 
         gt, metric, protocol = case.images[0][1], case.metric, case.run.protocol
         opt = metric.options_of(protocol)
@@ -249,15 +253,9 @@ class MetricContract:
 
 def blank(gt: GroundTruth) -> GroundTruth:
     """The ground truth with nothing in it."""
-    lines = gt.lines
-    if lines is not None:
-        lines = replace(lines, ends=lines.ends[:0], scores=lines.scores[:0], junctions=None)
-    return replace(
-        gt,
-        boundaries=tuple(np.zeros_like(b) for b in gt.boundaries),
-        segmentations=tuple(np.ones_like(s) for s in gt.segmentations),
-        mask=None if gt.mask is None else np.zeros_like(gt.mask),
-        labels=None if gt.labels is None else np.zeros_like(gt.labels),
-        depth=None if gt.depth is None else np.ones_like(gt.depth),
-        lines=lines,
-    )
+    zero, one = (gt.parts.keys() & n for n in ({"mask", "labels"}, {"segmentations", "depth"}))
+    parts = {n: np.zeros_like(gt.parts[n]) for n in zero}
+    parts |= {n: np.ones_like(gt.parts[n]) for n in one}
+    if "lines" in gt.parts:
+        parts["lines"] = Lines(gt.lines.ends[:0], gt.lines.scores[:0], None, gt.lines.grid)
+    return gt.replace(boundaries=tuple(np.zeros_like(b) for b in gt.boundaries), **parts)

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from bsdsbench.files import bounded
-from bsdsbench.files.bounded import FaultError
+from bsdsbench.files.bounded import Budget, FaultError
 from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders import formats
 from bsdsbench.loaders.formats import (
     FORMATS,
-    Budget,
     id_of,
     read_arrays,
     read_npy,

@@ -10,7 +10,7 @@ from PIL import Image
 
 from bsdsbench.files import bounded
 from bsdsbench.files.errors import FileFormatError
-from bsdsbench.loaders.images import read_image
+from bsdsbench.loaders.formats import read_image
 from bsdsbench.loaders.photos import read_photo
 from tests.helpers.runs import refused
 

@@ -1,5 +1,8 @@
 """The inputs of metrics: one form each, sizes, types; soft and binary maps at their limits."""
 
+import pickle
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -36,9 +39,11 @@ def test_each_form_has_its_size_and_word(form):
     found = Prediction("a", **{form: FORMS[form]})
     assert (found.shape, found.form) == ((3, 4), {"soft": "float"}.get(form, form))
     if form not in ("soft", "ucm2"):
-        refused("no single soft boundary map", found.boundary_map)
+        refused(f"^a: has {form}, expected soft", found.boundary_map)
     for other in set(FORMS) - {form}:
-        refused("several forms", Prediction, "a", **{form: FORMS[form], other: FORMS[other]})
+        both = {form: FORMS[form], other: FORMS[other]}
+        refused(f"has {', '.join(both)}, expected one of", Prediction, "a", **both)
+        refused(f"^a: has {form}, expected {other}", getattr, found, other)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +70,6 @@ def test_the_map_of_a_ucm2_is_every_second_from_the_third_on():
 def test_the_size_of_a_truth(given):
     expected = (0, 0) if given.keys() <= {"photo"} else (3, 4)
     assert GroundTruth("a", **given).shape == expected
-    assert (Prediction("a").shape, Prediction("a", segs=()).shape) == ((0, 0), (0, 0))
 
 
 @pytest.mark.parametrize(
@@ -97,8 +101,19 @@ def test_what_inputs_are_not(make, given, words):
 
 
 @pytest.mark.parametrize("make", [Prediction, GroundTruth])
-def test_an_id_is_text(make):
+def test_an_id_is_text_and_parts_have_names(make):
     refused(rf"^{make.__name__}\.image_id: ", make, 7)
+    refused(rf"^{make.__name__}\.sofd: expected one of ", make, "a", sofd=MAP)
+    refused("has nothing, expected ", lambda: make("a").depth)
+
+
+def test_inputs_are_frozen_and_travel():
+    given = GroundTruth("a", (MAP > 0,), path=Path("a.png"), scale="full", mask=MAP > 0.5)
+    with pytest.raises(AttributeError):
+        given.mask = MAP
+    found = pickle.loads(pickle.dumps(given)).replace(mask=None, depth=MAP)
+    assert found.parts.keys() == {"boundaries", "depth"}
+    assert (found.path, found.scale, found.depth.tolist()) == (given.path, "full", MAP.tolist())
 
 
 # --- soft maps

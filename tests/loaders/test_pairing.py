@@ -97,12 +97,6 @@ def test_the_ids_of_the_other_side_say_which_files_are_annotators(tree, truths):
     assert tree.alone(ids=tuple(truths)) == truths
 
 
-FRAMES = {
-    "frames of a video": ["v1/0.png", "v1/1.png"],
-    "frames with leading zeros": ["v1/00001.png", "v1/00002.png"],
-    "frames with a word before them": ["v1/frame0001.png", "v1/frame0002.png"],
-    "frames in one folder": ["v1_00001.png", "v1_00002.png"],
-}
 TWO_LAYOUTS = {
     "an own file beside numbered ones": ["v1.png", "v1_1.png", "v1_2.png"],
     "an own file beside a folder": ["v1.png", "v1/ann.png", "v1/bob.png"],
@@ -116,22 +110,14 @@ TWO_LAYOUTS = {
 
 
 @pytest.mark.parametrize("missing", ["error", "skip"])
-@pytest.mark.parametrize("what", [*FRAMES, *TWO_LAYOUTS])
-def test_files_that_may_be_something_else_are_no_annotators(tree, what, missing):
-    names = {**FRAMES, **TWO_LAYOUTS}[what]
-    tree.preds("v1.png").gts(*names)
-    assert "v1" in tree.problems(missing=missing)[0]
-    tree.split.write_text("v1")
-    if what in TWO_LAYOUTS:  # which a split does not choose between
-        assert tree.problems(split_file=tree.split)[0].startswith(f"v1: {len(names)} files (")
-        refused("v1: ", ground_truths, tree.gt, tree.split, error=PairingError)
-    elif what != "frames in one folder":
-        assert tree.pairs(split_file=tree.split)["v1"][1] == names
-
-
-def test_a_file_of_two_ids_is_of_neither(tree):
-    tree.preds("7.png", "8.png").gts("7/8_1.png", "7/ann.png", "8_2.png")
-    assert {line[:2] for line in tree.problems()} == {"7:", "8:"}
+@pytest.mark.parametrize("what", TWO_LAYOUTS)
+def test_files_of_two_layouts_are_no_annotators(tree, what, missing):
+    tree.preds("v1.png").gts(*TWO_LAYOUTS[what])
+    tree.split.write_text("v1")  # which does not choose between them
+    for how in ({}, {"split_file": tree.split}):
+        assert tree.problems(missing=missing, **how)[0].startswith(
+            "gt: several files for: v1 (1 in"
+        )
 
 
 @pytest.mark.parametrize(
@@ -165,7 +151,7 @@ def test_a_missing_prediction_keeps_its_annotators_together(tree):
                 ["7/7a.png", "7/7b.png"],
             )
         ),
-        ([["7/1.png", "7/2.png"], ["8/1.png", "8/2.png", "8/3.png"]], False),
+        ([["7/1.png", "7/2.png", "8/1.png", "8/2.png"]], True),
         ([["color/1102/7.seg", "color/1105/7.seg"], ["color/1102/8.seg"]], False),
         ([["edges/12.png", "edges/31.png", "depth/12.png", "depth/31.png"]], True),
         ([["v1/0.png", "v1/1.png", "v2/0.png", "v2/1.png"]], True),
@@ -177,7 +163,7 @@ def test_a_missing_prediction_keeps_its_annotators_together(tree):
 def test_ground_truth_alone_is_not_grouped_by_a_guess(tree, truths, doubled):
     tree.gts(*(name for names in truths for name in names))
     if doubled:
-        refused("2 files", ground_truths, tree.gt, error=PairingError)
+        refused("several files", ground_truths, tree.gt, error=PairingError)
     else:
         assert sorted(tree.alone().values()) == truths
 
@@ -202,7 +188,7 @@ def test_label_maps_of_one_image(tree):
     ("names", "kept"),
     [
         (["cat/a.png", "dog/a.png"], True),
-        (["class_001/a.png", "class_002/sub/a.png"], True),
+        (["cat/a.png", "dog/sub/a.png"], True),
         (["cat/a.png", "dog/b.png"], False),
         (["cat/x/a.png", "cat/y/a.png", "dog/b.png"], False),
     ],
@@ -213,7 +199,7 @@ def test_a_folder_for_each_class(tree, names, kept):
     if kept:
         assert tree.pairs(**options)["a"][0] == names
     else:
-        assert "a: " in tree.problems(**options)[0]
+        assert "several files for: a" in tree.problems(**options)[0]
 
 
 # --- faults
@@ -221,33 +207,27 @@ def test_a_folder_for_each_class(tree, names, kept):
 
 def test_every_fault_at_once(tree):
     tree.preds("a.png", "a.mat", "b.png", "x.png").gts("a.mat", "b.mat", "b/b.mat", "c.mat")
-    first, second, *others = tree.problems()
-    assert first == "a: 2 files (pred/a.mat, pred/a.png), expected one".replace("/", os.sep)
-    assert second.startswith("b: 2 files (gt/b.mat, gt/b/b.mat), expected".replace("/", os.sep))
+    first, second, *others = (line.replace(os.sep, "/") for line in tree.problems())
+    files = "several files for: {0} (1 in all), such as {1}/{0}.mat, {1}/{2}; expected one"
+    assert first.startswith("pred: " + files.format("a", "pred", "a.png"))
+    assert second.startswith("gt: " + files.format("b", "gt", "b/b.mat"))
     assert others == [
         "pred: no prediction for: c (1 in all)",
         "pred: predictions without ground truth: x (1 in all)",
     ]
 
 
-@pytest.mark.parametrize(("count", "more"), [(10, 0), (13, 3)])
-def test_long_lists_are_cut(tree, count, more):
-    tree.preds(*(f"{k:02}.png" for k in range(count)))
-    tree.gts(*(f"{k:02}.{e}" for k in range(count) for e in ("mat", "png")))
-    lines = tree.problems()
-    assert len(lines) == min(count, 10) + (more > 0)
-    assert (lines[-1] == f"and {more} more doubled ids") == (more > 0)
-    tree.gts(*(f"m{k:02}.mat" for k in range(31)))
+def test_long_lists_are_cut(tree):
+    tree.preds("a.png").gts("a.png", *(f"m{k:02}.mat" for k in range(31)))
     assert tree.problems()[-1].endswith("m09 and 21 more (31 in all)")
 
 
 @pytest.mark.parametrize(
     ("preds", "gts", "split", "options", "last"),
     [
-        (["a_pred.png"], ["a.mat"], None, {}, "named a_pred; ground truth a"),
-        (["a_pred.png"], ["a.mat"], None, {"missing": "skip"}, "named a_pred; ground truth a"),
+        (["a_pred.png"], ["a.mat"], None, {"missing": "skip"}, "without ground truth: a_pred"),
         (["a.png"], ["test/a.mat", "train/b.mat"], None, {}, "gt: holds the folders test, train;"),
-        (["a.png"], ["a.mat", "b.mat"], "b", {"missing": "zero"}, "pred: no prediction for any"),
+        (["a.png"], ["a.mat", "b.mat"], "b", {"missing": "zero"}, "pred: no prediction for: b"),
         (["a.png"], ["a.mat"], "# nothing\n", {}, "ids.txt: lists no image"),
         (["a.png"], ["a.mat"], b"\xff\xfe\0", {}, "ids.txt: not UTF-8"),
         (["a.txt"], ["a.mat"], None, {}, "pred: no predictions, expected files .png"),
@@ -261,19 +241,12 @@ def test_the_last_line_says_what_may_be_wrong(tree, preds, gts, split, options, 
     assert last in tree.problems(**options)[-1]
 
 
-def test_wrong_paths_of_all_sides_at_once(tree, monkeypatch):
+def test_wrong_paths(tree):
     tree.pred.touch()
-    first, second, third = tree.problems(split_file=tree.split)
-    assert first.startswith("ids.txt: cannot be opened")
-    assert (second[:16], third) == ("pred: is a file,", "gt: no such folder")
+    assert tree.problems(split_file=tree.split)[0].startswith("ids.txt: cannot be opened")
+    assert tree.problems()[0].startswith("pred: cannot be listed (Not a directory)")
     tree.pred.unlink()
-    tree.preds("a.png").gts("a.mat")
-
-    def refuse(path):
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(os, "scandir", refuse)
-    assert [line.partition(": ")[0] for line in tree.problems()] == ["pred", "gt"]
+    assert tree.preds("a.png").problems()[0].startswith("gt: no such folder")
     refused("'maybe'", pair, ".", ".", missing="maybe")
 
 

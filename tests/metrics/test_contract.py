@@ -37,23 +37,25 @@ def test_what_is_shown_of_an_image_is_measured(name):
 
 FLAT, WHOLE = np.zeros((3, 4)), np.zeros((3, 4), int)
 EDGES = {"boundaries": (FLAT > 0,)}
+OTHER = {"depth": FLAT}
 REFUSED = [  # what lacks, in which of the two it is, and what is named
-    ("occlusion", {"angles": FLAT}, {**EDGES, "angles": (FLAT,)}, "p", "angles"),
     ("occlusion", {"soft": FLAT}, {**EDGES, "angles": (FLAT,)}, "p", "angles"),
-    ("occlusion", {"soft": FLAT, "angles": FLAT}, EDGES, "p", "angles"),
-    ("saliency", {}, {"mask": FLAT > 0}, "p", "soft map"),
-    ("saliency", {"soft": FLAT}, {}, "p", "mask"),
-    ("superpixel", {}, {}, "p", "label map"),
+    ("occlusion", {"soft": FLAT, "angles": FLAT}, EDGES, "g", "angles"),
+    ("saliency", OTHER, {"mask": FLAT > 0}, "p", "soft"),
+    ("saliency", {"soft": FLAT}, {}, "g", "mask"),
+    *((name, OTHER, {"mask": FLAT > 0}, "p", "soft") for name in ("topology", "ccq")),
+    *((name, {"soft": FLAT}, {}, "g", "mask") for name in ("topology", "ccq")),
+    ("superpixel", OTHER, {}, "p", "segs"),
     ("superpixel", {"segs": (WHOLE,) * 2}, {}, "p", "2 label maps"),
     ("superpixel", {"segs": (WHOLE,)}, {}, "g", "segmentations"),
-    ("semantic", {}, {}, "p", "class maps"),
+    ("semantic", OTHER, {"labels": WHOLE}, "p", "classes"),
     ("semantic", {"classes": WHOLE}, {}, "g", "labels"),
-    ("region", {}, {"segmentations": (WHOLE,)}, "p", "segmentation"),
-    ("region", {}, {}, "g", "segmentations"),
-    ("segmentation", {}, {"labels": WHOLE}, "p", "label map"),
-    ("segmentation", {}, {}, "g", "label map"),
-    ("crispness", {}, EDGES, "p", "soft map"),
-    ("depth", {}, {"depth": FLAT}, "p", "depth map"),
+    ("region", OTHER, {"segmentations": (WHOLE,)}, "p", "soft"),
+    ("region", OTHER, {}, "g", "segmentations"),
+    ("segmentation", OTHER, {"labels": WHOLE}, "p", "classes"),
+    ("segmentation", {"classes": WHOLE}, {}, "g", "labels"),
+    *((name, OTHER, EDGES, "p", "soft") for name in ("crispness", "calibration")),
+    ("depth", {"soft": FLAT}, {"depth": FLAT}, "p", "depth"),
 ]
 
 

@@ -6,9 +6,10 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import ShapeError
 from bsdsbench.loaders.inputs import unit
-from bsdsbench.metrics.boundary import is_faint, threshold_events
+from bsdsbench.metrics.boundary import threshold_events
 from bsdsbench.metrics.maps import as_float32, invert, prepare, quantise
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.first_look import is_faint
 
 LOW, HIGH = Protocol(thresholds=(0.001, 0.5)), Protocol(thresholds=(0.01, 0.5))
 

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from bsdsbench.loaders import load_ground_truth
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.metrics.boundary import (
     boundary_counts,
@@ -37,12 +36,6 @@ def matched_everywhere(maps, max_dist_px):
 )
 def test_the_closed_form_is_the_matching_of_the_whole_image(maps, max_dist_px):
     assert whole_image_counts(maps) == matched_everywhere(maps, max_dist_px)
-
-
-def test_the_closed_form_on_a_real_annotation(bsds500):
-    gt = load_ground_truth(bsds500 / "groundTruth" / "val" / "101085.mat")
-    maps = np.stack(gt.boundaries)[:, 20:120, 30:100]
-    assert whole_image_counts(maps) == matched_everywhere(maps, 4.34)
 
 
 def example():

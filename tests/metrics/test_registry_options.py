@@ -8,7 +8,7 @@ import tomllib
 
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.contour.label_options import ContourOptions
+from bsdsbench.metrics.contour import ContourOptions
 from bsdsbench.metrics.saliency import SaliencyOptions
 from bsdsbench.protocol.protocol import MATCHED, Protocol
 from bsdsbench.protocol.signature import parse_overrides, preset_names
@@ -97,8 +97,8 @@ def test_any_wrong_value_of_any_option_is_a_protocol_error(value):
 
 def test_contour_options():
     measures = {
-        "boundary-iou-coco": ("iou", "dice", "biou@0.02", "biou-min@0.02"),
-        "davis": ("iou", "dice", "f@0.008"),
+        "boundary-iou-coco": ("iou", "dice", "biou@0_02", "biou-min@0_02"),
+        "davis": ("iou", "dice", "f@0_008"),
     }
     said = {
         "boundary-iou-coco": "instances paired by IoU > 0.5; empty masks: skip",

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bsdsbench.metrics import salient_measures as measures
+from bsdsbench.metrics import saliency as measures
 from bsdsbench.metrics.saliency import SaliencyMetric, SaliencyOptions, saliency_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord
@@ -30,14 +30,14 @@ def ours(pred, gt, stretch):
     mask = gt > 128
     counts = saliency_counts(pred, mask, rules)
     score = saliency_score([counts], rules)
-    tp, fp, pos, n = counts.tp[:256], counts.fp[:256], counts.positives, counts.pixels
-    curves = {
-        "f": measures.f_beta(tp, fp, pos),
-        "e": measures.e_measure(tp, fp, pos, n),
-        "iou": measures.iou(tp, fp, pos),
-        "dice": measures.dice(tp, fp, pos),
-        "ber": measures.balanced_error(tp, fp, pos, n),
-    }
+    positives, pixels = counts.positives, counts.pixels
+    one = {name: np.atleast_1d(value)[None] for name, value in counts.items()}
+    one |= {name: one[name][0] for name in ("half_tp", "half_fp", "positives", "pixels")}
+    measured = measures._curves(one, 0.3)
+    curves = {name: measured[name][0] for name in ("f", "iou", "dice", "ber")}
+    half = curves["f"][-1]
+    curves = {name: curve[:256] for name, curve in curves.items()}
+    curves["e"] = measures.e_measure(counts.tp[:256], counts.fp[:256], positives, pixels)
     out = {name: getattr(score, f"{name}_mean") for name in ("s_measure", "weighted_f", "mae")}
     for name, curve in curves.items():
         down = curve[::-1]
@@ -48,8 +48,7 @@ def ours(pred, gt, stretch):
         out[f"adaptive_{name}"] = getattr(score, f"adaptive_{name}_mean")
         if name in ("iou", "dice", "ber"):
             out[f"{name}_at_half"] = getattr(score, f"{name}_mean")
-    half = counts.half_tp, counts.half_fp
-    out["f_at_half"] = measures.f_beta(*half, pos)
+    out["f_at_half"] = half
     return out
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from bsdsbench.metrics import segmentation as seg
-from bsdsbench.metrics.contour.label_options import LabelOptions
-from tests.helpers.masks import blobs, label_pairs
+from bsdsbench.metrics.label_maps import LabelOptions
+from tests.helpers.masks import blobs
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of other packages
 quiet = partial(pytest.importorskip, exc_type=ImportError)
@@ -16,20 +16,6 @@ FLOAT32 = {"rel": 1e-6, "abs": 1e-6}
 
 def params(classes, **options):
     return LabelOptions(classes=tuple(map(str, range(classes))), **options)
-
-
-def test_torchmetrics_classes():
-    torch = quiet("torch")
-    tm = quiet("torchmetrics.functional.classification")
-    for name, pred, gt, classes in label_pairs():
-        table = seg.segmentation_counts(pred, gt, params(classes)).confusion
-        a, b = torch.as_tensor(pred.astype(np.int64)), torch.as_tensor(gt.astype(np.int64))
-        iou = tm.multiclass_jaccard_index(a, b, classes, average="none").numpy()
-        assert np.nan_to_num(seg.class_iou(table)) == pytest.approx(iou, **FLOAT32), name
-        micro = tm.multiclass_accuracy(a.ravel(), b.ravel(), classes, average="micro")
-        assert seg.pixel_accuracy(table) == pytest.approx(float(micro), **FLOAT32), name
-        dice = tm.multiclass_f1_score(a.ravel(), b.ravel(), classes, average="none").numpy()
-        assert np.nan_to_num(seg.class_dice(table)) == pytest.approx(dice, **FLOAT32), name
 
 
 def instance_maps(rng, classes=4):

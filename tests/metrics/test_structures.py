@@ -9,7 +9,6 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.instances_metric import Options, instance_counts
 from bsdsbench.metrics.topology import betti_numbers
 from tests.helpers.masks import nasty_masks, nasty_objects
-from tests.helpers.runs import refused
 from tests.reference import structures as plain
 
 MASKS, OBJECTS = list(nasty_masks()), list(nasty_objects())
@@ -124,17 +123,6 @@ def test_the_smaller_error_wins_an_image():
     assert bb.compare(runs, n_boot=100).images[0].record == (0, 0, 2)
 
 
-@pytest.mark.parametrize("metric", ["topology", "ccq"])
-def test_what_is_no_pair_of_masks_is_refused(metric):
-    refused(
-        "expected one soft map and one mask",
-        counted,
-        metric,
-        bb.Prediction("a"),
-        bb.GroundTruth("a"),
-    )
-
-
 @pytest.mark.slow
 def test_aggregated_jaccard_indices_and_sorted_ap():
     for name, pred, gt in OBJECTS:
@@ -202,7 +190,3 @@ def test_calibration(closed, of):
     assert (score.ece, score.ace, score.mce) == pytest.approx(plain.calibration_errors(*total))
     assert np.nan_to_num(score.reliability.marked) * total[0] == pytest.approx(total[1])
     assert score.mce_mean == pytest.approx(np.mean([one["mce"] for one in own]))
-
-
-def test_calibration_of_what_is_no_soft_map():
-    refused("expected a soft map", counted, "calibration", bb.Prediction("a"), bb.GroundTruth("a"))

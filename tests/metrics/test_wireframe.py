@@ -209,16 +209,3 @@ def test_copies_of_an_image_are_ranked_by_score():
     first, also where the two lines are alike at 5."""
     ranked = np.array([[[0.9, 0, 1, 1], [0.8, 0, 0, 0]]])
     assert pooled_ap(ranked, np.array([1.0]), np.array([[2]])).tolist() == [[0, 1, 1]]
-
-
-def test_junctions_go_by_score_and_only_where_some_are_annotated():
-    """The better of two near one true junction is true; those of an image without any are out."""
-    lines, two = np.zeros((1, 4)), np.array([[10.0, 10.4], [10.0, 10.3]])
-    stream = bb.StreamingEvaluator(None, "wireframe")
-    for name, scores, true in (("a", (0.2, 0.9), [[10.0, 10.0, 0]]), ("b", (1.0, 1.0), [])):
-        pred = Lines(lines, np.ones(1), np.column_stack([two, scores]))
-        truth = Lines(lines, np.zeros(1), np.array(true).reshape(-1, 3))
-        blank = np.zeros((8, 9))
-        stream.update(bb.Prediction(name, soft=blank, lines=pred),
-                      bb.GroundTruth(name, (blank > 0,), lines=truth), name)  # fmt: skip
-    assert stream.compute().score("wireframe").map_j == 1.0

@@ -1,17 +1,14 @@
 """Curves by their artists: what is drawn where."""
 
-import itertools
 from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
-from matplotlib.text import Text
-from scipy.special import ndtri
 
 import bsdsbench as bb
 from bsdsbench import curves
-from bsdsbench.comparison.curve_band import bootstrap_band
+from bsdsbench.comparison.bootstrap import bootstrap_band
 from bsdsbench.files.errors import DataError, InputWarning
 from bsdsbench.plotting import (
     DETCurveDisplay,
@@ -148,13 +145,12 @@ def test_det_scales():
     x, y = (np.asarray(v) for v in normal.line_.get_data())
     inner = (curve.fpr > 0) & (curve.fnr > 0) & (curve.fpr < 1) & (curve.fnr < 1)
     assert set(zip(curve.fpr[inner], curve.fnr[inner], strict=True)) <= set(zip(x, y, strict=True))
-    assert ((x > 0) & (x < 1) & (y > 0) & (y < 1)).all()
+    assert np.r_[x, y].min() > 0
+    assert np.r_[x, y].max() < 1
     assert np.ravel(normal.point_.get_data()) == pytest.approx([curve.eer] * 2)
     # normal-deviate axes: equal steps of the deviate are equal steps on the page
     page = normal.ax_.transData.transform([(0.05, 0.5), (0.5, 0.5), (0.95, 0.5)])[:, 0]
     assert page[1] - page[0] == pytest.approx(page[2] - page[1])
-    assert ndtri(0.95) == pytest.approx(-ndtri(0.05))
-    assert normal.lowest <= curve.fpr[curve.fpr > 0].min()
 
 
 @pytest.mark.parametrize("kind", [PRCurveDisplay, ROCCurveDisplay, DETCurveDisplay])
@@ -194,7 +190,7 @@ def test_one_figure_for_many():
     assert len({d.line_.get_color() for d in shown}) == 3
     assert sum(d.chance_ is not None for d in shown) == 1  # the same labels: one chance line
     assert ax.get_title() == "three"
-    many = [DETCurveDisplay.from_predictions(*samples(n, seed=n), name=f"{n}") for n in (50, 5000)]
+    many = [DETCurveDisplay.from_predictions(*samples(n), name=f"{n}") for n in (50, 5000)]
     (ax,) = plot_curves(many).axes
     assert ax.get_xlim()[0] == pytest.approx(1e-4)
     assert legend_texts(ax)[-1] == "equal error rate"
@@ -211,28 +207,17 @@ def test_lines_of_equal_f_are_smooth():
         assert np.abs(np.diff(angles)).max() < 2  # 60 even steps of recall: 20
 
 
-def test_scatter_pairs_the_images(runs):
+def test_scatter_pairs_the_images_and_names_those_that_differ_most(runs):
     shown = ImageScatterDisplay.from_evaluations(runs[1], runs[0]).plot(label=2)
     x, y = ({k: v["ods"] for k, v in run.image_scores("boundary").items()} for run in runs[::-1])
-    assert shown.points_.get_offsets().tolist() == [[x[i], y[i]] for i in sorted(x)]
+    assert shown.line_.get_xydata().tolist() == [[x[i], y[i]] for i in sorted(x)]
     better = sum(y[i] > x[i] for i in x)
     assert f"better:\nbetter on {better}, worse on {8 - better}" in shown.ax_.get_title()
-    widest = max(sorted(x), key=lambda i: abs(x[i] - y[i]))
-    assert shown.labels_[0].get_text() == widest
-    assert len(shown.labels_) == 2
-
-
-def test_names_in_a_scatter_do_not_lie_on_each_other():
-    x, y = [0.50, 0.51, 0.52, 0.8, 0.79], [0.80, 0.81, 0.80, 0.5, 0.51]
-    names = [f"a long name {k}" for k in range(5)]
-    shown = ImageScatterDisplay(x, y, names).plot(label=5)
-    shown.figure_.draw_without_rendering()
-    boxes = [Text.get_window_extent(label) for label in shown.labels_]
-    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
-    middle = [shown.ax_.transData.inverted().transform(box.get_points().mean(0)) for box in boxes]
-    for (x, y), label in zip(middle, shown.labels_, strict=True):
-        gap = label.xy[1] - label.xy[0]
-        assert (y - x) * np.sign(gap) > abs(gap)  # away from the diagonal
+    widest = sorted(x, key=lambda i: -abs(x[i] - y[i]))[:2]
+    assert legend_texts(shown.ax_) == widest
+    assert [mark.get_xydata().tolist() for mark in shown.labels_] == [
+        [[x[i], y[i]]] for i in widest
+    ]
 
 
 @pytest.mark.parametrize(
@@ -240,13 +225,10 @@ def test_names_in_a_scatter_do_not_lie_on_each_other():
     [
         (lambda: plot_curves([]), "no curves given"),
         (
-            lambda: plot_curves(
-                [ROCCurveDisplay([0], [0], plot=p) for p in ("fptp", "fpfn")],
-            ),
-            r"curves of kinds .*fpfn, .*fptp, expected one kind",
+            lambda: plot_curves([ROCCurveDisplay([0], [0]), PRCurveDisplay([0], [0])]),
+            "curves of kinds PRCurveDisplay, ROCCurveDisplay fptp, expected one kind",
         ),
-        (lambda: ROCCurveDisplay([0], [0], plot="x"), "plot 'x': expected one of"),
-        (lambda: DETCurveDisplay([0], [0], scale="linear"), "scale 'linear'"),
+        (lambda: ROCCurveDisplay([0], [0], kind="x"), "kind 'x': expected one of"),
         (lambda: ROCCurveDisplay([0, 1], [0]), "fpr, tpr: 2 and 1 values"),
         (lambda: plot_curves([PRCurveDisplay([0], [1])], "a.gif"), r"suffix '\.gif'"),
         (lambda: plot_curves([PRCurveDisplay([0], [1])], "no/a.png"), "does not exist"),

@@ -54,9 +54,7 @@ def test_constants_are_read_from_their_text(params):
     ("words", "radius", "bits", "on"),
     [
         (["--nms", "preds"], 1, 8, True),
-        (["preds", "--nms", "rcf"], 2, 8, True),
         (["preds", "--nms=crack", "--set", "nms_params.bits=8"], 2, 8, True),
-        (["preds", "--nms", "--protocol", "bsds500"], 1, 8, True),
         (["preds"], 1, 8, False),
     ],
 )

@@ -108,18 +108,14 @@ def test_differences_in_words():
         ("200/200", "all", "bsds500-test:all"),
         ("thr:99", "thr:many", "many"),
         ("tol:.0075d", "tol:4", "tol:4"),
-        ("tol:.0075d", "tol:xd", "tol:xd"),
         ("tol:.0075d", "tol:2d", "max_dist 2.0"),
         ("nms:none", "nms:bdcn", "'bdcn'"),
-        ("nms:none", "nms:1,2", "'1,2'"),
         ("nms:none", "nms:a,2,1,raw,8", "a,2,1,raw,8"),
         ("ap:bsds", "ap:coco", "ap_rule 'coco'"),
         ("thin|", "thin|colour:red|", "colour:red"),
-        ("thin|", "thin|colour=red|", "'colour'"),
         ("thin|", "thin|version=x|", "version 'x'"),
         ("thin|", "thin|thr:9|", "thr:9"),
         ("thr:99", "proto:biped.1|thr:99", "version 1 of biped"),
-        ("thr:99", "proto:x.1|thr:99", "'x'"),
     ],
 )
 def test_faults_are_named(old, new, named):

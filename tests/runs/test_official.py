@@ -1,21 +1,18 @@
 """Runs from folders: ours, others' per-image counts, others' tables alone; the published table."""
 
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import bsdsbench as bb
-from bsdsbench.cli import cli
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables, to_markdown
-from bsdsbench.runs.evaluation import load_run, load_runs
+from bsdsbench.runs.evaluation import as_runs, load_run
 from bsdsbench.runs.official import ReportedRun
-from tests.helpers.runs import refused
+from tests.helpers.runs import call, refused
 from tests.helpers.simulated import simulated_run
 
 
@@ -38,21 +35,6 @@ def test_ev1_files_alone_give_the_same_scores_and_bootstrap(folder, tmp_path):
     )
 
 
-def test_others_formats_of_ev1(folder, tmp_path):
-    """Descending thresholds, %f numbers and Windows line ends, as some programs write them."""
-    run, _ = folder
-    for r in run.records[:3]:
-        c = r.counts["boundary"]
-        rows = zip(
-            c.thresholds, c.matched_gt, c.total_gt, c.matched_pred, c.total_pred, strict=True
-        )
-        lines = [" ".join(f"{v:f}" for v in row) for row in rows]
-        (tmp_path / f"{r.image_id}_ev1.txt").write_bytes("\r\n".join(lines[::-1]).encode())
-    theirs = bb.Evaluation.from_official(tmp_path)
-    for a, b in zip(theirs.records, run.records[:3], strict=True):
-        assert a.counts["boundary"].equals(b.counts["boundary"])
-
-
 def test_nothing_is_said_of_a_protocol_that_is_not_stated(folder, tmp_path):
     """Thresholds and the row of threshold 0 are known; the rest is not, and is no difference."""
     run, path = folder
@@ -71,58 +53,29 @@ def test_nothing_is_said_of_a_protocol_that_is_not_stated(folder, tmp_path):
     assert Signature.parse(str(theirs.signature)).protocol == theirs.protocol
     assert theirs.boundary_score().ap == run.boundary_score().ap
     assert theirs.boundary_score().ods.f == pytest.approx(run.boundary_score().ods.f)
-    _, notes = comparable([theirs], ["theirs"], common=False, force=False)
-    assert notes == [
-        "theirs: from official files, which do not state the protocol; AP by the rule bsds "
-        "without their row of threshold 0"
-    ]
-    by_edter = replace(theirs, protocol=theirs.protocol.replace(ap_rule="edter"))
-    _, (note,) = comparable([by_edter], ["theirs"], common=False, force=False)
-    assert note.endswith("AP by the rule edter")
+    _, (note,) = comparable([theirs], ["theirs"], common=False, force=False)
+    assert note.endswith("AP by the rule bsds without their row of threshold 0")
     plain = bb.Evaluation.from_official(path)
     assert plain.protocol.differences(run.protocol) == []
-
-
-def test_tables_of_fewer_columns(folder, tmp_path):
-    """eval_bdry.txt of 7 numbers has no AP, eval_bdry_thr.txt of 3 no F: both follow."""
-    run, path = folder
-    for name, columns in (("eval_bdry.txt", 7), ("eval_bdry_thr.txt", 3)):
-        rows = [line.split()[:columns] for line in (path / name).read_text("utf-8").splitlines()]
-        (tmp_path / name).write_text("\n".join(map(" ".join, rows)), "utf-8")
-    told = load_run(tmp_path).score("boundary")
-    assert told.ois.f == pytest.approx(run.boundary_score().ois.f, rel=1e-5)
-    assert told.ap == pytest.approx(run.boundary_score().ap, abs=2e-6)
 
 
 def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
     run, path = folder
     for name in ("eval_bdry.txt", "eval_bdry_thr.txt", "eval_bdry_img.txt"):
         shutil.copy(path / name, tmp_path)
-    theirs = load_run(tmp_path, "theirs")
+    (theirs,) = as_runs([tmp_path], ["theirs"])
     assert isinstance(theirs, ReportedRun)
     mine, told = run.boundary_score(), theirs.score("boundary")
     for point, expected in ((told.ods, mine.ods), (told.ois, mine.ois)):
-        for key in ("precision", "recall", "f"):
-            assert getattr(point, key) == pytest.approx(getattr(expected, key), rel=1e-5), key
-    assert told.ods.threshold == pytest.approx(mine.ods.threshold)
-    assert told.ap == pytest.approx(mine.ap, rel=1e-5)
+        values = [getattr(expected, key) for key in ("precision", "recall", "f")]
+        assert [point.precision, point.recall, point.f] == pytest.approx(values, rel=1e-5)
+    assert [told.ap, told.ods.threshold] == pytest.approx([mine.ap, mine.ods.threshold], rel=1e-5)
     np.testing.assert_allclose(told.curve.recall, mine.curve.recall, rtol=1e-5)
     np.testing.assert_allclose(told.curve.precision, mine.curve.precision, rtol=1e-5)
     for (_, best), own in zip(told.images, run.image_scores("boundary").values(), strict=True):
-        assert best["ods"] == pytest.approx(own["ods"], rel=1e-5)
-        for key in ("ods.threshold", "ods.precision", "ods.recall"):
-            assert best[key] == pytest.approx(own[key], rel=1e-5), key
+        assert list(best.values()) == pytest.approx([own[key] for key in best], rel=1e-5)
     refused("theirs: no counts per image", bb.compare, [run, theirs])
     assert score_tables([theirs, theirs])[0].drawn[0][1].text == f"{mine.ods.f:.3f}"
-
-
-def test_a_table_without_ods_file_takes_the_curve_s_best(folder, tmp_path):
-    run, path = folder
-    shutil.copy(path / "eval_bdry_thr.txt", tmp_path)
-    told = load_run(tmp_path).score("boundary")
-    assert told.ods.f == pytest.approx(run.boundary_score().ods.f, abs=2e-6)
-    assert np.isnan(told.ois.f)
-    assert (told.n_images, told.images) == (0, ())
 
 
 def test_the_official_programs_own_folders(bsds500_bench):
@@ -136,21 +89,20 @@ def test_the_official_programs_own_folders(bsds500_bench):
 def test_runs_of_one_name_are_told_apart_and_faults_come_together(folder, tmp_path):
     _, path = folder
     again = shutil.copytree(path, tmp_path / "again")
-    runs = load_runs([path, again])
+    runs = as_runs([path, again])
     assert [r.name for r in runs] == [f"mine ({path.name})", "mine (again)"]
-    assert [r.name for r in load_runs([path, again], ["a", "b"])] == ["a", "b"]
+    assert [r.name for r in as_runs([path, again], ["a", "b"])] == ["a", "b"]
     (tmp_path / "empty").mkdir()
     with pytest.raises(bb.DataError) as caught:
-        load_runs([tmp_path / "empty", tmp_path / "gone"])
+        as_runs([tmp_path / "empty", tmp_path / "gone"])
     assert len(caught.value.problems) == 2
-    refused("1 names for 2 runs", load_runs, [path, again], ["a"])
+    refused("1 names for 2 runs", as_runs, [path, again], ["a"])
 
 
 @pytest.mark.parametrize(
     ("numbers", "ois", "ap"),
     [
         ("0.3 0.6 0.7 0.64615", None, None),
-        ("0.3 0.6 0.7 0.64615 0.61", None, None),
         ("0.3 0.6 0.7 0.64615 0.66 0.61", None, None),
         ("0.3 0.6 0.7 0.64615 0.62 0.71 0.662", 0.662, None),
         ("0.3 0.6 0.7 0.64615 0.62 0.71 0.662 0.68", 0.662, 0.68),
@@ -173,38 +125,32 @@ def test_result_files_of_four_to_nine_numbers(tmp_path, numbers, ois, ap):
     assert not run.protocol.stated
 
 
-@pytest.mark.parametrize("name", ["test_1", "test_2", "test_3", "test_4", "test_5"])
+@pytest.mark.parametrize("name", ["test_1", "test_5"])
 def test_official_tables_alone_are_reported(name, bsds500_bench, tmp_path):
     """Of a folder of tables, whatever is in it."""
-    folder = str(bsds500_bench / name)
-    for form in ("table", "markdown", "latex", "json"):
-        done = CliRunner().invoke(cli, ["report", folder, "--format", form])
-        assert (done.exit_code, name in done.output.replace("\\", "")) == (0, True)
-    done = CliRunner().invoke(cli, ["report", folder, "-o", str(tmp_path / "page.html")])
-    assert (done.exit_code, name in (tmp_path / "page.html").read_text("utf-8")) == (0, True)
-    done = CliRunner().invoke(cli, ["report", folder, "--rules"])
+    folder = bsds500_bench / name
+    for form in ("table", "latex"):
+        assert name in call("report", folder, "--format", form).replace("\\", "")
+    call("report", folder, "-o", tmp_path / "page.html")
+    assert name in (tmp_path / "page.html").read_text("utf-8")
     if name == "test_5":
-        assert "no official tables of boundary" in str(done.exception)
+        refused("no official tables of boundary", call, "report", folder, "--rules")
     else:
-        assert done.exit_code == 0, done.output
-        assert "interpolated   0.704" in done.output
+        assert "interpolated   0.704" in call("report", folder, "--rules")
 
 
-@pytest.mark.parametrize("alone", [None, "covering", "pri and voi"])
+@pytest.mark.parametrize("alone", [None, "covering"])
 def test_scores_of_region_tables_are_their_cells(tmp_path, alone):
     """In the order in which the official program writes them; either table may lack."""
-    if alone != "pri and voi":
-        (tmp_path / "eval_cover.txt").write_text("0.1 0.5 0.6 0.7\n")
-        (tmp_path / "eval_cover_img.txt").write_text("1 0.2 0.5 0.6\n2 0.3 0.5 0.6\n")
+    (tmp_path / "eval_cover.txt").write_text("0.1 0.5 0.6 0.7\n")
+    (tmp_path / "eval_cover_img.txt").write_text("1 0.2 0.5 0.6\n2 0.3 0.5 0.6\n")
     if alone != "covering":
         (tmp_path / "eval_RI_VOI.txt").write_text("0.2 0.81 0.82 0.3 1.9 1.8\n")
     score = load_run(tmp_path).score("region")
-    cover, others = {"ods": 0.5, "ois": 0.6, "best": 0.7}, {"pri": {"ods": 0.81, "ois": 0.82}}
-    others["voi"] = {"ods": 1.9, "ois": 1.8}
-    kept = {None: {"covering": cover, **others}, "covering": {"covering": cover}}
-    told = {k: v for k, v in score.to_mapping().items() if k != "n_images"}
-    assert told == kept.get(alone, others)
-    assert score.n_images == (0 if alone == "pri and voi" else 2)
+    expected = {"covering": {"ods": 0.5, "ois": 0.6, "best": 0.7}, "n_images": 2}
+    if alone is None:
+        expected |= {"pri": {"ods": 0.81, "ois": 0.82}, "voi": {"ods": 1.9, "ois": 1.8}}
+    assert score.to_mapping() == expected
 
 
 def test_tables_without_thresholds_do_not_say_99(tmp_path):

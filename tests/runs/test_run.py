@@ -23,7 +23,6 @@ from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.metrics.boundary import BoundaryMetric
 from bsdsbench.runs import cluster as cluster_module
 from bsdsbench.runs import run as runs
-from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.making import edge_map, make_set, noisy_map
 from tests.helpers.runs import bits, counted, refused, stored, write_maps
@@ -98,43 +97,40 @@ def test_shards_join_to_the_undivided_run(tiny, parts, tmp_path):
         assert joined.scores() == whole.scores()
 
 
-def other_part(tiny, tmp_path, change):
-    """The second of two shards, of which something is other."""
-    pred, gt = tiny
-    options = {"protocol": TEN, "workers": 1, "shard": (2, 2)}
-    if change == "ground truth":
-        gt = shutil.copytree(gt, tmp_path / "other")
-        for path in (gt / "im000").iterdir():  # an image of the first part
-            iio.imwrite(path, iio.imread(path)[::-1])
-    elif change == "list of images":
-        (tmp_path / "ids").write_text("im000\nim001\nim002\nim003")
-        options["split_file"] = tmp_path / "ids"
-    else:
-        options |= {
-            "name": {"name": "other"},
-            "protocol": {"protocol": TEN.replace(thin=False)},
-            "metrics": {"metrics": "pixel"},
-            "number of shards": {"shard": (3, 3)},
-        }[change]
-    return bb.evaluate(pred, gt, **options)
+OTHERS = {
+    "name": {"name": "other"},
+    "protocol": {"protocol": TEN.replace(thin=False)},
+    "metrics": {"metrics": "pixel"},
+    "number of shards": {"shard": (3, 3)},
+    "ground truth": {},
+    "list of images": {},
+}
 
 
-@pytest.mark.parametrize(
-    "change",
-    ["name", "protocol", "metrics", "ground truth", "list of images", "number of shards"],
-)
+@pytest.mark.parametrize("change", OTHERS)
 def test_shards_that_do_not_belong_together_are_refused(tiny, tmp_path, change):
-    one = bb.evaluate(*tiny, TEN, workers=1, shard=(1, 2))
-    other = other_part(tiny, tmp_path, change)
+    pred, gt = tiny
+    options = {"protocol": TEN, "shard": (2, 2), **OTHERS[change]}
+    one = counted(pred, gt, TEN, shard=(1, 2))
+    if change == "ground truth":
+        path = sorted((gt / "im000").iterdir())[0]  # an image of the first part
+        iio.imwrite(path, iio.imread(path)[::-1])
+    elif change == "list of images":
+        options["split_file"] = tmp_path / "ids"
+        options["split_file"].write_text("im000\nim001\nim002\nim003")
+    other = counted(pred, gt, **options)
     refused(f"another .*{change}", bb.merge, [one, other], error=MergeError)
 
 
-def test_shards_that_lack_or_come_twice_are_refused(tiny):
-    one = bb.evaluate(*tiny, TEN, workers=1, shard=(1, 2))
-    refused("shard 1/2 again", bb.merge, [one, one], error=MergeError)
-    refused("shards 2/2 are not there", bb.merge, [one], error=MergeError)
-    whole = bb.evaluate(*tiny, TEN, workers=1)
-    refused("not a shard", bb.merge, [one, whole], error=MergeError)
+def test_shards_lack_or_come_twice_and_options_do_not_go_together(tiny):
+    one, whole = counted(*tiny, TEN, shard=(1, 2)), counted(*tiny, TEN)
+    for words, parts in {"1/2 again": [one, one], "2/2 are": [one], "None, exp": [whole]}.items():
+        refused(f"shards? {words}", bb.merge, parts, error=MergeError)
+    refused("saliency", counted, *tiny, metrics="saliency", pred_kind="labels")
+    refused("boundary, saliency", counted, *tiny, metrics=("boundary", "saliency"))
+    for folder in tiny:
+        refused("lies in", counted, *tiny, TEN, out=folder / "deep" / "out")
+        assert not (folder / "deep").exists()
 
 
 @pytest.mark.process
@@ -182,16 +178,6 @@ def test_wrong_options_are_reported_together(tiny):
         bb.evaluate(*tiny, TEN, no_such=1)
 
 
-@pytest.mark.parametrize("address", ["dask://127.0.0.1", "dask://", "dask://a b:1", "dask:x", 3])
-def test_an_executor_that_is_none_is_one_line(tiny, address):
-    refused("executor", bb.evaluate, *tiny, executor=address)
-
-
-def test_kinds_and_ground_truths_that_do_not_go_together(tiny):
-    refused("saliency", bb.evaluate, *tiny, metrics="saliency", pred_kind="labels")
-    refused("boundary, saliency", bb.evaluate, *tiny, metrics=("boundary", "saliency"))
-
-
 def test_what_is_hashed_is_what_is_decoded(tiny, monkeypatch):
     """Each file is read once: one that changes meanwhile is counted as it was, or is a fault."""
     opened = []
@@ -202,23 +188,6 @@ def test_what_is_hashed_is_what_is_decoded(tiny, monkeypatch):
     )
     counted(*tiny, TEN)
     assert len(opened) == len(set(opened)) >= 12
-
-
-@pytest.mark.parametrize("inside", [0, 1])
-def test_results_inside_a_folder_that_is_read_are_refused_at_once(tiny, inside):
-    out = tiny[inside] / "deep" / "out"
-    refused("lies in", counted, *tiny, TEN, out=out)
-    assert not out.parent.exists()
-    assert len(counted(*tiny, TEN, out=tiny[0].parent / "pred_out").records) == 6
-
-
-def test_names_that_are_not_utf8_are_refused_before_the_run(tiny):
-    pred, gt = tiny
-    try:
-        (pred / "im000.png").rename(pred / "im\udcff.png")
-    except OSError:
-        pytest.skip("this file system has no such names")
-    refused(r"im.udcff\.png", counted, pred, gt, TEN)
 
 
 def test_a_fault_of_ours_costs_one_image(tiny, monkeypatch):
@@ -336,21 +305,9 @@ def test_inputs_of_any_form():
         def __array__(self, dtype=None, copy=None):
             return pred if dtype is None else pred.astype(dtype)
 
-    forms = [
-        ("a", Prediction("a", soft=pred), np.stack([edges, edges])),
-        ("b", pred, [edges, edges]),
-        ("c", Like(), edges[None].repeat(2, axis=0)),
-    ]
-    one, *others = (r.counts["boundary"] for r in bb.evaluate_items(forms, workers=1).records)
-    assert all(one.equals(other) for other in others)
-
-
-def test_bytes_of_0_and_1_are_refused_at_the_end(tmp_path):
-    maps = [(name, np.eye(12, dtype="u1"), [np.eye(12)]) for name in NAMES[:3]]
-    for out in (None, tmp_path / "out", tmp_path / "out"):
-        refused("no value above 1 of 255", bb.evaluate_items, maps, workers=1, out=out)
-    run = bb.evaluate_items([*maps, ("bright", 255 * maps[0][1], maps[0][2])], workers=1)
-    assert {r.form for r in run.records} == {"soft8"}
+    forms = [("a", Prediction("a", soft=pred), np.stack([edges] * 2)), ("b", Like(), [edges] * 2)]
+    one, other = (r.counts["boundary"] for r in bb.evaluate_items(forms, workers=1).records)
+    assert one.equals(other)
 
 
 # ---- workers -------------------------------------------------------------------------------------
@@ -376,24 +333,6 @@ def test_a_worker_that_dies_is_one_line_and_a_second_call_goes_on(tiny, tmp_path
     run = bb.evaluate(*tiny, TEN, workers=2, out=out)
     assert run.kept == len(kept)
     assert run.equals(counted(*tiny, TEN))
-
-
-def test_mapped_keeps_the_order_and_few_under_way():
-    lock, under_way, most = threading.Lock(), [0], []
-
-    def work(k):
-        with lock:
-            under_way[0] += 1
-            most.append(under_way[0])
-        threading.Event().wait(0.002 * (k % 3))
-        with lock:
-            under_way[0] -= 1
-        return k * k
-
-    with ThreadPoolExecutor(8) as pool:
-        calls = ((k,) for k in range(50))
-        assert [v for _, v in runs.mapped(work, calls, pool, 4)] == [k * k for k in range(50)]
-    assert max(most) <= 4
 
 
 @pytest.mark.parametrize("asked", [None, "process"])
@@ -489,20 +428,6 @@ def test_no_scheduler_is_one_line(tiny, monkeypatch):
     pytest.importorskip("distributed", reason="the extra 'distributed' is not installed")
     monkeypatch.setattr("bsdsbench.runs.cluster.ANSWER_SECONDS", 0.5)
     refused("no Dask scheduler answers", bb.evaluate, *tiny, executor="dask://127.0.0.1:1")
-
-
-def test_options_say_the_same_everywhere():
-    """Keywords, documentation and flags of a run come from one place."""
-    import attrs
-
-    from bsdsbench.cli import score
-
-    words = {f.name: f.metadata.get("words") for f in attrs.fields(RunOptions)}
-    for verb, function in ((score.evaluate, bb.evaluate), (score.run, bb.run)):
-        for option in verb.params:
-            if option.name in words and option.name not in ("metrics", "protocol", "task"):
-                assert option.help == words[option.name]
-                assert f"\n{option.name} : " in function.__doc__
 
 
 @pytest.mark.filterwarnings("error")

@@ -3,17 +3,14 @@
 import json
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.published import find_published, published_rows
 from bsdsbench.loaders.identity import folder_fingerprints, set_fingerprint
-from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.score_tables import not_beside
+from bsdsbench.runs.evaluation import Evaluation, not_beside
 from tests.helpers.simulated import simulated_run
 
 
@@ -79,22 +76,6 @@ def test_unknown_where_a_record_does_not_tell():
     assert replace(run, records=()).identity is None
     some = [replace(r, truth="0" * 16) for r in run.records]
     assert replace(run, records=some).identity.describe() == "a set without a name, 4 images"
-
-
-@pytest.mark.parametrize(
-    ("array", "form"),
-    [
-        (np.zeros((2, 3), np.uint8), "soft8"),
-        (np.zeros((2, 3), np.uint16), "soft16"),
-        (np.zeros((2, 3), np.float32), "float"),
-        (np.zeros((2, 3), bool), "binary"),
-    ],
-)
-def test_the_form_of_a_prediction(array, form):
-    assert Prediction("a", soft=array).form == form
-    assert Prediction("a", segs=(array.astype(np.int32),)).form == "segs"
-    assert Prediction("a", ucm2=np.zeros((5, 7))).form == "ucm2"
-    assert Prediction("a").form == ""
 
 
 def test_published_results_stand_beside_the_same_set_only(five):

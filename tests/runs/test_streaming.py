@@ -1,6 +1,5 @@
 """Streaming against `evaluate` on the same files, bit for bit, however the images are split."""
 
-import copy
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import InputWarning
 from bsdsbench.loaders import load_ground_truth, load_prediction, pair
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
@@ -108,29 +106,19 @@ def test_threads_number_the_images_they_add_at_once(monkeypatch):
     assert [r.image_id for r in ev.compute().records] == [f"image{k:06d}" for k in range(6)]
 
 
-def test_a_copy_has_a_lock_of_its_own():
-    ev = bb.StreamingEvaluator(bb.Protocol(thresholds=2))
-    ev.update(np.eye(9), [np.eye(9)])
-    for again in (pickle.loads(pickle.dumps(ev)), copy.deepcopy(ev)):
-        again.update(np.eye(9), [np.eye(9)])
-        assert len(again) == 2
-    assert len(ev) == 1
-
-
 class Tensor:
-    """What a torch tensor on a device looks like to us."""
+    """What a torch tensor of bfloat16 on a device looks like to us."""
 
-    def __init__(self, array, dtype="torch.float32"):
+    def __init__(self, array, dtype="torch.bfloat16"):
         self.array, self.dtype, self.ndim = array, dtype, array.ndim
 
     def detach(self):
         return self
 
-    def cpu(self):
-        return self
+    cpu = detach
 
     def float(self):
-        return Tensor(self.array.astype(np.float32))
+        return Tensor(self.array, "torch.float32")
 
     def numpy(self):
         if self.dtype == "torch.bfloat16":
@@ -138,16 +126,13 @@ class Tensor:
         return self.array
 
 
-@pytest.mark.parametrize("dtype", ["torch.float32", "torch.bfloat16"])
-def test_tensors_are_taken_as_arrays(dtype):
+def test_tensors_are_taken_as_arrays():
     soft = np.zeros((9, 14), np.float32)
     soft[4] = 0.5
     ev = bb.StreamingEvaluator(Protocol(thresholds=(0.5,), max_dist_px=1))
-    ev.update(Tensor(soft, dtype), [Tensor((soft > 0).astype(np.int64))], image_id="t")
-    ev.update(soft, [soft > 0], image_id="n")
-    by_id = {r.image_id: r for r in ev.compute().records}
-    assert by_id["t"].counts["boundary"].equals(by_id["n"].counts["boundary"])
-    assert by_id["t"].counts["boundary"].matched_pred.tolist() == [14]
+    ev.update(Tensor(soft), [Tensor(soft > 0)], image_id="t")
+    (record,) = ev.compute().records
+    assert record.counts["boundary"].matched_pred.tolist() == [14]
 
 
 def test_a_batch_with_a_fault_adds_nothing():
@@ -162,15 +147,6 @@ def test_a_batch_with_a_fault_adds_nothing():
         ev.update([soft, soft], [[gt]])
     refused("values other than 0 and 1", ev.update, soft, gt + 2, image_id="b")
     refused("metrics", bb.StreamingEvaluator, metrics=("edges",))
-
-
-def test_an_empty_annotation_is_left_out_with_a_warning_or_an_error_where_asked():
-    soft, gt, none = np.eye(5), np.eye(5, dtype=bool), np.zeros((5, 5), bool)
-    ev = bb.StreamingEvaluator()
-    with pytest.warns(InputWarning, match="left out: b: no boundary pixel"):
-        ev.update([soft, soft], [[gt], [none]], image_id=["a", "b"])
-    assert [*ev.compute().image_ids] == ["a"]
-    refused("no boundary pixel", bb.StreamingEvaluator(on_error="fail").update, soft, [none])
 
 
 def test_classes_need_no_file_and_logits_are_named():

@@ -51,9 +51,7 @@ def test_equal_bit_for_bit_also_after_pickling():
     assert not again.hits.flags.writeable
     others = [Counts(hits=[0, 2]), Counts(hits=[0, 1], late=[np.nan]), Counts(hits=[0.0, 2.0]), 3]
     assert not any(one.equals(other) for other in others)
-    assert repr(Counts(hits=[0, 2], total=[3, 3], rows=np.zeros((0, 2)))) == (
-        "<Counts: hits 0 .. 2, total 3, rows none>"
-    )
+    assert repr(one) == "<Counts: hits (2,), late (1,)>"
 
 
 def test_a_stack_has_one_shape_what_is_shared_once_and_ragged_rows_filled_up():

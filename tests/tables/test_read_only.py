@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.metrics.boundary import boundary_match_maps
 from bsdsbench.tables.read_only import ReadOnlyDict
 
 RNG = np.random.default_rng(5)
@@ -18,7 +17,6 @@ THREE = bb.Protocol(thresholds=3)
 SAMPLES = RNG.random(60) > 0.5, RNG.random(60)
 MADE = {
     "Match": bb.match_boundaries(EDGES, EDGES, 1.5),
-    "MatchMaps": boundary_match_maps(SOFT, [EDGES], THREE, 0.5),
     "ROCResult": bb.curves.roc(*SAMPLES),
     "PRCurve": bb.PRCurve([0.5], [1.0], [0.5]),
     "Counts": bb.boundary_counts(SOFT, [EDGES], THREE),

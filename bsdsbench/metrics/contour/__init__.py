@@ -4,7 +4,7 @@ Every measure takes two masks, or two label maps and the number of classes. Defi
 have different names; docs/metrics/contour.md lists the libraries that use each.
 """
 
-from bsdsbench.metrics.contour.label_options import ContourOptions, LabelOptions
+from bsdsbench.metrics.contour.contour_metric import ContourOptions
 from bsdsbench.metrics.contour.measures import (
     CITYSCAPES,
     COCO,
@@ -22,6 +22,7 @@ from bsdsbench.metrics.contour.measures import (
     trimap_iou,
 )
 from bsdsbench.metrics.contour.pairs import CONVENTIONS
+from bsdsbench.metrics.label_maps import LabelOptions
 
 __all__ = [
     "CITYSCAPES",

@@ -2,27 +2,28 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from attrs import frozen
+from numpy.typing import ArrayLike
 
-from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import (
-    GroundTruth,
-    Prediction,
-    check_white,
-    scale_of,
-    scale_of_classes,
-)
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
+from bsdsbench.metrics.base import F8, IMAGES, Column, Tree, over
 from bsdsbench.metrics.contour.instances import pair_of
-from bsdsbench.metrics.contour.label_options import GROUPS, PERCENTS, ContourOptions, LabelOptions
-from bsdsbench.metrics.contour.measures import PIXELS, Compared, davis_radius, values_of
-from bsdsbench.metrics.contour.pairs import SIDES
+from bsdsbench.metrics.contour.measures import PIXELS, Compared, davis_radius, iou, values_of
+from bsdsbench.metrics.contour.pairs import CONVENTIONS
+from bsdsbench.metrics.label_maps import SPACING, LabelMetric, LabelOptions
+from bsdsbench.protocol.fields import (
+    HOME_MADE,
+    POSITIVE,
+    POSITIVES,
+    check,
+    is_number,
+    numbers,
+    one_of,
+    option,
+    some_of,
+)
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.ratios import (
@@ -34,12 +35,88 @@ from bsdsbench.scores.ratios import (
     weighted_sum,
 )
 
-F8 = NDArray[np.float64]
+PERCENTS = (90.0, 95.0, 99.0)  # those that have columns
+# Group -> its measures, names of `measures.TABLE`, and the option that has their sizes.
+_ASSD, _NSD = ("assd-pooled", "assd-directed"), ("nsd-area", "nsd-counts", "nsd-mean")
+_MEASURES = {
+    "boundary-iou": (("biou", "biou-min"), "boundary_sizes"),
+    "davis": (("f",), "davis_bounds"),
+    "bf": (("bf",), "bf_theta"),
+    "distance": (("hd", "hd%-pooled", "hd%-directed", "hd%-area", *_ASSD), "percent"),
+    "nsd": (_NSD, "tolerances"),
+    "fom": (("fom",), "pratt_alpha"),
+    "trimap": (("trimap",), "trimap_widths"),
+    "cldice": (("cldice",), "percent"),
+}
+GROUPS = tuple(_MEASURES)
 
 
-def key_of(measure: str) -> str:
-    """A measure's key: its name, without the points that divide the paths of keys."""
-    return measure.replace(".", "_")
+def key_at(name: str, size: float) -> str:
+    """The key of a measure at a size, without the points that divide the paths of keys."""
+    return f"{name}@{size:g}".replace(".", "_")
+
+
+@frozen
+class ContourOptions(LabelOptions):
+    """What label maps hold, and the measures with their sizes."""
+
+    spacing: tuple[float, float] = SPACING
+    empty: str = option(
+        "skip",
+        "What empty masks give, a name of bsdsbench.metrics.contour.CONVENTIONS.",
+        one_of(*CONVENTIONS),
+        caption=lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty].words})",
+        others={
+            "skip": "MONAI, surface-distance",
+            "perfect": "DAVIS, scripts that count both empty as right",
+            **dict.fromkeys(("inf", "diagonal", "zero"), HOME_MADE),
+        },
+    )
+    groups: tuple[str, ...] = option(
+        GROUPS[:-1], f"The measures, of {', '.join(GROUPS)}.", some_of(*GROUPS)
+    )
+    boundary_sizes: tuple[float, ...] = option(
+        (0.02,),
+        "Widths of Boundary IoU, fractions of the diagonal, or pixels from 1 on.",
+        POSITIVES,
+    )
+    davis_bounds: tuple[float, ...] = option(
+        (0.008, 3.0, 5.0, 9.0, 12.0),
+        "Radii of F, fractions of the diagonal, or pixels from 1 on.",
+        POSITIVES,
+    )
+    bf_theta: float = option(
+        0.0075,
+        "Radius of the BF score, a fraction of the diagonal, or pixels from 1 on.",
+        POSITIVE,
+        others={0.0075: "MATLAB's bfscore", 2.0: "scripts in pixels", 5.0: "scripts in pixels"},
+    )
+    percent: float = option(
+        95.0,
+        "Of the robust Hausdorff distance.",
+        check(lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
+    )
+    tolerances: tuple[float, ...] = option(
+        (1.0, 2.0),
+        "Of NSD, in the unit of `spacing`.",
+        numbers(lambda v: 0 <= v <= 1e6, "numbers from 0"),
+    )
+    pratt_alpha: float = option(1 / 9, "Of the figure of merit.", POSITIVE)
+    trimap_widths: tuple[float, ...] = option((3.0, 10.0), "Pixels.", POSITIVES)
+
+    def measures(self) -> dict[str, tuple[str, float]]:
+        """All measures by their keys, in the order of the columns of the counts, each with its name
+        in `TABLE` and its size."""
+        found = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
+        for group, (names, sizes_option) in _MEASURES.items():
+            sizes = getattr(self, sizes_option)
+            if group not in self.groups:
+                continue
+            for size in sizes if isinstance(sizes, tuple) else (sizes,):
+                for name in names:
+                    one = name.replace("%", f"{size:g}")
+                    found[one if size is sizes else key_at(name, size)] = (name, size)
+        return found
 
 
 def _columns() -> Iterator[Column]:
@@ -47,23 +124,24 @@ def _columns() -> Iterator[Column]:
     yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
-        key, small = key_of(f"biou@{size}"), key_of(f"biou-min@{size}")
+        key = key_at("biou", size)
         yield Column(key, f"Boundary IoU {text}", f"BIoU {text}", quantity=key)
-        yield Column(small, f"min of IoU, BIoU {text}", f"min {text}", shown="own", quantity=key)
+        small, words = key_at("biou-min", size), f"min of IoU, BIoU {text}"
+        yield Column(small, words, f"min {text}", shown="own", quantity=key)
     yield Column("f@0_008", "F 0.8%", quantity="f@")
     for radius in (1, 2, 3, 5, 9, 12):
         yield Column(f"f@{radius}", f"F {radius} px", quantity="f@")
     yield Column("bf", "BF")
-    kinds = ("pooled", "directed", "area")
-    distances = [("hd", "HD", "hd")]
-    distances += [(f"hd{p:g}-{k}", f"HD{p:g} {k}", f"hd{p:g}") for p in PERCENTS for k in kinds]
-    distances += [(f"assd-{k}", f"ASSD {k}", "assd") for k in kinds[:2]]
+    distances = ["hd"]
+    distances += [f"hd{p:g}-{k}" for p in PERCENTS for k in ("pooled", "directed", "area")]
     why = "no pair has two outlines, or a distance is infinite (contour.empty)"
-    for key, words, quantity in distances:
-        yield Column(key, words, lower=True, digits=3, undefined=why, quantity=quantity)
+    for key in (*distances, "assd-pooled", "assd-directed"):
+        name, _, kind = key.partition("-")
+        words = f"{name.upper()} {kind}".strip()
+        yield Column(key, words, lower=True, digits=3, undefined=why, quantity=name)
     for t in (0.5, 1, 2, 3, 5, 10):
         for form in ("area", "counts", "mean"):
-            yield Column(key_of(f"nsd-{form}@{t}"), f"NSD {form} {t}", quantity=f"nsd@{t}")
+            yield Column(key_at(f"nsd-{form}", t), f"NSD {form} {t}", quantity=f"nsd@{t}")
     yield Column("fom", "FOM")
     for width in (1, 2, 3, 5, 10, 20):
         yield Column(f"trimap@{width}", f"trimap IoU {width} px")
@@ -71,171 +149,6 @@ def _columns() -> Iterator[Column]:
 
 
 _COLUMNS = tuple(_columns())
-
-
-class LabelMetric(Metric):
-    """What compares two label maps, masks or instance maps, by what its options say of them."""
-
-    reads = "classes"
-    shared = ()
-    default_protocol = "masks"
-    options = LabelOptions
-
-    @abstractmethod
-    def count_maps(self, pred: NDArray[Any], gt: NDArray[Any], opt: Any) -> Counts:
-        """One image's counts."""
-
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Counts:
-        with faults_named(pred, gt):
-            return self.count_maps(*label_maps(pred, gt, opt), opt)
-
-    def scale(self, gt: GroundTruth, opt: Any) -> str:
-        if gt.labels is None or opt.unit != "class":
-            return ""
-        return scale_of_classes(gt.labels, opt.labels) if opt.classes else scale_of(gt.labels)
-
-    def parts(self, protocol: Protocol, opt: Any) -> dict[str, tuple[str, ...]]:
-        return {name: ("per_class", name) for name in opt.class_names}
-
-    def symptoms(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any
-    ) -> Iterator[tuple[str, str, str]]:
-        """Classes that no pixel has in common; a label to ignore that only predictions have."""
-        mine, true = label_maps(pred, gt, opt)
-        if np.intersect1d(mine, true).size == 0:
-            mends = "check the order of the classes and `first`"
-            yield "classes", "no label is in both maps", mends
-        if (mine == opt.ignore).any() and not (true == opt.ignore).any():
-            yield "ignored", f"the label to ignore ({opt.ignore}) is predicted", "set `ignore`"
-
-
-@contextmanager
-def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
-    """Faults found inside name the file: of the ground truth if they say so, or the prediction."""
-    try:
-        yield
-    except DataError as error:
-        side, _, fault = str(error).partition(": ")
-        where: Prediction | GroundTruth = gt if side == SIDES[1] else pred
-        text = fault if side in SIDES else str(error)
-        raise type(error)(f"{where.path or where.image_id}: {text}") from None
-
-
-def label_maps(
-    pred: Prediction, gt: GroundTruth, at: LabelOptions
-) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Both label maps. A prediction may hold one bool map per class; a pixel in none is nothing.
-
-    Raises DataError for anything else.
-    """
-    true, found = gt.mask if gt.labels is None else gt.labels, pred.classes
-    if true is None:
-        stack = gt.class_boundaries
-        has = "no label map" if stack is None else f"shape {stack.shape}, two dimensions only"
-        raise DataError(f"{SIDES[1]}: {has}, expected masks, classes or instances (H, W)")
-    if found is None or (found.ndim == 3 and found.any() and found.dtype != bool):
-        shape = "no label map" if found is None else f"{found.dtype} maps of shape {found.shape}"
-        soft = found is not None and found.dtype.kind == "f"
-        hint = " (argmax first?)" if soft else ", in two dimensions only" * (found is not None)
-        raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W){hint}")
-    if at.unit == "class" and at.classes:
-        check_white(found, true, at.labels, SIDES[0])
-    if found.ndim == 2:
-        return found, true
-    nothing = at.ignore if at.classes and at.first == 0 else 0
-    if nothing < 0:
-        raise DataError(f"{SIDES[0]}: pixels of no class, expected a label to ignore")
-    first = at.first if at.classes else max(at.first, 1)
-    labels = np.where(found.any(axis=0), found.argmax(axis=0) + first, nothing)
-    return labels * (at.divisor if at.divisor and at.unit != "class" else 1), true
-
-
-class ContourMetric(LabelMetric):
-    """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap.
-
-    Scores: means over the images (or instances) of each class, then over the classes; `pooled`, of
-    the pixels of all images together, then over the classes; `pairs`, the masks compared: in both
-    maps, in the prediction alone, in the ground truth alone; `per_class`.
-    """
-
-    name = "contour"
-    title = "Contours of masks"
-    version = 3
-    options = ContourOptions
-    columns = (
-        *_COLUMNS,
-        Column("pooled.iou", "IoU of all pixels", shown="never", quantity="iou"),
-        IMAGES,
-    )
-    part_columns = (*_COLUMNS, Column("n_images", "masks", digits=0, shown="own", score=False))
-    image_columns = (
-        Column("iou", "IoU"),
-        Column("dice", "Dice"),
-        *(c for c in _COLUMNS if c.key.startswith(("biou@", "f@"))),
-        Column("pairs.both", "masks in both", digits=0, score=False),
-        Column("pairs.pred_only", "in pred alone", digits=0, score=False),
-        Column("pairs.gt_only", "in gt alone", digits=0, score=False),
-    )
-
-    def usual(self, opt: ContourOptions) -> tuple[str, ...] | None:
-        """One of each kind, unless the kinds were chosen (`groups`)."""
-        if opt.groups != GROUPS[:-1]:
-            return None
-        first = f"biou@{opt.boundary_sizes[0]:g}", f"hd{opt.percent:g}-pooled", "assd-pooled"
-        names = ("dice", "iou", *first, f"nsd-area@{opt.tolerances[0]:g}")
-        return (*map(key_of, names), "n_images")
-
-    def count_maps(self, pred: NDArray[Any], gt: NDArray[Any], opt: ContourOptions) -> Counts:
-        return contour_counts(pred, gt, opt)
-
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
-    ) -> Tree:
-        total = {name: weighted_sum(weights, values) for name, values in stack.items()}
-        keys = [key_of(m) for m in opt.measures()]
-        n = total["value_count"]
-        each = defined_ratio(total["value_sum"], n)  # S C M
-        there = total["pairs"].sum(axis=2)
-        if not opt.classes and opt.unit == "class":  # two empty masks of an image are a pair too
-            there = np.broadcast_to(weights.sum(axis=1)[:, None], there.shape)
-        there = np.maximum(there[:, :, None], n)
-
-        def named(values: F8) -> dict[str, F8]:  # S M
-            return dict(zip(keys, values.T, strict=True))
-
-        def few(unit: str, found: F8, of: F8) -> Tree:
-            return over(unit, {k: (found[:, m], of[:, m]) for m, k in enumerate(keys)})
-
-        both, pred_only, gt_only = total["pairs"].sum(axis=1).T
-        found: Tree = {
-            **named(defined_mean(np.moveaxis(each, 1, -1))),
-            "pooled": {key: defined_mean(v) for key, v in _pooled(total, opt).items()},
-            "pairs": {"both": both, "pred_only": pred_only, "gt_only": gt_only},
-            "over": few("pairs", n.sum(axis=1), there.sum(axis=1)),
-        }
-        if len(opt.class_names) > 1:
-            some = (n > 0).sum(axis=1)
-            for key, units in few("classes", some, np.full(some.shape, n.shape[1])).items():
-                found["over"][key] |= units
-            found["per_class"] = {
-                name: {
-                    **named(each[:, c]),
-                    "n_images": n[:, c].max(axis=1, initial=0),
-                    "over": few("pairs", n[:, c], there[:, c]),
-                }
-                for c, name in enumerate(opt.class_names)
-            }
-        return found
-
-    def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
-        """With the convention for empty masks, `empty_masks`."""
-        empty = self.options_of(protocol).empty
-        return Score({**super().score(records, protocol), "empty_masks": empty})
-
-    def describe(self, protocol: Protocol, opt: ContourOptions) -> str:
-        """What was compared, what empty masks gave, and the order of the means."""
-        unit = "images" if opt.unit == "class" else "instances"
-        return f"{super().describe(protocol, opt)}; means over {unit}, then over classes"
 
 
 def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None) -> Counts:
@@ -263,20 +176,17 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
     c = Compared(pair, opt.spacing)
     table = np.stack([values_of(c, *m, opt.empty) for m in opt.measures().values()], axis=1)
     shells = [c.shells(size) for size in opt.boundary_sizes if "boundary-iou" in opt.groups]
-    near, outline = np.empty((0, 2, pair.n), np.int64), np.zeros((2, pair.n), np.int64)
-    if "davis" in opt.groups:
-        both = c.sites("side", PIXELS)
-        radii = [davis_radius(pair.shape, bound) for bound in opt.davis_bounds]
-        near = np.array([[each.within(radius) for each in both] for radius in radii])
-        outline = np.array([each.n for each in both])
+    radii = [davis_radius(pair.shape, b) for b in opt.davis_bounds if "davis" in opt.groups]
+    drawn = c.sites("side", PIXELS) if radii else ()
+    near = [[side.within(radius) for side in drawn] for radius in radii]
     has_pred, has_gt = c.areas[:, 1] > 0, c.areas[:, 2] > 0
     rows = {
         "value_sum": np.nan_to_num(table, posinf=np.inf),
         "value_count": ~np.isnan(table),
         "areas": c.areas,
         "shells": np.array(shells, np.int64).reshape(len(shells), pair.n, 3).transpose(1, 0, 2),
-        "near": near.transpose(2, 0, 1),
-        "outline": outline.T,
+        "near": np.array(near, np.int64).reshape(len(radii), 2, pair.n).transpose(2, 0, 1),
+        "outline": np.array([side.n for side in drawn] or np.zeros((2, pair.n), np.int64)).T,
         "pairs": np.stack([has_pred & has_gt, has_pred & ~has_gt, ~has_pred & has_gt], axis=1),
     }
     if class_of is not None:
@@ -287,19 +197,92 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
     return Counts(**rows)
 
 
+class ContourMetric(LabelMetric):
+    """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap.
+
+    Scores: means over the images (or instances) of each class, then over the classes; `pooled`, of
+    the pixels of all images together, then over the classes; `pairs`, the masks compared: in both
+    maps, in the prediction alone, in the ground truth alone; `per_class`.
+    """
+
+    name = "contour"
+    title = "Contours of masks"
+    version = 3
+    options = ContourOptions
+    counts_of = staticmethod(contour_counts)
+    columns = (
+        *_COLUMNS,
+        Column("pooled.iou", "IoU of all pixels", shown="never", quantity="iou"),
+        IMAGES,
+    )
+    part_columns = (*_COLUMNS, Column("n_images", "masks", digits=0, shown="own", score=False))
+    image_columns = (
+        Column("iou", "IoU"),
+        Column("dice", "Dice"),
+        *(c for c in _COLUMNS if c.key.startswith(("biou@", "f@"))),
+        Column("pairs.both", "masks in both", digits=0, score=False),
+        Column("pairs.pred_only", "in pred alone", digits=0, score=False),
+        Column("pairs.gt_only", "in gt alone", digits=0, score=False),
+    )
+
+    def usual(self, opt: ContourOptions) -> tuple[str, ...] | None:
+        """One of each kind, unless the kinds were chosen (`groups`)."""
+        if opt.groups != GROUPS[:-1]:
+            return None
+        first = key_at("biou", opt.boundary_sizes[0]), f"hd{opt.percent:g}-pooled", "assd-pooled"
+        return ("dice", "iou", *first, key_at("nsd-area", opt.tolerances[0]), "n_images")
+
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
+    ) -> Tree:
+        total = {name: weighted_sum(weights, values) for name, values in stack.items()}
+        n, keys = total["value_count"], tuple(opt.measures())
+        each = defined_ratio(total["value_sum"], n)  # S C M
+        there = total["pairs"].sum(axis=2)
+        if not opt.classes and opt.unit == "class":  # two empty masks of an image are a pair too
+            there = np.broadcast_to(weights.sum(axis=1)[:, None], there.shape)
+        there = np.maximum(there[:, :, None], n)
+
+        def few(unit: str, found: F8, of: F8) -> Tree:
+            return over(unit, {k: (found[:, m], of[:, m]) for m, k in enumerate(keys)})
+
+        def part(values: F8, found: F8, of: F8) -> Tree:  # S M each
+            return {**dict(zip(keys, values.T, strict=True)), "over": few("pairs", found, of)}
+
+        found = part(defined_mean(np.moveaxis(each, 1, -1)), n.sum(axis=1), there.sum(axis=1))
+        found["pooled"] = {key: defined_mean(v) for key, v in _pooled(total, opt).items()}
+        sides = ("both", "pred_only", "gt_only")
+        found["pairs"] = dict(zip(sides, total["pairs"].sum(axis=1).T, strict=True))
+        if len(opt.class_names) > 1:
+            some = (n > 0).sum(axis=1)
+            for key, units in few("classes", some, np.full(some.shape, n.shape[1])).items():
+                found["over"][key] |= units
+            found["per_class"] = {
+                name: {**part(each[:, c], n[:, c], there[:, c]), "n_images": n[:, c].max(axis=1)}
+                for c, name in enumerate(opt.class_names)
+            }
+        return found
+
+    def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
+        """With the convention for empty masks, `empty_masks`."""
+        empty = self.options_of(protocol).empty
+        return Score({**super().score(records, protocol), "empty_masks": empty})
+
+    def describe(self, protocol: Protocol, opt: ContourOptions) -> str:
+        """What was compared, what empty masks gave, and the order of the means."""
+        unit = "images" if opt.unit == "class" else "instances"
+        return f"{super().describe(protocol, opt)}; means over {unit}, then over classes"
+
+
 def _pooled(total: Stack, at: ContourOptions) -> dict[str, F8]:
     """Measures of the pixels of all images together, (..., C), NaN where neither map has any."""
-
-    def iou(n: NDArray[Any]) -> F8:
-        return defined_ratio(n[..., 0], n[..., 1] + n[..., 2] - n[..., 0])
-
-    out = {"iou": iou(total["areas"])}
+    out = {"iou": iou(total["areas"], defined_ratio)}
     if "boundary-iou" in at.groups:
-        shells = iou(total["shells"])
-        out |= {key_of(f"biou@{w:g}"): shells[..., k] for k, w in enumerate(at.boundary_sizes)}
+        shells = iou(total["shells"], defined_ratio)
+        out |= {key_at("biou", w): shells[..., k] for k, w in enumerate(at.boundary_sizes)}
     if "davis" in at.groups:
         outline = total["outline"][..., None, :]
         share = ratio(total["near"], outline)
         f = np.where(outline.any(axis=-1), f_measure(share[..., 0], share[..., 1]), np.nan)
-        out |= {key_of(f"f@{bound:g}"): f[..., k] for k, bound in enumerate(at.davis_bounds)}
+        out |= {key_at("f", bound): f[..., k] for k, bound in enumerate(at.davis_bounds)}
     return out

@@ -21,16 +21,16 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import distances, erosion, outlines
 from bsdsbench.kernels.contingency import value_pairs
-from bsdsbench.metrics.contour.pairs import F8, LabelPair, Labels, as_masks, as_pair, settle
+from bsdsbench.loaders.inputs import Map
+from bsdsbench.metrics.contour.pairs import F8, I8, LabelPair, as_masks, as_pair, settle
 from bsdsbench.scores.ratios import f_measure, ratio
 
-I8 = NDArray[np.int64]
 Spacing = tuple[float, float]
 COCO, CITYSCAPES = 0.02, 0.005  # widths of Boundary IoU, fractions of the diagonal
 PIXELS = (1.0, 1.0)
@@ -54,15 +54,14 @@ class Sites(NamedTuple):
         here = slice(self.start[k], self.start[k + 1])
         return self.distance[here], self.length[here]
 
-    def within(self, limit: float) -> I8:
-        """How many of each label's sites have a distance up to the limit."""
-        before = np.concatenate([[0], np.cumsum(self.distance <= limit)])
-        return np.diff(before[self.start])
-
-    def sums(self, values: F8) -> F8:
+    def sums(self, values: Map) -> F8:
         """The sum of each label's values, in their order."""
         label = np.repeat(np.arange(self.n.size), self.n)
         return np.bincount(label, values, self.n.size).astype(np.float64)
+
+    def within(self, limit: float) -> I8:
+        """How many of each label's sites have a distance up to the limit."""
+        return self.sums(self.distance <= limit).astype(np.int64)
 
 
 class Compared:
@@ -72,8 +71,12 @@ class Compared:
         if len(spacing) != 2 or not all(0 < s < math.inf for s in spacing):
             raise DataError(f"spacing {spacing}: expected two steps above 0, of rows and columns")
         self.pair, self.spacing = pair, (float(spacing[0]), float(spacing[1]))
-        self._sites: dict[tuple[str, Spacing], tuple[Sites, Sites]] = {}
-        self._shells: dict[float, I8] = {}
+        self._made: dict[Any, Any] = {}
+
+    def _once(self, key: Any, make: Callable[..., Any], *given: Any) -> Any:
+        if key not in self._made:
+            self._made[key] = make(*given)
+        return self._made[key]
 
     @cached_property
     def areas(self) -> I8:
@@ -84,11 +87,9 @@ class Compared:
         return self._areas(self.labels[0][2])
 
     @cached_property
-    def labels(self) -> tuple[I8, Labels]:
+    def labels(self) -> Any:
         """The pairs of labels that occur, with their pixels, (3, pairs); the pair of each pixel."""
-        both = (np.ascontiguousarray(m, np.int64).ravel() for m in self.pair[:2])
-        found: tuple[I8, Labels] = value_pairs(*both)
-        return found
+        return value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in self.pair[:2]))
 
     def _areas(self, pixels: I8) -> I8:
         """`areas` from how many pixels each pair of labels has."""
@@ -97,24 +98,18 @@ class Compared:
         sums = [np.bincount(labels + 1, pixels, self.pair.n + 1)[1:] for labels in each]
         return np.stack(sums, axis=1).astype(np.int64)
 
-    def shells(self, size: float) -> I8:
+    def shells(self, size: float) -> Any:
         """`areas` of the inner boundaries of Boundary IoU."""
-        if size not in self._shells:
-            width = shell_width(self.pair.shape, size)
-            self._shells[size] = erosion.label_shells(*self.pair[:3], width)
-        return self._shells[size]
-
-    @cached_property
-    def _to_other(self) -> F8:
-        """Squared distance of each pixel to the nearest of another label of gt, flat."""
-        return np.ravel(distances.to_other_label(self.pair.gt, 1.0, 1.0))
+        width = shell_width(self.pair.shape, size)
+        return self._once(width, erosion.label_shells, *self.pair[:3], width)
 
     def trimap(self, width: float) -> I8:
         """`areas` of the pixels up to `width` from another label of gt."""
         if not 0 < width < math.inf:
             raise DataError(f"trimap width {width}: expected pixels above 0")
         pairs, pair_of = self.labels
-        near = pair_of[self._to_other <= width * width]
+        squares = self._once("to other", distances.to_other_label, self.pair.gt, *PIXELS)
+        near = pair_of[np.ravel(squares) <= width * width]
         return self._areas(np.bincount(near, minlength=pairs.shape[1]))
 
     def skeletons(self) -> I8:
@@ -131,27 +126,34 @@ class Compared:
             counts.append(Compared(LabelPair(thin, other, n, other.shape)).areas[:, :2])
         return np.hstack(counts)
 
-    def sites(self, outline: str, spacing: Spacing | None = None) -> tuple[Sites, Sites]:
+    def sites(self, outline: str, spacing: Spacing | None = None) -> Any:
         """The outlines of pred and of gt."""
         steps = spacing or self.spacing
-        if (outline, steps) not in self._sites:
-            pred, gt = (_outline(m, self.pair.n, outline) for m in self.pair[:2])
-            there = np.sqrt(distances.nearest(*pred[:3], *gt[:3], *steps))
-            back = np.sqrt(distances.nearest(*gt[:3], *pred[:3], *steps))
-            length = contour_lengths(steps)
-            found = Sites(pred[0], there, length[pred[3]]), Sites(gt[0], back, length[gt[3]])
-            self._sites[outline, steps] = found
-        return self._sites[outline, steps]
+        return self._once((outline, steps), _outlines, self.pair, outline, steps)
 
 
-def _outline(labels: Labels, n: int, outline: str) -> tuple[Any, ...]:
-    if outline == "side":
-        return outlines.corners(np.pad(labels, ((0, 1), (0, 1)), mode="edge"), n)
-    framed = np.pad(labels, 1, constant_values=-1)
-    if outline == "corner":
-        return outlines.corners(framed, n)
-    start, rows, cols = outlines.rims(framed, n)
-    return start, rows, cols, np.zeros(rows.size, np.uint8)
+def _outlines(pair: LabelPair, outline: str, steps: Spacing) -> tuple[Sites, ...]:
+    sides = []
+    for labels in pair[:2]:
+        around = np.pad(labels, 1, constant_values=-1)
+        if outline == "side":
+            around = np.pad(labels, ((0, 1), (0, 1)), mode="edge")
+        sides.append((outlines.rims if outline == "rim" else outlines.corners)(around, pair.n))
+    found = []
+    for (start, rows, cols, *code), other in zip(sides, sides[::-1], strict=True):
+        distance = np.sqrt(distances.nearest(start, rows, cols, *other[:3], *steps))
+        length = contour_lengths(steps)[code[0]] if code else np.zeros(rows.size)
+        found.append(Sites(start, distance, length))
+    return tuple(found)
+
+
+def pixel_distances(a: Map, b: Map, spacing: Spacing = PIXELS) -> F8:
+    """From each pixel of the map a, row by row, to the nearest of b; infinite where b has none."""
+    sides: list[Any] = []
+    for drawn in (a, b):
+        rows, cols = np.nonzero(drawn)
+        sides += [np.array([0, rows.size]), rows.astype(np.int32), cols.astype(np.int32)]
+    return np.asarray(np.sqrt(distances.nearest(*sides, *spacing)))
 
 
 def contour_lengths(spacing: Spacing) -> F8:
@@ -170,14 +172,14 @@ def contour_lengths(spacing: Spacing) -> F8:
     return out
 
 
-def shell_width(shape: tuple[int, int], size: float) -> int:
+def shell_width(shape: tuple[int, ...], size: float) -> int:
     """Width of Boundary IoU's boundary: max(1, round(size x diagonal)) pixels; `size` from 1 on."""
     if not 0 < size < math.inf:
         raise DataError(f"boundary width {size}: expected a fraction of the diagonal, or pixels")
     return int(size) if size >= 1 else max(1, round(size * math.hypot(*shape)))
 
 
-def davis_radius(shape: tuple[int, int], bound: float = 0.008) -> float:
+def davis_radius(shape: tuple[int, ...], bound: float = 0.008) -> float:
     """Radius in pixels of DAVIS' F: ceil(bound x diagonal), or `bound` itself from 1 on."""
     return float(bound) if bound >= 1 else float(math.ceil(bound * math.hypot(*shape)))
 
@@ -187,18 +189,18 @@ def davis_radius(shape: tuple[int, int], bound: float = 0.008) -> float:
 Found = tuple[F8, I8, I8]
 
 
-def iou(counts: I8) -> F8:
-    """Intersection over union of (..., 3) pixels in both, in pred, in gt; 0/0 = 0."""
-    return ratio(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
+def iou(counts: Map, of: Callable[..., F8] = ratio) -> F8:
+    """Intersection over union of (..., 3) pixels in both, in pred, in gt; by default 0/0 = 0."""
+    return of(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
+
+
+def _overlap(counts: I8) -> Found:
+    return iou(counts), counts[:, 1], counts[:, 2]
 
 
 def _dice(c: Compared, _: float) -> Found:
     both, pred, gt = c.areas.T
     return ratio(2 * both, pred + gt), pred, gt
-
-
-def _overlap(counts: I8) -> Found:
-    return iou(counts), counts[:, 1], counts[:, 2]
 
 
 def _biou_min(c: Compared, size: float) -> Found:
@@ -211,47 +213,49 @@ def _cldice(c: Compared, _: float) -> Found:
     return f_measure(ratio(n[:, 0], n[:, 1]), ratio(n[:, 2], n[:, 3])), n[:, 1], n[:, 3]
 
 
-def f_within(pred: Sites, gt: Sites, radius: float) -> Found:
-    """F of the shares of both outlines within a radius."""
+def _f_within(c: Compared, outline: str, radius: float) -> Found:
+    """F of the shares of both outlines within a radius in pixels."""
+    pred, gt = c.sites(outline, PIXELS)
     return f_measure(*(ratio(s.within(radius), s.n) for s in (pred, gt))), pred.n, gt.n
 
 
 def _davis(c: Compared, size: float) -> Found:
-    return f_within(*c.sites("side", PIXELS), davis_radius(c.pair.shape, size))
+    return _f_within(c, "side", davis_radius(c.pair.shape, size))
 
 
 def _bf(c: Compared, size: float) -> Found:
-    return f_within(*c.sites("rim", PIXELS), size if size >= 1 else size * c.pair.diagonal())
+    return _f_within(c, "rim", size if size >= 1 else size * c.pair.diagonal())
+
+
+def _bf_pixels(strict: bool, c: Compared, theta: float) -> Found:
+    return _f_within(c, "rim", np.nextafter(theta, -np.inf) if strict else theta)
 
 
 def _fom(c: Compared, alpha: float) -> Found:
     pred, gt = c.sites("rim", PIXELS)
-    merit = pred.sums(1.0 / (1.0 + float(alpha) * pred.distance * pred.distance))
+    merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
     return ratio(merit, np.maximum(pred.n, gt.n)), pred.n, gt.n
 
 
 def _hausdorff(definition: str, c: Compared, percent: float) -> Found:
-    if not 0 <= percent <= 100:
-        raise DataError(f"percent {percent}: expected 0 to 100")
+    q = given_number(percent, "percent", 0, 100) / 100
     pred, gt = c.sites("corner" if definition == "area" else "rim")
-    found, q = np.full(pred.n.size, np.nan), percent / 100
+    quantile: Callable[..., float] = _length_quantile if definition == "area" else _quantile
+    found = np.full(pred.n.size, np.nan)
     for k in np.flatnonzero((pred.n > 0) & (gt.n > 0)).tolist():
-        there, back = pred.of(k), gt.of(k)
+        lists = [pred.of(k), gt.of(k)]
         if definition == "pooled":
-            found[k] = _quantile(np.concatenate([there[0], back[0]]), q)
-        elif definition == "directed":
-            found[k] = max(_quantile(there[0], q), _quantile(back[0], q))
-        else:
-            found[k] = max(_length_quantile(*there, q), _length_quantile(*back, q))
+            lists = [(np.concatenate([lists[0][0], lists[1][0]]), lists[0][1])]
+        found[k] = max(quantile(*each, q) for each in lists)
     return found, pred.n, gt.n
 
 
-def _quantile(values: F8, q: float) -> float:
+def _quantile(distance: F8, _: F8, q: float) -> float:
     """Linear between the two nearest ranks, as numpy's, which has NaN between infinite ones."""
-    rank = q * (values.size - 1)
+    rank = q * (distance.size - 1)
     low = int(rank)
-    high = min(low + 1, values.size - 1)
-    parts = np.partition(values, (low, high))
+    high = min(low + 1, distance.size - 1)
+    parts = np.partition(distance, (low, high))
     below, above = float(parts[low]), float(parts[high])
     return below if below == above else below + (rank - low) * (above - below)
 
@@ -267,24 +271,27 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
     return float(distance[order[min(int(np.searchsorted(share, q)), order.size - 1)]])
 
 
-def _assd(definition: str, c: Compared, _: float) -> Found:
+def _assd(mean: bool, c: Compared, _: float) -> Found:
     pred, gt = c.sites("rim")
-    a, b = pred.sums(pred.distance), gt.sums(gt.distance)
-    if definition == "pooled":
-        return ratio(a + b, pred.n + gt.n), pred.n, gt.n
-    return (ratio(a, pred.n) + ratio(b, gt.n)) / 2, pred.n, gt.n
+    sums = [s.sums(s.distance) for s in (pred, gt)]
+    return _of_both(sums, [pred.n, gt.n], mean), pred.n, gt.n
 
 
 def _nsd(form: str, c: Compared, tolerance: float) -> Found:
     pred, gt = c.sites("corner" if form == "area" else "rim")
     near, total = [], []
     for s in (pred, gt):
-        area = form == "area"
-        near.append(s.sums((s.distance <= tolerance) * s.length) if area else s.within(tolerance))
-        total.append(s.sums(s.length) if area else s.n)
-    if form == "mean":
-        return (ratio(near[0], total[0]) + ratio(near[1], total[1])) / 2, pred.n, gt.n
-    return ratio(near[0] + near[1], total[0] + total[1]), pred.n, gt.n
+        length = s.length if form == "area" else np.ones(s.length.size)
+        near.append(s.sums((s.distance <= tolerance) * length))
+        total.append(s.sums(length))
+    return _of_both(near, total, form == "mean"), pred.n, gt.n
+
+
+def _of_both(part: list[F8], whole: list[Any], mean: bool) -> F8:
+    """The mean of the two outlines' ratios, or the ratio of both together."""
+    if mean:
+        return (ratio(part[0], whole[0]) + ratio(part[1], whole[1])) / 2
+    return ratio(part[0] + part[1], whole[0] + whole[1])
 
 
 # name -> the function of both maps and a size, and whether it is a distance, which an empty mask
@@ -296,9 +303,12 @@ TABLE: dict[str, tuple[Callable[[Compared, float], Found], bool]] = {
     "biou-min": (_biou_min, False),
     "f": (_davis, False),
     "bf": (_bf, False),
+    "bf-pixels": (partial(_bf_pixels, False), False),
+    "bf-strict": (partial(_bf_pixels, True), False),
     "hd": (lambda c, _: _hausdorff("directed", c, 100), True),
     **{f"hd%-{d}": (partial(_hausdorff, d), True) for d in ("pooled", "directed", "area")},
-    **{f"assd-{d}": (partial(_assd, d), True) for d in ("pooled", "directed")},
+    "assd-pooled": (partial(_assd, False), True),
+    "assd-directed": (partial(_assd, True), True),
     **{f"nsd-{form}": (partial(_nsd, form), False) for form in ("area", "counts", "mean")},
     "fom": (_fom, False),
     "trimap": (lambda c, width: _overlap(c.trimap(width)), False),
@@ -395,9 +405,11 @@ def boundary_iou(
     if options.get("classes") is not None:
         return measure("biou-min" if with_mask else "biou", pred, gt, size, **options)
     masks = as_masks(pred, gt)  # two masks alone have a kernel of their own, five times as fast
-    whole, shells = erosion.mask_shells(*masks, shell_width(masks[1].shape, size))
-    value = min(iou(shells), iou(whole)) if with_mask else iou(shells)
-    return float(settle(value, shells[1], shells[2], options.get("empty", "skip"), None))
+    found = erosion.mask_shells(*masks, shell_width(masks[1].shape, size))
+    values, pred_n, gt_n = _overlap(found[1:])
+    if with_mask:
+        values = np.minimum(values, iou(found[:1]))
+    return float(settle(values, pred_n, gt_n, options.get("empty", "skip"), None)[0])
 
 
 def trimap_iou(pred: ArrayLike, gt: ArrayLike, width: float, **options: Any) -> Any:
@@ -508,11 +520,7 @@ def bf_score(
     Other options of `measure`. Source: Csurka et al., BMVC 2013.
     """
     limit = 0.0075 * math.hypot(*np.shape(gt)) if theta is None else theta
-    limit = given_number(limit, "theta", 0, math.inf)
-    c = Compared(as_pair(pred, gt, options.get("classes"), options.get("ignore")))
-    found = f_within(*c.sites("rim"), np.nextafter(limit, -np.inf) if strict else limit)
-    values = settle(*found, options.get("empty", "skip"), None)
-    return float(values[0]) if options.get("classes") is None else values
+    return measure("bf-strict" if strict else "bf-pixels", pred, gt, limit, **options)
 
 
 def davis_f(

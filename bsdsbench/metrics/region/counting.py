@@ -18,29 +18,163 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.arguments import given_array, given_list
+from bsdsbench.files.arguments import given_array, given_list, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import contingency as kernel
 from bsdsbench.kernels import ucm
 from bsdsbench.kernels.assignment import largest_total
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map, unit
+from bsdsbench.loaders.inputs import Bool, GroundTruth, Map, Prediction, same_shape, soft_map, unit
+from bsdsbench.metrics.base import F8
+from bsdsbench.metrics.label_maps import as_label_map
 from bsdsbench.metrics.maps import prepare
-from bsdsbench.metrics.region.contingency_table import (
-    Annotators,
-    Table,
-    as_label_map,
-    fop_candidates,
-)
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.counts import I8, Counts
 from bsdsbench.scores.ratios import ratio
 
-F8 = NDArray[np.float64]
+I4 = NDArray[np.int32]
+
+AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
+
+
+def canonical(labels: Map) -> tuple[I4, I8, int]:
+    """Flat int32 labels 0, 1, ... in raster order of the regions' first pixels; their areas; and
+    the number of the label 0, -1 where there is none.
+
+    The kernel has a table of the whole span of values: where they are few and far apart (more than
+    four times the pixels, beyond 64 K entries that cost nothing), they are ranked first.
+    """
+    flat = labels.ravel()
+    low, high = int(flat.min()), int(flat.max())
+    if high - low > 4 * flat.size + 65536 or not -(2**31) <= low <= high < 2**31:
+        flat = np.unique(flat, return_inverse=True)[1].ravel()
+        low, high = 0, int(flat.max())
+    number, area = kernel.renumber(np.ascontiguousarray(flat, np.int32), low, high - low + 1)
+    first = int((labels == 0).argmax())
+    return number, area, int(number[first]) if labels.flat[first] == 0 else -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Annotators:
+    """The label maps of one image's annotators, ready for tables.
+
+    labels : (A, N) int32, regions numbered per annotator
+    col_area, ann_of_col : i8 and i4 (G,), of the G regions of all annotators
+    candidate : bool (G,), large enough for objects and parts
+    squares, bits : i8 and f8 (A,), sum b^2 and sum b log2 b of each annotator
+    zero : the column of each annotator's label 0, -1 where there is none
+    """
+
+    shape: tuple[int, ...]
+    labels: I4
+    col_start: I8
+    col_area: I8
+    ann_of_col: I4
+    candidate: Bool
+    squares: I8
+    bits: F8
+    zero: tuple[int, ...]
+
+    @classmethod
+    def of(cls, maps: Sequence[ArrayLike]) -> Annotators:
+        """From (H, W) label maps. Raises DataError for none, ShapeError for unequal shapes."""
+        arrays = [as_label_map(m, "ground truth") for m in maps]
+        if not arrays:
+            raise DataError("ground truth: no segmentation, expected one label map or more")
+        for array in arrays[1:]:
+            same_shape(array.shape, arrays[0].shape, "ground truth")
+        flat, areas, zeros = zip(*map(canonical, arrays), strict=True)
+        sizes = [a.size for a in areas]
+        start = np.cumsum([0, *sizes])
+        squares, bits = zip(*map(kernel.squares_and_bits, areas), strict=True)
+        return cls(
+            shape=arrays[0].shape,
+            labels=np.stack(flat),
+            col_start=start,
+            col_area=np.concatenate(areas),
+            ann_of_col=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+            candidate=np.concatenate([*map(fop_candidates, areas)]),
+            squares=np.array(squares, np.int64),
+            bits=np.array(bits),
+            zero=tuple(at if at < 0 else int(start[k]) + at for k, at in enumerate(zeros)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """n(i,j) of one segmentation with all annotators: rows of (column, pixels) cells, see
+    `bsdsbench.kernels.contingency`. Equal partitions give equal cells; zero is the row of the
+    segmentation's label 0, -1 where there is none (hierarchies have none).
+
+    cells : where each row begins, and the end; column and pixels of each cell
+    """
+
+    gts: Annotators
+    cells: tuple[I8, I4, I8]
+    zero: int = -1
+
+    @classmethod
+    def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> Table:
+        """From flat labels numbered in raster order (`canonical`)."""
+        found = kernel.runs(labels, gts.labels, gts.col_start)
+        return cls(gts, kernel.tabulate(*found, n_regions, gts.col_area.size), zero)
+
+    @classmethod
+    def of_map(cls, labels: ArrayLike, gts: Annotators) -> Table:
+        """From a (H, W) label map. Raises DataError for anything else, or ShapeError."""
+        array = as_label_map(labels, "segmentation")
+        same_shape(array.shape, gts.shape, "segmentation")
+        flat, area, zero = canonical(array)
+        return cls.of(flat, area.size, gts, zero)
+
+    def merged(self, new_row: I4, n_rows: int) -> Table:
+        """The table after each row r became part of row new_row[r], in a hierarchy."""
+        n_cols = self.gts.col_area.size
+        return Table(self.gts, kernel.merge_rows(*self.cells, new_row, n_rows, n_cols))
+
+    @property
+    def n_pixels(self) -> int:
+        """N, pixels of the image."""
+        return self.gts.labels.shape[1]
+
+    @cached_property
+    def row_area(self) -> I8:
+        """a_i, i8 (R,)."""
+        return kernel.row_sums(self.cells[0], self.cells[2]) // self.gts.labels.shape[0]
+
+    @cached_property
+    def squares_and_bits(self) -> Any:
+        """sum a^2 and sum a log2 a."""
+        return kernel.squares_and_bits(self.row_area)
+
+    @cached_property
+    def overlaps(self) -> Any:
+        """What all measures need of the cells, see `kernels.contingency.overlap_sums`."""
+        gts = self.gts
+        areas = self.row_area, gts.col_area, gts.ann_of_col
+        return kernel.overlap_sums(*self.cells, *areas, len(gts.labels))
+
+
+def fop_candidates(area: Map) -> Bool:
+    """Regions that count, bool (R,): in descending area, while the share of the image added so far,
+    before the region, is below 0.99. Of equal areas the later in raster order comes first.
+
+    Shares are added as doubles, as SEISM does: where they make up 0.99 of the pixels exactly, their
+    sum is often just below."""
+    order = np.argsort(area, kind="stable")[::-1]
+    before = np.cumsum(area[order] / area.sum())
+    out = np.empty(area.size, np.bool_)
+    out[order[0]] = True
+    out[order[1:]] = before[:-1] < AREA_SHARE
+    return out
+
+
 RULES = ("region", "skimage", "cremi")
 
 
@@ -90,51 +224,43 @@ def region_counts(
     [1.0]
     """
     proto = Protocol.load(protocol)
-    if not isinstance(gts, GroundTruth):
-        maps = given_list(gts, "ground truth", "label maps or a GroundTruth")
-    elif not (maps := list(gts.segmentations)):
-        raise DataError(
-            f"{gts.path or gts.image_id}: ground truth without segmentations, expected label maps "
-            "for region measures"
-        )
+    given = gts.segmentations if isinstance(gts, GroundTruth) else gts
+    maps = given_list(given, "ground truth", "label maps or a GroundTruth")
     annotators, thresholds = Annotators.of(maps), proto.threshold_array()
     found = _as_prediction(pred, annotators.shape)
-    if found.ucm2 is not None:
-        return _collect(_of_ucm(found.ucm2, annotators, thresholds), annotators, thresholds)
-    what = str(found.path or found.image_id)
-    labels: Iterable[NDArray[Any]] = found.segs or ()
-    if found.segs:
+    if found.kind == "ucm2":
+        tables = _of_ucm(found.ucm2, annotators, thresholds)
+        return _collect(tables, annotators, thresholds)
+    if found.kind == "segs":
+        labels: Iterable[Map] = found.segs
         thresholds = np.arange(1, len(found.segs) + 1, dtype=np.float64)
-    elif found.soft is None:
-        raise DataError(f"{what}: no segmentation, expected one or more")
     else:
         soft = soft_map(found.soft)
-        same_shape(soft.shape, annotators.shape, what)
+        same_shape(soft.shape, annotators.shape, found.where)
         if soft.any() and not proto.regions_from_soft:
             raise DataError(
-                f"{what}: a soft boundary map, expected ucm2, segs or a label map; "
+                f"{found.where}: a soft boundary map, expected ucm2, segs or a label map; "
                 "label maps in pictures and arrays need pred_kind='labels'; "
                 "regions_from_soft = true in the protocol closes a soft map into regions"
             )
         soft = prepare(soft, proto)
         labels = (close_regions(soft, t) for t in proto.thresholds)
-    tables = (Table.of_map(one, annotators) for one in labels)
-    return _collect(((table, table) for table in tables), annotators, thresholds)
+    each = (Table.of_map(one, annotators) for one in labels)
+    return _collect(((table, table) for table in each), annotators, thresholds)
 
 
 def _as_prediction(pred: Any, shape: tuple[int, ...]) -> Prediction:
     if isinstance(pred, Prediction):
         return pred
     array = given_array(pred, "prediction")
-    given: dict[str, Any] = {"soft": array}
     if array.dtype.kind in "iub":
-        given = {"segs": tuple(array) if array.ndim == 3 else (as_label_map(array),)}
-    elif array.shape == (2 * shape[0] + 1, 2 * shape[1] + 1):
-        given = {"ucm2": array}
-    return Prediction("prediction", **given)
+        return Prediction("prediction", segs=tuple(array) if array.ndim == 3 else (array,))
+    if array.shape == (2 * shape[0] + 1, 2 * shape[1] + 1):
+        return Prediction("prediction", ucm2=array)
+    return Prediction("prediction", soft=array)
 
 
-def close_regions(soft: NDArray[Any], threshold: float) -> NDArray[np.int32]:
+def close_regions(soft: Map, threshold: float) -> I4:
     """A soft boundary map closed into regions at one threshold: a label map (H, W) int32, from 1.
 
     Regions are the 4-connected components of pixels below the threshold (uint8 and uint16 maps are
@@ -145,13 +271,13 @@ def close_regions(soft: NDArray[Any], threshold: float) -> NDArray[np.int32]:
 
     inside = unit(soft) < threshold
     labels, count = ndimage.label(inside)
-    if count == 0 or inside.all():
+    if count == 0:
         return np.ones(soft.shape, np.int32)
     nearest = ndimage.distance_transform_edt(~inside, return_distances=False, return_indices=True)
     return labels[tuple(nearest)].astype(np.int32)
 
 
-def ucm_tables(levels: NDArray[np.int32], gts: Annotators, n_levels: int) -> Iterator[Table]:
+def ucm_tables(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Table]:
     """The table at each threshold of a hierarchy; the same object while no region merges.
 
     levels: what `bsdsbench.kernels.ucm.join_levels` gives.
@@ -171,9 +297,7 @@ def ucm_tables(levels: NDArray[np.int32], gts: Annotators, n_levels: int) -> Ite
         yield table
 
 
-def _of_ucm(
-    ucm2: NDArray[np.float64], gts: Annotators, thresholds: NDArray[np.float64]
-) -> Iterator[tuple[Table, Table]]:
+def _of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[tuple[Table, Table]]:
     """The official table and SEISM's at each threshold."""
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape
@@ -191,9 +315,7 @@ def _of_ucm(
     return zip(tables, ucm_tables(levels[1], gts, thresholds.size), strict=True)
 
 
-def _collect(
-    tables: Iterable[tuple[Table, Table]], gts: Annotators, thresholds: NDArray[np.float64]
-) -> Counts:
+def _collect(tables: Iterable[tuple[Table, Table]], gts: Annotators, thresholds: F8) -> Counts:
     """Measure the official table and SEISM's at each threshold, where it is not the last again."""
     best, rows = np.zeros(gts.col_area.size), []
     last: tuple[Table | None, Table | None] = None, None
@@ -279,10 +401,8 @@ def seism(table: Table) -> dict[str, Any]:
     all_px = n_px * len(gts.labels)
     most_bits = [math.log2(max(n, area.size)) for n in np.diff(gts.col_start).tolist()]
     candidate = fop_candidates(area)
-    cells = table.indptr, table.cols, table.counts
-    pred, gt = kernel.fop_sums(
-        *cells, area, gts.col_area, candidate, gts.candidate, len(gts.labels)
-    )
+    areas = area, gts.col_area, candidate, gts.candidate
+    pred, gt = kernel.fop_sums(*table.cells, *areas, len(gts.labels))
     n_pred, n_gt = int(candidate.sum()), int(gts.candidate.sum())
     return {
         "hamming_gt": all_px - int(ints[:, 1].sum()),
@@ -293,7 +413,7 @@ def seism(table: Table) -> dict[str, Any]:
         "gce": _mean(np.minimum(floats[:, 3], floats[:, 4]) / n_px),
         "lce": _mean(floats[:, 2] / n_px),
         "nvoi": _mean(1.0 - ratio(_voi(table), 2 * np.array(most_bits))),
-        "bgm": all_px - int(largest_total(*cells, gts.col_start)),
+        "bgm": all_px - int(largest_total(*table.cells, gts.col_start)),
         "fop_pred": pred,
         "fop_pred_candidates": n_pred,
         "fop_gt": gt,
@@ -329,29 +449,29 @@ def pair_sums(table: Table, annotator: int, rule: str) -> tuple[float, float, fl
     pred: float = int(table.squares_and_bits[0])
     truth = int(table.gts.squares[annotator])
     zero, left = table.gts.zero[annotator], table.n_pixels
+    indptr, cols, counts = table.cells
     if rule != "region" and zero >= 0:  # pixels with 0 in the truth count nowhere
-        at = np.flatnonzero(table.cols == zero)
-        n = table.counts[at]
-        area = table.row_area[np.searchsorted(table.indptr, at, side="right") - 1]
+        at = np.flatnonzero(cols == zero)
+        n, area = counts[at], table.row_area[np.searchsorted(indptr, at, side="right") - 1]
         rest, dropped = area - n, int(table.gts.col_area[zero])
         both, truth, left = both - int(n @ n), truth - dropped**2, left - dropped
         pred -= int(area @ area - rest @ rest)
     if rule != "cremi":
         return both - left, pred - left, truth - left
     if table.zero >= 0:  # each pixel with 0 in the segmentation is a region of its own
-        cells = slice(*table.indptr[table.zero : table.zero + 2])
+        cells = slice(*indptr[table.zero : table.zero + 2])
         first, last = table.gts.col_start[annotator : annotator + 2]
-        cols, n = table.cols[cells], table.counts[cells]
-        n = n[(cols >= first) & (cols < last) & (cols != zero)]
+        own = (cols[cells] >= first) & (cols[cells] < last) & (cols[cells] != zero)
+        n = counts[cells][own]
         alone = int(n.sum())
         both = both - int(n @ n) + alone / table.n_pixels
         pred = pred - alone**2 + alone / table.n_pixels
     return both, pred, truth
 
 
-def rand_error(both: float, pred: float, truth: float, alpha: float = 0.5) -> float:
-    """1 - F, 0 where there is no pair on both sides; alpha is the weight of the truth's pairs."""
-    weight = alpha * truth + (1 - alpha) * pred
+def rand_error(both: float, pred: float, truth: float) -> float:
+    """1 - F, 0 where there is no pair on both sides."""
+    weight = 0.5 * truth + 0.5 * pred
     return 1.0 - both / weight if weight else 0.0
 
 
@@ -363,9 +483,7 @@ class AdaptedRand(NamedTuple):
     recall: float
 
 
-def adapted_rand_error(
-    seg: ArrayLike, gt: ArrayLike, *, zero: str = "skimage", alpha: float = 0.5
-) -> AdaptedRand:
+def adapted_rand_error(seg: ArrayLike, gt: ArrayLike, *, zero: str = "skimage") -> AdaptedRand:
     """Adapted Rand error: 1 - F of the pixel pairs that are together, in [0, 1], 0 is best.
 
     `zero` says what the label 0 is, and whether a pixel is a pair with itself. With "skimage"
@@ -373,8 +491,7 @@ def adapted_rand_error(
     itself (scikit-image's default). "cremi" is the same in `gt`; each pixel with 0 in `seg` is a
     region of its own, which adds 1/N to the sums, N being all pixels, and a pixel is a pair with
     itself (CREMI, SNEMI3D, gala). With "region" 0 is a region as any in both (scikit-image with
-    ignore_labels=()). `alpha` is the weight of the ground truth's pairs in F, whose inverse is
-    (1 - alpha) / precision + alpha / recall; other than 1/2 with scikit-image's rules only.
+    ignore_labels=()).
 
     Undefined ratios (no pair on a side) are 0, and the error is 0 where there is no pair on both
     sides. Precision is the share of `seg`'s pairs that are right, recall the share of `gt`'s pairs
@@ -387,13 +504,10 @@ def adapted_rand_error(
     >>> adapted_rand_error([[1, 1, 2, 2]], [[1, 1, 1, 1]])
     AdaptedRand(error=0.5, precision=1.0, recall=0.3333333333333333)
     """
-    if zero not in RULES or not 0 <= alpha <= 1:
-        raise DataError(
-            f"zero {zero!r}, alpha {alpha}: expected 'skimage', 'cremi' or 'region', and 0 .. 1"
-        )
-    sums = pair_sums(Table.of_map(seg, Annotators.of([gt])), 0, zero)
-    error = rand_error(*sums, 0.5 if zero == "cremi" else alpha)
-    return AdaptedRand(error, float(ratio(sums[0], sums[1])), float(ratio(sums[0], sums[2])))
+    rule = given_word(zero, "zero", RULES)
+    both, pred, truth = pair_sums(Table.of_map(seg, Annotators.of([gt])), 0, rule)
+    shares = float(ratio(both, pred)), float(ratio(both, truth))
+    return AdaptedRand(rand_error(both, pred, truth), *shares)
 
 
 def voi_split_merge(
@@ -413,10 +527,8 @@ def voi_split_merge(
     """
     found, truth = as_label_map(seg, "segmentation"), as_label_map(gt, "ground truth")
     same_shape(found.shape, truth.shape, "segmentation")
-    if ignore_zero:
-        known = truth != 0
-        if not known.any():
-            return 0.0, 0.0
-        found, truth = np.atleast_2d(found[known]), np.atleast_2d(truth[known])
-    parts = official(Table.of_map(found, Annotators.of([truth])))
+    known = (truth != 0) | (not ignore_zero)
+    if not known.any():
+        return 0.0, 0.0
+    parts = official(Table.of_map(found[known][None], Annotators.of([truth[known][None]])))
     return parts["voi_split"], parts["voi_merge"]

@@ -2,7 +2,6 @@
 
 import json
 import re
-from itertools import product
 from pathlib import Path
 
 import imageio.v3 as iio
@@ -13,14 +12,13 @@ import bsdsbench as bb
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.contour.contour_metric import label_maps
-from bsdsbench.metrics.contour.label_options import ContourOptions
+from bsdsbench.metrics.contour import ContourOptions
+from bsdsbench.metrics.label_maps import label_maps
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.runs.score_tables import score_tables
 from tests.helpers.counting import counts_of
 from tests.helpers.masks import blobs
-from tests.helpers.runs import counted, refused
+from tests.helpers.runs import refused
 from tests.reference import contours as ref
 
 CLASSES = ("sky", "tree", "house", "lake")
@@ -90,14 +88,6 @@ def test_means_are_over_images_and_then_over_classes(runs, maps):
     assert score.empty_masks == "skip"
 
 
-def test_pooled_values_are_those_of_all_pixels(runs, maps):
-    gt, near, _ = maps
-    wide = [np.concatenate([m[k] for k in gt], axis=1) for m in (near, gt)]
-    expected = np.mean(bc.mask_iou(*wide, classes=4, ignore=255))
-    assert runs[0].score("contour").pooled["iou"] == pytest.approx(expected)
-    assert runs[0].score("segmentation")["mean_iou"] == pytest.approx(expected)
-
-
 def test_pooled_boundaries_are_those_of_all_images():
     """By class: the outlines of both images; 0 of a class that one side has, none of no side."""
     rng = np.random.default_rng(2)
@@ -123,33 +113,6 @@ def test_pooled_boundaries_are_those_of_all_images():
             ways = [ref.both_ways(ref.side, pred[i] == k, gt[i] == k) for i in range(2)]
             values.append(ref.f_of(*map(np.concatenate, zip(*ways, strict=True)), radius))
         assert found[f"f@{radius}"] == pytest.approx(np.mean(values))
-
-
-def test_a_pixel_is_enough_and_two_classes_have_their_parts():
-    """In the first image both classes are a pixel; the second has one class, on one side."""
-    at = ContourOptions(classes=("a", "b"), groups=())
-    evaluator = bb.StreamingEvaluator(bb.Protocol(options={"contour": at}), "contour")
-    evaluator.update(np.array([[0, 1]]), np.array([[0, 1]]), "one")
-    evaluator.update(np.array([[255, 0]]), np.array([[0, 0]]), "two")
-    score = evaluator.compute().score("contour")
-    assert [*score.pairs.values()] == [3, 0, 0]
-    assert score.pooled.iou == pytest.approx((2 / 3 + 1) / 2)
-    parts = [(part["iou"], part.n_images) for part in score.per_class.values()]
-    assert parts == [(0.75, 2), (1.0, 1)]
-
-
-def test_instance_maps(tmp_path):
-    gt, pred = np.zeros((2, 30, 40), int)
-    gt[2:10, 2:12], gt[15:25, 20:33] = 1, 2
-    pred[2:10, 3:12], pred[15:20, 2:8] = 7, 9
-    found = write(tmp_path / "pred", {"a": pred})
-    truth = write(tmp_path / "gt", {"a": gt})
-    run = counted(found, truth, "boundary-iou-coco", metrics=("contour", "segmentation"))
-    assert run.score("contour").pairs.to_mapping() == dict.fromkeys(
-        ("both", "pred_only", "gt_only"), 1
-    )
-    assert run.score("segmentation")["pq"] == pytest.approx(0.9 / 2)
-    assert "paired by IoU > 0.5" in registry.describe(["contour"], run.protocol)
 
 
 TWO = np.array([[[1, 1, 1], [0, 1, 0]], [[0, 0, 0], [1, 1, 0]]], bool)
@@ -189,9 +152,8 @@ def test_maps_of_classes_become_labels(found, options, labels):
         ([[0, 1]], [[0, 7]], {"classes": ()}, "g.png: values other than 0 and 1"),
         ([[0], [1]], [[0, 1]], {}, "p.png: shape (2, 1), transposed, expected (1, 2)"),
         ([[1, 1]], [[0, 1]], {"empty": "error"}, "p.png: label 0: the prediction empty, expected"),
-        (None, [[0, 1]], {}, "p.png: no label map, expected a label map (H, W)"),
         ([[[0.5, 0]]], [[0, 1]], {}, "p.png: float64 maps of shape (1, 1, 2), expected a label m"),
-        ([[0, 1]], None, {}, "g.png: no label map, expected masks, classes or instances"),
+        ([[0, 1]], None, {}, "g.png: has nothing, expected labels"),
     ],
 )
 def test_a_fault_names_the_file_that_has_it(pred, gt, options, line):
@@ -258,56 +220,21 @@ def test_classes_of_no_image_are_left_out_and_said():
     assert "means over 2 of 3 classes: mean IoU" in " ".join(run.summary().split())
 
 
-@pytest.mark.parametrize("percent", [90, 99])
-def test_percents_have_columns_or_are_refused(percent):
-    told = Protocol.preset("masks").replace(options={"contour": {"percent": percent}})
-    run = bb.evaluate_items([("x", square(9), square(5))], told, metrics="contour", workers=1)
-    assert f"HD{percent} pooled" in run.summary()
-    assert run.scores()["contour"][f"hd{percent}-pooled"] == 4
-    wrong = told.replace(options={"contour": {"percent": percent + 0.5}})
-    with pytest.raises(ProtocolError, match="percent"):
-        RunOptions(protocol=wrong, metrics="contour")
-
-
 def test_tables_show_six_columns_unless_others_are_asked_for():
     run = bb.evaluate_items(
         [(k, np.eye(9, dtype=bool), np.eye(9, 9, 1, dtype=bool)) for k in "ab"],
-        bb.Protocol.preset("medical").replace(options={"contour": {"spacing": 0.8}}),
+        bb.Protocol.preset("medical").replace(options={"contour": {"spacing": 0.8, "percent": 90}}),
         metrics="contour",
         workers=1,
     )
 
-    def headings(tables):
-        return [c.heading for c in tables[0].columns[1:] if c.heading != "images"]
+    def headings(**chosen):
+        (table,) = score_tables([run], **chosen)[:1]
+        return [c.heading for c in table.columns[1:] if c.heading != "images"]
 
-    six = ["Dice", "IoU", "Boundary IoU 2%", "HD95 pooled", "ASSD pooled", "NSD area 1"]
-    assert headings(score_tables([run])) == six
-    some = score_tables([run], columns=["hd95 DIRECTED", "fom"])
-    assert headings(some) == ["HD95 directed", "FOM"]
-    every = {*headings(score_tables([run], columns=["all"]))}
-    assert {*six, "HD", "F 3 px", "trimap IoU 3 px"} < every
-    found = bb.compare([run, run], ["a", "b"], n_boot=50)
-    assert headings(found.tables()) == six
-    assert headings(found.only(["NSD area 1"]).tables()) == ["NSD area 1"]
-    assert len(headings(found.only(["all"]).tables())) > 20
+    six = ["Dice", "IoU", "Boundary IoU 2%", "HD90 pooled", "ASSD pooled", "NSD area 1"]
+    assert headings() == six
+    assert headings(columns=["hd90 DIRECTED", "fom"]) == ["HD90 directed", "FOM"]
+    assert {*six, "HD", "F 3 px", "trimap IoU 3 px"} < {*headings(columns=["all"])}
     assert run.score("contour").hd == pytest.approx(0.8)  # with two steps from one
-
-
-def test_labels_without_classes_and_white_masks_for_classes_are_said():
-    pred, gt = np.arange(12).reshape(3, 4) % 3, np.arange(12).reshape(3, 4) % 2
-    refused("3 labels, from 0 to 2, .*contour.classes=", bc.contour_metric.contour_counts, pred, gt)
-    truth = {"void": gt.copy(), "plain": gt}
-    truth["void"][0, 0] = 255
-    for metric, first, ignore in product((*METRICS, "semantic"), (0, 1), (255, -1)):
-        at = {"classes": ["a", "b"], "first": first, "ignore": ignore}
-        proto = bb.Protocol.preset("masks").replace(options={metric: at})
-
-        def run(mine, true, proto=proto, metric=metric):
-            return bb.evaluate_items([("p", mine, true)], proto, metrics=metric, workers=1)
-
-        said = "only 0 and 255, expected the labels of `classes`.*divide them by 255"
-        refused(f"p: {said}", run, gt * 255, pred % 2 + first)
-        refused(said if ignore == 255 else "label 255", run, pred % 2 + first, gt * 255)
-        if ignore == 255:
-            run(truth["void"], truth["void"])
-            run(np.where(truth["void"] == 255, 255, 0), truth["void"])
+    refused("percent", ContourOptions, percent=90.5, error=ProtocolError)

@@ -5,9 +5,8 @@ import pytest
 from attrs import evolve
 
 from bsdsbench.metrics import contour as bc
-from bsdsbench.metrics.contour.contour_metric import contour_counts
+from bsdsbench.metrics.contour.contour_metric import GROUPS, ContourOptions, contour_counts
 from bsdsbench.metrics.contour.instances import pair_of
-from bsdsbench.metrics.contour.label_options import GROUPS, ContourOptions
 from tests.helpers.masks import label_pairs
 
 EVERY = ContourOptions(groups=GROUPS, spacing=(0.5, 2.0), trimap_widths=(2,))
@@ -31,34 +30,6 @@ def test_counts_hold_what_the_single_measures_give(changes):
             np.testing.assert_allclose(found[:, m], expected, rtol=1e-12, err_msg=f"{name} {m}")
 
 
-def test_a_measure_s_key_says_its_name_and_size():
-    at = ContourOptions(
-        groups=GROUPS, percent=99, boundary_sizes=(0.02, 3), davis_bounds=(3,), tolerances=(1, 2)
-    )
-    assert {key: of for key, of in at.measures().items() if not key.startswith("trimap")} == {
-        "iou": ("iou", 0),
-        "dice": ("dice", 0),
-        **{f"{n}@{s:g}": (n, s) for s in (0.02, 3) for n in ("biou", "biou-min")},
-        "f@3": ("f", 3),
-        "bf": ("bf", 0.0075),
-        "hd": ("hd", 99),
-        **{f"hd99-{d}": (f"hd%-{d}", 99) for d in ("pooled", "directed", "area")},
-        **{f"assd-{d}": (f"assd-{d}", 99) for d in ("pooled", "directed")},
-        **{f"nsd-{f}@{t}": (f"nsd-{f}", t) for t in (1, 2) for f in ("area", "counts", "mean")},
-        "fom": ("fom", 1 / 9),
-        "cldice": ("cldice", 99),
-    }
-
-
-def test_counts_of_masks():
-    pred, gt = np.zeros((9, 14), np.uint8), np.zeros((9, 14), np.uint8)
-    pred[2:6, 2:8], gt[2:6, 3:11] = 255, 255
-    counts = contour_counts(pred, gt, EVERY)
-    assert counts.areas.tolist() == [[20, 24, 32]]
-    assert counts.pairs.tolist() == [[1, 0, 0]]
-    assert counts.shells.tolist() == [[[10, 16, 20]]]
-
-
 def objects():
     """Three objects of the ground truth, two of them found, one prediction without partner."""
     gt, pred = np.zeros((20, 30), int), np.zeros((20, 30), int)
@@ -71,6 +42,7 @@ def objects():
 def test_instances_are_paired_by_their_overlap():
     pred, gt = objects()
     counts = contour_counts(pred, gt, ContourOptions(unit="instance"))
+    assert counts.areas.tolist() == [[30 + 40, 30 + 40 + 64, 36 + 48 + 48]]
     assert counts.pairs.tolist() == [[2, 1, 1]]
     assert counts.value_sum[0, 0] == pytest.approx(30 / 36 + 40 / 48)
     assert counts.value_count[0, 0] == 4  # two pairs, and overlap 0 for each that has none
@@ -98,33 +70,6 @@ def test_bf_and_the_figure_of_merit_are_in_pixels_with_any_spacing(spacing):
     assert with_spacing[2:] == pytest.approx([bc.bf_score(pred, gt, 1), bc.pratt_fom(pred, gt)])
 
 
-@pytest.mark.parametrize("empty", ["skip", "error"])
-def test_one_pixel_is_a_mask(empty):
-    """Alike in both: every overlap is 1, every distance 0, and none is undefined."""
-    mask = np.zeros((4, 5), bool)
-    mask[1, 2] = True
-    counts = contour_counts(mask, mask, ContourOptions(groups=GROUPS, empty=empty))
-    names = ContourOptions(groups=GROUPS).measures()
-    assert counts.value_sum[0].tolist() == [not n.startswith(("hd", "assd")) for n in names]
-    assert counts.value_count.tolist() == [[1] * len(names)]
-    assert counts.pairs.tolist() == [[1, 0, 0]]
-
-
-def test_one_pixel_is_nothing_on_the_other_side():
-    none, mask = np.zeros((2, 4, 5), bool)
-    mask[1, 2] = True
-    at = ContourOptions(groups=GROUPS)
-    for pred, gt, pairs in ((mask, none, [0, 1, 0]), (none, mask, [0, 0, 1])):
-        counts = contour_counts(pred, gt, at)
-        assert (counts.pairs.tolist(), counts.value_sum.any()) == ([pairs], False)
-        defined = dict(zip(at.measures(), counts.value_count[0].tolist(), strict=True))
-        # no distance; without the ground truth no band
-        assert defined == {
-            n: int(not n.startswith(("hd", "assd")) and (gt.any() or "trimap" not in n))
-            for n in defined
-        }
-
-
 def test_only_what_was_asked_for_is_counted():
     labels, classes = [[0, 1, 1]], ("a", "b", "c")
     counts = contour_counts(labels, labels, ContourOptions(classes=classes, groups=()))
@@ -147,11 +92,11 @@ def test_only_what_was_asked_for_is_counted():
             assert alone[name].tolist() == every[name][:, kept].tolist()
 
 
-@pytest.mark.parametrize(("theta", "pixels"), [(0.1, 5), (0.04, 2), (1, 1), (3, 3)])
-def test_the_radius_of_bf_is_a_share_of_the_diagonal_below_1(theta, pixels):
+def test_the_radius_of_bf_is_a_share_of_the_diagonal_below_1():
     """30 x 40 pixels have a diagonal of 50; the right sides are 4 apart."""
     pred, gt = np.zeros((2, 30, 40), bool)
     pred[5:9, 2:12], gt[5:9, 2:16] = True, True
-    counts = contour_counts(pred, gt, ContourOptions(groups=("bf",), bf_theta=theta))
-    assert counts.value_sum[0, 2] == bc.bf_score(pred, gt, pixels)
-    assert (counts.value_sum[0, 2] == 1) == (pixels == 5)
+    for theta, pixels in ((0.1, 5), (0.04, 2), (1, 1), (3, 3)):
+        counts = contour_counts(pred, gt, ContourOptions(groups=("bf",), bf_theta=theta))
+        assert counts.value_sum[0, 2] == bc.bf_score(pred, gt, pixels)
+        assert (counts.value_sum[0, 2] == 1) == (pixels == 5)

@@ -5,11 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from skimage.metrics import variation_of_information
 
 from bsdsbench.metrics.region.counting import region_counts
-from tests.helpers.regions import against
-from tests.reference import regions as slow
 
 SHAPES = st.tuples(st.integers(1, 7), st.integers(1, 9))
 
@@ -37,30 +34,3 @@ def test_permuting_labels_changes_nothing(three, random):
     again = region_counts(renamed(seg, 90), [renamed(g, 91) for g in gts])
     for name in set(again) - {"are_skimage", "are_cremi"}:
         assert np.array_equal(again[name], getattr(counts, name)), name
-
-
-@given(maps(1))
-@pytest.mark.slow
-def test_itself_is_perfect(one):
-    seg = one[0]
-    counts = region_counts(seg, [seg, seg])
-    covered, total = counts.covered_gt[0], counts.total_gt[0]
-    assert covered == pytest.approx(total, abs=1e-9)
-    assert (counts.pri[0], counts.voi[0]) == (1, 0)
-    for name in ("hamming_gt", "hamming_pred", "bgm", "bce", "gce", "lce"):
-        assert getattr(counts, name)[0] == 0, name
-    assert counts.fop_pred[0] == counts.fop_pred_candidates[0]
-    assert counts.fop_gt[0] == counts.fop_gt_candidates[0]
-
-
-@given(maps(2))
-@pytest.mark.slow
-def test_pairs_and_bits_as_others_count_them(two):
-    seg, gt = two
-    together, only_seg, only_gt, apart = slow.pair_counts(seg, gt)
-    pairs = together + only_seg + only_gt + apart
-    wanted = (together + apart) / pairs if pairs else 1
-    assert against(seg, gt).pri == pytest.approx(wanted, abs=1e-12)
-    assert against(seg, gt).voi == pytest.approx(slow.voi(seg, gt), abs=1e-9)
-    halves = variation_of_information(gt, seg, ignore_labels=())
-    assert against(seg, gt).voi == pytest.approx(float(np.sum(halves)), abs=1e-9)

@@ -1,0 +1,198 @@
+"""Label maps: what they hold, how they are read and refused, and what their metrics share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import ArrayLike
+
+from bsdsbench.files.arguments import given_array
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.inputs import (
+    GroundTruth,
+    Map,
+    Prediction,
+    check_white,
+    same_shape,
+    scale_of,
+    scale_of_classes,
+)
+from bsdsbench.metrics.base import Metric
+from bsdsbench.protocol.fields import (
+    LABEL,
+    NAMES,
+    POSITIVES,
+    check,
+    is_number,
+    one_of,
+    option,
+    whole,
+)
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import Counts
+
+SIDES = ("prediction", "ground truth")
+
+
+def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
+    """A 2-D integer array, checked. Raises DataError for anything else, or for no pixels."""
+    array = given_array(labels, what)
+    if array.dtype.kind == "b":
+        array = array.astype(np.uint8)
+    if array.ndim != 2 or array.dtype.kind not in "iu" or array.size == 0:
+        raise DataError(
+            f"{what}: {array.dtype} array of shape {array.shape}, expected a (rows, columns) map "
+            "of integer labels"
+        )
+    return array
+
+
+def as_label_maps(pred: ArrayLike, gt: ArrayLike) -> list[Map]:
+    """Two label maps of one shape, checked. Raises DataError or ShapeError."""
+    maps = [as_label_map(m, what) for m, what in zip((pred, gt), SIDES, strict=True)]
+    same_shape(maps[0].shape, maps[1].shape)
+    return maps
+
+
+@contextmanager
+def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
+    """Faults found inside name the file: of the ground truth if they say so, or the prediction."""
+    try:
+        yield
+    except DataError as error:
+        side, _, fault = str(error).partition(": ")
+        if side in (pred.where, gt.where):
+            raise
+        where = (gt if side == SIDES[1] else pred).where
+        raise type(error)(f"{where}: {fault if side in SIDES else error}") from None
+
+
+def _unit_words(options: Any) -> str:
+    of = f"{len(options.classes)} classes" if options.classes else "masks"
+    if options.unit == "class":
+        return of
+    of = f"instances of {of}" if options.classes else "instances"
+    return f"{of} paired by {'IoU > 0.5' if options.unit == 'instance' else 'number'}"
+
+
+@frozen
+class LabelOptions:
+    """What label maps hold: masks, classes or instances."""
+
+    classes: tuple[str, ...] = option(
+        (),
+        "The names in the order of their labels; none: masks of 0 and 1, or 0 and 255.",
+        NAMES,
+        caption=_unit_words,
+    )
+    first: int = option(
+        0, "The label of the first class; the others follow without a gap, and 0 is nothing.", LABEL
+    )
+    ignore: int = option(
+        255,
+        "Label of ground-truth pixels that are cleared on both sides, or -1 for none.",
+        whole(-1, 2**31 - 1, "a label, or -1"),
+        others={255: "PASCAL VOC, Cityscapes", 0: "scripts that ignore 0", -1: "scripts without"},
+    )
+    unit: str = option(
+        "class",
+        '"class": one mask per class and image; "instance": instances, paired where their '
+        'intersection over union is above 0.5; "id": instances, paired by their number.',
+        one_of("class", "instance", "id"),
+    )
+    divisor: int = option(
+        0,
+        "Instance maps hold class x divisor + instance; 0: one class, what is "
+        "above 0 is the number of an instance.",
+        whole(0, 2**31 - 1, "a whole number from 0"),
+    )
+
+    @property
+    def labels(self) -> range:
+        """Those of the classes."""
+        return range(self.first, self.first + len(self.classes))
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The classes, or the one of masks and instances without classes."""
+        return self.classes or ("mask" if self.unit == "class" else "instances",)
+
+
+def _steps(value: Any) -> Any:
+    """Two steps; one number is both."""
+    given = value if isinstance(value, list | tuple) else [value]
+    found = tuple(float(v) if is_number(v) else v for v in given)
+    return found * 2 if len(found) == 1 else found
+
+
+def _spacing_words(options: Any) -> str:
+    down, right = options.spacing
+    return "" if down == right == 1 else f"spacing {down:g} x {right:g}"
+
+
+SPACING = option(
+    (1.0, 1.0),
+    "Row and column step, or one number for both: the unit of distances and tolerances.",
+    [POSITIVES, check(lambda v: len(v) == 2, "two steps, of rows and columns, or one for both")],
+    _steps,
+    caption=_spacing_words,
+)
+
+
+def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map, Map]:
+    """Both label maps. A prediction may hold one bool map per class; a pixel in none is nothing.
+
+    Raises DataError for anything else.
+    """
+    true, found = gt.mask if "mask" in gt.parts else gt.labels, pred.classes
+    if found.ndim == 3 and found.any() and found.dtype != bool:
+        hint = "(argmax first?)" if found.dtype.kind == "f" else "in two dimensions only"
+        shape = f"{found.dtype} maps of shape {found.shape}"
+        raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W) {hint}")
+    if at.unit == "class" and at.classes:
+        check_white(found, true, at.labels, SIDES[0])
+    if found.ndim == 2:
+        return found, true
+    nothing = at.ignore if at.classes and at.first == 0 else 0
+    if nothing < 0:
+        raise DataError(f"{SIDES[0]}: pixels of no class, expected a label to ignore")
+    first = at.first if at.classes else max(at.first, 1)
+    labels = np.where(found.any(axis=0), found.argmax(axis=0) + first, nothing)
+    return labels * (at.divisor if at.divisor and at.unit != "class" else 1), true
+
+
+class LabelMetric(Metric):
+    """What compares two label maps, masks or instance maps, by what its options say of them."""
+
+    reads = "classes"
+    shared = ()
+    default_protocol = "masks"
+    options = LabelOptions
+    counts_of: ClassVar[Callable[..., Counts]]  # of (pred, gt, options), one image's
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Counts:
+        with faults_named(pred, gt):
+            return self.counts_of(*label_maps(pred, gt, opt), opt)
+
+    def scale(self, gt: GroundTruth, opt: Any) -> str:
+        if "labels" not in gt.parts or opt.unit != "class":
+            return ""
+        return scale_of_classes(gt.labels, opt.labels) if opt.classes else scale_of(gt.labels)
+
+    def parts(self, protocol: Protocol, opt: Any) -> dict[str, tuple[str, ...]]:
+        return {name: ("per_class", name) for name in opt.class_names}
+
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any
+    ) -> Iterator[tuple[str, str, str]]:
+        """Classes that no pixel has in common; a label to ignore that only predictions have."""
+        mine, true = label_maps(pred, gt, opt)
+        if np.intersect1d(mine, true).size == 0:
+            mends = "check the order of the classes and `first`"
+            yield "classes", "no label is in both maps", mends
+        if (mine == opt.ignore).any() and not (true == opt.ignore).any():
+            yield "ignored", f"the label to ignore ({opt.ignore}) is predicted", "set `ignore`"

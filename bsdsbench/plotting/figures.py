@@ -1,0 +1,227 @@
+"""Whole figures of runs, as `bsdsbench plot` writes them, and of several displays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from bsdsbench.comparison.bootstrap import CurveBand
+from bsdsbench.comparison.published import (
+    HUMAN_POINT,
+    HUMAN_TASK,
+    PublishedResult,
+    find_published,
+    published_keys,
+    published_results,
+)
+from bsdsbench.files.errors import DataError
+from bsdsbench.metrics import registry
+from bsdsbench.plotting.displays import (
+    CurveDisplay,
+    FThresholdDisplay,
+    ImageScatterDisplay,
+    PRCurveDisplay,
+    ReliabilityDisplay,
+    metric_with_curve,
+)
+from bsdsbench.plotting.style import HUMAN, is_grey, legend, save, signed, style
+from bsdsbench.runs.evaluation import Evaluation, as_runs, not_beside
+from bsdsbench.runs.references import incomparable
+from bsdsbench.scores.curve import AP_RULES
+from bsdsbench.scores.ratios import short
+
+Runs = Sequence[Evaluation | str | Path]
+DISPLAYS: dict[str, Any] = {
+    "pr": PRCurveDisplay,
+    "f": FThresholdDisplay,
+    "reliability": ReliabilityDisplay,
+}
+
+
+def plot_curves(
+    displays: Sequence[CurveDisplay], path: str | Path | None = None, *, title: str = ""
+) -> Figure:
+    """One figure with several displays of one kind, each its own colour, named in a legend.
+
+    path : also write it there, .pdf, .svg or .png
+    Raises DataError for no display or displays of different kinds.
+    """
+    if not displays:
+        raise DataError("no curves given, expected at least one to plot")
+    kinds = {f"{type(d).__name__} {d.kind}".strip() for d in displays}
+    if len(kinds) > 1:
+        raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
+    reach = min(getattr(d, "lowest", 1.0) for d in displays)
+    ax, drawn = None, set()
+    with style(file=path is not None):
+        for display in displays:
+            chance = getattr(display, "chance", None)
+            if hasattr(display, "lowest"):
+                display.lowest = reach
+            ax = display.plot(ax, chance=chance not in drawn).ax_  # one that they share once
+            drawn.add(chance)
+        displays[0].ax_.set_title(title, parse_math=False)
+    figure = displays[0].figure_
+    if path is not None:
+        save(figure, path)
+    return figure
+
+
+def plot_runs(
+    runs: Runs,
+    names: Sequence[str] | None = None,
+    human: bool | Evaluation | None = None,
+    published: Sequence[str] = (),
+    path: str | Path | None = None,
+    *,
+    kind: str = "pr",
+    metric: str | None = None,
+    bands: Sequence[CurveBand | None] = (),
+    look: str | None = None,
+    grey: bool | None = None,
+    ap: bool = False,
+    force: bool = False,
+) -> Figure:
+    """One figure with the curves of `runs`, best first in the legend.
+
+    Parameters
+    ----------
+    runs : sequence of Evaluation or path
+        Runs, or their folders, or reference runs ("ref:cob"); with `published` none at all.
+    names : sequence of str, optional
+        One per run, in place of their own.
+    human : bool or Evaluation, optional
+        Mark human agreement on BSDS500 (default where it fits), or that of this run.
+    published : sequence of str
+        Keys of published methods with a stored curve, and "human".
+    path : path, optional
+        Also write it there, .pdf, .svg or .png.
+    kind : str
+        "pr", with lines of equal F; "f", F over threshold; "reliability", the bins of calibration;
+        "scatter", the first run (x) and the second (y) image by image.
+    metric : str, optional
+        A metric with a PR curve; default: the runs' first.
+    bands : sequence of CurveBand or None
+        One per run of PR curves, see `bsdsbench.comparison.bootstrap.bootstrap_band`.
+    look, grey : optional
+        See `bsdsbench.plotting.style.style`.
+    ap : bool
+        Show AP in the legend, of published results where its rule is that of the runs.
+    force : bool
+        Draw even if the runs' protocols differ or the published results are of other images.
+
+    Raises
+    ------
+    DataError
+        An unknown key or one without a curve, names that do not fit the runs, another suffix;
+        without `force` also other protocols and other images.
+    """
+    extra = published_curves_of(published) if published else []
+    tasks = [*(r.tasks[0] for r in extra), *([HUMAN_TASK] if human is True else [])]
+    runs = checked(runs, force, tasks, least=0 if extra else 1)
+    named = [run.name for run in runs] if names is None else list(names)
+    if len(named) != len(runs):
+        raise DataError(f"{len(named)} names for {len(runs)} runs, expected one each")
+    if kind not in (*DISPLAYS, "scatter"):
+        raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}, scatter")
+    if kind == "scatter" and len(runs) != 2:
+        raise DataError(f"{len(runs)} runs, expected two for a scatter plot")
+    for run in runs if kind == "f" else ():
+        if (about := run.reference) and about.form == "segmentations":
+            raise DataError(
+                f"{run.name}: {about.parameter}, expected thresholds for F over threshold"
+            )
+    with style(look, grey, path is not None):
+        if kind == "scatter":
+            points = ImageScatterDisplay.from_evaluations(runs[0], runs[1], named, metric)
+            return written(points.plot().figure_, path, runs, named)
+        both = zip(runs, named, strict=True)
+        shown = [DISPLAYS[kind].from_evaluation(run, name, metric) for run, name in both]
+        for display, band in zip(shown, bands, strict=False):
+            display.band = band
+        shown += [PRCurveDisplay.from_published(result) for result in extra]
+        if ap:
+            # Of published results where its rule is the one of all runs.
+            rules = {r.protocol.ap_rule for r in runs} or {r.ap_rule for r in extra} & set(AP_RULES)
+            values = [float(run.score(metric_with_curve(run, metric)).ap) for run in runs]
+            values += [r.boundary["ap"] if {r.ap_rule} == rules else math.nan for r in extra]
+            for display, value in zip(shown, values, strict=True):
+                if not math.isnan(value):
+                    display.name += f", AP {short(value)}"
+        figure = plot_curves(shown)
+        entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
+        if human is None:
+            fits = [not not_beside(run, HUMAN_TASK) for run in runs]
+            asked = bool(published) and "human" in published_keys(published)
+            human = asked or (bool(runs) and all(fits))
+        if human and kind == "pr" and metric in (None, *registry.DEFAULT):
+            f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
+            name = "Human (BSDS500 test)"
+            if isinstance(human, Evaluation):
+                best, name = human.boundary_score().ods, "Human (each against the others)"
+                f, recall, precision = best.f, best.recall, best.precision
+            color, label = "black" if is_grey() else HUMAN, f"[F={short(f)}] {name}"
+            point: Any = {"markersize": 5.5, "color": color, "label": label, "zorder": 4}
+            entries.append((f, *figure.axes[0].plot([recall], [precision], "D", **point)))
+        legend(figure.axes[0], [line for _, line in sorted(entries, key=lambda e: -e[0])])
+        more = [f"{r.label}: {r.curve.describe()}" for r in extra if r.curve]
+        return written(figure, path, runs, named, more)
+
+
+def plot_result(run: Evaluation, out: Path) -> None:
+    """pr.png and pr.svg of a run into its folder, if there is a precision-recall curve."""
+    if run.with_curve:
+        save(plot_runs([run], path=out / "pr.png"), out / "pr.svg")
+
+
+def published_curves_of(keys: Sequence[str]) -> list[PublishedResult]:
+    """The published results with a curve of these keys. Raises DataError for one without."""
+    found = [result for result in find_published(keys) if result.key != "human"]
+    bare = [r.key for r in found if r.curve is None and r.key in published_keys(keys)]
+    if bare:
+        known = ", ".join(key for key, r in published_results().items() if r.curve)
+        raise DataError.collect(
+            [DataError(f"published {key!r}: no curve is stored, expected {known}") for key in bare]
+        )
+    return [result for result in found if result.curve is not None]
+
+
+def checked(
+    runs: Runs, force: bool, tasks: Sequence[str] = (), least: int = 1
+) -> Sequence[Evaluation]:
+    """The runs; raises DataError for what may not stand in one picture, but by `force`."""
+    runs = as_runs(runs)
+    if len(runs) < least:
+        raise DataError("no runs given, expected at least one to plot")
+    faults = [
+        f"{run.name}, {runs[0].name}: protocols differ in {'; '.join(found)}"
+        for run in runs[1:]
+        if (found := incomparable(run, runs[0]))
+    ]
+    beside = list(dict.fromkeys(tasks))
+    if len(beside) > 1:
+        faults.append(f"published: curves of {' and of '.join(beside)}")
+    faults += [f"{run.name}: {why}" for run in runs for t in beside if (why := not_beside(run, t))]
+    if faults and not force:
+        why = "such curves are not comparable (force=True draws them)"
+        raise DataError.collect([DataError(f"{f}; {why}") for f in faults])
+    return runs
+
+
+def written(
+    figure: Figure,
+    path: str | Path | None,
+    runs: Sequence[Evaluation],
+    names: Sequence[str] | None = None,
+    more: Sequence[str] = (),
+) -> Figure:
+    """The figure, which knows the signatures of its runs; a file of it too."""
+    lines = zip(names or [r.name for r in runs], [r.signature_line for r in runs], strict=True)
+    signed[figure] = "\n".join([*(f"{name}: {line}" for name, line in lines if line), *more])
+    if path is not None:
+        save(figure, path)
+    return figure
