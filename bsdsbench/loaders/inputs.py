@@ -57,7 +57,7 @@ class Lines:
     grid: tuple[int, int] | None = None
 
 
-@frozen(eq=False, init=False)
+@frozen(eq=False, init=False, slots=False)
 class ImageParts:
     """What is known of an image: parts by name, each also an attribute.
 
@@ -102,6 +102,7 @@ class ImageParts:
                 rows, columns = maps[0].shape[-2:]
                 shape = ((rows - 1) // 2, (columns - 1) // 2) if name == "ucm2" else (rows, columns)
         self.__attrs_init__(image_id, path, parts, shape, scale)
+        vars(self).update(parts)
 
     @property
     def where(self) -> str:
@@ -161,7 +162,6 @@ class Prediction(ImageParts):
     ('soft', (3, 4), (3, 4))
     """
 
-    __slots__ = ()
     known = PREDICTED
     several = ("segs",)
 
@@ -247,7 +247,6 @@ class GroundTruth(ImageParts):
     ((3, 3), 1, False)
     """
 
-    __slots__ = ()
     known = ANNOTATED
     several = ("boundaries", "segmentations", "angles")
 
