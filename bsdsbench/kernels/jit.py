@@ -30,7 +30,8 @@ class _Kept(FunctionCache):
     """What numba keeps of a function, loaded without what only compiling needs.
 
     numba would first make all that it can compile known, which imports scipy.linalg and cffi: a
-    third of what it takes to count one image. Its compiler does that itself.
+    third of what it takes to count one image. Its compiler does that itself. Functions that allocate
+    need it: their memory is managed by what is made then.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -45,8 +46,9 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     users = config.CACHE_DIR
     try:  # numba reads the folder when a function is decorated
         config.CACHE_DIR = str(_folder or "")
-        made = njit(function, nogil=True, no_cfunc_wrapper=True, **options)
-        if _folder is not None and not config.DISABLE_JIT:
+        kept, allocates = _folder is not None, options.get("_nrt", True)
+        made = njit(function, nogil=True, no_cfunc_wrapper=True, cache=kept and allocates, **options)
+        if kept and not (allocates or config.DISABLE_JIT):
             made._cache = _Kept(function)
         return made
     finally:
