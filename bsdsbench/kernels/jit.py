@@ -30,8 +30,8 @@ class _Kept(FunctionCache):
     """What numba keeps of a function, loaded without what only compiling needs.
 
     numba would first make all that it can compile known, which imports scipy.linalg and cffi: a
-    third of what it takes to count one image. Its compiler does that itself. Functions that allocate
-    need it: their memory is managed by what is made then.
+    third of what it takes to count one image. Its compiler does that itself. Only functions that
+    allocate need it: what manages their memory is made then.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -47,7 +47,8 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     try:  # numba reads the folder when a function is decorated
         config.CACHE_DIR = str(_folder or "")
         kept, allocates = _folder is not None, options.get("_nrt", True)
-        made = njit(function, nogil=True, no_cfunc_wrapper=True, cache=kept and allocates, **options)
+        options |= {"nogil": True, "no_cfunc_wrapper": True, "cache": kept and allocates}
+        made = njit(function, **options)
         if kept and not (allocates or config.DISABLE_JIT):
             made._cache = _Kept(function)
         return made
