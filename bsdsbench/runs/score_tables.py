@@ -14,7 +14,7 @@ from bsdsbench.runs.references import incomparable
 from bsdsbench.runs.run_options import SPEED
 from bsdsbench.scores.counts import at
 from bsdsbench.tables import table as model
-from bsdsbench.tables.table import Cell, Estimate, Table, select
+from bsdsbench.tables.table import Cell, Estimate, Table, key_meant, select
 
 METHOD = model.Field("method", "Method")
 GRID_END = "grid end"  # beside an ODS at the first or the last threshold
@@ -167,11 +167,14 @@ def score_tables(
         if inner:
             title = f"{found.title}, part by part"
             planned.append((f"{metric}-parts", title, found.part_columns, usual, inner, len(inner)))
-    wanted, known = set[str](), set[str]()  # notes are of these columns alone
+    wanted, known = set[str](), list[str]()  # notes are of these columns alone
     if columns is not None and "all" not in columns:
         wanted = {word.rpartition(".")[2].casefold() for word in columns}
-        for _, _, every, *_ in planned:
-            known.update(word for c in every for word in (c.key, c.heading.casefold()))
+        for _, _, every, _, rows, _ in planned:
+            there = set().union(*[scores for _, scores, _ in rows])
+            some = [c for c in every if c.key.partition(".")[0] in there]
+            known += [word for c in some for word in (c.key, c.heading.casefold())]
+        wanted = {key_meant(word, known) for word in wanted}
     kinds, tables = ("always", "own" if alone else "several"), list[Table]()
     for key, title, every, usual, rows, n_own in planned:
         # Measures that nobody asked for are left out; undefined ones stay.
@@ -179,11 +182,11 @@ def score_tables(
         shown = list[Column]()
         for c in every:
             here = c.key.partition(".")[0] in asked and (columns is not None or c.shown in kinds)
-            if wanted and wanted <= known:
+            if wanted and wanted.issubset(known):
                 here = here and bool(wanted & {c.key, c.heading.casefold()})
             if usual is not None:
-                some = any([at(scores, c.key) is not None for _, scores, _ in rows])
-                here = here and some and c.key in usual
+                defined = any([at(scores, c.key) is not None for _, scores, _ in rows])
+                here = here and defined and c.key in usual
             if here:
                 shown.append(c)
         table = _scores(key, title, shown, rows, n_own, alone)
@@ -364,7 +367,8 @@ def usual_scores(run: Any, metrics: Sequence[str], known: Sequence[str]) -> list
 def full_name(score: str, known: Collection[str]) -> str:
     """The known METRIC.SCORE that is meant by it or by SCORE alone; `score` itself if none is.
 
-    SCORE alone, a key or a heading, is that of the default metric, or of the one that has it.
+    SCORE alone, a key or a heading, is that of the default metric, or of the one that has it; of
+    several of a kind (hd95) it is the first (hd95-pooled).
 
     Examples
     --------
@@ -379,6 +383,8 @@ def full_name(score: str, known: Collection[str]) -> str:
         keyed += [name] * (key == score)
         headed += [name] * (score.casefold() in headings)
     alike, usual = keyed or headed, f"{registry.DEFAULT[0]}.{score}"
-    if score in known or not alike or (len(alike) > 1 and usual not in alike):
+    if score not in known and not alike:
+        return key_meant(score, known)
+    if score in known or (len(alike) > 1 and usual not in alike):
         return score
     return usual if usual in alike else alike[0]
