@@ -384,7 +384,8 @@ def full_name(score: str, known: Collection[str]) -> str:
         headed += [name] * (score.casefold() in headings)
     alike, usual = keyed or headed, f"{registry.DEFAULT[0]}.{score}"
     if score not in known and not alike:
-        return key_meant(score, known)
+        bare = {name.partition(".")[2]: name for name in known}
+        return bare.get(key_meant(score, bare), key_meant(score, known))
     if score in known or (len(alike) > 1 and usual not in alike):
         return score
     return usual if usual in alike else alike[0]
