@@ -82,10 +82,8 @@ def test_where_nothing_could_be_significant_the_tolerance_decides(n, n_boot):
     (note,) = found.notes
     assert f"of {n} images with {n_boot} samples" in note
     assert note in str(found)
-    assert found.to_mapping()["notes"] == (note,)
     assert note in found.to_junit()
     assert check(few, Baseline.of(few), statistical=True, n_boot=n_boot).passed
-    assert check(changed(few, 0.4), Baseline.of(few)).notes == ()
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 6, 8, 30])
@@ -120,11 +118,8 @@ def test_noise_within_the_tolerance_and_a_better_run_pass(run):
 
 @pytest.mark.parametrize("wrong", [float("nan"), -0.1, "x", True])
 def test_a_tolerance_is_a_number(run, wrong):
-    for tolerance in (wrong, {"boundary.ods": wrong}):
-        with pytest.raises(
-            bb.DataError, match=r"tolerance of 'boundary\.ods': .*expected a number"
-        ):
-            check(run, Baseline.of(run), tolerance=tolerance)
+    with pytest.raises(bb.DataError, match=r"tolerance of 'boundary\.ods': .*expected a number"):
+        check(run, Baseline.of(run), tolerance=wrong)
 
 
 def test_lower_is_better_where_it_is():
