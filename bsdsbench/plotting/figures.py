@@ -120,7 +120,8 @@ def plot_runs(
         An unknown key or one without a curve, names that do not fit the runs, another suffix;
         without `force` also other protocols and other images.
     """
-    given_word(kind, "kind", (*DISPLAYS, "scatter"))
+    if kind not in (*DISPLAYS, "scatter"):
+        raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}, scatter")
     runs, extra = as_runs(runs, names), published_curves_of(published) if published else []
     if not (runs or extra):
         raise DataError("no runs given, expected at least one to plot")
@@ -165,9 +166,7 @@ def plot_runs(
             entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
             if human is None:
                 fits = [not not_beside(run, HUMAN_TASK) for run in runs]
-                human = (bool(published) and "human" in published_keys(published)) or (
-                    bool(runs) and all(fits)
-                )
+                human = "human" in published_keys(published) or (bool(runs) and all(fits))
             if human and kind == "pr" and metric in (None, *registry.DEFAULT):
                 f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
                 name = "Human (BSDS500 test)"
