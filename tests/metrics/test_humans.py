@@ -29,23 +29,18 @@ def test_counts_by_hand():
     assert found.matched_pred.tolist() == [9 + 9 + 0]
 
 
-def test_annotators_who_agree_score_one(tmp_path):
-    for name in ("x", "y"):
-        for a in (1, 2, 3):
-            (tmp_path / name).mkdir(exist_ok=True)
-            iio.imwrite(tmp_path / name / f"{a}.png", line(5).astype(np.uint8) * 255)
+def test_pictures_of_annotators_who_agree_score_one(tmp_path):
+    (tmp_path / "x").mkdir()
+    for a in (1, 2, 3):
+        iio.imwrite(tmp_path / "x" / f"{a}.png", line(5).astype(np.uint8) * 255)
     run = bb.evaluate_humans(tmp_path, workers=1)
-    assert [r.image_id for r in run.records] == ["x", "y"]
-    assert run.name == "human"
-    assert run.boundary_score().ods.f == 1.0
+    assert (run.name, run.image_ids, run.boundary_score().ods.f) == ("human", ["x"], 1.0)
 
 
 @pytest.mark.parametrize(
     "names",
     [
         ("train/a", "val/b", "test/c"),
-        ("val/a", "val/b"),
-        ("img_5001", "img_5002"),
         ("2007_000063", "2007_000068"),
     ],
 )

@@ -112,17 +112,6 @@ def test_recall_at_half_precision_by_hand(rows, r50, edges):
     assert edges_r50(curve(*rows)) == pytest.approx(edges)
 
 
-@given(
-    steps=st.lists(st.tuples(st.floats(0.01, 1), st.floats(0.01, 1)), min_size=2, max_size=9),
-    level=st.floats(0.05, 0.95),
-)
-def test_where_precision_falls_steadily_r50_is_that_of_the_edges_toolbox(steps, level):
-    up, along = (np.cumsum(x) / (np.sum(x) + 0.1) for x in zip(*steps, strict=True))
-    found = PRCurve(np.arange(1, up.size + 1) / 20, up, along[::-1])
-    expected = edges_r50(found, level) if up[0] <= level <= up[-1] else np.nan
-    assert recall_at_precision(found, level) == pytest.approx(expected, nan_ok=True)
-
-
 def test_scores_need_counts_no_more_matched_than_there_are():
     for records, named in (([], "records"), ([ImageRecord("a", (2, 3))], "boundary")):
         refused(named, boundary_score, records)
