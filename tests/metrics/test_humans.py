@@ -30,11 +30,12 @@ def test_counts_by_hand():
 
 
 def test_pictures_of_annotators_who_agree_score_one(tmp_path):
-    (tmp_path / "x").mkdir()
-    for a in (1, 2, 3):
-        iio.imwrite(tmp_path / "x" / f"{a}.png", line(5).astype(np.uint8) * 255)
+    for name in ("x", "y"):
+        (tmp_path / name).mkdir()
+        for a in "123":
+            iio.imwrite(tmp_path / name / f"{a}.png", line(5).astype(np.uint8) * 255)
     run = bb.evaluate_humans(tmp_path, workers=1)
-    assert (run.name, run.image_ids, run.boundary_score().ods.f) == ("human", ["x"], 1.0)
+    assert (run.name, run.image_ids, run.boundary_score().ods.f) == ("human", ["x", "y"], 1.0)
 
 
 @pytest.mark.parametrize(

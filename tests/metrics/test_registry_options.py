@@ -89,22 +89,18 @@ def test_any_wrong_value_of_any_option_is_a_protocol_error(value):
                 assert registry.settled(read) == read
 
 
-def test_contour_options():
-    measures = {
-        "boundary-iou-coco": ("iou", "dice", "biou@0_02", "biou-min@0_02"),
-        "davis": ("iou", "dice", "f@0_008"),
-    }
-    said = {
-        "boundary-iou-coco": "instances paired by IoU > 0.5; empty masks: skip",
-        "davis": "instances paired by number; empty masks: perfect (both",
-    }
-    for name in measures:
-        preset = Protocol.preset(name)
-        assert tuple(CONTOUR.options_of(preset).measures()) == measures[name]
-        assert said[name] in registry.describe(["contour"], preset)
+def test_a_caption_says_how_masks_are_paired_and_measured():
+    preset = Protocol.preset("boundary-iou-coco")
+    assert tuple(CONTOUR.options_of(preset).measures()) == (
+        "iou",
+        "dice",
+        "biou@0.02",
+        "biou-min@0.02",
+    )
+    said = "instances paired by IoU > 0.5; empty masks: skip"
+    assert said in registry.describe(["contour"], preset)
     one = Protocol(options={"contour": {"spacing": [2, 0.5], "classes": ["a"]}})
-    other = one.replace(options={"contour": {"empty": "inf"}})
-    assert CONTOUR.options_of(other) == ContourOptions(("a",), spacing=(2.0, 0.5), empty="inf")
+    assert CONTOUR.options_of(one) == ContourOptions(("a",), spacing=(2.0, 0.5))
     assert "1 classes; spacing 2 x 0.5; empty" in registry.describe(["contour"], one)
 
 

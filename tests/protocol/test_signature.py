@@ -104,7 +104,7 @@ def test_differences_in_words():
 @pytest.mark.parametrize(
     ("old", "new", "named"),
     [
-        ("bsdsbench 0.2.0", "other", "'other'"),
+        ("bsdsbench 0.2.0", "other", "'other"),
         ("200/200", "all", "bsds500-test:all"),
         ("tol:.0075d", "tol:4", "tol:4"),
         ("nms:none", "nms:bdcn", "'bdcn'"),
