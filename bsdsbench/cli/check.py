@@ -209,6 +209,7 @@ def check_set(
         folder_fingerprints,
         identify,
         load_sets,
+        set_fingerprint,
         write_set,
     )
     from bsdsbench.protocol.protocol import Protocol
@@ -230,18 +231,20 @@ def check_set(
         return 0 if here else 1
     if bool(register) != bool(out):
         raise click.UsageError("--register NAME and -o FILE go together")
-    known = [one for file in sets for one in load_sets(file)]
+    known = {name: images for file in sets for name, images in load_sets(file).items()}
     with progress("data check") as report:
         images = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)
     if register and out:
-        registered = write_set(out, register, images)
-        print(f"{register}, {len(images)} images, {registered.fingerprint}, registered in {out}")
+        write_set(out, register, images)
+        mark = set_fingerprint(images)
+        print(f"{register}, {len(images)} images, {mark}, registered in {out}")
         return 0
     found = identify(images, known)
     lists = {name: getattr(found, name) for name in ("missing", "altered", "extra")}
     if form == "json":
-        like = found.known.name if found.known else None
-        print_json({**found.to_mapping(), "like": like, "whole": found.whole, **lists})
+        print_json(
+            {**found.to_mapping(), "like": found.like or None, "whole": found.whole, **lists}
+        )
     else:
         print(f"{show(folder)}: {found.describe()}\nfingerprint {found.fingerprint}")
         for name, ids in lists.items():
