@@ -94,8 +94,8 @@ def test_a_caption_says_how_masks_are_paired_and_measured():
     assert tuple(CONTOUR.options_of(preset).measures()) == (
         "iou",
         "dice",
-        "biou@0.02",
-        "biou-min@0.02",
+        "biou@0_02",
+        "biou-min@0_02",
     )
     said = "instances paired by IoU > 0.5; empty masks: skip"
     assert said in registry.describe(["contour"], preset)
