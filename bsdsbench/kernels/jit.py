@@ -13,6 +13,7 @@ from typing import Any
 
 from numba import config, njit
 from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 
 from bsdsbench.kernels import cache_folder
 
@@ -30,10 +31,12 @@ class _Kept(FunctionCache):
     """What numba keeps of a function, loaded without what only compiling needs.
 
     numba would first make all that it can compile known, which imports scipy.linalg and cffi: a
-    third of what it takes to count one image. Its compiler does that itself.
+    third of what it takes to count one image. Its compiler does that itself. What allocates arrays
+    needs numba's runtime all the same.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
