@@ -130,11 +130,13 @@ class Table:
         """The table of these columns, in this order, without the notes on others alone."""
         columns = [self.columns[k] for k in kept]
         gone = {c.heading for c in self.columns} - {c.heading for c in columns}
-        notes = [
-            note
-            for note in self.notes
-            if not gone.issuperset(note.removeprefix("- under ").partition(":")[0].split(", "))
-        ]
+        notes = []
+        for note in self.notes:
+            headings, _, said = note.removeprefix("- under ").partition(":")
+            left = [heading for heading in headings.split(", ") if heading not in gone]
+            if left:
+                under = ", ".join(left)
+                notes.append(note if under == headings else f"- under {under}:{said}")
         rows = [[row[k] for k in kept] for row in self.rows]
         return replace(self, columns=columns, rows=rows, notes=notes)
 
