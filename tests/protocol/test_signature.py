@@ -81,6 +81,7 @@ def test_numbers_are_compared_as_numbers():
     two, twice = (
         Signature(BSDS.replace(max_dist_px=n, options={"saliency": {"beta2": n}})) for n in (2, 2.0)
     )
+    assert two.protocol == twice.protocol
     assert str(two) == str(twice) == str(Signature.parse(str(two)))
     assert two.differences(twice) == []
     written = Signature.parse(LINE.replace(".0075d", "2.0px") + "|saliency.beta2=2.0")
