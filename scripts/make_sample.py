@@ -19,8 +19,9 @@ from sample_canvas import Canvas, F, Rng, fractal
 from sample_scenes import SCENES
 from scipy import ndimage as ndi
 from scipy.io import savemat
-from skimage import measure, morphology, segmentation
+from skimage import measure, segmentation
 
+import bsdsbench as bb
 from bsdsbench.integrations.baselines import canny, sobel, structure_tensor_maps
 
 PORTRAIT = {"leaves", "meadow"}
@@ -39,8 +40,8 @@ def paint(image_id: str) -> tuple[Canvas, Rng]:
     names = [scene.__name__ for scene in SCENES]
     number, k = names.index(image_id[:-1]), int(image_id[-1]) - 1
     rng = np.random.default_rng([SEED, k, number])
-    canvas = Canvas((481, 321) if image_id[:-1] in PORTRAIT else (321, 481))
-    SCENES[number](canvas, rng)
+    canvas = Canvas((481, 321) if image_id[:-1] in PORTRAIT else (321, 481), rng)
+    SCENES[number](canvas)
     return canvas, rng
 
 
@@ -96,15 +97,6 @@ def draw_by_hand(labels: NDArray[np.integer], rng: Rng) -> NDArray[np.int64]:
         drawn = np.where(share > best, label, drawn)
         best = np.maximum(share, best)
     return ndi.map_coordinates(drawn, at, order=0, mode="nearest")
-
-
-def boundaries(labels: NDArray[np.integer]) -> NDArray[np.uint8]:
-    """Pixels that differ from the one below, right or below-right, thinned: as BSDS500 has them."""
-    edge = np.zeros(labels.shape, bool)
-    edge[:-1] |= labels[:-1] != labels[1:]
-    edge[:, :-1] |= labels[:, :-1] != labels[:, 1:]
-    edge[:-1, :-1] |= labels[:-1, :-1] != labels[1:, 1:]
-    return morphology.thin(edge).astype(np.uint8)
 
 
 def annotators(canvas: Canvas, rng: Rng) -> list[NDArray[np.uint16]]:
@@ -183,7 +175,10 @@ def ground_truth_bytes(segmentations: list[NDArray[np.uint16]]) -> bytes:
     """BSDS500's nesting: a 1 x n cell of structs with Segmentation and Boundaries."""
     cell = np.empty((1, len(segmentations)), object)
     for i, labels in enumerate(segmentations):
-        cell[0, i] = {"Segmentation": labels, "Boundaries": boundaries(labels)}
+        cell[0, i] = {
+            "Segmentation": labels,
+            "Boundaries": bb.thin(bb.seg2bdry(labels)).astype(np.uint8),
+        }
     return mat_bytes(groundTruth=cell)
 
 

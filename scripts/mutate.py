@@ -1,12 +1,15 @@
 """Mutation testing: one small change of the code at a time; tests that all pass let it live.
 
     python scripts/mutate.py named [WORDS]          the changes of mutants.toml
-    python scripts/mutate.py sample FILE ... [--count N --seed S]     N changes drawn of these files
+    python scripts/mutate.py sample PATH ... [--count N --seed S]     N changes drawn of these files
 
 A change is tested by the tests that run its line, those of the file's own name first, which
-`pytest --cov --cov-context=test` has left in .coverage. Each change runs in a fork of a process
-that has the libraries and reads the changed text in place of the file: the tree stays as it is.
-Kernels run without the compiler (NUMBA_DISABLE_JIT=1, also for .coverage).
+`pytest --cov --cov-context=test` has left in .coverage; all of them must pass without it. Two are
+tried at a time, each in a fork of a process that has the libraries and reads the changed text in
+place of the file: the tree stays as it is. A change that takes over --seconds of processor time is
+noticed. Those that live are printed, and how many were drawn, noticed, lived, and are excused: no
+test can notice what mutants.toml lists as `equivalent`. Draws from kernels need them run without
+the compiler (NUMBA_DISABLE_JIT=1, also for .coverage).
 """
 
 from __future__ import annotations
@@ -16,9 +19,12 @@ import ast
 import importlib
 import os
 import random
+import re
 import resource
+import signal
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -26,7 +32,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST = 60  # tests for one change
-SECONDS = 120  # of processor time for one change
+JOBS = 2
 LIBRARIES = "pytest hypothesis numpy numba scipy.io scipy.ndimage scipy.sparse scipy.stats"
 LIBRARIES += " imageio.v3 PIL.Image click.testing sklearn.metrics h5py filelock rich attrs"
 NO_SCORE = ("describe", "symptoms", "__repr__")  # functions whose words are no score
@@ -83,13 +89,14 @@ def mutants(file: str) -> Iterator[tuple[str, str, int, str]]:
         setattr(node, field, old)
 
 
-def lives(file: str, text: str, tests: list[str]) -> bool:
-    """Whether the tests pass with the changed text."""
+def start(file: str, text: str, tests: list[str], seconds: int) -> int:
+    """The id of a fork that runs the tests with the changed text; its status is pytest's."""
     import pytest
 
     pid = os.fork()
     if not pid:
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        signal.alarm(10 * seconds)
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1), os.dup2(nowhere, 2)
         real, path = SourceFileLoader.get_code, str(ROOT / file)
@@ -97,17 +104,11 @@ def lives(file: str, text: str, tests: list[str]) -> bool:
             compile(text, path, "exec") if self.path == path else real(self, name)
         )
         with tempfile.TemporaryDirectory() as folder:
-            words = [
-                "-xq",
-                "--assert=plain",
-                "-pno:cacheprovider",
-                f"--basetemp={folder}/t",
-                "--no-header",
-            ]
+            words = ["-xq", "--assert=plain", "-pno:cacheprovider", f"--basetemp={folder}/t"]
             words += ["-m", "not (heavy or browser or process)"]
             status = pytest.main([*words, *tests])
         os._exit(int(status))
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    return pid
 
 
 def tests_of(data: Any, file: str, line: int) -> list[str]:
@@ -124,15 +125,17 @@ def main() -> int:
     parser.add_argument("words", nargs="*")
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=int, default=120)
     given = parser.parse_args()
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     for name in LIBRARIES.split():
         importlib.import_module(name)
+    toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    told = toml.loads((ROOT / "scripts/mutants.toml").read_text("utf-8"))
     cases = []
     if given.what == "named":
-        toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-        for each in toml.loads((ROOT / "scripts/mutants.toml").read_text("utf-8"))["mutant"]:
+        for each in told["mutant"]:
             text = (ROOT / each["file"]).read_text("utf-8")
             if text.count(each["old"]) != 1:
                 raise SystemExit(f"{each['name']}: {each['old']!r} is not once in {each['file']}")
@@ -144,20 +147,36 @@ def main() -> int:
 
         data = coverage.CoverageData()
         data.read()
-        every = [m for file in given.words for m in mutants(file)]
+        paths = [Path(word) for word in given.words]
+        files = [
+            f for path in paths for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path])
+        ]
+        every = [m for file in files for m in mutants(str(file))]
         for file, name, line, text in random.Random(given.seed).sample(every, given.count):
             cases.append((file, f"{file}:{line}: {name}", text, tests_of(data, file, line)))
-    alive, sound = 0, set[str]()
-    for file, name, text, tests in cases:
-        if not sound.issuperset(tests):
-            if not lives(file, (ROOT / file).read_text("utf-8"), tests):
-                raise SystemExit(f"{name}: these fail without it: {' '.join(tests)}")
-            sound |= {*tests}
-        state = not tests or lives(file, text, tests)
-        alive += state
-        print("ALIVE " if state else "killed", name, flush=True)
-    print(f"{alive} of {len(cases)} live")
-    return bool(alive)
+    excused = {f"{e['file']}: {e['change']}": e["why"] for e in told.get("equivalent", ())}
+    tests = sorted({test for case in cases for test in case[3]})
+    file = cases[0][0]
+    if os.waitpid(start(file, (ROOT / file).read_text("utf-8"), tests, 3600), 0)[1]:
+        raise SystemExit(f"some fail without a change: {' '.join(tests)}")
+    running: dict[int, tuple[str, str]] = {}
+    count = Counter[str]()
+    for case in [*cases, None]:
+        while running and (case is None or len(running) == JOBS):
+            pid, status = os.wait()
+            file, name = running.pop(pid)
+            why = excused.get(re.sub(r":\d+:", ":", name, count=1))
+            verdict = "noticed" if status else "excused" if why else "live"
+            count[verdict] += 1
+            if not status:
+                print(f"{verdict}: {name}", *([f"({why})"] if why else []), flush=True)
+        if case and case[3]:
+            running[start(*case[:1], *case[2:], given.seconds)] = case[:2]
+        elif case:
+            count["live"] += 1
+            print("live, run by no test:", case[1], flush=True)
+    print(f"{len(cases)} drawn:", ", ".join(f"{n} {verdict}" for verdict, n in count.items()))
+    return bool(count["live"])
 
 
 if __name__ == "__main__":

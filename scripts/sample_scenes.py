@@ -3,203 +3,172 @@
 from collections.abc import Callable
 
 import numpy as np
-from sample_canvas import (
-    Canvas,
-    Colour,
-    F,
-    Rng,
-    blob,
-    capsule,
-    cover,
-    ellipse,
-    fractal,
-    mix,
-    mix_mask,
-    polygon,
-    ridge,
-    shading,
-    union,
-)
+from sample_canvas import Canvas, Colour, F, cover, ellipse, lit, mix, mix_mask, rgb, shading, union
 from scipy import ndimage as ndi
 
 
-def sky(c: Canvas, rng: Rng, top: Colour, low: Colour, horizon: float) -> None:
+def sky(c: Canvas, top: Colour, low: Colour, horizon: float) -> None:
     """A graded sky with soft clouds; nobody outlines those."""
-    cloud = ndi.gaussian_filter(fractal(rng, c.shape, 3.0, (1, 2.5)), 2)
+    cloud = ndi.gaussian_filter(c.fractal(3.0, (1, 2.5)), 2)
     c.rgb[:] = mix(top, low, np.clip(c.y / horizon, 0, 1) ** 1.3)
-    c.rgb[:] = mix_mask(c.rgb, (0.96, 0.95, 0.93), 0.65 * np.clip(0.6 * cloud - 0.1, 0, 1))
+    c.rgb[:] = mix_mask(c.rgb, "cloud", 0.65 * np.clip(0.6 * cloud - 0.1, 0, 1))
 
 
-def lake(c: Canvas, rng: Rng) -> None:
+def lake(c: Canvas) -> None:
     """Hazy mountain ranges, a wooded shore and sails, mirrored in rippled water."""
     h, w = c.shape
-    level = h * rng.uniform(0.58, 0.66)
-    warm = rng.uniform(0, 1)
-    haze = mix((0.78, 0.84, 0.90), (0.93, 0.80, 0.68), warm)
-    sky(c, rng, mix((0.35, 0.55, 0.82), (0.45, 0.48, 0.68), warm), haze, level)
-    land = mix((0.16, 0.25, 0.18), (0.22, 0.20, 0.20), warm)
+    level = h * c.uniform(0.58, 0.66)
+    warm = c.uniform(0, 1)
+    haze = mix("morning haze", "evening haze", warm)
+    sky(c, mix("morning sky", "evening sky", warm), haze, level)
+    land = mix("wood", "dark land", warm)
     for i, (rise, size, near) in enumerate(((0.36, 0.09, 0.3), (0.2, 0.07, 0.6), (0.06, 0.025, 1))):
-        line = level - h * (rise + size * ridge(rng, w, 4 - 2 * i, 2.6 - 0.4 * i))
+        line = level - h * (rise + size * c.ridge(4 - 2 * i, 2.6 - 0.4 * i))
         tone = mix(haze, land, near * 0.85)
-        grain = fractal(rng, c.shape, 1.6, (1, 1.5)) * (0.03 + 0.05 * near)
-        slope = np.gradient(ndi.gaussian_filter(fractal(rng, c.shape, 2.6), 1))[1] * 0.5 * near
-        c.paint(cover(line[None] - c.y), tone * (1 + grain + slope)[..., None], 0.42 - 0.38 * near)
-    for _ in range(int(rng.integers(2, 4))):
-        boat(c, rng, level, rng.uniform(0.12, 0.88) * w, rng.uniform(22, 60))
-    water(c, rng, level)
+        grain = c.fractal(1.6, (1, 1.5)) * (0.03 + 0.05 * near)
+        slope = np.gradient(ndi.gaussian_filter(c.fractal(2.6), 1))[1] * 0.5 * near
+        c.paint(line[None] - c.y, lit(tone, 1 + grain + slope), 0.42 - 0.38 * near)
+    for _ in range(int(c.rng.integers(2, 4))):
+        boat(c, level, c.uniform(0.12, 0.88) * w, c.uniform(22, 60))
+    water(c, level)
     for _ in range(3):
-        cy, cx = (
-            rng.uniform(0.86, 1.0) * h,
-            rng.choice([rng.uniform(0, 0.25), rng.uniform(0.75, 1)]),
-        )
-        rock = blob(rng, c.y, c.x, cy, cx * w, rng.uniform(18, 44), 0.6, 0.2)
-        tone = (
-            np.array([0.30, 0.27, 0.25]) * shading(rock, 22, 3 * fractal(rng, c.shape))[..., None]
-        )
-        c.paint(cover(rock), tone, 0.15)
+        cy = c.uniform(0.86, 1.0) * h
+        cx = c.rng.choice([c.uniform(0, 0.25), c.uniform(0.75, 1)])
+        rock = c.blob(cy, cx * w, c.uniform(18, 44), 0.6, 0.2)
+        c.paint(rock, lit("rock", shading(rock, 22, 3 * c.fractal())), 0.15)
 
 
-def boat(c: Canvas, rng: Rng, level: float, x: float, size: float) -> None:
+def boat(c: Canvas, level: float, x: float, size: float) -> None:
     """A hull and two sails standing on the waterline."""
     hull = [(level - 0.16 * size, x - 0.5 * size), (level - 0.2 * size, x + 0.55 * size)]
     hull += [(level + 1, x + 0.35 * size), (level + 1, x - 0.4 * size)]
-    tint = mix((0.95, 0.93, 0.88), rng.uniform(0.2, 0.9, 3), rng.uniform(0, 0.8))
+    tint = mix("sail", c.uniform(0.2, 0.9, 3), c.uniform(0, 0.8))
     glow = (0.82 + 0.25 * np.clip((c.x - x) / size + 0.5, 0, 1))[..., None]
     foot, top = level - 0.22 * size, level - 1.3 * size
     main = [(foot, x + 0.03 * size), (top, x + 0.03 * size), (foot, x + 0.48 * size)]
     jib = [(foot, x - 0.02 * size), (top + 0.2 * size, x), (foot, x - 0.42 * size)]
-    c.paint(polygon(c.shape, main), tint * glow, 0.1)
-    c.paint(polygon(c.shape, jib), tint * 0.86 * glow, 0.1)
-    c.paint(polygon(c.shape, hull), rng.uniform(0.1, 0.45, 3), 0.15)
+    c.fill(c.polygon(main), tint * glow, 0.1)
+    c.fill(c.polygon(jib), tint * 0.86 * glow, 0.1)
+    c.fill(c.polygon(hull), c.uniform(0.1, 0.45, 3), 0.15)
 
 
-def water(c: Canvas, rng: Rng, level: float) -> None:
+def water(c: Canvas, level: float) -> None:
     """Everything above `level`, mirrored, rippled and darkened."""
     below = np.clip(c.y - level, 0, None)
-    ripple = ndi.gaussian_filter(fractal(rng, c.shape, 1.4, (1, 9)), (0.6, 3))
+    ripple = ndi.gaussian_filter(c.fractal(1.4, (1, 9)), (0.6, 3))
     row = np.clip(level - below * 1.05 + ripple * (1 + 0.06 * below), 0, level - 1)
     col = c.x + ripple * (0.6 + 0.03 * below)
     seen = [
         ndi.map_coordinates(c.rgb[..., k], (row, col), order=1, mode="nearest") for k in range(3)
     ]
     fade = np.clip(below / (c.shape[0] - level), 0, 1)
-    tone = mix_mask(np.stack(seen, -1) * 0.82, (0.13, 0.22, 0.28), 0.2 + 0.45 * fade)
-    c.paint(cover(level - c.y), tone * (1 + 0.07 * ripple)[..., None], 0.0, parent=0)
+    tone = mix_mask(np.stack(seen, -1) * 0.82, "lake", 0.2 + 0.45 * fade)
+    c.paint(level - c.y, lit(tone, 1 + 0.07 * ripple), 0.0, parent=0)
 
 
-def town(c: Canvas, rng: Rng) -> None:
+def town(c: Canvas) -> None:
     """House fronts with windows behind a street and trees."""
     h, w = c.shape
-    ground = h * rng.uniform(0.80, 0.86)
-    sky(c, rng, (0.42, 0.60, 0.86), (0.86, 0.90, 0.94), ground)
-    left = -rng.uniform(0, 30)
+    ground = h * c.uniform(0.80, 0.86)
+    sky(c, "town sky", "town haze", ground)
+    left = -c.uniform(0, 30)
     while left < w:
-        width = rng.uniform(58, 105)
-        house(c, rng, left, left + width, ground, h * rng.uniform(0.16, 0.5))
-        left += width * rng.uniform(0.93, 1.0)
-    stone = (
-        np.array([0.47, 0.45, 0.43]) * (1 + 0.07 * fractal(rng, c.shape, 0.8, (1, 3)))[..., None]
-    )
-    c.paint(cover(ground - c.y), stone, 0.0, parent=0)
+        width = c.uniform(58, 105)
+        house(c, left, left + width, ground, h * c.uniform(0.16, 0.5))
+        left += width * c.uniform(0.93, 1.0)
+    stone = lit("paving", 1 + 0.07 * c.fractal(0.8, (1, 3)))
+    c.paint(ground - c.y, stone, 0.0, parent=0)
     kerb = ground + 0.3 * (h - ground)
-    c.paint(cover(kerb - c.y), stone * 0.62, 0.5)
-    for _ in range(int(rng.integers(2, 4))):
-        tree(c, rng, ground + rng.uniform(0, 12), rng.uniform(0.05, 0.95) * w, rng.uniform(26, 46))
+    c.paint(kerb - c.y, stone * 0.62, 0.5)
+    for _ in range(int(c.rng.integers(2, 4))):
+        tree(c, ground + c.uniform(0, 12), c.uniform(0.05, 0.95) * w, c.uniform(26, 46))
 
 
-def house(c: Canvas, rng: Rng, x0: float, x1: float, ground: float, top: float) -> None:
+def house(c: Canvas, x0: float, x1: float, ground: float, top: float) -> None:
     """A wall with a roof, a grid of windows and a door; the light comes from the left."""
-    wall = mix((0.72, 0.60, 0.50), rng.uniform(0.35, 0.9, 3), 0.6)
+    wall = mix("plaster", c.uniform(0.35, 0.9, 3), 0.6)
     rows = np.where((c.y % 6 < 1) | ((c.x + 4 * (c.y // 6 % 2)) % 9 < 1), 0.93, 1.0)
-    grain = rows + 0.035 * fractal(rng, c.shape, 1.2)
-    lit = 1.08 - 0.3 * np.clip((c.x - x0) / (x1 - x0), 0, 1)
-    body = polygon(c.shape, [(top, x0), (top, x1), (ground, x1), (ground, x0)])
-    c.paint(body, wall * (grain * lit)[..., None], 0.12)
-    peak, eave = top - rng.uniform(12, 42), 4
-    inset = rng.choice([0.0, 0.2, 0.5]) * (x1 - x0)
+    grain = rows + 0.035 * c.fractal(1.2)
+    day = 1.08 - 0.3 * np.clip((c.x - x0) / (x1 - x0), 0, 1)
+    body = c.polygon([(top, x0), (top, x1), (ground, x1), (ground, x0)])
+    c.fill(body, lit(wall, grain * day), 0.12)
+    peak, eave = top - c.uniform(12, 42), 4
+    inset = c.rng.choice([0.0, 0.2, 0.5]) * (x1 - x0)
     roof = [(top, x0 - eave), (peak, x0 + inset), (peak, x1 - inset), (top, x1 + eave)]
-    tiles = (np.where(c.y % 4 < 1, 0.8, 1.0) + 0.06 * fractal(rng, c.shape, 1))[..., None]
-    c.paint(
-        polygon(c.shape, roof),
-        mix((0.45, 0.24, 0.18), (0.3, 0.3, 0.34), rng.random()) * tiles,
-        0.22,
-    )
-    across = int(rng.integers(2, 4))
-    step, tall = (x1 - x0) / across, rng.uniform(17, 24)
+    tiles = np.where(c.y % 4 < 1, 0.8, 1.0) + 0.06 * c.fractal(1)
+    clay = mix("clay tiles", "slate", c.rng.random())
+    c.fill(c.polygon(roof), lit(clay, tiles), 0.22)
+    across = int(c.rng.integers(2, 4))
+    step, tall = (x1 - x0) / across, c.uniform(17, 24)
     frame = np.clip(wall * 1.25, 0, 1)
     for k, y in enumerate(np.arange(ground - 14, top + tall + 8, -tall * 1.75)):
         for i in range(across):
             xc, half = x0 + (i + 0.5) * step, step * 0.26
             low = ground if k == 0 and i == across // 2 else y
             box = [(y - tall, xc - half), (y - tall, xc + half), (low, xc + half), (low, xc - half)]
-            outer = polygon(
-                c.shape, [(a + 2 * np.sign(a - y + 5), b + 2 * np.sign(b - xc)) for a, b in box]
+            outer = c.polygon(
+                [(a + 2 * np.sign(a - y + 5), b + 2 * np.sign(b - xc)) for a, b in box]
             )
             c.rgb = mix_mask(c.rgb, frame, outer * 0.8)
             glass = mix(
-                (0.10, 0.13, 0.17), (0.45, 0.55, 0.66), rng.random() * 0.6 + 0.2 * (c.y - y) / tall
+                "dark glass",
+                "bright glass",
+                c.rng.random() * 0.6 + 0.2 * (c.y - y) / tall,
             )
-            c.paint(polygon(c.shape, box), glass, 0.45 + 0.25 * rng.random())
+            c.fill(c.polygon(box), glass, 0.45 + 0.25 * c.rng.random())
 
 
-def tree(c: Canvas, rng: Rng, foot: float, x: float, size: float) -> None:
+def tree(c: Canvas, foot: float, x: float, size: float) -> None:
     """A trunk under a crown of leaf clumps."""
-    trunk = capsule(c.y, c.x, (foot, x), (foot - 1.5 * size, x + rng.normal() * 3), 5, 3)
+    trunk = c.capsule((foot, x), (foot - 1.5 * size, x + c.rng.normal() * 3), 5, 3)
     crown_y = foot - 1.9 * size
     balls = [
-        ellipse(c.y, c.x, crown_y + rng.normal() * 0.3 * size, x + rng.normal() * 0.4 * size, r, r)
-        for r in rng.uniform(0.35, 0.65, 8) * size
+        c.ellipse(crown_y + c.rng.normal() * 0.3 * size, x + c.rng.normal() * 0.4 * size, r, r)
+        for r in c.uniform(0.35, 0.65, 8) * size
     ]
-    crown = union(balls) + 2.5 * fractal(rng, c.shape, 1.6)
-    c.shadow(cover(ellipse(c.y, c.x, foot, x + size, 6, size)), 0, 0, 4, 0.45)
-    c.paint(cover(trunk), np.array([0.28, 0.21, 0.16]), 0.3)
-    leaf = shading(crown, size * 0.7, 2.5 * fractal(rng, c.shape, 1.4))[..., None]
-    c.paint(cover(crown), mix((0.20, 0.34, 0.12), (0.34, 0.36, 0.12), rng.random()) * leaf, 0.08)
+    crown = union(balls) + 2.5 * c.fractal(1.6)
+    c.shadow(c.ellipse(foot, x + size, 6, size), 0, 0, 4, 0.45)
+    c.paint(trunk, "trunk", 0.3)
+    leaf = shading(crown, size * 0.7, 2.5 * c.fractal(1.4))
+    c.paint(crown, lit(mix("green crown", "olive crown", c.rng.random()), leaf), 0.08)
 
 
-def stones(c: Canvas, rng: Rng) -> None:
+def stones(c: Canvas) -> None:
     """Overlapping pebbles on sand, large ones on top."""
     h, w = c.shape
-    sand = 1 + 0.06 * fractal(rng, c.shape, 0.8) + 0.05 * fractal(rng, c.shape, 2.4)
-    c.rgb[:] = np.array([0.66, 0.58, 0.47]) * sand[..., None]
-    sizes = np.concatenate(
-        [rng.uniform(5, 11, 30), rng.uniform(14, 30, 14), rng.uniform(34, 62, 7)]
-    )
+    c.rgb[:] = lit("sand", 1 + 0.06 * c.fractal(0.8) + 0.05 * c.fractal(2.4))
+    sizes = np.concatenate([c.uniform(5, 11, 30), c.uniform(14, 30, 14), c.uniform(34, 62, 7)])
     for r in sizes:
-        cy, cx = rng.uniform(0, h), rng.uniform(0, w)
-        d = blob(rng, c.y, c.x, cy, cx, r, rng.uniform(0.6, 0.95), 0.16)
-        grain = fractal(rng, c.shape, rng.uniform(1.0, 2.2), (1, rng.choice([1, 1, 4])))
-        tone = mix((0.50, 0.49, 0.48), rng.uniform(0.25, 0.85) * np.array([1.0, 0.88, 0.76]), 0.75)
-        light = shading(d, 0.75 * r, 0.5 * grain) * (1 + rng.uniform(0.04, 0.11) * grain)
-        c.shadow(cover(d), 0.12 * r + 1, 0.1 * r + 1, 0.08 * r + 1, 0.6)
-        c.paint(cover(d), tone * light[..., None], 0.85 if r < 12 else 0.35 if r < 31 else 0.05)
+        cy, cx = c.uniform(0, h), c.uniform(0, w)
+        d = c.blob(cy, cx, r, c.uniform(0.6, 0.95), 0.16)
+        grain = c.fractal(c.uniform(1.0, 2.2), (1, c.rng.choice([1, 1, 4])))
+        tone = mix("grey stone", c.uniform(0.25, 0.85) * np.array([1.0, 0.88, 0.76]), 0.75)
+        light = shading(d, 0.75 * r, 0.5 * grain) * (1 + c.uniform(0.04, 0.11) * grain)
+        c.shadow(d, 0.12 * r + 1, 0.1 * r + 1, 0.08 * r + 1, 0.6)
+        c.paint(d, lit(tone, light), 0.85 if r < 12 else 0.35 if r < 31 else 0.05)
 
 
-def fruit(c: Canvas, rng: Rng) -> None:
+def fruit(c: Canvas) -> None:
     """A jug and fruit on a table in front of a papered wall."""
     h, w = c.shape
-    edge = h * rng.uniform(0.52, 0.6)
-    paper = 0.5 + 0.5 * np.tanh(4 * np.sin(c.x / rng.uniform(5, 8)))
-    base = mix((0.52, 0.50, 0.44), rng.uniform(0.3, 0.75, 3), 0.5)
-    fall = 1.15 - 0.55 * c.x / w + 0.02 * fractal(rng, c.shape, 1)
-    c.rgb[:] = mix(base, base * 0.9, paper) * fall[..., None]
-    grain = fractal(rng, c.shape, 1.8, (1, 14))
-    table = (
-        np.array([0.48, 0.31, 0.19])
-        * (0.85 + 0.35 * (c.y - edge) / (h - edge) + 0.09 * grain)[..., None]
-    )
-    c.paint(cover(edge - c.y), table, 0.0)
-    jug(c, rng, edge + 0.16 * h, w * rng.uniform(0.25, 0.75), h * rng.uniform(0.42, 0.5))
-    spots = sorted(rng.uniform(edge + 0.08 * h, h * 0.9, 7))
-    for y in spots:
-        r = rng.uniform(24, 40)
-        globe(c, rng, y - 0.5 * r, rng.uniform(0.08, 0.92) * w, r)
+    edge = h * c.uniform(0.52, 0.6)
+    paper = 0.5 + 0.5 * np.tanh(4 * np.sin(c.x / c.uniform(5, 8)))
+    base = mix("wallpaper", c.uniform(0.3, 0.75, 3), 0.5)
+    fall = 1.15 - 0.55 * c.x / w + 0.02 * c.fractal(1)
+    c.rgb[:] = lit(mix(base, base * 0.9, paper), fall)
+    grain = c.fractal(1.8, (1, 14))
+    table = lit("table", 0.85 + 0.35 * (c.y - edge) / (h - edge) + 0.09 * grain)
+    c.paint(edge - c.y, table, 0.0)
+    jug(c, edge + 0.16 * h, w * c.uniform(0.25, 0.75), h * c.uniform(0.42, 0.5))
+    for y in sorted(c.uniform(edge + 0.08 * h, h * 0.9, 7)):
+        r = c.uniform(24, 40)
+        globe(c, y - 0.5 * r, c.uniform(0.08, 0.92) * w, r)
 
 
-def jug(c: Canvas, rng: Rng, foot: float, x: float, tall: float) -> None:
+def jug(c: Canvas, foot: float, x: float, tall: float) -> None:
     """A turned vessel with a painted band."""
     t = np.clip((foot - c.y) / tall, 0, 1)
-    a, b = rng.uniform(0.24, 0.30), rng.uniform(0.08, 0.12)
+    a, b = c.uniform(0.24, 0.30), c.uniform(0.08, 0.12)
     half = tall * (
         0.13 + a * np.sin(np.pi * np.clip(t * 1.25, 0, 1)) ** 0.8 * (1 - 0.4 * t) + b * t**6
     )
@@ -207,226 +176,199 @@ def jug(c: Canvas, rng: Rng, foot: float, x: float, tall: float) -> None:
     u = np.clip((c.x - x) / half, -1, 1)
     light = 0.35 + 0.8 * np.clip(0.55 * np.sqrt(1 - u**2) - 0.55 * u + 0.2, 0, 1)
     gloss = 0.5 * np.exp(-(((u + 0.5) / 0.1) ** 2))
-    clay = mix(rng.uniform(0.25, 0.8, 3), (0.55, 0.58, 0.62), 0.4)
-    c.shadow(cover(inside), 6, 22, 10, 0.5)
-    body = c.paint(cover(inside), clay * light[..., None] + gloss[..., None], 0.02)
+    clay = mix(c.uniform(0.25, 0.8, 3), "glaze", 0.4)
+    c.shadow(inside, 6, 22, 10, 0.5)
+    body = c.paint(inside, lit(clay, light) + gloss[..., None], 0.02)
     band = np.maximum(inside, np.abs(t - 0.45 - 0.02 * u**2) * tall - 0.07 * tall)
-    c.paint(cover(band), clay[::-1] * 0.8 * light[..., None] + gloss[..., None], 0.6, parent=body)
+    c.paint(band, lit(clay[::-1] * 0.8, light) + gloss[..., None], 0.6, parent=body)
 
 
-def globe(c: Canvas, rng: Rng, cy: float, cx: float, r: float) -> None:
+def globe(c: Canvas, cy: float, cx: float, r: float) -> None:
     """A fruit: a shaded globe with a bright spot, a blush and a stalk."""
-    d = blob(rng, c.y, c.x, cy, cx, r, rng.uniform(0.88, 1.0), 0.05)
+    d = c.blob(cy, cx, r, c.uniform(0.88, 1.0), 0.05)
     hues = (
-        (0.78, 0.18, 0.12),
-        (0.86, 0.50, 0.10),
-        (0.62, 0.68, 0.16),
-        (0.80, 0.68, 0.22),
-        (0.36, 0.12, 0.22),
+        "apple",
+        "orange",
+        "lime",
+        "quince",
+        "plum",
     )
-    one, two = rng.choice(len(hues), 2, replace=False)
-    blush = 1 / (1 + np.exp(-2 * fractal(rng, c.shape, 3.2)))
+    one, two = c.rng.choice(hues, 2, replace=False)
+    blush = 1 / (1 + np.exp(-2 * c.fractal(3.2)))
     gloss = 0.55 * np.exp(
         -((c.y - cy + 0.4 * r) ** 2 + (c.x - cx + 0.35 * r) ** 2) / (0.13 * r) ** 2
     )
-    light = shading(d, 0.95 * r) * (1 + 0.04 * fractal(rng, c.shape, 1.0))
-    c.shadow(cover(ellipse(c.y, c.x, cy + 0.85 * r, cx + 0.5 * r, 0.3 * r, 1.1 * r)), 0, 0, 5, 0.6)
-    skin = mix(hues[one], mix(hues[one], hues[two], 0.5), blush) * light[..., None]
-    c.paint(cover(d), np.clip(skin + gloss[..., None], 0, 1), 0.04)
-    stalk = capsule(c.y, c.x, (cy - 0.8 * r, cx), (cy - 1.2 * r, cx + 0.2 * r), 1.8, 1.3)
-    c.paint(cover(stalk), (0.25, 0.18, 0.10), 0.7)
+    light = shading(d, 0.95 * r) * (1 + 0.04 * c.fractal(1.0))
+    c.shadow(c.ellipse(cy + 0.85 * r, cx + 0.5 * r, 0.3 * r, 1.1 * r), 0, 0, 5, 0.6)
+    skin = lit(mix(one, mix(one, two, 0.5), blush), light)
+    c.paint(d, np.clip(skin + gloss[..., None], 0, 1), 0.04)
+    stalk = c.capsule((cy - 0.8 * r, cx), (cy - 1.2 * r, cx + 0.2 * r), 1.8, 1.3)
+    c.paint(stalk, "stalk", 0.7)
 
 
-def leaves(c: Canvas, rng: Rng) -> None:
+def leaves(c: Canvas) -> None:
     """Sharp leaves in front of blurred ones."""
     h, w = c.shape
-    c.rgb[:] = mix(
-        (0.06, 0.11, 0.05), (0.36, 0.42, 0.18), 1 / (1 + np.exp(-fractal(rng, c.shape, 2.6)))
-    )
+    c.rgb[:] = mix("shade", "sunlit leaves", 1 / (1 + np.exp(-c.fractal(2.6))))
     for sigma, count, salience in ((7.0, 14, 1.5), (3.0, 8, 0.55), (0.0, 9, 0.06)):
         for _ in range(count):
-            size = rng.uniform(60, 110)
-            leaf(c, rng, rng.uniform(0, h), rng.uniform(0, w), size, salience, not sigma)
+            size = c.uniform(60, 110)
+            leaf(c, c.uniform(0, h), c.uniform(0, w), size, salience, not sigma)
         if sigma:
             c.blur(sigma)
 
 
-def leaf(
-    c: Canvas, rng: Rng, cy: float, cx: float, size: float, salience: float, crisp: bool
-) -> None:
+def leaf(c: Canvas, cy: float, cx: float, size: float, salience: float, crisp: bool) -> None:
     """A pointed blade with a bent midrib, two halves in different light, and side veins."""
-    angle = rng.uniform(0, 2 * np.pi)
+    angle = c.uniform(0, 2 * np.pi)
     s, k = np.sin(angle), np.cos(angle)
     u, v = (c.y - cy) * s + (c.x - cx) * k, (c.y - cy) * k - (c.x - cx) * s
-    v = v + rng.uniform(-0.3, 0.3) * u**2 / size
+    v = v + c.uniform(-0.3, 0.3) * u**2 / size
     t = np.clip(u / size, -1, 1)
-    half = size * rng.uniform(0.3, 0.42) * np.sqrt(np.clip(1 - t**2, 0, 1)) * (1 - 0.45 * t)
+    half = size * c.uniform(0.3, 0.42) * np.sqrt(np.clip(1 - t**2, 0, 1)) * (1 - 0.45 * t)
     d = np.maximum(np.abs(v) - half, np.abs(u) - size)
     green = mix(
-        (0.20, 0.40, 0.10),
-        rng.choice([(0.45, 0.50, 0.14), (0.55, 0.30, 0.10), (0.12, 0.32, 0.16)]),
-        rng.random(),
+        "leaf",
+        c.rng.choice(["yellow leaf", "brown leaf", "blue leaf"]),
+        c.rng.random(),
     )
     side = np.tanh(v / 2)
     vein = np.exp(-((np.sin((u - 0.8 * np.abs(v)) * 2 * np.pi / (size * 0.22)) / 0.16) ** 2))
-    light = 0.82 + 0.14 * side * np.sign(k) + 0.13 * vein + 0.05 * fractal(rng, c.shape, 1.5)
+    light = 0.82 + 0.14 * side * np.sign(k) + 0.13 * vein + 0.05 * c.fractal(1.5)
     light = light + 0.25 * np.exp(-((v / 1.5) ** 2)) - 0.25 * (np.abs(v) / (half + 1)) ** 3
-    c.shadow(cover(d), 7, 5, 5, 0.55)
-    blade = c.paint(cover(d), green * 1.25 * light[..., None], salience)
+    c.shadow(d, 7, 5, 5, 0.55)
+    blade = c.paint(d, lit(green * 1.25, light), salience)
     if crisp:
-        c.paint(cover(np.maximum(d, v)), green * 1.12 * light[..., None], 0.72, parent=blade)
+        c.paint(np.maximum(d, v), lit(green * 1.12, light), 0.72, parent=blade)
 
 
-def herd(c: Canvas, rng: Rng) -> None:
+def herd(c: Canvas) -> None:
     """Striped or spotted animals in dry grass under far trees."""
     h, w = c.shape
-    line = h * rng.uniform(0.3, 0.4)
-    sky(c, rng, (0.50, 0.63, 0.80), (0.88, 0.86, 0.80), line)
-    wood = line - 14 - 8 * ridge(rng, w, 1.0, 2.0)
-    far = np.array([0.34, 0.38, 0.30]) * (1 + 0.14 * fractal(rng, c.shape, 1.4))[..., None]
-    c.paint(cover(wood[None] - c.y), far, 0.2)
-    blades = ndi.gaussian_filter(fractal(rng, c.shape, 0.9, (5, 1)), (1.5, 0.5))
+    line = h * c.uniform(0.3, 0.4)
+    sky(c, "plain sky", "plain haze", line)
+    wood = line - 14 - 8 * c.ridge(1.0, 2.0)
+    far = lit("far wood", 1 + 0.14 * c.fractal(1.4))
+    c.paint(wood[None] - c.y, far, 0.2)
+    blades = ndi.gaussian_filter(c.fractal(0.9, (5, 1)), (1.5, 0.5))
     depth = np.clip((c.y - line) / (h - line), 0, 1)
-    dry = mix((0.66, 0.61, 0.42), (0.52, 0.46, 0.24), depth)
-    dry = dry * (1 + (0.05 + 0.16 * depth) * blades + 0.07 * fractal(rng, c.shape, 2.6))[..., None]
-    c.paint(cover(line + 2 * ridge(rng, w, 2)[None] - c.y), dry, 0.0)
-    striped = bool(rng.integers(2))
-    places = sorted(rng.uniform(0.56, 0.9, 4))
-    for y, x in zip(places, rng.permutation([0.14, 0.38, 0.62, 0.86]) * w, strict=True):
+    dry = mix("pale grass", "dry grass", depth)
+    dry = lit(dry, 1 + (0.05 + 0.16 * depth) * blades + 0.07 * c.fractal(2.6))
+    c.paint(line + 2 * c.ridge(2)[None] - c.y, dry, 0.0)
+    striped = bool(c.rng.integers(2))
+    places = sorted(c.uniform(0.56, 0.9, 4))
+    for y, x in zip(places, c.rng.permutation([0.14, 0.38, 0.62, 0.86]) * w, strict=True):
         size = 26 + 100 * (y - 0.52)
-        animal(c, rng, y * h, x + rng.normal() * 10, size, rng.choice([-1, 1]), striped)
-    front = h * 0.93 - 7 * np.abs(fractal(rng, c.shape, 0.9, (9, 1)))
-    c.paint(cover(front - c.y), dry * 0.8, 0.65)
+        animal(c, y * h, x + c.rng.normal() * 10, size, c.rng.choice([-1, 1]), striped)
+    front = h * 0.93 - 7 * np.abs(c.fractal(0.9, (9, 1)))
+    c.paint(front - c.y, dry * 0.8, 0.65)
 
 
-def animal(c: Canvas, rng: Rng, foot: float, x: float, r: float, way: float, striped: bool) -> None:
+def animal(c: Canvas, foot: float, x: float, r: float, way: float, striped: bool) -> None:
     """A four-legged body of joined bars, with a coat pattern as its texture."""
 
     def bar(a: tuple[float, float], b: tuple[float, float], ra: float, rb: float) -> F:
         at = [(foot + p * r, x + way * q * r) for p, q in (a, b)]
-        return capsule(c.y, c.x, at[0], at[1], ra * r, rb * r)
+        return c.capsule(at[0], at[1], ra * r, rb * r)
 
-    low = rng.random() < 0.35  # grazing
+    low = c.rng.random() < 0.35  # grazing
     head = (-0.35, 1.75) if low else (-2.15, 1.55)
     nose = (-0.1, 1.95) if low else (-1.9, 2.0)
     parts = [bar((-1.25, -0.8), (-1.2, 0.75), 0.47, 0.45), bar((-1.35, 0.8), head, 0.34, 0.2)]
     parts += [bar(head, nose, 0.22, 0.13), bar((-1.3, -1.15), (-0.6, -1.35), 0.07, 0.04)]
     parts += [bar((head[0] - 0.1, head[1] - 0.1), (head[0] - 0.42, head[1] - 0.12), 0.08, 0.05)]
     for q in (-0.95, -0.65, 0.6, 0.9):
-        parts += [bar((-0.9, q), (0.0, q + 0.12 * rng.normal()), 0.17, 0.085)]
+        parts += [bar((-0.9, q), (0.0, q + 0.12 * c.rng.normal()), 0.17, 0.085)]
     d = union(parts, 0.05 * r)
-    coat, dark = (
-        ((0.86, 0.83, 0.78), (0.14, 0.12, 0.11))
-        if striped
-        else ((0.70, 0.50, 0.30), (0.93, 0.90, 0.84))
-    )
-    light = (shading(d, 0.45 * r) * (1 + 0.04 * fractal(rng, c.shape, 1)))[..., None]
-    c.shadow(cover(ellipse(c.y, c.x, foot, x + 0.6 * r, 0.16 * r, 1.6 * r)), 0, 0, 3, 0.5)
-    body = c.paint(cover(d), coat * light, 0.04)
-    warp = fractal(rng, c.shape, 3.0)
+    coat, dark = ("zebra", "zebra stripe") if striped else ("deer", "deer spot")
+    light = shading(d, 0.45 * r) * (1 + 0.04 * c.fractal(1))
+    c.shadow(c.ellipse(foot, x + 0.6 * r, 0.16 * r, 1.6 * r), 0, 0, 3, 0.5)
+    body = c.paint(d, lit(coat, light), 0.04)
+    warp = c.fractal(3.0)
     wave = np.sin(c.x * 8.5 / r + 1.6 * warp) if striped else warp - 0.5
     pattern = np.maximum(d, 2.5 - wave * r * 0.12 - 2.5 if striped else -wave * r * 0.3)
-    c.paint(cover(pattern), dark * light, 0.93 if striped else 0.62, parent=body)
+    c.paint(pattern, lit(dark, light), 0.93 if striped else 0.62, parent=body)
 
 
-def reef(c: Canvas, rng: Rng) -> None:
+def reef(c: Canvas) -> None:
     """Fish over coral in water that swallows what is far."""
     h, w = c.shape
-    deep = np.array([0.05, 0.25, 0.42])
-    beams = ndi.gaussian_filter1d(fractal(rng, c.shape, 2.5, (12, 1)), 3, axis=1)
-    c.rgb[:] = mix((0.30, 0.66, 0.76), deep, np.clip(c.y / h, 0, 1)) * (1 + 0.07 * beams)[..., None]
+    deep = rgb("deep water")
+    beams = ndi.gaussian_filter1d(c.fractal(2.5, (12, 1)), 3, axis=1)
+    c.rgb[:] = lit(mix("shallow water", deep, np.clip(c.y / h, 0, 1)), 1 + 0.07 * beams)
     for near, rise in ((0.35, 0.36), (0.9, 0.16)):
-        line = h * (1 - rise) - 16 * ridge(rng, w, 3)
-        bumps = fractal(rng, c.shape, 1.8)
-        rock = (
-            np.array([0.42, 0.36, 0.34])
-            * (0.8 + 0.16 * bumps + 0.1 * fractal(rng, c.shape, 0.7))[..., None]
-        )
-        c.paint(cover(line[None] - c.y), mix(deep * 1.5, rock, near), 0.3 - 0.28 * near)
+        line = h * (1 - rise) - 16 * c.ridge(3)
+        bumps = c.fractal(1.8)
+        rock = lit("reef", 0.8 + 0.16 * bumps + 0.1 * c.fractal(0.7))
+        c.paint(line[None] - c.y, mix(deep * 1.5, rock, near), 0.3 - 0.28 * near)
         for _ in range(5):
-            coral(
-                c,
-                rng,
-                h * (1 - rise) + 14,
-                rng.uniform(0, w),
-                rng.uniform(30, 62) * (0.5 + near / 2),
-                near,
-            )
+            x, size = c.uniform(0, w), c.uniform(30, 62) * (0.5 + near / 2)
+            coral(c, h * (1 - rise) + 14, x, size, near)
         for _ in range(6):
-            size = rng.uniform(16, 26) + 20 * near
-            fish(c, rng, rng.uniform(0.1, 0.72) * h, rng.uniform(0.05, 0.95) * w, size, near)
+            size = c.uniform(16, 26) + 20 * near
+            fish(c, c.uniform(0.1, 0.72) * h, c.uniform(0.05, 0.95) * w, size, near)
         if near < 0.5:
             c.blur(1.6)
 
 
-def coral(c: Canvas, rng: Rng, foot: float, x: float, size: float, near: float) -> None:
+def coral(c: Canvas, foot: float, x: float, size: float, near: float) -> None:
     """A bush of rounded branches."""
     parts = []
-    for angle in np.linspace(-1.1, 1.1, int(rng.integers(4, 8))) + rng.normal(size=1) * 0.1:
+    for angle in np.linspace(-1.1, 1.1, int(c.rng.integers(4, 8))) + c.rng.normal(size=1) * 0.1:
         mid = (foot - 0.55 * size * np.cos(angle), x + 0.55 * size * np.sin(angle))
         end = (mid[0] - 0.5 * size * np.cos(angle * 0.6), mid[1] + 0.5 * size * np.sin(angle * 0.6))
-        parts += [capsule(c.y, c.x, (foot, x), mid, 5, 4.5), capsule(c.y, c.x, mid, end, 4.5, 3)]
-    d = union(parts, 1.5) + 0.8 * fractal(rng, c.shape, 1.2)
-    tone = rng.choice(
-        [(0.85, 0.42, 0.38), (0.80, 0.62, 0.30), (0.62, 0.36, 0.60), (0.85, 0.75, 0.62)]
-    )
-    light = shading(d, 5, fractal(rng, c.shape, 1.0) * 0.6)[..., None]
-    c.paint(cover(d), mix((0.10, 0.34, 0.48), tone * light, near), 0.38 - 0.3 * near)
+        parts += [c.capsule((foot, x), mid, 5, 4.5), c.capsule(mid, end, 4.5, 3)]
+    d = union(parts, 1.5) + 0.8 * c.fractal(1.2)
+    tone = c.rng.choice(["red coral", "yellow coral", "purple coral", "pale coral"])
+    light = shading(d, 5, c.fractal(1.0) * 0.6)
+    c.paint(d, mix("far coral", lit(tone, light), near), 0.38 - 0.3 * near)
 
 
-def fish(c: Canvas, rng: Rng, cy: float, cx: float, r: float, near: float) -> None:
+def fish(c: Canvas, cy: float, cx: float, r: float, near: float) -> None:
     """A body, fins and tail; bars across it and an eye."""
-    way, tilt = rng.choice([-1, 1]), rng.normal() * 0.15
+    way, tilt = c.rng.choice([-1, 1]), c.rng.normal() * 0.15
     v = (c.y - cy) * np.cos(tilt) + (c.x - cx) * np.sin(tilt)
     u = ((c.x - cx) * np.cos(tilt) - (c.y - cy) * np.sin(tilt)) * way
-    body = ellipse(v, u, 0, 0, r * rng.uniform(0.42, 0.6), r)
+    body = ellipse(v, u, 0, 0, r * c.uniform(0.42, 0.6), r)
     tail = np.maximum(np.abs(v) + 0.9 * (u + 0.7 * r), -u - 1.45 * r)
     fin = np.maximum(ellipse(v, u, -0.35 * r, -0.1 * r, 0.45 * r, 0.5 * r), u - 0.35 * r)
     d = union([body, tail, fin], 1.5)
-    hues = np.array(
-        [(0.95, 0.72, 0.12), (0.90, 0.40, 0.15), (0.85, 0.85, 0.88), (0.35, 0.45, 0.85)]
-    )
-    one, two = hues[rng.choice(4, 2, replace=False)]
-    light = (shading(d, 0.5 * r) * (1 + 0.05 * np.sin(u * 2.1) * np.sin(v * 2.1)))[..., None]
-    haze = np.array([0.16, 0.42, 0.55])
-    whole = c.paint(cover(d), mix(haze, one * light, near), 0.3 - 0.27 * near)
+    hues = ["yellow fish", "orange fish", "silver fish", "blue fish"]
+    one, two = c.rng.choice(hues, 2, replace=False)
+    light = shading(d, 0.5 * r) * (1 + 0.05 * np.sin(u * 2.1) * np.sin(v * 2.1))
+    haze = "far fish"
+    whole = c.paint(d, mix(haze, lit(one, light), near), 0.3 - 0.27 * near)
     bars = np.maximum(body + 0.5, (0.35 - np.sin(u * 5.2 / r + 0.6)) * r * 0.3)
-    c.paint(cover(bars), mix(haze, two * 0.8 * light, near), 0.95 - 0.3 * near, parent=whole)
-    c.rgb = mix_mask(
-        c.rgb, (0.05, 0.05, 0.05), near * cover(ellipse(v, u, -0.1 * r, 0.7 * r, 2.2, 2.2))
-    )
+    c.paint(bars, mix(haze, lit(rgb(two) * 0.8, light), near), 0.95 - 0.3 * near, parent=whole)
+    eye = near * cover(ellipse(v, u, -0.1 * r, 0.7 * r, 2.2, 2.2))
+    c.rgb = mix_mask(c.rgb, "eye", eye)
 
 
-def meadow(c: Canvas, rng: Rng) -> None:
+def meadow(c: Canvas) -> None:
     """Flowers on stalks in front of others out of focus."""
     h, w = c.shape
-    c.rgb[:] = mix(
-        (0.14, 0.24, 0.08), (0.50, 0.58, 0.28), 1 / (1 + np.exp(-1.2 * fractal(rng, c.shape, 2.8)))
-    )
+    c.rgb[:] = mix("meadow shade", "meadow light", 1 / (1 + np.exp(-1.2 * c.fractal(2.8))))
     for sigma, count, low, high in ((6.0, 12, 22, 34), (2.2, 5, 26, 40), (0.0, 5, 42, 62)):
         for _ in range(count):
-            y, x, r = (
-                rng.uniform(0.08, 0.72) * h,
-                rng.uniform(0.08, 0.92) * w,
-                rng.uniform(low, high),
+            y, x = c.uniform(0.08, 0.72) * h, c.uniform(0.08, 0.92) * w
+            flower(
+                c,
+                y,
+                x,
+                c.uniform(low, high),
+                0.04 if not sigma else 0.5 if sigma < 3 else 1.5,
+                not sigma,
             )
-            flower(c, rng, y, x, r, 0.04 if not sigma else 0.5 if sigma < 3 else 1.5, not sigma)
         if sigma:
             c.blur(sigma)
 
 
-def flower(
-    c: Canvas, rng: Rng, cy: float, cx: float, r: float, salience: float, crisp: bool
-) -> None:
+def flower(c: Canvas, cy: float, cx: float, r: float, salience: float, crisp: bool) -> None:
     """Two rings of petals around a grainy disc, on a stalk."""
-    stalk = capsule(c.y, c.x, (cy, cx), (c.shape[0] + 9, cx + rng.normal() * 25), 2.4, 3.4)
-    c.paint(
-        cover(stalk), np.array([0.30, 0.42, 0.14]) * shading(stalk, 3)[..., None], salience + 0.2
-    )
-    tone = rng.choice(
-        [(0.93, 0.90, 0.88), (0.90, 0.72, 0.16), (0.80, 0.38, 0.55), (0.58, 0.44, 0.78)]
-    )
-    squash, turn, petals = rng.uniform(0.65, 1), rng.uniform(0, 6), int(rng.integers(8, 14))
+    stalk = c.capsule((cy, cx), (c.shape[0] + 9, cx + c.rng.normal() * 25), 2.4, 3.4)
+    c.paint(stalk, lit("stem", shading(stalk, 3)), salience + 0.2)
+    tone = c.rng.choice(["daisy", "buttercup", "mallow", "scabious"])
+    squash, turn, petals = c.uniform(0.65, 1), c.uniform(0, 6), int(c.rng.integers(8, 14))
     rho = np.hypot((c.y - cy) / squash, c.x - cx)
     theta = np.arctan2((c.y - cy) / squash, c.x - cx) + turn
     first = 0
@@ -436,13 +378,13 @@ def flower(
         line = 0.05 * np.cos(theta * petals * 3) - 0.28 * np.exp(-((lobe / 0.45) ** 2))
         light = 0.72 + 0.3 * rho / r + line - 0.12 * (1 - ring) + 0.1 * (cx - c.x) / r
         if crisp:
-            c.shadow(cover(d), 4, 3, 3, 0.45)
-        first = c.paint(cover(d), np.clip(tone * light[..., None], 0, 1), salience + 0.66 * ring)
-    disc = ellipse(c.y, c.x, cy, cx, 0.27 * r * squash, 0.27 * r)
-    grain = shading(disc, 0.2 * r, 1.2 * fractal(rng, c.shape, 0.4))[..., None]
-    c.paint(cover(disc), np.array([0.62, 0.42, 0.10]) * grain, salience + 0.22, parent=first)
+            c.shadow(d, 4, 3, 3, 0.45)
+        first = c.paint(d, np.clip(lit(tone, light), 0, 1), salience + 0.66 * ring)
+    disc = c.ellipse(cy, cx, 0.27 * r * squash, 0.27 * r)
+    grain = shading(disc, 0.2 * r, 1.2 * c.fractal(0.4))
+    c.paint(disc, lit("pollen", grain), salience + 0.22, parent=first)
 
 
-SCENES: tuple[Callable[[Canvas, Rng], None], ...] = (
+SCENES: tuple[Callable[[Canvas], None], ...] = (
     lake, stones, fruit, leaves, herd, town, reef, meadow,
 )  # fmt: skip

@@ -62,7 +62,7 @@ def test_a_reader_and_a_verb(python, tmp_path):
     np.savetxt(tmp_path / "pred" / "a.rows", np.eye(9), "%g")
     np.savez(tmp_path / "gt" / "a.npz", np.eye(9) > 0)
     where = (tmp_path / "pred", "--gt", tmp_path / "gt", "-o", tmp_path / "out")
-    how = ("--protocol", "stairs", "--workers", "1", "--executor", "thread", "--quiet")
-    assert "1.0000" in python("-m", "bsdsbench", "evaluate", *where, *how)
+    how = ("--protocol", "stairs", "--metrics", "pixel", "--workers", "1", "--executor", "thread")
+    assert "1.0000" in python("-m", "bsdsbench", "evaluate", *where, *how, "--quiet")
     assert python("-m", "bsdsbench", "ids", tmp_path / "out") == "a\n"
     python("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_site_pages.py", "-k", "verb")

@@ -114,25 +114,20 @@ def _tolerances(items: tuple[str, ...], scores: Iterable[str]) -> dict[str, floa
     from bsdsbench.files.errors import DataError
     from bsdsbench.runs.score_tables import full_name
 
-    known = list(scores)
-    found: dict[str, float | str] = {}
+    known, found = list(scores), dict[str, float | str]()
     for item in items:
-        score, equals, text = item.rpartition("=")
+        score, _, text = item.rpartition("=")
         try:
-            value = float(text.strip().removesuffix("%"))
+            value = float(text.removesuffix("%"))
         except ValueError:
             value = -1.0
-        if not 0 <= value < float("inf") or bool(equals) != bool(score.strip()):
+        if not 0 <= value < float("inf"):
             raise DataError(
                 f"--tolerance {item!r}: expected a number from 0, a share such as 5%, or "
                 "SCORE=NUMBER"
             )
-        name = full_name(score.strip(), known)
-        if name in found:
-            raise DataError(f"--tolerance {item!r}: given more than once")
-        found[name] = text.strip() if text.strip().endswith("%") else value
-    common = found.pop("", None)
-    return found if common is None else {**dict.fromkeys(known, common), **found}
+        found[full_name(score, known)] = text if text.endswith("%") else value
+    return {**dict.fromkeys(known, found.pop("")), **found} if "" in found else found
 
 
 @click.group(short_help="Get a public data set, or identify one.")
@@ -209,6 +204,7 @@ def check_set(
         folder_fingerprints,
         identify,
         load_sets,
+        set_fingerprint,
         write_set,
     )
     from bsdsbench.protocol.protocol import Protocol
@@ -230,18 +226,20 @@ def check_set(
         return 0 if here else 1
     if bool(register) != bool(out):
         raise click.UsageError("--register NAME and -o FILE go together")
-    known = [one for file in sets for one in load_sets(file)]
+    known = {name: images for file in sets for name, images in load_sets(file).items()}
     with progress("data check") as report:
         images = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)
     if register and out:
-        registered = write_set(out, register, images)
-        print(f"{register}, {len(images)} images, {registered.fingerprint}, registered in {out}")
+        write_set(out, register, images)
+        mark = set_fingerprint(images)
+        print(f"{register}, {len(images)} images, {mark}, registered in {out}")
         return 0
     found = identify(images, known)
     lists = {name: getattr(found, name) for name in ("missing", "altered", "extra")}
     if form == "json":
-        like = found.known.name if found.known else None
-        print_json({**found.to_mapping(), "like": like, "whole": found.whole, **lists})
+        print_json(
+            {**found.to_mapping(), "like": found.like or None, "whole": found.whole, **lists}
+        )
     else:
         print(f"{show(folder)}: {found.describe()}\nfingerprint {found.fingerprint}")
         for name, ids in lists.items():

@@ -240,7 +240,7 @@ def _words(name: str, value: Any) -> str:
 
 def named_images(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
     """Some of the images, by what names them: a set, or a split file near the truth."""
-    found = {known.name: list(known.images) for known in shipped_sets()}
+    found = {name: list(images) for name, images in shipped_sets().items()}
     gt_dir = Path(place) if place else None
     if gt_dir and gt_dir.is_dir():
         for folder in (gt_dir, *gt_dir.parents[:2]):

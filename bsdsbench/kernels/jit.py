@@ -13,6 +13,7 @@ from typing import Any
 
 from numba import config, njit
 from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 
 from bsdsbench.kernels import cache_folder
 
@@ -30,11 +31,15 @@ class _Kept(FunctionCache):
     """What numba keeps of a function, loaded without what only compiling needs.
 
     numba would first make all that it can compile known, which imports scipy.linalg and cffi: a
-    third of what it takes to count one image. Its compiler does that itself. Only functions that
-    allocate need it: what manages their memory is made then.
+    third of what it takes to count one image. Its compiler does that itself. What allocates arrays
+    needs numba's runtime all the same.
     """
 
+    allocates = True
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        if self.allocates:
+            rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
@@ -46,11 +51,10 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     users = config.CACHE_DIR
     try:  # numba reads the folder when a function is decorated
         config.CACHE_DIR = str(_folder or "")
-        kept, allocates = _folder is not None, options.get("_nrt", True)
-        options |= {"nogil": True, "no_cfunc_wrapper": True, "cache": kept and allocates}
-        made = njit(function, **options)
-        if kept and not (allocates or config.DISABLE_JIT):
+        made = njit(function, nogil=True, no_cfunc_wrapper=True, **options)
+        if _folder is not None and not config.DISABLE_JIT:
             made._cache = _Kept(function)
+            made._cache.allocates = options.get("_nrt", True)
         return made
     finally:
         config.CACHE_DIR = users

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -42,18 +42,7 @@ from bsdsbench.protocol.protocol import Protocol
 DIGITS = 16
 
 
-@dataclass(frozen=True, slots=True)
-class KnownSet:
-    """A ground-truth set with a name.
-
-    name        : such as "bsds500-val"
-    fingerprint : of the whole set, 16 hex digits
-    images      : image id -> fingerprint
-    """
-
-    name: str
-    fingerprint: str
-    images: Mapping[str, str]
+Sets = Mapping[str, Mapping[str, str]]  # name, such as "bsds500-val" -> image id -> fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +51,25 @@ class Identity:
 
     fingerprint : of the collection itself
     n_images    : images in it
-    known       : the known set with which it shares most images, or None if it shares none
-    name        : its name where this is that set or a part of it, unaltered
-    missing     : ids of the known set that are not here
-    altered     : ids of the known set whose annotations differ
-    extra       : ids that the known set does not have
+    like        : the known set with which it shares most images, "" if it shares none
+    total       : images in that set
+    missing     : ids of that set that are not here
+    altered     : ids of that set whose annotations differ
+    extra       : ids that that set does not have
     """
 
     fingerprint: str
     n_images: int
-    known: KnownSet | None = None
-    name: str | None = None
+    like: str = ""
+    total: int = 0
     missing: tuple[str, ...] = ()
     altered: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str | None:
+        """The name of the set that this is, or a part of, unaltered."""
+        return None if self.altered or self.extra else self.like or None
 
     @property
     def whole(self) -> bool:
@@ -84,23 +78,20 @@ class Identity:
 
     def describe(self) -> str:
         """One line: "bsds500-val, 100 of 100 images", "a part of ..", or "a set without a name"."""
-        total = len(self.known.images) if self.known else 0
         if self.name:
             part = "" if self.whole else "a part of "
-            return f"{part}{self.name}, {self.n_images} of {total} images"
+            return f"{part}{self.name}, {self.n_images} of {self.total} images"
         text = f"a set without a name, {self.n_images} images"
-        if not self.known:
-            return text
         faults = {"altered": self.altered, "missing": self.missing, "extra": self.extra}
         words = ", ".join(f"{len(ids)} {word}" for word, ids in faults.items() if ids)
-        same = total - len(self.missing) - len(self.altered)
-        return f"{text}, most like {self.known.name}: {same} of {total} the same, {words}"
+        same = self.total - len(self.missing) - len(self.altered)
+        more = f", most like {self.like}: {same} of {self.total} the same, {words}"
+        return text + (more if self.like else "")
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        of = len(self.known.images) if self.known and self.name else None
-        found = {"set": self.name, "n_images": self.n_images, "of": of}
-        return {**found, "fingerprint": self.fingerprint}
+        found = {"set": self.name, "n_images": self.n_images}
+        return {**found, "of": self.total if self.name else None, "fingerprint": self.fingerprint}
 
 
 def image_fingerprint(gt: GroundTruth) -> str:
@@ -142,66 +133,62 @@ def folder_fingerprints(
 
     All files that cannot be read are listed in one error.
     """
-    pairs = ground_truths(gt_dir, split_file)
+    pairs, found, faults = ground_truths(gt_dir, split_file), dict[str, str](), []
 
-    def mark(each: Pair) -> str | DataError:
-        try:
-            return image_fingerprint(load_ground_truth(each, **protocol.gt_options()))
-        except DataError as error:
-            return error
+    def mark(each: Pair) -> str:
+        return image_fingerprint(load_ground_truth(each, **protocol.gt_options()))
 
-    found: dict[str, Any] = {}
     with ThreadPoolExecutor() as pool:
-        for done, (each, known) in enumerate(zip(pairs, pool.map(mark, pairs), strict=True), 1):
-            found[each.image_id] = known
+        marks = [pool.submit(mark, each) for each in pairs]
+        for done, (each, known) in enumerate(zip(pairs, marks, strict=True), 1):
+            try:
+                found[each.image_id] = known.result()
+            except DataError as error:
+                faults.append(error)
             if progress:
                 progress(done, len(pairs), each.image_id)
-    if faults := [known for known in found.values() if isinstance(known, DataError)]:
+    if faults:
         raise DataError.collect(faults)
     return found
 
 
 @cache
-def shipped_sets() -> tuple[KnownSet, ...]:
+def shipped_sets() -> Sets:
     """The sets that ship with the package: BSDS500 train, val and test, and UDED's editions."""
     return _sets(resources.files("bsdsbench.loaders").joinpath("known_sets.json").read_bytes())
 
 
-def load_sets(path: PathLike) -> tuple[KnownSet, ...]:
-    """The sets registered in a file that `write_set` wrote; fingerprints follow from the images."""
+def load_sets(path: PathLike) -> Sets:
+    """The sets registered in a file that `write_set` wrote."""
     with reading(path, "a set's file"):
         return _sets(read_bytes(path))
 
 
-def _sets(data: bytes) -> tuple[KnownSet, ...]:
+def _sets(data: bytes) -> Sets:
     sets = entry(parse_json(data), "sets", dict)
     found = {name: entries(entry(sets, name, dict), "images", str) for name in sets}
     if not found or not all(found.values()):
         raise FaultError("a set without images, expected ID: FINGERPRINT")
-    return tuple(KnownSet(name, set_fingerprint(of), of) for name, of in found.items())
+    return found
 
 
-def write_set(path: PathLike, name: str, images: Mapping[str, str]) -> KnownSet:
+def write_set(path: PathLike, name: str, images: Mapping[str, str]) -> None:
     """Register a set: write its name and its images' fingerprints to a JSON file."""
-    known = KnownSet(name, set_fingerprint(images), dict(sorted(images.items())))
-    content = {"sets": {name: {"fingerprint": known.fingerprint, "images": known.images}}}
-    write_atomic(Path(path), json.dumps(content, indent=0, ensure_ascii=False) + "\n")
-    return known
+    about = {"fingerprint": set_fingerprint(images), "images": dict(sorted(images.items()))}
+    text = json.dumps({"sets": {name: about}}, indent=0, ensure_ascii=False)
+    write_atomic(Path(path), text + "\n")
 
 
-def identify(images: Mapping[str, str], sets: Sequence[KnownSet] = ()) -> Identity:
+def identify(images: Mapping[str, str], sets: Sets | None = None) -> Identity:
     """What the images (id -> fingerprint) are, among the shipped sets and `sets`.
 
     The set that shares most images is taken, of equals the one that leaves fewer missing.
     """
-    own = set_fingerprint(images), len(images)
-    best = max(
-        (*sets, *shipped_sets()),
-        key=lambda known: (len(images.items() & known.images.items()), -len(known.images)),
-    )
-    there = best.images
-    if not images.items() & there.items():
+    known, here = {**(sets or {}), **shipped_sets()}, images.items()
+    like = max(known, key=lambda name: (len(here & known[name].items()), -len(known[name])))
+    there, own = known[like], (set_fingerprint(images), len(images))
+    if not here & there.items():
         return Identity(*own)
-    missing, extra = (tuple(sorted({*a} - {*b})) for a, b in ((there, images), (images, there)))
+    missing, extra = (tuple(sorted(a)) for a in (there.keys() - images, images.keys() - there))
     altered = tuple(sorted(k for k in there if images.get(k, there[k]) != there[k]))
-    return Identity(*own, best, None if altered or extra else best.name, missing, altered, extra)
+    return Identity(*own, like, len(there), missing, altered, extra)

@@ -87,7 +87,7 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
             "protocol": each.protocol,
             "set of metrics": each.metrics or None,  # a run without records has none
             "ground truth": each.provenance.get("truth"),
-            "known set": identity.known.name if identity and identity.known else "",
+            "known set": identity.like if identity else "",
             "list of images": each.provenance.get("images"),
             "detector": detector,
             "number of shards": shards.get(str(part)),  # what is no shard is said already

@@ -89,7 +89,7 @@ def reference_run(name: str) -> tuple[Any, ...]:
     protocol = Protocol.preset("bsds500").replace(ods_rule="maximum")
     if about.form != "segmentations":
         protocol = protocol.replace(thresholds=tuple(thresholds.tolist()))
-    truths = next(known.images for known in shipped_sets() if known.name == SET)
+    truths = shipped_sets()[SET]
     hit, missed, total = (_unpacked(arrays[f"{key}.{part}"]) for part in PARTS)
     records = []
     for i, image_id in enumerate(arrays["ids"].tolist()):

@@ -1,11 +1,11 @@
 """Speed, by pytest-benchmark: `just bench`, later `just bench --benchmark-compare`; -k WORD: some.
 
+What others compute too is timed by peers.py, whole commands by commands.py.
+
 Images are every tenth of BSDS500 val where BSDSBENCH_BSDS500 names it, else one of the sample.
 """
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +13,10 @@ import pytest
 from scipy.ndimage import gaussian_filter, label, zoom
 
 import bsdsbench as bb
-from bsdsbench import curves
 from bsdsbench.integrations.baselines import baseline
 from bsdsbench.loaders.photos import read_photo
-from bsdsbench.loaders.sample import sample_ground_truth, sample_images, sample_results
+from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.contour import boundary_iou
 
 BSDS500 = os.environ.get("BSDSBENCH_BSDS500")
 BSDS = bb.Protocol.preset("bsds500")
@@ -114,12 +112,6 @@ def test_label_maps(benchmark, metric, shape):
     timed(benchmark, counted, metric, bb.Prediction("a", classes=pred), gt, protocol)
 
 
-@pytest.mark.parametrize("shape", [(128, 128), (512, 512), (1024, 2048)])
-def test_boundary_iou(benchmark, shape):
-    pred, gt = regions(shape, 2)
-    timed(benchmark, boundary_iou, pred > 0, gt > 0)
-
-
 @pytest.mark.parametrize("metric", ["topology", "ccq", "instances", "calibration"])
 def test_structures(benchmark, metric):
     """512 x 512: a network of lines, some 200 objects, a soft map."""
@@ -135,18 +127,6 @@ def test_structures(benchmark, metric):
     timed(benchmark, found.count, *given, found.options_of(protocol))
 
 
-def test_panoptic_quality(benchmark):
-    """Some thousand segments."""
-    pred, gt = (
-        1000 * labels.astype(np.int64) + 1 + np.indices(labels.shape).sum(0) // 64
-        for labels in regions((1024, 2048), 19)
-    )
-    options = {"segmentation": {**CLASSES, "divisor": 1000, "unit": "instance"}}
-    protocol = bb.Protocol.preset("masks").replace(options=options)
-    given = bb.Prediction("a", classes=pred), bb.GroundTruth("a", labels=gt)
-    timed(benchmark, counted, "segmentation", *given, protocol)
-
-
 @pytest.mark.parametrize("measure", ["si", "matte", "dbe", "edges"])
 def test_depth(benchmark, measure):
     rng = np.random.default_rng(0)
@@ -156,26 +136,3 @@ def test_depth(benchmark, measure):
     truth = bb.GroundTruth("a", (edges,), depth=gt, mask=gt > 5)
     protocol = bb.Protocol.preset("depth").replace(options={"depth": {"measures": [measure]}})
     timed(benchmark, counted, "depth", bb.Prediction("a", depth=pred), truth, protocol)
-
-
-@pytest.mark.parametrize("kind", [np.float64, np.float32, np.uint8])
-def test_roc_and_pr_of_a_million_scores(benchmark, kind):
-    rng = np.random.default_rng(0)
-    labels = rng.random(1_000_000) < 0.3
-    scores = 0.7 * rng.random(labels.size) + 0.3 * labels
-    scores = (255 * scores).astype(kind) if kind == np.uint8 else scores.astype(kind)
-
-    def both():
-        return curves.roc(labels, scores, ties="merge"), curves.pr(labels, scores, ties="merge")
-
-    timed(benchmark, both)
-
-
-@pytest.mark.parametrize("words", ["--help", "evaluate"])
-def test_command(benchmark, words, tmp_path):
-    call = [sys.executable, "-m", "bsdsbench", words]
-    if words == "evaluate":
-        gt = Path(BSDS500, "groundTruth/val") if BSDS500 else sample_ground_truth()
-        pred = Path(BSDS500, "ucm2/val") if BSDS500 else sample_results("canny")
-        call += [pred, "--gt", gt, "-o", tmp_path / "out", "--fresh", "--workers", "2", "--quiet"]
-    benchmark(subprocess.run, list(map(str, call)), check=True, stdout=subprocess.DEVNULL)

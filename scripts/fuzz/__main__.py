@@ -4,9 +4,8 @@ hostile    damaged files, and files that claim much, N of them: each is read, or
            printable lines that name it, without a traceback, a warning, a word on stdout, a
            number that is not the sound file's, over ten seconds of processor time or over BOUND of
            memory. Input K is made from (S, K) alone: --first K --count 1 makes it again.
-large      files that decode to as much as loaders allow, or more: memory stays below BOUND
-guided     by coverage, N seconds of each target, with atheris (`pip install atheris`); inputs that
-           fail are left in fuzz_found
+large      the same of files that decode to as much as loaders allow, or more, each once
+guided     by coverage, with atheris (`pip install atheris`): N seconds of one target
 
 --only WORDS: targets whose names hold this. Exit status 1 if anything failed. What commands leave
 that are killed is in tests/runs/test_interrupted.py.
@@ -15,19 +14,18 @@ that are killed is in tests/runs/test_interrupted.py.
 from __future__ import annotations
 
 import argparse
-import faulthandler
 import importlib
-import json
 import multiprocessing
 import os
 import random
 import resource
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,10 +33,8 @@ if TYPE_CHECKING:
     from targets import Target
 
 SECONDS = 10.0  # of processor time for an input
-HANG = 120.0  # of any time, on a machine that others use too
+HANG = 600.0  # of any time, on a machine that others use too
 BOUND = 1536 << 20  # growth of a process over its start, as docs/evidence/robustness.md states
-KEEP = Path("fuzz_found")
-OUTPUTS = "screen", "told"
 
 
 def peak() -> int:
@@ -47,111 +43,64 @@ def peak() -> int:
     return found if sys.platform == "darwin" else found * 1024
 
 
-def in_a_fork(function: Callable[..., None], *given: object) -> int:
-    """Run in a process of its own; its exit status."""
+def fork(function: Callable[..., None], *given: object) -> Any:
+    """A process of its own that runs it."""
     process = multiprocessing.get_context("fork").Process(target=function, args=given)
     process.start()
-    process.join()
-    return process.exitcode or 0
+    return process
 
 
-# ---- hostile
-
-
-def try_inputs(table: Mapping[str, Target], first: int, last: int, seed: int, folder: Path) -> None:
-    """In a fork: a line in `report` before each input and one after it."""
-    screen, told = (os.open(folder / n, os.O_CREAT | os.O_RDWR | os.O_APPEND) for n in OUTPUTS)
-    os.dup2(screen, 1), os.dup2(told, 2)  # libtiff writes to the second
-    names, start = sorted(table), peak()
-    with (folder / "report").open("w", buffering=1) as report:
-        for number in range(first, last):
-            name = names[number % len(names)]
-            print(json.dumps([number, name]), file=report)
-            faulthandler.dump_traceback_later(HANG, exit=True, file=told)
+def attempts(targets: list[Target], seed: int, first: int, pipe: Connection) -> None:
+    """In a fork: tell what came of each input."""
+    start = peak()
+    with tempfile.TemporaryFile() as screen, open(os.devnull, "wb") as nowhere:
+        os.dup2(screen.fileno(), 1), os.dup2(nowhere.fileno(), 2)  # libtiff writes to the second
+        for number, target in enumerate(targets, first):
+            data = target.make(random.Random(f"{seed}/{number}"))
             began = time.process_time()
-            verdict, why = table[name].attempt(random.Random(f"{seed}/{number}"))
-            seconds = time.process_time() - began
-            faulthandler.cancel_dump_traceback_later()
-            if said := os.pread(screen, 300, 0):
-                verdict, why = "failed", f"wrote to the screen: {said!r}"
-                os.ftruncate(screen, 0)
-            elif seconds > SECONDS:
-                verdict, why = "failed", f"took {seconds:.1f} s"
-            elif peak() - start > BOUND:
-                verdict, why = "failed", f"grew by {(peak() - start) >> 20} MiB"
-            print(json.dumps([number, name, verdict, why]), file=report)
+            verdict = target.attempt(data)
+            if (seconds := time.process_time() - began) > SECONDS:
+                verdict = f"took {seconds:.1f} s"
+            if peak() - start > BOUND:
+                verdict = f"grew by {(peak() - start) >> 20} MiB"
+            if screen.seek(0, os.SEEK_END):
+                verdict = "wrote to the screen"
+                screen.truncate(0)
+            pipe.send(verdict)
 
 
 def hostile(table: Mapping[str, Target], first: int, count: int, seed: int) -> list[str]:
     """Try `count` inputs; a process that dies or hangs is replaced. The failures."""
     verdicts: dict[str, Counter[str]] = {name: Counter() for name in table}
-    failures, at = [], first
-    while at < first + count:
-        with tempfile.TemporaryDirectory(prefix="fuzz_") as name:
-            folder = Path(name)
-            status = in_a_fork(try_inputs, table, at, first + count, seed, folder)
-            lines = [json.loads(line) for line in (folder / "report").read_text().splitlines()]
-            if status:
-                told = (folder / OUTPUTS[1]).read_text("utf-8", "replace")[:2000]
-                lines.append([*lines[-1][:2], "failed", f"exit status {status} {told}"])
-        for number, name, verdict, why in (line for line in lines if len(line) == 4):
-            verdicts[name][verdict] += 1
-            if verdict == "failed":
-                failures.append(f"input {number} ({name}): {why}")
-        at = lines[-1][0] + 1
+    names = [sorted(table)[number % len(table)] for number in range(first, first + count)]
+    failures, done = [], 0
+    while done < count:
+        ours, theirs = multiprocessing.Pipe(duplex=False)
+        child = fork(attempts, [table[n] for n in names[done:]], seed, first + done, theirs)
+        theirs.close()
+        while done < count:
+            verdict = ""
+            with suppress(EOFError):
+                verdict = ours.recv() if ours.poll(HANG) else ""
+            if not verdict:  # it has ended, or hangs
+                child.kill()
+                child.join()
+                verdict = f"exit status {child.exitcode}"
+            fine = verdict in ("loaded", "refused")
+            verdicts[names[done]][verdict if fine else "failed"] += 1
+            if not fine:
+                failures.append(f"input {first + done} ({names[done]}): {verdict}")
+            done += 1
+            if child.exitcode is not None:
+                break
+        child.join()
     for name, found in sorted(verdicts.items()):
         print(f"{name:24}", ", ".join(f"{n} {verdict}" for verdict, n in sorted(found.items())))
     return failures
 
 
-# ---- large
-
-
-def load_large(path: Path, how: str, report: Path) -> None:
-    """In a fork: what came of a file, and the bytes it took."""
-    import warnings
-
-    from bsdsbench.files.errors import DataError
-    from bsdsbench.loaders import load_ground_truth, load_prediction
-
-    warnings.simplefilter("error")
-    start = peak()
-    try:
-        _ = load_ground_truth(path) if how == "truth" else load_prediction(path, kind=how)
-        found = "loaded"
-    except DataError as error:
-        found = str(error).partition(": ")[2]
-    report.write_text(json.dumps([peak() - start, found]))
-
-
-def large(only: str) -> list[str]:
-    """Write each file in one fork and load it in another. The failures."""
-    from large import CASES, write
-
-    failures = []
-    with tempfile.TemporaryDirectory(prefix="fuzz_large_") as folder:
-        for name, (how, *what) in CASES.items():
-            if only not in name:
-                continue
-            path, report = Path(folder) / name, Path(folder) / "report"
-            status = in_a_fork(write, path, *what) or in_a_fork(load_large, path, how, report)
-            if status:
-                failures.append(f"{name}: exit status {status}")
-                continue
-            grown, found = json.loads(report.read_text())
-            size = path.stat().st_size
-            path.unlink()
-            print(f"{name:18} {how:7} {size >> 20:6} MiB took {grown >> 20:5} MiB  {found}")
-            if grown > BOUND:
-                failures.append(f"{name}: took {grown} bytes, expected at most {BOUND}")
-    return failures
-
-
-# ---- guided
-
-
-def guide(name: str, seconds: int) -> None:
-    """In a process that libFuzzer ends."""
+def guide(only: str, seconds: int) -> None:
+    """Ends this process."""
     import atheris
 
     import bsdsbench.kernels as kernels
@@ -162,60 +111,42 @@ def guide(name: str, seconds: int) -> None:
         from targets import table
 
         folder = Path(tempfile.mkdtemp(prefix="fuzz_guided_"))
-        target = table(folder, name)[name]
+        target = next(iter(table(folder, only).values()))
     corpus = folder / "corpus"
     corpus.mkdir()
     for number in range(20):
-        (corpus / f"seed{number}").write_bytes(target.make(random.Random(number)))
+        (corpus / f"seed{number}").write_bytes(target.make(random.Random(number)) or b"")
 
     def one(data: bytes) -> None:
-        verdict, why = target.verdict(data)
-        if verdict == "failed":
-            raise AssertionError(why)
+        if (verdict := target.attempt(data)) not in ("loaded", "refused"):
+            raise AssertionError(verdict)
 
     options = [f"-max_total_time={seconds}", f"-rss_limit_mb={(BOUND >> 20) + 400}"]
-    options += ["-max_len=65536", f"-timeout={SECONDS * 2:.0f}", f"-artifact_prefix={KEEP}/"]
+    options += ["-max_len=65536", f"-timeout={SECONDS * 2:.0f}", f"-artifact_prefix={folder}/"]
     atheris.Setup([sys.argv[0], *options, str(corpus)], one)
     atheris.Fuzz()
-
-
-def guided(names: list[str], seconds: int) -> list[str]:
-    """Fuzz each target in a process of its own. The failures."""
-    KEEP.mkdir(exist_ok=True)
-    failures = []
-    for name in names:
-        words = [sys.executable, str(Path(__file__).parent), "guide", "--only", name]
-        words += ["--count", str(seconds)]
-        found = subprocess.run(words, capture_output=True, text=True)
-        lines = found.stderr.splitlines()
-        print(f"{name:24}", next((line for line in lines if line.startswith("Done ")), "failed"))
-        if found.returncode:
-            failures.append("\n".join([name, *lines[-25:]]))
-    return failures
 
 
 def main() -> int:
     form: Any = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("scripts/fuzz", description=__doc__, formatter_class=form)
-    parser.add_argument("kind", choices=["hostile", "large", "guided", "guide"])
+    parser.add_argument("kind", choices=["hostile", "large", "guided"])
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="")
     args = parser.parse_args()
-    if args.kind == "guide":
+    if args.kind == "guided":
         guide(args.only, args.count)
-    if args.kind == "large":
-        failures = large(args.only)
-    else:
-        from targets import table
+    from targets import large, table
 
-        with tempfile.TemporaryDirectory(prefix="fuzz_") as folder:
+    with tempfile.TemporaryDirectory(prefix="fuzz_") as folder:
+        if args.kind == "hostile":
             found = table(Path(folder), args.only)
-            if args.kind == "guided":
-                failures = guided(sorted(found), args.count)
-            else:
-                failures = hostile(found, args.first, args.count, args.seed)
+            failures = hostile(found, args.first, args.count, args.seed)
+        else:
+            each = large(Path(folder), args.only).items()
+            failures = [line for name, one in each for line in hostile({name: one}, 0, 1, 0)]
     print(*failures[:30], f"{len(failures)} failures", sep="\n")
     return 1 if failures else 0
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import multiprocessing
 import random
 import struct
 import warnings
@@ -18,14 +19,16 @@ import zipfile
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import formats
 import numpy as np
 
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline
-from bsdsbench.files.bounded import digest, read_json
+from bsdsbench.files.bounded import digest
 from bsdsbench.files.errors import LINE, DataError
 from bsdsbench.loaders import Pair, load_ground_truth, load_prediction
 from bsdsbench.loaders.depth_files import depth_prediction
@@ -34,15 +37,24 @@ from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.scores import read_scores
 from bsdsbench.runs.folder import unpack_records
 
-INTERESTING = (0, 1, 2, 7, 0x7F, 0xFF, 0xFFFF, 100_000, 2**31 - 1, 2**31, 2**32 - 1)
 SIZES = (0, 1, 3, 1000, 10**5, 3 * 10**6, 4 * 10**7, 5 * 10**8, 2**31 - 1)
+NUMBERS = (*SIZES[:3], 7, 0x7F, 0xFF, 0xFFFF, 100_000, 2**31 - 1, 2**31, 2**32 - 1)
 TOKENS = (
     *(b"NaN", b"-1", b"1e999", b"-Infinity", b"9" * 5000, b"[" * 3000, b"{}", b"[]", b"null"),
     *(b'""', b"true", b"\\ud800", b"\0", b"x" * 131_073, b"1e308", b"0.5,", b"\xff", b"\n", b"inf"),
 )
 ANY = object()
 Read = Callable[[Path], object]
-Make = Callable[[random.Random], bytes]
+Make = Callable[[random.Random], bytes | None]  # None: it has written the file itself
+READ: dict[str, Read] = {
+    "soft": load_prediction,
+    "labels": partial(load_prediction, kind="labels"),
+    "truth": load_ground_truth,
+    "depth": lambda path: depth_prediction(Pair("a", (path,), ()), formats.SMALL),
+    "split": read_split,
+    "ev1": read_ev1,
+    "table": lambda path: read_rows(path, 4),
+}
 
 
 @dataclass
@@ -54,186 +66,49 @@ class Target:
     make: Make
     expected: object = ANY
     names: str = ""  # what a line of refusal must hold
+    sound: bytes | None = None  # what the file holds between two attempts
 
-    def attempt(self, rng: random.Random) -> tuple[str, str]:
-        return self.verdict(self.make(rng))
-
-    def verdict(self, data: bytes) -> tuple[str, str]:
-        """("loaded" | "refused", "") or ("failed", why)."""
-        self.path.write_bytes(data)
+    def attempt(self, data: bytes | None) -> str:
+        """ "loaded", "refused", or what is wrong."""
+        if data is not None:
+            self.path.write_bytes(data)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 found = self.read(self.path)
         except DataError as error:
             for line in error.problems:
-                if not line.isprintable() or len(line) > LINE:
-                    return "failed", f"not one short printable line: {line[:200]!r}"
-                if self.names not in line:
-                    return "failed", f"a line without {self.names}: {line!r}"
-            return "refused", ""
+                if not line.isprintable() or len(line) > LINE or self.names not in line:
+                    return f"not one short printable line with {self.names}: {line[:200]!r}"
+            return "refused"
         except BaseException as error:
-            return "failed", f"{type(error).__name__}: {error}"
-        if self.expected is not ANY and found != self.expected:
-            return "failed", f"changed in silence: {found}"
-        return "loaded", ""
+            return f"{type(error).__name__}: {error}"
+        finally:
+            self.path.unlink() if self.sound is None else self.path.write_bytes(self.sound)
+        same = self.expected is ANY or found == self.expected
+        return "loaded" if same else f"changed in silence: {found}"
 
 
-# ---- the sound files that are mutated
-
-
-def sound_files() -> dict[str, tuple[bytes, Read]]:
-    """Name with suffix -> bytes and the function that reads such a file."""
-    soft = load_prediction
-    found: dict[str, tuple[bytes, Read]] = {}
-    found.update({k: (v, soft) for k, v in _pictures().items()})
-    found["gt.png"] = (_picture(_map() > 128, "PNG"), load_ground_truth)
-    found.update({k: (v, soft) for k, v in _arrays().items()})
-    found.update(_matlab())
-    runs = "".join(f"{r % 3} {r} 0 30\n" for r in range(23))
-    seg = f"format ascii cr\nimage 1\nwidth 31\nheight 23\nsegments 3\ndata\n{runs}"
-    found["truth.seg"] = (seg.encode(), load_ground_truth)
-    dpt = struct.pack("<fii", 202021.25, 31, 23) + _map().astype("<f4").tobytes()
-    found["depth.dpt"] = (dpt, _load_depth)
-    found["split.txt"] = (b"# a split\n2018\n3063.png\n\nval/8068.mat\n", read_split)
-    table = "".join(f"{t / 6:10g} {9 - t:10g} {9:10g} {5:10g} {12:10g}\n" for t in range(1, 6))
-    found["2018_ev1.txt"] = (table.encode(), read_ev1)
-    found["eval_bdry_thr.txt"] = (table.encode(), lambda p: read_rows(p, 4))
-    return found
-
-
-def _load_depth(path: Path) -> object:
-    return depth_prediction(Pair("a", (path,), ()), (23, 31))
-
-
-def _map() -> np.ndarray:
-    rows, cols = np.mgrid[:23, :31]
-    return ((rows * 7 + cols * 5) % 256).astype(np.uint8)
-
-
-def _picture(array: np.ndarray, kind: str, mode: str | None = None, **options: object) -> bytes:
-    from PIL import Image
-
-    image = Image.fromarray(array)
-    stream = io.BytesIO()
-    (image.convert(mode) if mode else image).save(stream, kind, **options)
-    return stream.getvalue()
-
-
-def _pictures() -> dict[str, bytes]:
-    gray = _map()
-    wide = gray.astype(np.uint16) * 257
-    return {
-        "gray.png": _picture(gray, "PNG"),
-        "gray16.png": _picture(wide, "PNG"),
-        "rgb.png": _picture(gray, "PNG", "RGB"),
-        "rgba.png": _picture(gray, "PNG", "RGBA"),
-        "palette.png": _picture(gray, "PNG", "P"),
-        "bits.png": _picture(gray > 99, "PNG"),
-        "raw.tif": _picture(gray, "TIFF"),
-        "deflate.tif": _picture(gray, "TIFF", compression="tiff_deflate"),
-        "lzw16.tiff": _picture(wide, "TIFF", compression="tiff_lzw"),
-        "float.tiff": _picture(gray.astype(np.float32) / 255, "TIFF"),
-        "gray.bmp": _picture(gray, "BMP"),
-        "gray.jpg": _picture(gray, "JPEG"),
-        "rgb.jpeg": _picture(gray, "JPEG", "RGB", progressive=True),
-        "palette.gif": _picture(gray, "GIF"),
-        "lossless.webp": _picture(gray, "WEBP", "RGB", lossless=True),
-        "gray.pgm": _picture(gray, "PPM"),
-        "gray16.pgm": b"P5 31 23 65535\n" + wide.astype(">u2").tobytes(),
-        "plain.pgm": b"P2 31 23 255\n" + b" ".join(b"%d" % v for v in gray.ravel()),
-        "bits.pbm": _picture(gray > 99, "PPM"),
-        "rgb.ppm": _picture(gray, "PPM", "RGB"),
-        "float.pfm": _picture(gray.astype(np.float32) / 255, "PPM"),
-    }
-
-
-def _arrays() -> dict[str, bytes]:
-    soft = _map().astype(np.float32) / 255
-    npy, npz, packed = io.BytesIO(), io.BytesIO(), io.BytesIO()
-    np.save(npy, soft)
-    np.savez(npz, pred=soft)
-    np.savez_compressed(packed, segs=np.stack([_map() // 9, _map() // 40]))
-    return {"soft.npy": npy.getvalue(), "soft.npz": npz.getvalue(), "segs.npz": packed.getvalue()}
-
-
-def _matlab() -> dict[str, tuple[bytes, Read]]:
-    from scipy.io import savemat
-    from scipy.sparse import csc_matrix
-
-    labels = (_map() // 40).astype(np.uint16)
-    ucm2 = np.zeros((47, 63))
-    ucm2[::5] = 0.25
-    segs = np.empty((1, 2), object)
-    segs[0, 0], segs[0, 1] = labels, labels // 2
-    truth = np.empty((1, 2), object)
-    for k in range(2):
-        truth[0, k] = {"Segmentation": labels + 1, "Boundaries": _map() > 99 + k}
-    cells = {"ucm2": ucm2, "segs": segs, "groundTruth": truth}
-    found: dict[str, tuple[bytes, Read]] = {}
-    for name, value in cells.items():
-        load = load_ground_truth if name == "groundTruth" else load_prediction
-        for packed in (False, True):
-            stream = io.BytesIO()
-            savemat(stream, {name: value}, do_compression=packed)
-            found[f"{name}{'_z' if packed else ''}.mat"] = (stream.getvalue(), load)
-    stream = io.BytesIO()
-    savemat(stream, {"edges": csc_matrix(_map() > 200)})
-    found["sparse.mat"] = (stream.getvalue(), load_ground_truth)
-    with contextlib.suppress(ImportError):
-        found["ucm2_v73.mat"] = (_hdf5(ucm2), load_prediction)
-        found["depth.h5"] = (_hdf5(ucm2), _load_depth)
-    return found
-
-
-def _hdf5(ucm2: np.ndarray) -> bytes:
-    import h5py
-
-    stream = io.BytesIO()
-    with h5py.File(stream, "w", userblock_size=512) as file:
-        item = file.create_dataset("ucm2", data=ucm2.T, compression="gzip")
-        item.attrs["MATLAB_class"] = np.bytes_("double")
-    return b"MATLAB 7.3 MAT-file".ljust(512) + stream.getvalue()[512:]
-
-
-# ---- the mutations
+# ---- damages
 
 
 def damage(data: bytes, other: bytes, rng: random.Random) -> bytes:
+    """Up to three places in which something else stands, mostly at the start, or nothing at all."""
     out = bytearray(data)
-    for _ in range(rng.randint(1, 4)):
-        _damage_once(out, other, rng)
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randrange(len(out) + 1)
+        at = min(at, rng.randrange(200)) if rng.random() < 0.4 else at
+        span = rng.choice((0, 1, 1, 1, 2, 2, 4, 4, 8, 64, len(out)))
+        here, start = bytes(out[at : at + span]), rng.randrange(len(other) + 1)
+        number = struct.pack(rng.choice("<>") + "I", rng.choice(NUMBERS))
+        pieces = b"", here * rng.choice((2, 50)), rng.randbytes(min(span, 512)), number
+        pieces += rng.choice(TOKENS), other[start : start + span]
+        pieces += bytes(byte ^ 1 << rng.randrange(8) for byte in here[:2]) + here[2:], b"\0\x80"
+        out[at : at + span] = rng.choice(pieces)
     return bytes(out)
 
 
-def _damage_once(out: bytearray, other: bytes, rng: random.Random) -> None:
-    at = rng.randrange(len(out) + 1)
-    # most of what can go wrong stands at the start
-    if rng.random() < 0.4:
-        at = min(at, rng.randrange(200))
-    span = rng.choice((1, 2, 4, 8, 64, 512))
-    kind = rng.randrange(8)
-    if kind == 0 and at < len(out):
-        out[at] ^= 1 << rng.randrange(8)
-    elif kind == 1 and at < len(out):
-        out[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
-    elif kind == 2:
-        del out[at:]
-    elif kind == 3:
-        del out[at : at + span]
-    elif kind == 4:
-        out[at:at] = out[at : at + span] * rng.choice((1, 2, 50))
-    elif kind == 5:
-        out[at:at] = rng.randbytes(span)
-    elif kind == 6:
-        order = rng.choice("<>")
-        out[at & ~3 : (at & ~3) + 4] = struct.pack(order + "I", rng.choice(INTERESTING))
-    else:
-        start = rng.randrange(len(other) + 1)
-        out[at : at + span] = other[start : start + span]
-
-
-def _inside_png(data: bytes, other: bytes, rng: random.Random) -> bytes:
+def inside_png(data: bytes, other: bytes, rng: random.Random) -> bytes:
     """Damage a chunk (or what IDAT decodes to) and write a sound checksum."""
     chunks, at = [], 8
     while at + 12 <= len(data):
@@ -247,20 +122,25 @@ def _inside_png(data: bytes, other: bytes, rng: random.Random) -> bytes:
     else:
         body = damage(body, other, rng)
     chunks[k] = (name, body)
-    if rng.random() < 0.2:
-        rng.shuffle(chunks)
     return data[:8] + b"".join(
         struct.pack(">I", len(b)) + n + b + struct.pack(">I", zlib.crc32(n + b)) for n, b in chunks
     )
 
 
-def _inside_mat(data: bytes, other: bytes, rng: random.Random) -> bytes:
+def inside_mat(data: bytes, other: bytes, rng: random.Random) -> bytes:
     """Damage what a compressed element decodes to, and compress it again."""
     kind, size = struct.unpack_from("<II", data, 128)
     if kind != 15:
         return data[:128] + damage(data[128:], other, rng)
     body = zlib.compress(damage(zlib.decompress(data[136 : 136 + size]), other, rng))
     return data[:128] + struct.pack("<II", 15, len(body)) + body
+
+
+def damaged(data: bytes, others: list[bytes], suffix: str) -> Make:
+    """What damages a file, also inside of what a checksum or compression protects."""
+    inside = {".png": inside_png, ".mat": inside_mat}.get(suffix, damage)
+    ways = damage, damage, inside
+    return lambda rng: rng.choice(ways)(data, rng.choice(others), rng)
 
 
 # ---- claims
@@ -270,10 +150,7 @@ def mat(rng: random.Random) -> bytes:
     """A cell, a struct or numbers of some size, of nothing or of names."""
     kind, size = rng.choice((1, 2, 2, 5, 6, 9)), rng.choice(SIZES)
     shape = rng.choice(((size, 1), (1, size), (size, size), (0, size)))
-    dims = struct.pack("<IIii", 5, 8, *shape)
-    body = (
-        struct.pack("<IIII", 6, 8, kind, 0) + dims + struct.pack("<II", 1, 4) + b"ucm2" + bytes(4)
-    )
+    body = struct.pack("<IIIIIIiiII", 6, 8, kind, 0, 5, 8, *shape, 1, 4) + b"ucm2" + bytes(4)
     room = min(rng.choice(SIZES), 1 << 25)
     if kind == 2:
         body += struct.pack("<IIII", 5 | 4 << 16, rng.choice((1, 4, 64)), 1, room) + bytes(room)
@@ -315,7 +192,7 @@ def hdf5(rng: random.Random) -> bytes:
         else:
             side = rng.choice((10, 10**4, 10**5))
             chunks = (1, min(side, rng.choice((1, 100, 10**4))))
-            item = file.create_dataset("ucm2", (side, side), "d", chunks=chunks, fillvalue=0.5)
+            file.create_dataset("ucm2", (side, side), "d", chunks=chunks, fillvalue=0.5)
     return stream.getvalue()
 
 
@@ -333,19 +210,23 @@ def npy(rng: random.Random) -> bytes:
     return b"\x93NUMPY" + bytes([version, 0]) + length + head + body
 
 
-def npz(rng: random.Random, names: tuple[str, ...] = ("pred", "segs")) -> bytes:
-    """Some of the above in an archive, or arrays that are sound and large."""
+def archive(arrays: dict[str, Any]) -> bytes:
+    """An npz of arrays, or of bytes that are none."""
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name in names:
-            if rng.random() < 0.5:
-                data = npy(rng)
-            else:
-                found = io.BytesIO()
-                np.save(found, np.zeros((rng.choice((1, 10**3, 10**6)), rng.choice((1, 9))), "f8"))
-                data = found.getvalue()
-            archive.writestr(f"{name}.npy", data)
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
+        for name, array in arrays.items():
+            with packed.open(f"{name}.npy", "w", force_zip64=True) as file:
+                if isinstance(array, bytes):
+                    file.write(array)
+                else:
+                    np.lib.format.write_array(file, array)
     return stream.getvalue()
+
+
+def npz(rng: random.Random) -> bytes:
+    """Some of the above in an archive, or arrays that are sound and large."""
+    sound = np.zeros((rng.choice((1, 10**3, 10**6)), rng.choice((1, 9))))
+    return archive({name: rng.choice((npy(rng), sound)) for name in ("pred", "segs")})
 
 
 def counts(rng: random.Random) -> bytes:
@@ -361,27 +242,16 @@ def counts(rng: random.Random) -> bytes:
     }
     for name in ("matched_gt", "total_gt", "matched_pred", "total_pred"):
         arrays[f"boundary.{name}"] = np.ones((images, wide), rng.choice(("u1", "i8")))
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, array)
-    return stream.getvalue()
+    return archive(arrays)
 
 
 def text(rng: random.Random) -> bytes:
     """JSON of many, deep or long values."""
     count = min(rng.choice(SIZES), 3 * 10**6)
-    way = rng.randrange(5)
-    if way == 0:
-        return b'{"a": [' + b"0," * count + b"0]}"
-    if way == 1:
-        return b'{"a": ' + b"[" * min(count, 10**5) + b"]" * min(count, 10**5) + b"}"
-    if way == 2:
-        return json.dumps({"schema": "x" * count, "files": {"\U0001f600": "y"}}).encode()
-    if way == 3:
-        return b'{"a": ' + b"9" * min(count, 10**5) + b"}"
-    return ("{" + ",".join(f'"{k}":{{}}' for k in range(count // 10)) + "}").encode()
+    few = min(count, 10**5)
+    lists = "0," * count + "0", "[" * few + "]" * few, "9" * few
+    many = json.dumps({"schema": "x" * count, **{str(k): {} for k in range(count // 10)}})
+    return rng.choice((*('{"a": [' + each + "]}" for each in lists), many)).encode()
 
 
 def lines(rng: random.Random) -> bytes:
@@ -391,6 +261,18 @@ def lines(rng: random.Random) -> bytes:
     return b"label,score\n" + rng.choice((row * count, row.strip() * count))
 
 
+CLAIMS: dict[str, tuple[str, Callable[[random.Random], bytes], Read]] = {
+    "mat": ("a.mat", mat, load_prediction),
+    "hdf5": ("a.mat", hdf5, load_prediction),
+    "npy": ("a.npy", npy, load_prediction),
+    "npz": ("a.npz", npz, load_prediction),
+    "counts": ("counts.npz", counts, unpack_records),
+    "baseline": ("b.json", text, Baseline.load),
+    "protocol": ("p.json", text, bb.Protocol.load),
+    "scores": ("s.csv", lines, read_scores),
+}
+
+
 # ---- results
 
 
@@ -398,17 +280,20 @@ def results(root: Path) -> dict[str, tuple[Path, Read, bool]]:
     """Name -> sound file, how it is read, and whether it must read as it did."""
     rng, protocol = np.random.default_rng(0), bb.Protocol.preset("bsds500").replace(thresholds=5)
     one: dict[str, Any] = {"workers": 1, "executor": "thread"}
-
-    def made() -> list[tuple[str, Any, Any]]:
-        return [(f"im{k}", maps[k], bb.GroundTruth(f"im{k}", (maps[k] > 0.8,))) for k in range(3)]
-
-    maps = rng.random((3, 20, 30))
-    run = bb.evaluate_items(made(), protocol, **one)
+    for folder in ("pred", "gt"):
+        (root / folder).mkdir()
+    for k, soft in enumerate(rng.random((3, 20, 30), np.float32)):
+        np.save(root / "pred" / f"im{k}.npy", soft)
+        np.save(root / "gt" / f"im{k}.npy", soft > 0.8)
+    run = bb.evaluate(root / "pred", root / "gt", protocol, **one)
     for name in ("out", "forged"):
         run.save(root / name)
     Baseline.of(run).save(root / "baseline.json")
     (root / "p.toml").write_text(protocol.to_toml(), "utf-8")
     (root / "s.csv").write_text("label,score\n" + "".join(f"{k % 2},{k / 20}\n" for k in range(20)))
+    stop = {"progress": lambda done, total, name: 1 // (2 - done)}
+    with contextlib.suppress(ZeroDivisionError):
+        bb.evaluate(root / "pred", root / "gt", protocol, out=root / "going", **one, **stop)
 
     def scores(path: Path) -> object:
         found = bb.Evaluation.load(path.parent)
@@ -434,14 +319,6 @@ def results(root: Path) -> dict[str, tuple[Path, Read, bool]]:
             raise DataError(f"{path}: {error.strerror}") from None
         return run.scores()
 
-    for folder in ("pred", "gt"):
-        (root / folder).mkdir()
-        for k, soft in enumerate(maps):
-            kept = soft if folder == "pred" else soft > 0.8
-            (root / folder / f"im{k}.png").write_bytes(_picture((kept * 255).astype("u1"), "PNG"))
-    stop = {"progress": lambda done, total, name: 1 // (2 - done)}
-    with contextlib.suppress(ZeroDivisionError):
-        bb.evaluate(root / "pred", root / "gt", protocol, out=root / "going", **one, **stop)
     return {
         "result.json": (root / "out" / "result.json", scores, False),
         "counts.npz": (root / "out" / "counts.npz", scores, True),
@@ -450,61 +327,51 @@ def results(root: Path) -> dict[str, tuple[Path, Read, bool]]:
         "baseline": (root / "baseline.json", baseline, False),
         "protocol": (root / "p.toml", bb.Protocol.load, False),
         "scores": (root / "s.csv", read_scores, False),
-        "table": (root / "out" / "eval_bdry_thr.txt", lambda path: read_rows(path, 4), False),
-        "json": (root / "baseline.json", lambda path: read_json(path, "an object"), False),
+        "table": (root / "out" / "eval_bdry_thr.txt", READ["table"], False),
     }
-
-
-def with_tokens(data: bytes, other: bytes, rng: random.Random) -> bytes:
-    """Random damages of bytes, or a token where it may hurt."""
-    if rng.random() < 0.6:
-        return damage(data, other, rng)
-    at, span = rng.randrange(len(data) + 1), rng.choice((0, 1, 3, 10, 40))
-    return data[:at] + rng.choice(TOKENS) + data[at + span :]
 
 
 # ---- the table
 
-CLAIMS: dict[str, tuple[str, Make, Read]] = {
-    "claim: mat": ("a.mat", mat, load_prediction),
-    "claim: hdf5": ("a.mat", hdf5, load_prediction),
-    "claim: npy": ("a.npy", npy, load_prediction),
-    "claim: npz": ("a.npz", npz, load_prediction),
-    "claim: counts": ("counts.npz", counts, unpack_records),
-    "claim: baseline": ("b.json", text, Baseline.load),
-    "claim: protocol": ("p.json", text, bb.Protocol.load),
-    "claim: scores": ("s.csv", lines, read_scores),
-}
-
 
 def table(folder: Path, only: str = "") -> dict[str, Target]:
     """Name -> target, in folders of its own; raises where a sound file does not load."""
-    found: dict[str, Target] = {}
-
-    def add(
-        name: str, path: Path, read: Read, data: bytes, how: Callable[..., bytes], exact: bool
-    ) -> None:
-        path.write_bytes(data)
-        expected = read(path) if exact else ANY
-        make: Make = lambda rng: how(data, rng.choice(others), rng)  # noqa: E731
-        found[name] = Target(path, read, make, expected, path.parent.name if exact else path.name)
-        if (verdict := found[name].verdict(data)) != ("loaded", ""):
-            raise RuntimeError(f"{name}: the sound file: {verdict}")
-
-    sound = sound_files()
-    others = [data for data, _ in sound.values()]
-    for name, (data, read) in sound.items():
-        suffix = Path(name).suffix
-        inside = {".png": _inside_png, ".mat": _inside_mat}.get(suffix, damage)
-        how = lambda data, other, rng, inside=inside: (  # noqa: E731
-            inside if rng.random() < 0.4 else damage
-        )(data, other, rng)
-        (folder / "files").mkdir(exist_ok=True)
-        add(name, folder / "files" / name, read, data, how, False)
+    claims, files, runs = (folder / name for name in ("claims", "files", "runs"))
+    for each in (claims, files, runs):
+        each.mkdir()
+    targets: dict[str, Target] = {}
     for name, (file, make, read) in CLAIMS.items():
-        below = folder / name.replace(": ", "_")
-        below.mkdir()
-        found[name] = Target(below / file, read, make, names=file)
-    for name, (path, read, exact) in results(folder).items():
-        add(f"result: {name}", path, read, path.read_bytes(), with_tokens, exact)
-    return {name: target for name, target in found.items() if only in name}
+        (claims / name).mkdir()
+        targets[f"claim: {name}"] = Target(claims / name / file, read, make, names=file)
+    sound: dict[str, tuple[Path, Read, bool]] = {}
+    for name, (kind, *how) in (formats.SOUND | formats.WRITTEN).items():
+        with contextlib.suppress(ImportError):  # h5py is an extra
+            formats.write(files / name, *how)
+            sound[name] = files / name, READ[kind], False
+    sound |= {f"result: {name}": row for name, row in results(runs).items()}
+    others = [path.read_bytes() for path, *_ in sound.values()]
+    for name, (path, read, exact) in sound.items():
+        data, names = path.read_bytes(), path.parent.name if exact else path.name
+        make, expected = damaged(data, others, path.suffix), read(path) if exact else ANY
+        targets[name] = Target(path, read, make, expected, names, data)
+        if (verdict := targets[name].attempt(data)) != "loaded":
+            raise RuntimeError(f"{name}: the sound file: {verdict}")
+    return {name: target for name, target in targets.items() if only in name}
+
+
+def large(folder: Path, only: str = "") -> dict[str, Target]:
+    """The files of formats.LARGE, each written in a process whose memory is not that of reading."""
+
+    def written(*how: Any) -> Make:
+        def make(rng: random.Random) -> None:
+            writer = multiprocessing.get_context("fork").Process(target=formats.write, args=how)
+            writer.start()
+            writer.join()
+
+        return make
+
+    return {
+        name: Target(folder / name, READ[kind], written(folder / name, *how), names=name)
+        for name, (kind, *how) in formats.LARGE.items()
+        if only in name
+    }

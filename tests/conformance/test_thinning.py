@@ -14,51 +14,26 @@ from tests.reference import thinning as reference
 THRESHOLDS = np.array(even_thresholds(99))
 
 
-def thinned(pred):
-    """Levels, and the 99 maps that the events give."""
-    level = levels(pred.boundary_map(), THRESHOLDS)
-    return level, reference.replay(thinning_events(level, 99), level.shape)
-
-
-def mats(folder):
-    files = sorted(folder.glob("*.mat"))
-    assert files, folder
-    return files
-
-
-@pytest.mark.parametrize("index", [0, 33, 66, 99])
-def test_val_map(bsds500, index):
-    level, maps = thinned(load_prediction(mats(bsds500 / "ucm2" / "val")[index]))
-    for i in range(index % 7, 99, 23):
-        assert np.array_equal(maps[i], reference.thin(level > i)), i
-
-
-@pytest.mark.parametrize("kind", ["ucm2", "png"])
-def test_self_test_maps(bsds500_bench, kind):
-    files = sorted((bsds500_bench / kind).iterdir())
-    assert len(files) == 5
+@pytest.mark.parametrize(
+    ("each", "step"), [(33, 23), pytest.param(1, 1, marks=pytest.mark.heavy)], ids=["some", "all"]
+)
+def test_maps(bsds500, bsds500_bench, each, step):
+    files = sorted((bsds500 / "ucm2" / "val").glob("*.mat"))[::each]
+    for kind in ("ucm2", "png"):
+        files += sorted((bsds500_bench / kind).iterdir())
+    assert len(files) >= 14
     for k, path in enumerate(files):
-        level, maps = thinned(load_prediction(path))
-        for i in (3 + k, 40 + 2 * k):
+        level = levels(load_prediction(path).boundary_map(), THRESHOLDS)
+        maps = reference.replay(thinning_events(level, 99), level.shape)
+        for i in range(3 * k % step, 99, step):
             assert np.array_equal(maps[i], reference.thin(level > i)), (path.name, i)
 
 
 def test_segmentations(bsds500_bench):
-    for path in mats(bsds500_bench / "segs"):
+    for path in (bsds500_bench / "segs").glob("*.mat"):
         segs = load_prediction(path).segs
         bmaps = np.stack([thin(seg2bdry(seg)) for seg in segs])
         for seg, bmap in zip(segs, bmaps, strict=True):
             assert np.array_equal(bmap, skimage_thin(seg2bdry(seg))), path.name
         assert np.array_equal(reference.replay(stack_events(bmaps), bmaps.shape[1:]), bmaps)
         assert np.array_equal(bmaps[-1], reference.thin(seg2bdry(segs[-1])))
-
-
-@pytest.mark.heavy
-def test_all_maps(bsds500, bsds500_bench):
-    files = mats(bsds500 / "ucm2" / "val") + sorted((bsds500_bench / "png").iterdir())
-    files += mats(bsds500_bench / "ucm2")
-    assert len(files) == 110
-    for path in files:
-        level, maps = thinned(load_prediction(path))
-        for i in range(99):
-            assert np.array_equal(maps[i], reference.thin(level > i)), (path.name, i)

@@ -24,8 +24,8 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import tasks
 
 images = identity.folder_fingerprints(sample_ground_truth(), Protocol.preset("bsds500"))
-known = identity.KnownSet("bsds500-test", identity.set_fingerprint(images), images)
-identity.shipped_sets = lambda: (known,)
+known = {"bsds500-test": images}
+identity.shipped_sets = lambda: known
 sets, task = public_sets.public_sets(), "bsds500-test/boundary"
 sets["bsds500"] = attrs.evolve(sets["bsds500"], url="URL")
 tasks()[task] = attrs.evolve(tasks()[task], fingerprint=known.fingerprint, images=len(images))

@@ -90,18 +90,12 @@ def lines_of(shape):
 
 def wires(image_id, rng, shape):
     lines, drawn, annotated = lines_of(shape)
-    soft = score_map(lines, drawn, shape)
-    gt = truth_map(annotated[:, [1, 0, 3, 2]], shape)
-    points = np.column_stack([lines[:, :2], drawn])
-    mine = Lines(lines, drawn, points)
-    true = truth_lines(annotated[:, [1, 0, 3, 2]], shape)
-    truth = Lines(
-        true, np.zeros(4), np.column_stack([lines[:4, :2] + 0.3, np.zeros(4)]), (128, 128)
-    )
-    return (
-        bb.Prediction(image_id, soft=soft, lines=mine),
-        bb.GroundTruth(image_id, (gt,), lines=truth),
-    )
+    soft, ends = score_map(lines, drawn, shape), annotated[:, [1, 0, 3, 2]]
+    mine = Lines(lines, drawn, np.column_stack([lines[:, :2], drawn]))
+    points = np.column_stack([lines[:4, :2] + 0.3, np.zeros(4)])
+    true = Lines(truth_lines(ends, shape), np.zeros(4), points, (128, 128))
+    truth = bb.GroundTruth(image_id, (truth_map(ends, shape),), lines=true)
+    return bb.Prediction(image_id, soft=soft, lines=mine), truth
 
 
 def depths(image_id, rng, shape):
@@ -114,14 +108,25 @@ def depths(image_id, rng, shape):
     return bb.Prediction(image_id, depth=moved), truth
 
 
-def soft_folders(images, root):
-    truths = {
-        g.image_id: g.parts["mask"] if "mask" in g.parts else np.stack(g.boundaries)
-        for _, g in images
-    }
-    return write_maps(root / "p", {p.image_id: p.soft for p, _ in images}), write_maps(
-        root / "g", truths
-    )
+def folders(*names):
+    """A writer of maps in two folders: of a field of the prediction, and of the ground truth."""
+
+    def write(images, root):
+        return tuple(
+            write_maps(root / side, {one.image_id: drawn(one, name) for one in ones})
+            for side, name, ones in zip("pg", names, zip(*images, strict=True), strict=True)
+        )
+
+    def drawn(one, name):
+        values = getattr(one, name)
+        return np.stack(values) if name == "boundaries" else values
+
+    return write
+
+
+EDGES, MASKS, CLASSES = (
+    folders(*names) for names in (("soft", "boundaries"), ("soft", "mask"), ("classes", "labels"))
+)
 
 
 def depth_folders(images, root):
@@ -132,25 +137,18 @@ def depth_folders(images, root):
     return write_maps(root / "p", {p.image_id: p.depth for p, _ in images}), root / "g"
 
 
-def class_folders(images, root):
-    return (
-        write_maps(root / "p", {p.image_id: p.classes for p, _ in images}),
-        write_maps(root / "g", {g.image_id: g.labels for _, g in images}),
-    )
-
-
 def region_folders(images, root):
-    for pred, gt in images:
-        write_maps(root / "images" / "val", {})
-        iio.imwrite(root / "images" / "val" / f"{gt.image_id}.png", gt.photo)
-        (root / "p").mkdir(exist_ok=True)
-        np.savez(root / "p" / f"{pred.image_id}.npz", segs=np.stack(pred.segs))
+    pred, gt, photos = (root / name for name in ("p", "groundTruth/val", "images/val"))
+    for folder in (pred, gt, photos):
+        folder.mkdir(parents=True)
+    for p, g in images:
+        iio.imwrite(photos / f"{g.image_id}.png", g.photo)
+        np.savez(pred / f"{p.image_id}.npz", segs=np.stack(p.segs))
         cells = np.empty((1, 2), object)
-        pairs = zip(gt.boundaries, gt.segmentations, strict=True)
+        pairs = zip(g.boundaries, g.segmentations, strict=True)
         cells[0, :] = [{"Boundaries": b, "Segmentation": s} for b, s in pairs]
-        (root / "groundTruth" / "val").mkdir(parents=True, exist_ok=True)
-        savemat(root / "groundTruth" / "val" / f"{gt.image_id}.mat", {"groundTruth": cells})
-    return root / "p", root / "groundTruth" / "val"
+        savemat(gt / f"{g.image_id}.mat", {"groundTruth": cells})
+    return pred, gt
 
 
 def oriented_folders(images, root):
@@ -158,8 +156,7 @@ def oriented_folders(images, root):
     for pred, gt in images:
         np.savez(root / "p" / f"{pred.image_id}.npz", edge=pred.soft, ori=pred.angles)
         cells = np.empty((1, 2), object)
-        both = zip(gt.boundaries, gt.angles, strict=True)
-        cells[0, :] = [np.dstack([edge, angle]) for edge, angle in both]
+        cells[0, :] = [np.dstack(pair) for pair in zip(gt.boundaries, gt.angles, strict=True)]
         savemat(root / "g" / f"{gt.image_id}.mat", {"gtStruct": {"gt_theta": cells}})
     return root / "p", root / "g"
 
@@ -468,26 +465,26 @@ def masks(metric):
 
 
 CASES = {
-    "boundary": (soft_and_edges, soft_folders, FEW, of_curve, matched),
+    "boundary": (soft_and_edges, EDGES, FEW, of_curve, matched),
     "region": (partial(regions, 3), region_folders, None, of_regions, region_sums),
-    "pixel": (soft_and_edges, soft_folders, FEW, of_pixels, at_their_places),
+    "pixel": (soft_and_edges, EDGES, FEW, of_pixels, at_their_places),
     "superpixel": (
         *(partial(regions, 1), region_folders, None),
         *(of_superpixels, superpixel_measures),
     ),
     "semantic": (
-        *(classes, class_folders),
+        *(classes, CLASSES),
         FEW.replace(thresholds=(0.3, 0.6), options={"semantic": {**PETS, "radius": 1}}, thin=False),
         *(of_classes, matched_classes),
     ),
-    "saliency": (soft_and_mask, soft_folders, None, of_masks, at_levels),
+    "saliency": (soft_and_mask, MASKS, None, of_masks, at_levels),
     "crispness": (
-        *(soft_and_edges, soft_folders, FEW.replace(nms=True)),
+        *(soft_and_edges, EDGES, FEW.replace(nms=True)),
         *(of_crispness, matched_unthinned),
     ),
-    "contour": (classes, class_folders, masks("contour"), of_contours, outlines),
-    "segmentation": (classes, class_folders, masks("segmentation"), of_confusion, confusion),
-    "aiu": (soft_and_edges, soft_folders, FEW, of_cracks, at_their_places),
+    "contour": (classes, CLASSES, masks("contour"), of_contours, outlines),
+    "segmentation": (classes, CLASSES, masks("segmentation"), of_confusion, confusion),
+    "aiu": (soft_and_edges, EDGES, FEW, of_cracks, at_their_places),
     "wireframe": (wires, line_folders, None, of_wires, matched),
     "depth": (
         *(depths, depth_folders),
@@ -500,73 +497,46 @@ CASES = {
         *(oriented, oriented_folders, FEW.replace(thresholds=(0.2, 0.5))),
         *(of_orientations, matched_with_angles),
     ),
-    "topology": (soft_and_mask, soft_folders, None, of_topology, components_and_holes),
+    "topology": (soft_and_mask, MASKS, None, of_topology, components_and_holes),
     "ccq": (
-        *(soft_and_mask, soft_folders),
+        *(soft_and_mask, MASKS),
         bb.Protocol.preset("masks").replace(options={"ccq": {"lines": "given", "buffer": 2}}),
         *(of_lines, near_lines),
     ),
-    "instances": (classes, class_folders, None, of_objects, overlaps),
-    "calibration": (soft_and_edges, soft_folders, None, of_bins, filled_bins),
+    "instances": (classes, CLASSES, None, of_objects, overlaps),
+    "calibration": (soft_and_edges, EDGES, None, of_bins, filled_bins),
 }
 
 
-def right_edges(gt):
-    soft = gt.boundaries[0] * np.uint8(255)
-    return bb.Prediction(gt.image_id, soft=soft), gt.replace(boundaries=gt.boundaries[:1])
-
-
-def right_mask(gt):
-    return bb.Prediction(gt.image_id, soft=gt.mask * np.uint8(255)), gt
-
-
-def right_classes(gt):
-    return bb.Prediction(gt.image_id, classes=gt.labels), gt
-
-
-def right_regions(gt):
-    one = gt.replace(boundaries=gt.boundaries[:1], segmentations=gt.segmentations[:1])
-    return bb.Prediction(gt.image_id, segs=gt.segmentations[:1]), one
-
-
-def right_angles(gt):
-    soft = gt.boundaries[0].astype(float)
-    one = gt.replace(boundaries=gt.boundaries[:1], angles=gt.angles[:1])
-    return bb.Prediction(gt.image_id, soft=soft, angles=gt.angles[0]), one
-
-
-def right_lines(gt):
-    true = gt.lines
-    mine = Lines(true.ends, np.ones(len(true.ends)), true.junctions, true.grid)
-    return bb.Prediction(gt.image_id, soft=gt.boundaries[0].astype(float), lines=mine), gt
-
-
-def right_depth(gt):
-    return bb.Prediction(gt.image_id, depth=gt.depth), gt
+def right(gt):
+    """The prediction that equals the truth of one annotator, in the form that the truth has."""
+    has, name = gt.parts, gt.image_id
+    drawn = has.keys() & {"boundaries", "segmentations", "angles"}
+    one = gt.replace(**{part: has[part][:1] for part in drawn})
+    if "depth" in has:
+        return bb.Prediction(name, depth=gt.depth), gt
+    if "labels" in has:
+        return bb.Prediction(name, classes=gt.labels), gt
+    if has.get("segmentations"):
+        return bb.Prediction(name, segs=one.segmentations), one
+    form = {"soft": (has["mask"] if "mask" in has else gt.boundaries[0]).astype(float)}
+    if has.get("angles"):
+        form["angles"] = gt.angles[0]
+    if "lines" in has:
+        true = gt.lines
+        form["lines"] = Lines(true.ends, np.ones(len(true.ends)), true.junctions, true.grid)
+    return bb.Prediction(name, **form), one
 
 
 LEVEL_0 = ("mean_f_mean", "mean_iou_mean", "mean_dice_mean", "mean_ber_mean")  # all pixels are on
 E = ("max_e_mean", "adaptive_e_mean", "mean_e_mean")  # N / (N - 1)
 DBE = tuple(f"dbe_{k}{p}" for k in ("accuracy", "completeness") for p in ("", "_pooled"))
-# How a prediction is right, and the columns that are not 1 (of errors 0) then.
-PERFECT = {
-    "boundary": (right_edges, ()),
-    "region": (right_regions, ()),
-    "pixel": (right_edges, ()),
-    "superpixel": (right_regions, ("compactness", "variation")),
-    "semantic": (right_classes, ()),
-    "saliency": (right_mask, (*LEVEL_0, *E)),
-    "crispness": (right_edges, ("average", "seval")),
-    "contour": (right_classes, ()),
-    "segmentation": (right_classes, ()),
-    "aiu": (right_edges, ()),
-    "wireframe": (right_lines, ()),
-    "depth": (right_depth, ("ods", "ois", "ap", *DBE)),
-    "occlusion": (right_angles, ()),
-    "topology": (right_mask, ()),
-    "ccq": (right_mask, ()),
-    "instances": (right_classes, ()),
-    "calibration": (right_edges, ()),
+# The columns that are not 1 (of errors 0) where the prediction is right.
+IMPERFECT = {
+    "superpixel": ("compactness", "variation"),
+    "saliency": (*LEVEL_0, *E),
+    "crispness": ("average", "seval"),
+    "depth": ("ods", "ois", "ap", *DBE),
 }
 
 
@@ -574,7 +544,5 @@ PERFECT = {
 def case_of(name):
     make, write, protocol, plain, counts = CASES[name]
     images = made(make)
-    perfect, but = PERFECT.get(name, (None, ()))
-    return MetricCase(
-        registry.get(name), images, protocol, counts, plain, perfect, but, partial(write, images)
-    )
+    known = protocol, counts, plain, right, IMPERFECT.get(name, ()), partial(write, images)
+    return MetricCase(registry.get(name), images, *known)

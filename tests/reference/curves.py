@@ -80,30 +80,28 @@ def vl_roc(labels, scores, plot="fptp", num_positives=None, num_negatives=None):
     return tpr, tnr, auc, eer, points[s + 1][0]
 
 
+def heights_at(points, x):
+    """Where lines through neighbouring points (x, y) are at x; both ends of an upright one."""
+    seen = []
+    for (x_a, y_a), (x_b, y_b) in pairwise(points):
+        if x_a <= x <= x_b:
+            flat = x_a == x_b
+            seen += [y_a, y_b] if flat else [y_a + (y_b - y_a) * (x - x_a) / (x_b - x_a)]
+    return seen
+
+
 def precision_at(points, recall):
     """Count-linear precision of a curve [(tp, fp)] (fractions of P) at a recall above 0.
 
     The smallest and largest precision there, as a pair: they differ where FP rises at one TP.
     """
-    seen = []
-    for (tp_a, fp_a), (tp_b, fp_b) in pairwise(points):
-        if tp_a <= recall <= tp_b:
-            if tp_a == tp_b:
-                seen += [fp_a, fp_b]
-            else:
-                seen.append(fp_a + (fp_b - fp_a) * (recall - tp_a) / (tp_b - tp_a))
+    seen = heights_at(points, recall)
     return recall / (recall + max(seen)), recall / (recall + min(seen))
 
 
 def tpr_at(points, fpr):
     """Smallest and largest TPR of a ROC curve [(fpr, tpr)] at an FPR, in exact fractions."""
-    seen = []
-    for (x_a, y_a), (x_b, y_b) in pairwise(points):
-        if x_a <= fpr <= x_b:
-            if x_a == x_b:
-                seen += [y_a, y_b]
-            else:
-                seen.append(y_a + (y_b - y_a) * (fpr - x_a) / (x_b - x_a))
+    seen = heights_at(points, fpr)
     return min(seen), max(seen)
 
 
@@ -194,10 +192,4 @@ def bsds_area(labels, scores, thresholds):
     ordered = sorted(seen.items())
     if len(ordered) < 2:
         return 0.0
-    total = 0.0
-    for i in range(101):
-        for (r_a, p_a), (r_b, p_b) in pairwise(ordered):
-            if r_a <= i / 100 <= r_b:
-                total += p_a + (p_b - p_a) * (i / 100 - r_a) / (r_b - r_a)
-                break
-    return total * 0.01
+    return sum((heights_at(ordered, i / 100) or [0])[0] for i in range(101)) * 0.01

@@ -48,23 +48,23 @@ def edges(depth, t):
     }
 
 
+def mean_share(found, side, strict):
+    """The mean over directions of the share that is found, of those that have edges; or None."""
+    shares = []
+    for way in range(4):
+        n = sum(e[0] == way for e in side)
+        if n or strict:
+            shares.append(sum(e[0] == way for e in side & found) / max(n, 1))
+    return sum(shares) / len(shares) if shares else None
+
+
 def at_ratio(pred, gt, t, invalid, strict):
     """F1, precision, recall; None where there is nothing to divide by, unless strict."""
-
-    def good(edge):
-        return not (invalid[edge[1]] or invalid[edge[2]])
-
-    p, g = set(filter(good, edges(pred, t))), set(filter(good, edges(gt, t)))
-
-    def mean(side):
-        shares = []
-        for way in range(4):
-            n = sum(e[0] == way for e in side)
-            if n or strict:
-                shares.append(sum(e[0] == way for e in p & g) / max(n, 1))
-        return sum(shares) / len(shares) if shares else None
-
-    precision, recall = mean(p), mean(g)
+    p, g = (
+        {edge for edge in edges(m, t) if not (invalid[edge[1]] or invalid[edge[2]])}
+        for m in (pred, gt)
+    )
+    precision, recall = mean_share(g, p, strict), mean_share(p, g, strict)
     if recall is None:
         return None, precision, recall
     found = precision or 0
@@ -112,12 +112,7 @@ def matte_recall(pred, mask, ratios=(1.05, 1.25, 10), strict=True):
                     best = max(v for v, _ in run)
                     kept.add(next(edge for v, edge in run if v == best))
                     run = []
-        shares = []
-        for way in range(4):
-            n = sum(e[0] == way for e in true)
-            if n or strict:
-                shares.append(sum(e[0] == way for e in true & kept) / max(n, 1))
-        rows.append(sum(shares) / len(shares) if shares else None)
+        rows.append(mean_share(kept, true, strict))
     return over(rows, at)
 
 

@@ -59,11 +59,14 @@ def heat(tp, fp, n):
     recall = sorted(t / n for t in tp)
     precision = sorted((t / max(t + f, 1e-9) for t, f in zip(tp, fp, strict=True)), reverse=True)
     best = max(2 * p * r / (p + r) if p + r else 0 for p, r in zip(precision, recall, strict=True))
+    return best, under(recall, precision)
+
+
+def under(recall, precision):
+    """The area under the envelope of a curve."""
     recall, precision = [0, *recall, 1], [0, *precision, 0]
-    for k in range(len(precision) - 1, 0, -1):
-        precision[k - 1] = max(precision[k - 1], precision[k])
-    area = sum((recall[k + 1] - recall[k]) * precision[k + 1] for k in range(len(recall) - 1))
-    return best, area
+    steps = range(len(recall) - 1)
+    return sum((recall[k + 1] - recall[k]) * max(precision[k + 1 :]) for k in steps)
 
 
 def without_padding(lines):
@@ -107,27 +110,19 @@ def structural(images, limit, distance=line_distance):
 
 def area_of(ranked, n):
     """The area under the curve of what is true in this order, of n true ones."""
-    recall, precision, tp = [0], [0], 0
-    for k, good in enumerate(ranked, 1):
-        tp += good
-        recall.append(tp / n if n else 0)
-        precision.append(tp / k)
-    recall, precision = [*recall, 1], [*precision, 0]
-    for k in range(len(precision) - 1, 0, -1):
-        precision[k - 1] = max(precision[k - 1], precision[k])
-    steps = range(len(recall) - 1)
-    return sum((recall[k + 1] - recall[k]) * precision[k + 1] for k in steps) if n else None
+    tp = np.cumsum(ranked).tolist()
+    return under([t / n for t in tp], [t / k for k, t in enumerate(tp, 1)]) if n else None
 
 
 def junction_ap(images, limit):
     """AP of (found, scores, true) of images: all go by falling score, those of no truth are out."""
-    ranked = sorted(
-        ((score, k, one) for k, (found, scores, true) in enumerate(images) if len(true)
-         for score, one in zip(scores, found, strict=True)),
-        key=lambda found: -found[0],
-    )  # fmt: skip
+    ranked = [
+        (score, k, one)
+        for k, (found, scores, true) in enumerate(images)
+        for score, one in zip(scores, found if len(true) else (), strict=bool(len(true)))
+    ]
     taken, good = set(), []
-    for _, k, one in ranked:
+    for _, k, one in sorted(ranked, key=lambda found: -found[0]):
         gaps = [point_distance(one, other) for other in images[k][2]]
         best = gaps.index(min(gaps))
         good.append(gaps[best] < limit and (k, best) not in taken)

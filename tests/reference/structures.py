@@ -1,27 +1,17 @@
 """Plain definitions of topology, centre lines, objects and calibration, pixel by pixel."""
 
-from itertools import permutations, product
+from itertools import permutations
 
 import numpy as np
-
-STEPS = {
-    4: ((0, 1), (1, 0), (0, -1), (-1, 0)),
-    8: [s for s in product((-1, 0, 1), repeat=2) if any(s)],
-}
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+from skimage.measure import label
 
 
 def components(mask, neighbours):
     """The sets of pixels that hang together."""
-    left, found = set(map(tuple, np.argwhere(mask).tolist())), []
-    while left:
-        grown = [left.pop()]
-        for r, c in grown:
-            for dr, dc in STEPS[neighbours]:
-                if (r + dr, c + dc) in left:
-                    left.remove((r + dr, c + dc))
-                    grown.append((r + dr, c + dc))
-        found.append(set(grown))
-    return found
+    named, n = label(mask, connectivity=neighbours // 4, return_num=True)
+    return [set(map(tuple, np.argwhere(named == k + 1).tolist())) for k in range(n)]
 
 
 def betti(mask, connectivity):
@@ -32,13 +22,13 @@ def betti(mask, connectivity):
 
 def betti_errors(pred, gt, connectivity=8, patch=0, stride=0):
     """Mean absolute differences of b0, b1 and b0 - b1 over patches; None where no patch fits."""
-    (rows, cols), found = gt.shape, []
-    height, width = (patch, patch) if patch else gt.shape
-    for r in range(0, rows - height + 1, stride or height):
-        for c in range(0, cols - width + 1, stride or width):
-            here = np.s_[r : r + height, c : c + width]
-            a, b = (betti(m[here], connectivity) for m in (pred, gt))
-            found.append([abs(a[0] - b[0]), abs(a[1] - b[1]), abs(a[0] - a[1] - b[0] + b[1])])
+    found, size = [], (patch, patch) if patch else gt.shape
+    starts = [range(0, n - k + 1, stride or k) for n, k in zip(gt.shape, size, strict=True)]
+    for r in starts[0]:
+        for c in starts[1]:
+            here = np.s_[r : r + size[0], c : c + size[1]]
+            a, b = np.subtract(*(betti(m[here], connectivity) for m in (pred, gt)))
+            found.append(np.abs([a, b, a - b]))
     return np.mean(found, axis=0) if found else None
 
 
@@ -117,21 +107,11 @@ def found_objects(pred, gt, overlap, at):
         both = (p & g).sum()
         return both > 0 if overlap == "any" else both / (p | g).sum() > at
 
-    edges = {(i, j) for i, g in enumerate(true) for j, p in enumerate(mine) if good(p, g)}
-    found, right = len({i for i, _ in edges}), len({j for _, j in edges})
-    if overlap == "one-to-one":
-        found = right = most_pairs(frozenset(edges))
+    near = np.array([[good(p, g) for p in mine] for g in true]).reshape(len(true), len(mine))
+    found, right = near.any(axis=1).sum(), near.any(axis=0).sum()
+    if overlap == "one-to-one" and near.size:
+        found = right = (maximum_bipartite_matching(csr_array(near)) >= 0).sum()
     return [[found, len(true)], [right, len(mine)]]
-
-
-def most_pairs(edges):
-    """The largest number of pairs of which no two share an end."""
-    if not edges:
-        return 0
-    i, _ = min(edges)
-    rest = frozenset(e for e in edges if e[0] != i)
-    with_i = (frozenset(e for e in rest if e[1] != j) for k, j in edges if k == i)
-    return max(most_pairs(rest), *(1 + most_pairs(left) for left in with_i))
 
 
 def calibration(p, annotators, bins=15, closed="left", of="foreground"):
