@@ -1,7 +1,6 @@
 """Where the data are that may not be in the project, and a small made set."""
 
 import os
-import random
 import subprocess
 import sys
 from multiprocessing.process import BaseProcess
@@ -21,10 +20,6 @@ settings.load_profile("here")
 os.fsync = lambda fd: None
 
 
-def pytest_addoption(parser):
-    parser.addoption("--shuffle", type=int, metavar="SEED", help="files and their tests shuffled")
-
-
 # Two halves of what compiling takes.
 KERNELS_OF = ("contour,crispness,segmentation,pixel", "boundary,region,depth,wireframe")
 
@@ -42,18 +37,11 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """With --cov: what is slow is not traced, which would take it 1.6 times as long.
-
-    With --shuffle: the files in another order, and the tests of each; with a seed, as xdist's
-    processes need one order."""
+    """With --cov: what is slow is not traced, which would take it 1.6 times as long."""
     if getattr(config.option, "cov_source", None):
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker("no_cover")
-    if (seed := config.getoption("shuffle")) is not None:
-        shuffled = random.Random(seed)
-        place = {path: shuffled.random() for path in dict.fromkeys(item.path for item in items)}
-        items.sort(key=lambda item: (place[item.path], shuffled.random()))
 
 
 _started = []  # what starts other processes
