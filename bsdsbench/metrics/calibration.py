@@ -100,13 +100,12 @@ class CalibrationMetric(Metric):
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> Tree:
         def errors(n: F8, marked: F8, value: F8) -> dict[str, F8]:
-            gap = defined_ratio(np.abs(value - marked), n)
-            worst = np.nan_to_num(gap, nan=-np.inf).max(axis=1)
-            ece = defined_ratio(np.abs(value - marked).sum(axis=1), n.sum(axis=1))
-            return {"ece": ece, "ace": defined_mean(gap), "mce": np.where(ece >= 0, worst, np.nan)}
+            off = np.abs(value - marked)
+            gap, ece = defined_ratio(off, n), defined_ratio(off.sum(axis=1), n.sum(axis=1))
+            return {"ece": ece, "ace": defined_mean(gap), "mce": np.fmax.reduce(gap, axis=1)}
 
-        three = [np.asarray(stack[k], np.float64) for k in ("pixels", "marked", "value")]
-        n, marked, value = (weighted_sum(weights, stack[k]) for k in ("pixels", "marked", "value"))
+        three = [stack[k] for k in ("pixels", "marked", "value")]
+        n, marked, value = (weighted_sum(weights, each) for each in three)
         own = errors(*three)
         return {
             **errors(n, marked, value),

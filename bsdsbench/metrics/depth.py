@@ -131,8 +131,7 @@ class DepthOptions:
         "The first and the last ratio of si and matte, and how many evenly spaced ones.",
         check(
             lambda v: (
-                isinstance(v, tuple)
-                and len(v) == 3
+                len(v) == 3
                 and all(map(is_number, v))
                 and 1 <= v[0] <= v[1] <= 1e6
                 and v[2] in range(1, 101)
@@ -183,9 +182,9 @@ class DepthOptions:
         "The part that counts: first row, end row, first column, end column; default: all.",
         check(
             lambda v: (
-                isinstance(v, tuple)
+                len(v) in (0, 4)
                 and all(isinstance(n, int) and n >= 0 for n in v)
-                and (not v or (len(v) == 4 and v[0] < v[1] and v[2] < v[3]))
+                and all(first < end for first, end in zip(v[::2], v[1::2], strict=True))
             ),
             "first row, end, first column and end, or none",
         ),
@@ -247,19 +246,19 @@ def prepared(pred: Map, gt: GroundTruth, at: DepthOptions) -> DepthMaps:
     if given is not None and at.gt_holds == "matte" and matte is None:
         matte, given = matte_mask(given), None
     depth, there, known = _depth(pred[cut], at.pred_holds, at.pred_scale)
-    valid = np.ones(depth.shape, bool)
-    truth = raw_truth = None
+    truth: Any = None
+    raw_truth, valid = truth, np.ones(depth.shape, bool)
     if given is not None:
         truth, true_there, valid = _depth(given, at.gt_holds, at.gt_scale)
         raw_truth = np.where(true_there, truth, np.nan)
+    elif at.align != "none":
+        raise DataError(f"ground truth: no depth, expected one to align by ({at.align})")
     if "valid" in gt.parts:
         valid = valid & (gt.valid[cut] != 0)
-    if truth is not None and raw_truth is not None:
+    if given is not None:
         depth = _aligned(depth, truth, known & valid, at.align)
         if at.invalid != "none":
             raw_truth[~valid] = np.nan
-    elif at.align != "none":
-        raise DataError(f"ground truth: no depth, expected one to align by ({at.align})")
     if at.invalid != "truth":
         valid = valid & known if at.invalid == "both" else np.ones(depth.shape, bool)
     return DepthMaps(depth, np.where(there, depth, np.nan), truth, raw_truth, valid, edges, matte)

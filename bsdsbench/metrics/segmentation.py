@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.files.errors import ProtocolError
 from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.metrics.base import IMAGES, Column, Tree, over
 from bsdsbench.metrics.contour.instances import instances_of, match
@@ -106,10 +105,9 @@ def class_accuracy(confusion: ArrayLike) -> F8:
 
 def frequency_weighted_iou(confusion: ArrayLike) -> Any:
     """Mean IoU, each class weighted by its annotated pixels; NaN without any."""
-    _, _, gt = _parts(confusion)
-    total = gt.sum(axis=-1, keepdims=True)
-    weighted = (ratio(gt, total) * np.nan_to_num(class_iou(confusion))).sum(axis=-1)
-    return np.where(total[..., 0] > 0, weighted, np.nan)[()]
+    gt = _parts(confusion)[2]
+    share = defined_ratio(gt, gt.sum(axis=-1, keepdims=True))
+    return (share * np.nan_to_num(class_iou(confusion))).sum(axis=-1)
 
 
 def pixel_accuracy(confusion: ArrayLike) -> Any:
@@ -123,27 +121,16 @@ def panoptic(counts: Any) -> tuple[F8, F8, F8]:
 
     PQ = sum of IoU / (TP + (FP + FN) / 2). SQ = sum of IoU / TP, 0 where none is true, as in the
     program. RQ = TP / (TP + (FP + FN) / 2).
-    Source: Kirillov et al., Panoptic segmentation, CVPR 2019; panopticapi.
-    """
-    tp, fp, fn, iou_sum = (counts[name] for name in ("tp", "fp", "fn", "iou_sum"))
-    weight = tp + 0.5 * (fp + fn)
-    nan = np.where(weight > 0, 0.0, np.nan)
-    return ratio(iou_sum, weight) + nan, ratio(iou_sum, tp) + nan, ratio(tp, weight) + nan
-
-
-def panoptic_quality(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> F8:
-    """Panoptic quality of one image's instance maps, of each class (C,); see `panoptic`.
-
-    pred, gt : (H, W) instance maps, class x `params.divisor` + instance
     Pairs are regions of one class with an intersection over union above 0.5. Ignored pixels of the
     ground truth count nowhere, and a predicted region of which more than half is ignored is no
     error. Ignored pixels (`ignore` + 1) x divisor - 1 - k are a crowd of class k (from 0): they
     stay in the union, and excuse predictions of that class alone.
-    Raises ProtocolError unless `params.unit` is "instance".
+    Source: Kirillov et al., Panoptic segmentation, CVPR 2019; panopticapi.
     """
-    if params.unit != "instance":
-        raise ProtocolError(f"unit {params.unit!r}: expected 'instance' for panoptic quality")
-    return panoptic(segmentation_counts(pred, gt, params))[0]
+    tp, fp, fn, iou_sum = (counts[name] for name in ("tp", "fp", "fn", "iou_sum"))
+    weight = tp + 0.5 * (fp + fn)
+    sq = np.where(weight > 0, ratio(iou_sum, tp), np.nan)
+    return defined_ratio(iou_sum, weight), sq, defined_ratio(tp, weight)
 
 
 _PANOPTIC = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))

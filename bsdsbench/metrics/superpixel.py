@@ -110,7 +110,7 @@ def compactness(labels: ArrayLike) -> float:
     Source: Schick, Fischer and Stiefelhagen, ICPR 2012.
     """
     maps = as_label_map(labels)
-    flat, area = canonical(maps)
+    flat, area, _ = canonical(maps)
     padded = np.pad(flat.reshape(maps.shape), 1, constant_values=-1)
     sides = np.zeros(padded.shape, np.int64)
     for axis, step in ((0, 1), (0, -1), (1, 1), (1, -1)):
@@ -132,7 +132,7 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     if pixels.ndim not in (2, 3):
         raise DataError(f"image: shape {pixels.shape}, expected (H, W) or (H, W, C)")
     same_shape(pixels.shape[:2], maps.shape, "image")
-    flat, area = canonical(maps)
+    flat, area, _ = canonical(maps)
     explained = total = 0.0
     for channel in np.moveaxis(pixels.reshape(flat.size, -1), 1, 0):
         centred = channel - channel.mean()

@@ -90,7 +90,7 @@ def test_missing_classes_and_no_rows():
     [
         (ShapeError, "targets: 1 values, scores: 2", ([1], [1.0, 2]), {}),
         (DataError, "scores: infinite values", ([1, 0], [1.0, math.inf]), {}),
-        (DataError, "num_thresholds -1", ([1, 0], [1.0, 2]), {"num_thresholds": -1}),
+        (DataError, "num_thresholds: -1", ([1, 0], [1.0, 2]), {"num_thresholds": -1}),
         (ShapeError, "instance_count: 3 values", ([1, 0], [1.0, 2]), {"instance_count": [1, 2, 3]}),
         (DataError, "instance_count: expected", ([1, 0], [1.0, 2]), {"instance_count": [1, -1]}),
     ],

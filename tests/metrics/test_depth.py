@@ -184,17 +184,6 @@ def test_a_flat_truth_leaves_the_mean_unless_strict():
         assert found["si_f1"] == pytest.approx(expected)
 
 
-def test_dbe_of_images_without_predicted_edges_is_the_radius():
-    drawn = np.eye(9, 12, 2, dtype=bool)
-    stream = bb.StreamingEvaluator(protocol_of(measures=("dbe",), radius=3.0), "depth")
-    for name in "ab":
-        truth = bb.GroundTruth(name, (drawn,), depth=np.ones(drawn.shape))
-        stream.update(bb.Prediction(name, depth=np.ones(drawn.shape)), truth)
-    found = stream.compute().score("depth").to_mapping()
-    for key in ("dbe_accuracy", "dbe_completeness"):
-        assert (found[key], found[f"{key}_pooled"]) == (3.0, 3.0)
-
-
 @pytest.mark.parametrize("suffix", [".npz", ".mat"])
 def test_every_map_of_a_truths_file(tmp_path, suffix):
     """What is not 0 is valid in all three masks, or drawn; of a matte what is above a tenth."""

@@ -20,7 +20,6 @@ from bsdsbench.cli import cli
 from bsdsbench.comparison.published import HUMAN_POINT, published_curves
 from bsdsbench.integrations.baselines import BASELINES
 from bsdsbench.plotting import (
-    ImageScatterDisplay,
     PRCurveDisplay,
     ROCCurveDisplay,
     plot_curves,
@@ -80,7 +79,6 @@ def test_human_agreement_stands_beside_runs_of_its_images_alone(nyu):
     ("draw", "words"),
     [
         (lambda a, b, o: plot_runs([a, o]), "nyu, better: protocols differ in max_dist"),
-        (lambda a, b, o: plot_runs([a, o], kind="f"), "protocols differ"),
         (lambda a, b, o: plot_runs([o], published=["hed"]), "nyu: protocol nyudv2, but published"),
         (
             lambda a, b, o: plot_runs([], published=["hed", "oef-nyudv2-rgb"]),
@@ -88,16 +86,13 @@ def test_human_agreement_stands_beside_runs_of_its_images_alone(nyu):
         ),
         (lambda a, b, o: plot_runs([], published=["edter"]), "'edter': no curve is stored"),
         (lambda a, b, o: plot_runs([a], human=True), "better: 8 images, but published results"),
-        (lambda a, b, o: plot_runs([a], published=("nope",)), "'nope': expected such as"),
         (lambda a, b, o: plot_runs([a, b], names=["a"]), "1 names for 2 runs"),
         (lambda a, b, o: plot_runs([]), "no runs given"),
         (lambda a, b, o: plot_runs([a], metric="region"), "'region' has no curve"),
         (lambda a, b, o: plot_runs([a], look="wall"), "style 'wall': expected one of screen"),
         (lambda a, b, o: plot_runs([a], kind="scatter"), "1 runs, expected two"),
         (
-            lambda a, b, o: ImageScatterDisplay.from_evaluations(
-                a, replace(b, records=b.records[1:])
-            ),
+            lambda a, b, o: plot_runs([a, replace(b, records=b.records[1:])], kind="scatter"),
             "image 'im0000' is in one only",
         ),
     ],
@@ -131,16 +126,14 @@ def test_many_curves_have_their_legend_beside_the_axes(runs):
 @pytest.mark.parametrize("look", ["screen", "column", "page"])
 @pytest.mark.parametrize("kind", ["pr", "f"])
 def test_long_names_stay_inside_the_figure_and_apart(runs, kind, look):
-    names = ["a" + "x" * 200 + "b", "c" + "x" * 200 + "d"]
+    names = [letter + "x" * 200 + letter for letter in "ab"]
     figure = plot_runs(runs, names, kind=kind, look=look)
     figure.draw_without_rendering()
     (legend,) = figure.legends or [figure.axes[0].get_legend()]
     shown = legend.get_window_extent()
     assert -1 <= shown.x0 < shown.x1 <= figure.bbox.width + 1
     assert figure.axes[0].bbox.width > 0.3 * figure.bbox.width
-    texts = legend_texts(figure)
-    assert {text[text.index("]") + 2] + text[-1] for text in texts} == {"ab", "cd"}
-    assert all("\N{HORIZONTAL ELLIPSIS}" in text for text in texts)
+    assert {text[text.index("]") + 2] + text[-1] for text in legend_texts(figure)} == {"aa", "bb"}
 
 
 def test_names_with_dollars_stay_text(runs, tmp_path):

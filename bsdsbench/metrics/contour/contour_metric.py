@@ -110,7 +110,9 @@ class ContourOptions(LabelOptions):
         found = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group, (names, sizes_option) in _MEASURES.items():
             sizes = getattr(self, sizes_option)
-            for size in (sizes if isinstance(sizes, tuple) else (sizes,)) * (group in self.groups):
+            if group not in self.groups:
+                continue
+            for size in sizes if isinstance(sizes, tuple) else (sizes,):
                 for name in names:
                     one = name.replace("%", f"{size:g}")
                     found[one if size is sizes else key_at(name, size)] = (name, size)

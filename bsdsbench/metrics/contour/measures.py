@@ -28,7 +28,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import distances, erosion, outlines
 from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.loaders.inputs import Map
-from bsdsbench.metrics.contour.pairs import F8, I8, LabelPair, Labels, as_masks, as_pair, settle
+from bsdsbench.metrics.contour.pairs import F8, I8, LabelPair, as_masks, as_pair, settle
 from bsdsbench.scores.ratios import f_measure, ratio
 
 Spacing = tuple[float, float]
@@ -87,11 +87,9 @@ class Compared:
         return self._areas(self.labels[0][2])
 
     @cached_property
-    def labels(self) -> tuple[I8, Labels]:
+    def labels(self) -> Any:
         """The pairs of labels that occur, with their pixels, (3, pairs); the pair of each pixel."""
-        both = (np.ascontiguousarray(m, np.int64).ravel() for m in self.pair[:2])
-        found: tuple[I8, Labels] = value_pairs(*both)
-        return found
+        return value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in self.pair[:2]))
 
     def _areas(self, pixels: I8) -> I8:
         """`areas` from how many pixels each pair of labels has."""
@@ -100,11 +98,10 @@ class Compared:
         sums = [np.bincount(labels + 1, pixels, self.pair.n + 1)[1:] for labels in each]
         return np.stack(sums, axis=1).astype(np.int64)
 
-    def shells(self, size: float) -> I8:
+    def shells(self, size: float) -> Any:
         """`areas` of the inner boundaries of Boundary IoU."""
         width = shell_width(self.pair.shape, size)
-        found: I8 = self._once(width, erosion.label_shells, *self.pair[:3], width)
-        return found
+        return self._once(width, erosion.label_shells, *self.pair[:3], width)
 
     def trimap(self, width: float) -> I8:
         """`areas` of the pixels up to `width` from another label of gt."""
@@ -129,13 +126,10 @@ class Compared:
             counts.append(Compared(LabelPair(thin, other, n, other.shape)).areas[:, :2])
         return np.hstack(counts)
 
-    def sites(self, outline: str, spacing: Spacing | None = None) -> tuple[Sites, Sites]:
+    def sites(self, outline: str, spacing: Spacing | None = None) -> Any:
         """The outlines of pred and of gt."""
         steps = spacing or self.spacing
-        found: tuple[Sites, Sites] = self._once(
-            (outline, steps), _outlines, self.pair, outline, steps
-        )
-        return found
+        return self._once((outline, steps), _outlines, self.pair, outline, steps)
 
 
 def _outlines(pair: LabelPair, outline: str, steps: Spacing) -> tuple[Sites, ...]:
@@ -246,7 +240,7 @@ def _fom(c: Compared, alpha: float) -> Found:
 def _hausdorff(definition: str, c: Compared, percent: float) -> Found:
     q = given_number(percent, "percent", 0, 100) / 100
     pred, gt = c.sites("corner" if definition == "area" else "rim")
-    quantile = _length_quantile if definition == "area" else _quantile
+    quantile: Callable[..., float] = _length_quantile if definition == "area" else _quantile
     found = np.full(pred.n.size, np.nan)
     for k in np.flatnonzero((pred.n > 0) & (gt.n > 0)).tolist():
         lists = [pred.of(k), gt.of(k)]

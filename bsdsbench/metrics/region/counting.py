@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.arguments import given_array, given_list
+from bsdsbench.files.arguments import given_array, given_list, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import contingency as kernel
 from bsdsbench.kernels import ucm
@@ -43,8 +43,9 @@ I4 = NDArray[np.int32]
 AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
 
 
-def canonical(labels: Map) -> tuple[I4, I8]:
-    """Flat int32 labels 0, 1, ... in raster order of the regions' first pixels; their areas.
+def canonical(labels: Map) -> tuple[I4, I8, int]:
+    """Flat int32 labels 0, 1, ... in raster order of the regions' first pixels; their areas; and
+    the number of the label 0, -1 where there is none.
 
     The kernel has a table of the whole span of values: where they are few and far apart (more than
     four times the pixels, beyond 64 K entries that cost nothing), they are ranked first.
@@ -54,13 +55,9 @@ def canonical(labels: Map) -> tuple[I4, I8]:
     if high - low > 4 * flat.size + 65536 or not -(2**31) <= low <= high < 2**31:
         flat = np.unique(flat, return_inverse=True)[1].ravel()
         low, high = 0, int(flat.max())
-    return kernel.renumber(np.ascontiguousarray(flat, np.int32), low, high - low + 1)
-
-
-def zero_region(labels: Map, numbers: I4) -> int:
-    """The number that `canonical` gave to the label 0, -1 where there is none."""
+    number, area = kernel.renumber(np.ascontiguousarray(flat, np.int32), low, high - low + 1)
     first = int((labels == 0).argmax())
-    return int(numbers[first]) if labels.flat[first] == 0 else -1
+    return number, area, int(number[first]) if labels.flat[first] == 0 else -1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,11 +73,11 @@ class Annotators:
 
     shape: tuple[int, ...]
     labels: I4
-    col_start: NDArray[np.int64]
-    col_area: NDArray[np.int64]
+    col_start: I8
+    col_area: I8
     ann_of_col: I4
     candidate: Bool
-    squares: NDArray[np.int64]
+    squares: I8
     bits: F8
     zero: tuple[int, ...]
 
@@ -92,11 +89,10 @@ class Annotators:
             raise DataError("ground truth: no segmentation, expected one label map or more")
         for array in arrays[1:]:
             same_shape(array.shape, arrays[0].shape, "ground truth")
-        flat, areas = zip(*map(canonical, arrays), strict=True)
+        flat, areas, zeros = zip(*map(canonical, arrays), strict=True)
         sizes = [a.size for a in areas]
         start = np.cumsum([0, *sizes])
         squares, bits = zip(*map(kernel.squares_and_bits, areas), strict=True)
-        zeros = zip(start.tolist(), map(zero_region, arrays, flat), strict=False)
         return cls(
             shape=arrays[0].shape,
             labels=np.stack(flat),
@@ -106,7 +102,7 @@ class Annotators:
             candidate=np.concatenate([*map(fop_candidates, areas)]),
             squares=np.array(squares, np.int64),
             bits=np.array(bits),
-            zero=tuple(-1 if at < 0 else first + at for first, at in zeros),
+            zero=tuple(at if at < 0 else int(start[k]) + at for k, at in enumerate(zeros)),
         )
 
 
@@ -134,8 +130,8 @@ class Table:
         """From a (H, W) label map. Raises DataError for anything else, or ShapeError."""
         array = as_label_map(labels, "segmentation")
         same_shape(array.shape, gts.shape, "segmentation")
-        flat, area = canonical(array)
-        return cls.of(flat, area.size, gts, zero_region(array, flat))
+        flat, area, zero = canonical(array)
+        return cls.of(flat, area.size, gts, zero)
 
     def merged(self, new_row: I4, n_rows: int) -> Table:
         """The table after each row r became part of row new_row[r], in a hierarchy."""
@@ -228,10 +224,8 @@ def region_counts(
     [1.0]
     """
     proto = Protocol.load(protocol)
-    if not isinstance(gts, GroundTruth):
-        maps = given_list(gts, "ground truth", "label maps or a GroundTruth")
-    else:
-        maps = list(gts.segmentations)
+    given = gts.segmentations if isinstance(gts, GroundTruth) else gts
+    maps = given_list(given, "ground truth", "label maps or a GroundTruth")
     annotators, thresholds = Annotators.of(maps), proto.threshold_array()
     found = _as_prediction(pred, annotators.shape)
     if found.kind == "ucm2":
@@ -277,7 +271,7 @@ def close_regions(soft: Map, threshold: float) -> I4:
 
     inside = unit(soft) < threshold
     labels, count = ndimage.label(inside)
-    if count == 0 or inside.all():
+    if count == 0:
         return np.ones(soft.shape, np.int32)
     nearest = ndimage.distance_transform_edt(~inside, return_distances=False, return_indices=True)
     return labels[tuple(nearest)].astype(np.int32)
@@ -475,9 +469,9 @@ def pair_sums(table: Table, annotator: int, rule: str) -> tuple[float, float, fl
     return both, pred, truth
 
 
-def rand_error(both: float, pred: float, truth: float, alpha: float = 0.5) -> float:
-    """1 - F, 0 where there is no pair on both sides; alpha is the weight of the truth's pairs."""
-    weight = alpha * truth + (1 - alpha) * pred
+def rand_error(both: float, pred: float, truth: float) -> float:
+    """1 - F, 0 where there is no pair on both sides."""
+    weight = 0.5 * truth + 0.5 * pred
     return 1.0 - both / weight if weight else 0.0
 
 
@@ -489,9 +483,7 @@ class AdaptedRand(NamedTuple):
     recall: float
 
 
-def adapted_rand_error(
-    seg: ArrayLike, gt: ArrayLike, *, zero: str = "skimage", alpha: float = 0.5
-) -> AdaptedRand:
+def adapted_rand_error(seg: ArrayLike, gt: ArrayLike, *, zero: str = "skimage") -> AdaptedRand:
     """Adapted Rand error: 1 - F of the pixel pairs that are together, in [0, 1], 0 is best.
 
     `zero` says what the label 0 is, and whether a pixel is a pair with itself. With "skimage"
@@ -499,8 +491,7 @@ def adapted_rand_error(
     itself (scikit-image's default). "cremi" is the same in `gt`; each pixel with 0 in `seg` is a
     region of its own, which adds 1/N to the sums, N being all pixels, and a pixel is a pair with
     itself (CREMI, SNEMI3D, gala). With "region" 0 is a region as any in both (scikit-image with
-    ignore_labels=()). `alpha` is the weight of the ground truth's pairs in F, whose inverse is
-    (1 - alpha) / precision + alpha / recall; other than 1/2 with scikit-image's rules only.
+    ignore_labels=()).
 
     Undefined ratios (no pair on a side) are 0, and the error is 0 where there is no pair on both
     sides. Precision is the share of `seg`'s pairs that are right, recall the share of `gt`'s pairs
@@ -513,13 +504,10 @@ def adapted_rand_error(
     >>> adapted_rand_error([[1, 1, 2, 2]], [[1, 1, 1, 1]])
     AdaptedRand(error=0.5, precision=1.0, recall=0.3333333333333333)
     """
-    if zero not in RULES or not 0 <= alpha <= 1:
-        raise DataError(
-            f"zero {zero!r}, alpha {alpha}: expected 'skimage', 'cremi' or 'region', and 0 .. 1"
-        )
-    sums = pair_sums(Table.of_map(seg, Annotators.of([gt])), 0, zero)
-    error = rand_error(*sums, 0.5 if zero == "cremi" else alpha)
-    return AdaptedRand(error, float(ratio(sums[0], sums[1])), float(ratio(sums[0], sums[2])))
+    rule = given_word(zero, "zero", RULES)
+    both, pred, truth = pair_sums(Table.of_map(seg, Annotators.of([gt])), 0, rule)
+    shares = float(ratio(both, pred)), float(ratio(both, truth))
+    return AdaptedRand(rand_error(both, pred, truth), *shares)
 
 
 def voi_split_merge(
@@ -539,10 +527,8 @@ def voi_split_merge(
     """
     found, truth = as_label_map(seg, "segmentation"), as_label_map(gt, "ground truth")
     same_shape(found.shape, truth.shape, "segmentation")
-    if ignore_zero:
-        known = truth != 0
-        if not known.any():
-            return 0.0, 0.0
-        found, truth = np.atleast_2d(found[known]), np.atleast_2d(truth[known])
-    parts = official(Table.of_map(found, Annotators.of([truth])))
+    known = (truth != 0) | (not ignore_zero)
+    if not known.any():
+        return 0.0, 0.0
+    parts = official(Table.of_map(found[known][None], Annotators.of([truth[known][None]])))
     return parts["voi_split"], parts["voi_merge"]

@@ -133,7 +133,7 @@ class RegionMetric(Metric):
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         c, t = stack, stack["thresholds"]
-        n, samples, images = weights.sum(axis=1), np.arange(len(weights)), np.arange(len(c["pri"]))
+        samples, images = np.arange(len(weights)), np.arange(len(c["pri"]))
 
         def of_sums(top: F8, bottom: NDArray[Any]) -> F8:
             return ratio(weighted_sum(weights, top), weighted_sum(weights, bottom))
@@ -156,15 +156,16 @@ class RegionMetric(Metric):
             """A mean over images, at the thresholds where `by`, by default itself, is best."""
             first_best = np.argmax if highest else np.argmin
             by = values if by is None else by
-            mean, deciding = (ratio(weighted_sum(weights, v), n[:, None]) for v in (values, by))
+            mean, deciding = (weighted_mean(weights, v) for v in (values, by))
             at = first_best(deciding, axis=1)
             top = deciding[samples, at]
             own = values[images, first_best(by, axis=1)]
+            ends = (top == deciding[:, 0]) | (top == deciding[:, -1])
             return {
                 "ods": mean[samples, at],
                 "ods_threshold": t[at],
-                "ois": ratio(weighted_sum(weights, own), n),
-                "at_grid_end": (t.size > 1) & ((top == deciding[:, 0]) | (top == deciding[:, -1])),
+                "ois": weighted_mean(weights, own),
+                "at_grid_end": ends & (t.size > 1),
                 "curve": mean,
             }
 
@@ -173,16 +174,14 @@ class RegionMetric(Metric):
         found["voi"] = measure(each["voi"], False)
         # F of mean precision and mean recall: at one threshold, at each image's best
         for name, kind in (("fop", "fop"), ("pair_f", "pair")):
-            own = PRCurve(t, c[f"{kind}_precision"], c[f"{kind}_recall"])
-            best_f = images, own.f.argmax(axis=1)
-            mean_p, mean_r = (weighted_mean(weights, a) for a in (own.precision, own.recall))
-            mean = PRCurve(t, mean_p, mean_r)
+            shares = c[f"{kind}_precision"], c[f"{kind}_recall"]
+            best_f = images, f_measure(*shares).argmax(axis=1)
+            precision, recall = (weighted_mean(weights, share) for share in shares)
+            mean = PRCurve(t, precision, recall)
             ods = best(mean, "maximum")
             found[name] = {
                 "ods": ods.f,
-                "ois": f_measure(
-                    *(weighted_mean(weights, a[best_f]) for a in (own.precision, own.recall))
-                ),
+                "ois": f_measure(*(weighted_mean(weights, share[best_f]) for share in shares)),
                 "ap": average_precision(mean),
                 "ods_threshold": ods.threshold,
                 "ods_recall": ods.recall,

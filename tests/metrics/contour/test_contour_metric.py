@@ -115,19 +115,6 @@ def test_pooled_boundaries_are_those_of_all_images():
         assert found[f"f@{radius}"] == pytest.approx(np.mean(values))
 
 
-def test_a_pixel_is_enough_and_two_classes_have_their_parts():
-    """In the first image both classes are a pixel; the second has one class, on one side."""
-    at = ContourOptions(classes=("a", "b"), groups=())
-    evaluator = bb.StreamingEvaluator(bb.Protocol(options={"contour": at}), "contour")
-    evaluator.update(np.array([[0, 1]]), np.array([[0, 1]]), "one")
-    evaluator.update(np.array([[255, 0]]), np.array([[0, 0]]), "two")
-    score = evaluator.compute().score("contour")
-    assert [*score.pairs.values()] == [3, 0, 0]
-    assert score.pooled.iou == pytest.approx((2 / 3 + 1) / 2)
-    parts = [(part["iou"], part.n_images) for part in score.per_class.values()]
-    assert parts == [(0.75, 2), (1.0, 1)]
-
-
 TWO = np.array([[[1, 1, 1], [0, 1, 0]], [[0, 0, 0], [1, 1, 0]]], bool)
 
 

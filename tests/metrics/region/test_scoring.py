@@ -103,29 +103,13 @@ def test_objects_and_parts_take_means_over_images():
     f = [2 * p * r / (p + r) for p, r in zip(precision, recall, strict=True)]
     assert found.curve.f.tolist() == pytest.approx(f)
     assert (found.ods_threshold, found.ods) == (0.75, pytest.approx(f[2]))
+    assert (found.ods_precision, found.ods_recall) == (precision[2], recall[2])
     # best F: image 0 at 0.5 (P .5, R .5), image 1 at 0.75 (P 1, R 1)
     assert found.ois == 0.75
     # recall .3125 (P .5), .375 (P .375), .5 (P .875): levels .32 .. .50 lie on the two lines
     levels = np.arange(32, 51) / 100
     line = np.interp(levels, [0.3125, 0.375, 0.5], [0.5, 0.375, 0.875])
     assert found.ap == pytest.approx(line.sum() / 100)
-
-
-def test_precision_and_recall_of_the_best_thresholds():
-    """Two images of unequal P and R; the F of their means is best at .5, each image's own at .5
-    and .75."""
-    one, other = {"p": [0.25, 0.75, 0.5], "r": [0.5, 0.5, 0.0]}, {"p": [0, 0.25, 1], "r": [0, 1, 1]}
-    rows = [
-        counts(fop_precision=c["p"], fop_recall=c["r"], pair_precision=c["p"], pair_recall=c["r"])
-        for c in (one, other)
-    ]
-    found = score(*rows)
-    for each in (found.fop, found.pair_f):
-        assert (each.ods_threshold, each.ods_precision, each.ods_recall) == (0.5, 0.5, 0.75)
-        # P .875 and R .75 at their own
-        assert (each.ods, each.ois) == pytest.approx((0.6, 2 * 0.875 * 0.75 / 1.625))
-        assert each.curve.precision.tolist() == [0.125, 0.5, 0.75]
-        assert each.curve.recall.tolist() == [0.25, 0.75, 0.5]
 
 
 def test_errors_are_shares_and_means():
