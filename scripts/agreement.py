@@ -13,7 +13,6 @@ are not there are left out, and named on standard error.
 
 import argparse
 import base64
-import json
 import os
 import sys
 import tempfile
@@ -202,7 +201,6 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=10, help="val images where that many serve")
-    parser.add_argument("--json", action="store_true", help="rows as JSON")
     options = parser.parse_args()
     rows: dict[tuple[str, str], list[Any]] = {}  # largest difference, cells, cells that differ
     for group in GROUPS:
@@ -217,9 +215,6 @@ def main() -> None:
                 row[2] += int((apart > (within or [1e-9])[0]).sum())
         except (KeyError, ImportError) as gone:  # a variable, a package
             print(f"{gone} is not there: {group.__doc__}", file=sys.stderr)
-    if options.json:
-        print(json.dumps([[*key, *row] for key, row in rows.items()], indent=1))
-        return
     heads = "measure", "reference", "largest difference", "cells", "differ"
     print("{:42}  {:34}  {:>18}  {:>9}  {:>6}".format(*heads))
     for key, row in rows.items():
