@@ -276,9 +276,9 @@ def check(
     before = Evaluation(stored.protocol, "baseline", stored.records)
     gated = list(_named(dict.fromkeys(scores), stored.scores) or stored.gated or stored.scores)
     shared = [m for m in run.metrics if m in before.metrics]
-    labels = [run.name, before.name]
-    kept, notes = comparable([run, before], labels)
-    notes += fewer_values([WeightedRun(r, shared) for r in kept], labels, gated)
+    kept, notes = comparable([run, before])
+    tables, labels = [WeightedRun(r, shared) for r in kept], [run.name, before.name]
+    notes += fewer_values(tables, labels, gated)
     given = tolerance if isinstance(tolerance, Mapping) else {}
     usual = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
     tolerances = dict.fromkeys(stored.scores, usual) | _named(stored.tolerances, stored.scores)

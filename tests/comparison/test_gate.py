@@ -82,10 +82,8 @@ def test_where_nothing_could_be_significant_the_tolerance_decides(n, n_boot):
     (note,) = found.notes
     assert f"of {n} images with {n_boot} samples" in note
     assert note in str(found)
-    assert found.to_mapping()["notes"] == (note,)
     assert note in found.to_junit()
     assert check(few, Baseline.of(few), statistical=True, n_boot=n_boot).passed
-    assert check(changed(few, 0.4), Baseline.of(few)).notes == ()
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 6, 8, 30])
@@ -120,11 +118,8 @@ def test_noise_within_the_tolerance_and_a_better_run_pass(run):
 
 @pytest.mark.parametrize("wrong", [float("nan"), -0.1, "x", True])
 def test_a_tolerance_is_a_number(run, wrong):
-    for tolerance in (wrong, {"boundary.ods": wrong}):
-        with pytest.raises(
-            bb.DataError, match=r"tolerance of 'boundary\.ods': .*expected a number"
-        ):
-            check(run, Baseline.of(run), tolerance=tolerance)
+    with pytest.raises(bb.DataError, match=r"tolerance of 'boundary\.ods': .*expected a number"):
+        check(run, Baseline.of(run), tolerance=wrong)
 
 
 def test_lower_is_better_where_it_is():
@@ -165,23 +160,6 @@ def test_baseline_round_trip_and_refusals(run, tmp_path):
     path.write_text(json.dumps(content))
     refused(r"expected 'bsdsbench.baseline/4': make the b", Baseline.load, path)
     refused("no such file, expected a baseline", Baseline.load, tmp_path / "none.json")
-
-
-@pytest.mark.parametrize("statistical", [False, True])
-def test_other_images_and_other_ground_truth_are_refused(run, statistical):
-    baseline = Baseline.of(run)
-    first, *others = run.records
-    renamed = replace(run, records=(replace(first, image_id="zebra"), *others))
-    marked = replace(run, records=tuple(replace(r, truth="a1" * 16) for r in run.records))
-    redrawn = replace(run, records=(replace(first, truth="b2" * 16), *marked.records[1:]))
-    fewer = simulated_run("ours", 60, quality=0.2, seed=3, images_seed=7)
-    for mine, stored, words in (
-        (renamed, baseline, "2 images are not in every run, such as 'im0000'; expected the same"),
-        (redrawn, Baseline.of(marked), "ours, baseline: ground truth of image 'im0000' differs"),
-        (fewer, baseline, "ground truth of image 'im0000' differs; such scores are not comparable"),
-    ):
-        refused(words, check, mine, stored, statistical=statistical)
-    assert check(marked, baseline, statistical=statistical, n_boot=10).passed
 
 
 @pytest.mark.parametrize(

@@ -89,12 +89,9 @@ def test_totals_are_those_given(curve):
 
 
 def test_too_small_a_total_warns():
-    for curve in (curves.pr, curves.roc, curves.det):
-        with pytest.warns(UserWarning, match="num_positives 1: fewer than the 3 there") as caught:
-            curve(LABELS, SCORES, num_positives=1)
-        assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match="fewer"):
+    with pytest.warns(UserWarning, match="num_positives 1: fewer than the 3 there are") as caught:
         assert curves.pr([1, 1, 1, 0], [4.0, 3, 2, 1], num_positives=1).ap_11 == pytest.approx(1)
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(
@@ -177,9 +174,6 @@ def test_results_are_read_only_and_comparable():
     for array in (a.recall, a.tp, curves.roc(LABELS, SCORES).fpr):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
-    labels, scores = LABELS.copy(), SCORES.copy()
-    curves.pr(labels, scores)
-    labels[0], scores[0] = 0, 0  # the input stays the caller's own
 
 
 KINDS = {

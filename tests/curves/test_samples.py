@@ -67,12 +67,6 @@ def test_bad_input_is_named(case):
             curve(labels, scores)
 
 
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint16, np.int64, np.float16, np.longdouble])
-def test_scores_are_float64(dtype):
-    found = samples([1, -1], np.array([1, 0], dtype), "auto")[2]
-    assert (found.dtype, found.tolist()) == (np.float64, [1, 0])
-
-
 def test_integers_up_to_2_to_the_53_are_ranked():
     for scores in ([2**53, 2**53 - 1], [1 - 2**53, -(2**53)]):
         assert curves.pr([1, -1], np.array(scores)).precision.tolist() == [1, 1, 0.5]
