@@ -25,9 +25,6 @@ __all__ = ["GROUPS", "VERBS", "cli", "main"]
 cli = Verbs(
     "bsdsbench",
     context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
-    params=[
-        click.Option(["--debug"], is_flag=True, help="Show a traceback of an unexpected error.")
-    ],
     help="""The BSDS500 contour and segmentation benchmark, exact and fast.
 
     Start with `bsdsbench demo`, then
@@ -53,7 +50,7 @@ def main() -> None:
 
     warnings.simplefilter("always", InputWarning)
     warnings.showwarning = show
-    words = [word for word in sys.argv[1:] if word != "--debug"]  # wherever it stands
+    words = sys.argv[1:]
     status = 2
     try:
         if "_BSDSBENCH_COMPLETE" in os.environ:
@@ -124,23 +121,20 @@ def _reason(error: OSError) -> str:
 
 
 def _unexpected(error: Exception, words: list[str]) -> str:
-    """One line about a bug in bsdsbench; its traceback goes into a file, or is shown."""
+    """One line about a bug in bsdsbench; its traceback goes into a file."""
     import tempfile
     import traceback
 
     text = f"bsdsbench {__version__}, Python {sys.version}\n{words}\n{traceback.format_exc()}"
-    where = "shown above"
-    if "--debug" in sys.argv:
+    try:
+        with tempfile.NamedTemporaryFile(
+            "w", prefix="bsdsbench_", suffix=".txt", delete=False, errors="backslashreplace"
+        ) as file:
+            file.write(text)
+        where = f"in {file.name}"
+    except OSError:
         click.echo(text, err=True)
-    else:
-        try:
-            with tempfile.NamedTemporaryFile(
-                "w", prefix="bsdsbench_", suffix=".txt", delete=False, errors="backslashreplace"
-            ) as file:
-                file.write(text)
-            where = f"in {file.name}"
-        except OSError:
-            where = "shown with --debug"
+        where = "shown above"
     what = clip(visible(f"{type(error).__name__}: {error}"), 200)
     verb = next((word for word in words if word in VERBS), "the start")
     return (

@@ -114,25 +114,20 @@ def _tolerances(items: tuple[str, ...], scores: Iterable[str]) -> dict[str, floa
     from bsdsbench.files.errors import DataError
     from bsdsbench.runs.score_tables import full_name
 
-    known = list(scores)
-    found: dict[str, float | str] = {}
+    known, found = list(scores), dict[str, float | str]()
     for item in items:
-        score, equals, text = item.rpartition("=")
+        score, _, text = item.rpartition("=")
         try:
-            value = float(text.strip().removesuffix("%"))
+            value = float(text.removesuffix("%"))
         except ValueError:
             value = -1.0
-        if not 0 <= value < float("inf") or bool(equals) != bool(score.strip()):
+        if not 0 <= value < float("inf"):
             raise DataError(
                 f"--tolerance {item!r}: expected a number from 0, a share such as 5%, or "
                 "SCORE=NUMBER"
             )
-        name = full_name(score.strip(), known)
-        if name in found:
-            raise DataError(f"--tolerance {item!r}: given more than once")
-        found[name] = text.strip() if text.strip().endswith("%") else value
-    common = found.pop("", None)
-    return found if common is None else {**dict.fromkeys(known, common), **found}
+        found[full_name(score, known)] = text if text.endswith("%") else value
+    return {**dict.fromkeys(known, found.pop("")), **found} if "" in found else found
 
 
 @click.group(short_help="Get a public data set, or identify one.")

@@ -25,7 +25,6 @@ from bsdsbench.cli.shared import (
     path,
     print_json,
     print_run,
-    print_tables,
     printed,
     progress,
     protocol,
@@ -35,6 +34,7 @@ from bsdsbench.cli.shared import (
     run_option,
     say,
     settle,
+    show_tables,
     verb,
     write_overlays,
     write_plots,
@@ -83,10 +83,10 @@ def demo(out: str, split: str | None, workers: int | None) -> None:
             given = {"name": name, "workers": workers, "progress": report}
             found.append(bb.run(method, images, gt=gt, out=Path(out, method), **given).evaluation)
     found.sort(key=lambda run: -run.boundary_score().ods.f)
-    print_tables(score_tables(found))
+    show_tables(score_tables(found))
     told = bb.compare(found).only(["ods", "ap"])
     print()
-    print_tables([table for table in told.tables() if table.key == "differences"])
+    show_tables([table for table in told.tables() if table.key == "differences"])
     with progress("human") as report:
         human = bb.evaluate_humans(gt, workers=workers, progress=report)
     plots = [Path(out, name) for name in ("pr.png", "f_threshold.png", "images.png")]
@@ -99,11 +99,11 @@ def demo(out: str, split: str | None, workers: int | None) -> None:
     for what, line in (
         (
             "maps several pixels wide, as networks give them",
-            f"run structure-tensor-raw {_near(images)} -o {raw}",
+            f"run structure-tensor-raw {images} -o {raw}",
         ),
         (
             "they lose points without NMS; doctor finds that",
-            f"doctor {raw / 'maps'} --gt {_near(gt)}",
+            f"doctor {raw / 'maps'} --gt {gt}",
         ),
         ("one page with every table and plot", f"report {folders} -o {Path(out, 'report.html')}"),
         ("BSDS500, with its licence", "data get bsds500"),
@@ -118,18 +118,9 @@ def demo(out: str, split: str | None, workers: int | None) -> None:
 def program() -> str:
     """What calls this bsdsbench in the shell it was called from."""
     beside = Path(sys.executable).with_name("bsdsbench")
-    on_path = shutil.which("bsdsbench")
-    if on_path and Path(on_path).absolute().parent == beside.parent:
+    if (found := shutil.which("bsdsbench")) and Path(found).parent == beside.parent:
         return "bsdsbench"
-    if on_path := shutil.which(beside):
-        return shlex.quote(_near(Path(on_path)))
-    return f"{shlex.quote(_near(Path(sys.executable)))} -m bsdsbench"
-
-
-def _near(path: Path) -> str:
-    """The path as it is written from here, if it is below."""
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    return shlex.join([str(beside)] if beside.is_file() else [sys.executable, "-m", "bsdsbench"])
 
 
 @verb(short_help="Score a folder of predictions, by any metric.")
@@ -224,17 +215,16 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
         write_tables([run.per_image(metric) for metric in run.metrics], cases, written)
     at = at_threshold_of(run, other) if other else []
     if form == "json":
-        fixed: dict[str, Any] = {"run": other.name} if other else {}
-        for table in at:
-            values = table.plain()
-            own = {key: values[key][0] for key in ("threshold", "p", "r", "f")}
-            fixed[table.key.removesuffix("-at-threshold")] = own
+        fixed = {
+            table.key.removesuffix("-at-threshold"): {k: v for k, (v,) in table.plain().items()}
+            for table in at
+        }
         print_json({**run.to_mapping(), **({"threshold_from": fixed} if at else {})})
     else:
         print_run(run, out, columns)
         if at:
             print()
-            print_tables(at)
+            show_tables(at)
     return left_out(run.failed, run)
 
 

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial, reduce
@@ -79,7 +78,7 @@ class Verbs(click.Group):
 
 
 class Verb(click.Command):
-    """A verb: options that stand twice add up or are refused; help lists them in parts."""
+    """A verb: --nms may stand alone; help lists the options in parts."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if "--nms" in args and any(param.name == "nms" for param in self.params):
@@ -89,10 +88,6 @@ class Verb(click.Command):
             for k, (word, after) in enumerate(zip(args, [*args[1:], ""], strict=True)):
                 if word == "--nms" and after not in RECIPES:
                     args[k] = f"--nms={USUAL}"
-        *_, order = self.make_parser(ctx).parse_args(args=list(args))
-        for one, times in Counter(order).items():
-            if times > 1 and not (ctx.resilient_parsing or getattr(one, "multiple", True)):
-                raise click.UsageError(f"{max(one.opts, key=len)}: given more than once", ctx)
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -283,7 +278,9 @@ def protocol(*names: str, usual: str = "default: bsds500") -> Decorator:
         "max_dist": option(
             "--max-dist", metavar="F", help="Match tolerance, a fraction of the diagonal."
         ),
-        "no_thin": option("--no-thin", is_flag=True, help="Do not thin before matching."),
+        "no_thin": option(
+            "--no-thin", is_flag=True, flag_value="false", help="Do not thin before matching."
+        ),
         "nms": option(
             "--nms",
             is_flag=False,
@@ -291,7 +288,12 @@ def protocol(*names: str, usual: str = "default: bsds500") -> Decorator:
             metavar="[RECIPE]",
             help="Apply edge NMS to raw maps: the protocol's recipe, or hed, rcf, dexined ...",
         ),
-        "invert": option("--invert", is_flag=True, help="Maps are dark on bright: use 1 - value."),
+        "invert": option(
+            "--invert",
+            is_flag=True,
+            flag_value="true",
+            help="Maps are dark on bright: use 1 - value.",
+        ),
         "set": option(
             "--set",
             multiple=True,
@@ -349,17 +351,13 @@ def protocol_from(options: dict[str, Any], metrics: Sequence[str] = ()) -> Proto
     elif base is None and metrics:
         base = registry.get(metrics[0]).default_protocol
     fields = list(given["set"] or ())
-    for name, text in (
-        ("thresholds", given["thresholds"]),
-        ("max_dist", given["max_dist"]),
-        ("thin", "false" if given["no_thin"] else None),
-        ("invert", "true" if given["invert"] else None),
-        ("nms", "true" if given["nms"] else None),
-    ):
-        if text is not None:
-            fields.append(f"{name}={text}")
+    for flag in ("thresholds", "max_dist", "no_thin", "invert"):
+        if given[flag]:
+            fields.append(f"{flag.removeprefix('no_')}={given[flag]}")
+    if given["nms"]:
+        fields.append("nms=true")
     others: dict[str, Any] = {}
-    if given["thresholds"] is not None:
+    if given["thresholds"]:
         others["thresholds"] = given["thresholds"]  # which is read in forms of its own
     if given["nms"] not in (None, True, USUAL):
         others["nms_params"] = attrs.asdict(NMSParams.recipe(given["nms"]))
@@ -413,39 +411,32 @@ def progress(title: str, what: str = "images") -> Iterator[Callable[[int, int, s
         return
     bar: Any = None
     if sys.stderr.isatty():
-        from rich import progress as rich
         from rich.console import Console
+        from rich.progress import MofNCompleteColumn, Progress
 
-        columns = (
-            rich.TextColumn("{task.description}"),
-            rich.BarColumn(bar_width=None),
-            rich.MofNCompleteColumn(),
-            rich.TimeElapsedColumn(),
-            rich.TextColumn("{task.fields[pace]}"),
-        )
-        bar = rich.Progress(*columns, console=Console(stderr=True), transient=True)
-        bar.add_task(title, total=None, pace="starting")
+        columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+        bar = Progress(*columns, console=Console(stderr=True), transient=True)
+        bar.add_task(title, total=None)
     started = last = time.monotonic()
     first: tuple[int, float] | None = None  # that one also compiled and started workers
     ended = False  # work of several parts ends several times
 
     def report(done: int, total: int, image_id: str) -> None:
         nonlocal first, last, ended
+        if bar:
+            bar.update(0, completed=done, total=total)
+            return
         now = time.monotonic()
         before, since = first = first or (done, now)
-        pace, spent = "", now - started
-        if done > before:
-            rate = (done - before) / max(now - since, 1e-9)
-            pace = f"{rate:.1f} {what}/s, {(total - done) / rate:.0f} s left"
-        if bar:
-            bar.update(0, completed=done, total=total, pace=pace or "starting")
-            return
-        end = done == total and not ended
+        spent, end = now - started, done == total and not ended
         pause = 0.0 if end else max(PLAIN_SECONDS, spent / 10)
         if now - last >= pause and (spent >= BRIEF or what == "images"):
             last, ended = now, ended or end
-            told = f"{done}/{total} {what}, {spent:.0f} s elapsed{pace and f', {pace}'}"
-            print(f"{title}: {told}", file=sys.stderr, flush=True)
+            told = f"{title}: {done}/{total} {what}, {spent:.0f} s elapsed"
+            if done > before:
+                rate = (done - before) / max(now - since, 1e-9)
+                told += f", {rate:.1f} {what}/s, {(total - done) / rate:.0f} s left"
+            print(told, file=sys.stderr, flush=True)
 
     with bar or nullcontext():
         yield report
@@ -456,18 +447,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
 
 
-def print_tables(tables: Sequence[Table]) -> None:
-    """Tables as text on standard output."""
-    from bsdsbench.tables import table
-
-    table.print_tables(tables, sys.stdout)
-
-
 def print_run(run: Evaluation, out: Any, columns: Sequence[str] | None = None) -> None:
     """A run's tables, what it is of, and where its results are."""
     from bsdsbench.runs.score_tables import score_tables
 
-    print_tables(score_tables([run], columns=columns))
+    show_tables(score_tables([run], columns=columns))
     if run.set_line:
         print(f"set      {run.set_line}")
     for task in run.tasks:
@@ -486,18 +470,15 @@ def left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
     return 2 if failed else 0
 
 
-def show_tables(
-    tables: Sequence[Table], out: str | None, form: str, columns: Sequence[str] | None = None
-) -> None:
-    """Tables in a form, those columns alone: printed, or written to `out`."""
+def show_tables(tables: Sequence[Table], out: str | None = None, form: str = "table") -> None:
+    """Tables in a form: printed, or written to `out`."""
     from bsdsbench.tables.forms import render, write_tables
-    from bsdsbench.tables.table import select
+    from bsdsbench.tables.table import print_tables
 
-    tables = tables if columns is None else select(tables, columns)
     if out is not None:
         say(f"wrote {', '.join(map(str, write_tables(tables, out, form)))}")
     elif form == "table":
-        print_tables([table for table in tables if not table.aside])
+        print_tables([table for table in tables if not table.aside], sys.stdout)
         if aside := [table.title for table in tables if table.aside]:
             print(f"\nIn a file (-o) and other formats also: {', '.join(aside)}")
     else:

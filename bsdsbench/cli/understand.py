@@ -43,15 +43,15 @@ if TYPE_CHECKING:
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.tables.table import Table
 
-PICTURES = (".png", ".svg", ".pdf")
-# Of each kind of curve: the axes, the numbers, and the options that are valid for it alone
+LINES = 10  # that explain prints
+# Of each kind of curve: the axes, the numbers with their headings
 RATES = {"pr": ("recall", "precision"), "roc": ("fpr", "tpr"), "det": ("fpr", "fnr")}
 NUMBERS = {
-    "pr": ("ap", "auc", "ap_11", "chance"),
-    "roc": ("auc", "eer", "eer_threshold"),
-    "det": ("eer", "eer_threshold"),
+    "pr": {"ap": "ap", "auc": "auc (trapezoids)", "ap_11": "ap 11", "chance": "chance"},
+    "roc": {"auc": "auc", "eer": "eer", "eer_threshold": "eer threshold"},
+    "det": {"eer": "eer", "eer_threshold": "eer threshold"},
 }
-ONLY = {"interpolate": "pr", "prior": "pr", "plot": "roc", "scale": "det"}
+ONLY = {"interpolate": "pr", "normalize_prior": "pr", "plot": "roc", "scale": "det"}
 
 
 @verb(short_help="Find errors in the inputs before a run.")
@@ -183,7 +183,6 @@ def worst(
 @path("--split-file", help="Ids to count, one per line.")
 @run_option("pred_kind")
 @option("--seconds", type=FloatRange(1), default=60.0, help="Approximate time limit.")
-@option("--top", type=IntRange(1), default=10, help="Number of lines to show.")
 @run_option("workers")
 @printed("table", "json")
 @quiet
@@ -193,7 +192,6 @@ def explain(
     gt: str | None,
     target: tuple[str, ...],
     seconds: float,
-    top: int,
     workers: int | None,
     form: str,
     **options: Any,
@@ -237,7 +235,7 @@ def explain(
             found, wanted, sources=sources, seconds=seconds, workers=workers, progress=report
         )
     own = next(trial for trial in told.trials if trial.label == "as it is")
-    shown = told.trials[:top]
+    shown = told.trials[:LINES]
     shown = shown if own in shown else (*shown[:-1], own)
     sentence, numbers = told.sentence(), {measure: float(v) for measure, v in plain.items()}
     if form == "json":
@@ -354,7 +352,9 @@ def plot(runs: tuple[str, ...], out: str, names: list[str] | None, **options: An
 @option("--num-positives", type=IntRange(0), help="Use this number instead of those in the file.")
 @option("--num-negatives", type=IntRange(0), help="Use this number instead of those in the file.")
 @option("--interpolate", is_flag=True, help="pr: use the envelope of the precision.")
-@option("--prior", type=FloatRange(0, 1), help="pr: assume this share of positives.")
+@option(
+    "--prior", "normalize_prior", type=FloatRange(0, 1), help="pr: assume this share of positives."
+)
 @option(
     "--plot",
     type=Choice(["fptp", "tntp", "tptn", "fpfn"]),
@@ -376,130 +376,102 @@ def curves(
     from bsdsbench.files.bounded import write_atomic
     from bsdsbench.files.errors import DataError
     from bsdsbench.loaders.scores import read_scores
+    from bsdsbench.tables.table import Field, Table
 
+    refuse([name for name, its in ONLY.items() if its != kind], f"--kind {kind}")
+    if len(files) > 1 and any(target.endswith(".csv") for target in out):
+        raise click.UsageError(f"-o FILE.csv: points of {len(files)} files, expected one file")
     chosen = {name: v for name, v in options.items() if v is not None and v is not False}
-    faults = [
-        f"--{name}: not for --kind {kind}, expected with {its}"
-        for name, its in ONLY.items()
-        if kind != its and name in chosen
-    ]
-    for target in out:
-        suffix = Path(target).suffix.lower()
-        if suffix not in (*PICTURES, ".csv"):
-            faults.append(f"{target}: suffix {suffix!r}, expected {', '.join(PICTURES)} or .csv")
-        elif suffix == ".csv" and len(files) > 1:
-            faults.append(f"{target}: points of {len(files)} files, expected one file for a .csv")
-    if faults:
-        raise DataError("\n".join(faults), faults)
     scale = chosen.pop("scale", "normal")
-    if "prior" in chosen:
-        chosen["normalize_prior"] = chosen.pop("prior")
-
-    stems = [Path(file).stem if file != "-" else "stdin" for file in files]
-    called = stems if len({*stems}) == len(stems) else files
-    found, rows, samples = [], [], []
-    for name, file in zip(called, files, strict=True):
-        labels, scores = read_scores(file)
+    names = [Path(file).stem if file != "-" else "stdin" for file in files]
+    names = names if len({*names}) == len(names) else list(files)
+    samples, found, ways = [*map(read_scores, files)], [], []
+    for file, sample in zip(files, samples, strict=True):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                curve = getattr(curves, kind)(labels, scores, **chosen)
-                ways = curves.area_table(labels, scores, reading=chosen["reading"]) if areas else ()
+                found.append(getattr(curves, kind)(*sample, **chosen))
+                ways.append(curves.area_table(*sample, reading=chosen["reading"]) if areas else ())
             except DataError as error:
                 raise DataError(f"{file}: {error}") from None
         for line in dict.fromkeys(str(warning.message) for warning in caught):
             say(f"{file}: {line}")
-        found.append((name, curve))
-        samples.append((name, labels, scores))
-        row: dict[str, Any] = {"name": name, "positives": curve.positives}
-        row |= {"negatives": curve.negatives, "points": curve.thresholds.size}
-        row |= {number: getattr(curve, number) for number in NUMBERS[kind]}
-        rows.append(row | ({"areas": [way._asdict() for way in ways]} if areas else {}))
     for target in out:
-        if Path(target).suffix.lower() == ".csv":
-            names = ("thresholds", *RATES[kind], "tp", "fp")
-            points = zip(*(getattr(curve, name).tolist() for name in names), strict=True)
-            lines = [",".join(("threshold", *names[1:])), *(",".join(map(repr, p)) for p in points)]
+        if target.endswith(".csv"):
+            (curve,) = found
+            columns = (
+                curve.thresholds,
+                *(getattr(curve, k) for k in RATES[kind]),
+                curve.tp,
+                curve.fp,
+            )
+            points = zip(*(column.tolist() for column in columns), strict=True)
+            lines = [",".join(("threshold", *RATES[kind], "tp", "fp"))]
+            lines += [",".join(map(repr, point)) for point in points]
             write_atomic(Path(target), "\n".join(lines) + "\n")
         else:
             display = getattr(plotting, f"{kind.upper()}CurveDisplay")
             more = (scale,) if kind == "det" else ()
-            plotting.plot_curves([display.from_curve(c, n, *more) for n, c in found], target)
+            drawn = [display.from_curve(*of, *more) for of in zip(found, names, strict=True)]
+            plotting.plot_curves(drawn, target)
         say(f"wrote {target}", progress=True)
-    tested: dict[str, Any] = {}
-    if kind == "roc" or len(samples) > 1:
-        tested = _roc_areas(samples, chosen["reading"])
-    if form == "json":
-        print_json(_known({"kind": kind, "ties": options["ties"], "curves": rows, **tested}))
-        return
-    several = [row.pop("areas") for row in rows] if areas else []
-    shown = [_table("curves", "", rows, auc="auc (trapezoids)" if kind == "pr" else "auc")]
-    if several:
-        heads = [row["name"] for row in rows] if len(rows) > 1 else ["value"]
-        cells = []
-        for same in zip(*several, strict=True):
-            values = {f"value_{k}": way["value"] for k, way in enumerate(same)}
-            words = {word: same[0][word] for word in ("points", "ties", "rule")}
-            cells.append({"number": same[0]["name"], **values, **words})
-        shown.append(_table("areas", "", cells, **dict(zip(values, heads, strict=True))))
-    if tested:
-        shown.append(_table("roc_areas", "Areas under the ROC curves", tested["roc_areas"]))
-    if pairs := tested.get("differences"):
-        title = "Differences of these areas (DeLong's test)"
-        shown.append(_table("differences", title, pairs, difference="a - b", p_holm="p (Holm)"))
+    fields = [Field("name", "name")]
+    fields += [Field(key, key, "", "d") for key in ("positives", "negatives", "points")]
+    fields += [Field(key, head, "", ".6g") for key, head in NUMBERS[kind].items()]
+    rows = [
+        [name, c.positives, c.negatives, c.thresholds.size, *(getattr(c, k) for k in NUMBERS[kind])]
+        for name, c in zip(names, found, strict=True)
+    ]
+    shown = [Table("curves", "", fields, rows)]
+    if areas:
+        heads = names if len(names) > 1 else ["value"]
+        fields = [Field("number", "number")]
+        fields += [Field(f"value_{k}", head, "", ".6g") for k, head in enumerate(heads)]
+        fields += [Field(key, key) for key in ("points", "ties", "rule")]
+        alike = zip(*ways, strict=True)
+        rows = [[a.name, *(w.value for w in (a, *b)), a.points, a.ties, a.rule] for a, *b in alike]
+        shown.append(Table("areas", "", fields, rows))
+    if kind == "roc" or len(files) > 1:
+        shown += _roc_tables(list(zip(names, samples, strict=True)), chosen["reading"])
     show_tables(shown[:1] if form == "csv" else shown, None, form)
 
 
-def _table(key: str, title: str, rows: Sequence[dict[str, Any]], **heads: str) -> Table:
-    """Rows of one form as a table; a number with `low` and `high` stands with its interval."""
-    from bsdsbench.tables.table import Estimate, Field, Table
-
-    forms = {"p": "p", "p_holm": "p", "difference": "+.4f"}
-    fields, cells = [], list[list[Any]]([] for _ in rows)
-    for name, value in rows[0].items():
-        spans = "low" in rows[0] and name in ("auc", "difference")
-        usual = "" if isinstance(value, str) else "d" if isinstance(value, int) else ".6g"
-        head = heads.get(name, name.replace("_", " ")) + " [95 % interval]" * spans
-        if name not in ("low", "high"):
-            fields.append(Field(name, head, "", forms.get(name, ".4f" if spans else usual)))
-            for row, into in zip(rows, cells, strict=True):
-                into.append(Estimate(row[name], row["low"], row["high"]) if spans else row[name])
-    return Table(key, title, fields, cells)
-
-
-def _roc_areas(samples: Sequence[tuple[str, Any, Any]], reading: Any) -> dict[str, Any]:
+def _roc_tables(samples: Sequence[tuple[str, Any]], reading: Any) -> list[Table]:
     """Areas under ROC curves with 95 % intervals, and DeLong's test of pairs of equal labels."""
     from bsdsbench.comparison.significance import holm
     from bsdsbench.curves import delong
     from bsdsbench.files.errors import DataError
+    from bsdsbench.tables.table import Estimate, Field, Table
 
-    areas: list[dict[str, Any]] = []
-    pairs: list[dict[str, Any]] = []
+    areas: list[list[Any]] = []
+    pairs: list[list[Any]] = []
     try:
-        for name, labels, scores in samples:
+        for name, (labels, scores) in samples:
             alone = delong(labels, scores, scores, reading=reading)
             width = NormalDist().inv_cdf(0.975) * math.sqrt(alone.covariance[0, 0])
             low, high = max(alone.auc - width, 0.0), min(alone.auc + width, 1.0)
-            areas.append({"name": name, "auc": alone.auc, "low": low, "high": high})
-        for (a, labels, scores), (b, others, other) in combinations(samples, 2):
+            areas.append([name, Estimate(alone.auc, low, high)])
+        for (a, (labels, scores)), (b, (others, other)) in combinations(samples, 2):
             if labels.tolist() != others.tolist():
                 say(f"{a}, {b}: other labels, or in another order, so their areas are not compared")
                 continue
             d = delong(labels, scores, other, reading=reading)
-            found = {"a": a, "b": b, "difference": d.difference, "low": d.low, "high": d.high}
-            pairs.append({**found, "p": d.p})
+            pairs.append([a, b, Estimate(d.difference, d.low, d.high), d.p])
     except DataError as error:
         say(f"no intervals of areas under ROC curves: {error}")
-        return {}
-    for row, p in zip(pairs, holm([row["p"] for row in pairs]), strict=True):
-        row["p_holm"] = p
-    return {"roc_areas": areas, "differences": pairs}
-
-
-def _known(value: Any) -> Any:
-    """Values for JSON, which has no NaN and no infinity: null in their place."""
-    if isinstance(value, dict):
-        return {key: _known(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return list(map(_known, value))
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        return []
+    for row, p in zip(pairs, holm([row[-1] for row in pairs]), strict=True):
+        row.append(p)
+    fields = [Field("name", "name"), Field("auc", "auc [95 % interval]", "", ".4f")]
+    tables = [Table("roc_areas", "Areas under the ROC curves", fields, areas)]
+    if pairs:
+        fields = [
+            Field("a", "a"),
+            Field("b", "b"),
+            Field("difference", "a - b [95 % interval]", "", "+.4f"),
+            Field("p", "p", "", "p"),
+            Field("p_holm", "p (Holm)", "", "p"),
+        ]
+        title = "Differences of these areas (DeLong's test)"
+        tables.append(Table("differences", title, fields, pairs, n_labels=2))
+    return tables

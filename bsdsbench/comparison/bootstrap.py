@@ -160,17 +160,10 @@ def bootstrap_band(
     heights, counted = [], WeightedRun(run, [metric])
     for weights in bootstrap_weights(len(run.records), n_boot, seed):
         ((_, tree),) = counted.trees(weights)
-        curves = zip(tree["curve"].recall, tree["curve"].precision, strict=True)
-        heights += [_precision_at(recall, *curve) for curve in curves]
+        for r, p in zip(tree["curve"].recall, tree["curve"].precision, strict=True):
+            known = np.flatnonzero((p > 0) | (r > 0))  # others have no prediction
+            order = known[r[known].argsort(kind="stable")]
+            some = order.size > 0
+            heights.append(np.interp(recall, r[order], p[order]) if some else 0 * recall)
     band = np.quantile(heights, [(1 - level) / 2, (1 + level) / 2], axis=0)
     return CurveBand(recall, *band)
-
-
-def _precision_at(levels: F8, recall: F8, precision: F8) -> F8:
-    """Of one sample's curve, linear between its points; those without a prediction are none."""
-    known = (precision > 0) | (recall > 0)
-    if not known.any():
-        return np.zeros(levels.size)
-    x, y = recall[known], precision[known]
-    order = x.argsort(kind="stable")
-    return np.interp(levels, x[order], y[order])

@@ -9,7 +9,6 @@ import numpy as np
 
 from bsdsbench.comparison.bootstrap import WeightedRun
 from bsdsbench.comparison.comparison_tables import heading
-from bsdsbench.files.arguments import given_list
 from bsdsbench.files.errors import DataError
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.score_tables import reference_notes
@@ -22,40 +21,24 @@ HARMLESS = ("set", "proto", "gt", *SAID)
 OWN_OF_REFERENCES = ("thr", "match", "nms", "op", "ods", "thin")
 
 
-def labels_of(runs: Sequence[Evaluation], names: Sequence[str] | None) -> list[str]:
-    """The runs' names, or those given. DataError for none, too few and doubled ones."""
-    if not runs:
-        raise DataError("no runs given, expected at least one to compare")
-    labels = [run.name for run in runs]
-    if names is not None:
-        labels = given_list(names, "names", "a list of names")
-    if len(labels) != len(runs):
-        raise DataError(f"{len(labels)} names for {len(runs)} runs, expected one each")
-    doubled = sorted({name for name in labels if labels.count(name) > 1})
-    if doubled:
-        raise DataError(f"two runs are named {doubled[0]!r}, expected different names")
-    return labels
-
-
 def comparable(
-    runs: Sequence[Evaluation],
-    labels: Sequence[str],
-    common: bool = False,
-    force: bool | None = None,
+    runs: Sequence[Evaluation], common: bool = False, force: bool | None = None
 ) -> tuple[list[Evaluation], list[str]]:
     """The runs on the images they share, and what is to be said about it. Raises DataError.
 
     common : images that some runs lack are left out, and not a fault
     force  : other protocols and ground truth are said, and no fault; None: there is no such choice
     """
-    bare = [name for name, run in zip(labels, runs, strict=True) if not run.records]
-    if bare:
-        raise DataError.collect([DataError(f"{name}: no counts per image") for name in bare])
+    labels = [run.name for run in runs]
+    if not runs:
+        raise DataError("no runs given, expected at least one to compare")
+    for run in runs:
+        if not run.records:
+            raise DataError(f"{run.name}: no counts per image")
     ids = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids)
     notes: list[str] = []
-    if any(i != shared for i in ids):
-        odd = sorted(set.union(*ids) - shared)
+    if odd := sorted(set.union(*ids) - shared):
         fault = f"{', '.join(labels)}: {len(odd)} images are not in every run, such as {odd[0]!r}"
         if not (common and shared):
             raise DataError(f"{fault}; expected the same images in all")
@@ -63,8 +46,8 @@ def comparable(
     kept = [replace(r, records=tuple(x for x in r.records if x.image_id in shared)) for r in runs]
     faults: list[str] = []
     first = kept[0]
-    for label, run in zip(labels[1:], kept[1:], strict=True):
-        both = f"{labels[0]}, {label}"
+    for run in kept[1:]:
+        both = f"{first.name}, {run.name}"
         found = first.signature.differences(run.signature)
         if first.reference or run.reference:
             found = [d for d in found if d.key not in OWN_OF_REFERENCES]
@@ -81,11 +64,11 @@ def comparable(
         why = "such scores are not comparable"
         why += " (force=True compares them all the same)" if force is not None else ""
         raise DataError.collect([DataError(f"{f}; {why}") for f in faults])
-    for name, run in zip(labels, runs, strict=True):
+    for run in runs:
         if "official" in run.provenance:
             zero = run.protocol.whole_image and run.protocol.ap_rule != "edter"
             notes.append(
-                f"{name}: from official files, which do not state the protocol; AP by the rule "
+                f"{run.name}: from official files, which do not state the protocol; AP by the rule "
                 f"{run.protocol.ap_rule}{' without their row of threshold 0' if zero else ''}"
             )
     return kept, [*notes, *reference_notes(labels, kept), *faults]

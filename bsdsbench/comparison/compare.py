@@ -29,7 +29,7 @@ from bsdsbench.comparison.bootstrap import (
     scores_of,
     single_weights,
 )
-from bsdsbench.comparison.comparable import comparable, fewer_values, labels_of
+from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.comparison_tables import comparison_tables, lower_is_better
 from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
@@ -110,9 +110,10 @@ def compare(
     n_boot, seed = checked_sampling(n_boot, seed, level)
     given_word(interval, "interval", INTERVALS)
     given_word(test, "test", significance.TESTS)
-    found = as_runs(runs)
-    labels = labels_of(found, names)
-    kept, notes = comparable(found, labels, common, force)
+    kept, notes = comparable(as_runs(runs, names), common, force)
+    labels = [run.name for run in kept]
+    if twice := [name for name in labels if labels.count(name) > 1]:
+        raise DataError(f"two runs are named {twice[0]!r}, expected different names")
     metrics = [m for m in kept[0].metrics if all(m in run.metrics for run in kept)]
     if not metrics:
         raise DataError(f"{', '.join(labels)}: expected a metric that every run has")

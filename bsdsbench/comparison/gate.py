@@ -44,7 +44,6 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.folder import pack_records, unpack_records
-from bsdsbench.runs.references import incomparable
 from bsdsbench.runs.score_tables import flat_scores, full_name
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.forms import to_markdown
@@ -66,11 +65,15 @@ class Baseline:
     name: str
     protocol: Protocol
     scores: Mapping[str, float]
-    n_images: int
     tolerances: Mapping[str, Tolerance]
     records: Sequence[ImageRecord]
     tasks: Sequence[str] = ()
     gated: Sequence[str] = ()
+
+    @property
+    def n_images(self) -> int:
+        """How many images it is of."""
+        return len(self.records)
 
     @classmethod
     def of(
@@ -95,8 +98,7 @@ class Baseline:
                 words = f"{error.problems[0]}; its tolerances are not kept"
                 warnings.warn(words, InputWarning, stacklevel=2)
         tasks = [task.name for task in run.tasks]
-        n = len(run.records)
-        return cls(run.name, run.protocol, scores, n, given, run.records, tasks, list(chosen))
+        return cls(run.name, run.protocol, scores, given, run.records, tasks, list(chosen))
 
     def save(self, path: Path_) -> None:
         """Write the JSON file, whole or not at all. Raises OSError."""
@@ -139,9 +141,8 @@ class Baseline:
                 entry(found, "name", str),
                 registry.stored(entry(found, "protocol", dict)),
                 entries(found, "scores", float),
-                entry(found, "n_images", int),
                 {k: percent.get(k) or entry(given, k, float) for k in given},
-                unpack_records(Path("counts"), counts) if counts else (),
+                unpack_records(Path("counts"), counts),
                 **{key: entry(found, key, str, 1 << 20).split(", ") for key in lists},
             )
 
@@ -273,21 +274,11 @@ def check(
         theirs = ", ".join(stored.tasks)
         raise DataError(f"{run.name}: of {', '.join(sorted(of))}, the baseline is of {theirs}")
     before = Evaluation(stored.protocol, "baseline", stored.records)
-    if differences := incomparable(run, before):
-        raise DataError(f"{run.name}: protocol differs from the baseline's in {differences[0]}")
-    if len(run.records) != stored.n_images:
-        raise DataError(
-            f"{run.name}: {len(run.records)} images, the baseline has {stored.n_images}"
-        )
     gated = list(_named(dict.fromkeys(scores), stored.scores) or stored.gated or stored.scores)
     shared = [m for m in run.metrics if m in before.metrics]
-    notes: list[str] = []
-    if stored.records:
-        labels = [run.name, before.name]
-        kept, notes = comparable([run, before], labels)
-        notes += fewer_values([WeightedRun(r, shared) for r in kept], labels, gated)
-    elif statistical:
-        raise DataError(f"{stored.name}: the baseline has no counts, expected them for statistics")
+    kept, notes = comparable([run, before])
+    tables, labels = [WeightedRun(r, shared) for r in kept], [run.name, before.name]
+    notes += fewer_values(tables, labels, gated)
     given = tolerance if isinstance(tolerance, Mapping) else {}
     usual = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
     tolerances = dict.fromkeys(stored.scores, usual) | _named(stored.tolerances, stored.scores)

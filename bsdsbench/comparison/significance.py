@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.comparison.bootstrap import Told, WeightedRun, blocks
+from bsdsbench.comparison.bootstrap import Told, WeightedRun, blocks, scores_of
 from bsdsbench.files.errors import DataError
 from bsdsbench.runs.evaluation import Evaluation
 
@@ -143,17 +143,11 @@ def permutation_p(
     if found := [line for line in lines if not line.startswith("nms")]:
         names = f"{a.name}, {b.name}"
         raise DataError(f"{names}: protocols differ in {'; '.join(found)}, so nothing is exchanged")
-    both = WeightedRun(a, metrics, b)
-    gaps: dict[str, list[F8]] = {}
-    for swapped in _swaps(len(a.records), count, seed):
-        one = both.scores(np.hstack([1 - swapped, swapped]))
-        other = both.scores(np.hstack([swapped, 1 - swapped]))
-        for score in one:
-            gaps.setdefault(score, []).append(one[score] - other[score])
-        told(2 * len(swapped))
-    out = {}
-    for score, parts in gaps.items():
-        far = np.abs(np.concatenate(parts))  # the first is the one observed
+    n, both, out = len(a.records), [WeightedRun(a, metrics, b)], {}
+    (one,) = scores_of(both, (np.hstack([1 - s, s]) for s in _swaps(n, count, seed)), told)
+    (other,) = scores_of(both, (np.hstack([s, 1 - s]) for s in _swaps(n, count, seed)), told)
+    for score in one:
+        far = np.abs(one[score] - other[score])  # the first is the one observed
         out[score] = math.nan if np.isnan(far).any() else float((far >= far[0] - _ROUNDING).mean())
     return out
 

@@ -305,8 +305,9 @@ def _areas(positive: Bools, negative: Bools, s: F8, bins: int) -> dict[str, floa
     """Name -> number; what is undefined is left out."""
     merged, sample = (rank(positive, negative, s, ties) for ties in ("merge", "sample"))
     p, n = merged.positives, merged.negatives
+    # scikit-learn rejects infinite scores; probabilities are others' scores from 0 to 1
+    finite, unit = bool(np.isfinite(s).all()), bool(s.size and s.min() >= 0 and s.max() <= 1)
     found: dict[str, Any] = {}
-    finite = bool(np.isfinite(s).all())  # scikit-learn rejects infinite scores
     if p and n:
         found["VLFeat roc auc"] = roc_of(sample).auc
         if finite:
@@ -318,7 +319,6 @@ def _areas(positive: Bools, negative: Bools, s: F8, bins: int) -> dict[str, floa
         found["scikit-learn average_precision_score"] = curve.ap
         found["scikit-learn precision_recall_curve + auc"] = curve.auc
     # torchmetrics squeezes scores that are no probabilities, in single precision.
-    unit = bool(s.min() >= 0 and s.max() <= 1)
     torch = merged
     if not unit:
         with np.errstate(over="ignore"):
@@ -331,9 +331,8 @@ def _areas(positive: Bools, negative: Bools, s: F8, bins: int) -> dict[str, floa
     found |= {"VLFeat ap": curve.ap, "VLFeat auc": curve.auc, "VLFeat ap_interp_11": curve.ap_11}
     found["VLFeat ap, Interpolate"] = pr_of(sample, interpolate=True).ap
     # MATLAB and numpy sort -inf like any score; there is no conventional first point.
-    listed = rank(positive, negative, s, "sample", include_inf=True)
-    tp, fp = listed.tp[1:], listed.fp[1:]
-    precision, recall = ratio(tp, tp + fp), tp / p
+    listed = pr_of(rank(positive, negative, s, "sample", include_inf=True))
+    precision, recall = ratio(listed.tp, listed.tp + listed.fp)[1:], listed.recall[1:]
     found["PASCAL VOC 2007 AP"] = auc_pr(precision, recall, rule="11-point")
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
     found["PASCAL VOC 2010 AP"] = auc_pr(envelope, recall, rule="step")
@@ -348,8 +347,7 @@ def _areas(positive: Bools, negative: Bools, s: F8, bins: int) -> dict[str, floa
         found["AUCCalculator"] = auccalculator_areas(merged.tp, merged.fp, p, n)[0]
     if unit:
         thresholds = np.array(even_thresholds(99))
-        curve_99 = PRCurve(thresholds, *_at(merged, thresholds))
-        found["BSDS area, 99 thresholds"] = area(curve_99)
+        found["BSDS area, 99 thresholds"] = area(PRCurve(thresholds, *_at(merged, thresholds)))
     return {name: float(value) for name, value in found.items()}
 
 

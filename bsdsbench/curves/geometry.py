@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.curves.samples import F8, Pair, above_zero, columns
 from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.scores.ratios import ratio
+from bsdsbench.scores.ratios import defined_ratio, ratio
 
 Space = Literal["roc", "pr"]
 Lines = Literal["counts", "straight"]
@@ -63,9 +63,7 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
     """
     x, y = columns("share", fpr=fpr, tpr=tpr)
     tp, fp = y * above_zero(positives, "positives"), x * above_zero(negatives, "negatives")
-    precision = ratio(tp, tp + fp)
-    precision[tp + fp == 0] = np.nan
-    return PRPoints(precision, y)
+    return PRPoints(defined_ratio(tp, tp + fp), y)
 
 
 def pr_to_roc(

@@ -23,8 +23,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.samples import F8, I8, Bools, LabelReading, locked, samples, whole_number
-from bsdsbench.files.arguments import given_word
+from bsdsbench.curves.samples import EXACT, F8, I8, Bools, LabelReading, locked, samples
+from bsdsbench.files.arguments import given_number, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import ranks
 from bsdsbench.tables.result_object import ShownCurve
@@ -284,7 +284,9 @@ def rank(
         ("num_negatives", num_negatives, negative),
     ):
         there = int(np.count_nonzero(of_class))
-        totals.append(there if value is None else whole_number(value, name))
+        totals.append(there)
+        if value is not None:
+            totals[-1] = given_number(value, name, 0, EXACT, whole=True)
         if totals[-1] < there:
             warnings.warn(f"{name} {value}: fewer than the {there} there are", stacklevel=3)
     given_word(ties, "ties", get_args(Ties))

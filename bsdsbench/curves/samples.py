@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.arguments import given_word, refuse_mask
+from bsdsbench.files.arguments import given_array, given_word
 from bsdsbench.files.errors import DataError, InputWarning, ShapeError
 
 F8 = NDArray[np.float64]
@@ -18,14 +18,14 @@ Pair = tuple[F8, F8]
 LabelReading = Literal["auto", "binary", "sign"]
 
 # Integers beyond this are not all distinct as float64, so a ranking could change.
-_EXACT = 2**53
+EXACT = 2**53
 
 
 def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> tuple[Bools, Bools, F8]:
     """(positive, negative, scores), each (n,); `reading` as in `pr`. Warns of a missing class."""
     y, s = numbers(labels, "labels"), numbers(scores, "scores")
     same_size(labels=y, scores=s)
-    if s.dtype.kind in "iu" and s.size and (int(s.max()) > _EXACT or int(s.min()) < -_EXACT):
+    if s.dtype.kind in "iu" and s.size and (int(s.max()) > EXACT or int(s.min()) < -EXACT):
         raise DataError("scores: integers beyond 2**53, expected values that float64 holds exactly")
     given_word(reading, "reading", get_args(LabelReading))
     if y.dtype == bool:
@@ -47,19 +47,11 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> tupl
 
 def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     """`values` as a 1-D array of real numbers without NaN. Raises DataError otherwise."""
-    refuse_mask(values, name)
-    try:
-        array = np.asarray(values).ravel()
-    except ValueError:
-        raise DataError(f"{name}: rows of different lengths, expected one array") from None
-    if array.dtype.kind not in "buif":
-        raise DataError(f"{name}: type {array.dtype}, expected real numbers")
+    array = given_array(values, name).ravel()
     bad = np.isnan(array)
     if bad.any():
-        raise DataError(
-            f"{name}: {int(bad.sum())} NaN, the first at index {int(bad.argmax())}, "
-            "expected numbers"
-        )
+        where = f"{int(bad.sum())} NaN, the first at index {int(bad.argmax())}"
+        raise DataError(f"{name}: {where}, expected numbers")
     return array
 
 
@@ -87,18 +79,6 @@ def same_size(**arrays: NDArray[Any]) -> None:
     if len({array.size for array in arrays.values()}) > 1:
         sizes = ", ".join(f"{name}: {array.size} values" for name, array in arrays.items())
         raise ShapeError(f"{sizes}, expected as many of each")
-
-
-def whole_number(value: Any, name: str) -> int:
-    """A number of samples, 0 or more. Raises DataError for anything else."""
-    try:
-        whole = int(value)
-        good = whole == value and 0 <= whole <= _EXACT and not isinstance(value, bool)
-    except (TypeError, ValueError, OverflowError):
-        good = False
-    if not good:
-        raise DataError(f"{name} {value!r}: expected a whole number, 0 or more")
-    return whole
 
 
 def above_zero(value: float, name: str) -> float:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.samples import F8, columns, locked, whole_number
+from bsdsbench.curves.samples import EXACT, F8, columns, locked
+from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.tables.result_object import ShownCurve
 
@@ -96,7 +97,7 @@ def threshold_curve(
     distinct = np.unique(s)
     parts = min(distinct.size, 100)
     if num_thresholds is not None:
-        parts = whole_number(num_thresholds, "num_thresholds")
+        parts = given_number(num_thresholds, "num_thresholds", 0, EXACT, whole=True)
     levels = hazen_quantiles(s, parts)
     if not strict:
         levels = np.r_[distinct[:1], levels]

@@ -156,27 +156,26 @@ def explain(
     return Explanation(search.targets, own, found, search.left > 0, spent, len(search.ids))
 
 
+@dataclass
 class Search:
     """The search for one run: counts that are there, counts made on the way, and the clock."""
 
-    def __init__(
-        self,
-        run: Evaluation,
-        targets: Mapping[str, Number],
-        sources: Sources,
-        seconds: float,
-        workers: int,
-        progress: Progress | None,
-    ) -> None:
-        self.run, self.sources, self.metric = run, sources, sources.metric
-        self.targets, self.workers, self.seconds = dict(targets), workers, seconds
-        self.progress, self.until = progress, time.monotonic() + seconds
+    run: Evaluation
+    targets: dict[str, Number]
+    sources: Sources
+    seconds: float
+    workers: int
+    progress: Progress | None
+
+    def __post_init__(self) -> None:
+        run, self.metric = self.run, self.sources.metric
+        self.until = time.monotonic() + self.seconds
         found = dict(counts_in_order(run.records, self.metric.name))
         self.ids, self.own = list(found), list(found.values())
         self.base = self.scores(self.own, run.protocol)
-        if unknown := [t for t in targets if t not in self.base]:
-            known = ", ".join(self.base)
-            raise DataError(f"target {unknown[0]!r}: expected any of {known}")
+        for target in self.targets:
+            if target not in self.base:
+                raise DataError(f"target {target!r}: expected any of {', '.join(self.base)}")
         # images spread over the run: a longer beginning of `order` holds a shorter one
         spread = np.modf(np.arange(len(self.ids)) * 0.6180339887498949)[0]
         self.order = np.argsort(spread, kind="stable").tolist()

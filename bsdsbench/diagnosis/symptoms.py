@@ -28,10 +28,8 @@ def darker_near(soft: F8, truth: F8) -> bool:
 def on_hundredths(soft: NDArray[Any]) -> float:
     """Share of the values strictly between 0 and 1 that are k/100 to their last bit."""
     values = soft[(soft > 0) & (soft < 1)]
-    if not values.size:
-        return 0.0
-    nearest = (np.rint(values.astype(np.float64) * 100) / 100).astype(values.dtype)
-    return float(np.mean(values == nearest))
+    nearest = np.round(values.astype(np.float64), 2).astype(values.dtype)
+    return float(np.mean(values == nearest)) if values.size else 0.0
 
 
 def jpeg_ratio(soft: F8) -> float:
@@ -69,17 +67,12 @@ def _vanishing(soft: F8) -> F8:
 def correlation(soft: F8, truth: F8) -> F8:
     """Correlation with the truth for shifts up to REACH; [REACH + dy, REACH + dx] is that of dy,
     dx."""
-    from scipy import fft, ndimage
+    from scipy import ndimage, signal
 
     a, b = (ndimage.gaussian_filter(x - x.mean(), 1.0) for x in (soft, truth.astype(np.float64)))
     norm = np.sqrt((a * a).sum() * (b * b).sum())
-    side = 2 * REACH + 1
-    if norm == 0:
-        return np.zeros((side, side))
-    padded = [fft.next_fast_len(n + REACH, real=True) for n in soft.shape]
-    spectrum = fft.rfft2(a, padded) * np.conj(fft.rfft2(b, padded))
-    surface = np.roll(fft.irfft2(spectrum, padded), (REACH, REACH), (0, 1))[:side, :side]
-    return surface / norm
+    found = signal.correlate(np.pad(a, REACH), b, "valid", "fft")
+    return np.divide(found, norm, out=np.zeros_like(found), where=norm > 0)
 
 
 def shift_of(surface: F8) -> tuple[float, float]:

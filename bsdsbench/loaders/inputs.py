@@ -22,24 +22,10 @@ WHITE_FOR_CLASSES = (
     "only 0 and 255, expected the labels of `classes`, from `first` on (masks: divide them by 255, "
     "or name no `classes`)"
 )
-# part of an image's input -> its numbers of axes and kinds of dtype; lines are no array
-AS_GIVEN: tuple[tuple[int, ...], str] = ((), "")
-FORMS: dict[str, tuple[tuple[int, ...], str]] = {
-    "soft": ((2,), "biuf"),
-    "ucm2": ((2,), "biuf"),
-    "segs": ((2,), "biu"),
-    "classes": ((2, 3), "biuf"),
-    "depth": ((2,), "biuf"),
-}
-PREDICTED = {**FORMS, "angles": ((2,), "biuf"), "lines": AS_GIVEN}
-ANNOTATED = {
-    **dict.fromkeys(("boundaries", "labels", "instances", "mask"), ((2,), "biuf")),
-    **dict.fromkeys(("depth", "valid", "angles"), ((2,), "biuf")),
-    "segmentations": ((2,), "biu"),
-    "class_boundaries": ((3,), "biuf"),
-    "photo": ((3,), "u"),
-    "lines": AS_GIVEN,
-}
+FORMS = ("soft", "ucm2", "segs", "classes", "depth")
+# parts with other axes than (H, W), or other than any real numbers
+AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
+KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,23 +57,21 @@ class ImageParts:
     shape: tuple[int, int]
     scale: str
 
-    known: ClassVar[Mapping[str, tuple[tuple[int, ...], str]]]
-    several: ClassVar[tuple[str, ...]]  # tuples, of one array per threshold or annotator
+    known: ClassVar[Sequence[str]]
+    several: ClassVar[Sequence[str]]  # tuples, of one array per threshold or annotator
 
     def __init__(self, image_id: str, path: Path | None, scale: str, **given: Any) -> None:
-        owner, parts, shape = type(self).__name__, {}, (0, 0)
+        owner, parts, shape = type(self).__name__, dict[str, Any](), (0, 0)
         if not isinstance(image_id, str):
             raise DataError(f"{owner}.image_id: {kind_of_value(image_id)}, expected text")
         for name, value in given.items():
             what, many = f"{owner}.{name}", name in self.several
             if name not in self.known:
                 raise DataError(f"{what}: expected one of {', '.join(self.known)}")
-            if value is None:
+            if value is None or name == "lines":
+                parts |= {} if value is None else {name: value}
                 continue
-            (axes, kinds), maps = self.known[name], []
-            if not axes:
-                parts[name] = value
-                continue
+            axes, kinds, maps = AXES.get(name, (2,)), KINDS.get(name, "biuf"), []
             for k, item in enumerate(given_list(value, what, "a list") if many else [value], 1):
                 array = given_array(item, f"{what} {k}" if many else what)
                 if array.dtype.kind not in kinds or array.ndim not in axes:
@@ -162,18 +146,18 @@ class Prediction(ImageParts):
     """
 
     __slots__ = ()
-    known = PREDICTED
+    known = (*FORMS, "angles", "lines")
     several = ("segs",)
 
     def __init__(self, image_id: str, path: Path | None = None, **parts: Any) -> None:
         super().__init__(image_id, path, "", **parts)
-        if len(FORMS.keys() & self.parts.keys()) != 1:
+        if len(self.parts.keys() & set(FORMS)) != 1:
             has = ", ".join(self.parts) or "nothing"
             raise DataError(f"Prediction: has {has}, expected one of {', '.join(FORMS)}")
 
     @property
     def kind(self) -> str:
-        return min(FORMS.keys() & self.parts.keys())
+        return min(self.parts.keys() & set(FORMS))
 
     @property
     def form(self) -> str:
@@ -248,8 +232,18 @@ class GroundTruth(ImageParts):
     """
 
     __slots__ = ()
-    known = ANNOTATED
     several = ("boundaries", "segmentations", "angles")
+    known = (
+        *several,
+        "labels",
+        "class_boundaries",
+        "instances",
+        "mask",
+        "photo",
+        "depth",
+        "valid",
+        "lines",
+    )
 
     def __init__(
         self,

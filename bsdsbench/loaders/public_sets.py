@@ -192,27 +192,25 @@ def _download(url: str, archive: Path, progress: Report | None) -> None:
     """Write what is at `url` to `archive`; what a download left in ARCHIVE.part is gone on with."""
     if archive.exists():
         return
-    from pooch import HTTPDownloader
-    from requests import RequestException
+    import requests
 
-    part = archive.with_name(archive.name + ".part")
-    failed = ""
+    part, failed = archive.with_name(archive.name + ".part"), ""
     with part.open("ab") as file:
         done = file.tell()
-
-        def begin(response: Any, *_: Any, **__: Any) -> None:
-            if response.status_code == 200:  # the whole, not the part that was asked for
-                file.truncate(0)
-
         ask = {"Range": f"bytes={done}-", "Accept-Encoding": "identity"} if done else {}
-        fetch = HTTPDownloader(
-            progressbar=_Bar(url, progress), headers=ask, hooks={"response": begin}, timeout=60
-        )
         try:
-            fetch(url, file, None)
-        except (RequestException, ValueError, OSError) as error:
-            answer = getattr(error, "response", None)
-            failed = type(error).__name__ if answer is None else f"status {answer.status_code}"
+            with requests.get(url, headers=ask, stream=True, timeout=60) as answer:
+                answer.raise_for_status()
+                if answer.status_code == 200:  # the whole, not the part that was asked for
+                    done = file.truncate(0)
+                total = done + int(answer.headers.get("Content-Length", 0))
+                for block in answer.iter_content(1 << 18):
+                    done += file.write(block)
+                    if progress:
+                        progress(done, max(done, total), url)
+        except (requests.RequestException, ValueError, OSError) as error:
+            status = getattr(error, "response", None)
+            failed = type(error).__name__ if status is None else f"status {status.status_code}"
     size = part.stat().st_size
     if failed and size:
         failed += f"; {size:,} bytes are kept, the same command resumes"
@@ -221,24 +219,6 @@ def _download(url: str, archive: Path, progress: Report | None) -> None:
     if failed or not size:
         raise DataError(f"{url}: {failed or 'empty'}, expected an archive")
     os.replace(part, archive)
-
-
-class _Bar:
-    """What pooch tells of a download, as calls of `progress`."""
-
-    def __init__(self, url: str, progress: Report | None) -> None:
-        self.url, self.progress, self.total, self.done = url, progress, 0, 0
-
-    def update(self, size: int) -> None:
-        self.done = min(self.done + size, self.total or self.done + size)
-        if self.progress:
-            self.progress(self.done, self.total, self.url)
-
-    def reset(self) -> None:
-        self.done = 0
-
-    def close(self) -> None:
-        pass
 
 
 def _members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], None, None]:

@@ -105,7 +105,7 @@ def assign(
     theirs = _values(gt_value, truth.shape, "gt_value", 1.0)
     several = truth.ndim == 3
     plain = pred_value is None and gt_value is None
-    table = _costs(radius, metric, cost, bmap.shape)
+    table = _costs(radius, metric, cost)
     middle, found = len(table) // 2, []
     for one, own in zip(truth, theirs, strict=True) if several else [(truth, theirs)]:
         values = None if plain else (mine, own)
@@ -128,19 +128,16 @@ def _values(values: Any, shape: tuple[int, ...], what: str, factor: float) -> F8
     return array
 
 
-def _costs(radius: float, metric: str, cost: Any, shape: tuple[int, ...]) -> F8:
-    """(2R+1, 2R+1) costs by offset, no larger than an image of `shape` needs; infinite beyond."""
-    whole = int(radius)
-    reach = min(whole, max(*shape, 1) - 1)
+def _costs(radius: float, metric: str, cost: Any) -> F8:
+    """(2R+1, 2R+1) costs by offset; infinite beyond the radius."""
+    reach = int(radius)
     step = np.abs(np.arange(-reach, reach + 1.0))
     dy, dx = step[:, None], step
     far = {"l2": np.sqrt(dy * dy + dx * dx), "l1": dy + dx, "linf": np.maximum(dy, dx)}[metric]
     table: F8 = far
     if cost is not None:
-        given: F8 = given_floats(cost, "cost")
-        same_shape(given.shape, (2 * whole + 1, 2 * whole + 1), "cost")
-        if not (np.abs(given[given != np.inf]) <= LARGEST).all():
+        table = given_floats(cost, "cost")
+        same_shape(table.shape, far.shape, "cost")
+        if not (np.abs(table[table != np.inf]) <= LARGEST).all():
             raise DataError(f"cost: NaN or values beyond {LARGEST:g}, expected numbers or inf")
-        off = whole - reach
-        table = given[off : len(given) - off, off : len(given) - off]
     return np.where(far <= radius, table, np.inf)

@@ -26,8 +26,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, soft_map, unit
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, same_shape, soft_map, unit
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, one_of, option
@@ -113,8 +113,7 @@ def saliency_counts(
     """
     rules, mask = params or SaliencyOptions(), binary_map(mask, what)
     value = strengths(soft, rules.stretch)
-    if value.shape != mask.shape:
-        raise ShapeError(f"{what}: map {value.shape}, expected the mask's {mask.shape}")
+    same_shape(value.shape, mask.shape, what)
     if not value.size:
         raise DataError(f"{what}: empty image, expected at least one pixel")
     scaled = value * 255 if rules.levels == "floor" else value * 255 + 0.5
@@ -153,29 +152,28 @@ def _curves(c: Stack, beta2: float) -> dict[str, F8]:
     }
 
 
-# key without "_mean", heading, short; the names of papers are those of `explain`
-_SHOWN = (
-    ("mae", "MAE", ""),
-    ("max_f", "max F", ""),
-    ("adaptive_f", "adaptive F", "adp F"),
-    ("weighted_f", "weighted F", "wF"),
-    ("s_measure", "S", ""),
-    ("max_e", "max E", ""),
-    ("adaptive_e", "adaptive E", "adp E"),
-    ("mean_f", "mean F", ""),
-    ("mean_e", "mean E", ""),
-    ("iou", "IoU", ""),
-    ("dice", "Dice", ""),
-    ("ber", "BER", ""),
-)
+# Key without "_mean" -> heading; the names of papers are those of `explain`.
+_SHOWN = {
+    "mae": "MAE",
+    "max_f": "max F",
+    "adaptive_f": "adaptive F",
+    "weighted_f": "weighted F",
+    "s_measure": "S",
+    "max_e": "max E",
+    "adaptive_e": "adaptive E",
+    "mean_f": "mean F",
+    "mean_e": "mean E",
+    "iou": "IoU",
+    "dice": "Dice",
+    "ber": "BER",
+}
 _SUMS = ("mae", "max_f", "adaptive_f", "iou", "dice", "ber")
 _ERRORS = ("mae", "ber")
 _AT_HALF = ("iou", "dice", "ber")
 
 
-def _column(
-    key: str, heading: str, of: str, short: str = "", digits: int = 4, shown: str = "never"
-) -> Column:
+def _column(key: str, heading: str, of: str, digits: int = 4, shown: str = "never") -> Column:
+    short = heading.replace("adaptive", "adp").replace("weighted ", "w")
     quantity = of if of in _SUMS else ""
     return Column(key, heading, short, of in _ERRORS, digits, shown, quantity=quantity)
 
@@ -190,14 +188,14 @@ class SaliencyMetric(Metric):
     options = SaliencyOptions
     uses = ("invert", "gt_threshold")
     columns = (
-        *(_column(f"{key}_mean", title, key, short, 3, "always") for key, title, short in _SHOWN),
+        *(_column(f"{key}_mean", title, key, 3, "always") for key, title in _SHOWN.items()),
         *(
-            _column(f"{form}_{key}_mean", f"{form} {title}", key)
-            for key, title, _ in _SHOWN[-3:]
+            _column(f"{form}_{key}_mean", f"{form} {_SHOWN[key]}", key)
+            for key in _AT_HALF
             for form in ("mean", "min" if key in _ERRORS else "max", "adaptive")
         ),
         _column("max_f_pr", "max F of mean P, R", "max_f"),
-        *(_column(f"{k}_sum", f"{title} of sums", k) for k, title, _ in _SHOWN if k in _SUMS),
+        *(_column(f"{key}_sum", f"{_SHOWN[key]} of sums", key) for key in _SUMS),
         IMAGES,
     )
     image_columns = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -59,14 +59,8 @@ _SIGNS = {"better": 1, "worse": -1, "equal": 0}
 _RATES = (1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
 
 
-class Drawing(NamedTuple):
-    """What a display draws: its line, the line of a random ranking, a marked point and its look."""
-
-    x: F8
-    y: F8
-    chance: tuple[Any, Any] | None = None
-    mark: tuple[float, float] | None = None
-    look: dict[str, Any] = _DOT
+# What a display draws: its line, the line of a random ranking, a marked point.
+Drawing = tuple[F8, F8, tuple[Any, Any] | None, tuple[float, float] | None]
 
 
 class CurveDisplay:
@@ -87,15 +81,17 @@ class CurveDisplay:
     joined: bool = True
     #: axes that differ are not drawn together
     kind: str = ""
+    #: how the marked point looks
+    look: ClassVar[dict[str, Any]] = _STAR
     #: the names of its two arrays; what stands at the axes, and how far these go beyond 0 and 1
     arrays: ClassVar[tuple[str, str]]
     axes: tuple[str, str]
     room: ClassVar[float] = ROOM
     #: height of a new figure in inches, and its width in heights
     size: ClassVar[tuple[float, float]] = (4.4, 1.0)
-    #: what makes the curve of labels and scores; the number in the legend: its word and attribute
+    #: what makes the curve of labels and scores; the number in the legend
     curve_of: ClassVar[Callable[..., Any]]
-    number: ClassVar[tuple[str, str]] = ("", "")
+    number: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         x, y = (np.asarray(getattr(self, a), np.float64).ravel() for a in self.arrays)
@@ -134,11 +130,11 @@ class CurveDisplay:
         """The legend's text: the F of the best point and the name, or the name and a number."""
         if self.best is not None:
             return f"[F={short(self.best.f)}] {self.name}".strip()
-        word, attribute = self.number
-        value = getattr(self, attribute, None)
-        if value is None or not np.isfinite(value):
+        value = getattr(self, self.number, None)
+        if value is None or np.isnan(value):
             return self.name
-        return f"{self.name} ({word} {value:.3f})" if self.name else f"{word} {value:.3f}"
+        text = f"{self.number.upper()} {value:.3f}"
+        return f"{self.name} ({text})" if self.name else text
 
     def plot(
         self: _D, ax: Axes | None = None, *, chance: bool = True, mark: bool = True, **line: Any
@@ -154,16 +150,17 @@ class CurveDisplay:
                 ax.set_title(self.title, parse_math=False)
             look = {**next_style(ax, self.name), "label": self.label or None}
             look |= {} if self.joined else {"linestyle": "none", "marker": ".", "markersize": 4}
-            drawn = self._drawing()
+            x, y, level, point = self._drawing()
             self.chance_ = self.point_ = self.band_ = None
-            if chance and drawn.chance:
+            if chance and level:
                 dashes: Any = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
-                (self.chance_,) = ax.plot(*drawn.chance, color=GREY, **dashes)
-            (self.line_,) = ax.plot(drawn.x, drawn.y, **{**look, **line})
+                (self.chance_,) = ax.plot(*level, color=GREY, **dashes)
+            (self.line_,) = ax.plot(x, y, **{**look, **line})
             color = self.line_.get_color()
-            if mark and drawn.mark:
-                spot = {"color": color, "linestyle": "none", "zorder": 3, **drawn.look}
-                (self.point_,) = ax.plot(*drawn.mark, **spot)
+            if mark and point:
+                looks = self.look if self.best is None else _DOT
+                spot = {"color": color, "linestyle": "none", "zorder": 3, **looks}
+                (self.point_,) = ax.plot(*point, **spot)
             if self.band is not None:
                 edges = self.band.recall, self.band.low, self.band.high
                 self.band_ = ax.fill_between(*edges, color=color, alpha=0.2, linewidth=0)
@@ -206,7 +203,7 @@ class PRCurveDisplay(CurveDisplay):
 
     arrays, axes = ("recall", "precision"), ("Recall", "Precision")
     curve_of = staticmethod(pr)
-    number = "AP", "ap"
+    number, look = "ap", _RING
     recall: Any
     precision: Any
     _: KW_ONLY
@@ -266,10 +263,10 @@ class PRCurveDisplay(CurveDisplay):
     def _drawing(self) -> Drawing:
         r, p, best = self.recall, self.precision, self.best
         if best is not None:
-            return Drawing(r, p, None, (best.recall, best.precision))
+            return r, p, None, (best.recall, best.precision)
         level = None if self.chance is None else ((0, 1), (self.chance, self.chance))
         wrong = level is not None and r.size > 0 and r[0] == p[0] == 0
-        return Drawing(r, p, level, (0.0, 0.0) if wrong else None, _RING)
+        return r, p, level, (0.0, 0.0) if wrong else None
 
     def _prepare(self, ax: Axes, empty: bool) -> None:
         prepare(ax, *self.axes, (0.0 if self.chance is None else ROOM) if empty else None)
@@ -301,7 +298,7 @@ class FThresholdDisplay(CurveDisplay):
     def _drawing(self) -> Drawing:
         at = self.best and self.best.threshold
         best = None if self.best is None or at is None else (at, self.best.f)
-        return Drawing(self.thresholds, self.f, None, best)
+        return self.thresholds, self.f, None, best
 
 
 @dataclass(eq=False, repr=False)
@@ -312,7 +309,7 @@ class ReliabilityDisplay(CurveDisplay):
     """
 
     arrays, axes = ("value", "marked"), ("Mean value", "Marked share")
-    number = "ECE", "ece"
+    number = "ece"
     value: Any
     marked: Any
     _: KW_ONLY
@@ -333,7 +330,7 @@ class ReliabilityDisplay(CurveDisplay):
 
     def _drawing(self) -> Drawing:
         filled = ~np.isnan(self.value)
-        return Drawing(self.value[filled], self.marked[filled], ((0, 1), (0, 1)))
+        return self.value[filled], self.marked[filled], ((0, 1), (0, 1)), None
 
 
 @dataclass(eq=False, repr=False)
@@ -366,7 +363,7 @@ class ROCCurveDisplay(CurveDisplay):
 
     arrays = "fpr", "tpr"
     curve_of = staticmethod(roc)
-    number = "AUC", "auc"
+    number = "auc"
     fpr: Any
     tpr: Any
     _: KW_ONLY
@@ -390,7 +387,7 @@ class ROCCurveDisplay(CurveDisplay):
         rates |= {"tn": (1 - self.fpr, 1 - e), "fn": (1 - self.tpr, e)}
         (x, x_star), (y, y_star) = rates[self.kind[:2]], rates[self.kind[2:]]
         ends = (0, 1), (0, 1) if self.kind == "fptp" else (1, 0)
-        return Drawing(x, y, ends, None if np.isnan(e) else (x_star, y_star), _STAR)
+        return x, y, ends, None if np.isnan(e) else (x_star, y_star)
 
 
 @dataclass(eq=False, repr=False)
@@ -427,7 +424,7 @@ class DETCurveDisplay(CurveDisplay):
 
     arrays = "fpr", "fnr"
     curve_of = staticmethod(det)
-    number = "EER", "eer"
+    number = "eer"
     fpr: Any
     fnr: Any
     _: KW_ONLY
@@ -449,7 +446,7 @@ class DETCurveDisplay(CurveDisplay):
         chance = ndtr(np.linspace(ndtri(low), -ndtri(low), 300))
         star = (self.eer, self.eer) if self.eer is not None and 0 < self.eer < 1 else None
         x, y = np.clip(self.fpr, low, 1 - low), np.clip(self.fnr, low, 1 - low)
-        return Drawing(x, y, (chance, 1 - chance), star, _STAR)
+        return x, y, (chance, 1 - chance), star
 
     def _prepare(self, ax: Axes, empty: bool) -> None:
         percent, low = ", %" if self.scale == "normal" else "", self.lowest
@@ -511,7 +508,7 @@ class ImageScatterDisplay(CurveDisplay):
         return cls([*x.values()], [y[i] for i in x], [*x], shown)
 
     def _drawing(self) -> Drawing:
-        return Drawing(self.x, self.y, ((0, 1), (0, 1)))
+        return self.x, self.y, ((0, 1), (0, 1)), None
 
     def plot(self, ax: Axes | None = None, label: int = 3, **points: Any) -> ImageScatterDisplay:
         """Draw on `ax` or on a new figure; the legend names the `label` images that differ most."""

@@ -120,16 +120,25 @@ def plot_runs(
         An unknown key or one without a curve, names that do not fit the runs, another suffix;
         without `force` also other protocols and other images.
     """
-    extra = published_curves_of(published) if published else []
-    tasks = [*(r.tasks[0] for r in extra), *([HUMAN_TASK] if human is True else [])]
-    runs = checked(runs, force, tasks, least=0 if extra else 1)
-    named = [run.name for run in runs] if names is None else list(names)
-    if len(named) != len(runs):
-        raise DataError(f"{len(named)} names for {len(runs)} runs, expected one each")
     if kind not in (*DISPLAYS, "scatter"):
         raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}, scatter")
+    runs, extra = as_runs(runs, names), published_curves_of(published) if published else []
+    if not (runs or extra):
+        raise DataError("no runs given, expected at least one to plot")
     if kind == "scatter" and len(runs) != 2:
         raise DataError(f"{len(runs)} runs, expected two for a scatter plot")
+    faults = [
+        f"{run.name}, {runs[0].name}: protocols differ in {'; '.join(found)}"
+        for run in runs[1:]
+        if (found := incomparable(run, runs[0]))
+    ]
+    beside = dict.fromkeys([*(r.tasks[0] for r in extra), *[HUMAN_TASK] * (human is True)])
+    if len(beside) > 1:
+        faults.append(f"published: curves of {' and of '.join(beside)}")
+    faults += [f"{run.name}: {why}" for run in runs for t in beside if (why := not_beside(run, t))]
+    if faults and not force:
+        why = "such curves are not comparable (force=True draws them)"
+        raise DataError.collect([DataError(f"{f}; {why}") for f in faults])
     for run in runs if kind == "f" else ():
         if (about := run.reference) and about.form == "segmentations":
             raise DataError(
@@ -137,39 +146,43 @@ def plot_runs(
             )
     with style(look, grey, path is not None):
         if kind == "scatter":
-            points = ImageScatterDisplay.from_evaluations(runs[0], runs[1], named, metric)
-            return written(points.plot().figure_, path, runs, named)
-        both = zip(runs, named, strict=True)
-        shown = [DISPLAYS[kind].from_evaluation(run, name, metric) for run, name in both]
-        for display, band in zip(shown, bands, strict=False):
-            display.band = band
-        shown += [PRCurveDisplay.from_published(result) for result in extra]
-        if ap:
-            # Of published results where its rule is the one of all runs.
-            rules = {r.protocol.ap_rule for r in runs} or {r.ap_rule for r in extra} & set(AP_RULES)
-            values = [float(run.score(metric_with_curve(run, metric)).ap) for run in runs]
-            values += [r.boundary["ap"] if {r.ap_rule} == rules else math.nan for r in extra]
-            for display, value in zip(shown, values, strict=True):
-                if not math.isnan(value):
-                    display.name += f", AP {short(value)}"
-        figure = plot_curves(shown)
-        entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
-        if human is None:
-            fits = [not not_beside(run, HUMAN_TASK) for run in runs]
-            asked = bool(published) and "human" in published_keys(published)
-            human = asked or (bool(runs) and all(fits))
-        if human and kind == "pr" and metric in (None, *registry.DEFAULT):
-            f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
-            name = "Human (BSDS500 test)"
-            if isinstance(human, Evaluation):
-                best, name = human.boundary_score().ods, "Human (each against the others)"
-                f, recall, precision = best.f, best.recall, best.precision
-            color, label = "black" if is_grey() else HUMAN, f"[F={short(f)}] {name}"
-            point: Any = {"markersize": 5.5, "color": color, "label": label, "zorder": 4}
-            entries.append((f, *figure.axes[0].plot([recall], [precision], "D", **point)))
-        legend(figure.axes[0], [line for _, line in sorted(entries, key=lambda e: -e[0])])
-        more = [f"{r.label}: {r.curve.describe()}" for r in extra if r.curve]
-        return written(figure, path, runs, named, more)
+            pair = ImageScatterDisplay.from_evaluations(runs[0], runs[1], metric=metric)
+            figure = pair.plot().figure_
+        else:
+            shown = [DISPLAYS[kind].from_evaluation(run, metric=metric) for run in runs]
+            for display, band in zip(shown, bands, strict=False):
+                display.band = band
+            shown += [PRCurveDisplay.from_published(result) for result in extra]
+            if ap:
+                # Of published results where its rule is the one of all runs.
+                rules = {r.protocol.ap_rule for r in runs}
+                rules = rules or {str(r.ap_rule) for r in extra} & set(AP_RULES)
+                values = [float(run.score(metric_with_curve(run, metric)).ap) for run in runs]
+                values += [r.boundary["ap"] if {r.ap_rule} == rules else math.nan for r in extra]
+                for display, value in zip(shown, values, strict=True):
+                    if not math.isnan(value):
+                        display.name += f", AP {short(value)}"
+            figure = plot_curves(shown)
+            entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
+            if human is None:
+                fits = [not not_beside(run, HUMAN_TASK) for run in runs]
+                human = "human" in published_keys(published) or (bool(runs) and all(fits))
+            if human and kind == "pr" and metric in (None, *registry.DEFAULT):
+                f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
+                name = "Human (BSDS500 test)"
+                if isinstance(human, Evaluation):
+                    best, name = human.boundary_score().ods, "Human (each against the others)"
+                    f, recall, precision = best.f, best.recall, best.precision
+                color, label = "black" if is_grey() else HUMAN, f"[F={short(f)}] {name}"
+                point: Any = {"markersize": 5.5, "color": color, "label": label, "zorder": 4}
+                entries.append((f, *figure.axes[0].plot([recall], [precision], "D", **point)))
+            legend(figure.axes[0], [line for _, line in sorted(entries, key=lambda e: -e[0])])
+        told = [f"{run.name}: {run.signature_line}" for run in runs if run.signature_line]
+        told += [f"{r.label}: {r.curve.describe()}" for r in extra if r.curve]
+        signed[figure] = "\n".join(told)
+        if path is not None:
+            save(figure, path)
+        return figure
 
 
 def plot_result(run: Evaluation, out: Path) -> None:
@@ -188,40 +201,3 @@ def published_curves_of(keys: Sequence[str]) -> list[PublishedResult]:
             [DataError(f"published {key!r}: no curve is stored, expected {known}") for key in bare]
         )
     return [result for result in found if result.curve is not None]
-
-
-def checked(
-    runs: Runs, force: bool, tasks: Sequence[str] = (), least: int = 1
-) -> Sequence[Evaluation]:
-    """The runs; raises DataError for what may not stand in one picture, but by `force`."""
-    runs = as_runs(runs)
-    if len(runs) < least:
-        raise DataError("no runs given, expected at least one to plot")
-    faults = [
-        f"{run.name}, {runs[0].name}: protocols differ in {'; '.join(found)}"
-        for run in runs[1:]
-        if (found := incomparable(run, runs[0]))
-    ]
-    beside = list(dict.fromkeys(tasks))
-    if len(beside) > 1:
-        faults.append(f"published: curves of {' and of '.join(beside)}")
-    faults += [f"{run.name}: {why}" for run in runs for t in beside if (why := not_beside(run, t))]
-    if faults and not force:
-        why = "such curves are not comparable (force=True draws them)"
-        raise DataError.collect([DataError(f"{f}; {why}") for f in faults])
-    return runs
-
-
-def written(
-    figure: Figure,
-    path: str | Path | None,
-    runs: Sequence[Evaluation],
-    names: Sequence[str] | None = None,
-    more: Sequence[str] = (),
-) -> Figure:
-    """The figure, which knows the signatures of its runs; a file of it too."""
-    lines = zip(names or [r.name for r in runs], [r.signature_line for r in runs], strict=True)
-    signed[figure] = "\n".join([*(f"{name}: {line}" for name, line in lines if line), *more])
-    if path is not None:
-        save(figure, path)
-    return figure

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -93,10 +94,10 @@ def line_of(name: str, taken: Sequence[str], grey: bool = False) -> tuple[str, t
     Greys go by order, as twelve of them cannot be told apart alone. Where no colour is free, one
     comes again with other dashes.
     """
-    word = name.partition(" (")[0].casefold().replace("-", " ").replace("_", " ")
-    digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=4, salt=_SALT).digest()
     if grey:
         return GREYS[len(taken) % len(GREYS)], DASHES[len(taken) % len(DASHES)]
+    word = re.sub("[-_]", " ", re.split(r", AP | \(", name)[0].casefold())
+    digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=4, salt=_SALT).digest()
     start = int.from_bytes(digest, "big")
     ring = [PALETTE[(start + k) % len(PALETTE)] for k in range(len(PALETTE))]
     color = min(ring, key=taken.count)
@@ -189,12 +190,7 @@ def prepare(ax: Axes, x: str, y: str, room: float | None = None) -> None:
     ax.set_xlabel(ax.get_xlabel() or x, parse_math=False)
     ax.set_ylabel(ax.get_ylabel() or y, parse_math=False)
     if room is not None:
-        ticks = np.arange(11) / 10
-        # In a column eleven numbers would touch.
-        names = [f"{t:.1f}" if k % 2 == 0 else "" for k, t in enumerate(ticks)]
         ax.set(xlim=(-room, 1 + room), ylim=(-room, 1 + room))
-        ax.set_xticks(ticks, names)
-        ax.set_yticks(ticks, names)
 
 
 def draw_iso_f(ax: Axes) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from bsdsbench.comparison.comparable import comparable, labels_of
+from bsdsbench.comparison.comparable import comparable
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.official_txt import safe_name
 from bsdsbench.metrics import registry
@@ -36,8 +36,8 @@ def worst_table(
     """
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
-    names = labels_of(runs, None)
-    runs, _ = comparable(runs, names, common=True)
+    runs, _ = comparable(runs, common=True)
+    names = [run.name for run in runs]
     shared = [m for m in runs[0].metrics if m in runs[-1].metrics]
     if (metric is not None and metric not in shared) or not shared:
         had = ", ".join(shared) or "none"

@@ -14,7 +14,7 @@ from bsdsbench.runs.references import incomparable
 from bsdsbench.runs.run_options import SPEED
 from bsdsbench.scores.counts import at
 from bsdsbench.tables import table as model
-from bsdsbench.tables.table import Cell, Estimate, Table, select
+from bsdsbench.tables.table import Cell, Estimate, Table, key_meant, select
 
 METHOD = model.Field("method", "Method")
 GRID_END = "grid end"  # beside an ODS at the first or the last threshold
@@ -149,50 +149,38 @@ def score_tables(
     where = f" on {first.set_line if named else f'{len(first.records)} images'}"
     sentence = "scores" if alone else f"{n_rows} methods"
     sentence += f"{where if first.records else ''}, protocol {protocol.name}"
-    how = made_how(runs, names)
-    metrics = dict.fromkeys(metric for _, found in scores for metric in found)
-    # A table: key, title, columns, the usual ones, rows, how many of these are of runs
-    planned = list[tuple[str, str, Sequence[Column], Any, list[Row], int]]()
-    for found in map(registry.get, metrics):
+    how, speeds, tables = made_how(runs, names), speeds_of(names, runs), list[Table]()
+    kinds = ("always", "own" if alone else "several")
+    for found in map(registry.get, dict.fromkeys(m for _, own in scores for m in own)):
         metric, opt = found.name, found.options_of(protocol)
         rows: list[Row] = [(name, own[metric], {}) for name, own in scores if metric in own]
+        usual, n_own, inner = found.usual(opt) if columns is None else None, len(rows), list[Row]()
         parts = found.parts(protocol, opt) if alone and first.records else {}
-        inner = list[Row]()
         for name, path in parts.items():
             if (score := part_of(rows[0][1], path)) is not None:
                 inner.append((name, score, {"ods": GRID_END} if score.get("at_grid_end") else {}))
-        usual, n_own = found.usual(opt) if columns is None else None, len(rows)
         rows += [(name, own[metric], words) for name, own, words in extra if metric in own]
-        planned.append((metric, found.title, found.columns, usual, rows, n_own))
+        planned: list[Any] = [(metric, found.title, found.columns, rows, n_own)]
         if inner:
             title = f"{found.title}, part by part"
-            planned.append((f"{metric}-parts", title, found.part_columns, usual, inner, len(inner)))
-    wanted, known = set[str](), set[str]()  # notes are of these columns alone
-    if columns is not None and "all" not in columns:
-        wanted = {word.rpartition(".")[2].casefold() for word in columns}
-        for _, _, every, *_ in planned:
-            known.update(word for c in every for word in (c.key, c.heading.casefold()))
-    kinds, tables = ("always", "own" if alone else "several"), list[Table]()
-    for key, title, every, usual, rows, n_own in planned:
-        # Measures that nobody asked for are left out; undefined ones stay.
-        asked = set().union(*[scores for _, scores, _ in rows])
-        shown = list[Column]()
-        for c in every:
-            here = c.key.partition(".")[0] in asked and (columns is not None or c.shown in kinds)
-            if wanted and wanted <= known:
-                here = here and bool(wanted & {c.key, c.heading.casefold()})
-            if usual is not None:
-                some = any([at(scores, c.key) is not None for _, scores, _ in rows])
-                here = here and some and c.key in usual
-            if here:
-                shown.append(c)
-        table = _scores(key, title, shown, rows, n_own, alone)
-        table.notes = [*table.notes, *how["notes"], *notes]
-        if key not in metrics and any([words for _, _, words in rows]):
-            table.notes = [*table.notes, AT_GRID_END]
-        told = {**how, "notes": table.notes, "sentence": f"{title}: {sentence}"}
-        table = replace(table, **told)
-        tables.append(with_speeds(table, speeds_of(names, runs)) if key in metrics else table)
+            planned.append((f"{metric}-parts", title, found.part_columns, inner, len(inner)))
+        for key, title, every, those, n_runs in planned:
+            # Measures that nobody asked for are left out; undefined ones stay.
+            asked, shown = set().union(*[own for _, own, _ in those]), list[Column]()
+            for c in every:
+                here = c.shown in kinds or columns is not None
+                if usual is not None:
+                    defined = any([at(own, c.key) is not None for _, own, _ in those])
+                    here = here and c.key in usual and defined
+                if here and c.key.partition(".")[0] in asked:
+                    shown.append(c)
+            table = _scores(key, title, shown, those, n_runs, alone)
+            told = {**how, "sentence": f"{title}: {sentence}"}
+            told["notes"] = [*table.notes, *how["notes"], *notes]
+            if key != metric and any([words for _, _, words in those]):
+                told["notes"].append(AT_GRID_END)
+            table = replace(table, **told)
+            tables.append(with_speeds(table, speeds) if key == metric else table)
     return tables if columns is None or "all" in columns else select(tables, columns)
 
 
@@ -213,7 +201,7 @@ def _scores(
             marked = mark and value is not None
             row.append(Estimate(value, mark=said, comparable=False) if marked else value)
             for what, (some, of) in scores.get("over", {}).get(c.key, {}).items():
-                line = f"{name}: means over {some:,} of {of:,} {what}"
+                line = f"means over {some:,} of {of:,} {what} of {name}"
                 fewer.setdefault(line, []).append(c.heading)
         cells.append(row)
         values.append(scored)
@@ -222,7 +210,7 @@ def _scores(
     if theirs:
         what = "of a published result, where it was not published."
         notes.append(f"- under {', '.join(theirs)}: {what}")
-    notes += [f"{said}: {', '.join(those)}." for said, those in fewer.items()]
+    notes += [f"- under {', '.join(those)}: {said}." for said, those in fewer.items()]
     fields = [METHOD, *[table_column(c, max(0, c.digits - (not alone))) for c in columns]]
     return Table(key, title, fields, cells, notes=notes)
 
@@ -364,7 +352,8 @@ def usual_scores(run: Any, metrics: Sequence[str], known: Sequence[str]) -> list
 def full_name(score: str, known: Collection[str]) -> str:
     """The known METRIC.SCORE that is meant by it or by SCORE alone; `score` itself if none is.
 
-    SCORE alone, a key or a heading, is that of the default metric, or of the one that has it.
+    SCORE alone, a key or a heading, is that of the default metric, or of the one that has it; of
+    several of a kind (hd95) it is the first (hd95-pooled).
 
     Examples
     --------
@@ -379,6 +368,9 @@ def full_name(score: str, known: Collection[str]) -> str:
         keyed += [name] * (key == score)
         headed += [name] * (score.casefold() in headings)
     alike, usual = keyed or headed, f"{registry.DEFAULT[0]}.{score}"
-    if score in known or not alike or (len(alike) > 1 and usual not in alike):
+    if score not in known and not alike:
+        bare = {name.partition(".")[2]: name for name in known}
+        return bare.get(key_meant(score, bare), key_meant(score, known))
+    if score in known or (len(alike) > 1 and usual not in alike):
         return score
     return usual if usual in alike else alike[0]

@@ -41,14 +41,6 @@ def test_an_unexpected_error_is_one_line_and_its_traceback_a_file(faulty, monkey
     assert "in broken" in text
 
 
-def test_debug_shows_it(faulty, monkeypatch, capsys):
-    for words in (["--debug", "protocols"], ["protocols", "--debug"]):
-        status, shown = call(monkeypatch, capsys, *words)
-        assert status == 2
-        assert "Traceback (most recent call last)" in shown.err
-        assert shown.err.splitlines()[-1].startswith("bsdsbench: unexpected TypeError")
-
-
 def test_memory_that_is_not_there_is_one_line(monkeypatch, capsys):
     def full(name):
         raise MemoryError

@@ -1,7 +1,6 @@
 """bsdsbench demo: the main job on the shipped sample, here on pieces of four of its images."""
 
 import json
-import re
 import shlex
 import sys
 
@@ -56,22 +55,7 @@ def test_demo_ranks_the_detectors_by_ods(ran):
     rows = [line for line in table if any(line.strip().startswith(name) for name in scores)]
     assert [next(n for n in scores if row.strip().startswith(n)) for row in rows] == best_first
     assert f"{scores[best_first[0]]:.3f}" in rows[0]
-
-
-@pytest.mark.slow
-def test_demo_shows_each_difference_once_and_what_to_beware_of(ran):
-    result, out = ran
-    score = {m: Evaluation.load(out / m).boundary_score().ods.f for m in sample.DETECTORS}
-    gap = score["canny"] - score["sobel"]
-    names, sign = (r"Canny\s+Sobel", 1) if gap > 0 else (r"Sobel\s+Canny", -1)
-    (row,) = re.findall(rf"^\s*{names}\s+ODS\s+(\S+)", result.output, re.M)
-    assert row == f"{sign * gap:+.4f}"
     assert "4 images only" in result.output
-
-
-@pytest.mark.slow
-def test_demo_writes_plots_that_are_pictures(ran):
-    _, out = ran
     for name in ("pr.png", "f_threshold.png", "images.png"):
         assert (out / name).read_bytes().startswith(b"\x89PNG")
 
@@ -97,16 +81,12 @@ def test_the_first_two_commands_it_suggests_work(ran):
 
 
 def test_what_it_prints_runs_in_this_shell(tmp_path, monkeypatch):
-    venv = tmp_path / "my venv" / "bin"
-    venv.mkdir(parents=True)
-    script = venv / "bsdsbench"
-    script.write_text("#!/bin/sh\n")
-    script.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(venv / "python"))
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("PATH", str(venv))
+    script = tmp_path / "my venv" / "bsdsbench"
+    monkeypatch.setattr(sys, "executable", str(script.with_name("python")))
+    monkeypatch.setenv("PATH", str(script.parent))
+    assert shlex.split(program()) == [sys.executable, "-m", "bsdsbench"]
+    script.parent.mkdir()
+    script.touch(0o755)
     assert program() == "bsdsbench"
     monkeypatch.setenv("PATH", "/nowhere")
-    assert shlex.split(program()) == ["my venv/bin/bsdsbench"]
-    script.unlink()
-    assert shlex.split(program()) == ["my venv/bin/python", "-m", "bsdsbench"]
+    assert shlex.split(program()) == [str(script)]

@@ -82,15 +82,11 @@ def test_nms_is_said_and_not_punished(tmp_path):
 def of_disks(name, found):
     """Ten images of one disk each, of which the first `found` are predicted, two pixels off."""
     y, x = np.mgrid[:30, :30]
-    disk = (y - 15) ** 2 + (x - 15) ** 2 < 64
-    maps = ((np.roll(disk, 2, 1) if k < found else np.zeros_like(disk)) for k in range(10))
-    return bb.evaluate_items(
-        [(str(k), pred.astype(np.uint8), disk.astype(np.uint8)) for k, pred in enumerate(maps)],
-        bb.Protocol(options={"contour": ContourOptions(groups=("distance", "davis"))}),
-        metrics=("contour",),
-        name=name,
-        workers=1,
-    )
+    disk = ((y - 15) ** 2 + (x - 15) ** 2 < 64).astype(np.uint8)
+    maps = [np.roll(disk, 2, 1) * (k < found) for k in range(10)]
+    protocol = bb.Protocol(options={"contour": ContourOptions(groups=("distance", "davis"))})
+    items = [(str(k), pred, disk) for k, pred in enumerate(maps)]
+    return bb.evaluate_items(items, protocol, metrics=("contour",), name=name, workers=1)
 
 
 def test_means_over_fewer_values_are_said():

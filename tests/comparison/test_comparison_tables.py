@@ -76,10 +76,6 @@ def test_scores_show_their_interval_and_a_letter_where_runs_are_several(found):
     shown = row[1].value, row[1].low, row[1].high, row[1].mark
     assert shown == (one.value, one.low, one.high, found.letters["boundary.ods"][0])
     assert one.low < one.value < one.high
-    alone = replace(found, names=("a",), differences=(), images=(), signatures=())
-    (table,) = comparison_tables(alone)
-    assert table.rows[0][1].mark == ""
-    assert not any("letter" in note for note in table.notes)
 
 
 def test_columns_of_other_metrics_name_them():

@@ -49,8 +49,6 @@ def test_the_zero_row_of_the_same_counts():
     assert (with_row.ap_rule, without.ap_rule) == ("edter", "bsds")
     assert with_row.boundary["ap"] - without.boundary["ap"] == pytest.approx(0.0237)
     assert (with_row.ap_mark("bsds"), without.ap_mark("bsds")) == ("edter", "")
-    assert find_published(["xyw-net-voc"])[0].ap_mark("bsds") == "unknown"
-    assert find_published(["bdcn"])[0].ap_mark("bsds") == ""
 
 
 def test_rows_are_chosen_by_key_set_and_rule():

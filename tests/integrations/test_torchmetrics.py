@@ -73,26 +73,13 @@ def test_images_of_one_id_are_refused_and_those_without_any_all_count():
     (_, soft, gts), (_, other, _) = images(2)
     metric, stream = BenchmarkMetric(PROTOCOL), bb.StreamingEvaluator(PROTOCOL)
     for one in (metric, stream):
-        one.update(soft, gts)
-        one.update(soft, gts)
+        one.update(np.stack([soft, soft]), [gts, gts])  # a batch
         one.update(other, gts)
     found, expected = metric.evaluation(), stream.compute()
     assert found.image_ids == expected.image_ids
     assert found.boundary_score().ods.f == expected.boundary_score().ods.f
     with pytest.raises(DataError, match="im0"):
         filled([("im0", soft, gts), ("im0", other, gts)]).compute()
-
-
-def test_batches_without_names_and_forward(exact):
-    from bsdsbench.integrations.torchmetrics import BenchmarkMetric
-
-    rows = list(images(6))
-    metric = BenchmarkMetric(PROTOCOL)
-    for k in (0, 3):
-        soft = torch.from_numpy(np.stack([r[1] for r in rows[k : k + 3]]))[:, None]
-        step = metric(soft, [r[2] for r in rows[k : k + 3]])
-        assert 0 <= step["ods"].item() <= 1
-    assert metric.compute()["ods"].item() == exact.ods.f
 
 
 def test_plot_draws_the_curve_of_all_images_and_given_values_step_by_step(exact):

@@ -68,40 +68,6 @@ def test_bsds_mat_has_all_annotators(tmp_path, annotators, boundaries, labels):
     assert {s.dtype for s in found.segmentations} <= {np.dtype(np.int32)}
 
 
-@pytest.mark.parametrize("form", ["a cell of structs", "an array of structs"])
-def test_bsds_mat_of_version_7_3_is_the_same(tmp_path, form):
-    """As MATLAB lays it out: references to what stands in #refs#, columns first."""
-    h5py = pytest.importorskip("h5py")
-    fields = [{"Segmentation": a.astype(np.uint16), "Boundaries": seg2bdry(a)}
-              for a in (LABELS, TURNED)]  # fmt: skip
-    with h5py.File(tmp_path / "a.mat", "w", userblock_size=512) as file:
-
-        def classed(item, kind):
-            item.attrs["MATLAB_class"] = np.bytes_(kind)
-            return item.ref
-
-        def stored(where, values):
-            item = file.create_dataset(where, data=values.T.astype(np.uint16))
-            return classed(item, "logical" if values.dtype == bool else "uint16")
-
-        refs = np.empty((2, 1), h5py.ref_dtype)
-        if form == "a cell of structs":
-            for k, each in enumerate(fields):
-                for name, values in each.items():
-                    stored(f"#refs#/{k}/{name}", values)
-                refs[k, 0] = classed(file[f"#refs#/{k}"], "struct")
-            classed(file.create_dataset("groundTruth", data=refs), "cell")
-        else:
-            group = file.create_group("groundTruth")
-            classed(group, "struct")
-            for name in fields[0]:
-                refs[:, 0] = [stored(f"#refs#/{name}{k}", f[name]) for k, f in enumerate(fields)]
-                group.create_dataset(name, data=refs)
-    found = load_ground_truth(tmp_path / "a.mat")
-    np.testing.assert_array_equal(found.boundaries, [seg2bdry(LABELS), seg2bdry(TURNED)])
-    np.testing.assert_array_equal(found.segmentations, [LABELS, TURNED])
-
-
 @pytest.mark.parametrize(
     ("annotators", "words"),
     [

@@ -316,34 +316,6 @@ def test_ids_are_kept_so_that_0_is_0(tmp_path, labels, dtype):
     assert (truth.labels.dtype.kind, truth.labels.tolist()) == ("i", labels)
 
 
-def test_far_ids_score_as_near_ones(tmp_path):
-    near = np.digitize(np.indices((20, 30))[1], (10, 20))
-    far, truth = np.where(near, near * 10**6 - 1_500_000, 0), (near + 1) // 2
-    found = []
-    for seg in (near, far):
-        np.save(tmp_path / "a.npy", seg)
-        segs = load_prediction(tmp_path / "a.npy", kind="labels").segs
-        found.append(bb.region_counts(Prediction("a", segs=segs), [truth]))
-    assert found[0].equals(found[1])
-
-
-@pytest.mark.parametrize("metric", ["contour", "segmentation"])
-def test_float_classes_are_those_of_the_same_integers(metric):
-    options = {"classes": ("a", "b"), "ignore": 255}
-    proto = MASKS.replace(options={metric: options})
-    labels = np.where(DISK, 1, 0)
-    labels[:2] = 255
-    for dtype in (np.uint8, np.float32):
-        run = bb.evaluate_items([("a", labels.astype(dtype), labels)], proto, metrics=metric)
-        assert run.records[0].counts[metric].equals(
-            bb.evaluate_items([("a", labels, labels.astype(float))], proto, metrics=metric)
-            .records[0].counts[metric]
-        )  # fmt: skip
-    for dtype in (int, float):
-        wrong = DISK.astype(dtype) - 1
-        refused("label -1", bb.evaluate_items, [("a", wrong, labels)], proto, metrics=metric)
-
-
 @pytest.mark.parametrize("value", [0.5, np.nan, np.inf, 2.0**60])
 def test_floats_that_are_no_labels(tmp_path, value):
     labels = np.array([[0, 1], [2, value]])

@@ -4,9 +4,6 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from PIL import Image
 from scipy.io import savemat
 from scipy.sparse import csc_matrix
@@ -73,18 +70,6 @@ def test_types_and_axes_of_arrays(tmp_path, values, dtype, suffix):
     assert (found.dtype, found.ndim, found.flags.c_contiguous) == (dtype, 2, True)
     expected = values * 255 if values.dtype == bool else values
     np.testing.assert_array_equal(found.ravel(), np.ravel(expected).astype(dtype))
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(hnp.arrays(st.sampled_from([np.uint8, np.uint16, np.float32, np.float64]),
-                  hnp.array_shapes(min_dims=2, max_dims=2, max_side=9),
-                  elements={"min_value": 0, "max_value": 1}),
-       st.sampled_from([".npy", ".npz", ".mat", "packed.mat", ".png", ".tif"]))  # fmt: skip
-def test_any_array_comes_back(tmp_path, values, suffix):
-    if suffix in (".png", ".tif"):
-        values = values.astype(np.uint16) * 999
-    found = load_prediction(save(tmp_path, values, suffix)).soft
-    np.testing.assert_array_equal(found, values)
 
 
 def test_float_pfm_and_big_endian_tiff(tmp_path):

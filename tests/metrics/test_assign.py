@@ -146,12 +146,8 @@ def test_a_small_arena_changes_nothing(monkeypatch):
     assert same(bb.assign(soft > 0.6, gt, 4, pred_value=soft), expected)
 
 
-@pytest.mark.slow
-def test_large_maps_and_values_stay_exact():
-    """Every pixel of both maps: the most pairs there can be; costs that differ by 1e12."""
-    full = np.ones((321, 481), bool)
-    found = bb.assign(full, full, 11, metric="l1")
-    assert (found.n_matched, found.cost) == (full.size, 0)
+def test_large_values_stay_exact():
+    """Costs that differ by 1e12."""
     pred, gt = np.zeros((1, 9), bool), np.zeros((1, 9), bool)
     pred[0, [2, 5]], gt[0, [5, 8]] = True, True
     value = np.where(np.arange(9) == 2, 1e12, 0.0)[None]  # a pair more comes first all the same
@@ -191,7 +187,6 @@ def test_numbers_at_their_limits_and_values_that_count_once():
         assert bb.assign(one, one, radius).n_matched == 1
     for given in ({"weight": 1e15, "pred_value": one}, {"gt_value": one * 1e15}):
         assert bb.assign(one, one, 0, **given).cost == 1e15
-    assert bb.assign(one, one, 1, pred_value=one * 3.0).cost == 3
     assert bb.assign(one, one, 1, pred_value=one * 3.0, gt_value=one * 0.5, weight=2).cost == 6.5
     empty = bb.assign(np.eye(2) > 0, np.zeros((2, 2)), 1)
     assert empty.pred_match.tolist() == empty.gt_match.tolist() == [[-1, -1], [-1, -1]]

@@ -60,7 +60,6 @@ def test_what_is_not_said_is_not_there():
     [
         (lambda: SHARE.count_humans(WIDE, PROTOCOL, None), DataError, "share"),
         (lambda: SHARE.match_maps(FLAT, WIDE, PROTOCOL, None, 0.5), DataError, "share"),
-        (lambda: SHARE.score([], PROTOCOL), DataError, "records"),
         (lambda: SHARE.score([RECORDS[0], bb.ImageRecord("c", (3, 4))], PROTOCOL), DataError, "c "),
         (lambda: at_least_two(WIDE, 1), DataError, "^g: 1"),
         (

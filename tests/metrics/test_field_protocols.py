@@ -112,20 +112,6 @@ def test_skeletons(tmp_path):
     assert score.ods.f == pytest.approx(best_f(rows), abs=1e-12)
 
 
-def test_cracks(tmp_path):
-    """Float NMS maps in ID.mat, ground truth any pixel above 0, thinned."""
-    protocol, cuts = Protocol.preset("crack"), np.linspace(0.0001, 0.9999, 99)
-    assert protocol.thresholds == pytest.approx(tuple(cuts), abs=1e-15)
-    gt = np.zeros(SHAPE, np.uint8)
-    gt[3:19, 14:16], gt[5, 5:12] = 1, 90
-    value = bb.nms(soft(4, gt > 0), 2, 5, 1.01, False).astype(np.float64)
-    (tmp_path / "pred").mkdir()
-    savemat(tmp_path / "pred" / "a.mat", {"edge": value})
-    curve = scored(tmp_path, {}, {"a": gt}, protocol).boundary_score().curve
-    expected = best_f(rows_of(value, thinned(gt > 0), cuts, 0.0075))
-    assert curve.f.max() == pytest.approx(expected, abs=1e-12)
-
-
 @pytest.fixture
 def cracks():
     """Two raw 8-bit maps and their ground truths."""
@@ -149,20 +135,6 @@ def test_deepcrack(tmp_path, cracks):
     assert score.ods.f == pytest.approx(best_f(rows), abs=1e-12)
 
 
-def test_strict_tolerance():
-    """The map divided by its maximum; half the map has the same score."""
-    protocol, gt = Protocol.preset("strict"), np.zeros(SHAPE, bool)
-    gt[4:18, 10] = True
-    full = soft(6, gt)
-    full[0, 0] = 255
-    c = bb.boundary_counts(full, [gt], protocol)
-    four = np.stack([c.matched_gt, c.total_gt, c.matched_pred, c.total_pred], -1)
-    np.testing.assert_array_equal(four, rows_of(full / full.max(), gt, HUNDREDTHS, 0.003))
-    half = bb.boundary_counts(full / 510, [gt], protocol)
-    np.testing.assert_array_equal(half.total_pred, c.total_pred)
-    assert bb.boundary_counts(np.zeros(SHAPE), [gt], protocol).total_pred.max() == 0
-
-
 def test_single_pixels_are_dropped_where_they_are_alone():
     maps = np.random.default_rng(0).random((3, 9, 8)) < 0.2
     np.testing.assert_array_equal(clean(maps), [without_lonely(m) for m in maps])
@@ -179,15 +151,3 @@ def test_the_total_of_a_cleaned_map_lacks_single_pixels(thin):
     maps = [bb.thin(m) for m in maps] if thin else maps
     assert counts.total_pred.tolist() == [without_lonely(m).sum() for m in maps]
     assert counts.total_pred.tolist() != [m.sum() for m in maps]
-
-
-def test_one_kind_of_edge_of_bsds_rind(tmp_path):
-    """Raw maps and PNG of one kind of edge; NMS of the smoothed map, rounded to 8 bit."""
-    gt = np.zeros(SHAPE, np.uint8)
-    gt[6, 4:26] = gt[6:17, 25] = 255
-    pred = soft(7, gt > 0)
-    written = np.floor(255 * nms_near_the_plain_one(pred, 1, 5, 1.01, True) + 0.5) / 255
-    protocol = Protocol.preset("rindnet").replace(nms=True)
-    curve = scored(tmp_path, {"100007": pred}, {"100007": gt}, protocol).boundary_score().curve
-    rows = rows_of(written, gt > 0, HUNDREDTHS, 0.0075)
-    assert curve.f.max() == pytest.approx(best_f(rows), abs=1e-12)

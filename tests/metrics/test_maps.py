@@ -22,17 +22,14 @@ def up_to(top, kind):
     ("soft", "protocol", "with_curve", "without"),
     [
         (up_to(9, np.uint8), LOW, True, True),
-        (up_to(10, np.uint8), LOW, False, False),
         (up_to(255, np.uint16), LOW, True, True),
         (up_to(256, np.uint16), LOW, False, False),
         (up_to(256, np.uint16), HIGH, True, False),  # .0039
         (up_to(0.0099, float), HIGH, True, False),
         (up_to(0.01, float), HIGH, False, False),
         (up_to(0.4, float), Protocol(thresholds=(0, 0.5)), True, False),
-        (up_to(0.0, float), HIGH.replace(invert=True), False, False),
         (up_to(9, np.uint8), HIGH.replace(invert=True), True, True),
         (up_to(9, np.uint8), HIGH.replace(normalise=True), False, False),
-        (up_to(0.001, float), HIGH.replace(normalise=True), False, False),
         (up_to(0, bool), HIGH, False, False),
     ],
 )

@@ -3,30 +3,16 @@
 import numpy as np
 import pytest
 from PIL import Image
-from scipy.io import savemat
 
-import bsdsbench as bb
 from bsdsbench.files.errors import ShapeError
 from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.metrics.occlusion import occlusion_counts, same_side
 from bsdsbench.protocol.protocol import Protocol
+from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import counted, refused
-from tests.reference import occlusion as slow
 
 SHAPE = (24, 33)
 FEW = Protocol.preset("occlusion").replace(thresholds=(0.2, 0.5, 0.8))
-
-
-def scene(seed):
-    """Edges and angles of one annotator, and a soft map near them with angles of its own."""
-    rng = np.random.default_rng(seed)
-    edge, angle = np.zeros(SHAPE, bool), np.zeros(SHAPE)
-    edge[5:19, 8], edge[5, 8:25], edge[18, 8:25] = True, True, True
-    angle[edge] = rng.uniform(-np.pi, np.pi, edge.sum())
-    soft = np.zeros(SHAPE)
-    soft[6:18, 9], soft[6, 9:22], soft[20, 9:26] = 0.9, 0.6, 0.35
-    soft += 0.05 * rng.random(SHAPE)
-    return edge, angle, soft.astype(np.float32), rng.uniform(-np.pi, np.pi, SHAPE)
 
 
 def columns(c):
@@ -34,33 +20,14 @@ def columns(c):
     return np.stack([c.thresholds, *(getattr(c, name) for name in names)], axis=1)
 
 
-def write_piod(root, seeds):
-    (root / "pred").mkdir(parents=True)
-    (root / "gt").mkdir()
-    for seed in seeds:
-        edge, angle, soft, angles = scene(seed)
-        at = np.flatnonzero(edge.ravel(order="F")) + 1
-        pieces = np.empty(2, object)
-        pieces[:] = [at[:9].astype(float)[:, None], at[9:].astype(float)[:, None]]
-        info = {"OrientMap": angle, "imsize": SHAPE, "ne": 2.0, "edges": {"indices": pieces}}
-        savemat(root / "gt" / f"im{seed}.mat", {"bndinfo_pascal": info})
-        savemat(root / "pred" / f"im{seed}.mat", {"edge_ori": {"edge": soft, "ori": angles}})
-    return root / "pred", root / "gt"
-
-
-def test_a_folder_of_piod(tmp_path):
-    run = counted(*write_piod(tmp_path / "a", (1, 2)), metrics="occlusion", out=tmp_path / "out")
+def test_the_table_of_an_image(tmp_path):
+    out = tmp_path / "out"
+    run = counted(*case_of("occlusion").write(tmp_path), metrics="occlusion", out=out)
     assert run.protocol == Protocol.preset("occlusion")
-    for seed, record in zip((1, 2), run.records, strict=True):
-        edge, angle, soft, angles = scene(seed)
-        value = bb.nms(soft, 1, 5, 1.01, False).astype(np.float64)
-        cuts = np.arange(1, 100) / 100
-        expected = slow.counts(value, angles, [(edge, angle)], cuts, 0.0075 * np.hypot(*SHAPE))
-        found = columns(record.counts["occlusion"])
-        np.testing.assert_array_equal(found[:, 1:], expected[:, 1:])
-        written = np.loadtxt(tmp_path / "out" / "per_image" / f"im{seed}_ev1_occ.txt")
-        np.testing.assert_allclose(written, expected, atol=1e-6)
-    assert run.score("occlusion").edge.ods.f >= run.score("occlusion").orientation.ods.f > 0
+    for record in run.records:
+        written = np.loadtxt(out / "per_image" / f"{record.image_id}_ev1_occ.txt")
+        np.testing.assert_allclose(written, columns(record.counts["occlusion"]), atol=1e-6)
+    assert (out / "accuracy" / "eval_bdry.txt").is_file()
 
 
 def test_the_right_side_by_hand():
@@ -89,8 +56,8 @@ def test_maps_of_another_size_are_resized_bilinearly(wanted):
     image = Image.fromarray(soft.astype(np.float32))
     peer = np.asarray(image.resize(wanted[::-1], Image.Resampling.BILINEAR), np.float64)
     np.testing.assert_allclose(bilinear(soft, wanted)[3:-3, 3:-3], peer[3:-3, 3:-3], atol=2e-6)
-    edge, angle, _, angles = scene(1)
-    small, turned = bilinear(edge, wanted) > 0, bilinear(angle, wanted)
+    angle, angles = np.random.default_rng(1).uniform(-np.pi, np.pi, (2, *SHAPE))
+    small, turned = bilinear(soft > 0.9, wanted) > 0, bilinear(angle, wanted)
     c = occlusion_counts(soft, angles, [small], [turned], FEW)
     again = occlusion_counts(
         bilinear(soft, wanted), bilinear(angles, wanted), [small], [turned], FEW

@@ -1,6 +1,5 @@
 """Wireframes from files of L-CNN's layout, beside a plain definition of its programs."""
 
-import imageio.v3 as iio
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,12 +10,11 @@ import bsdsbench as bb
 from bsdsbench.loaders.inputs import Lines
 from bsdsbench.loaders.line_maps import score_map, truth_map
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.wireframe import pooled_ap
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.counting import counts_of
-from tests.helpers.runs import counted, refused
+from tests.helpers.metric_cases import case_of
+from tests.helpers.runs import refused
 from tests.reference import lines as slow
-from tests.reference import matching
 
 SHAPE = (38, 57)
 
@@ -32,53 +30,6 @@ def lines_of(seed, count=14):
     annotated = lines.reshape(-1, 4)[: count // 2, [1, 0, 3, 2]] / 128 * [cols, rows, cols, rows]
     annotated = np.clip(annotated + rng.normal(0, 0.8, annotated.shape), 0, [cols, rows] * 2)
     return lines, scores, annotated
-
-
-def write(root, seeds, suffix):
-    """Predictions as .npz or .mat, ground truth as .mat with its pictures beside it."""
-    for folder in ("pred", "gt", "images"):
-        (root / folder).mkdir()
-    for seed in seeds:
-        lines, scores, annotated = lines_of(seed)
-        name = f"{seed:08d}"
-        if suffix == "npz":
-            np.savez(root / "pred" / f"{name}.npz", lines=lines, score=scores)
-        else:
-            four = {"lines": lines.reshape(-1, 4), "score": scores}
-            savemat(root / "pred" / f"{name}.mat", four)
-        savemat(root / "gt" / f"{name}.mat", {"lines": annotated})
-        iio.imwrite(root / "images" / f"{name}.png", np.zeros((*SHAPE, 3), np.uint8))
-    return root / "pred", root / "gt"
-
-
-def expected(seeds):
-    """Rows of TP, predicted, annotated at each threshold, by loops and scipy's assignment."""
-    rows = np.zeros((12, 3), int)
-    for seed in seeds:
-        lines, scores, annotated = lines_of(seed)
-        truth = slow.annotated(annotated, *SHAPE)
-        for k, cut in enumerate(slow.CUTS):
-            found = slow.predicted(slow.kept(lines.reshape(-1, 4), scores, cut), *SHAPE)
-            tp = matching.cardinality(found, truth, 0.01 * np.hypot(*SHAPE))
-            rows[k] += tp, found.sum(), truth.sum()
-    return rows
-
-
-@pytest.mark.parametrize("suffix", ["npz", "mat"])
-def test_a_folder_of_lines_is_what_the_programs_make_of_it(tmp_path, suffix):
-    seeds = (3, 4, 5)
-    run = counted(*write(tmp_path, seeds, suffix), metrics="wireframe")
-    assert run.protocol == Protocol.preset("wireframe")
-    score = run.score("wireframe")
-    rows = expected(seeds)
-    tp, found, n = rows.T
-    total = sum(r.counts["wireframe"].total_pred for r in run.records)
-    np.testing.assert_array_equal(total, found)
-    np.testing.assert_allclose(score.curve.recall, tp / n, rtol=0, atol=1e-15)
-    fh, aph = slow.heat(tp, found - tp, n[0])
-    assert score.fh == pytest.approx(fh, abs=1e-12)
-    assert score.aph == pytest.approx(aph, abs=1e-12)
-    assert "F^H" in run.summary()
 
 
 @given(st.integers(0, 10_000))
@@ -183,14 +134,6 @@ def test_lines_of_no_and_of_little_length():
     refused("a line up to row 6, column 3, expected it inside", truth_map, [[1, 3, 6, 3]], (5, 5))
 
 
-def test_no_prediction_counts_as_no_lines(tmp_path):
-    pred, gt = write(tmp_path, (3, 4), "npz")
-    (pred / "00000003.npz").unlink()
-    run = bb.evaluate(pred, gt, metrics="wireframe", missing="zero", executor="thread", workers=1)
-    assert run.records[0].counts["wireframe"].total_pred.sum() == 0
-    assert run.records[0].counts["wireframe"].total_gt.min() > 0
-
-
 def test_junctions_are_counted_where_both_sides_have_them():
     ends, points = np.array([[3.0, 3, 9, 9]]), np.array([[3.0, 3, 0.5]])
     blank, metric = np.zeros((12, 16)), registry.get("wireframe")
@@ -204,8 +147,9 @@ def test_junctions_are_counted_where_both_sides_have_them():
         assert np.isnan(counts.n_junctions) != both
 
 
-def test_copies_of_an_image_are_ranked_by_score():
-    """A line true at 10 before one that is not, twice each: both copies of the true one come
-    first, also where the two lines are alike at 5."""
-    ranked = np.array([[[0.9, 0, 1, 1], [0.8, 0, 0, 0]]])
-    assert pooled_ap(ranked, np.array([1.0]), np.array([[2]])).tolist() == [[0, 1, 1]]
+def test_no_prediction_counts_as_no_lines(tmp_path):
+    pred, gt = case_of("wireframe").write(tmp_path)
+    min(pred.iterdir()).unlink()
+    run = bb.evaluate(pred, gt, metrics="wireframe", missing="zero", executor="thread", workers=1)
+    assert run.records[0].counts["wireframe"].total_pred.sum() == 0
+    assert run.records[0].counts["wireframe"].total_gt.min() > 0

@@ -20,7 +20,6 @@ from bsdsbench.cli import cli
 from bsdsbench.comparison.published import HUMAN_POINT, published_curves
 from bsdsbench.integrations.baselines import BASELINES
 from bsdsbench.plotting import (
-    ImageScatterDisplay,
     PRCurveDisplay,
     ROCCurveDisplay,
     plot_curves,
@@ -80,7 +79,6 @@ def test_human_agreement_stands_beside_runs_of_its_images_alone(nyu):
     ("draw", "words"),
     [
         (lambda a, b, o: plot_runs([a, o]), "nyu, better: protocols differ in max_dist"),
-        (lambda a, b, o: plot_runs([a, o], kind="f"), "protocols differ"),
         (lambda a, b, o: plot_runs([o], published=["hed"]), "nyu: protocol nyudv2, but published"),
         (
             lambda a, b, o: plot_runs([], published=["hed", "oef-nyudv2-rgb"]),
@@ -88,16 +86,13 @@ def test_human_agreement_stands_beside_runs_of_its_images_alone(nyu):
         ),
         (lambda a, b, o: plot_runs([], published=["edter"]), "'edter': no curve is stored"),
         (lambda a, b, o: plot_runs([a], human=True), "better: 8 images, but published results"),
-        (lambda a, b, o: plot_runs([a], published=("nope",)), "'nope': expected such as"),
         (lambda a, b, o: plot_runs([a, b], names=["a"]), "1 names for 2 runs"),
         (lambda a, b, o: plot_runs([]), "no runs given"),
         (lambda a, b, o: plot_runs([a], metric="region"), "'region' has no curve"),
         (lambda a, b, o: plot_runs([a], look="wall"), "style 'wall': expected one of screen"),
         (lambda a, b, o: plot_runs([a], kind="scatter"), "1 runs, expected two"),
         (
-            lambda a, b, o: ImageScatterDisplay.from_evaluations(
-                a, replace(b, records=b.records[1:])
-            ),
+            lambda a, b, o: plot_runs([a, replace(b, records=b.records[1:])], kind="scatter"),
             "image 'im0000' is in one only",
         ),
     ],
@@ -111,11 +106,10 @@ def test_force_draws_what_does_not_compare(runs, nyu):
     assert len(legend_texts(plot_runs([runs[0], nyu], force=True))) == 2
 
 
-@pytest.mark.parametrize("kind", ["f", "scatter"])
 @pytest.mark.parametrize("options", [["--published", "nope", "--band"], ["--no-human"]])
-def test_options_of_pr_curves_are_refused_for_other_kinds(kind, options):
-    with pytest.raises(click.UsageError, match=f"not with --kind {kind}"):
-        cli.main(["plot", "a", "b", "--kind", kind, "-o", "x.png", *options], standalone_mode=False)
+def test_options_of_pr_curves_are_refused_for_other_kinds(options):
+    with pytest.raises(click.UsageError, match="not with --kind f"):
+        cli.main(["plot", "a", "b", "--kind", "f", "-o", "x.png", *options], standalone_mode=False)
 
 
 def test_many_curves_have_their_legend_beside_the_axes(runs):
@@ -131,16 +125,14 @@ def test_many_curves_have_their_legend_beside_the_axes(runs):
 @pytest.mark.parametrize("look", ["screen", "column", "page"])
 @pytest.mark.parametrize("kind", ["pr", "f"])
 def test_long_names_stay_inside_the_figure_and_apart(runs, kind, look):
-    names = ["a" + "x" * 200 + "b", "c" + "x" * 200 + "d"]
+    names = [letter + "x" * 200 + letter for letter in "ab"]
     figure = plot_runs(runs, names, kind=kind, look=look)
     figure.draw_without_rendering()
     (legend,) = figure.legends or [figure.axes[0].get_legend()]
     shown = legend.get_window_extent()
     assert -1 <= shown.x0 < shown.x1 <= figure.bbox.width + 1
     assert figure.axes[0].bbox.width > 0.3 * figure.bbox.width
-    texts = legend_texts(figure)
-    assert {text[text.index("]") + 2] + text[-1] for text in texts} == {"ab", "cd"}
-    assert all("\N{HORIZONTAL ELLIPSIS}" in text for text in texts)
+    assert {text[text.index("]") + 2] + text[-1] for text in legend_texts(figure)} == {"aa", "bb"}
 
 
 def test_names_with_dollars_stay_text(runs, tmp_path):
@@ -165,8 +157,9 @@ def test_grey_prints_without_colour(runs):
 
 def test_a_method_keeps_its_colour_whatever_else_is_drawn(runs):
     whole = colours(plot_runs(runs))
-    for some in (runs[::-1], runs[1:], runs[:1]):
+    for some in (runs[::-1], runs[1:]):
         assert colours(plot_runs(some)) == {run.name: whole[run.name] for run in some}
+    assert [c for c, _ in lines_of([run.name for run in runs])] == [*whole.values()]
     assert whole["better"] == line_of("better", ())[0] == line_of("BETTER (2015, published)", ())[0]
 
 
@@ -175,10 +168,8 @@ def test_no_two_methods_are_drawn_alike(runs, grey):
     names = [f"m{i}" for i in range(12 if grey else 27)]
     (ax,) = plot_runs([runs[0]] * len(names), names, grey=grey).axes
     lines = [line for line in ax.lines if str(line.get_label()).startswith("[F=")]
-    looks = [(to_hex(line.get_color()).upper(), str(line._dash_pattern)) for line in lines]
-    assert len({*looks}) == len(names)
-    if not grey:
-        assert [c for c, _ in lines_of(names)] == [c for c, _ in looks]
+    looks = {(to_hex(line.get_color()), str(line._dash_pattern)) for line in lines}
+    assert len(looks) == len(lines) == len(names)
 
 
 def test_the_detectors_that_ship_have_colours_of_their_own():
@@ -221,14 +212,13 @@ def test_pyplot_shows_what_is_drawn_and_not_what_is_written(runs, tmp_path):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("backend", ["", "TkAgg"])
-def test_without_a_display_a_figure_is_made_all_the_same(backend, tmp_path):
+def test_without_a_display_a_figure_is_made_all_the_same(tmp_path):
     words = (
         "from bsdsbench.plotting import PRCurveDisplay\n"
         "PRCurveDisplay([0, 1], [1, 0.5], name='x').plot().figure_.savefig('x.png')\n"
     )
-    environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
-    environment |= {"MPLBACKEND": backend} if backend else {}
+    hidden = {"DISPLAY", "WAYLAND_DISPLAY"}
+    environment = {k: v for k, v in os.environ.items() if k not in hidden} | {"MPLBACKEND": "TkAgg"}
     subprocess.run(
         [sys.executable, "-c", words], cwd=tmp_path, env=environment, check=True, timeout=120
     )

@@ -19,7 +19,6 @@ from bsdsbench.protocol.protocol import (
     even_thresholds,
     preset_names,
     preset_text,
-    toml_text,
 )
 from bsdsbench.protocol.signature import parse_overrides
 from bsdsbench.protocol.tasks import Task, tasks
@@ -134,9 +133,6 @@ def test_each_documented_value_may_be_given_in_each_way(table, name, value):
     key = f"{table}.{name}" if table else name
     given = settled(**{"options": {table: {name: value}}} if table else {name: value})
     plain = "none" if value is None else list(value) if isinstance(value, tuple) else value
-    toml = toml_text({table: {name: plain}} if table else {name: plain})
-    read = Protocol.from_mapping(tomllib.loads(toml))
-    assert settled(**{"options": read.options} if table else {name: getattr(read, name)}) == given
     forms = [json.dumps(plain), *([plain] if isinstance(plain, str) else [])]
     if isinstance(plain, list) and plain:
         forms.append(",".join(map(str, plain)))
@@ -147,12 +143,8 @@ def test_each_documented_value_may_be_given_in_each_way(table, name, value):
         assert getattr(record, name) == value
 
 
-def test_numbers_are_compared_as_numbers():
-    two, twice = (BSDS.replace(max_dist_px=n, options={"saliency": {"beta2": n}}) for n in (2, 2.0))
-    assert two == twice
-    assert two.differences(twice) == []
-    assert json.dumps(two.to_mapping()["max_dist_px"]) == json.dumps(twice.max_dist_px)
-    assert two.radius((321, 481)) == 2
+def test_the_radius_is_in_pixels_or_of_the_diagonal():
+    assert BSDS.replace(max_dist_px=2).radius((321, 481)) == 2
     assert BSDS.radius((321, 481)) == pytest.approx(0.0075 * math.hypot(321, 481))
 
 
@@ -191,15 +183,11 @@ def test_describe_says_what_moves_a_score():
     ("changes", "message"),
     [
         ({"max_dist": 2}, "max_dist 2.0.*max_dist_px"),
-        ({"max_dist_px": -1}, "max_dist_px -1"),
         ({"thresholds": [0.5, 0.2]}, "thresholds.*increasing"),
         ({"thresholds": 0}, "thresholds 0"),
-        ({"thresholds": "many"}, "thresholds 'many'"),
         ({"thresholds": {"from": 0, "to": 1}}, "thresholds.*from, to, n"),
-        ({"gt_threshold": 0}, "gt_threshold 0"),
         ({"ods_rule": "best"}, "ods_rule 'best': expected 'interpolated' or 'maximum'"),
         ({"nms_params": {"radius": 0}}, "nms radius 0"),
-        ({"nms_params": {"bit": 8}}, "nms field 'bit'.*radius, border.*'bits'"),
         ({"options": 3}, "options 3"),
         ({"options": {"semantic": 3}}, "options .*semantic"),
         ({"version": True}, "version True"),
@@ -241,21 +229,11 @@ def test_what_is_no_protocol_is_said_in_one_line(tmp_path):
             BSDS.replace(**parse_overrides(text.split()))
 
 
-def test_command_line_lists_and_shows(tmp_path):
+def test_command_line_lists_and_shows():
     listed = call("protocols").splitlines()
     named = [line for line in listed if line.startswith("  ") and line[2] != " "]
-    fields = Protocol.names()
-    assert [line.split()[0] for line in named] == [*NAMES, *fields, *tasks()]
-    (nyud,) = [line for line in named if " nyudv2 " in line]
-    assert nyud.split() == ["nyudv2", "v1", "NYUDv2", "boundaries;", "max_dist", "0.011"]
-    mine = tmp_path / "mine.toml"
-    mine.write_text('name = "mine"\nmax_dist = 0.02\n')
-    shown = call("protocols", mine)
-    assert "max_dist 0.02 of the diagonal" in shown
-    assert "--nms means hed: 1, 5, 1.01 (8 bit)" in shown
+    assert [line.split()[0] for line in named] == [*NAMES, *Protocol.names(), *tasks()]
     assert call("protocols", "nyudv2") == preset_text("nyudv2")
-    toml = call("protocols", "sbd", "--format", "toml")
-    assert Protocol.from_mapping(tomllib.loads(toml)) == Protocol.preset("sbd")
     found = json.loads(call("protocols", "--format", "json"))
     assert [Protocol.from_mapping(p) for p in found["protocols"]] == list(map(Protocol.load, NAMES))
     assert [Task.from_mapping(t) for t in found["tasks"]] == list(tasks().values())
@@ -274,11 +252,5 @@ def test_the_star_is_derived():
     assert mine.replace(thin=True) == mine
     assert mine.replace(thin=False).name == "mine*"
     assert mine.replace(thin=False).replace(thin=True).name == "mine*"
-
-
-def test_a_saved_protocol_of_an_earlier_preset_gets_a_star():
-    fields = Protocol.preset("sbd").to_mapping()
-    found = Protocol.from_mapping({**fields, "version": 1, "thin": False})
-    assert (found.name, found.version, found.thin) == ("sbd*", 1, False)
-    assert Protocol.from_mapping({**fields, "name": "sbd*"}) == Protocol.preset("sbd")
-    refused("protocol", Protocol.from_mapping, [], error=ProtocolError)
+    saved = Protocol.from_mapping({**preset.to_mapping(), "version": 9})
+    assert (saved.name, saved.version) == ("nyudv2*", 9)

@@ -53,7 +53,7 @@ def test_nothing_is_said_of_a_protocol_that_is_not_stated(folder, tmp_path):
     assert Signature.parse(str(theirs.signature)).protocol == theirs.protocol
     assert theirs.boundary_score().ap == run.boundary_score().ap
     assert theirs.boundary_score().ods.f == pytest.approx(run.boundary_score().ods.f)
-    _, (note,) = comparable([theirs], ["theirs"], common=False, force=False)
+    _, (note,) = comparable([theirs], force=False)
     assert note.endswith("AP by the rule bsds without their row of threshold 0")
     plain = bb.Evaluation.from_official(path)
     assert plain.protocol.differences(run.protocol) == []

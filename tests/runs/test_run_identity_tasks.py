@@ -16,7 +16,6 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol import tasks as module
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task, tasks
-from bsdsbench.runs.evaluation import load_run, not_beside
 from bsdsbench.runs.run import check_truth
 from tests.helpers.runs import call, counted, refused
 
@@ -133,13 +132,6 @@ def test_a_claim_does_not_stand_against_the_ground_truth(tiny):
     assert [t.name for t in said.tasks] == ["nyudv2-test/boundary"]
     for wrong in ("text", 3, {"name": "x"}, {"name": "a/b", "protocol": "bsds500", "more": 1}):
         assert replace(run, provenance={"task": wrong}).tasks == ()
-
-
-def test_published_rows_and_reference_runs_are_of_the_task():
-    cob = load_run("ref:cob")
-    assert [t.name for t in cob.tasks] == ["bsds500-test/boundary"]
-    assert not_beside(cob, "bsds500-test/boundary") == ""
-    assert "published results are of nyudv2-test" in not_beside(cob, "nyudv2-test/boundary")
 
 
 def test_a_baseline_is_of_its_task(tiny, own, tmp_path):

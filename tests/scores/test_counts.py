@@ -66,13 +66,11 @@ def test_a_stack_has_one_shape_what_is_shared_once_and_ragged_rows_filled_up():
 
 
 def test_records_are_equal_by_id_size_fingerprint_and_every_count():
-    one, two = Counts(n=[1]), Counts(n=[2])
+    one = Counts(n=[1])
     record = ImageRecord("a", (2, 3), {"x": one, "y": {"n": [2]}}, "f", 1.5)
     assert record.equals(replace(record, seconds=9.0, truth="t", form="soft8"))
-    for other in (
-        *({"image_id": "b"}, {"size": (3, 2)}, {"fingerprint": "g"}, {"counts": {"x": one}}),
-        *({"counts": {"x": one, "y": one}}, {"counts": {"x": two, "y": two}}),
-    ):
+    others = ({"image_id": "b"}, {"size": (3, 2)}, {"fingerprint": "g"}, {"counts": {"x": one}})
+    for other in (*others, {"counts": {"x": one, "y": one}}):
         assert not record.equals(replace(record, **other)), other
     assert not record.equals(one)
 

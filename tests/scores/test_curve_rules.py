@@ -56,16 +56,6 @@ def test_nothing_predicted_or_nothing_annotated():
     assert area(PRCurve([0.5], [0.5], [0.5]), "101-point") == pytest.approx(51 * 0.5 / 101)
 
 
-def test_bsds_is_the_official_area(bsds500_bench):
-    """The curve of the official table gives the area it is printed with, to its six digits."""
-    for test in ("test_1", "test_2", "test_3", "test_4"):
-        folder = bsds500_bench / test
-        rows = np.loadtxt(folder / "eval_bdry_thr.txt", ndmin=2)
-        printed = np.loadtxt(folder / "eval_bdry.txt")[7]
-        curve = PRCurve(rows[:, 0], rows[:, 2], rows[:, 1])
-        assert area(curve) == pytest.approx(printed, abs=2e-6)
-
-
 def test_names_are_checked():
     with pytest.raises(ProtocolError, match="ap_rule 'coco': expected one of bsds, edter"):
         area(ROWS, "coco")

@@ -46,15 +46,15 @@ def test_copies_are_equal_and_read_only(name, way):
             assert not two.flags.writeable, key
 
 
-CHANGES = {"clear": (), "popitem": (), "pop": ("a",), "update": (), "setdefault": ("b",)}
-CHANGES |= {"__ior__": ({"b": 2},), "__setitem__": ("a", 2), "__delitem__": ("a",)}
-
-
-@pytest.mark.parametrize("change", CHANGES)
-def test_a_read_only_dict_refuses_every_change(change):
-    found = ReadOnlyDict({"a": 1})
-    with pytest.raises(TypeError, match="read-only"):
-        getattr(found, change)(*CHANGES[change])
+def test_a_read_only_dict_refuses_every_change():
+    found, changes = (
+        ReadOnlyDict({"a": 1}),
+        {"clear": (), "popitem": (), "pop": ("a",), "update": ()},
+    )
+    changes |= {"__ior__": ({},), "__setitem__": ("a", 2), "__delitem__": ("a",)}
+    for name, arguments in {**changes, "setdefault": ("b",)}.items():
+        with pytest.raises(TypeError, match="read-only"):
+            getattr(found, name)(*arguments)
     assert found == {"a": 1} == pickle.loads(pickle.dumps(found))
 
 

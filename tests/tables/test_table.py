@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from bsdsbench.files.errors import visible
 from bsdsbench.tables.table import Estimate, Field, Table, select
 from tests.helpers.runs import refused
 
@@ -74,22 +73,10 @@ def test_select_keeps_text_and_the_columns_asked_for_and_their_notes():
     assert found.rows == [["a", 1.5, 0.5]]
     assert found.notes == notes
     (less,) = select([one, two], ["voi"])
-    assert less.notes == notes[1:]
+    assert less.notes == [notes[1], "- under VOI: both.", "of all"]
     assert [t.key for t in select([one, two], ["t", "f"])] == ["one", "two"]
+    kinds = [Field(k, k, "", ".1f") for k in ("hd", "hd95-pooled", "hd95-area", "nsd-area@1")]
+    three = Table("three", "", [METHOD, *kinds], [["a", 1.0, 2.0, 3.0, 4.0]])
+    found = [select([three], [word])[0].columns[1].key for word in ("hd", "three.hd95", "nsd")]
+    assert found == ["hd", "hd95-pooled", "nsd-area@1"]
     refused("'nope': expected some of f, voi, t", select, [one, two], ["nope"])
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ("HED (ours) µ中", "HED (ours) µ中"),
-        ("a\x1b]0;x\x07", "a\\x1b]0;x\\x07"),
-        ("a\u202egpj.exe", "a\\u202egpj.exe"),
-        ("a\u200bb\ufeff", "a\\u200bb\\ufeff"),
-        ("two\nlines\t\r\x85\u2028", "two\\nlines\\t\\r\\x85\\u2028"),
-        ("no\xa0break\u3000wide", "no\xa0break\u3000wide"),
-        ("\udc80", "\\udc80"),
-    ],
-)
-def test_what_is_not_seen_is_written_as_an_escape(text, shown):
-    assert visible(text) == shown
