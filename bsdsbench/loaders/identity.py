@@ -106,7 +106,7 @@ def image_fingerprint(gt: GroundTruth) -> str:
     for drawn in gt.boundaries:
         # comparing takes ten times as long as packing
         digest.update(np.packbits(drawn if drawn.dtype == np.bool_ else drawn > 0).tobytes())
-    names = "labels instances class_boundaries mask depth valid".split()
+    names = "labels", "instances", "class_boundaries", "mask", "depth", "valid"
     others = [*map(gt.parts.get, names), *gt.parts.get("angles", ())]
     others += [gt.lines.ends, gt.lines.junctions] if "lines" in gt.parts else []
     others += [] if gt.boundaries else gt.parts.get("segmentations", ())

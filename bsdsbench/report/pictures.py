@@ -36,10 +36,9 @@ _LEVELS = 8
 
 
 def image_pictures(
-    sources: Sources, run: Evaluation, record: ImageRecord, ods_threshold: float
+    pred: Prediction, gt: GroundTruth, run: Evaluation, record: ImageRecord, ods_threshold: float
 ) -> dict[str, Any]:
     """A run's pictures of one image: pred, and overlays at its best and at the ODS threshold."""
-    pred, gt = sources.load(record.image_id, run)
     best = overlay(pred, gt, run, image_threshold(run, record), record)
     ods = overlay(pred, gt, run, ods_threshold, record)
     return {
@@ -49,13 +48,11 @@ def image_pictures(
     }
 
 
-def gt_picture(sources: Sources, run: Evaluation, image_id: str) -> dict[str, Any]:
+def gt_picture(gt: GroundTruth, photo: NDArray[np.uint8] | None) -> dict[str, Any]:
     """The annotators' boundaries of one image, darker where more agree, and its photograph.
 
     Also `thumb`, a small picture for the table; `paper` says that it has a transparent ground.
     """
-    _, gt = sources.load(image_id, run)
-    photo = sources.photo(image_id, gt.shape)
     out = {"gt": gt_uri(gt), "size": [gt.shape[1], gt.shape[0]], "annotators": len(gt.boundaries)}
     if photo is None:
         return {**out, "thumb": out["gt"], "paper": True}
@@ -168,11 +165,12 @@ def draw_pictures(
             if run.name not in own:
                 continue
             try:
+                pred, gt = own[run.name].load(image_id, run)
                 if "gt" not in out:
-                    out.update(gt_picture(own[run.name], run, image_id))
+                    out.update(gt_picture(gt, own[run.name].photo(image_id, gt.shape)))
                 record, at = records[run.name].get(image_id), ods[run.name]
                 if record is not None and at is not None:
-                    out["runs"][str(i)] = image_pictures(own[run.name], run, record, at)
+                    out["runs"][str(i)] = image_pictures(pred, gt, run, record, at)
             except DataError as error:
                 faults[i] = error
         return out, faults

@@ -110,7 +110,6 @@ def test_differences_in_words():
         ("tol:.0075d", "tol:4", "tol:4"),
         ("nms:none", "nms:bdcn", "'bdcn'"),
         ("nms:none", "nms:a,2,1,raw,8", "a,2,1,raw,8"),
-        ("thin|", "thin|colour:red|", "colour:red"),
         ("thin|", "thin|thr:9|", "thr:9"),
         ("thr:99", "proto:biped.1|thr:99", "version 1 of biped"),
     ],
