@@ -29,10 +29,6 @@ test *args:
 quick *args:
     {{ python }} -m pytest -q -n auto --dist loadfile -m "{{ quick }}" {{ args }}
 
-# Files and their tests in another order; `just shuffled 7` for one.
-shuffled seed="1":
-    {{ python }} -m pytest -q -n auto --dist loadfile --shuffle {{ seed }}
-
 # The changes of the code that tests must notice: `just mutants`, `just mutants sample FILE`.
 mutants *args="named":
     {{ python }} scripts/mutate.py {{ args }}

@@ -5,7 +5,7 @@ Usage: python scripts/agreement.py [--images N]
 Prints a table: measure, reference, largest difference, cells, cells that differ; and the sums of
 the last two. A cell differs by more than what its reference was printed with, or by more than 1e-9.
 The references are the official result tables of the five-image self-test (BSDSBENCH_BSDS500_BENCH),
-slow plain definitions (tests/reference) on val images (BSDSBENCH_BSDS500) and on random cases,
+slow plain definitions (tests/reference) on val images (BSDSBENCH_BSDS500),
 stored values of PySODMetrics, scikit-image, Pillow, numbers of published documents, and in the
 environment of .ci/peers the packages that the measures are named after. Rows whose data or packages
 are not there are left out, and named on standard error.
@@ -13,12 +13,10 @@ are not there are left out, and named on standard error.
 
 import argparse
 import base64
-import json
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 import bsdsbench as bb  # noqa: E402
 from bsdsbench.loaders import load_ground_truth, load_prediction  # noqa: E402
-from bsdsbench.metrics import registry, semantic  # noqa: E402
 from bsdsbench.protocol.protocol import Protocol  # noqa: E402
-from bsdsbench.scores.curve import FOUR  # noqa: E402
 
 Cells = Iterator[
     tuple[Any, ...]
@@ -120,27 +116,6 @@ def edge_nms(count: int) -> Cells:
             yield "edge NMS, 3 val images", "scipy, float64", *pair, 1e-6
 
 
-def class_boundaries(count: int) -> Cells:
-    """Killed and thinned counts of made label maps, threshold by threshold."""
-    from tests.metrics.test_class_maps import TWO, regions, soft_boundaries
-    from tests.reference import semantic as slow
-
-    grid, base = (0.2, 0.35, 0.5, 0.8), Protocol.preset("sbd")
-    for interior in ("kill", "kill_first", "keep"):
-        changes = {"classes": ("cat", "dog"), "interior": interior}
-        protocol = base.replace(thresholds=grid, max_dist=0.05, options={"semantic": changes})
-        options = registry.get("semantic").options_of(protocol)
-        for seed in range(6):
-            labels = regions(seed, (41, 57))
-            truth = semantic.class_boundaries(labels, TWO)
-            maps = soft_boundaries(seed, labels)
-            counts = semantic.semantic_counts(maps, truth, protocol, options, labels=labels)
-            for k in range(2):
-                given = maps[k], truth[k], labels == k + 1, grid, 0.05, True, interior
-                four = np.stack([counts[name][k] for name in FOUR], 1)
-                yield f"SBD counts, {interior}", PLAIN, four, slow.counts(*given)
-
-
 def saliency(count: int) -> Cells:
     """Every measure against the stored values of PySODMetrics."""
     from tests.metrics.test_saliency_peer import STORED, ours
@@ -172,61 +147,6 @@ def superpixels(count: int) -> Cells:
             near = ndimage.binary_dilation(found, np.ones((2 * radius + 1,) * 2))
             pair = boundary_recall(seg, gt), (near & wanted).sum() / wanted.sum()
             yield "boundary recall of superpixels", "scikit-image, scipy", *pair
-
-
-def lines_and_orientations(count: int) -> Cells:
-    """Wireframes and occlusion boundaries from made files, beside loops."""
-    from tests.metrics import test_occlusion as occlusion
-    from tests.metrics import test_wireframe as wireframe
-    from tests.reference import lines as slow
-
-    seeds = (3, 4, 5)
-    with tempfile.TemporaryDirectory() as folder:
-        pair = wireframe.write(Path(folder), seeds, "npz")
-        run = bb.evaluate(*pair, metrics="wireframe", executor="thread", workers=1)
-    rows = wireframe.expected(seeds)
-    counts = sum(r.counts["wireframe"].matched_pred for r in run.records)
-    yield "wireframe, pixels of lines matched", PLAIN, counts, rows[:, 0]
-    score = run.score("wireframe")
-    heat = slow.heat(rows[:, 0], rows[:, 1] - rows[:, 0], rows[0, 2])
-    yield "wireframe, F^H and AP^H", PLAIN, (score.fh, score.aph), heat
-    for seed in seeds:
-        edge, angle, soft, angles = occlusion.scene(seed)
-        protocol = occlusion.FEW.replace(nms=False)
-        counts = occlusion.occlusion_counts(soft, angles, [edge], [angle], protocol)
-        given = soft.astype(float), angles, [(edge, angle)], protocol.thresholds
-        expected = occlusion.slow.counts(*given, 0.0075 * np.hypot(*soft.shape))
-        yield "occlusion, seven columns", PLAIN, occlusion.columns(counts), expected
-
-
-def random_cases(count: int) -> Cells:
-    """Rules that decide at a half or a last bit, on hundreds of made cases each."""
-    from bsdsbench.metrics.superpixel import recall_radius
-    from tests.helpers.regions import against
-    from tests.metrics.test_class_maps import imresize_nearest
-    from tests.reference import regions as slow
-
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        shape = (10, 10 * int(rng.integers(1, 4)))
-        seg, *gts = rng.integers(0, rng.integers(1, 4, (4, 1, 1)) * 2, (4, *shape))
-        for labels in (seg, *gts[: int(rng.integers(0, 3))]):
-            labels[0, : shape[1] // 10] = 99
-        hit, of, found, candidates = slow.fop(seg, gts)
-        pair = against(seg, *gts).fop, (hit / of, found / candidates)
-        yield "objects and parts, 300 random maps", PLAIN, *pair
-    for size in range(1, 200):
-        for scale in (0.5, 0.25, 1 / 3, 0.7, 2.0):
-            found = semantic._nearest(np.arange(size)[None], scale)
-            pair = found, list(imresize_nearest(size, scale))
-            yield "labels halved, positions", "imresize's definition", *pair
-    exact = Fraction(10737418, 2**32)  # 0.0025 as a float32
-    for h in range(1, 900, 7):
-        for w in (h, 120, 160, 321, 480, 481, 640, 800):
-            r = 0
-            while (2 * r + 1) ** 2 <= 4 * exact**2 * (h * h + w * w):
-                r += 1
-            yield "boundary recall, radius of every size", "fractions", recall_radius((h, w)), r
 
 
 def panoptic_quality(count: int) -> Cells:
@@ -272,8 +192,8 @@ def robust_hausdorff(count: int) -> Cells:
 
 
 GROUPS = (
-    *(official_tables, objects_and_parts, crispness, edge_nms, class_boundaries, saliency),
-    *(superpixels, lines_and_orientations, random_cases, panoptic_quality, robust_hausdorff),
+    *(official_tables, objects_and_parts, crispness, edge_nms, saliency, superpixels),
+    *(panoptic_quality, robust_hausdorff),
 )
 
 
@@ -281,7 +201,6 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--images", type=int, default=10, help="val images where that many serve")
-    parser.add_argument("--json", action="store_true", help="rows as JSON")
     options = parser.parse_args()
     rows: dict[tuple[str, str], list[Any]] = {}  # largest difference, cells, cells that differ
     for group in GROUPS:
@@ -296,9 +215,6 @@ def main() -> None:
                 row[2] += int((apart > (within or [1e-9])[0]).sum())
         except (KeyError, ImportError) as gone:  # a variable, a package
             print(f"{gone} is not there: {group.__doc__}", file=sys.stderr)
-    if options.json:
-        print(json.dumps([[*key, *row] for key, row in rows.items()], indent=1))
-        return
     heads = "measure", "reference", "largest difference", "cells", "differ"
     print("{:42}  {:34}  {:>18}  {:>9}  {:>6}".format(*heads))
     for key, row in rows.items():

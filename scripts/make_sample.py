@@ -15,7 +15,7 @@ from pathlib import Path
 import imageio.v3 as iio
 import numpy as np
 from numpy.typing import NDArray
-from sample_canvas import Canvas, F, Rng, fractal
+from sample_canvas import Canvas, F, Rng, fractal, unit
 from sample_scenes import SCENES
 from scipy import ndimage as ndi
 from scipy.io import savemat
@@ -54,11 +54,11 @@ def photograph(canvas: Canvas, rng: Rng) -> NDArray[np.uint8]:
     wear = ndi.gaussian_filter(fractal(rng, (h, w), 1.4), 1.2)
     rough = np.where(canvas.labels > 0, 1.0, 0.35)  # the farthest is the smoothest
     light *= 1 + rough * (rng.uniform(0.05, 0.11) * dapple + rng.uniform(0.06, 0.11) * wear)
-    rgb = ndi.gaussian_filter(np.clip(canvas.rgb, 0, 1), (*(rng.uniform(0.6, 1.2),) * 2, 0))
+    rgb = ndi.gaussian_filter(unit(canvas.rgb), (*(rng.uniform(0.6, 1.2),) * 2, 0))
     grain = ndi.gaussian_filter(rng.standard_normal(rgb.shape), (0.5, 0.5, 0))
     grain += 0.5 * rng.standard_normal((h, w, 1))
     rgb = 0.05 + 0.88 * rgb * light[..., None] + rng.uniform(0.02, 0.045) * grain
-    return np.round(255 * np.clip(rgb, 0, 1)).astype(np.uint8)
+    return np.round(255 * unit(rgb)).astype(np.uint8)
 
 
 # ---- annotators ---------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def mat_bytes(**variables: object) -> bytes:
 
 def png_bytes(soft: F) -> bytes:
     """An 8-bit gray PNG of values in [0, 1]."""
-    gray = np.round(255 * np.clip(soft, 0, 1)).astype(np.uint8)
+    gray = np.round(255 * unit(soft)).astype(np.uint8)
     return iio.imwrite("<bytes>", gray, extension=".png", optimize=True)
 
 

@@ -124,7 +124,7 @@ def capsule(y: F, x: F, a: tuple[float, float], b: tuple[float, float], ra: floa
     """About the signed distance to a bar from a to b (row, column), radius ra at a and rb at b."""
     (ay, ax), (by, bx) = a, b
     length = max((by - ay) ** 2 + (bx - ax) ** 2, 1e-6)
-    t = np.clip(((y - ay) * (by - ay) + (x - ax) * (bx - ax)) / length, 0, 1)
+    t = unit(((y - ay) * (by - ay) + (x - ax) * (bx - ax)) / length)
     return np.hypot(y - ay - t * (by - ay), x - ax - t * (bx - ax)) - (ra + t * (rb - ra))
 
 
@@ -133,18 +133,23 @@ def union(parts: Sequence[F], k: float = 3.0) -> F:
     return -k * np.logaddexp.reduce([-p / k for p in parts])
 
 
+def unit(values: F) -> F:
+    """Values cut to [0, 1]."""
+    return np.clip(values, 0, 1)
+
+
 def cover(distance: F) -> F:
     """Antialiased coverage of a signed distance."""
-    return np.clip(0.5 - distance, 0, 1)
+    return unit(0.5 - distance)
 
 
 def shading(distance: F, depth: float, relief: F | float = 0.0) -> F:
     """Lambert shading of a shape swollen to `depth` pixels, plus a bumpy relief."""
-    t = np.clip(-ndi.gaussian_filter(distance, 1) / depth, 0, 1)
+    t = unit(-ndi.gaussian_filter(distance, 1) / depth)
     height = depth * np.sqrt(1 - (1 - t) ** 2) + relief
     gy, gx = np.gradient(ndi.gaussian_filter(height, 1.5))
     lambert = (-gy * LIGHT[0] - gx * LIGHT[1] + LIGHT[2]) / np.sqrt(gy**2 + gx**2 + 1)
-    return 0.38 + 0.85 * np.clip(lambert, 0, 1)
+    return 0.38 + 0.85 * unit(lambert)
 
 
 def mix(a: Colour, b: Colour, t: F | float) -> F:

@@ -3,15 +3,28 @@
 from collections.abc import Callable
 
 import numpy as np
-from sample_canvas import Canvas, Colour, F, cover, ellipse, lit, mix, mix_mask, rgb, shading, union
+from sample_canvas import (
+    Canvas,
+    Colour,
+    F,
+    cover,
+    ellipse,
+    lit,
+    mix,
+    mix_mask,
+    rgb,
+    shading,
+    union,
+    unit,
+)
 from scipy import ndimage as ndi
 
 
 def sky(c: Canvas, top: Colour, low: Colour, horizon: float) -> None:
     """A graded sky with soft clouds; nobody outlines those."""
     cloud = ndi.gaussian_filter(c.fractal(3.0, (1, 2.5)), 2)
-    c.rgb[:] = mix(top, low, np.clip(c.y / horizon, 0, 1) ** 1.3)
-    c.rgb[:] = mix_mask(c.rgb, "cloud", 0.65 * np.clip(0.6 * cloud - 0.1, 0, 1))
+    c.rgb[:] = mix(top, low, unit(c.y / horizon) ** 1.3)
+    c.rgb[:] = mix_mask(c.rgb, "cloud", 0.65 * unit(0.6 * cloud - 0.1))
 
 
 def lake(c: Canvas) -> None:
@@ -43,7 +56,7 @@ def boat(c: Canvas, level: float, x: float, size: float) -> None:
     hull = [(level - 0.16 * size, x - 0.5 * size), (level - 0.2 * size, x + 0.55 * size)]
     hull += [(level + 1, x + 0.35 * size), (level + 1, x - 0.4 * size)]
     tint = mix("sail", c.uniform(0.2, 0.9, 3), c.uniform(0, 0.8))
-    glow = (0.82 + 0.25 * np.clip((c.x - x) / size + 0.5, 0, 1))[..., None]
+    glow = (0.82 + 0.25 * unit((c.x - x) / size + 0.5))[..., None]
     foot, top = level - 0.22 * size, level - 1.3 * size
     main = [(foot, x + 0.03 * size), (top, x + 0.03 * size), (foot, x + 0.48 * size)]
     jib = [(foot, x - 0.02 * size), (top + 0.2 * size, x), (foot, x - 0.42 * size)]
@@ -61,7 +74,7 @@ def water(c: Canvas, level: float) -> None:
     seen = [
         ndi.map_coordinates(c.rgb[..., k], (row, col), order=1, mode="nearest") for k in range(3)
     ]
-    fade = np.clip(below / (c.shape[0] - level), 0, 1)
+    fade = unit(below / (c.shape[0] - level))
     tone = mix_mask(np.stack(seen, -1) * 0.82, "lake", 0.2 + 0.45 * fade)
     c.paint(level - c.y, lit(tone, 1 + 0.07 * ripple), 0.0, parent=0)
 
@@ -89,7 +102,7 @@ def house(c: Canvas, x0: float, x1: float, ground: float, top: float) -> None:
     wall = mix("plaster", c.uniform(0.35, 0.9, 3), 0.6)
     rows = np.where((c.y % 6 < 1) | ((c.x + 4 * (c.y // 6 % 2)) % 9 < 1), 0.93, 1.0)
     grain = rows + 0.035 * c.fractal(1.2)
-    day = 1.08 - 0.3 * np.clip((c.x - x0) / (x1 - x0), 0, 1)
+    day = 1.08 - 0.3 * unit((c.x - x0) / (x1 - x0))
     body = c.polygon([(top, x0), (top, x1), (ground, x1), (ground, x0)])
     c.fill(body, lit(wall, grain * day), 0.12)
     peak, eave = top - c.uniform(12, 42), 4
@@ -100,7 +113,7 @@ def house(c: Canvas, x0: float, x1: float, ground: float, top: float) -> None:
     c.fill(c.polygon(roof), lit(clay, tiles), 0.22)
     across = int(c.rng.integers(2, 4))
     step, tall = (x1 - x0) / across, c.uniform(17, 24)
-    frame = np.clip(wall * 1.25, 0, 1)
+    frame = unit(wall * 1.25)
     for k, y in enumerate(np.arange(ground - 14, top + tall + 8, -tall * 1.75)):
         for i in range(across):
             xc, half = x0 + (i + 0.5) * step, step * 0.26
@@ -167,14 +180,12 @@ def fruit(c: Canvas) -> None:
 
 def jug(c: Canvas, foot: float, x: float, tall: float) -> None:
     """A turned vessel with a painted band."""
-    t = np.clip((foot - c.y) / tall, 0, 1)
+    t = unit((foot - c.y) / tall)
     a, b = c.uniform(0.24, 0.30), c.uniform(0.08, 0.12)
-    half = tall * (
-        0.13 + a * np.sin(np.pi * np.clip(t * 1.25, 0, 1)) ** 0.8 * (1 - 0.4 * t) + b * t**6
-    )
+    half = tall * (0.13 + a * np.sin(np.pi * unit(t * 1.25)) ** 0.8 * (1 - 0.4 * t) + b * t**6)
     inside = np.maximum(np.abs(c.x - x) - half, np.maximum(c.y - foot, foot - tall - c.y))
     u = np.clip((c.x - x) / half, -1, 1)
-    light = 0.35 + 0.8 * np.clip(0.55 * np.sqrt(1 - u**2) - 0.55 * u + 0.2, 0, 1)
+    light = 0.35 + 0.8 * unit(0.55 * np.sqrt(1 - u**2) - 0.55 * u + 0.2)
     gloss = 0.5 * np.exp(-(((u + 0.5) / 0.1) ** 2))
     clay = mix(c.uniform(0.25, 0.8, 3), "glaze", 0.4)
     c.shadow(inside, 6, 22, 10, 0.5)
@@ -201,7 +212,7 @@ def globe(c: Canvas, cy: float, cx: float, r: float) -> None:
     light = shading(d, 0.95 * r) * (1 + 0.04 * c.fractal(1.0))
     c.shadow(c.ellipse(cy + 0.85 * r, cx + 0.5 * r, 0.3 * r, 1.1 * r), 0, 0, 5, 0.6)
     skin = lit(mix(one, mix(one, two, 0.5), blush), light)
-    c.paint(d, np.clip(skin + gloss[..., None], 0, 1), 0.04)
+    c.paint(d, unit(skin + gloss[..., None]), 0.04)
     stalk = c.capsule((cy - 0.8 * r, cx), (cy - 1.2 * r, cx + 0.2 * r), 1.8, 1.3)
     c.paint(stalk, "stalk", 0.7)
 
@@ -225,7 +236,7 @@ def leaf(c: Canvas, cy: float, cx: float, size: float, salience: float, crisp: b
     u, v = (c.y - cy) * s + (c.x - cx) * k, (c.y - cy) * k - (c.x - cx) * s
     v = v + c.uniform(-0.3, 0.3) * u**2 / size
     t = np.clip(u / size, -1, 1)
-    half = size * c.uniform(0.3, 0.42) * np.sqrt(np.clip(1 - t**2, 0, 1)) * (1 - 0.45 * t)
+    half = size * c.uniform(0.3, 0.42) * np.sqrt(unit(1 - t**2)) * (1 - 0.45 * t)
     d = np.maximum(np.abs(v) - half, np.abs(u) - size)
     green = mix(
         "leaf",
@@ -251,7 +262,7 @@ def herd(c: Canvas) -> None:
     far = lit("far wood", 1 + 0.14 * c.fractal(1.4))
     c.paint(wood[None] - c.y, far, 0.2)
     blades = ndi.gaussian_filter(c.fractal(0.9, (5, 1)), (1.5, 0.5))
-    depth = np.clip((c.y - line) / (h - line), 0, 1)
+    depth = unit((c.y - line) / (h - line))
     dry = mix("pale grass", "dry grass", depth)
     dry = lit(dry, 1 + (0.05 + 0.16 * depth) * blades + 0.07 * c.fractal(2.6))
     c.paint(line + 2 * c.ridge(2)[None] - c.y, dry, 0.0)
@@ -295,7 +306,7 @@ def reef(c: Canvas) -> None:
     h, w = c.shape
     deep = rgb("deep water")
     beams = ndi.gaussian_filter1d(c.fractal(2.5, (12, 1)), 3, axis=1)
-    c.rgb[:] = lit(mix("shallow water", deep, np.clip(c.y / h, 0, 1)), 1 + 0.07 * beams)
+    c.rgb[:] = lit(mix("shallow water", deep, unit(c.y / h)), 1 + 0.07 * beams)
     for near, rise in ((0.35, 0.36), (0.9, 0.16)):
         line = h * (1 - rise) - 16 * c.ridge(3)
         bumps = c.fractal(1.8)
@@ -379,7 +390,7 @@ def flower(c: Canvas, cy: float, cx: float, r: float, salience: float, crisp: bo
         light = 0.72 + 0.3 * rho / r + line - 0.12 * (1 - ring) + 0.1 * (cx - c.x) / r
         if crisp:
             c.shadow(d, 4, 3, 3, 0.45)
-        first = c.paint(d, np.clip(lit(tone, light), 0, 1), salience + 0.66 * ring)
+        first = c.paint(d, unit(lit(tone, light)), salience + 0.66 * ring)
     disc = c.ellipse(cy, cx, 0.27 * r * squash, 0.27 * r)
     grain = shading(disc, 0.2 * r, 1.2 * c.fractal(0.4))
     c.paint(disc, lit("pollen", grain), salience + 0.22, parent=first)

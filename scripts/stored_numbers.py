@@ -42,10 +42,11 @@ def smooth(rng: np.random.Generator, shape: tuple[int, int], sigma: float) -> np
     return (found - found.min()) / np.ptp(found)
 
 
-def made(kind: str) -> Iterator[tuple[str, Any, Any]]:
+def made(kind: str, times: int = 1) -> Iterator[tuple[str, Any, Any]]:
     """Six images of unequal sizes: id, prediction, ground truth."""
     rng = np.random.default_rng(20261124)
-    for k, shape in enumerate(SHAPES):
+    for k, (rows, cols) in enumerate(SHAPES):
+        shape = rows * times, cols * times
         name, field = f"{kind}{k}", smooth(rng, shape, 6)
         soft = np.clip(0.6 * (field > 0.6) + 0.5 * smooth(rng, shape, 3) - 0.1, 0, 1)
         if kind == "mask":
@@ -90,14 +91,33 @@ def made(kind: str) -> Iterator[tuple[str, Any, Any]]:
             yield name, bb.Prediction(name, segs=(parts.astype(np.int32),)), truth
 
 
+def made_runs() -> Iterator[tuple[str, str, Any]]:
+    """Metric, kind of images, protocol."""
+    few = bb.Protocol(thresholds=(0.1, 0.3, 0.5, 0.7), max_dist_px=1.5)
+    base, four = bb.Protocol.preset("masks"), {"classes": NAMES}
+    semantic = few.replace(options={"semantic": {**four, "radius": 1}}, thin=False)
+    edges = few.replace(options={"depth": {"measures": ("si", "dbe", "edges")}})
+    contour = base.replace(options={"contour": {**four, "spacing": (0.8, 1.3)}})
+    ids = base.replace(options={"segmentation": {"classes": (), "unit": "id"}})
+    yield "saliency", "mask", "saliency"
+    yield "aiu", "edges", few
+    yield "pixel", "edges", few
+    yield "occlusion", "edges", few
+    yield "contour", "classes", contour
+    yield "segmentation", "classes", base.replace(options={"segmentation": four})
+    yield "segmentation", "instances", ids
+    yield "semantic", "classes", semantic
+    yield "depth", "depth", edges
+    yield "wireframe", "lines", "wireframe"
+    yield "superpixel", "regions", "bsds500"
+    yield "topology", "mask", base.replace(options={"topology": {"patch": 32}})
+    yield "ccq", "mask", "masks"
+    yield "instances", "instances", "masks"
+    yield "calibration", "edges", "calibration"
+
+
 def runs() -> Iterator[tuple[str, Any]]:
     """Name -> Evaluation."""
-    few = bb.Protocol(thresholds=(0.1, 0.3, 0.5, 0.7), max_dist_px=1.5)
-    four = {"classes": NAMES}
-
-    def masks(metric: str, **more: Any) -> bb.Protocol:
-        return bb.Protocol.preset("masks").replace(options={metric: {**four, **more}})
-
     for method in ("canny", "sobel", "structure-tensor"):
         yield method, bb.evaluate(SAMPLE / "results" / method, GT, "bsds500", **SIX)
     raw = SAMPLE / "results" / "structure-tensor-raw"
@@ -109,26 +129,7 @@ def runs() -> Iterator[tuple[str, Any]]:
     ucm = SAMPLE / "results" / "watershed-ucm"
     yield "ucm", bb.evaluate(ucm, GT, "bsds500", metrics=("boundary", "region"), **SIX)
     yield "humans", bb.evaluate_humans(GT, metrics=("boundary", "region"), **SIX)
-    semantic = few.replace(options={"semantic": {**four, "radius": 1}}, thin=False)
-    in_patches = {"topology": {"patch": 32}}
-    edges = few.replace(options={"depth": {"measures": ("si", "dbe", "edges")}})
-    for name, kind, protocol in (
-        ("saliency", "mask", "saliency"),
-        ("aiu", "edges", few),
-        ("pixel", "edges", few),
-        ("occlusion", "edges", few),
-        ("contour", "classes", masks("contour", spacing=(0.8, 1.3))),
-        ("segmentation", "classes", masks("segmentation")),
-        ("segmentation", "instances", masks("segmentation", classes=(), unit="id")),
-        ("semantic", "classes", semantic),
-        ("depth", "depth", edges),
-        ("wireframe", "lines", "wireframe"),
-        ("superpixel", "regions", "bsds500"),
-        ("topology", "mask", bb.Protocol.preset("masks").replace(options=in_patches)),
-        ("ccq", "mask", "masks"),
-        ("instances", "instances", "masks"),
-        ("calibration", "edges", "calibration"),
-    ):
+    for name, kind, protocol in made_runs():
         items = list(made(kind))
         yield f"{name} {kind}", bb.evaluate_items(items, protocol, metrics=name, **ONE)
 

@@ -1,10 +1,9 @@
 """Where the data are that may not be in the project, and a small made set."""
 
 import os
-import random
 import subprocess
 import sys
-from multiprocessing.process import BaseProcess
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -21,10 +20,6 @@ settings.load_profile("here")
 os.fsync = lambda fd: None
 
 
-def pytest_addoption(parser):
-    parser.addoption("--shuffle", type=int, metavar="SEED", help="files and their tests shuffled")
-
-
 # Two halves of what compiling takes.
 KERNELS_OF = ("contour,crispness,segmentation,pixel", "boundary,region,depth,wireframe")
 
@@ -34,6 +29,7 @@ def pytest_configure(config):
     it all, and under coverage."""
     from bsdsbench.kernels import never_compiled
 
+    config.option.loadscopereorder = False  # xdist's order is that of the number of tests
     if getattr(config.option, "numprocesses", None) and never_compiled():
         call = "import sys; from tests.helpers.metric_cases import case_of; "
         command = [sys.executable, "-c", call + "[case_of(m).run for m in sys.argv[1].split(',')]"]
@@ -42,51 +38,15 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """With --cov: what is slow is not traced, which would take it 1.6 times as long.
+    """Files with the most slow tests come first, so that none of them is left to one process.
 
-    With --shuffle: the files in another order, and the tests of each; with a seed, as xdist's
-    processes need one order."""
+    With --cov: what is slow is not traced, which would take it 1.6 times as long."""
+    long = Counter(item.path for item in items for _ in item.iter_markers("slow"))
+    items.sort(key=lambda item: -long[item.path])
     if getattr(config.option, "cov_source", None):
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker("no_cover")
-    if (seed := config.getoption("shuffle")) is not None:
-        shuffled = random.Random(seed)
-        place = {path: shuffled.random() for path in dict.fromkeys(item.path for item in items)}
-        items.sort(key=lambda item: (place[item.path], shuffled.random()))
-
-
-_started = []  # what starts other processes
-
-
-def _watch(event, given):
-    if event in ("os.fork", "os.posix_spawn"):
-        _started.append(event)
-    if event == "subprocess.Popen":
-        words = [given[1]] if isinstance(given[1], str | bytes | os.PathLike) else given[1]
-        words = [os.fsdecode(word) for word in words]
-        # What libraries ask of the system while imported is not ours, nor is who compiles kernels.
-        python = Path(words[0]).name.startswith(("python", "bash"))
-        if python and not any("bsdsbench.kernels.warm" in word for word in words):
-            _started.append(words[0])
-
-
-def _start(process, start=BaseProcess.start):
-    _started.append("multiprocessing")
-    start(process)
-
-
-sys.addaudithook(_watch)
-BaseProcess.start = _start
-
-
-@pytest.fixture(autouse=True)
-def _process_is_marked(request):
-    """Where tests that start processes are left out (`just quick`), no other starts any."""
-    before = len(_started)
-    yield
-    if "process" in request.config.option.markexpr:
-        assert _started[before:] == [], "starts a process: mark it `process`"
 
 
 def _folder(variable, what):

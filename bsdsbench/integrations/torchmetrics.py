@@ -104,17 +104,6 @@ class BenchmarkMetric(Metric):
     def __repr__(self) -> str:
         return f"BenchmarkMetric({self.protocol.name}, {self.metric})"
 
-    def plot(self, val: Any = None, ax: Any = None) -> tuple[Any, Any]:
-        """The precision-recall curve of all images so far, or the scores of `val`, as torchmetrics'
-        `plot`."""
-        from bsdsbench.plotting import PRCurveDisplay
-
-        if val is not None:
-            return self._plot(val, ax)
-        name = type(self).__name__
-        shown = PRCurveDisplay.from_evaluation(self.evaluation(name), metric=self.metric).plot(ax)
-        return shown.figure_, shown.ax_
-
     def compute(self) -> dict[str, Any]:
         """The scores as float64 tensors, by the keys of the metric's columns; NaN if undefined."""
         columns = [c for c in registry.get(self.metric).columns if c.score and c.shown != "never"]

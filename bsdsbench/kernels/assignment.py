@@ -10,34 +10,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from bsdsbench.kernels.contingency import tabulate
 from bsdsbench.kernels.jit import kernel
-
-
-@kernel
-def by_column(indptr, cols, counts, n_cols):
-    """The cells of a table column by column: start (n_cols+1,), rows, counts."""
-    start = np.zeros(n_cols + 1, np.int64)
-    for c in cols:
-        start[c + 1] += 1
-    for c in range(n_cols):
-        start[c + 1] += start[c]
-    place = start[:n_cols].copy()
-    rows = np.empty(cols.size, np.int32)
-    out = np.empty(cols.size, np.int64)
-    for r in range(indptr.size - 1):
-        for e in range(indptr[r], indptr[r + 1]):
-            at = place[cols[e]]
-            rows[at] = r
-            out[at] = counts[e]
-            place[cols[e]] += 1
-    return start, rows, out
 
 
 @kernel
 def largest_total(indptr, cols, counts, col_start):
     """Largest total of a one-to-one assignment with each annotator, summed over annotators."""
     n_rows = indptr.size - 1
-    start, rows, n = by_column(indptr, cols, counts, col_start[-1])
+    row_of = np.empty(cols.size, np.int32)
+    for r in range(n_rows):
+        row_of[indptr[r] : indptr[r + 1]] = r
+    start, rows, n = tabulate(cols, row_of, counts, col_start[-1], n_rows)
     total = np.int64(0)
     for k in range(col_start.size - 1):
         total += _assign(start, rows, n, col_start[k], col_start[k + 1], n_rows)

@@ -65,11 +65,15 @@ def value_pairs(pred, gt):
 
 @inner
 def _slot(a, b, pairs, slots):
-    """Where the pair (a, b) is, or is to be put."""
-    key = np.uint64(a) * np.uint64(0x9E3779B97F4A7C15) ^ np.uint64(b)
-    key *= np.uint64(0xD6E8FEB86659FD93)
-    last = np.uint64(slots.size - 1)
-    at = key >> np.uint64(32) & last
+    """Where the pair (a, b) is, or is to be put.
+
+    Halves of 32 bits are multiplied: no product overflows, of which numpy would warn without numba.
+    """
+    first, second, half = np.uint64(a), np.uint64(b), np.uint64(32)
+    low, last = np.uint64(0xFFFFFFFF), np.uint64(slots.size - 1)
+    key = ((first ^ first >> half) & low) * np.uint64(0x9E3779B9)
+    key = (key ^ key >> half ^ second ^ second >> half) & low
+    at = key * np.uint64(0xD6E8FEB9) >> np.uint64(20) & last
     while slots[at] >= 0 and (pairs[0, slots[at]] != a or pairs[1, slots[at]] != b):
         at = at + np.uint64(1) & last
     return at
@@ -165,16 +169,6 @@ def merge_rows(indptr, cols, counts, new_row, n_rows, n_cols):
     for r in range(indptr.size - 1):
         rows[indptr[r] : indptr[r + 1]] = new_row[r]
     return tabulate(rows, cols, counts, n_rows, n_cols)
-
-
-@kernel
-def row_sums(indptr, counts):
-    """Pixels of each row, summed over annotators."""
-    out = np.zeros(indptr.size - 1, np.int64)
-    for r in range(out.size):
-        for e in range(indptr[r], indptr[r + 1]):
-            out[r] += counts[e]
-    return out
 
 
 @kernel

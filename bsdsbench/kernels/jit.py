@@ -35,8 +35,11 @@ class _Kept(FunctionCache):
     needs numba's runtime all the same.
     """
 
+    allocates = True
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        rtsys.initialize(target_context)
+        if self.allocates:
+            rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
@@ -51,6 +54,7 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         made = njit(function, nogil=True, no_cfunc_wrapper=True, **options)
         if _folder is not None and not config.DISABLE_JIT:
             made._cache = _Kept(function)
+            made._cache.allocates = options.get("_nrt", True)
         return made
     finally:
         config.CACHE_DIR = users

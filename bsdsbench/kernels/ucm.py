@@ -101,32 +101,16 @@ def finest_regions(levels):
     return labels, count
 
 
-@kernel
 def later_joins(levels, labels, n_levels):
     """Pairs of finest regions joined at levels 1, 2, ...: a, b (E,) sorted by level, and where each
     level starts (n_levels+1,)."""
-    steps = (1, levels.shape[2])
-    flat = levels.reshape(2, -1)
-    start = np.zeros(n_levels + 1, np.int64)
-    for fill in (False, True):  # count, then place
-        if fill:
-            for k in range(n_levels):
-                start[k + 1] += start[k]
-            place = start.copy()
-            a = np.empty(start[n_levels], np.int32)
-            b = np.empty(start[n_levels], np.int32)
-        for side in range(2):
-            for p in range(labels.size):
-                level = flat[side, p]
-                if level == 0 or level >= n_levels or labels[p] == labels[p + steps[side]]:
-                    continue
-                if fill:
-                    a[place[level]] = labels[p]
-                    b[place[level]] = labels[p + steps[side]]
-                    place[level] += 1
-                else:
-                    start[level + 1] += 1
-    return a, b, start
+    side, p = np.nonzero((levels.reshape(2, -1) > 0) & (levels.reshape(2, -1) < n_levels))
+    a, b = labels[p], labels[p + np.where(side, levels.shape[2], 1)]
+    level = levels.reshape(2, -1)[side, p]
+    order = np.argsort(level, kind="stable")
+    order = order[a[order] != b[order]]
+    start = np.searchsorted(level[order], np.arange(n_levels + 1))
+    return a[order], b[order], start
 
 
 @kernel

@@ -7,11 +7,11 @@ them by one pixel (relaxed recall and precision). Source: Wiedemann, Heipke, May
 
 from __future__ import annotations
 
+import numpy as np
 from attrs import frozen
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
-from bsdsbench.metrics.contour.measures import pixel_distances
 from bsdsbench.metrics.label_maps import SPACING
 from bsdsbench.metrics.topology import THRESHOLD, masks_of
 from bsdsbench.protocol.fields import HOME_MADE, check, one_of, option
@@ -67,11 +67,19 @@ class CcqMetric(Metric):
         """matched i8 (2,), total i8 (2,): pixels of the predicted and of the annotated line."""
         from skimage.morphology import skeletonize
 
+        from bsdsbench.kernels.graph import within_reach
+
         masks = masks_of(pred, gt, protocol, opt.threshold)
         same_shape(masks[0].shape, masks[1].shape, pred.where)
         lines = [m if opt.lines == "given" else skeletonize(m) for m in masks]
-        far = [pixel_distances(a, b, opt.spacing) for a, b in (lines, lines[::-1])]
-        return {"matched": [(d <= opt.buffer).sum() for d in far], "total": [d.size for d in far]}
+        steps = zip(opt.spacing, masks[1].shape, strict=True)
+        down, right = (s * np.arange(min(int(opt.buffer / s) + 1, n) + 1) for s, n in steps)
+        rows = np.concatenate([down[:0:-1], down])  # of the disk around a pixel
+        half = (np.hypot(rows[:, None], right[1:]) <= opt.buffer).sum(axis=1).astype(np.int32)
+        disk = half[rows <= opt.buffer]
+        near = [within_reach(np.ascontiguousarray(m), disk) for m in lines[::-1]]
+        matched = [(m & n).sum() for m, n in zip(lines, near, strict=True)]
+        return {"matched": matched, "total": [m.sum() for m in lines]}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> Tree:
         matched, total = (weighted_sum(weights, stack[name]) for name in ("matched", "total"))

@@ -83,8 +83,8 @@ def as_float32(soft: NDArray[Any]) -> NDArray[np.float32]:
 
 def quantise(prob: NDArray[Any], bits: int) -> NDArray[Any]:
     """A map in [0, 1] as the uint8 or uint16 of an 8- or 16-bit picture; halves round up."""
-    top, dtype = (255, np.uint8) if bits == 8 else (65535, np.uint16)
-    return np.floor(np.asarray(prob, np.float64) * top + 0.5).astype(dtype)
+    dtype = np.dtype(f"u{bits // 8}")
+    return np.floor(np.asarray(prob, np.float64) * np.iinfo(dtype).max + 0.5).astype(dtype)
 
 
 def invert(soft: NDArray[Any]) -> NDArray[Any]:

@@ -21,7 +21,7 @@ from bsdsbench.files.bounded import show, write_atomic
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import PIXELS, lines_of
-from bsdsbench.report.pictures import BUDGET, PictureSet, by_interest
+from bsdsbench.report.pictures import BUDGET, by_interest, draw_pictures
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs, not_beside
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
@@ -73,8 +73,18 @@ def write_report(
     if pictures:
         sources, named = _sources(runs, pred_dirs, gt_dir, images_dir, notes)
     data = report_data(runs, human, [r for r in find_published(published) if r.curve])
-    drawing = PictureSet(runs, sources, named, notes)
-    drawn = _drawn(data, drawing, full_pictures, progress)
+    rows = {row["id"]: i for i, row in enumerate(data["images"])}
+    mains = [k for k, c in enumerate(data["columns"]) if c["main"] and c["run"] >= 0]
+    values = [
+        {row["id"]: v for row in data["images"] if (v := row["values"][k]) is not None}
+        for k in mains
+    ]
+    order, drawn = by_interest(list(rows), values), {}
+    budget = None if full_pictures else BUDGET
+    for image_id, found in draw_pictures(runs, sources, named, notes, order, budget, progress):
+        i = rows[image_id]  # the small picture for the table goes into the row
+        data["images"][i].update({k: found.pop(k) for k in ("thumb", "paper") if k in found})
+        drawn[i] = found
     files = resources.files("bsdsbench.report").joinpath("page")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
@@ -121,25 +131,6 @@ def report_data(
         "columns": columns,
         "images": [{"id": k, "values": [v.get(k) for v in values]} for k in ids],
     }
-
-
-def _drawn(
-    data: dict[str, Any], drawing: PictureSet, full: bool, progress: Progress | None
-) -> dict[int, dict[str, Any]]:
-    """Row of an image -> its pictures; the small one for the table goes into the row."""
-    rows = {row["id"]: i for i, row in enumerate(data["images"])}
-    mains = [k for k, c in enumerate(data["columns"]) if c["main"] and c["run"] >= 0]
-    values = [
-        {row["id"]: v for row in data["images"] if (v := row["values"][k]) is not None}
-        for k in mains
-    ]
-    out = {}
-    budget = None if full else BUDGET
-    for image_id, found in drawing.draw(by_interest(list(rows), values), budget, progress):
-        row = data["images"][rows[image_id]]
-        row.update({k: found.pop(k) for k in ("thumb", "paper") if k in found})
-        out[rows[image_id]] = found
-    return out
 
 
 def _line(name: str, look: tuple[str, Any], curve: Any, best: Any) -> dict[str, Any]:
@@ -212,9 +203,8 @@ def _sources(
             named.add(run.name)
         try:
             out[run.name] = find_sources(run, folder, gt_dir, images_dir)
-            read = (
-                Path(str(f)).name for f in (folder or run.place("pred"), gt_dir or run.place("gt"))
-            )
+            places = (folder or run.place("pred"), gt_dir or run.place("gt"))
+            read = ("/".join(Path(str(place)).parts[-2:]) for place in places)
             notes.append(
                 f"pictures of {run.name}: read from the folders {show(' and '.join(read))}."
             )

@@ -36,10 +36,9 @@ _LEVELS = 8
 
 
 def image_pictures(
-    sources: Sources, run: Evaluation, record: ImageRecord, ods_threshold: float
+    pred: Prediction, gt: GroundTruth, run: Evaluation, record: ImageRecord, ods_threshold: float
 ) -> dict[str, Any]:
     """A run's pictures of one image: pred, and overlays at its best and at the ODS threshold."""
-    pred, gt = sources.load(record.image_id, run)
     best = overlay(pred, gt, run, image_threshold(run, record), record)
     ods = overlay(pred, gt, run, ods_threshold, record)
     return {
@@ -49,13 +48,11 @@ def image_pictures(
     }
 
 
-def gt_picture(sources: Sources, run: Evaluation, image_id: str) -> dict[str, Any]:
+def gt_picture(gt: GroundTruth, photo: NDArray[np.uint8] | None) -> dict[str, Any]:
     """The annotators' boundaries of one image, darker where more agree, and its photograph.
 
     Also `thumb`, a small picture for the table; `paper` says that it has a transparent ground.
     """
-    _, gt = sources.load(image_id, run)
-    photo = sources.photo(image_id, gt.shape)
     out = {"gt": gt_uri(gt), "size": [gt.shape[1], gt.shape[0]], "annotators": len(gt.boundaries)}
     if photo is None:
         return {**out, "thumb": out["gt"], "paper": True}
@@ -134,89 +131,78 @@ def by_interest(ids: Sequence[str], values: Sequence[Mapping[str, float]]) -> li
         gap = {k: abs(a[k] - b[k]) for k in a.keys() & b.keys()}
         rankings.append(sorted(gap, key=lambda k: (-gap[k], k)))
     turns = (k for turn in zip_longest(*rankings) for k in turn if k is not None)
-    wanted = dict.fromkeys([*turns, *ids])
-    return [k for k in wanted if k in set(ids)]
+    return list(dict.fromkeys([*turns, *ids]))
 
 
-class PictureSet:
-    """The pictures of the runs that have files.
+def draw_pictures(
+    runs: Sequence[Any],
+    sources: Mapping[str, Sources],
+    named: Collection[str],
+    notes: list[str],
+    ids: Sequence[str],
+    budget: int | None,
+    progress: Progress | None = None,
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Image id and pictures, in the order of ids, until they have `budget` characters.
 
     sources : run name -> its files; a run whose files are not as they were loses them
     named   : runs whose folders were given: a fault of theirs is raised; of others `notes` gets it
     """
+    left, ods, records = dict(sources), dict[str, Any](), dict[str, dict[str, ImageRecord]]()
+    for run in runs:
+        if run.name in left:  # its overlays are drawn at this threshold, if it has any
+            metric = matching_metric(run.metrics, run.protocol)
+            ods[run.name] = run.score(metric.name).ods.threshold if metric else None
+            records[run.name] = {r.image_id: r for r in run.records}
 
-    def __init__(
-        self,
-        runs: Sequence[Any],
-        sources: Mapping[str, Sources],
-        named: Collection[str],
-        notes: list[str],
-    ) -> None:
-        self.runs, self.sources, self.named, self.notes = runs, dict(sources), named, notes
-        self._ods: dict[str, float | None] = {}  # where its overlays are drawn, if it has any
-        self._records: dict[str, dict[str, ImageRecord]] = {}
-        for run in runs:
-            if run.name in sources:
-                metric = matching_metric(run.metrics, run.protocol)
-                self._ods[run.name] = run.score(metric.name).ods.threshold if metric else None
-                self._records[run.name] = {r.image_id: r for r in run.records}
-
-    def draw(
-        self, ids: Sequence[str], budget: int | None, progress: Progress | None = None
-    ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Image id and pictures, in the order of ids, until they have `budget` characters."""
-        used, done, workers = 0, 0, available_cores()
-        waiting, ahead = iter(ids if self.sources else ()), deque[tuple[str, Future[Any]]]()
-        with ThreadPoolExecutor(workers) as pool:
-            try:
-                while budget is None or used < budget:
-                    while len(ahead) < 2 * workers and (k := next(waiting, None)) is not None:
-                        ahead.append((k, pool.submit(self._pictures, k, dict(self.sources))))
-                    if not ahead:
-                        break
-                    image_id, future = ahead.popleft()
-                    found = self._sound(*future.result())
-                    used, done = used + _size(found), done + 1
-                    yield image_id, found
-                    if progress:
-                        fitting = done if budget is None else round(done * budget / max(used, 1))
-                        total = len(ids) if budget is None else min(len(ids), max(done, fitting))
-                        progress(done, total, image_id)
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
-
-    def _sound(self, found: dict[str, Any], faults: dict[str, DataError]) -> dict[str, Any]:
-        """The pictures without those of runs that have lost their files, here or before."""
-        for name, error in faults.items():
-            if name not in self.sources:
-                continue
-            if name in self.named:
-                raise error
-            run = next(run for run in self.runs if run.name == name)
-            self.notes.append(f"no pictures: {name}: {fault_of(run, error)}")
-            del self.sources[name]
-        runs = found["runs"].items()
-        kept = {i: mine for i, mine in runs if self.runs[int(i)].name in self.sources}
-        return {**found, "runs": kept}
-
-    def _pictures(
-        self, image_id: str, sources: Mapping[str, Sources]
-    ) -> tuple[dict[str, Any], dict[str, DataError]]:
+    def pictures(
+        image_id: str, own: dict[str, Sources]
+    ) -> tuple[dict[str, Any], dict[int, DataError]]:
         """One image's pictures, and what was wrong with a run's files."""
         out: dict[str, Any] = {"runs": {}}
-        faults: dict[str, DataError] = {}
-        for i, run in enumerate(self.runs):
-            if run.name not in sources:
+        faults: dict[int, DataError] = {}
+        for i, run in enumerate(runs):
+            if run.name not in own:
                 continue
             try:
+                pred, gt = own[run.name].load(image_id, run)
                 if "gt" not in out:
-                    out.update(gt_picture(sources[run.name], run, image_id))
-                record, ods = self._records[run.name].get(image_id), self._ods[run.name]
-                if record is not None and ods is not None:
-                    out["runs"][str(i)] = image_pictures(sources[run.name], run, record, ods)
+                    out.update(gt_picture(gt, own[run.name].photo(image_id, gt.shape)))
+                record, at = records[run.name].get(image_id), ods[run.name]
+                if record is not None and at is not None:
+                    out["runs"][str(i)] = image_pictures(pred, gt, run, record, at)
             except DataError as error:
-                faults[run.name] = error
+                faults[i] = error
         return out, faults
+
+    used, done, workers = 0, 0, available_cores()
+    waiting, ahead = iter(ids if left else ()), deque[tuple[str, Future[Any]]]()
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            while budget is None or used < budget:
+                while len(ahead) < 2 * workers and (k := next(waiting, None)) is not None:
+                    ahead.append((k, pool.submit(pictures, k, dict(left))))
+                if not ahead:
+                    break
+                image_id, future = ahead.popleft()
+                found, faults = future.result()
+                for i, error in faults.items():
+                    run = runs[i]
+                    if run.name in left:
+                        if run.name in named:
+                            raise error
+                        notes.append(f"no pictures: {run.name}: {fault_of(run, error)}")
+                        del left[run.name]
+                mine = found["runs"].items()
+                found["runs"] = {i: each for i, each in mine if runs[int(i)].name in left}
+                used, done = used + _size(found), done + 1
+                yield image_id, found
+                if progress:
+                    fitting = done if budget is None else round(done * budget / max(used, 1))
+                    total = len(ids) if budget is None else min(len(ids), max(done, fitting))
+                    progress(done, total, image_id)
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _size(found: Any) -> int:

@@ -14,7 +14,7 @@ from bsdsbench.runs.references import incomparable
 from bsdsbench.runs.run_options import SPEED
 from bsdsbench.scores.counts import at
 from bsdsbench.tables import table as model
-from bsdsbench.tables.table import Cell, Estimate, Table, select
+from bsdsbench.tables.table import Cell, Estimate, Table, key_meant, select
 
 METHOD = model.Field("method", "Method")
 GRID_END = "grid end"  # beside an ODS at the first or the last threshold
@@ -352,7 +352,8 @@ def usual_scores(run: Any, metrics: Sequence[str], known: Sequence[str]) -> list
 def full_name(score: str, known: Collection[str]) -> str:
     """The known METRIC.SCORE that is meant by it or by SCORE alone; `score` itself if none is.
 
-    SCORE alone, a key or a heading, is that of the default metric, or of the one that has it.
+    SCORE alone, a key or a heading, is that of the default metric, or of the one that has it; of
+    several of a kind (hd95) it is the first (hd95-pooled).
 
     Examples
     --------
@@ -367,6 +368,9 @@ def full_name(score: str, known: Collection[str]) -> str:
         keyed += [name] * (key == score)
         headed += [name] * (score.casefold() in headings)
     alike, usual = keyed or headed, f"{registry.DEFAULT[0]}.{score}"
-    if score in known or not alike or (len(alike) > 1 and usual not in alike):
+    if score not in known and not alike:
+        bare = {name.partition(".")[2]: name for name in known}
+        return bare.get(key_meant(score, bare), key_meant(score, known))
+    if score in known or (len(alike) > 1 and usual not in alike):
         return score
     return usual if usual in alike else alike[0]

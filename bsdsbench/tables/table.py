@@ -13,8 +13,9 @@ from __future__ import annotations
 import io
 import math
 import os
+import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import IO, Any, NamedTuple
@@ -193,6 +194,12 @@ def _known(value: Any) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
+def key_meant(word: str, keys: Iterable[str]) -> str:
+    """The word, or the first key that is of its kind: hd95-pooled of hd95, nsd-area@1 of nsd."""
+    kinds = [key for key in keys if re.match(rf"{re.escape(word)}(?![^@-])", key)]
+    return word if word in kinds or not kinds else kinds[0]
+
+
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     """The tables with these columns of numbers alone ("ods", "boundary.ods", or a heading), after
     those of text.
@@ -208,6 +215,7 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
         keys = {word: word.removeprefix(f"{table.key}.").replace(".", "_") for word in wanted}
         heads = {c.heading.casefold(): c.key for c in table.columns if c.format}
         keys |= {word: heads[word.casefold()] for word in wanted if word.casefold() in heads}
+        keys = {word: key_meant(key, places) for word, key in keys.items()}
         if chosen := {word: places[key] for word, key in keys.items() if key in places}:
             found |= chosen.keys()
             texts = [k for k, c in enumerate(table.columns) if not c.format]

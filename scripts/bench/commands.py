@@ -1,10 +1,9 @@
-"""Whole commands, of one or several installations: wall time (median) and peak memory.
+"""Whole commands: wall time (median of three) and peak memory, a Markdown row each.
 
-python scripts/bench/commands.py [WORD] [--python OTHER ...] [--images N ...] [--rounds K]
+PYTHON scripts/bench/commands.py [WORD] [--images N ...]     of the installation that PYTHON has
 
-A Markdown row for each command. Two methods on made images of 48x64 pixels, as many as are named;
-where BSDSBENCH_BSDS500 names the data, val twice too (200 images, ucm2). All installations must
-write equal tables. "cold": nothing compiled yet.
+Two methods on made images of 48x64 pixels, as many as are named; where BSDSBENCH_BSDS500 names the
+data, val twice too (200 images, ucm2). "cold": nothing compiled yet.
 """
 
 import argparse
@@ -44,13 +43,13 @@ def val_twice(folder):
                 (folder / kind / f"{name}.mat").symlink_to(path)
 
 
-def measured(python, words, cache):
+def measured(words, cache):
     """Wall time in seconds, and the peak in MB, of a call."""
     begin = time.perf_counter()
-    call = [python, "-m", "bsdsbench", *map(str, words)]
+    call = [sys.executable, "-m", "bsdsbench", *map(str, words)]
     env = os.environ | ({"NUMBA_CACHE_DIR": cache} if cache else {})
     to = [(os.POSIX_SPAWN_OPEN, k, os.devnull, os.O_WRONLY, 0) for k in (1, 2)]
-    _, status, usage = os.wait4(os.posix_spawn(python, call, env, file_actions=to), 0)
+    _, status, usage = os.wait4(os.posix_spawn(call[0], call, env, file_actions=to), 0)
     if status:
         raise SystemExit(f"{' '.join(call)}: status {status}")
     return time.perf_counter() - begin, usage.ru_maxrss / 1024
@@ -59,12 +58,9 @@ def measured(python, words, cache):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("word", nargs="?", default="")
-    parser.add_argument("--python", nargs="*", default=[])
     parser.add_argument("--images", nargs="*", type=int, default=[100, 1000])
-    parser.add_argument("--rounds", type=int, default=3)
     given = parser.parse_args()
-    pythons = [sys.executable, *given.python]
-    print("| command |", " | ".join(pythons), "|\n|---|" + "---|" * len(pythons))
+    print("| command | seconds | MB |", "|---|---|---|", sep="\n")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows, sets = {"--help": ["--help"]}, {}
@@ -85,19 +81,10 @@ def main():
         for what, words in rows.items():
             if given.word not in what:
                 continue
-            cells, tables = [], set()
-            for python in pythons:
-                times = []
-                for _ in range(given.rounds + 1):  # the first may compile
-                    cache = tempfile.mkdtemp(dir=folder) if "cold" in what else None
-                    seconds, peak = measured(python, words, cache)
-                    times.append(seconds)
-                cells.append(f"{statistics.median(times[1:]):.2f} s, {peak:.0f} MB")
-                if words[0] == "evaluate":
-                    tables.add((words[words.index("-o") + 1] / "eval_bdry_thr.txt").read_bytes())
-            if len(tables) > 1:
-                raise SystemExit(f"{what}: the tables differ")
-            print("|", what, "|", " | ".join(cells), "|", flush=True)
+            cold = "cold" in what
+            rounds = [measured(words, cold and tempfile.mkdtemp(dir=folder)) for _ in range(4)]
+            seconds, peak = map(statistics.median, zip(*rounds[1:], strict=True))
+            print(f"| {what} | {seconds:.2f} | {peak:.0f} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -10,17 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.ndimage import gaussian_filter, label, zoom
+from scipy.ndimage import gaussian_filter, zoom
 
 import bsdsbench as bb
 from bsdsbench.integrations.baselines import baseline
 from bsdsbench.loaders.photos import read_photo
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
-from bsdsbench.metrics import registry
+from scripts import stored_numbers
 
 BSDS500 = os.environ.get("BSDSBENCH_BSDS500")
 BSDS = bb.Protocol.preset("bsds500")
-CLASSES = {"classes": [f"class {k}" for k in range(19)], "first": 0}
 
 
 @pytest.fixture(scope="module")
@@ -92,47 +91,9 @@ def test_regions(benchmark):
     timed(benchmark, bb.region_counts, segs, segs)
 
 
-def regions(shape, n):
-    """n large regions, and the same moved by 3 pixels."""
-    fields = np.random.default_rng(0).random((n, shape[0] // 8, shape[1] // 8))
-    fields = gaussian_filter(fields, (0, 4, 4))
-    labels = zoom(fields, (1, 8, 8), order=1).argmax(axis=0).astype(np.uint8)
-    return np.roll(labels, 3, axis=0), labels
-
-
-def counted(metric, pred, gt, protocol):
-    bb.StreamingEvaluator(protocol, metrics=metric).update(pred, gt, image_id="a")
-
-
-@pytest.mark.parametrize("metric", ["contour", "segmentation"])
-@pytest.mark.parametrize("shape", [(512, 512), (1024, 2048)])
-def test_label_maps(benchmark, metric, shape):
-    pred, gt = regions(shape, 19)
-    protocol = bb.Protocol.preset("masks").replace(options={metric: CLASSES})
-    timed(benchmark, counted, metric, bb.Prediction("a", classes=pred), gt, protocol)
-
-
-@pytest.mark.parametrize("metric", ["topology", "ccq", "instances", "calibration"])
-def test_structures(benchmark, metric):
-    """512 x 512: a network of lines, some 200 objects, a soft map."""
-    field = gaussian_filter(np.random.default_rng(0).standard_normal((512, 512)), 4)
-    lines, objects = np.abs(field) < 0.3 * field.std(), label(field > 0.2 * field.std())[0]
-    pred, gt = {
-        "instances": ({"classes": np.roll(objects, 2, 1)}, {"labels": objects}),
-        "calibration": ({"soft": unit(field)}, {"boundaries": (field > 0,)}),
-    }.get(metric, ({"soft": np.roll(lines, 2, 0)}, {"mask": lines}))
-    protocol = bb.Protocol.preset("calibration" if metric == "calibration" else "masks")
-    given = bb.Prediction("a", **pred), bb.GroundTruth("a", **gt), protocol
-    found = registry.get(metric)
-    timed(benchmark, found.count, *given, found.options_of(protocol))
-
-
-@pytest.mark.parametrize("measure", ["si", "matte", "dbe", "edges"])
-def test_depth(benchmark, measure):
-    rng = np.random.default_rng(0)
-    gt = 1 + 9 * np.kron(rng.random((12, 16)), np.ones((40, 40)))
-    pred = gaussian_filter(gt, 1.0) * (1 + 0.01 * rng.random(gt.shape))
-    edges = np.abs(np.diff(gt, axis=1, append=gt[:, -1:])) > 0
-    truth = bb.GroundTruth("a", (edges,), depth=gt, mask=gt > 5)
-    protocol = bb.Protocol.preset("depth").replace(options={"depth": {"measures": [measure]}})
-    timed(benchmark, counted, "depth", bb.Prediction("a", depth=pred), truth, protocol)
+@pytest.mark.parametrize(("metric", "kind", "protocol"), stored_numbers.made_runs())
+def test_metric(benchmark, metric, kind, protocol):
+    """Six images of about 480x640, of blobs of some pixels."""
+    items = list(stored_numbers.made(kind, 8))
+    options = {"metrics": metric, **stored_numbers.ONE}
+    timed(benchmark, lambda: bb.evaluate_items(items, protocol, **options))

@@ -23,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -41,13 +41,6 @@ def peak() -> int:
     """The most memory this process ever held, bytes."""
     found = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return found if sys.platform == "darwin" else found * 1024
-
-
-def fork(function: Callable[..., None], *given: object) -> Any:
-    """A process of its own that runs it."""
-    process = multiprocessing.get_context("fork").Process(target=function, args=given)
-    process.start()
-    return process
 
 
 def attempts(targets: list[Target], seed: int, first: int, pipe: Connection) -> None:
@@ -76,7 +69,9 @@ def hostile(table: Mapping[str, Target], first: int, count: int, seed: int) -> l
     failures, done = [], 0
     while done < count:
         ours, theirs = multiprocessing.Pipe(duplex=False)
-        child = fork(attempts, [table[n] for n in names[done:]], seed, first + done, theirs)
+        given = [table[n] for n in names[done:]], seed, first + done, theirs
+        child = multiprocessing.get_context("fork").Process(target=attempts, args=given)
+        child.start()
         theirs.close()
         while done < count:
             verdict = ""

@@ -305,11 +305,6 @@ def results(root: Path) -> dict[str, tuple[Path, Read, bool]]:
         (path.parent / "result.json").write_text(json.dumps(told), "utf-8")
         return scores(path)
 
-    def baseline(path: Path) -> object:
-        found = Baseline.load(path)
-        counts = [r.counts["boundary"].total_gt.tolist() for r in found.records]
-        return found.scores, found.n_images, found.protocol, counts
-
     def again(path: Path) -> object:
         """The run that was interrupted goes on; a damaged record counts as none."""
         (path.parent / "result.json").unlink(missing_ok=True)
@@ -324,7 +319,7 @@ def results(root: Path) -> dict[str, tuple[Path, Read, bool]]:
         "counts.npz": (root / "out" / "counts.npz", scores, True),
         "forged counts": (root / "forged" / "counts.npz", forged, False),
         "records.db": (root / "going" / "records.db", again, True),
-        "baseline": (root / "baseline.json", baseline, False),
+        "baseline": (root / "baseline.json", Baseline.load, False),
         "protocol": (root / "p.toml", bb.Protocol.load, False),
         "scores": (root / "s.csv", read_scores, False),
         "table": (root / "out" / "eval_bdry_thr.txt", READ["table"], False),

@@ -116,12 +116,8 @@ def test_skipped_images_are_named_and_end_in_status_2(tiny, tmp_path):
     ("words", "line"),
     [
         (["/no/such", "--gt", "/nor/this"], "/no/such: no such folder"),
-        (["{pred}", "--gt", "{gt}", "--protocol", "nosuch"], "protocol 'nosuch'"),
-        (["{pred}", "--gt", "{gt}", "--thresholds", "2,x"], "thresholds '2,x'"),
-        (["{pred}", "--gt", "{gt}", "--max-dist", "far"], "max_dist 'far'"),
         (["{pred}", "--gt", "{gt}", "--shard", "3"], "'--shard': '3': expected I/N"),
         (["{pred}", "--gt", "{gt}", "--set", "speed=9"], "speed"),
-        (["{pred}", "--gt", "{gt}", "--metrics", "edges"], "metrics 'edges'"),
         (["{pred}", "--gt", "{gt}", "--executor", "cloud"], "executor 'cloud'"),
         (["{pred}"], "--gt"),
         (["--gt", "{gt}"], "PRED_DIR"),

@@ -34,10 +34,8 @@ def test_help_groups_the_verbs_by_what_a_user_does():
 @pytest.mark.parametrize(
     "words",
     [
-        ("--set", "max_dist=.1", "--set", "max_dist=.2"),
         ("--set", "nms_params.radius=2", "--set", "nms-params.radius=3"),
         ("--set", "thresholds=9", "--thresholds", "5"),
-        ("--set", "thin=false", "--no-thin"),
         ("--protocol", "bsds500", "--signature", "x"),
     ],
 )

@@ -4,7 +4,6 @@ import pickle
 import re
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 import pytest
 
@@ -13,7 +12,6 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
 
-matplotlib.use("Agg")
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torchmetrics", reason="torchmetrics is not installed")
 
@@ -80,24 +78,6 @@ def test_images_of_one_id_are_refused_and_those_without_any_all_count():
     assert found.boundary_score().ods.f == expected.boundary_score().ods.f
     with pytest.raises(DataError, match="im0"):
         filled([("im0", soft, gts), ("im0", other, gts)]).compute()
-
-
-def test_plot_draws_the_curve_of_all_images_and_given_values_step_by_step(exact):
-    from matplotlib.figure import Figure
-
-    metric = filled(images(6))
-    figure, ax = metric.plot()
-    curve = max(ax.get_lines(), key=lambda line: line.get_linewidth())
-    assert curve.get_label() == f"[F={exact.ods.f:.3f}] BenchmarkMetric".replace("=0.", "=.")
-    np.testing.assert_allclose(curve.get_ydata(), exact.curve.precision)
-    assert figure is ax.figure
-    own = Figure().add_subplot()
-    assert metric.plot(ax=own)[1] is own
-    _, ax = metric.plot([metric.compute(), metric.compute()])
-    drawn = {line.get_label(): line.get_ydata()[-1] for line in ax.get_lines()}
-    assert drawn["ods"] == exact.ods.f
-    metric.reset()
-    refused("no images yet", metric.plot)
 
 
 def test_the_loop_of_the_page_runs(capsys):

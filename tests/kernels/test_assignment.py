@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
-from bsdsbench.kernels.assignment import by_column, largest_total
+from bsdsbench.kernels.assignment import largest_total
 
 
 def tables():
@@ -46,13 +46,3 @@ def test_a_long_row_of_exchanges(turned):
     counts = counts[:, ::-1] if turned else counts
     best = counts[linear_sum_assignment(counts, maximize=True)].sum()
     assert largest_total(*cells(counts), np.array([0, n])) == best
-
-
-def test_columns_hold_their_cells_in_the_order_of_rows():
-    for seed, counts, _ in tables():
-        start, rows, values = by_column(*cells(counts), counts.shape[1])
-        for c in range(counts.shape[1]):
-            there = np.flatnonzero(counts[:, c])
-            part = slice(start[c], start[c + 1])
-            assert rows[part].tolist() == there.tolist(), seed
-            assert values[part].tolist() == counts[there, c].tolist(), seed

@@ -7,7 +7,7 @@ from hypothesis.extra import numpy as hnp
 from scipy import ndimage
 
 from bsdsbench.kernels.graph import disk, within_reach
-from bsdsbench.kernels.thinning import pack, thinning_events, unpack
+from bsdsbench.kernels.thinning import pack, unpack
 
 COLS = st.sampled_from([1, 7, 8, 9, 63, 64, 65, 127, 128, 129, 200])
 QUICK = settings(max_examples=60, deadline=None, derandomize=True)
@@ -39,14 +39,3 @@ def test_within_reach_is_the_distance_to_the_nearest_pixel(bmap, radius) -> None
     near = within_reach(bmap, disk(radius, bmap.shape).half)
     distance = ndimage.distance_transform_edt(~bmap) if bmap.any() else np.full(bmap.shape, np.inf)
     np.testing.assert_array_equal(near, distance <= radius)
-
-
-@QUICK
-@given(maps(), st.integers(1, 5), st.integers(0, 2**32 - 1))
-def test_events_without_thinning_are_the_pixels_by_level(bmap, n, seed) -> None:
-    levels = (bmap * np.random.default_rng(seed).integers(0, n + 1, bmap.shape)).astype(np.int16)
-    start, pixel, added = thinning_events(levels, n, do_thin=False)
-    assert added.all()
-    for k in range(n):
-        at = np.flatnonzero(levels.ravel() == n - k)
-        np.testing.assert_array_equal(pixel[start[k] : start[k + 1]], at)

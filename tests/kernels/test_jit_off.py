@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 
+from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.kernels.matching import match_steps, truth
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
@@ -15,10 +16,13 @@ from bsdsbench.kernels.thresholding import confusion, levels
 SCRIPT = """
 import json, numba, sys
 import numpy as np
+from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.kernels.matching import match_steps, truth
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
 assert numba.config.DISABLE_JIT
+labels = np.arange(-20, 20).repeat(3) << 40
+arrays = [*value_pairs(labels, labels[::-1].copy())]
 np.seterr(over="ignore")  # words of bits wrap around
 spec = json.loads(sys.argv[1])
 values, thresholds = np.array(spec["values"]), np.array(spec["thresholds"])
@@ -27,7 +31,7 @@ bytes_level = levels((values * 255).astype(np.uint8), thresholds)
 counts = confusion(values, values > 0.7, thresholds)
 byte_counts = confusion((values * 255).astype(np.uint8), values > 0.7, thresholds)
 events = thinning_events(level, len(thresholds))
-arrays = [level, bytes_level, *counts, *byte_counts, *events, thin(values > 0.3)]
+arrays += [level, bytes_level, *counts, *byte_counts, *events, thin(values > 0.3)]
 arrays += match_steps(*events, truth((values > 0.7)[None], 2.5))
 print(json.dumps([a.tolist() for a in arrays]))
 """
@@ -49,7 +53,9 @@ def test_same_numbers_without_jit():
     assert done.returncode == 0, done.stderr
     level = levels(values, thresholds)
     as_bytes = (values * 255).astype(np.uint8)
-    arrays = [level, levels(as_bytes, thresholds)]
+    labels = np.arange(-20, 20).repeat(3) << 40
+    arrays = [*value_pairs(labels, labels[::-1].copy())]
+    arrays += [level, levels(as_bytes, thresholds)]
     arrays += [*confusion(values, values > 0.7, thresholds)]
     arrays += [*confusion(as_bytes, values > 0.7, thresholds)]
     events = thinning_events(level, 4)

@@ -33,15 +33,6 @@ def test_a_pixel_is_judged_as_defined_in_all_neighbourhoods(second, col):
             assert deleted == reference.removable(x, second), code
 
 
-def test_bar_by_hand():
-    # A 3 x 6 bar keeps its middle row; the corners' notch is what G3 and G3' leave of the ends.
-    bar = np.zeros((5, 8), bool)
-    bar[1:4, 1:7] = True
-    thinned = thin(bar)
-    assert np.array_equal(np.flatnonzero(thinned.any(axis=1)), [2])
-    assert np.array_equal(thinned, reference.thin(bar))
-
-
 @pytest.mark.parametrize("shape", [(1, 1), (1, 7), (7, 1), (2, 2), (3, 5), (17, 30), (70, 131)])
 @pytest.mark.parametrize("density", [0.2, 0.5, 0.8, 1.0])
 def test_same_as_scikit_image(shape, density):
@@ -56,16 +47,6 @@ def test_input_is_left_alone_and_empty_stays_empty():
     assert thin(np.zeros((0, 0), bool)).shape == (0, 0)
     assert thin(np.zeros((4, 0), bool)).shape == (4, 0)
     assert not thin(np.zeros((4, 5), bool)).any()
-
-
-def test_events_by_hand():
-    # Threshold 1 (step 0) has one pixel; threshold 0 (step 1) adds its row.
-    levels = np.array([[0, 0, 0], [1, 2, 1]], np.int16)
-    start, pixel, added = thinning_events(levels, 2)
-    assert start.tolist() == [0, 1, 3]
-    assert pixel.tolist() == [4, 3, 5]
-    assert added.all()
-    assert (start.dtype, pixel.dtype, added.dtype) == (np.int64, np.int32, np.bool_)
 
 
 def test_removals_come_before_additions():

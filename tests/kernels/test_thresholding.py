@@ -60,25 +60,6 @@ def test_crowded_thresholds(apart):
     assert np.array_equal(fp, (on & ~gt).sum((1, 2)))
 
 
-def test_confusion_by_hand():
-    values = np.array([[0.9, 0.5, 0.1], [0.5, 0.0, 1.0]])
-    gt = np.array([[True, False, True], [True, False, False]])
-    tp, fp, fn, tn = confusion(values, gt, np.array([0.05, 0.5, 0.95]))
-    assert tp.tolist() == [3, 2, 0]
-    assert fp.tolist() == [2, 2, 1]
-    assert fn.tolist() == [0, 1, 3]
-    assert tn.tolist() == [1, 1, 2]
-    assert {a.dtype for a in (tp, fp, fn, tn)} == {np.dtype(np.int64)}
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
-def test_no_pixels(dtype):
-    empty = np.zeros((0, 4), dtype)
-    assert levels(empty, OFFICIAL).shape == (0, 4)
-    for counts in confusion(empty, empty > 0, OFFICIAL):
-        assert counts.tolist() == [0] * 99
-
-
 def test_views_are_read_in_their_own_order():
     values = np.random.default_rng(5).random((9, 14))
     gt = values.T > 0.6

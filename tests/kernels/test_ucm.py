@@ -42,8 +42,3 @@ def test_regions_of_every_threshold(ucm2, corners):
         assert roots.size == row.max() + 1
     assert start[1] == 0
     assert start[-1] == a.size == b.size
-
-
-def test_a_threshold_holds_contours_of_its_own_strength():
-    level = [ucm._level(v, THRESHOLDS) for v in (0.0, 0.1, 0.11, 0.35, 0.5, 0.6, 0.75, 0.76)]
-    assert level == [0, 0, 1, 1, 2, 3, 3, 4]

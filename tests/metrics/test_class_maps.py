@@ -141,19 +141,6 @@ def test_the_border_is_cropped_and_the_tolerance_is_that_of_what_is_left():
     assert found.equals(expected)
 
 
-def test_or_the_border_is_ignored():
-    labels = regions(5, (40, 60))
-    maps = soft_boundaries(5, labels)
-    params = SemanticOptions(TWO.classes, 1, border=5, border_rule="ignore", radius=2)
-    framed = labels.astype(np.int16)
-    framed[:5], framed[-5:], framed[:, :5], framed[:, -5:] = 255, 255, 255, 255
-    soft, truth, left = prepare_classes(maps, labels, params)
-    assert np.array_equal(truth, class_boundaries(framed, params))
-    assert np.array_equal(left, framed)
-    assert np.array_equal(soft[:, 5:-5, 5:-5], maps[:, 5:-5, 5:-5])
-    assert int(soft.sum()) == int(maps[:, 5:-5, 5:-5].sum())
-
-
 def test_half_resolution_of_labels_and_of_boundaries():
     """MATLAB's imresize(.., 0.5, 'nearest') takes the second of two pixels."""
     labels = regions(7, (40, 61))

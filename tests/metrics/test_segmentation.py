@@ -92,16 +92,6 @@ def test_bad_input_is_one_clear_line():
         seg.segmentation_counts([[0, 0]], [[0], [0]], params(2))
 
 
-@pytest.mark.parametrize("names", [("a",), ("a", "b"), ("a", "b", "c")])
-def test_two_classes_or_more_have_a_part_each(names):
-    at = LabelOptions(classes=names)
-    counts = seg.segmentation_counts([[0, 0]], [[0, 0]], at)
-    record = bb.ImageRecord("i", (1, 2), {"segmentation": counts})
-    protocol = bb.Protocol(options={"segmentation": at})
-    score = seg.SegmentationMetric().score([record], protocol)
-    assert list(score.per_class) == (list(names) if len(names) > 1 else [])
-
-
 def crowded(seed):
     """True segments with two crowds of one class and one of another, VOID, and predicted ones."""
     rng = np.random.default_rng(seed)

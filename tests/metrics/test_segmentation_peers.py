@@ -62,18 +62,3 @@ def test_panopticapi(tmp_path):
             theirs = [each[k][key] for k in categories]
             assert np.nan_to_num(values) == pytest.approx(theirs, rel=1e-12), (case, key)
             assert np.nanmean(values) == pytest.approx(mean[key], rel=1e-12), (case, key)
-
-
-def test_torchmetrics_segmentation_quality():
-    torch = quiet("torch")
-    detection = quiet("torchmetrics.functional.detection")
-    rng = np.random.default_rng(7)
-    at = params(4, first=1, unit="instance", divisor=10, ignore=0)
-    for case in range(300):
-        pred, gt = (np.maximum(m, 10) for m in instance_maps(rng))
-        both = [torch.as_tensor(np.stack([m // 10, m % 10], -1)[None]) for m in (pred, gt)]
-        theirs = detection.panoptic_quality(
-            *both, things={1, 2, 3, 4}, stuffs=set(), return_sq_and_rq=True
-        )
-        ours = seg.panoptic(seg.segmentation_counts(pred, gt, at))
-        assert [np.nanmean(v) for v in ours] == pytest.approx(theirs.numpy(), rel=1e-5), case

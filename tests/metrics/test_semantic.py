@@ -49,40 +49,13 @@ def labels():
     return a
 
 
-def test_ignored_pixels_have_no_boundary():
-    a = labels()
-    a[2:10, 24:30] = 3
-    a[:, 27:] = 255
-    drawn = class_boundaries(a, PARAMS)[2]
-    assert drawn[1:10, 23].all()
-    assert not drawn[2:9, 24:].any()
-    assert not drawn[:, 27:].any()
-    a[:, 27:] = 0
-    everything = class_boundaries(a, SemanticOptions(PARAMS.classes, 1, ignore=-1, radius=1))
-    assert everything[2][2:10, 26].all()
-
-
-def test_interior_is_kept_or_killed():
-    """A false line within the cat, one at its boundary, one outside."""
-    soft = np.zeros((3, 24, 30), np.float32)
-    soft[0, 8:13, 7] = 1  # inside, further than 1.5 from the boundary: 5 pixels
-    soft[0, 6:10, 3] = 1  # inside, within 1.5
-    soft[0, 21, 2:8] = 1  # outside: 6 pixels
-    kept, killed = (semantic_counts(soft, labels(), proto) for proto in (PROTO, KILLED))
-    assert (kept.total_pred[0].tolist(), killed.total_pred[0].tolist()) == ([15] * 3, [10] * 3)
-    assert np.array_equal(killed.matched_pred, kept.matched_pred)
-    first = PROTO.replace(options={"semantic": {"interior": "kill_first"}})
-    assert semantic_counts(soft, labels(), first).equals(killed)  # nothing is thinned
-    boundaries = class_boundaries(labels(), PARAMS)
-    with pytest.raises(DataError, match="expected labels"):
-        semantic_counts(soft, boundaries, KILLED)
-
-
 def test_shapes_and_protocol_are_checked():
     with pytest.raises(ShapeError, match=r"expected \(3, rows, columns\)"):
         semantic_counts(np.zeros((2, 24, 30), np.float32), labels(), PROTO)
     with pytest.raises(ShapeError, match=r"expected the size \(24, 30\)"):
         semantic_counts(np.zeros((3, 24, 31), np.float32), labels(), PROTO)
+    with pytest.raises(DataError, match="expected labels"):
+        semantic_counts(labels(), class_boundaries(labels(), PARAMS), KILLED)
     with pytest.raises(ProtocolError, match=r"no classes"):
         semantic_counts(labels(), labels(), Protocol.preset("bsds500"))
 
@@ -202,7 +175,7 @@ def test_boundaries_of_sbd_may_be_one_per_class(sbd):
     assert np.array_equal(truth.class_boundaries, expected)
 
 
-@pytest.mark.parametrize("kind", [np.float64, np.float32, np.uint16])
+@pytest.mark.parametrize("kind", [np.float64, np.uint16])
 def test_labels_of_sbd_may_be_stored_as_double(sbd, kind):
     """GTinst.Segmentation of the data set is double; a band is drawn from it."""
     pred, cls, _, _, struct = sbd

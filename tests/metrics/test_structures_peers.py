@@ -9,8 +9,7 @@ import bsdsbench as bb
 from bsdsbench.metrics.instances_metric import Options, instance_counts
 from bsdsbench.metrics.topology import betti_numbers
 from tests.helpers.masks import nasty_masks, nasty_objects
-from tests.metrics.test_structures import counted, scored
-from tests.reference import structures as plain
+from tests.metrics.test_structures import scored
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of other packages
 quiet = partial(pytest.importorskip, exc_type=ImportError)
@@ -76,18 +75,3 @@ def test_monai_calibration():
             score, _ = scored("calibration", images, bins=8, closed=closed)
             ours = {"expected": "ece_mean", "average": "ace_mean", "maximum": "mce_mean"}[key]
             assert score[ours] == pytest.approx(float(metric.aggregate()), **FLOAT32), (key, right)
-
-
-def test_torchmetrics_calibration():
-    torch = quiet("torch")
-    theirs = quiet("torchmetrics.functional.classification").binary_calibration_error
-    for k, (p, gt) in enumerate(soft_pairs()):
-        if p.max() == 1:  # to it a bin of its own
-            continue
-        found = counted(
-            "calibration", bb.Prediction("a", soft=p), bb.GroundTruth("a", (gt,)), bins=8
-        )
-        three = plain.calibration_errors(*(found[n] for n in ("pixels", "marked", "value")))
-        both = torch.as_tensor(p.ravel()), torch.as_tensor(gt.ravel().astype(int))
-        for norm, ours in (("l1", three[0]), ("max", three[2])):
-            assert ours == pytest.approx(float(theirs(*both, n_bins=8, norm=norm)), **FLOAT32), k

@@ -55,7 +55,6 @@ def test_constants_are_read_from_their_text(params):
     [
         (["--nms", "preds"], 1, 8, True),
         (["preds", "--nms=crack", "--set", "nms_params.bits=8"], 2, 8, True),
-        (["preds"], 1, 8, False),
     ],
 )
 def test_nms_is_a_flag_and_an_option(words, radius, bits, on):

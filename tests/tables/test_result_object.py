@@ -8,7 +8,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.metrics import registry
 from bsdsbench.runs.score_tables import image_table, score_tables
-from bsdsbench.tables.forms import to_csv, to_html, to_latex
+from bsdsbench.tables.forms import to_csv, to_html
 from bsdsbench.tables.table import to_text
 from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import FAST, refused
@@ -50,14 +50,6 @@ def test_tables_of_every_metric_as_they_were_looked_at():
                 assert max(map(len, lines)) <= width
     for width, texts in parts.items():
         same_as_stored(f"tables_{width}", texts)
-
-
-def test_comments_in_latex_say_how_the_numbers_were_made(runs, found):
-    for table in [*score_tables(runs), *found.tables(), image_table(runs[0])]:
-        comments = [x for x in to_latex([table]).splitlines() if x.startswith("% ")]
-        assert any(str(runs[0].signature) in line for line in comments)
-        assert "protocol bsds500 v1" in comments[0].lower().replace("protocol: ", "protocol ")
-    assert found.to_mapping()["signatures"]["Canny"] == str(runs[1].signature)
 
 
 def test_words_that_tables_share_are_printed_once_under_the_last(found):

@@ -75,4 +75,8 @@ def test_select_keeps_text_and_the_columns_asked_for_and_their_notes():
     (less,) = select([one, two], ["voi"])
     assert less.notes == [notes[1], "- under VOI: both.", "of all"]
     assert [t.key for t in select([one, two], ["t", "f"])] == ["one", "two"]
+    kinds = [Field(k, k, "", ".1f") for k in ("hd", "hd95-pooled", "hd95-area", "nsd-area@1")]
+    three = Table("three", "", [METHOD, *kinds], [["a", 1.0, 2.0, 3.0, 4.0]])
+    found = [select([three], [word])[0].columns[1].key for word in ("hd", "three.hd95", "nsd")]
+    assert found == ["hd", "hd95-pooled", "nsd-area@1"]
     refused("'nope': expected some of f, voi, t", select, [one, two], ["nope"])

@@ -276,9 +276,9 @@ class ContourMetric(LabelMetric):
 
 def _pooled(total: Stack, at: ContourOptions) -> dict[str, F8]:
     """Measures of the pixels of all images together, (..., C), NaN where neither map has any."""
-    out = {"iou": iou(total["areas"], defined_ratio)}
+    out = {"iou": iou(total["areas"], of=defined_ratio)}
     if "boundary-iou" in at.groups:
-        shells = iou(total["shells"], defined_ratio)
+        shells = iou(total["shells"], of=defined_ratio)
         out |= {key_at("biou", w): shells[..., k] for k, w in enumerate(at.boundary_sizes)}
     if "davis" in at.groups:
         outline = total["outline"][..., None, :]

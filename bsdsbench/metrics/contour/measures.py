@@ -61,7 +61,11 @@ class Sites(NamedTuple):
 
     def within(self, limit: float) -> I8:
         """How many of each label's sites have a distance up to the limit."""
-        return self.sums(self.distance <= limit).astype(np.int64)
+        before = np.concatenate([[0], np.cumsum(self.distance <= limit)])
+        return np.diff(before[self.start])
+
+
+Sides = tuple[Sites, Sites]  # of pred and of gt
 
 
 class Compared:
@@ -113,7 +117,7 @@ class Compared:
         return self._areas(np.bincount(near, minlength=pairs.shape[1]))
 
     def skeletons(self) -> I8:
-        """Skeleton pixels of each label: pred's in gt, pred's, gt's in pred, gt's: (n, 4)."""
+        """Skeleton pixels of each label: gt's in pred, pred's, gt's, pred's in gt: (n, 4)."""
         from scipy.ndimage import find_objects
         from skimage.morphology import skeletonize
 
@@ -124,12 +128,25 @@ class Compared:
                 if box:
                     thin[box][skeletonize(labels[box] == k)] = k
             counts.append(Compared(LabelPair(thin, other, n, other.shape)).areas[:, :2])
-        return np.hstack(counts)
+        return np.hstack(counts)[:, [2, 1, 3, 0]]
 
-    def sites(self, outline: str, spacing: Spacing | None = None) -> Any:
+    def sites(self, outline: str, spacing: Spacing) -> Any:
         """The outlines of pred and of gt."""
-        steps = spacing or self.spacing
-        return self._once((outline, steps), _outlines, self.pair, outline, steps)
+        return self._once((outline, spacing), _outlines, self.pair, outline, spacing)
+
+    def drawn(self, what: str, size: float) -> Any:
+        """What a measure compares: the outlines of pred and of gt, or pixels of each label.
+
+        Pixels are (n, 3), in both, in pred, in gt; of skeletons (n, 4).
+        """
+        if what in ("shells", "trimap"):
+            return getattr(self, what)(size)
+        if what == "areas":
+            return self.areas
+        if what == "skeletons":
+            return self.skeletons()
+        outline, _, in_pixels = what.partition(" ")
+        return self.sites(outline, PIXELS if in_pixels else self.spacing)
 
 
 def _outlines(pair: LabelPair, outline: str, steps: Spacing) -> tuple[Sites, ...]:
@@ -184,62 +201,37 @@ def davis_radius(shape: tuple[int, ...], bound: float = 0.008) -> float:
     return float(bound) if bound >= 1 else float(math.ceil(bound * math.hypot(*shape)))
 
 
-# The measures at a size: the value of each label, before empty masks are settled, and how many
-# pixels or sites each label has in pred and in gt, by which it is empty.
-Found = tuple[F8, I8, I8]
-
-
-def iou(counts: Map, of: Callable[..., F8] = ratio) -> F8:
+def iou(counts: Map, _: float = 0.0, of: Callable[..., F8] = ratio) -> F8:
     """Intersection over union of (..., 3) pixels in both, in pred, in gt; by default 0/0 = 0."""
     return of(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
 
 
-def _overlap(counts: I8) -> Found:
-    return iou(counts), counts[:, 1], counts[:, 2]
+def _dice(counts: I8, _: float) -> F8:
+    return ratio(2 * counts[:, 0], counts[:, 1] + counts[:, 2])
 
 
-def _dice(c: Compared, _: float) -> Found:
-    both, pred, gt = c.areas.T
-    return ratio(2 * both, pred + gt), pred, gt
+def _cldice(n: I8, _: float) -> F8:
+    return f_measure(ratio(n[:, 3], n[:, 1]), ratio(n[:, 0], n[:, 2]))
 
 
-def _biou_min(c: Compared, size: float) -> Found:
-    values, pred, gt = _overlap(c.shells(size))
-    return np.minimum(iou(c.areas), values), pred, gt
-
-
-def _cldice(c: Compared, _: float) -> Found:
-    n = c.skeletons()
-    return f_measure(ratio(n[:, 0], n[:, 1]), ratio(n[:, 2], n[:, 3])), n[:, 1], n[:, 3]
-
-
-def _f_within(c: Compared, outline: str, radius: float) -> Found:
+def _f_within(sides: Sides, radius: float) -> F8:
     """F of the shares of both outlines within a radius in pixels."""
-    pred, gt = c.sites(outline, PIXELS)
-    return f_measure(*(ratio(s.within(radius), s.n) for s in (pred, gt))), pred.n, gt.n
+    return f_measure(*(ratio(s.within(radius), s.n) for s in sides))
 
 
-def _davis(c: Compared, size: float) -> Found:
-    return _f_within(c, "side", davis_radius(c.pair.shape, size))
+def _f_below(sides: Sides, radius: float) -> F8:
+    return _f_within(sides, float(np.nextafter(radius, -np.inf)))
 
 
-def _bf(c: Compared, size: float) -> Found:
-    return _f_within(c, "rim", size if size >= 1 else size * c.pair.diagonal())
-
-
-def _bf_pixels(strict: bool, c: Compared, theta: float) -> Found:
-    return _f_within(c, "rim", np.nextafter(theta, -np.inf) if strict else theta)
-
-
-def _fom(c: Compared, alpha: float) -> Found:
-    pred, gt = c.sites("rim", PIXELS)
+def _fom(sides: Sides, alpha: float) -> F8:
+    pred, gt = sides
     merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
-    return ratio(merit, np.maximum(pred.n, gt.n)), pred.n, gt.n
+    return ratio(merit, np.maximum(pred.n, gt.n))
 
 
-def _hausdorff(definition: str, c: Compared, percent: float) -> Found:
+def _hausdorff(definition: str, sides: Sides, percent: float) -> F8:
     q = given_number(percent, "percent", 0, 100) / 100
-    pred, gt = c.sites("corner" if definition == "area" else "rim")
+    pred, gt = sides
     quantile: Callable[..., float] = _length_quantile if definition == "area" else _quantile
     found = np.full(pred.n.size, np.nan)
     for k in np.flatnonzero((pred.n > 0) & (gt.n > 0)).tolist():
@@ -247,7 +239,7 @@ def _hausdorff(definition: str, c: Compared, percent: float) -> Found:
         if definition == "pooled":
             lists = [(np.concatenate([lists[0][0], lists[1][0]]), lists[0][1])]
         found[k] = max(quantile(*each, q) for each in lists)
-    return found, pred.n, gt.n
+    return found
 
 
 def _quantile(distance: F8, _: F8, q: float) -> float:
@@ -271,20 +263,17 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
     return float(distance[order[min(int(np.searchsorted(share, q)), order.size - 1)]])
 
 
-def _assd(mean: bool, c: Compared, _: float) -> Found:
-    pred, gt = c.sites("rim")
-    sums = [s.sums(s.distance) for s in (pred, gt)]
-    return _of_both(sums, [pred.n, gt.n], mean), pred.n, gt.n
+def _assd(mean: bool, sides: Sides, _: float) -> F8:
+    return _of_both([s.sums(s.distance) for s in sides], [s.n for s in sides], mean)
 
 
-def _nsd(form: str, c: Compared, tolerance: float) -> Found:
-    pred, gt = c.sites("corner" if form == "area" else "rim")
+def _nsd(form: str, sides: Sides, tolerance: float) -> F8:
     near, total = [], []
-    for s in (pred, gt):
+    for s in sides:
         length = s.length if form == "area" else np.ones(s.length.size)
         near.append(s.sums((s.distance <= tolerance) * length))
         total.append(s.sums(length))
-    return _of_both(near, total, form == "mean"), pred.n, gt.n
+    return _of_both(near, total, form == "mean")
 
 
 def _of_both(part: list[F8], whole: list[Any], mean: bool) -> F8:
@@ -294,32 +283,45 @@ def _of_both(part: list[F8], whole: list[Any], mean: bool) -> F8:
     return ratio(part[0] + part[1], whole[0] + whole[1])
 
 
-# name -> the function of both maps and a size, and whether it is a distance, which an empty mask
-# may not have
-TABLE: dict[str, tuple[Callable[[Compared, float], Found], bool]] = {
-    "iou": (lambda c, _: _overlap(c.areas), False),
-    "dice": (_dice, False),
-    "biou": (lambda c, size: _overlap(c.shells(size)), False),
-    "biou-min": (_biou_min, False),
-    "f": (_davis, False),
-    "bf": (_bf, False),
-    "bf-pixels": (partial(_bf_pixels, False), False),
-    "bf-strict": (partial(_bf_pixels, True), False),
-    "hd": (lambda c, _: _hausdorff("directed", c, 100), True),
-    **{f"hd%-{d}": (partial(_hausdorff, d), True) for d in ("pooled", "directed", "area")},
-    "assd-pooled": (partial(_assd, False), True),
-    "assd-directed": (partial(_assd, True), True),
-    **{f"nsd-{form}": (partial(_nsd, form), False) for form in ("area", "counts", "mean")},
-    "fom": (_fom, False),
-    "trimap": (lambda c, width: _overlap(c.trimap(width)), False),
-    "cldice": (_cldice, False),
+# name -> what is compared, see `Compared.drawn`; the function of it and a size that gives the value
+# of each label; and whether it is a distance, which an empty mask may not have
+TABLE: dict[str, tuple[str, Callable[[Any, float], F8], bool]] = {
+    "iou": ("areas", iou, False),
+    "dice": ("areas", _dice, False),
+    "biou": ("shells", iou, False),
+    "biou-min": ("shells", iou, False),
+    "f": ("side in pixels", _f_within, False),
+    "bf": ("rim in pixels", _f_within, False),
+    "bf-pixels": ("rim in pixels", _f_within, False),
+    "bf-strict": ("rim in pixels", _f_below, False),
+    "hd": ("rim", lambda sides, _: _hausdorff("directed", sides, 100), True),
+    "hd%-pooled": ("rim", partial(_hausdorff, "pooled"), True),
+    "hd%-directed": ("rim", partial(_hausdorff, "directed"), True),
+    "hd%-area": ("corner", partial(_hausdorff, "area"), True),
+    "assd-pooled": ("rim", partial(_assd, False), True),
+    "assd-directed": ("rim", partial(_assd, True), True),
+    "nsd-area": ("corner", partial(_nsd, "area"), False),
+    "nsd-counts": ("rim", partial(_nsd, "counts"), False),
+    "nsd-mean": ("rim", partial(_nsd, "mean"), False),
+    "fom": ("rim in pixels", _fom, False),
+    "trimap": ("trimap", iou, False),
+    "cldice": ("skeletons", _cldice, False),
 }
 
 
 def values_of(c: Compared, name: str, size: float, empty: str) -> F8:
     """A measure of `TABLE` of each label, empty masks as the convention says."""
-    of, is_distance = TABLE[name]
-    return settle(*of(c, size), empty, c.pair.diagonal(c.spacing) if is_distance else None)
+    what, of, is_distance = TABLE[name]
+    drawn = c.drawn(what, size)
+    if name == "f":
+        size = davis_radius(c.pair.shape, size)
+    elif name == "bf" and size < 1:
+        size *= c.pair.diagonal()
+    values = of(drawn, size)
+    if name == "biou-min":
+        values = np.minimum(values, iou(c.areas))
+    pred, gt = (s.n for s in drawn) if isinstance(drawn, tuple) else drawn.T[1:3]
+    return settle(values, pred, gt, empty, c.pair.diagonal(c.spacing) if is_distance else None)
 
 
 def measure(
@@ -406,10 +408,10 @@ def boundary_iou(
         return measure("biou-min" if with_mask else "biou", pred, gt, size, **options)
     masks = as_masks(pred, gt)  # two masks alone have a kernel of their own, five times as fast
     found = erosion.mask_shells(*masks, shell_width(masks[1].shape, size))
-    values, pred_n, gt_n = _overlap(found[1:])
-    if with_mask:
-        values = np.minimum(values, iou(found[:1]))
-    return float(settle(values, pred_n, gt_n, options.get("empty", "skip"), None)[0])
+    values = iou(found)
+    value = values.min(keepdims=True) if with_mask else values[1:]
+    empty = options.get("empty", "skip")
+    return float(settle(value, found[1:, 1], found[1:, 2], empty, None)[0])
 
 
 def trimap_iou(pred: ArrayLike, gt: ArrayLike, width: float, **options: Any) -> Any:

@@ -103,15 +103,20 @@ def as_pair(
         nothing[ignore] = " (ignored)"
     found = []
     for labels, what in zip(maps, SIDES, strict=True):
-        none = np.any([labels == label for label in nothing], axis=0)
-        wrong = ~none & ((labels < first) | (labels >= end))
-        if wrong.any():
-            also = "".join(f", or {label}{words}" for label, words in nothing.items())
-            line = f"{what}: label {labels[wrong][0]}, expected {first} .. {end - 1}{also}"
-            raise DataError(line)
-        found.append(np.where(none, np.int32(-1), labels.astype(np.int32) - np.int32(first)))
+        low, high = int(labels.min()), int(labels.max())
+        new = np.ascontiguousarray(labels, np.int32) - np.int32(first)
+        # else there is nothing to be taken out: in a fourth of the time
+        if low < first or high >= end or any(low <= label <= high for label in nothing):
+            none = np.any([labels == label for label in nothing], axis=0)
+            wrong = ~none & ((labels < first) | (labels >= end))
+            if wrong.any():
+                also = "".join(f", or {label}{words}" for label, words in nothing.items())
+                line = f"{what}: label {labels[wrong][0]}, expected {first} .. {end - 1}{also}"
+                raise DataError(line)
+            new[none] = -1
+        found.append(new)
     if ignore in nothing:
-        found[0] = np.where(maps[1] == ignore, np.int32(-1), found[0])
+        found[0][maps[1] == ignore] = -1
     return LabelPair(found[0], found[1], classes, maps[0].shape)
 
 

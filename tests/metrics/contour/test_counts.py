@@ -83,13 +83,6 @@ def test_only_what_was_asked_for_is_counted():
         "pairs": [[1, 0, 0], [1, 0, 0], [0, 0, 0]],
     }
     assert (counts.shells.shape, counts.near.shape) == ((3, 0, 3), (3, 0, 2))
-    every = contour_counts(labels, labels, ContourOptions(classes=classes, groups=GROUPS))
-    names = [*ContourOptions(groups=GROUPS).measures()]
-    for group in GROUPS:
-        at = ContourOptions(classes=classes, groups=(group,))
-        alone, kept = contour_counts(labels, labels, at), [names.index(n) for n in at.measures()]
-        for name in ("value_count", "value_sum"):
-            assert alone[name].tolist() == every[name][:, kept].tolist()
 
 
 def test_the_radius_of_bf_is_a_share_of_the_diagonal_below_1():

@@ -151,8 +151,12 @@ def test_empty_masks_give_what_the_convention_says(empty, both, one):
 
 
 def test_empty_masks_can_be_an_error():
-    none, some = np.zeros((5, 12), bool), np.ones((5, 12), bool)
-    refused("both masks empty", bc.assd, none, none, empty="error")
+    """The side is named, and of label maps the first label."""
+    none, some = np.zeros((5, 12), bool), np.eye(5, 12, dtype=bool)
+    refused("label 0: both masks empty", bc.assd, none, none, empty="error")
+    for function in (bc.mask_iou, bc.boundary_iou, bc.cl_dice, bc.hausdorff):
+        refused("label 0: the prediction empty", function, none, some, empty="error")
+        refused("label 0: the ground truth empty", function, some, none, empty="error")
     pred, gt = [[0, 0, 2]], [[0, 1, 2]]
     refused("label 1: the prediction empty", bc.mask_iou, pred, gt, classes=3, empty="error")
     refused("label 3: both masks empty", bc.hausdorff, gt, gt, classes=4, empty="error")
@@ -189,17 +193,3 @@ def test_a_percentile_by_area_is_where_that_share_of_the_length_is_reached(perce
         sites = (Sites(start, *one), Sites(start, *other))
         found = [[_length_quantile(*each.of(k), percent / 100) for k in (0, 2)] for each in sites]
         assert np.max(found, axis=0) == pytest.approx([two, even])
-
-
-def test_the_side_that_is_empty_is_named():
-    """Of label maps, the first label of which one side is empty: 1 and not 0."""
-    gt, pred = np.zeros((2, 5, 6), int)
-    gt[2, 2:4] = 1
-    sizes = {"boundary_iou": {"with_mask": True}, "trimap_iou": {"width": 2}}
-    for name in ("mask_iou", "boundary_iou", "trimap_iou", "cl_dice"):
-        function = getattr(bc, name)
-        for options, k in (({}, 0), ({"classes": 2}, 1)):
-            at = {**sizes.get(name, {}), **options, "empty": "error"}
-            refused(f"^label {k}: the prediction empty, expected an", function, pred, gt, **at)
-            if name != "trimap_iou":  # no outline of gt, no band
-                refused(f"^label {k}: the ground truth empty", function, gt, pred, **at)

@@ -110,19 +110,6 @@ def test_ucm_as_each_threshold_apart(seed, closed):
     agree(counts, wanted, set(wanted) - set(OFFICIAL))
 
 
-def test_hierarchies_that_merge_at_different_thresholds():
-    """Four pixels between walls of .9 whose corner is .3: 8-connected regions of ucm2 <= t meet
-    there, those that are 4-connected across the walls do not."""
-    ucm2 = np.zeros((5, 5))
-    ucm2[2], ucm2[:, 2], ucm2[2, 2] = 0.9, 0.9, 0.3
-    gts = [np.array([[1, 1], [1, 2]]), np.array([[1, 2], [3, 4]])]
-    counts = region_counts(ucm2, gts, Protocol(thresholds=(0.2, 0.5, 0.95)))
-    four, one = np.arange(4).reshape(2, 2), np.zeros((2, 2), int)
-    agree(counts, slow.sums([four, one, one], gts), OFFICIAL)
-    wanted = slow.sums([four, four, one], gts)
-    agree(counts, wanted, set(wanted) - set(OFFICIAL))
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_label_maps_by_the_definitions(seed):
     rng = np.random.default_rng(seed)
