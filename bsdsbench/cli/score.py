@@ -189,7 +189,9 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
         given = (items,)
         options["protocol"] = items.protocol(options["metrics"], options["protocol"])
         options["name"] = options["name"] or Path(str(pred_dir)).stem
-    if bb.kernels.never_compiled():
+    from bsdsbench.kernels import jit
+
+    if jit.FIRST_RUN:
         from bsdsbench.kernels.warm import compile_once
 
         say("first run: compiling the kernels, about 10 seconds", progress=True)

@@ -23,12 +23,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.files.arguments import given_word
 from bsdsbench.files.bounded import PathLike, listed, read_text, show
 from bsdsbench.files.errors import DataError, FileFormatError, PairingError, is_text
 from bsdsbench.loaders.formats import FORMATS, id_of
 
-MISSING = ("error", "zero", "skip")
 SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
 Files = dict[str, list[Path]]
 ONE = "one, or annotators as ID_1, ID_2 .., ID/NAME or ANNOTATOR/ID.seg (alone: with a split file)"
@@ -71,7 +69,6 @@ def pair(
 
     Raises PairingError that lists every missing, extra and doubled id.
     """
-    given_word(missing, "missing", MISSING)
     wanted, preds, gts, doubled = grouped(pred_dir, gt_dir, split_file, pred_kind, **how)
     counts, problems = set(gts) if wanted is None else wanted, []
     lacking, extra = counts & gts.keys() - preds.keys(), preds.keys() - gts.keys()
@@ -125,7 +122,7 @@ def grouped(
     split_file : the images that count; without it every ground truth needs a prediction and every
                  prediction a ground truth
     pred_kind  : "soft"; "labels", where several files may belong to one image; or "classes", where
-                 `classes` may each have a folder
+                 `classes` may each have a folder, of its name or class_001, class_002 ..
     gt_kind    : "annotators", where several files may belong to one image, or one of one file each
     ids        : the images that count, in place of a split file
     """
@@ -134,8 +131,10 @@ def grouped(
     wanted = None if ids is None else set(ids)
     folders = [] if pred_dir is None else [Path(pred_dir)]
     if pred_dir is not None and pred_kind == "classes":
-        each = [Path(pred_dir, name) for name in classes]
-        folders = each if each and all(map(Path.is_dir, each)) else folders
+        sbd = [f"class_{k:03d}" for k in range(1, len(classes) + 1)]  # as its programs name them
+        for each in (sbd, classes):
+            own = [Path(pred_dir, name) for name in each]
+            folders = own if own and all(map(Path.is_dir, own)) else folders
     preds = [path for folder in folders for path in find_files(folder, FORMATS, "predictions")]
     names: list[dict[Path, list[str]]] = []  # the ids that a file may have
     for root, paths, several in (
@@ -213,7 +212,7 @@ def find_files(folder: PathLike, suffixes: Collection[str], what: str = "") -> l
             if name[0] != "." and os.path.splitext(name)[1].lower() in suffixes:
                 found.append(Path(here, name))
         seen.add(real)
-    if bad := [show(path) for path in found if not is_text(path.name)]:
+    if bad := [show(path) for path in found if not (path.name.isascii() or is_text(path.name))]:
         raise PairingError(f"{listed(bad, 3)}: not UTF-8, expected names that are")
     if what and not found:
         raise PairingError(f"{show(folder)}: no {what}, expected files {', '.join(suffixes)}")

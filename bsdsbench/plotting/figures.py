@@ -166,7 +166,8 @@ def plot_runs(
             entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
             if human is None:
                 fits = [not not_beside(run, HUMAN_TASK) for run in runs]
-                human = "human" in published_keys(published) or (bool(runs) and all(fits))
+                asked = bool(published) and "human" in published_keys(published)
+                human = asked or (bool(runs) and all(fits))
             if human and kind == "pr" and metric in (None, *registry.DEFAULT):
                 f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
                 name = "Human (BSDS500 test)"

@@ -145,10 +145,11 @@ def score_tables(
         n_rows == 1,
         [(name, run.scores()) for name, run in zip(names, runs, strict=True)],
     )
-    named = first.identity and first.identity.name
-    where = f" on {first.set_line if named else f'{len(first.records)} images'}"
     sentence = "scores" if alone else f"{n_rows} methods"
-    sentence += f"{where if first.records else ''}, protocol {protocol.name}"
+    if first.records:
+        named = not first.signature.set.startswith("set:")
+        sentence += f" on {first.set_line if named else f'{len(first.records)} images'}"
+    sentence += f", protocol {protocol.name}"
     how, speeds, tables = made_how(runs, names), speeds_of(names, runs), list[Table]()
     kinds = ("always", "own" if alone else "several")
     for found in map(registry.get, dict.fromkeys(m for _, own in scores for m in own)):

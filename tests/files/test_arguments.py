@@ -34,7 +34,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "boundary_counts": (bb.boundary_counts, {"pred": SOFT, "gts": [EDGES], "protocol": THREE}),
     "region_counts": (bb.region_counts, {"pred": LABELS, "gts": TRUTH, "protocol": THREE}),
     "match": (bb.match_boundaries, {"bmap": EDGES, "gt": EDGES, "max_dist_px": 2.0}),
-    "nms": (bb.nms, {"prob": SOFT, "radius": 1, "border": 5, "multiplier": 1.01, "smooth": True}),
     "ratio": (bb.ratio, {"numerator": 0.5, "denominator": 0.5}),
     "Prediction": (bb.Prediction, {"image_id": "a", "soft": SOFT}),
     "GroundTruth": (bb.GroundTruth, {"image_id": "a", "boundaries": (EDGES,), "labels": LABELS}),
@@ -46,14 +45,11 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         lambda **given: bb.StreamingEvaluator(THREE).update(**given),
         {"pred": SOFT, "gts": [EDGES], "image_id": "a"},
     ),
-    "merge": (bb.merge, {"runs": []}),
-    "compare": (bb.compare, {"runs": [], "n_boot": 10, "level": 0.9}),
     "evaluate": (
         bb.evaluate,
         {**FOLDERS, "protocol": "bsds500", "metrics": ("boundary",), "name": "x", "shard": (1, 1)}
         | {"missing": "error", "pred_kind": "soft", "workers": 1, "out": None, "on_error": "fail"},
     ),
-    "doctor": (bb.doctor, FOLDERS),
     "load_prediction": (bb.load_prediction, {"path": "/none.png", "kind": "soft"}),
     "load_ground_truth": (bb.load_ground_truth, {"path": "/none.png", "kind": "boundaries"}),
     "Protocol": (
@@ -64,7 +60,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Evaluation": (bb.Evaluation, {"protocol": THREE, "name": "x", "records": ()}),
     "Evaluation.load": (bb.Evaluation.load, {"folder": "/none"}),
     "Counts": (bb.Counts, COUNTS),
-    "curves.pr": (bb.curves.pr, SAMPLES),
 }
 
 

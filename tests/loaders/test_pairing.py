@@ -247,7 +247,6 @@ def test_wrong_paths(tree):
     assert tree.problems()[0].startswith("pred: cannot be listed (Not a directory)")
     tree.pred.unlink()
     assert tree.preds("a.png").problems()[0].startswith("gt: no such folder")
-    refused("'maybe'", pair, ".", ".", missing="maybe")
 
 
 def test_a_split_file_chooses_and_keeps_its_order(tree):

@@ -57,13 +57,3 @@ def test_nothing_is_overwritten_or_guessed(raw, tmp_path):
     refused("no soft maps", nms_files, tmp_path / "pred" / "..", tmp_path / "thin", proto)
     np.save(raw[0] / "herd2.npy", np.zeros((80, 120)))
     refused(r"two files for herd2\.png", nms_files, raw[0], tmp_path / "thin", proto)
-
-
-def test_hidden_files_and_folders_below_are_passed_over(tmp_path):
-    raw = tmp_path / "raw"
-    (raw / "below").mkdir(parents=True)
-    for path in (raw / "a.npy", raw / "below" / "b.npy"):
-        np.save(path, np.zeros((20, 24), np.float32))
-    (raw / "._a.npy").write_bytes(b"left by a file system")
-    assert nms_files(raw, tmp_path / "thin", Protocol()) == 1
-    assert [p.name for p in (tmp_path / "thin").iterdir()] == ["a.png"]

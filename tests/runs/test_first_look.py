@@ -196,13 +196,6 @@ def test_counted_images_add_their_false_positives_alone(with_empty):
     assert (curve.ois.precision < drawn.ois.precision) == (mine.total_pred.min() > 0)
 
 
-@pytest.mark.parametrize("metric", ["boundary", "pixel", "aiu", "crispness"])
-def test_every_metric_of_boundaries_can_count_them(with_empty, metric):
-    pred, gt, _ = with_empty
-    protocol = TEN.replace(empty_gt="count", regions_from_soft=True)
-    assert len(counted(pred, gt, protocol, metrics=metric).records) == 6
-
-
 def test_a_stream_meets_empty_ground_truth_as_a_folder_does():
     nothing = [np.zeros((20, 20), bool)]
     ev, said = bb.StreamingEvaluator(TEN, on_error="fail"), "a: no boundary pixel in any of 1"

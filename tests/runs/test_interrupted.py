@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import bsdsbench as bb
 from tests.helpers.making import make_set
 from tests.helpers.processes import TOLD, gone, has_worked
 from tests.helpers.runs import bits, counted, stored
@@ -148,25 +146,3 @@ def test_closed_and_full_outputs(tiny):
         assert done.returncode == status, (where, done.stderr)
         assert said in done.stderr
         assert done.stderr.count("\n") <= 1, done.stderr
-
-
-@pytest.mark.parametrize("name", ["semantic", "saliency"])
-def test_an_interrupted_run_of_classes_or_masks_goes_on_to_the_same_bytes(name, tmp_path):
-    """What is on the disk after its first image is what a process leaves that is killed then."""
-    from tests.helpers.metric_cases import case_of
-
-    case = case_of(name)
-    folders = case.write(tmp_path)
-    cut, whole = tmp_path / "cut", tmp_path / "whole"
-
-    def keep(done, total, image_id):
-        if done == 1:
-            shutil.copytree(whole, cut)
-
-    how = (*folders, case.run.protocol, name)
-    counted(*how, out=whole, progress=keep)
-    assert len(stored(cut)) == 1
-    assert not (cut / "result.json").exists()
-    run = counted(*how, out=cut)
-    assert bits(cut) == bits(whole)
-    assert run.scores() == bb.Evaluation.load(cut).scores() == case.run.scores()

@@ -6,10 +6,8 @@ from dataclasses import replace
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.comparison.published import find_published, published_rows
 from bsdsbench.loaders.identity import folder_fingerprints, set_fingerprint
 from bsdsbench.protocol.signature import Signature
-from bsdsbench.report import score_tables
 from bsdsbench.runs.evaluation import Evaluation, not_beside
 from tests.helpers.simulated import simulated_run
 
@@ -62,13 +60,6 @@ def test_shards_have_the_identity_of_the_whole(five, tmp_path):
     assert str(bb.merge(parts).signature) == str(run.signature)
 
 
-def test_humans_are_of_the_same_set(five):
-    run, _, (_, gt) = five
-    human = bb.evaluate_humans(gt, run.protocol, executor="thread")
-    assert human.identity == run.identity
-    assert human.signature.pred == "humans"
-
-
 def test_unknown_where_a_record_does_not_tell():
     run = simulated_run("a", 4)
     assert run.identity is None
@@ -85,17 +76,3 @@ def test_published_results_stand_beside_the_same_set_only(five):
     assert not_beside(whole, "bsds500-test/boundary") == (
         "a part of bsds500-test, 5 of 200 images, but published results are of bsds500-test"
     )
-
-
-def test_an_ap_of_another_rule_carries_its_rule():
-    run = simulated_run("mine", 200, quality=0.9)
-    extra = published_rows(find_published(["hed", "edter", "xyw-net-voc"]), [run])
-    table = score_tables([run], ["mine"], extra)[0]
-    at = [c.key for c in table.columns].index("ap")
-    assert [table.drawn[r][at].text for r in (1, 2, 3)] == ["0.840", "0.880", "0.873"]
-    assert [row[at].mark for row in table.drawn[1:]] == ["", "[edter]", "[unknown]"]
-    own, hed, edter, xyw = (table.drawn[r][at].best for r in range(4))
-    assert own or hed
-    assert not edter
-    assert not xyw
-    assert any(line.startswith("Signature of mine: bsdsbench ") for line in table.signatures)

@@ -23,6 +23,15 @@ DATASETS = Path(__file__).parents[2] / "datasets"
 
 
 @pytest.fixture
+def tiny(tiny, tmp_path):
+    """With one annotator each: ground truth alone is not grouped by a guess."""
+    (tmp_path / "flat").mkdir()
+    for path in tiny[1].glob("*/1.png"):
+        path.rename(tmp_path / "flat" / f"{path.parent.name}.png")
+    return tiny[0], tmp_path / "flat"
+
+
+@pytest.fixture
 def own(tiny, tmp_path):
     """A task of one's own in a file, of the six made images."""
     images = folder_fingerprints(tiny[1], Protocol.preset("bsds500"))
