@@ -122,7 +122,7 @@ def grouped(
     split_file : the images that count; without it every ground truth needs a prediction and every
                  prediction a ground truth
     pred_kind  : "soft"; "labels", where several files may belong to one image; or "classes", where
-                 `classes` may each have a folder
+                 `classes` may each have a folder, of its name or class_001, class_002 ..
     gt_kind    : "annotators", where several files may belong to one image, or one of one file each
     ids        : the images that count, in place of a split file
     """
@@ -131,8 +131,10 @@ def grouped(
     wanted = None if ids is None else set(ids)
     folders = [] if pred_dir is None else [Path(pred_dir)]
     if pred_dir is not None and pred_kind == "classes":
-        each = [Path(pred_dir, name) for name in classes]
-        folders = each if each and all(map(Path.is_dir, each)) else folders
+        sbd = [f"class_{k:03d}" for k in range(1, len(classes) + 1)]  # as its programs name them
+        for each in (sbd, classes):
+            own = [Path(pred_dir, name) for name in each]
+            folders = own if own and all(map(Path.is_dir, own)) else folders
     preds = [path for folder in folders for path in find_files(folder, FORMATS, "predictions")]
     names: list[dict[Path, list[str]]] = []  # the ids that a file may have
     for root, paths, several in (
