@@ -195,7 +195,7 @@ def test_distances_of_few_pairs_say_over_how_many(tmp_path):
     assert (scores["hd"], scores["over"]["hd"]) == (4, {"pairs": [10, 101]})
     assert scores["over"]["iou"] == {"pairs": [100, 101]}
     told = " ".join(run.summary().split())
-    assert "HD95 pooled: means over 10 of 101 pairs" in told
+    assert "under HD95 pooled, ASSD pooled: means over 10 of 101 pairs" in told
     own = [found["images"][k]["contour"] for k in (0, 50, 100)]
     sides = ("pairs.both", "pairs.pred_only", "pairs.gt_only")
     assert [[v[side] for side in sides] for v in own] == [[1, 0, 0], [0, 0, 1], [0, 0, 0]]
@@ -214,7 +214,7 @@ def test_classes_of_no_image_are_left_out_and_said():
     assert (parts["c"]["n_images"], parts["c"]["iou"]) == (0, None)
     assert scores["contour"]["iou"] == pytest.approx((parts["a"]["iou"] + parts["b"]["iou"]) / 2)
     assert scores["segmentation"]["over"]["mean_iou"] == {"classes": [2, 3]}
-    assert "mean IoU: means over 2 of 3 classes" in " ".join(run.summary().split())
+    assert "means over 2 of 3 classes" in " ".join(run.summary().split())
 
 
 def test_tables_show_six_columns_unless_others_are_asked_for():
