@@ -132,9 +132,9 @@ def grouped(
     folders = [] if pred_dir is None else [Path(pred_dir)]
     if pred_dir is not None and pred_kind == "classes":
         sbd = [f"class_{k:03d}" for k in range(1, len(classes) + 1)]  # as its programs name them
-        for each in (sbd, classes):
-            own = [Path(pred_dir, name) for name in each]
-            folders = own if own and all(map(Path.is_dir, own)) else folders
+        for named in (sbd, classes):
+            each = [Path(pred_dir, name) for name in named]
+            folders = each if each and all(map(Path.is_dir, each)) else folders
     preds = [path for folder in folders for path in find_files(folder, FORMATS, "predictions")]
     names: list[dict[Path, list[str]]] = []  # the ids that a file may have
     for root, paths, several in (

@@ -1,11 +1,15 @@
 """Reference runs: their counts, what stands beside them, and what they refuse."""
 
+import json
+import math
 import os
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import bsdsbench as bb
 from bsdsbench.comparison.published import published_curves, published_results
@@ -18,23 +22,21 @@ from bsdsbench.runs.references import SOLVER_MOVES, incomparable, references
 from bsdsbench.scores.counts import ImageRecord
 from tests.helpers.runs import refused
 from tests.helpers.simulated import boundary_of
-from tests.reference.scores import f_of
+from tests.reference.scores import f_of, of_sums
 
-# ODS and OIS of each, made once from what SEISM stores, by plain loops
-KNOWN = {
-    "cob": [0.792673, 0.819581],
-    "hed": [0.779589, 0.79611],
-    "lep": [0.757471, 0.7925],
-    "mcg": [0.747055, 0.77894],
-    "se": [0.739786, 0.758478],
-    "iscra": [0.724347, 0.751907],
-    "nwmc": [0.550609, 0.589885],
-    "iidkl": [0.572272, 0.60722],
-    "egb": [0.636361, 0.674004],
-    "mshift": [0.600595, 0.643604],
-    "ncut": [0.640759, 0.674165],
-    "quadtree": [0.38392, 0.399477],
-}
+FIELDS = ("matched_gt", "total_gt", "matched_pred", "total_pred")
+
+
+@pytest.fixture(scope="session")
+def stored():
+    if "BSDSBENCH_SPEC" not in os.environ:
+        pytest.skip("BSDSBENCH_SPEC is not set: the stored counts are not available")
+    folder = Path(os.environ["BSDSBENCH_SPEC"]).parent / "reference"
+    return {p.stem.removeprefix("seism-").lower(): p for p in folder.glob("seism-*.npz")}
+
+
+def four(run):
+    return np.stack([[getattr(r.counts["boundary"], f) for f in FIELDS] for r in run.records])
 
 
 def like(run, name, protocol, ids=None):
@@ -49,11 +51,30 @@ def like(run, name, protocol, ids=None):
     return bb.Evaluation(protocol, name, tuple(records))
 
 
+@pytest.mark.parametrize("key", sorted(references()))
+def test_counts_are_the_stored_ones_and_scores_follow_from_them(stored, key):
+    """ODS is the best F of the sums, OIS that of each image's best row, by plain loops."""
+    run, path = load_run(f"ref:{key}"), dict(np.load(stored[key]))
+    order = np.argsort(path["ids"])
+    np.testing.assert_array_equal(
+        four(run), np.stack([path[f][order] for f in FIELDS], axis=1).astype(np.int64)
+    )
+    assert run.image_ids == sorted(path["ids"].tolist())
+
+    def f(row):
+        return f_of(of_sums(row[2], row[3]), of_sums(row[0], row[1]))
+
+    images = np.stack([path[n] for n in FIELDS], axis=2).tolist()
+    sums = [[sum(image[k][c] for image in images) for c in range(4)] for k in range(len(images[0]))]
+    own = [max(image, key=f) for image in images]
+    score = run.boundary_score()
+    assert score.ods.f == pytest.approx(max(map(f, sums)), abs=1e-12)
+    assert score.ois.f == pytest.approx(f([sum(c) for c in zip(*own, strict=True)]), abs=1e-12)
+
+
 def test_all_are_there_and_say_what_they_are():
     runs = {key: load_run(f"ref:{key}") for key in references()}
-    for key, run in runs.items():
-        score = run.boundary_score()
-        assert [round(score.ods.f, 6), round(score.ois.f, 6)] == KNOWN[key]
+    for run in runs.values():
         assert run.identity.describe() == "bsds500-test, 200 of 200 images"
         assert [t.name for t in run.tasks] == ["bsds500-test/boundary"]
     assert "ODS .780, not .788" in runs["hed"].provenance["about"]
@@ -73,6 +94,33 @@ def test_annotated_pixels_are_ours(bsds500_bench, request):
     for each in pairs:
         drawn = load_ground_truth(each).boundaries
         assert sum(int(np.count_nonzero(b)) for b in drawn) == totals[each.image_id], each.image_id
+
+
+@pytest.mark.slow
+def test_two_are_compared_as_a_slow_bootstrap_does():
+    """Images drawn with replacement, summed, the best F of the sums: interval, p and least."""
+    runs = as_runs(["ref:mcg", "ref:se"])
+    counts = [four(run).transpose(0, 2, 1) for run in runs]
+    rng = np.random.default_rng(0)
+    times = rng.multinomial(200, np.full(200, 1 / 200), size=100)
+
+    def ods(images, drawn):
+        total = np.zeros(images.shape[1:], np.int64)
+        for i, n in enumerate(drawn):
+            total += n * images[i]
+        return max(f_of(of_sums(p, q), of_sums(r, s)) for r, s, p, q in total.tolist())
+
+    differences = np.array([ods(counts[0], row) - ods(counts[1], row) for row in times])
+    found = bb.compare(runs, n_boot=100, seed=0).difference_of("ref:mcg", "ref:se", "ods")
+    ones = np.ones(200, int)
+    assert found.value == pytest.approx(ods(counts[0], ones) - ods(counts[1], ones), abs=1e-12)
+    t = stats.t(199).ppf(0.975) * math.sqrt(200 / 199)
+    low, high = np.quantile(differences, stats.norm.cdf([-t, t]))
+    assert [found.low, found.high] == pytest.approx([low, high], abs=1e-12)
+    share = (min((differences <= 0).sum(), (differences >= 0).sum()) + 1) / 101
+    z = stats.norm.ppf(min(0.5, share)) * math.sqrt(199 / 200)
+    assert found.p == pytest.approx(2 * stats.t(199).cdf(z), abs=1e-9)
+    assert found.least == pytest.approx(t * differences.std(ddof=1), abs=1e-12)
 
 
 def test_rules_are_those_of_the_run_beside():
@@ -155,3 +203,18 @@ def test_every_published_curve_is_drawn(tmp_path):
             line.get_xydata().T, [curve.recall[drawn], curve.precision[drawn]]
         )
         assert curve.describe() in text
+
+
+def test_every_gathered_curve_is_shipped(stored):
+    gathered = json.loads((next(iter(stored.values())).parent / "curves.json").read_text("utf-8"))
+    assert len(published_curves()) == len(gathered) == 34
+    by_source = {c.source: c for c in published_curves().values()}
+    for curve in gathered:
+        mine = by_source[curve["source"]]
+        columns = dict(zip(curve["columns"], np.array(curve["rows"]).T, strict=True))
+        np.testing.assert_array_equal(mine.recall, columns["recall"])
+        np.testing.assert_array_equal(mine.precision, columns["precision"])
+        assert (
+            mine.ods.f
+            == dict(zip(curve["summary_columns"], curve["summary"], strict=True))["ods_f"]
+        )
