@@ -411,8 +411,9 @@ def curves(
             write_atomic(Path(target), "\n".join(lines) + "\n")
         else:
             display = getattr(plotting, f"{kind.upper()}CurveDisplay")
-            more = (scale,) if kind == "det" else ()
-            drawn = [display.from_curve(*of, *more) for of in zip(found, names, strict=True)]
+            more = {"scale": scale} if kind == "det" else {}
+            named = zip(found, names, strict=True)
+            drawn = [display.from_curve(curve, name, **more) for curve, name in named]
             plotting.plot_curves(drawn, target)
         say(f"wrote {target}", progress=True)
     fields = [Field("name", "name")]

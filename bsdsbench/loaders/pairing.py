@@ -6,7 +6,8 @@ of ground truth are annotators of one image in these layouts only:
 | layout | what says so |
 |---|---|
 | ID_1.png, ID_2.png: numbers without leading zeros | the ids of the predictions or of a split |
-| ID/NAME.png | the same |
+| ID/NAME.png | the same; of frames (numbers from 0, or with zeros before them), only a split |
+| ID/1.png .. ID/n.png, in several folders that hold all files | itself |
 | ANNOTATOR/ID.seg (BSDS300) | the format |
 
 So a file gives the ids that it may have, the known ids choose, and an id whose files are not of one
@@ -155,7 +156,19 @@ def grouped(
             key = next(filter(known.__contains__, likely), likely[layouts.index(max(layouts))])
             side.setdefault(key, []).append(path)
         sides.append(side)
-    doubled = [{key for key in side if not is_set(key, side[key])} for side in sides]
+    doubled = [
+        {key for key in side if not is_set(key, side[key], side is sides[0] or wanted is not None)}
+        for side in sides
+    ]
+    if pred_dir is None and wanted is None and doubled[1]:  # each folder numbers its annotators
+        scenes = Files()
+        for path in names[1]:
+            scenes.setdefault(show(path.parent.name), []).append(path)
+        if all(
+            sorted(map(id_of, paths)) == sorted(str(k + 1) for k in range(len(paths)))
+            for paths in scenes.values()
+        ):
+            sides[1], doubled[1] = scenes, set[str]()
     if len(folders) > 1:  # one of each class
         doubled[0] = {
             key
@@ -165,13 +178,18 @@ def grouped(
     return wanted, sides[0], sides[1], [d if wanted is None else d & wanted for d in doubled]
 
 
-def is_set(image_id: str, paths: Sequence[Path]) -> bool:
-    """True for one file, and for the files of one image in one layout."""
-    own = image_id in {id_of(path) for path in paths}
+def is_set(image_id: str, paths: Sequence[Path], frames: bool) -> bool:
+    """True for one file, and for the files of one image in one layout.
+
+    frames : also for names that end in numbers from 0, or with zeros before them, as a video's do
+    """
+    names = [id_of(path) for path in paths]
+    own, ends = image_id in names, [re.search(r"\d+$", name) for name in names]
+    video = all(ends) and any(end and end[0][0] == "0" for end in ends)
     suffixes = {path.suffix.lower() for path in paths}
     # color and gray of BSDS300 are two places
     places = {path.parent.parent if own else path.parent for path in paths}
-    alike = suffixes == {".seg"} if own else len(suffixes) == 1
+    alike = suffixes == {".seg"} if own else len(suffixes) == 1 and (frames or not video)
     return len(paths) == 1 or (alike and len(places) == 1)
 
 

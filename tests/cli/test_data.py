@@ -26,7 +26,9 @@ def archive(tmp_path, monkeypatch):
     """An archive of the sample, which is known as BSDS500's test split here; an empty cache."""
     images = identity.folder_fingerprints(sample_ground_truth(), Protocol.preset("bsds500"))
     known = {"bsds500-test": images}
-    task = attrs.evolve(tasks.tasks()[TASK], fingerprint=known.fingerprint, images=len(images))
+    task = attrs.evolve(
+        tasks.tasks()[TASK], fingerprint=identity.set_fingerprint(images), images=len(images)
+    )
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(identity, "shipped_sets", lambda: known)
     monkeypatch.setitem(tasks.tasks(), TASK, task)
