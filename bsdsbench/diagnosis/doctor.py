@@ -26,7 +26,7 @@ from bsdsbench.files.bounded import counted, listed
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import Pair
 from bsdsbench.loaders.inputs import Prediction
-from bsdsbench.loaders.pairing import Files, grouped, is_set
+from bsdsbench.loaders.pairing import Files, grouped
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
@@ -159,11 +159,11 @@ def doctor(
     places = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
     classes = asked.class_names(asked.options_of(options.protocol))
     how: Any = {"gt_kind": asked.gt_kind, "classes": classes}
-    wanted, *sides, _ = grouped(*places, split_file, kind, **how)
+    wanted, *sides, several = grouped(*places, split_file, kind, **how)
     preds, gts = (
         {i: side[i] for i in sorted(side) if wanted is None or i in wanted} for side in sides
     )
-    inputs = Inputs(asked, options.protocol, kind, preds, gts)
+    inputs = Inputs(asked, options.protocol, kind, preds, gts, several)
     both = [image_id for image_id in gts if image_id in preds]
     step = max(1, -(-len(both) // looked_at))
     for k, image_id in enumerate(both):
@@ -225,6 +225,7 @@ class Inputs:
     kind: str
     preds: Files
     gts: Files
+    several: list[set[str]]
     seen: list[Seen] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -364,15 +365,12 @@ def names(what: str) -> Looks:
 
 
 def doubled(inputs: Inputs) -> Iterator[Hit]:
-    for what, side in (("prediction", inputs.preds), ("ground truth", inputs.gts)):
+    sides = ("prediction", inputs.preds), ("ground truth", inputs.gts)
+    for (what, side), several in zip(sides, inputs.several, strict=True):
         same: dict[str, list[str]] = {}
         for image_id in side:
             same.setdefault(image_id.casefold(), []).append(image_id)
-        wrong = [
-            ids
-            for ids in same.values()
-            if len(ids) > 1 or not (is_set(ids[0], side[ids[0]]) or inputs.kind == "classes")
-        ]
+        wrong = [ids for ids in same.values() if len(ids) > 1 or ids[0] in several]
         if files := [str(path) for ids in wrong for i in ids for path in side[i]]:
             yield files, {"what": what}
 

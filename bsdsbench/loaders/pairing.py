@@ -162,8 +162,8 @@ def grouped(
     ]
     if pred_dir is None and wanted is None and doubled[1]:  # each folder numbers its annotators
         scenes = Files()
-        for path in names[1]:
-            scenes.setdefault(show(path.parent.name), []).append(path)
+        for path, likely in names[1].items():
+            scenes.setdefault(likely[-1], []).append(path)
         if all(
             sorted(map(id_of, paths)) == sorted(str(k + 1) for k in range(len(paths)))
             for paths in scenes.values()

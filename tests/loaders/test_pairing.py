@@ -97,6 +97,22 @@ def test_the_ids_of_the_other_side_say_which_files_are_annotators(tree, truths):
     assert tree.alone(ids=tuple(truths)) == truths
 
 
+FRAMES = {
+    "of a video": ["v1/0.png", "v1/1.png"],
+    "with leading zeros": ["v1/00001.png", "v1/00002.png"],
+    "with a word before them": ["v1/frame0001.png", "v1/frame0002.png"],
+}
+
+
+@pytest.mark.parametrize("missing", ["error", "skip"])
+@pytest.mark.parametrize("what", FRAMES)
+def test_frames_are_annotators_only_where_a_split_says_so(tree, what, missing):
+    tree.preds("v1.png").gts(*FRAMES[what])
+    assert tree.problems(missing=missing)[0].startswith("gt: several files for: v1 (1 in")
+    tree.split.write_text("v1")
+    assert tree.pairs(split_file=tree.split)["v1"][1] == FRAMES[what]
+
+
 TWO_LAYOUTS = {
     "an own file beside numbered ones": ["v1.png", "v1_1.png", "v1_2.png"],
     "an own file beside a folder": ["v1.png", "v1/ann.png", "v1/bob.png"],
@@ -151,7 +167,7 @@ def test_a_missing_prediction_keeps_its_annotators_together(tree):
                 ["7/7a.png", "7/7b.png"],
             )
         ),
-        ([["7/1.png", "7/2.png", "8/1.png", "8/2.png"]], True),
+        ([["7/1.png", "7/2.png"], ["8/1.png", "8/2.png", "8/3.png"]], False),
         ([["color/1102/7.seg", "color/1105/7.seg"], ["color/1102/8.seg"]], False),
         ([["edges/12.png", "edges/31.png", "depth/12.png", "depth/31.png"]], True),
         ([["v1/0.png", "v1/1.png", "v2/0.png", "v2/1.png"]], True),
