@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from dataclasses import asdict
@@ -376,6 +377,7 @@ def curves(
     from bsdsbench.files.bounded import write_atomic
     from bsdsbench.files.errors import DataError
     from bsdsbench.loaders.scores import read_scores
+    from bsdsbench.tables.forms import render
     from bsdsbench.tables.table import Field, Table
 
     refuse([name for name, its in ONLY.items() if its != kind], f"--kind {kind}")
@@ -434,6 +436,11 @@ def curves(
         shown.append(Table("areas", "", fields, rows))
     if kind == "roc" or len(files) > 1:
         shown += _roc_tables(list(zip(names, samples, strict=True)), chosen["reading"])
+    if form == "json":
+        tables = json.loads(render(shown, form))["tables"]
+        by_key = {table["key"]: table["rows"] for table in tables}
+        print_json({"kind": kind, "ties": options["ties"], **by_key})
+        return
     show_tables(shown[:1] if form == "csv" else shown, None, form)
 
 
