@@ -14,7 +14,6 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
-from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best, four_counts
 from bsdsbench.scores.ratios import or_none
@@ -35,7 +34,7 @@ def all_rules(run: Any, gt_dir: str | os.PathLike[str] | None = None) -> list[fl
     """
     curve = run.score(METRIC).curve
     whole = curve = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
-    if isinstance(run, Evaluation):
+    if run.records:
         images = [counts for _, counts in counts_in_order(run.records, METRIC)]
         grid, four = images[0].thresholds, np.sum([four_counts(c) for c in images], axis=0)
         whole = curve = PRCurve.of_counts(grid, four, run.protocol.operator)

@@ -27,7 +27,7 @@ from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.fields import clipped
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.run_options import SPEED
-from bsdsbench.runs.score_tables import Speed, speeds_of
+from bsdsbench.runs.score_tables import Speed, speed_of
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import curve_counts, four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
@@ -108,7 +108,7 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     first = runs[0]
     origin = {k: v for k, v in first.provenance.items() if k not in ("shard", "truth")}
     if SPEED in origin:  # no speed where a shard has none or they are of several machines
-        speeds = list(speeds_of([str(k) for k in range(len(runs))], runs).values())
+        speeds = list(filter(None, map(speed_of, runs)))
         origin[SPEED] = None
         if len(speeds) == len(runs) and len({speed.machine for speed in speeds}) == 1:
             middle = statistics.median(speed.ms_per_image for speed in speeds)

@@ -20,7 +20,6 @@ from bsdsbench.comparison.significance import (
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_tables, to_markdown
-from bsdsbench.runs.evaluation import load_run
 from bsdsbench.scores.counts import ImageRecord, at
 from tests.helpers.runs import refused
 from tests.helpers.simulated import FOUR, boundary_of, simulated_run
@@ -309,4 +308,4 @@ def test_a_band_of_a_run_that_finds_nothing_is_0_at_recall_0():
 
 def test_no_band_from_tables_alone(bsds500_bench):
     with pytest.raises(bb.DataError, match="test_2: no boundary counts of images"):
-        bootstrap_band(load_run(bsds500_bench / "test_2"))
+        bootstrap_band(bb.Evaluation.load(bsds500_bench / "test_2"))

@@ -15,7 +15,6 @@ import bsdsbench as bb
 from bsdsbench.files.bounded import digest, locked, write_atomic
 from bsdsbench.files.errors import LINE, DataError, FileFormatError, RunLockedError
 from bsdsbench.runs import folder
-from bsdsbench.runs.evaluation import load_run
 from bsdsbench.runs.folder import Records, unpack_records
 from tests.helpers.making import make_set
 from tests.helpers.runs import bits, counted, refused, stored
@@ -58,7 +57,7 @@ def changed_counts(out, change):
 def test_a_result_names_its_counts(out, tiny, tmp_path):
     bb.evaluate(*tiny, FIVE.replace(max_dist=0.02), workers=1, out=tmp_path / "other")
     (out / "counts.npz").write_bytes((tmp_path / "other" / "counts.npz").read_bytes())
-    for read in (bb.Evaluation.load, load_run):
+    for read in (bb.Evaluation.load,):
         refused(r"result\.json: does not name this counts\.npz", read, out, error=FileFormatError)
 
 
@@ -66,7 +65,7 @@ def test_a_result_names_its_counts(out, tiny, tmp_path):
 def test_a_run_that_was_not_finished_is_no_folder_of_official_files(out, left):
     (out / left).touch()
     (out / "result.json").unlink()
-    refused("was not finished", load_run, out, error=FileFormatError)
+    refused("was not finished", bb.Evaluation.load, out, error=FileFormatError)
 
 
 def test_files_of_an_earlier_result_do_not_stay(out, tiny):
