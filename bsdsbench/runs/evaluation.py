@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,8 +29,7 @@ from bsdsbench.runs.folder import (
     is_run,
     pack_records,
     read_result,
-    refuse_unfinished,
-    writing_result,
+    write_result,
 )
 from bsdsbench.runs.official import official_run
 from bsdsbench.runs.references import NOT_STATED, PREFIX, Reference, reference_run, references
@@ -342,17 +341,20 @@ class Evaluation(Shown):
         for what, path in self.places.items():
             with suppress(ValueError):  # on another drive
                 result["places"][what] = Path(os.path.relpath(path, out.resolve())).as_posix()
-        with writing_result(out, result, counts) as write:
-            for metric in self.metrics:
-                own = self.score(metric), self.image_ids, self._stack(metric), self.protocol
-                made = registry.get(metric).result_files(*own)
-                for done, (name, text) in enumerate(made, 1):
-                    write(name, text)
-                    if progress:
-                        progress(min(done, len(self.records)), len(self.records), name)
-            times = {r.image_id: round(r.seconds, 4) for r in self.records}
-            write("timing.json", as_json({"seconds": times}))
+        write_result(out, result, counts, self._files(progress))
         return out
+
+    def _files(self, progress: Progress | None) -> Iterator[tuple[str, bytes | str]]:
+        """Name and content of the files beside result.json and counts.npz."""
+        total = len(self.records)
+        for metric in self.metrics:
+            own = self.score(metric), self.image_ids, self._stack(metric), self.protocol
+            for done, file in enumerate(registry.get(metric).result_files(*own), 1):
+                yield file
+                if progress:
+                    progress(min(done, total), total, file[0])
+        times = {r.image_id: round(r.seconds, 4) for r in self.records}
+        yield "timing.json", as_json({"seconds": times})
 
     def to_mapping(self) -> dict[str, Any]:
         """The content of result.json as plain values, ready for JSON."""
@@ -399,7 +401,6 @@ class Evaluation(Shown):
                 raise FileFormatError(
                     f"{show(path)}: not a folder, expected that of a finished run"
                 )
-            refuse_unfinished(path)
             return cls(**official_run(path))
         found, records = read_result(path)
         with reading(path / RESULT, "the result of a run"):

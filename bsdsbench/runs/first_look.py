@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import WHITE_FOR_CLASSES, GroundTruth, Prediction, unit
+from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.scores.counts import ImageRecord
@@ -84,7 +85,8 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
 def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
     """Warnings about the first images of a run, of the first kind that there is."""
     looks, protocol = [look for look in looks if look.measured], options.protocol
-    lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & options.unused
+    unused = registry.unused(options.metrics, protocol)
+    lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & unused
     dark, filled, broad = list[str](), list[str](), list[str]()
     mirrored, soft = dict[str, list[str]](), 0
     for look in looks:

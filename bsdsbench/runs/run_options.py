@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from functools import wraps
+from functools import partial, wraps
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -43,9 +43,18 @@ TEXT: Good = (lambda v: isinstance(v, str) and v != "" and is_text(v), "text in 
 PATH: Good = (lambda v: isinstance(v, str | os.PathLike), "a path")
 
 
-def whole(value: Any, most: int) -> bool:
+def whole(most: int, value: Any) -> bool:
     """True for a whole number from 1 to `most`."""
     return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most
+
+
+def _shard(value: Any) -> bool:
+    pair = isinstance(value, tuple) and len(value) == 2
+    return pair and whole(10**7, value[1]) and whole(value[1], value[0])
+
+
+def _executor(value: Any) -> bool:
+    return isinstance(value, Executor) or (isinstance(value, str) and bool(DASK.fullmatch(value)))
 
 
 def option(default: Any = None, good: Good | None = None, **flag: Any) -> Any:
@@ -114,32 +123,18 @@ class RunOptions:
     name: str = option(None, TEXT)
     split_file: Folder | None = option(None, PATH, path=True)
     missing: str = option("error", choices=("error", "zero", "skip"))
-    pred_kind: str | None = option(
-        None, (lambda v: isinstance(v, str), "a word"), choices=("soft", "labels")
-    )
+    pred_kind: str | None = option(None, TEXT, choices=("soft", "labels"))
     images_dir: Folder | None = option(None, PATH, names=("--images",), path=True)
-    shard: tuple[int, int] = option(
-        (1, 1),
-        (
-            lambda v: isinstance(v, tuple) and len(v) == 2 and whole(v[1], 10**7) and whole(*v),
-            "(I, N) with 1 <= I <= N",
-        ),
-        metavar="I/N",
-    )
+    shard: tuple[int, int] = option((1, 1), (_shard, "(I, N) with 1 <= I <= N"), metavar="I/N")
     on_error: str = option("fail", choices=("fail", "skip"))
     workers: int | None = option(
         None,
-        (lambda v: whole(v, MAX_WORKERS), f"a number from 1 to {MAX_WORKERS}"),
+        (partial(whole, MAX_WORKERS), f"a number from 1 to {MAX_WORKERS}"),
         number=True,
         metavar="N",
     )
     executor: str | Executor | None = option(
-        None,
-        (
-            lambda v: isinstance(v, Executor) or (isinstance(v, str) and bool(DASK.fullmatch(v))),
-            "thread, process, dask://HOST:PORT or an Executor",
-        ),
-        metavar="E",
+        None, (_executor, "thread, process, dask://HOST:PORT or an Executor"), metavar="E"
     )
     out: Path | None = option(None, PATH, names=("-o", "--out"), path=True)
     fresh: bool = option(False, is_flag=True)
@@ -147,13 +142,12 @@ class RunOptions:
     tag: str | None = option(None, TEXT, metavar="TEXT")
     progress: Progress | None = option(None, (callable, "a function"))
     stamp: str = attrs.field(init=False, default="")  # what all images' counts depend on
-    unused: frozenset[str] = attrs.field(init=False, default=frozenset())  # of the protocol
 
     def __attrs_post_init__(self) -> None:
         from bsdsbench.files.arguments import kind_of_value
         from bsdsbench.protocol.protocol import MAPS, Protocol
 
-        put, faults, metrics = object.__setattr__, list[str](), self.metrics
+        faults, metrics, protocol = list[str](), self.metrics, self.protocol
         for field in attrs.fields(RunOptions):
             good, value = field.metadata.get("good"), getattr(self, field.name)
             if good and (value is not None or field.default is not None) and not good[0](value):
@@ -162,13 +156,12 @@ class RunOptions:
             metrics = registry.chosen(self.metrics)
         except DataError as error:
             faults += error.problems
-        if faults:
-            raise DataError("\n".join(faults), faults)
-        protocol = self.protocol
-        if self.task is not None:
+        _raise(faults)
+        task = self.task
+        if task is not None:
             from bsdsbench.protocol.tasks import Task
 
-            task = Task.load(self.task)
+            task = Task.load(task)
             fixed, says = Protocol.preset(task.protocol), f"task {task.name}:"
             protocol = fixed if protocol is None else Protocol.load(protocol)
             if protocol.replace(**{name: getattr(fixed, name) for name in MAPS}) != fixed:
@@ -177,11 +170,11 @@ class RunOptions:
                 faults.append(f"{says} its metric is {task.metric}, expected no other")
             if "skip" in (self.missing, self.on_error):
                 faults.append(f"{says} needs every image, expected none to be skipped")
-            put(self, "task", task)
             metrics = (task.metric,)
-        chosen = list(map(registry.get, metrics))
-        first, kind = chosen[0], self.pred_kind or chosen[0].pred_kinds[0]
-        for found in chosen:
+        first, versions = registry.get(metrics[0]), []
+        kind = self.pred_kind or first.pred_kinds[0]
+        for found in map(registry.get, metrics):
+            versions.append((found.name, found.version))
             if kind not in found.pred_kinds:
                 kinds = " or ".join(found.pred_kinds)
                 faults.append(
@@ -192,22 +185,19 @@ class RunOptions:
                     f"metrics {first.name}, {found.name}: read different ground truth "
                     f"({first.gt_kind}, {found.gt_kind}), expected one run for each"
                 )
-        if faults:
-            raise DataError("\n".join(faults), faults)
+        _raise(faults)
         protocol = Protocol.load(first.default_protocol if protocol is None else protocol)
         if self.classes is not None:
             own = {"classes": tuple(self.classes)}
             tables = {m: {**protocol.options.get(m, {}), **own} for m in metrics}
             protocol = protocol.replace(options={**protocol.options, **tables})
         protocol = registry.settled(protocol)
-        put(self, "protocol", protocol)
-        put(self, "metrics", metrics)
-        put(self, "unused", registry.unused(metrics, protocol))
-        put(self, "pred_kind", kind)
-        put(self, "out", None if self.out is None else Path(self.out))
-        versions = [(found.name, found.version) for found in chosen]
         told = json.dumps([KERNEL_VERSION, protocol.to_mapping(), versions, kind], sort_keys=True)
-        put(self, "stamp", hashlib.blake2b(told.encode(), digest_size=16).hexdigest())
+        stamp = hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+        out = None if self.out is None else Path(self.out)
+        made = {"task": task, "protocol": protocol, "metrics": metrics, "pred_kind": kind}
+        for name, value in {**made, "out": out, "stamp": stamp}.items():
+            object.__setattr__(self, name, value)
 
     def refuse_out_in(self, **folders: Folder) -> None:
         """Raise DataError if the results would lie in a folder that is read, or one is no path.
@@ -223,52 +213,56 @@ class RunOptions:
             elif self.out and self.out.resolve().is_relative_to(Path(folder).resolve()):
                 where = f"{show(self.out)}: lies in {what} ({show(folder)})"
                 faults.append(f"{where}, expected a folder elsewhere for the results")
-        if faults:
-            raise DataError("\n".join(faults), faults)
+        _raise(faults)
 
 
-# Option -> its lines in the docstring: "NAME : KIND", then what it means
-ABOUT = {name: f"{name} : object\n" for name in attrs.fields_dict(RunOptions)}  # for python -OO
-for _found in re.finditer(
-    r"^(\w+) : .+\n(?:    .+\n?)+", inspect.cleandoc(RunOptions.__doc__ or ""), re.MULTILINE
-):
-    ABOUT[_found[1]] = _found[0]
+def _raise(faults: Sequence[str]) -> None:
+    """Raise DataError of these lines, if there are any."""
+    if faults:
+        raise DataError("\n".join(faults), faults)
+
+
+# Option -> what its lines in the docstring say: kind, then what it means
+DOC = inspect.cleandoc(RunOptions.__doc__ or "")
+ABOUT: dict[str, str] = dict(re.findall(r"^(\w+) : (.+\n(?:    .+\n?)+)", DOC, re.MULTILINE))
 
 
 def words_of(name: str) -> str:
     """What an option means, as help has it."""
-    return " ".join(ABOUT[name].split("\n", 1)[1].split())
+    return " ".join(ABOUT.get(name, "").split("\n", 1)[-1].split())
 
 
 def takes(*names: str, **usual: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Give a function with a parameter `options` these options as arguments, shown and documented.
 
-    names : after "*" keywords only; usual : defaults that differ from those of RunOptions
+    usual : defaults that differ from those of RunOptions
     """
-    fields, keywords = attrs.fields_dict(RunOptions), names.index("*")
-    taken = [name for name in names if name != "*"]
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    fields = attrs.fields_dict(RunOptions)
 
     def change(function: Callable[..., T]) -> Callable[..., T]:
         own = inspect.signature(function)
         parameters = [p for p in own.parameters.values() if p.name != "options"]
-        for number, name in enumerate(taken):
-            kind = ABOUT[name].split("\n")[0].partition(" : ")[2].replace(" or ", " | ")
+        for name in names:
+            keyword = name not in ("protocol", "metrics")
+            kind = (
+                inspect.Parameter.KEYWORD_ONLY
+                if keyword
+                else inspect.Parameter.POSITIONAL_OR_KEYWORD
+            )
             default = usual.get(name, fields[name].default)
-            more = {"default": default, "annotation": kind}
-            parameters.append(inspect.Parameter(name, kinds[number >= keywords], **more))
+            parameters.append(inspect.Parameter(name, kind, default=default))
         shown = own.replace(parameters=sorted(parameters, key=lambda p: p.kind))
 
         @wraps(function)
         def call(*args: Any, **given: Any) -> T:
             bound, words = shown.bind(*args, **given), dict(usual)
-            for name in taken:
+            for name in names:
                 if name in bound.arguments:
                     words[name] = bound.arguments.pop(name)
             return function(*bound.args, **bound.kwargs, options=RunOptions(**words))
 
         call.__signature__ = shown  # type: ignore[attr-defined]
-        call.__doc__ = documented(function.__doc__, taken)
+        call.__doc__ = documented(function.__doc__, names)
         return call
 
     return change
@@ -276,5 +270,5 @@ def takes(*names: str, **usual: Any) -> Callable[[Callable[..., T]], Callable[..
 
 def documented(text: str | None, names: Sequence[str]) -> str:
     """A docstring in which {options} becomes what these options say."""
-    told = "".join(ABOUT[name].rstrip("\n") + "\n" for name in names)
-    return inspect.cleandoc(text or "").replace("{options}", told.rstrip("\n"))
+    told = [f"{name} : {ABOUT.get(name, '')}".rstrip("\n") for name in names]
+    return inspect.cleandoc(text or "").replace("{options}", "\n".join(told))
