@@ -180,12 +180,13 @@ def published_rows(results: Iterable[PublishedResult], runs: Iterable[Any]) -> l
     own = rules.pop() if len(rules) == 1 else ""
     rows = []
     for result in results:
-        name = result.tasks[0]
-        other: dict[str, str] = {}
+        name, label, mark = result.tasks[0], result.label, result.ap_mark(own)
+        words = {"ap": mark} if mark else {}
         if any(not_beside(run, name) for run in runs):
             columns = [c for metric in result.scores() for c in registry.get(metric).columns]
-            other = {c.key: name.partition("/")[0] for c in columns if c.score}
-        rows.append((result.label, result.scores(), {"ap": result.ap_mark(own)} | other))
+            words = dict.fromkeys([c.key for c in columns if c.score], "")
+            label += f" [{name.partition('/')[0]}]"
+        rows.append((label, result.scores(), words))
     return rows
 
 

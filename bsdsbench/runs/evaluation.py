@@ -31,8 +31,14 @@ from bsdsbench.runs.folder import (
     read_result,
     write_result,
 )
-from bsdsbench.runs.official import official_run
-from bsdsbench.runs.references import NOT_STATED, PREFIX, Reference, reference_run, references
+from bsdsbench.runs.references import (
+    NOT_STATED,
+    PREFIX,
+    Reference,
+    official_run,
+    reference_run,
+    references,
+)
 from bsdsbench.runs.run_options import SPEED, Progress
 from bsdsbench.scores.counts import ImageRecord, Score, at
 from bsdsbench.tables.result_object import Shown
@@ -101,10 +107,10 @@ class Evaluation(Shown):
             if not isinstance(each, ImageRecord):
                 raise DataError(f"records: {kind_of_value(each)}, expected ImageRecords")
             if each.counts.keys() != found[0].counts.keys():
-                theirs, ours = (", ".join(r.counts) or "no metric" for r in (each, found[0]))
+                theirs, ours = ", ".join(each.counts), ", ".join(found[0].counts)
                 raise MergeError(
-                    f"{self.name}: image {each.image_id!r} has counts of {theirs}, image "
-                    f"{found[0].image_id!r} of {ours}, expected the same metrics"
+                    f"{self.name}: image {each.image_id!r} has counts of {theirs or 'no metric'}, "
+                    f"expected those of {found[0].image_id!r}: {ours or 'none'}"
                 )
         found.sort(key=attrgetter("image_id"))
         object.__setattr__(self, "records", tuple(found))
@@ -395,7 +401,7 @@ class Evaluation(Shown):
         """
         path = given_path(folder, "folder")
         if str(folder).startswith(PREFIX):
-            return cls(*reference_run(str(folder)))
+            return cls(**reference_run(str(folder)))
         if not is_run(path):
             if not path.is_dir():
                 raise FileFormatError(

@@ -115,23 +115,22 @@ def with_speeds(table: Table, speeds: Mapping[str, Speed | None]) -> Table:
 
     Times of different machines are shown and not ranked. Without any the table stays as it is.
     """
-    machines: dict[str, list[str]] = {}
-    rows = list[list[Cell]]()
+    machines, rows = dict[str, list[str]](), list[list[Cell]]()
     for row in table.rows:
-        speed = speeds.get(str(row[0]))
+        name = str(row[0])
+        speed = speeds.get(name)
         rows.append([*row, speed.ms_per_image if speed else None])
         if speed:
-            machines.setdefault(speed.machine, []).append(str(row[0]))
+            machines.setdefault(speed.machine, []).append(name)
     if not machines:
         return table
-    apart = len(machines) > 1
-    where = ", on different machines" if apart else f"; {next(iter(machines))}"
-    notes = [f"ms per image: median time of the detector on one image, warm-up left out{where}."]
-    for machine, names in machines.items() if apart else ():
-        notes.append(f"ms per image: {', '.join(names)} on {machine}.")
-    rank = None if apart else False
+    where, rank = [*machines], None if len(machines) > 1 else False
+    if len(machines) > 1:
+        where = [f"{', '.join(who)} on {what}" for what, who in machines.items()]
+    note = "ms per image: median time of the detector on one image, warm-up left out"
     column = model.Field("ms_per_image", "ms per image", "ms", ".1f", rank, paper=False)
-    return replace(table, columns=[*table.columns, column], rows=rows, notes=[*notes, *table.notes])
+    notes = [f"{note}; {'; '.join(where)}.", *table.notes]
+    return replace(table, columns=[*table.columns, column], rows=rows, notes=notes)
 
 
 # ---- a row a run ---------------------------------------------------------------------------------
@@ -148,7 +147,7 @@ def score_tables(
     A run alone is shown with all that its metrics show, and their parts in a table of their own;
     several with what compares. Runs of `bsdsbench run` have a last column, milliseconds per image.
 
-    extra : further rows, such as published results; a score with a word is never the best
+    extra : further rows, such as published results; a score with a word, "" too, is never the best
     notes : further lines under each table
     columns : these alone, by key or heading; "all" for every one; default: the usual ones
     """
@@ -158,7 +157,6 @@ def score_tables(
     if first.records:
         named = first.identity and first.identity.name
         sentence += f" on {first.identity.describe() if named else f'{len(first.records)} images'}"
-    sentence += f", protocol {first.protocol.name}"
     kinds = ("always", "own" if alone else "several")
     for metric in registry.in_order(chain(*map(attrgetter("metrics"), runs))):
         found, rows, inner, speeds = registry.get(metric), list[Row](), list[Row](), {}
@@ -167,67 +165,52 @@ def score_tables(
             if metric in run.metrics:
                 rows.append((run.name, run.score(metric).to_mapping(), {}))
                 speeds[run.name] = speed_of(run)
-        n_own = len(rows)
         parts = found.parts(first.protocol, opt) if alone and first.records else {}
         for name, path in parts.items():
             if (score := part_of(rows[0][1], path)) is not None:
                 inner.append((name, score, {"ods": GRID_END} if score.get("at_grid_end") else {}))
         rows += [(name, own[metric], words) for name, own, words in extra if metric in own]
         usual = found.usual(opt) if columns is None else None
-        planned: list[Any] = [(metric, found.title, found.columns, rows, n_own)]
+        planned: list[Any] = [(metric, found.title, found.columns, rows)]
         if inner:
             title = f"{found.title}, part by part"
-            planned.append((f"{metric}-parts", title, found.part_columns, inner, len(inner)))
-        for key, title, every, those, n_runs in planned:
+            planned.append((f"{metric}-parts", title, found.part_columns, inner))
+        for key, title, every, those in planned:
             asked, shown = set().union(*[own for _, own, _ in those]), list[Column]()
             for c in every:
                 # Measures that nobody asked for are left out; undefined ones stay.
                 here = c.key.partition(".")[0] in asked
                 if usual is not None:
-                    here = c.key in usual and any(
-                        [at(own, c.key) is not None for _, own, _ in those]
-                    )
+                    has = any([at(own, c.key) is not None for _, own, _ in those])
+                    here = c.key in usual and has
                 if here and (c.shown in kinds or columns is not None):
                     shown.append(c)
-            table = _scores(key, title, shown, those, n_runs, alone)
-            told = [*table.notes, *how["notes"], *notes]
+            cells, values, fewer = (
+                list[list[Cell]](),
+                list[dict[str, Any]](),
+                dict[str, list[str]](),
+            )
+            for name, scores, words in those:
+                values.append({c.key: at(scores, c.key) for c in shown})
+                row: list[Cell] = [name]
+                for c in shown:
+                    value, mark = values[-1][c.key], words.get(c.key)
+                    if mark is not None and value is not None:
+                        value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
+                    row.append(value)
+                    for what, (some, of) in scores.get("over", {}).get(c.key, {}).items():
+                        line = f"means over {some:,} of {of:,} {what} of {name}"
+                        fewer.setdefault(line, []).append(c.heading)
+                cells.append(row)
+            n_own = len(speeds) if key == metric else len(inner)
+            told = [*why_undefined(shown, values[:n_own]), *_under(fewer), *how["notes"], *notes]
             if key != metric and any([words for _, _, words in those]):
                 told.append(AT_GRID_END)
-            table = replace(table, **{**how, "notes": told, "sentence": f"{title}: {sentence}"})
+            about = f"{title}: {sentence}, protocol {first.protocol.name}"
+            fields = [METHOD, *[table_column(c, max(0, c.digits - (not alone))) for c in shown]]
+            table = Table(key, title, fields, cells, sentence=about, **{**how, "notes": told})
             tables.append(with_speeds(table, speeds if key == metric else {}))
     return tables if columns is None or "all" in columns else select(tables, columns)
-
-
-def _scores(
-    key: str, title: str, columns: Sequence[Column], rows: Sequence[Row], n_own: int, alone: bool
-) -> Table:
-    """The cells of a table of scores, and notes on them; the first `n_own` rows are of runs."""
-    cells, values, fewer = list[list[Cell]](), list[dict[str, Any]](), dict[str, list[str]]()
-    unpublished = dict[str, None]()
-    for number, (name, scores, words) in enumerate(rows):
-        scored = {c.key: at(scores, c.key) for c in columns}
-        # What is said of every number of a published row is said once, after its name.
-        marks = {words.get(k, "") for k, v in scored.items() if v is not None}
-        once = min(marks) if number >= n_own and len(marks) == 1 else ""
-        row: list[Cell] = [f"{name} [{once}]" if once else name]
-        for c in columns:
-            value, mark = scored[c.key], words.get(c.key)
-            if mark and value is not None:
-                row.append(Estimate(value, mark="" if once else f"[{mark}]", comparable=False))
-            else:
-                row.append(value)
-            if c.score and value is None and number >= n_own:
-                unpublished[c.heading] = None
-            for what, (some, of) in scores.get("over", {}).get(c.key, {}).items():
-                line = f"means over {some:,} of {of:,} {what} of {name}"
-                fewer.setdefault(line, []).append(c.heading)
-        cells.append(row)
-        values.append(scored)
-    notes = why_undefined(columns, values[:n_own])
-    if unpublished:
-        notes += _under({"of a published result, where it was not published": [*unpublished]})
-    fields = [METHOD, *[table_column(c, max(0, c.digits - (not alone))) for c in columns]]
-    return Table(key, title, fields, cells, notes=[*notes, *_under(fewer)])
 
 
 def part_of(scores: Mapping[str, Any], path: tuple[str, ...]) -> Any:
