@@ -316,15 +316,15 @@ def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form
 
 
 @verb(short_help="Apply non-maximum suppression to soft maps.")
-@argument("source", metavar="IN", type=click.Path())
+@argument("source", metavar="MAPS", type=click.Path())
 @argument("target", metavar="OUT", type=click.Path())
 @protocol("protocol", "nms", "invert", "set")
 @option("--bits", type=Choice(["8", "16"]), help="Bit depth of the PNG; default: the protocol's.")
 @quiet
 def nms(source: str, target: str, bits: str | None, **options: Any) -> None:
-    """Apply edge non-maximum suppression to IN (a soft map or a folder of them), and write PNG.
+    """Apply edge non-maximum suppression to the soft maps in MAPS, and write PNG into OUT.
 
-    OUT is a .png file, or a folder for a folder. The constants are the protocol's nms_params
+    The constants are the protocol's nms_params
     (`--protocol biped`, `--set nms_params.radius=2`) or those of a recipe (`--nms rcf`). The result
     is what `evaluate --nms` scores.
 

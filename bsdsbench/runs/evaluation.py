@@ -40,7 +40,7 @@ from bsdsbench.runs.references import (
     references,
 )
 from bsdsbench.runs.run_options import SPEED, Progress
-from bsdsbench.scores.counts import ImageRecord, Score, at
+from bsdsbench.scores.counts import ImageRecord, Score, at, part_of
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
@@ -266,16 +266,26 @@ class Evaluation(Shown):
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
-        found, columns = registry.get(metric), dict[str, list[float]]()
-        for tree in found.image_scores(self._stack(metric), self.protocol):
-            for c in found.image_columns:
-                if (values := at(tree, c.key)) is not None:
-                    columns.setdefault(c.key, []).extend(values.tolist())
+        values = self._image_values(metric).get("", {})
         images: dict[str, dict[str, float]] = {image_id: {} for image_id in self.image_ids}
-        for key, values in columns.items():
-            for own, value in zip(images.values(), values, strict=True):
-                own[key] = value
+        for c in registry.get(metric).image_columns:
+            for own, value in zip(images.values(), values.get(c.key, ()), strict=False):
+                own[c.key] = value
         return images
+
+    def _image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
+        """Part -> column -> value of each image, of all that is measured; "" is the whole."""
+        found = registry.get(metric)
+        parts = {"": (), **found.parts(self.protocol, found.options_of(self.protocol))}
+        columns = (*found.columns, *found.image_columns, *found.part_columns)
+        values: dict[str, dict[str, list[Any]]] = {}
+        for tree in found.image_scores(self._stack(metric), self.protocol):
+            for part, path in parts.items():
+                own = part_of(tree, path) or {}
+                for key in dict.fromkeys(map(attrgetter("key"), columns)):
+                    if (some := at(own, key)) is not None:
+                        values.setdefault(part, {}).setdefault(key, []).extend(some.tolist())
+        return values
 
     def per_image(self, metric: str) -> Table:
         """Every score of every image: a row an image, and one for each of its classes or parts.
@@ -298,7 +308,7 @@ class Evaluation(Shown):
         """
         from bsdsbench.runs.score_tables import per_image
 
-        return per_image(self, metric, self._stack(metric))
+        return per_image(self, metric, self._image_values(metric))
 
     def _has(self, metric: str) -> Metric:
         """The metric. Raises DataError for one that the records do not have."""

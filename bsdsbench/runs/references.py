@@ -143,9 +143,8 @@ def official_run(path: Path) -> dict[str, Any]:
     # The even grid where the thresholds are that one as printed with six digits; a row of threshold
     # 0 before the grid stays before it
     zero = int(printed.size > 1 and printed[0] == 0)
-    even = np.array(even_thresholds(printed.size - zero))
-    near = np.allclose(printed[zero:], even, rtol=0, atol=2e-6)
-    grid: NDArray[np.float64] = np.r_[[0.0] * zero, even] if near else printed
+    even = np.r_[[0.0] * zero, even_thresholds(printed.size - zero)]
+    grid = even if np.allclose(printed, even, rtol=0, atol=2e-6) else printed
     protocol = Protocol(name=UNSTATED_GRID)
     if grid.size and grid[0] >= 0 and 0 < grid[-1] <= 1 and np.all(np.diff(grid) > 0):
         protocol = Protocol(name=UNSTATED, thresholds=tuple(grid.tolist()))

@@ -18,7 +18,7 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import (
     BrokenExecutor,
     Executor,
@@ -510,11 +510,8 @@ def _begin_worker() -> None:
 
 
 def mapped(
-    function: Callable[..., Any],
-    calls: Iterable[tuple[Any, ...]],
-    executor: Executor | None,
-    ahead: int,
-) -> Generator[tuple[tuple[Any, ...], Any], None, None]:
+    function: Callable[..., Any], calls: Iterable[Any], executor: Executor | None, ahead: int
+) -> Any:
     """(call, function(*call)) of every call, in order, with at most `ahead` under way.
 
     Raises BrokenExecutor that names the images under way, where a worker died.

@@ -14,7 +14,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.runs.references import incomparable
 from bsdsbench.runs.run_options import SPEED
-from bsdsbench.scores.counts import at
+from bsdsbench.scores.counts import at, part_of
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Table, key_meant, select
 
@@ -213,13 +213,6 @@ def score_tables(
     return tables if columns is None or "all" in columns else select(tables, columns)
 
 
-def part_of(scores: Mapping[str, Any], path: tuple[str, ...]) -> Any:
-    """The scores of a part, None where there is none."""
-    for step in path:
-        scores = scores.get(step) if isinstance(scores, Mapping) else None  # type: ignore[assignment]
-    return scores
-
-
 def table_column(column: Column, digits: int, before: str = "") -> model.Field:
     """A metric's column as a column of a table."""
     return model.Field(
@@ -279,34 +272,25 @@ def image_table(run: Any) -> Table:
     return Table("images", title, columns, rows, aside=True, **made_how([run]))
 
 
-def per_image(run: Any, metric: str, stack: Mapping[str, Any]) -> Table:
+def per_image(run: Any, metric: str, values: Mapping[str, Mapping[str, Sequence[Any]]]) -> Table:
     """Every score of every image under a metric: a row an image, then a row for each of its parts.
 
-    What is not measured with the run's options has no column, what is undefined no value.
+    values : part -> column -> value of each image. What is not measured with the run's options has
+    no column, what is undefined no value.
     """
-    found = registry.get(metric)
-    parts = {"": (), **found.parts(run.protocol, found.options_of(run.protocol))}
+    found, measured = registry.get(metric), set().union(*values.values()) - {"n_images"}
     columns: dict[str, Column] = {}
     for c in (*found.columns, *found.image_columns, *found.part_columns):
-        if c.key != "n_images":
+        if c.key in measured:
             columns.setdefault(c.key, c)
-    values: dict[str, dict[str, list[Cell]]] = {}
-    for tree in found.image_scores(stack, run.protocol):
-        for part, path in parts.items():
-            for key in columns:
-                value = at(part_of(tree, path) or {}, key)
-                if value is not None:
-                    values.setdefault(part, {}).setdefault(key, []).extend(value.tolist())
-    shown = [c for key, c in columns.items() if any(key in own for own in values.values())]
     labels = ["image", "part"][: 1 + (len(values) > 1)]
-    none: list[Cell] = [None] * len(run.records)
-    rows: list[list[Cell]] = []
+    fields = [model.Field(name, name.capitalize()) for name in labels]
+    fields += [table_column(c, c.digits) for c in columns.values()]
+    rows, none = list[list[Cell]](), [None] * len(run.records)
     for i, image_id in enumerate(run.image_ids):
         for part, own in values.items():
-            cells = [own.get(c.key, none)[i] for c in shown]
+            cells = [own.get(key, none)[i] for key in columns]
             rows.append([*(image_id, part or None)[: len(labels)], *cells])
-    fields = [model.Field(name, name.capitalize()) for name in labels]
-    fields += [table_column(c, c.digits) for c in shown]
     title = f"{found.title}, image by image"
     return Table(metric, title, fields, rows, n_labels=len(labels), **made_how([run]))
 
