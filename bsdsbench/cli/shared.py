@@ -452,8 +452,8 @@ def print_run(run: Evaluation, out: Any, columns: Sequence[str] | None = None) -
     from bsdsbench.runs.score_tables import score_tables
 
     show_tables(score_tables([run], columns=columns))
-    if run.identity:
-        print(f"set      {run.identity.describe()}")
+    if run.set_line:
+        print(f"set      {run.set_line}")
     for task in run.tasks:
         print(f"task     {task.name}")
     if out:

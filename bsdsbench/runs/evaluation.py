@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,7 +18,6 @@ from bsdsbench.files.bounded import FaultError, entries, entry, reading, show
 from bsdsbench.files.errors import DataError, FileFormatError, MergeError
 from bsdsbench.loaders.identity import Identity, identify
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
 from bsdsbench.protocol.tasks import Task, tasks
@@ -29,7 +28,7 @@ from bsdsbench.runs.folder import (
     is_run,
     pack_records,
     read_result,
-    write_result,
+    writing_result,
 )
 from bsdsbench.runs.references import (
     NOT_STATED,
@@ -153,6 +152,11 @@ class Evaluation(Shown):
         return identify(truths) if truths and all(truths.values()) else None
 
     @property
+    def set_line(self) -> str:
+        """The ground-truth set in words, "" where it is not known."""
+        return self.identity.describe() if self.identity else ""
+
+    @property
     def tasks(self) -> tuple[Task, ...]:
         """The tasks that it belongs to: it has the complete set, the protocol and the metric.
 
@@ -183,6 +187,11 @@ class Evaluation(Shown):
         """What the reference run is; None for any other run."""
         key = self.provenance.get("reference")
         return references().get(key) if isinstance(key, str) else None
+
+    @property
+    def described(self) -> str:
+        """How the scores are made, in words."""
+        return registry.describe(self.metrics, self.protocol)
 
     @property
     def with_curve(self) -> tuple[str, ...]:
@@ -247,7 +256,7 @@ class Evaluation(Shown):
         if metric in self.reported:
             return self.reported[metric]
         if metric not in self._scores:
-            self._scores[metric] = self._has(metric).score(self.records, self.protocol)
+            self._scores[metric] = registry.get(metric).score(self.records, self.protocol)
         return self._scores[metric]
 
     def boundary_score(self) -> Score:
@@ -266,11 +275,12 @@ class Evaluation(Shown):
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
-        values = self._image_values(metric).get("", {})
-        images: dict[str, dict[str, float]] = {image_id: {} for image_id in self.image_ids}
-        for c in registry.get(metric).image_columns:
-            for own, value in zip(images.values(), values.get(c.key, ()), strict=False):
-                own[c.key] = value
+        values, images = self._image_values(metric).get("", {}), dict[str, dict[str, float]]()
+        for i, image_id in enumerate(self.image_ids):
+            images[image_id] = own = {}
+            for c in registry.get(metric).image_columns:
+                if c.key in values:
+                    own[c.key] = values[c.key][i]
         return images
 
     def _image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
@@ -310,16 +320,12 @@ class Evaluation(Shown):
 
         return per_image(self, metric, self._image_values(metric))
 
-    def _has(self, metric: str) -> Metric:
-        """The metric. Raises DataError for one that the records do not have."""
+    def _stack(self, metric: str) -> dict[str, Any]:
+        """The counts of all images. Raises DataError for a metric that the records do not have."""
         if metric not in self.metrics:
             had = ", ".join(self.metrics) or "none"
             raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
-        return registry.get(metric)
-
-    def _stack(self, metric: str) -> dict[str, Any]:
-        """The counts of all images."""
-        return self._has(metric).stack([r.counts[metric] for r in self.records])
+        return registry.get(metric).stack([r.counts[metric] for r in self.records])
 
     def equals(self, other: object) -> bool:
         """True if protocol and all records are the same, bit for bit; times and names aside.
@@ -336,7 +342,10 @@ class Evaluation(Shown):
 
     def scores(self) -> dict[str, Any]:
         """The `scores` object of result.json: metric -> plain values."""
-        return {metric: self.score(metric).to_mapping() for metric in self.metrics}
+        found = {}
+        for metric in self.metrics:
+            found[metric] = self.score(metric).to_mapping()
+        return found
 
     def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
         """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
@@ -357,20 +366,19 @@ class Evaluation(Shown):
         for what, path in self.places.items():
             with suppress(ValueError):  # on another drive
                 result["places"][what] = Path(os.path.relpath(path, out.resolve())).as_posix()
-        write_result(out, result, counts, self._files(progress))
+        times, total = dict[str, float](), len(self.records)
+        with writing_result(out, result, counts) as write:
+            for metric in self.metrics:
+                own = self.score(metric), self.image_ids, self._stack(metric), self.protocol
+                made = registry.get(metric).result_files(*own)
+                for done, (name, text) in enumerate(made, 1):
+                    write(name, text)
+                    if progress:
+                        progress(min(done, total), total, name)
+            for r in self.records:
+                times[r.image_id] = round(r.seconds, 4)
+            write("timing.json", as_json({"seconds": times}))
         return out
-
-    def _files(self, progress: Progress | None) -> Iterator[tuple[str, bytes | str]]:
-        """Name and content of the files beside result.json and counts.npz."""
-        total = len(self.records)
-        for metric in self.metrics:
-            own = self.score(metric), self.image_ids, self._stack(metric), self.protocol
-            for done, file in enumerate(registry.get(metric).result_files(*own), 1):
-                yield file
-                if progress:
-                    progress(min(done, total), total, file[0])
-        times = {r.image_id: round(r.seconds, 4) for r in self.records}
-        yield "timing.json", as_json({"seconds": times})
 
     def to_mapping(self) -> dict[str, Any]:
         """The content of result.json as plain values, ready for JSON."""
@@ -379,14 +387,17 @@ class Evaluation(Shown):
             images.append(dict(id=r.image_id, size=list(r.size), fingerprint=r.fingerprint))
         for metric in self.metrics:
             for row, own in zip(images, self.image_scores(metric).values(), strict=True):
-                row[metric] = {k: None if v != v else v for k, v in own.items()}
+                row[metric] = dict[str, float | None](own)
+                for key, value in own.items():
+                    if value != value:
+                        row[metric][key] = None
         return {
             "schema": SCHEMA,
             "bsdsbench": __version__,
             "name": self.name,
             "signature": str(self.signature),
             "set": self.identity.to_mapping() if self.identity else None,
-            "tasks": [task.name for task in self.tasks],
+            "tasks": list(map(attrgetter("name"), self.tasks)),
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
             "scores": self.scores(),
@@ -440,7 +451,7 @@ def not_beside(run: Evaluation, name: str) -> str:
     If the run's ground truth is known, its fingerprint decides. For other runs, such as result
     files of other programs, protocol and number of images must be those of the task.
     """
-    if name in [task.name for task in run.tasks]:
+    if name in map(attrgetter("name"), run.tasks):
         return ""
     where = name.partition("/")[0]
     task, preset, identity = tasks()[name], run.protocol.name, run.identity
@@ -448,7 +459,7 @@ def not_beside(run: Evaluation, name: str) -> str:
     if run.protocol.stated and preset != task.protocol and run.reference is None:
         return f"protocol {preset}, {published} {task.protocol}"
     if identity and (task.fingerprint is None or identity.fingerprint != task.fingerprint):
-        return f"{identity.describe()}, {published} {where}"
+        return f"{run.set_line}, {published} {where}"
     if len(run.records) not in (0, task.images):
         theirs = f"{task.images} images" if task.images else "images"
         return f"{len(run.records)} images, {published} the {theirs} of {where}"

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import WHITE_FOR_CLASSES, GroundTruth, Prediction, unit
-from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.scores.counts import ImageRecord
@@ -74,7 +73,7 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
         soft = 1 - soft if protocol.invert else soft
-    if gt.boundaries and all([b.shape == gt.boundaries[0].shape for b in gt.boundaries]):
+    if len(set(map(np.shape, gt.boundaries))) == 1:
         truth = np.sum(gt.boundaries, axis=0, dtype=np.float64)
     measured = soft.shape == truth.shape and soft.size > 0
     return Look(pred, soft, truth, measured and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0))
@@ -83,8 +82,7 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
 def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
     """Warnings about the first images of a run, of the first kind that there is."""
     protocol = options.protocol
-    unused = registry.unused(options.metrics, protocol)
-    lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & unused
+    lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & options.unused
     said, thick = dict[str, list[str]](), dict[str, list[str]]()
     dark, small, soft = list[str](), list[tuple[str, F8, F8]](), 0
     for pred, bright, truth, measured in looks:
@@ -106,7 +104,7 @@ def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
         fix = "without invert=True?" if protocol.invert else "invert=True?"
         said = {f"are darker on the ground truth than off it: {fix}": dark}
     elif not said:
-        if elsewhere := [f"{a} looks like {b}" for a, b in swaps(small)]:
+        if elsewhere := list(map(" looks like ".join, swaps(small))):
             said = {"fit the ground truth of another image": elsewhere}
         for what, ids in thick.items():
             if not said and 2 * len(ids) > soft:

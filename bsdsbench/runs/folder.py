@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from io import BytesIO
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -115,13 +115,12 @@ def unfinished(out: Path, fresh: bool) -> Iterator[Records]:
             raise OSError(None, str(error), str(path)) from None
 
 
-def write_result(
-    out: Path, result: dict[str, Any], counts: bytes, files: Iterable[tuple[str, bytes | str]]
-) -> None:
-    """Write a result in place of an earlier one; files : name and content of the others.
-
-    Raises RunLockedError, OSError.
-    """
+@contextmanager
+def writing_result(
+    out: Path, result: dict[str, Any], counts: bytes
+) -> Iterator[Callable[[str, bytes | str], None]]:
+    """Write a result in place of an earlier one; what is given takes the name and content of its
+    other files. Raises RunLockedError, OSError."""
     named = {**result, "files": {COUNTS: digest(counts)}}
     data = as_json(named)
     if too_much_json(data):  # counts.npz has all of them
@@ -133,8 +132,7 @@ def write_result(
         for pattern in OURS:
             for stale in out.glob(pattern):
                 stale.unlink()
-        for name, content in files:
-            write_atomic(out / name, content, durable=False)
+        yield lambda name, content: write_atomic(out / name, content, durable=False)
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
 
@@ -186,8 +184,8 @@ def pack_records(records: Sequence[ImageRecord]) -> bytes:
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)
     for metric in records[0].counts if records else ():
-        images, ragged = [r.counts[metric] for r in records], registry.get(metric).ragged
-        for name, array in stacked(images, (), ragged).items():
+        images = list(map(itemgetter(metric), map(attrgetter("counts"), records)))
+        for name, array in stacked(images, (), registry.get(metric).ragged).items():
             arrays[f"{metric}.{name}"] = array
     size = sum(map(attrgetter("nbytes"), arrays.values()))
     if len(records) > MAX_IMAGES or size > MAX_BYTES:

@@ -28,6 +28,7 @@ from concurrent.futures import (
 )
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -390,16 +391,15 @@ def folders(
     ids : the images that count, in place of a split file
     """
     first, kind = registry.get(options.metrics[0]), str(options.pred_kind)
-    own = first.options_of(options.protocol)
+    own, photos = first.options_of(options.protocol), dict[str, Path]()
     if str(options.executor).startswith("dask://"):  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
     how = (options.split_file, options.missing, kind)
     classes = first.class_names(own)
     pairs = pair(pred_dir, gt_dir, *how, gt_kind=first.gt_kind, classes=classes, ids=ids)
-    photos: dict[str, Path] = {}
-    if any([registry.get(m).photo for m in options.metrics]):
-        place = options.images_dir or photos_beside(gt_dir)
-        photos = find_photos(place, [p.image_id for p in pairs]) if place else {}
+    for metric in map(registry.get, options.metrics):
+        if metric.photo and (place := options.images_dir or photos_beside(gt_dir)):
+            photos = find_photos(place, [p.image_id for p in pairs])
     items = []
     for p in pairs:
         beside = map(instances_beside, p.gt_paths) if first.reads_instances(own) else ()
@@ -410,30 +410,33 @@ def folders(
 
 def about_folders(items: Sequence[FileItem], options: RunOptions, **places: Folder) -> Evaluation:
     """The Evaluation of a run of folders (pred, gt), which still lacks its records."""
-    ids = "\0".join([item.image_id for item in items]).encode("utf-8", "surrogateescape")
-    about: dict[str, Any] = {what: show(folder) for what, folder in places.items()}
+    name, about, there = "human", dict[str, Any](), dict[str, str]()
+    if options.images_dir is not None and "pred" in places:
+        places["photos"] = options.images_dir
+    for what, folder in places.items():
+        about[what] = show(folder)
+        path = str(Path(folder).resolve())
+        if show(path) == path:
+            there[what] = path
+    ids = "\0".join(map(attrgetter("image_id"), items)).encode("utf-8", "surrogateescape")
     about["images"] = hashlib.blake2b(ids, digest_size=8).hexdigest()  # of all shards
-    name = "human"
     if "pred" in places:
-        parts = Path(places["pred"]).resolve().parts
-        named = [part for part in parts if part.lower() not in SPLITS]
-        name = options.name or show((named or parts)[-1])
+        named = list(Path(places["pred"]).resolve().parts)
+        while len(named) > 1 and named[-1].lower() in SPLITS:
+            named.pop()
+        name = options.name or show(named[-1])
         about |= {"pred_kind": options.pred_kind, "missing": options.missing}
         if options.split_file is not None:
             about["split"] = show(options.split_file)
-        if options.images_dir is not None:
-            about["photos"] = show(options.images_dir)
-            places["photos"] = options.images_dir
         if options.task is not None:
             about[TASK] = options.task.to_mapping()
     if options.shard != (1, 1):  # no shard sees the ground truth of the others
         found = hashlib.blake2b(digest_size=8)
-        for file in [path for item in items for path in item.pair.gt_paths]:
-            with suppress(DataError):  # the run says so in its turn
-                found.update(hashlib.blake2b(read_bytes(file)).digest())
+        for item in items:
+            for file in item.pair.gt_paths:
+                with suppress(DataError):  # the run says so in its turn
+                    found.update(hashlib.blake2b(read_bytes(file)).digest())
         about["truth"] = found.hexdigest()
-    there = {what: str(Path(folder).resolve()) for what, folder in places.items()}
-    there = {what: path for what, path in there.items() if show(path) == path}
     return Evaluation(options.protocol, name, (), about, places=there)
 
 

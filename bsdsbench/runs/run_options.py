@@ -15,7 +15,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from functools import partial, wraps
+from functools import wraps
 from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -43,18 +43,9 @@ TEXT: Good = (lambda v: isinstance(v, str) and v != "" and is_text(v), "text in 
 PATH: Good = (lambda v: isinstance(v, str | os.PathLike), "a path")
 
 
-def whole(most: int, value: Any) -> bool:
+def whole(value: Any, most: int) -> bool:
     """True for a whole number from 1 to `most`."""
     return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most
-
-
-def _shard(value: Any) -> bool:
-    pair = isinstance(value, tuple) and len(value) == 2
-    return pair and whole(10**7, value[1]) and whole(value[1], value[0])
-
-
-def _executor(value: Any) -> bool:
-    return isinstance(value, Executor) or (isinstance(value, str) and bool(DASK.fullmatch(value)))
 
 
 def option(default: Any = None, good: Good | None = None, **flag: Any) -> Any:
@@ -123,18 +114,32 @@ class RunOptions:
     name: str = option(None, TEXT)
     split_file: Folder | None = option(None, PATH, path=True)
     missing: str = option("error", choices=("error", "zero", "skip"))
-    pred_kind: str | None = option(None, TEXT, choices=("soft", "labels"))
+    pred_kind: str | None = option(
+        None, (lambda v: isinstance(v, str), "a word"), choices=("soft", "labels")
+    )
     images_dir: Folder | None = option(None, PATH, names=("--images",), path=True)
-    shard: tuple[int, int] = option((1, 1), (_shard, "(I, N) with 1 <= I <= N"), metavar="I/N")
+    shard: tuple[int, int] = option(
+        (1, 1),
+        (
+            lambda v: isinstance(v, tuple) and len(v) == 2 and whole(v[1], 10**7) and whole(*v),
+            "(I, N) with 1 <= I <= N",
+        ),
+        metavar="I/N",
+    )
     on_error: str = option("fail", choices=("fail", "skip"))
     workers: int | None = option(
         None,
-        (partial(whole, MAX_WORKERS), f"a number from 1 to {MAX_WORKERS}"),
+        (lambda v: whole(v, MAX_WORKERS), f"a number from 1 to {MAX_WORKERS}"),
         number=True,
         metavar="N",
     )
     executor: str | Executor | None = option(
-        None, (_executor, "thread, process, dask://HOST:PORT or an Executor"), metavar="E"
+        None,
+        (
+            lambda v: isinstance(v, Executor) or (isinstance(v, str) and bool(DASK.fullmatch(v))),
+            "thread, process, dask://HOST:PORT or an Executor",
+        ),
+        metavar="E",
     )
     out: Path | None = option(None, PATH, names=("-o", "--out"), path=True)
     fresh: bool = option(False, is_flag=True)
@@ -142,6 +147,7 @@ class RunOptions:
     tag: str | None = option(None, TEXT, metavar="TEXT")
     progress: Progress | None = option(None, (callable, "a function"))
     stamp: str = attrs.field(init=False, default="")  # what all images' counts depend on
+    unused: frozenset[str] = attrs.field(init=False, default=frozenset())  # of the protocol
 
     def __attrs_post_init__(self) -> None:
         from bsdsbench.files.arguments import kind_of_value
@@ -156,7 +162,8 @@ class RunOptions:
             metrics = registry.chosen(self.metrics)
         except DataError as error:
             faults += error.problems
-        _raise(faults)
+        if faults:
+            raise DataError("\n".join(faults), faults)
         task = self.task
         if task is not None:
             from bsdsbench.protocol.tasks import Task
@@ -185,7 +192,8 @@ class RunOptions:
                     f"metrics {first.name}, {found.name}: read different ground truth "
                     f"({first.gt_kind}, {found.gt_kind}), expected one run for each"
                 )
-        _raise(faults)
+        if faults:
+            raise DataError("\n".join(faults), faults)
         protocol = Protocol.load(first.default_protocol if protocol is None else protocol)
         if self.classes is not None:
             own = {"classes": tuple(self.classes)}
@@ -195,8 +203,9 @@ class RunOptions:
         told = json.dumps([KERNEL_VERSION, protocol.to_mapping(), versions, kind], sort_keys=True)
         stamp = hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
         out = None if self.out is None else Path(self.out)
+        unused = registry.unused(metrics, protocol)
         made = {"task": task, "protocol": protocol, "metrics": metrics, "pred_kind": kind}
-        for name, value in {**made, "out": out, "stamp": stamp}.items():
+        for name, value in {**made, "out": out, "stamp": stamp, "unused": unused}.items():
             object.__setattr__(self, name, value)
 
     def refuse_out_in(self, **folders: Folder) -> None:
@@ -213,13 +222,8 @@ class RunOptions:
             elif self.out and self.out.resolve().is_relative_to(Path(folder).resolve()):
                 where = f"{show(self.out)}: lies in {what} ({show(folder)})"
                 faults.append(f"{where}, expected a folder elsewhere for the results")
-        _raise(faults)
-
-
-def _raise(faults: Sequence[str]) -> None:
-    """Raise DataError of these lines, if there are any."""
-    if faults:
-        raise DataError("\n".join(faults), faults)
+        if faults:
+            raise DataError("\n".join(faults), faults)
 
 
 # Option -> what its lines in the docstring say: kind, then what it means

@@ -50,11 +50,10 @@ def made_how(runs: Sequence[Any]) -> dict[str, Any]:
     first, ways, signatures = runs[0], dict[str, list[str]](), list[str]()
     other = apart = False
     for run in runs:
-        way = f"protocol {registry.describe(run.metrics, run.protocol)}"
-        ways.setdefault(way, []).append(run.name)
+        ways.setdefault(f"protocol {run.described}", []).append(run.name)
         signatures.append(run.signature_line)
-        other = other or run.protocol != first.protocol
-        apart = apart or bool(incomparable(first, run))
+        if run.protocol != first.protocol:
+            other, apart = True, apart or bool(incomparable(first, run))
     notes, caption = reference_notes(runs), "; ".join(ways)
     if other:
         lines = ["Protocols differ; such scores are not comparable."] * apart
@@ -72,23 +71,24 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
         who.setdefault(line, []).append(name)
     if len(names) > 1 and len(who) == 1 and signatures[0]:
         return [f"Signature of each: {signatures[0]}"]
-    return [f"Signature of {', '.join(those)}: {line}" for line, those in who.items() if line]
+    lines = []
+    for line, those in who.items():
+        if line:
+            lines.append(f"Signature of {', '.join(those)}: {line}")
+    return lines
 
 
 def why_undefined(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> list[str]:
     """A note for each reason why a score of some row is undefined."""
-    reasons: dict[str, list[str]] = {}
+    reasons: dict[str, dict[str, None]] = {}
     for c in columns:
         for found in values:
             if c.score and found[c.key] is None:
-                reasons.setdefault(c.undefined, []).append(c.heading)
-                break
-    return _under(reasons)
-
-
-def _under(said: Mapping[str, Sequence[str]]) -> list[str]:
-    """A note for each thing to say of some headings."""
-    return [f"- under {', '.join(headings)}: {what}." for what, headings in said.items()]
+                reasons.setdefault(c.undefined, {})[c.heading] = None
+    notes = []
+    for why, headings in reasons.items():
+        notes.append(f"- under {', '.join(headings)}: {why}.")
+    return notes
 
 
 # ---- what a detector takes -----------------------------------------------------------------------
@@ -155,10 +155,10 @@ def score_tables(
     alone, how, tables = n_rows == 1, made_how(runs), list[Table]()
     sentence = "scores" if alone else f"{n_rows} methods"
     if first.records:
-        named = first.identity and first.identity.name
-        sentence += f" on {first.identity.describe() if named else f'{len(first.records)} images'}"
+        named = not first.signature.set.startswith("set:")
+        sentence += f" on {first.set_line if named else f'{len(first.records)} images'}"
     kinds = ("always", "own" if alone else "several")
-    for metric in registry.in_order(chain(*map(attrgetter("metrics"), runs))):
+    for metric in dict.fromkeys(chain(*map(attrgetter("metrics"), runs))):
         found, rows, inner, speeds = registry.get(metric), list[Row](), list[Row](), {}
         opt = found.options_of(first.protocol)
         for run in runs:
@@ -191,10 +191,10 @@ def score_tables(
                 dict[str, list[str]](),
             )
             for name, scores, words in those:
-                values.append({c.key: at(scores, c.key) for c in shown})
-                row: list[Cell] = [name]
+                scored, row = dict[str, Any](), list[Cell]([name])
                 for c in shown:
-                    value, mark = values[-1][c.key], words.get(c.key)
+                    value, mark = at(scores, c.key), words.get(c.key)
+                    scored[c.key] = value
                     if mark is not None and value is not None:
                         value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
                     row.append(value)
@@ -202,8 +202,11 @@ def score_tables(
                         line = f"means over {some:,} of {of:,} {what} of {name}"
                         fewer.setdefault(line, []).append(c.heading)
                 cells.append(row)
+                values.append(scored)
             n_own = len(speeds) if key == metric else len(inner)
-            told = [*why_undefined(shown, values[:n_own]), *_under(fewer), *how["notes"], *notes]
+            told = why_undefined(shown, values[:n_own])
+            told += [f"- under {', '.join(those)}: {line}." for line, those in fewer.items()]
+            told += [*how["notes"], *notes]
             if key != metric and any([words for _, _, words in those]):
                 told.append(AT_GRID_END)
             about = f"{title}: {sentence}, protocol {first.protocol.name}"
