@@ -106,7 +106,7 @@ def test_force_draws_what_does_not_compare(runs, nyu):
     assert len(legend_texts(plot_runs([runs[0], nyu], force=True))) == 2
 
 
-@pytest.mark.parametrize("options", [["--published", "nope", "--band"], ["--no-human"]])
+@pytest.mark.parametrize("options", [["--published", "nope", "--ap"], ["--no-human"]])
 def test_options_of_pr_curves_are_refused_for_other_kinds(options):
     with pytest.raises(click.UsageError, match="not with --kind f"):
         cli.main(["plot", "a", "b", "--kind", "f", "-o", "x.png", *options], standalone_mode=False)
