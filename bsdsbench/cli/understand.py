@@ -344,6 +344,7 @@ def curves(
     from bsdsbench.files.bounded import write_atomic
     from bsdsbench.files.errors import DataError
     from bsdsbench.loaders.scores import read_scores
+    from bsdsbench.tables.forms import to_mappings
     from bsdsbench.tables.table import Field, Table
 
     others = [name for name, its in ONLY.items() if its != kind]
@@ -389,7 +390,7 @@ def curves(
         [name, c.positives, c.negatives, c.thresholds.size, *(getattr(c, k) for k in NUMBERS[kind])]
         for name, c in zip(names, found, strict=True)
     ]
-    shown = [Table("curves", f"{kind.upper()} curves, ties: {options['ties']}", fields, rows)]
+    shown = [Table("curves", "", fields, rows)]
     if areas:
         heads = names if len(names) > 1 else ["value"]
         fields = [Field("number", "number")]
@@ -402,7 +403,11 @@ def curves(
         shown.append(Table("areas", "", fields, rows))
     if kind == "roc" or len(files) > 1:
         shown += _roc_tables(samples, options["reading"])
-    show_tables(shown[:1] if form == "csv" else shown, None, form)
+    if form == "json":
+        rows_of = {table["key"]: table["rows"] for table in to_mappings(shown)}
+        print_json({"kind": kind, "ties": options["ties"], **rows_of})
+    else:
+        show_tables(shown[:1] if form == "csv" else shown, None, form)
 
 
 def _roc_tables(samples: dict[str, Any], reading: Any) -> list[Table]:

@@ -134,6 +134,12 @@ def _latex(whole: Table) -> str:
 
 def to_json(tables: Sequence[Table]) -> str:
     """{"schema": ..., "tables": [...]}: columns, a mapping per row; undefined numbers are null."""
+    content = {"schema": SCHEMA, "tables": to_mappings(tables)}
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
+    """What JSON has of each table."""
 
     def plain(cell: Any, of: Drawn) -> Any:
         if isinstance(cell, str):
@@ -146,7 +152,7 @@ def to_json(tables: Sequence[Table]) -> str:
             del known["low"], known["high"]
         return {**known, **({"mark": of.mark} if of.mark else {})}
 
-    found = [
+    return [
         {
             "key": table.key,
             "title": table.title,
@@ -163,8 +169,6 @@ def to_json(tables: Sequence[Table]) -> str:
         }
         for table in tables
     ]
-    content = {"schema": SCHEMA, "tables": found}
-    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def to_csv(table: Table) -> str:
