@@ -236,7 +236,7 @@ tables = together(
         "--out",
         is_eager=True,
         help="Write to this file; the suffix chooses the format: .txt, .md, .tex, .csv, .json, "
-        ".html. Several CSV tables become NAME-TABLE.csv, or FOLDER/TABLE.csv.",
+        ".html. Several CSV tables become NAME-TABLE.csv.",
     ),
     option(
         "--format",

@@ -77,10 +77,12 @@ def test_two_files_are_compared(run, scores, tmp_path):
     expected = curves.delong(y, s, (s * 3) % 7)
     (found,) = tables["differences"]
     assert (found["a"], found["b"]) == (str(scores), str(other))
-    assert [*found["difference"].values(), found["p"]] == list(expected[2:6])
-    areas = {row["name"]: row["auc"] for row in tables["roc_areas"]}
+    assert [found[f"difference{k}"] for k in ("", "_low", "_high")] + [found["p"]] == list(
+        expected[2:6]
+    )
+    areas = {row["name"]: row["auc_low"] for row in tables["roc_areas"]}
     width = 1.959963984540054 * expected.covariance[1, 1] ** 0.5
-    assert areas[str(other)]["low"] == pytest.approx(max(expected.other - width, 0))
+    assert areas[str(other)] == pytest.approx(max(expected.other - width, 0))
     assert err.count("not compared") == 2
     _, out, err = run(scores, other, "-o", tmp_path / "a.png")
     assert f"{expected.difference:+.4f} [" in out
