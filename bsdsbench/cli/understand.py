@@ -290,7 +290,6 @@ def _signature(text: str) -> Signature:
     of=("screen", "column", "page"),
     help="Size: for a screen, one column of a paper (3.3 in), or its full width (6.9 in).",
 )
-@option("--grey", is_flag=True, help="Use greys and dashes that print without colour.")
 @option(
     "--force", is_flag=True, help="Draw even if protocols differ or published results do not fit."
 )
