@@ -213,7 +213,7 @@ published = words(
     "--published",
     is_eager=True,
     metavar="KEY,...",
-    help="Published results to add: keys, task=NAME, rule=NAME; `list` shows every key.",
+    help="Published results to add: keys; `list` shows every one.",
 )
 bootstrap = together(
     option("--n-boot", type=IntRange(1), default=10_000, help="Number of bootstrap samples."),

@@ -93,13 +93,8 @@ def doctor(pred_dir: str, form: str, metric: str | None, **options: Any) -> int:
 @bootstrap
 @option("--level", type=float, default=0.95, help="Confidence level of the intervals.")
 @choice(
-    "--interval",
-    of=("percentile", "bca"),
-    help="Percentile interval, or bias-corrected and accelerated.",
-)
-@choice(
     "--test",
-    of=("bootstrap", "permutation", "wilcoxon"),
+    of=("bootstrap", "permutation"),
     help="Test for the p-values; intervals come from the bootstrap.",
 )
 @option("--common", is_flag=True, help="Compare on the images that all runs have.")

@@ -214,15 +214,13 @@ class PRCurveDisplay(CurveDisplay):
         metric: str | None = None,
         band: CurveBand | None = None,
     ) -> PRCurveDisplay:
-        """The curve of a run's score with its ODS point, without thresholds above every prediction.
+        """The curve of a run's score with its ODS point.
 
         metric : by default the run's first with a curve. Raises DataError without its counts.
         """
         score = run.score(metric_with_curve(run, metric))
         curve, shown = score.curve, run.name if name is None else name
-        drawn = (curve.precision > 0) | (curve.recall > 0)
-        points = curve.recall[drawn], curve.precision[drawn]
-        found = cls(*points, name=shown, best=score.ods, band=band)
+        found = cls(curve.recall, curve.precision, name=shown, best=score.ods, band=band)
         found.joined = run.reference is None or run.reference.ordered
         return found
 
@@ -251,7 +249,8 @@ class PRCurveDisplay(CurveDisplay):
     def _drawing(self) -> Drawing:
         r, p, best, level = self.recall, self.precision, self.best, self.chance
         if best is not None:
-            return r, p, None, (best.recall, best.precision)
+            drawn = (p > 0) | (r > 0)  # the others are without a prediction
+            return r[drawn], p[drawn], None, (best.recall, best.precision)
         if level is None:
             return r, p, None, None
         wrong = r.size > 0 and r[0] == p[0] == 0

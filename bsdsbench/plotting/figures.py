@@ -16,8 +16,7 @@ from bsdsbench.comparison.published import (
     HUMAN_TASK,
     PublishedResult,
     find_published,
-    published_keys,
-    published_results,
+    published_curves,
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
@@ -167,8 +166,9 @@ def plot_runs(
             figure = plot_curves(shown)
             entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
             if human is None:
-                asked = bool(published) and "human" in published_keys(published)
-                human = asked or (bool(runs) and not any([not_beside(r, HUMAN_TASK) for r in runs]))
+                human = "human" in published or (
+                    bool(runs) and not any([not_beside(r, HUMAN_TASK) for r in runs])
+                )
             if human and kind == "pr" and metric in (None, *registry.DEFAULT):
                 f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
                 name = "Human (BSDS500 test)"
@@ -196,12 +196,14 @@ def plot_result(run: Evaluation, out: Path) -> None:
 
 
 def published_curves_of(keys: Sequence[str]) -> list[PublishedResult]:
-    """The published results with a curve of these keys. Raises DataError for one without."""
+    """The published results of these keys but "human". Raises DataError for one without curve."""
     found = [result for result in find_published(keys) if result.key != "human"]
-    bare = [r.key for r in found if r.curve is None and r.key in published_keys(keys)]
-    if bare:
-        known = ", ".join(key for key, r in published_results().items() if r.curve)
-        raise DataError.collect(
-            [DataError(f"published {key!r}: no curve is stored, expected {known}") for key in bare]
-        )
-    return [result for result in found if result.curve is not None]
+    known = ", ".join(published_curves())
+    faults = [
+        DataError(f"published {r.key!r}: no curve is stored, expected {known}")
+        for r in found
+        if r.curve is None
+    ]
+    if faults:
+        raise DataError.collect(faults)
+    return found
