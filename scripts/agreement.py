@@ -118,7 +118,7 @@ def edge_nms(count: int) -> Cells:
 
 def saliency(count: int) -> Cells:
     """Every measure against the stored values of PySODMetrics."""
-    from tests.metrics.test_saliency_peer import STORED, ours
+    from tests.metrics.test_saliency import STORED, ours
 
     for case in STORED["cases"]:
         pred, gt = (
