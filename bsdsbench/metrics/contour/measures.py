@@ -373,7 +373,7 @@ def measure(
     >>> measure("hd", a, b), measure("nsd-counts", a, b), measure("hd%-directed", a, b, 50)
     (4.0, 0.5, 2.0)
     >>> round(measure("biou", a, b), 4), measure("assd-pooled", a, b)
-    (0.15, 1.65)
+    (0.1765, 1.6)
     """
     usual = TABLE[given_word(name, "measure", TABLE)][2]
     given_word(empty, "empty", CONVENTIONS)
