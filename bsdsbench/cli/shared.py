@@ -184,7 +184,7 @@ truth = path(
 )
 published = words(
     "--published",
-    "Published results to add: keys, task=NAME, rule=NAME; `list` shows every key.",
+    "Published results to add: keys; `list` shows every one.",
     is_eager=True,
     metavar="KEY,...",
 )
@@ -208,7 +208,7 @@ tables = together(
         "-o",
         "--out",
         "Write to this file; the suffix chooses the format: .txt, .md, .tex, .csv, .json, "
-        ".html. Several CSV tables become NAME-TABLE.csv, or FOLDER/TABLE.csv.",
+        ".html. Several CSV tables become NAME-TABLE.csv.",
         is_eager=True,
     ),
     option(

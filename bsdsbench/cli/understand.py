@@ -89,14 +89,9 @@ def doctor(pred_dir: str, form: str, **options: Any) -> int:
 @bootstrap
 @option("--level", "Confidence level of the intervals.", type=float, default=0.95)
 @choice(
-    "--interval",
-    "Percentile interval, or bias-corrected and accelerated.",
-    of=("percentile", "bca"),
-)
-@choice(
     "--test",
     "Test for the p-values; intervals come from the bootstrap.",
-    of=("bootstrap", "permutation", "wilcoxon"),
+    of=("bootstrap", "permutation"),
 )
 @flag("--common", "Compare on the images that all runs have.")
 @flag("--force", "Compare even if protocols or ground truth differ.")
@@ -276,7 +271,6 @@ def _signature(text: str) -> Signature:
     "Size: for a screen, one column of a paper (3.3 in), or its full width (6.9 in).",
     of=("screen", "column", "page"),
 )
-@flag("--grey", "Use greys and dashes that print without colour.")
 @flag("--force", "Draw even if protocols differ or published results do not fit.")
 def plot(runs: tuple[str, ...], out: str, names: list[str] | None, **options: Any) -> None:
     """Draw the curves of runs in one picture.
