@@ -374,7 +374,7 @@ class FileItem:
     def load(self, metric: Metric, protocol: Protocol) -> Inputs:
         """Prediction and ground truth. Raises DataError."""
         options = metric.options_of(protocol)
-        gt = read_truth(self.pair, metric.gt_kind, protocol, metric.reads_instances(options))
+        gt = read_truth(self.pair, metric.gt_kind, protocol, getattr(options, "instances", False))
         if self.photo is not None:
             gt = gt.replace(photo=read_photo(self.photo))
         if not self.kind:
@@ -402,7 +402,7 @@ def folders(
             photos = find_photos(place, [p.image_id for p in pairs])
     items = []
     for p in pairs:
-        beside = map(instances_beside, p.gt_paths) if first.reads_instances(own) else ()
+        beside = map(instances_beside, p.gt_paths) if getattr(own, "instances", False) else ()
         form = "" if p.pred_paths else "none"
         items.append(FileItem(p, kind, photos.get(p.image_id), tuple(filter(None, beside)), form))
     return items

@@ -116,19 +116,23 @@ def stacked(
     ragged : names of arrays of different lengths, filled up with NaN
     """
     out = {}
-    for name in images[0]:
-        arrays = [np.asarray(each[name]) for each in images if name in each]
-        first, shapes = arrays[0], {array.shape for array in arrays}
-        if name in ragged:
-            out[name] = np.full((len(arrays), max(shapes)[0], *first.shape[1:]), np.nan)
+    for name, first in images[0].items():
+        arrays, longest = [], 0
+        for each in images:
+            array = np.asarray(each.get(name, ()))
+            if name in ragged:
+                longest = max(longest, len(array))
+            elif array.shape != np.shape(first):
+                raise ShapeError(f"images have different {name}, expected the same shape")
+            elif name in shared and each is not images[0] and not np.array_equal(array, first):
+                raise ShapeError(f"images have different {name}, expected the same")
+            arrays.append(array)
+        if name in shared:
+            out[name] = arrays[0]
+        elif name in ragged:
+            out[name] = np.full((len(arrays), longest, *arrays[0].shape[1:]), np.nan)
             for row, array in zip(out[name], arrays, strict=True):
                 row[: len(array)] = array
-        elif name in shared:
-            if any(array is not first and not np.array_equal(array, first) for array in arrays):
-                raise ShapeError(f"images have different {name}, expected the same")
-            out[name] = first
-        elif len(arrays) < len(images) or len(shapes) > 1:
-            raise ShapeError(f"images have different {name}, expected the same shape")
         else:
             out[name] = np.stack(arrays)
     return out
@@ -174,8 +178,9 @@ class ImageRecord:
     form: str = ""
 
     def __post_init__(self) -> None:
-        given = self.counts.items()
-        found = {k: v if isinstance(v, Counts) else Counts(**v) for k, v in given}
+        found = dict(self.counts)
+        for metric, counts in found.items():
+            found[metric] = counts if isinstance(counts, Counts) else Counts(**counts)
         object.__setattr__(self, "counts", found)
 
     def equals(self, other: object) -> bool:
@@ -231,11 +236,20 @@ class Score(ShownScore, _Named):
 
 
 def one_of(tree: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
-    """The k-th data set's scores, of a tree of arrays and curves over S data sets."""
+    """The k-th data set's scores, of a tree of arrays and curves over S data sets.
+
+    Of what is said under "over" that is left which is over fewer than there are.
+    """
     out: dict[str, Any] = {}
     for name, value in tree.items():
-        found = one_of(value, k) if isinstance(value, Mapping) else value[k]
-        out[name] = found.item() if isinstance(found, np.generic) else found
+        if name != "over":
+            found = one_of(value, k) if isinstance(value, Mapping) else value[k]
+            out[name] = found.item() if isinstance(found, np.generic) else found
+    for key, units in tree.get("over", {}).items():
+        for unit, pairs in units.items():
+            some, of = map(int, pairs[k])
+            if 0 < some < of:
+                out.setdefault("over", {}).setdefault(key, {})[unit] = some, of
     return out
 
 

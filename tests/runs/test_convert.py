@@ -32,7 +32,7 @@ def test_written_and_read_again_scores_as_with_the_switch(raw, tmp_path):
 
 @pytest.mark.parametrize(("bits", "dtype"), [("8", np.uint8), ("16", np.uint16)])
 def test_both_depths(raw, tmp_path, bits, dtype):
-    words = ["--bits", bits, "--set", "nms_params.radius=2", "--quiet"]
+    words = ["--set", f"nms_params.bits={bits}", "--set", "nms_params.radius=2", "--quiet"]
     assert "2, 5, 1.01" in call("nms", raw[0], tmp_path / "thin", *words)
     written = iio.imread(tmp_path / "thin" / "herd2.png")
     assert written.dtype == dtype
