@@ -108,15 +108,10 @@ def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Iterator[Weights
         yield drawn.result()
 
 
-def single_weights(n_images: int) -> Iterator[Weights]:
-    """Blocks of the unit matrix: each image alone."""
-    for rows in blocks(n_images, n_images):
-        yield np.eye(len(rows), n_images, rows.start, np.int32)
-
-
 def jackknife_weights(n_images: int) -> Iterator[Weights]:
     """Blocks of (n_images, n_images): each image left out once."""
-    return (1 - alone for alone in single_weights(n_images))
+    for rows in blocks(n_images, n_images):
+        yield 1 - np.eye(len(rows), n_images, rows.start, np.int32)
 
 
 def compared_by(run: Evaluation, metric: str) -> dict[str, float]:

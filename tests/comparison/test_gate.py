@@ -81,7 +81,6 @@ def test_where_nothing_could_be_significant_the_tolerance_decides(n, n_boot):
     assert not found.passed
     (note,) = found.notes
     assert f"of {n} images with {n_boot} samples" in note
-    assert note in str(found)
     assert note in found.to_junit()
     assert check(few, Baseline.of(few), statistical=True, n_boot=n_boot).passed
 
@@ -135,7 +134,7 @@ def test_a_score_that_is_gone_fails(run):
     baseline = Baseline.of(simulated_run("ours", 60, quality=0.2, seed=3, pixel=True))
     found = check(run, baseline)
     assert [(c.failed, c.drop) for c in found.checks if c.score == "pixel.ods"] == [(True, 0.0)]
-    assert "pixel.ods: missing" in str(found)
+    assert any("pixel.ods: missing" in line for line in found.lines())
 
 
 def test_baseline_round_trip_and_refusals(run, tmp_path):
@@ -156,7 +155,7 @@ def test_baseline_round_trip_and_refusals(run, tmp_path):
         check(run, replace(stored, records=()))
     path.write_text("[]")
     refused(r"b\.json: is JSON but no object", Baseline.load, path)
-    content = {"schema": "bsdsbench.baseline/1", "name": "x"}
+    content = {"schema": "bsdsbench.baseline/1"}
     path.write_text(json.dumps(content))
     refused(r"expected 'bsdsbench.baseline/4': make the b", Baseline.load, path)
     refused("no such file, expected a baseline", Baseline.load, tmp_path / "none.json")
@@ -256,7 +255,7 @@ def test_scores_are_chosen_tolerances_are_shares_and_a_summary_is_written(run, t
     ods, ap = called(bad, "--summary", summary).stdout.splitlines()
     limit = 0.05 * stored.scores["boundary.ods"]
     assert ods.startswith("ok   boundary.ods")
-    assert ods.endswith(f"within the tolerance 5% ({limit:.4g})")
+    assert ods.endswith(f"within the tolerance {limit:.4g}")
     assert ap.startswith("FAIL boundary.ap")
     text = summary.read_text("utf-8")
     assert "1 of 2 scores failed" in text
