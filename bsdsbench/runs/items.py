@@ -72,14 +72,9 @@ def inputs_of(
     if not isinstance(pred, Prediction):
         usual = metric.pred_kinds[0]
         array = given_array(pred, "array") if usual == "classes" else _plane(pred)
-        if usual == "classes":
-            pred = Prediction(image_id, classes=array)
-        elif usual == "labels":
-            pred = Prediction(image_id, segs=(array,))
-        elif usual == "depth-map":
-            pred = Prediction(image_id, depth=array)
-        else:
-            pred = Prediction(image_id, soft=array)
+        found: Any = (array,) if usual == "labels" else array
+        fields = {"classes": "classes", "labels": "segs", "depth-map": "depth"}
+        pred = Prediction(image_id, **{fields.get(usual, "soft"): found})
     if isinstance(truth, GroundTruth):
         return pred, truth
     kind, what = metric.gt_kind, f"{image_id}: ground truth"
@@ -91,18 +86,16 @@ def inputs_of(
                 raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
             truth = array[None] if array.ndim == 2 else array
         maps = list(map(_plane, truth))
-        drawn = tuple(binary_map(each, what) for each in maps)
+        drawn = tuple([binary_map(each, what) for each in maps])
         return pred, GroundTruth(image_id, drawn, scale=one_scale(map(scale_of, maps), what))
     array = given_array(truth, "array") if kind == "classes" else _plane(truth)
     if kind == "mask":
-        gt = GroundTruth(image_id, mask=binary_map(array, what), scale=scale_of(array))
-    elif kind == "depth-map":
-        gt = GroundTruth(image_id, depth=array)
-    elif array.ndim == 2:
-        gt = GroundTruth(image_id, labels=array)
-    else:
-        gt = GroundTruth(image_id, class_boundaries=array != 0)
-    return pred, gt
+        return pred, GroundTruth(image_id, mask=binary_map(array, what), scale=scale_of(array))
+    if kind == "depth-map":
+        return pred, GroundTruth(image_id, depth=array)
+    if array.ndim == 2:
+        return pred, GroundTruth(image_id, labels=array)
+    return pred, GroundTruth(image_id, class_boundaries=array != 0)
 
 
 def _plane(pred: Any) -> NDArray[Any]:
