@@ -67,8 +67,8 @@ def report(
     from bsdsbench.comparison.published import published_beside
     from bsdsbench.files.errors import DataError
     from bsdsbench.report import score_tables, write_report
+    from bsdsbench.runs.all_rules import rules_table
     from bsdsbench.runs.evaluation import as_runs
-    from bsdsbench.runs.score_tables import rules_table
 
     options["published"] = options["published"] or ()
     loaded = as_runs(runs, names)

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Column, counts_in_order
+from bsdsbench.metrics.base import Column
 from bsdsbench.runs.references import incomparable
-from bsdsbench.runs.run_options import SPEED, Folder
+from bsdsbench.runs.run_options import SPEED
 from bsdsbench.scores.counts import at, part_of
-from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best, four_counts
-from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Table, key_meant, select
 
-RULES = [("AP", *rule) for rule in AP_RULES.items()]
-RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 METHOD = model.Field("method", "Method")
 GRID_END = "grid end"  # beside an ODS at the first or the last threshold
 AT_GRID_END = (
@@ -260,42 +253,6 @@ def at_threshold_of(run: Any, other: Any) -> list[Table]:
     if not tables:
         raise DataError(f"{other.name}: no metric with thresholds, expected one of {run.name}")
     return tables
-
-
-def rules_table(runs: Sequence[Any], gt_dir: Folder | None = None) -> Table:
-    """A row for each rule of AP and ODS, a column for each run; None where it cannot be applied.
-
-    Of a run without counts only the curve is read. The row of threshold 0 comes from the run's
-    counts, or from its ground truth (`gt_dir`, or where the run says). Raises DataError for a run
-    without a curve.
-    """
-    from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
-    from bsdsbench.runs.sources import find_sources
-
-    columns = [model.Field("score", "Score"), model.Field("rule", "Rule")]
-    metric, found = registry.DEFAULT[0], list[list[Cell]]()
-    for k, run in enumerate(runs, 1):
-        curve = run.score(metric).curve
-        whole = curve = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
-        if run.records:
-            images = [counts for _, counts in counts_in_order(run.records, metric)]
-            grid, four = images[0].thresholds, np.sum([four_counts(c) for c in images], axis=0)
-            whole = curve = PRCurve.of_counts(grid, four, run.protocol.operator)
-            if not curve.whole_image and grid[-1] <= 1:  # segmentations have no such row
-                with suppress(DataError):  # the ground truth is not there
-                    files, first = find_sources(run, gt_dir=gt_dir, metric=metric), list[Any]()
-                    for image_id in files.pairs:
-                        maps = truth_maps(files.truth(image_id, run.protocol), run.protocol)
-                        first.append(whole_image_counts(maps))
-                    rows = np.vstack([np.sum(first, axis=0), four])
-                    whole = PRCurve.of_counts(np.r_[0.0, grid], rows)
-        areas = [area(whole if rule == "edter" else curve, rule) for rule in AP_RULES]
-        best_f = [best(curve, rule).f for rule in ODS_RULES]
-        found.append([*[or_none(float(value)) for value in areas], *best_f])
-        columns.append(model.Field(f"run_{k}", run.name, "", ".4f"))
-    columns.append(model.Field("what", "What it is"))
-    cells = [[*rule[:2], *values, rule[2]] for rule, *values in zip(RULES, *found, strict=True)]
-    return Table("rules", "Rules", columns, cells, n_labels=2)
 
 
 # ---- a row an image ------------------------------------------------------------------------------
