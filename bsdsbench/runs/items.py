@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_array, kind_of_value
-from bsdsbench.files.errors import DataError, is_text
+from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, one_scale, scale_of
 from bsdsbench.metrics.base import Metric
+from bsdsbench.runs.run_options import TEXT
 
 
 @attrs.frozen
@@ -49,13 +50,11 @@ def items_of(items: Iterable[Any], metric: Metric) -> Iterator[ArrayItem]:
     """
     seen: set[str] = set()
     for number, item in enumerate(items, 1):
-        if not isinstance(item, tuple | list) or len(item) != 3:
-            raise DataError(
-                f"item {number}: {kind_of_value(item)}, expected (id, prediction, truth)"
-            )
+        whole = isinstance(item, tuple | list) and len(item) == 3
+        if not whole or not TEXT[0](item[0]):
+            wrong = f"item {number}: {kind_of_value(item[0] if whole else item)}"
+            raise DataError(f"{wrong}, expected (id, prediction, truth), the id as text")
         image_id, pred, truth = item
-        if not isinstance(image_id, str) or not image_id or not is_text(image_id):
-            raise DataError(f"item {number}: id {kind_of_value(image_id)}, expected text")
         if image_id in seen:
             raise DataError(f"{image_id}: this image is already there, expected each once")
         seen.add(image_id)

@@ -292,7 +292,7 @@ def test_every_fault_of_items_is_named():
     assert len(caught.value.problems) == 2
     run = bb.evaluate_items([*good, *bad], workers=1, on_error="skip")
     assert set(run.failed) == {"odd", "none"}
-    wrong = {"im0": [good[0]] * 2, "item 1": [3], "id 3": [(3, 1, 2)], "items": "maps"}
+    wrong = {"im0": [good[0]] * 2, "item 1": [3], "2: 3": [good[0], (3, 1, 2)], "items": 3}
     for words, given in wrong.items():
         refused(words, bb.evaluate_items, given, workers=1)
 
