@@ -54,18 +54,13 @@ def test_sound_json_and_toml_are_read():
     "text",
     [
         "thresholds = " + "[" * 5000 + "]" * 5000,
-        "thresholds = " + "9" * 5000,
         "thresholds = [" + "9" * 400 + "]",
         "max_dist_px = 1e308",
-        "thresholds = 32768",
         "max_dist = nan",
-        "version = " + "9" * 300,
         'name = "' + "x" * 131_073 + '"',
         "x" * 131_073 + " = 1",
-        'base = "' + "x" * 131_073 + '"',
         "nms_params = 3",
         "semantic = []",
-        "thresholds = [0.5, inf]",
         "thresholds = {a = 1}",
     ],
 )

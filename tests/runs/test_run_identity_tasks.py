@@ -156,15 +156,6 @@ def test_the_files_of_a_set_are_its_images(name, pattern, count, tmp_path):
     refused(f"{count - 1} images", check_truth, task, tmp_path, Protocol.preset(task.protocol))
 
 
-def test_ids_of_a_task_say_which_files_are_one_image(tmp_path):
-    task = Task.load("mdbd-edges-pidinet-1/boundary")
-    for key in task.ids:
-        for name in ("anna", "bob"):
-            (tmp_path / key).mkdir(exist_ok=True)
-            (tmp_path / key / f"{name}.png").touch()
-    check_truth(task, tmp_path, Protocol.preset(task.protocol))
-
-
 def test_a_split_by_its_ids(tiny, tmp_path):
     """Of a larger folder only the listed images are evaluated, and the run is of the task."""
     task = Task("part/boundary", "bsds500", ids=["im001", "im004"])
