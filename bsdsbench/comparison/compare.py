@@ -36,7 +36,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.references import SOLVER_MOVES
-from bsdsbench.runs.score_tables import Speed, full_name, speeds_of, usual_scores
+from bsdsbench.runs.score_tables import Speed, full_name, speed_of, usual_scores
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
@@ -200,8 +200,8 @@ def compare(
         protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
         notes=tuple(notes),
         signatures=tuple(str(run.signature) for run in kept),
-        speeds=speeds_of(labels, kept),
-        shown=tuple(usual_scores(kept[0], metrics, scores)),
+        speeds={run.name: speed for run in kept if (speed := speed_of(run))},
+        shown=tuple(usual_scores(kept[0], scores)),
     )
 
 

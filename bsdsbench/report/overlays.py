@@ -24,7 +24,7 @@ from bsdsbench.plotting.style import PIXELS
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.curve import pr_curve
+from bsdsbench.scores.curve import PRCurve, four_counts
 
 NOTHING, MATCHED, FALSE, MISSED = range(4)
 COLORS = tuple(tuple(bytes.fromhex(c[1:])) for c in ("#FFFFFF", *PIXELS.values()))
@@ -58,7 +58,8 @@ def overlay(
     """
     metric: Any = matching_metric(run)
     counts: Any = record.counts[metric.name]
-    curve, every = pr_curve(counts), counts.thresholds
+    every = counts.thresholds
+    curve = PRCurve.of_counts(every, four_counts(counts))
     k = int(curve.f.argmax() if threshold is None else np.abs(every - threshold).argmin())
     at = float(every[k])
     maps = metric.match_maps(pred, gt, run.protocol, metric.options_of(run.protocol), at)

@@ -86,6 +86,6 @@ def worst_table(
         if not all(row[-1] for row in rows):
             notes = ["No overlays yet: --overlays draws them for these images."]
     title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"
-    how = made_how(runs, names)
+    how = made_how(runs)
     how["notes"] = [*notes, *how["notes"]]
     return Table("worst", title, shown, rows, **how)

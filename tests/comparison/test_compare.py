@@ -18,7 +18,6 @@ from bsdsbench.comparison.significance import (
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_tables
-from bsdsbench.runs.evaluation import load_run
 from bsdsbench.scores.counts import ImageRecord, at
 from tests.helpers.runs import refused
 from tests.helpers.simulated import FOUR, boundary_of, simulated_run
@@ -240,4 +239,4 @@ def test_band_holds_the_curve(pair):
 
 def test_no_band_from_tables_alone(bsds500_bench):
     with pytest.raises(bb.DataError, match="test_2: no boundary counts of images"):
-        bootstrap_band(load_run(bsds500_bench / "test_2"))
+        bootstrap_band(bb.Evaluation.load(bsds500_bench / "test_2"))
