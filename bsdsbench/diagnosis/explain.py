@@ -23,27 +23,27 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.diagnosis.causes import (
-    READINGS,
-    Curves,
     Setting,
     named_images,
     other_columns,
+    readings,
     settings,
 )
+from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
-from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.metrics.many_to_one import many_to_one_counts
 from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.all_rules import with_whole_image
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.folder import is_run
 from bsdsbench.runs.run import available_cores, evaluate
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import at as value_at
 from bsdsbench.scores.counts import one_of
-from bsdsbench.scores.curve import FOUR, PRCurve, four_counts
+from bsdsbench.scores.curve import FOUR, four_counts
 
 METRIC = registry.DEFAULT[0]
 STEPS = (2, 6, 25)  # images that a setting is counted on, before all of them
@@ -61,20 +61,16 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
     """`["boundary.ods=0.788"]` -> {"ods": "0.788"}; other metrics keep their name. Raises
     DataError."""
     targets: dict[str, str] = {}
-    for item in (part for text in items for part in text.split(",")):
-        name, _, value = (part.strip() for part in item.partition("="))
-        name = name.lower().removeprefix(f"{METRIC}.")
-        number = re.fullmatch(r"[0-9]*\.?[0-9]+(e-?[0-9]+)?", value.lower())
-        if not (name and number and ("." in name or float(value) <= 1)):
+    for item in ",".join(items).split(","):
+        name, _, value = map(str.strip, item.lower().partition("="))
+        name = name.removeprefix(f"{METRIC}.")
+        number = re.fullmatch(r"[0-9]*\.?[0-9]+(e-?[0-9]+)?", value)
+        if not (name and number and ("." in name or float(value) <= 1)) or name in targets:
             raise DataError(
                 f"target {item!r}: expected ods=, ois= or ap= and a number in [0, 1], or "
-                "METRIC.SCORE= and a number of another metric"
+                "METRIC.SCORE= and a number of another metric, each once"
             )
-        if name in targets:
-            raise DataError(f"target {item!r}: {name} is given more than once")
         targets[name] = value
-    if not targets:
-        raise DataError("target: none given, expected such as ods=0.788")
     return targets
 
 
@@ -150,7 +146,15 @@ def explain(
         scores = search.scores([search.own[k] for k in some], run.protocol)
         who = f"a run of {len(some)} images"
         search.note(label, "images", scores, n_images=len(some), who=who)
-    search.settings()
+    every = [s for s in settings(search.metric) if s.differs(run.protocol, search.metric)]
+    gaps, pairs = search.narrow(every), dict[frozenset[str], Setting]()
+    for one in sorted(every, key=lambda s: gaps.get(s.label, inf))[:STARTS]:
+        for two in every:
+            both = one.with_other(two)
+            if both and both.differs(run.protocol, search.metric):
+                pairs.setdefault(frozenset((one.label, two.label)), both)
+    if not search.reached:
+        search.narrow(pairs.values())
     own = {t: search.base[t] for t in wanted}
     found, spent = ranked(search.trials.values()), seconds - search.left
     return Explanation(search.targets, own, found, search.left > 0, spent, len(search.ids))
@@ -232,14 +236,10 @@ class Search:
             whole = run[0]
             matched = self.metric.reads == "annotators" and {*FOUR} <= stack.keys()
             if "ap" in self.targets and setting is OWN and matched and 0 < run.thresholds[0] < 1:
-                truths = (self.sources.truth(image_id, protocol) for image_id in self.ids)
-                rows = [whole_image_counts(truth_maps(gt, protocol)) for gt in truths]
-                four = np.vstack([np.sum(rows, axis=0), four_counts(stack).sum(axis=0)])
-                whole = PRCurve.of_counts(np.r_[0.0, run.thresholds], four)
-            for reading in READINGS:
-                if reading.measure in self.targets:
-                    value = float(reading.value(Curves(run[0], images, whole)))
-                    found.append((reading.label, reading.who, {**scores, reading.measure: value}))
+                four = four_counts(stack).sum(axis=0)
+                whole = with_whole_image(self.sources, protocol, run.thresholds, four)
+            for measure, words, who, value in readings(run[0], images, whole):
+                found.append((words, who, {**scores, measure: float(value)}))
         for words, who, other in found:
             if not any(abs(other[t] - scores[t]) > 1e-12 for t in self.targets):
                 continue  # nothing moves, or the value is undefined
@@ -248,20 +248,6 @@ class Search:
             else:
                 both = "; ".join(filter(None, (setting.who, who)))
                 self.note(f"{setting.label} + {words}", "setting", other, n_causes=2, who=both)
-
-    def settings(self) -> None:
-        """Each setting alone, with every reading of the nearest, then in pairs."""
-        every = [s for s in settings(self.metric) if s.differs(self.run.protocol, self.metric)]
-        gaps = self.narrow(every)
-        if self.reached:
-            return
-        pairs: dict[frozenset[str], Setting] = {}
-        for one in sorted(every, key=lambda s: gaps.get(s.label, inf))[:STARTS]:
-            for two in every:
-                both = one.with_other(two)
-                if both and both.differs(self.run.protocol, self.metric):
-                    pairs.setdefault(frozenset((one.label, two.label)), both)
-        self.narrow(pairs.values())
 
     def narrow(self, every: Iterable[Setting]) -> dict[str, float]:
         """Count whichever setting is nearest on more images, until all are counted or time is up;
@@ -313,7 +299,7 @@ class Search:
                 return
             pred, gt = self.sources.load(self.ids[k], self.run, protocol)
             gt = setting.truth(gt)
-            if setting.match == "1toN":
+            if "1toN" in setting.how:
                 made[k] = many_to_one_counts(pred, gt, protocol)
             else:
                 made[k] = self.metric.count(pred, gt, protocol, opt)
@@ -398,39 +384,29 @@ class Explanation:
     def sentence(self) -> str:
         """The finding in one sentence, to be pasted."""
         found = self.answer
-        asked = ", ".join(f"{m.upper()} {shown(v)}" for m, v in self.targets.items())
-        own = ", ".join(f"{m.upper()} {self.base[m]:.4f}" for m in self.targets)
+        asked = ", ".join(f"{m.upper()} {v}" for m, v in self.targets.items())
+        own = ", ".join(f"{m.upper()} {v:.4f}" for m, v in self.base.items())
         if found is None:
-            late = "" if self.complete else " in the time given"
-            start = (
-                f"The target ({asked}) is not reachable by any known reading of these "
-                f"{self.n_images} images{late}"
-            )
-            near = self.trials[0]
+            late, near = "" if self.complete else " in the time given", self.trials[0]
             some = "" if near.exact else f" (estimated on {near.n_images} images)"
-            return f"{start}; the nearest is {near.label}, off by {near.gap:.4f}{some}."
+            return (
+                f"The target ({asked}) is not reachable by any known reading of these "
+                f"{self.n_images} images{late}; the nearest is {near.label}, off by "
+                f"{near.gap:.4f}{some}."
+            )
         if not found.n_causes:
             return f"The run already has the target ({asked}): {own}."
         if len(self.fitting) > 1:
-            labels = [repr(t.label) for t in self.fitting]
-            more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
             return (
-                f"{len(labels)} readings fit the target ({asked}), so none is identified: "
-                f"{', '.join(labels[:3])}{more}. This run has {own}. More measures or digits "
-                "in the target may tell them apart."
+                f"{len(self.fitting)} readings fit the target ({asked}), so none is identified: "
+                f"{listed([repr(t.label) for t in self.fitting], 3)}. This run has {own}. More "
+                "measures or digits in the target may tell them apart."
             )
         moved = ", ".join(
-            f"{m.upper()} from {self.base[m]:.4f} to {found.scores[m]:.4f} "
-            f"({found.scores[m] - self.base[m]:+.4f})"
-            for m in self.targets
+            f"{m.upper()} from {v:.4f} to {found.scores[m]:.4f}" for m, v in self.base.items()
         )
         by = f"; used by {found.who}" if found.who else ""
         return f"This run reaches the target ({asked}) with {found.label!r}: {moved}{by}."
-
-
-def shown(value: Number) -> str:
-    """A target with its own digits."""
-    return value if isinstance(value, str) else f"{value:.6f}".rstrip("0")
 
 
 def ranked(trials: Iterable[Trial]) -> tuple[Trial, ...]:
