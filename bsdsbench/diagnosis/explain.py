@@ -14,8 +14,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import InitVar, dataclass
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -64,7 +63,7 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
     for item in ",".join(items).split(","):
         name, _, value = map(str.strip, item.lower().partition("="))
         name = name.removeprefix(f"{METRIC}.")
-        number = re.fullmatch(r"[0-9]*\.?[0-9]+(e-?[0-9]+)?", value)
+        number = re.fullmatch(r"[0-9]*\.?[0-9]+", value)
         if not (name and number and ("." in name or float(value) <= 1)) or name in targets:
             raise DataError(
                 f"target {item!r}: expected ods=, ois= or ap= and a number in [0, 1], or "
@@ -214,7 +213,8 @@ class Search:
         """Note a trial, of all images and of one cause unless said otherwise; its gap."""
         if not self.targets.keys() <= scores.keys():
             return inf
-        found = trial(self.targets, label, kind, scores, **{"n_images": len(self.ids), **more})
+        more = {"n_images": len(self.ids), **more}
+        found = Trial(label, kind, dict(scores), self.targets, **more)
         before = self.trials.get(label)
         if found.reached or not (before and before.reached):
             self.trials[label] = found
@@ -315,7 +315,7 @@ class Search:
         return [made[k] for k in at] if {*at} <= made.keys() else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Trial:
     """What is done differently, the scores that gives, and the largest distance to a target.
 
@@ -324,40 +324,28 @@ class Trial:
 
     label: str
     kind: str
-    n_causes: int
-    who: str
     scores: dict[str, float]
-    gap: float
-    exact: bool
-    n_images: int
-    reached: bool
+    targets: InitVar[Mapping[str, Number]]
+    who: str = ""
+    n_causes: int = 1
+    exact: bool = True
+    n_images: int = 0
+    gap: float = 0.0
+    reached: bool = False
 
-
-def trial(
-    targets: Mapping[str, Number],
-    label: str,
-    kind: str,
-    scores: Mapping[str, float],
-    *,
-    n_causes: int = 1,
-    who: str = "",
-    exact: bool = True,
-    n_images: int = 0,
-) -> Trial:
-    """A trial, of one cause on all images unless said otherwise."""
-    gaps = [abs(scores[m] - float(t)) for m, t in targets.items()]
-    reach = [resolution(t) for t in targets.values()]
-    known = n_causes < 2 and HOME_MADE not in who
-    near = all(g <= r * (1 + 1e-9) for g, r in zip(gaps, reach, strict=True))
-    reached = exact and near and (known or min(reach) <= FINE)
-    asked = {m: scores[m] for m in targets}
-    return Trial(label, kind, n_causes, who, asked, max(gaps), exact, n_images, reached)
+    def __post_init__(self, targets: Mapping[str, Number]) -> None:
+        self.scores = {m: self.scores[m] for m in targets}
+        gaps = np.array([abs(self.scores[m] - float(t)) for m, t in targets.items()])
+        reach = np.array([resolution(t) for t in targets.values()])
+        known = self.n_causes < 2 and HOME_MADE not in self.who
+        near = self.exact and bool((gaps <= reach * (1 + 1e-9)).all())
+        self.gap, self.reached = float(gaps.max()), near and (known or min(reach) <= FINE)
 
 
 def resolution(value: Number) -> float:
     """Half a unit of the last digit of a number as it is printed, 1e-6 or more."""
     text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
-    return max(float(Decimal(5).scaleb(int(Decimal(text).as_tuple().exponent) - 1)), FINEST)
+    return max(0.5 * 10.0 ** -len(text.partition(".")[2]), FINEST)
 
 
 @dataclass(frozen=True, slots=True)

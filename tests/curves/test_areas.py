@@ -110,12 +110,3 @@ def test_rows_say_what_they_are():
     assert len({row.name for row in rows}) == len(rows) == 17
     with pytest.raises(DataError, match="bins 1"):
         curves.area_table([1, -1], [0.3, 0.2], bins=1)
-
-
-@pytest.mark.parametrize(
-    ("scores", "inside"),
-    [([0, 0.5, 1], True), ([-0.5, 0.5, 1], False), ([0, 0.5, 1.5], False)],
-)
-def test_scores_from_0_to_1_are_probabilities(scores, inside):
-    t = numbers([-1, 1, 1], scores)
-    assert math.isnan(t["BSDS area, 99 thresholds"]) != inside

@@ -3,20 +3,19 @@
 import json
 import shutil
 
-import click
 import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.diagnosis.causes import readings, settings
+from bsdsbench.diagnosis.causes import readings
 from bsdsbench.diagnosis.explain import (
     Explanation,
+    Trial,
     explain,
     parse_targets,
     ranked,
     resolution,
     run_of,
-    trial,
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
@@ -236,7 +235,7 @@ def test_a_target_has_the_digits_it_is_given_with(value, half):
     ],
 )
 def test_a_target_is_reached_where_the_digits_agree(target, score, reached):
-    assert trial({"ods": target}, "x", "setting", {"ods": score}).reached == reached
+    assert Trial("x", "setting", {"ods": score}, {"ods": target}).reached == reached
 
 
 @pytest.mark.parametrize(
@@ -249,8 +248,8 @@ def test_a_target_is_reached_where_the_digits_agree(target, score, reached):
     ],
 )
 def test_what_no_program_does_is_no_finding_at_few_digits(who, n_causes, target, finding):
-    hit = trial({"ods": target}, "hit", "setting", {"ods": 0.73124}, who=who, n_causes=n_causes)
-    far = trial({"ods": target}, "far", "setting", {"ods": 0.5})
+    hit = Trial("hit", "setting", {"ods": 0.73124}, {"ods": target}, who, n_causes)
+    far = Trial("far", "setting", {"ods": 0.5}, {"ods": target})
     found = Explanation({"ods": target}, {"ods": 0.6}, ranked([far, hit]), True, 1.0, 9)
     assert (found.answer is not None) == finding
     assert found.trials[0].label == "hit"
@@ -260,22 +259,3 @@ def test_what_no_program_does_is_no_finding_at_few_digits(who, n_causes, target,
 def test_targets_must_be_scores_in_range(text):
     with pytest.raises(DataError, match="target"):
         parse_targets([text])
-
-
-def test_what_is_neither_run_nor_score(many, tmp_path):
-    with pytest.raises(DataError, match=r"result\.json"):
-        run_of(tmp_path, None, Protocol())
-    with pytest.raises(DataError, match="expected any of ods, ois, ap"):
-        explain(many, {"f": 0.5})
-
-
-@pytest.mark.parametrize("words", [["--max-dist", "0.02"], ["--pred-kind", "labels"], ["--nms"]])
-def test_a_saved_run_keeps_its_own_protocol(words, many, tmp_path):
-    many.save(tmp_path / "out")
-    with pytest.raises(click.UsageError, match=words[0]):
-        call("explain", tmp_path / "out", "--target", "ods=0.5", *words)
-
-
-def test_settings_have_names_of_their_own():
-    labels = [s.label for s in settings(BOUNDARY)]
-    assert len(labels) == len(set(labels)) > 25
