@@ -272,7 +272,6 @@ def _signature(text: str) -> Signature:
 @option(
     "--ap", is_flag=True, help="Show AP in the legend, published ones where the rule is the same."
 )
-@option("--band", is_flag=True, help="Draw a 95 % bootstrap band around each curve.")
 @choice(
     "--kind",
     of=("pr", "f", "scatter", "reliability"),
@@ -295,21 +294,14 @@ def plot(runs: tuple[str, ...], out: str, names: list[str] | None, **options: An
     OUT is the folder of a run, or a folder with official files (eval_bdry_thr.txt or ID_ev1.txt)
     by any program. ref:NAME is a reference run. --published alone draws published curves.
     """
-    from bsdsbench.comparison.bootstrap import bootstrap_band
     from bsdsbench.plotting import plot_runs
     from bsdsbench.plotting.figures import published_curves_of
     from bsdsbench.runs.evaluation import as_runs
 
     if options["kind"] != "pr":
-        refuse(("published", "human", "band", "ap"), f"--kind {options['kind']}")
+        refuse(("published", "human", "ap"), f"--kind {options['kind']}")
     loaded, published = as_runs(runs, names), options.pop("published") or ()
-    bands: list[Any] = []
-    if options.pop("band"):
-        with progress("plot: bands", "runs") as report:
-            for run in loaded:
-                bands.append(bootstrap_band(run, options["metric"]))
-                report(len(bands), len(loaded), run.name)
-    plot_runs(loaded, published=published, path=out, bands=bands, **options)
+    plot_runs(loaded, published=published, path=out, **options)
     for result in published_curves_of(published):
         if result.curve:
             say(f"{result.label}: {result.curve.describe()}")

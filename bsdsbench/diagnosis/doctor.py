@@ -205,7 +205,6 @@ class Seen:
     sizes: str
     codes: set[str]
     annotators: int = 0
-    empty: tuple[int, ...] = ()
     faint: tuple[float, str] | None = None
     way: str = ""
     thumbnails: tuple[Any, ...] = ()
@@ -269,7 +268,7 @@ class Inputs:
                     self.odd.setdefault(symptom, []).append(file)
             return
         marks = [bool(b.any()) for b in gt.boundaries]
-        seen.annotators, seen.empty = len(marks), tuple(k for k, m in enumerate(marks, 1) if not m)
+        seen.annotators = len(marks)
         look = look_at(pred, gt, protocol)
         soft, truth = look.soft, look.truth
         if not soft.size:
@@ -364,9 +363,6 @@ def faults(inputs: Inputs) -> Iterator[tuple[str, Sequence[Any], dict[str, Any]]
     if name.rstrip("*") in MANY_ANNOTATORS and seen and all(s.annotators == 1 for s in seen):
         yield "one-annotator", [], {"name": name}
     yield from coded("gt-polarity")
-    if bare := [s for s in seen if s.empty]:
-        names = [f"{s.image_id} annotator {', '.join(map(str, s.empty))}" for s in bare]
-        yield "empty-annotator", names, {"images": counted(len(bare), "image")}
     tops = [s.faint for s in seen if s.faint]
     if tops and len(tops) == len(seen) and max(tops)[0]:
         top, form = max(tops)
@@ -427,8 +423,6 @@ CHECKS = {
                       "give --gt the original annotations, or --protocol of your data set"),
     "gt-polarity": (ERROR, "most ground-truth pixels are boundary: dark lines on bright ground?",
                     "--set gt_invert=true"),
-    "empty-annotator": (WARNING, "an annotator has no boundary in {images}",
-                        "check the annotations"),
     "faint": (ERROR, "{words}", "{mends}"),
     "zero": (ERROR, "{maps} with zeros only", "predict again"),
     "saturated": (ERROR, "{maps} with one value everywhere (saturated?)",

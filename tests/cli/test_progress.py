@@ -32,7 +32,6 @@ def words(tmp_path_factory):
         "compare": ["compare", one, two, *few],
         "check": ["check", one, "--baseline", base, "--statistical", *few],
         "doctor": ["doctor", maps, "--gt", gt],
-        "plot": ["plot", one, two, "--band", "-o", str(tmp_path / "x.png")],
         "merge": ["merge", one, two, "--best-of", "-o", str(tmp_path / "best")],
         "report": ["report", drawn, "-o", page, *few],
         "explain": ["explain", drawn, "--target", "ods=0.5", "--seconds", "1"],
