@@ -200,7 +200,7 @@ def compare(
         protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
         notes=tuple(notes),
         signatures=tuple(str(run.signature) for run in kept),
-        shown=tuple(usual_scores(kept[0], metrics, scores)),
+        shown=tuple(usual_scores(kept[0], scores)),
     )
 
 

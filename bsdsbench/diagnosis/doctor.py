@@ -283,8 +283,9 @@ class Inputs:
             "few-values": pred.kind == "soft" and len(np.unique(pred.soft)) < FEW_VALUES,
         }
         if look.measured:
-            seen.way = position(look)
-            seen.thumbnails = tuple(thumbnail(a).astype(np.float32) for a in (soft, truth))
+            small = thumbnail(soft), thumbnail(truth)
+            seen.way = position(*small)
+            seen.thumbnails = tuple(each.astype(np.float32) for each in small)
         if look.measured and closely:
             self.n_measured += 1
             seen.more = {

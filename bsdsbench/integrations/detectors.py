@@ -138,7 +138,7 @@ class DetectorRun(Shown):
 
 
 @takes(
-    *("*", "out", "protocol", "metrics", "name", "split_file", "shard", "workers", "executor"),
+    *("out", "protocol", "metrics", "name", "split_file", "shard", "workers", "executor"),
     *("fresh", "resume", "tag", "on_error", "progress"),
     on_error="skip",
 )

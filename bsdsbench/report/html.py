@@ -22,7 +22,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import PIXELS, lines_of
 from bsdsbench.report.pictures import BUDGET, by_interest, draw_pictures
-from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs, not_beside
+from bsdsbench.runs.evaluation import Progress, as_runs, not_beside
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.scores.ratios import f_measure
@@ -163,8 +163,7 @@ def _columns(
     ids = list(runs[0].image_ids) if runs[0].records else None
     for i, run in enumerate(runs):
         for m, metric in enumerate(run.metrics):
-            own = isinstance(run, Evaluation)
-            rows = run.image_scores(metric) if own else dict(run.score(metric).get("images", ()))
+            rows = run.image_scores(metric)
             ids = list(rows) if ids is None else ids
             for k, c in enumerate(registry.get(metric).image_columns):
                 columns.append({"label": c.heading, "run": i, "main": m == k == 0})
@@ -196,7 +195,7 @@ def _sources(
         raise DataError("\n".join(lines), lines)
     out, named = {}, set()
     for run, folder in zip(runs, given, strict=True):
-        if not isinstance(run, Evaluation):
+        if run.reported:
             notes.append(f"no pictures: {run.name}: official tables have no files of images")
             continue
         if folder or gt_dir:

@@ -26,7 +26,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.curve import pr_curve
+from bsdsbench.scores.curve import PRCurve, four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
 
 NOTHING, MATCHED, FALSE, MISSED = range(4)
@@ -103,7 +103,8 @@ def classes_of(maps: MatchMaps) -> NDArray[np.uint8]:
 def image_threshold(run: Evaluation, record: ImageRecord) -> float:
     """The threshold of an image's largest F, no interpolation; the first of ties."""
     counts: Any = record.counts[overlay_metric(run).name]
-    return float(counts.thresholds[pr_curve(counts).f.argmax()])
+    curve = PRCurve.of_counts(counts.thresholds, four_counts(counts))
+    return float(curve.thresholds[curve.f.argmax()])
 
 
 def paint(classes: NDArray[np.uint8], photo: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:

@@ -82,6 +82,6 @@ def worst_table(
     missing = "No overlays yet: --overlays draws them for these images."
     notes = [missing] if drawable and not all(row[-1] for row in rows) else []
     title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"
-    how = made_how(runs, names)
+    how = made_how(runs)
     how["notes"] = [*notes, *how["notes"]]
     return Table("worst", title, shown, rows, **how)

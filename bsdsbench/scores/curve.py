@@ -166,11 +166,6 @@ def curve_counts(thresholds: ArrayLike, four: ArrayLike) -> Counts:
     return Counts(thresholds=np.asarray(thresholds, np.float64), **named)
 
 
-def pr_curve(counts: Mapping[str, Any]) -> PRCurve:
-    """The PR curve of one image's counts, or a stack of those of many."""
-    return PRCurve.of_counts(counts["thresholds"], four_counts(counts))
-
-
 RECALL_LEVELS = np.arange(101) / 100
 _STEPS = np.arange(100) / 99
 _SEGMENTS = 1000  # interpolated at a time, so that they stay in the cache
@@ -213,9 +208,8 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
             ps = p[a, b + 1] * _STEPS + p[a, b] * rest
             fs = f_measure(ps, r[a, b + 1] * _STEPS + r[a, b] * rest)
             step[part], top[part] = fs.argmax(axis=1), fs.max(axis=1)
-        most = np.maximum.reduceat(top, np.searchsorted(row, np.arange(len(f))))
-        winners = np.flatnonzero(top == most[row])
-        winners = winners[np.unique(row[winners], return_index=True)[1]]
+        order = np.lexsort((-top, row))  # the first of equals first
+        winners = order[np.unique(row, return_index=True)[1]]
         i, j, share = row[winners], k[winners], _STEPS[step[winners]]
     after, points = np.minimum(j + 1, t.size - 1), np.empty((4, len(f)))
     for point, values in zip(points, (np.broadcast_to(t, f.shape), p, r), strict=False):

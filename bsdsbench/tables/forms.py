@@ -120,8 +120,14 @@ def _latex(whole: Table) -> str:
 
 
 def to_json(tables: Sequence[Table]) -> str:
-    """{"schema": ..., "tables": [...]}: columns, and a mapping per row with the keys of
-    `Table.plain`; undefined numbers are null."""
+    """{"schema": ..., "tables": [...]}, see `to_mappings`."""
+    content = {"schema": SCHEMA, "tables": to_mappings(tables)}
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
+    """Of each table its columns, and a mapping per row with the keys of `Table.plain`; undefined
+    numbers are None."""
     found = []
     for table in tables:
         columns = table.plain()
@@ -139,8 +145,7 @@ def to_json(tables: Sequence[Table]) -> str:
         words = {"key": table.key, "title": table.title, "caption": table.caption}
         notes = [*table.notes, *table.signatures]
         found.append({**words, "notes": notes, "columns": about, "rows": rows})
-    content = {"schema": SCHEMA, "tables": found}
-    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return found
 
 
 def to_csv(table: Table) -> str:

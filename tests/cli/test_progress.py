@@ -12,7 +12,7 @@ from tests.helpers.runs import counted
 from tests.helpers.simulated import simulated_run
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
-CALLED = ("compare", "check", "doctor", "plot", "merge", "report", "explain")
+CALLED = ("compare", "check", "doctor", "merge", "report", "explain")
 
 
 @pytest.fixture(scope="module")

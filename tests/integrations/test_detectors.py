@@ -177,9 +177,7 @@ def test_shards_of_a_detector_join_to_the_undivided_run(three, tmp_path):
     joined, alone = bb.merge(parts), bb.Evaluation.load(whole)
     assert joined.equals(alone)
     assert joined.provenance["images"] == alone.provenance["images"]
-    speed = joined.provenance["detector"]
-    times = [p.provenance["detector"]["ms_per_image"] for p in parts]
-    assert speed["ms_per_image"] == pytest.approx(np.median(times), abs=1e-3)
+    assert joined.provenance["detector"] == {"taken_over": 0}
     refused("shards 2/2 are not there", bb.merge, parts[:1])
 
 

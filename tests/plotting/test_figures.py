@@ -96,7 +96,7 @@ def test_refusals(runs, nyu, draw, words):
         draw(*runs, nyu)
 
 
-@pytest.mark.parametrize("options", [["--published", "nope"], ["--no-human"]])
+@pytest.mark.parametrize("options", [["--published", "nope", "--ap"], ["--no-human"]])
 def test_options_of_pr_curves_are_refused_for_other_kinds(options):
     with pytest.raises(click.UsageError, match="not with --kind f"):
         cli.main(["plot", "a", "b", "--kind", "f", "-o", "x.png", *options], standalone_mode=False)
