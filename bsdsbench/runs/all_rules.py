@@ -13,9 +13,10 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.run_options import Folder
-from bsdsbench.runs.sources import find_sources
+from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best, four_counts
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.table import Cell, Field, Table
@@ -23,6 +24,15 @@ from bsdsbench.tables.table import Cell, Field, Table
 METRIC = registry.DEFAULT[0]
 RULES = [("AP", *rule) for rule in AP_RULES.items()]
 RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
+
+
+def with_whole_image(files: Sources, protocol: Protocol, grid: Any, four: Any) -> PRCurve:
+    """The curve of counts (T, 4) at thresholds (T,), and of all pixels at threshold 0."""
+    first = list[Any]()
+    for image_id in files.pairs:
+        first.append(whole_image_counts(truth_maps(files.truth(image_id, protocol), protocol)))
+    rows = np.vstack([np.sum(first, axis=0), four])
+    return PRCurve.of_counts(np.r_[0.0, grid], rows)
 
 
 def rules_table(runs: Sequence[Evaluation], gt_dir: Folder | None = None) -> Table:
@@ -42,12 +52,8 @@ def rules_table(runs: Sequence[Evaluation], gt_dir: Folder | None = None) -> Tab
             whole = curve = PRCurve.of_counts(grid, four, run.protocol.operator)
             if not curve.whole_image and grid[-1] <= 1:  # segmentations have no such row
                 with suppress(DataError):  # the ground truth is not there
-                    files, first = find_sources(run, gt_dir=gt_dir, metric=METRIC), list[Any]()
-                    for image_id in files.pairs:
-                        maps = truth_maps(files.truth(image_id, run.protocol), run.protocol)
-                        first.append(whole_image_counts(maps))
-                    rows = np.vstack([np.sum(first, axis=0), four])
-                    whole = PRCurve.of_counts(np.r_[0.0, grid], rows)
+                    files = find_sources(run, gt_dir=gt_dir, metric=METRIC)
+                    whole = with_whole_image(files, run.protocol, grid, four)
         areas = [area(whole if rule == "edter" else curve, rule) for rule in AP_RULES]
         best_f = [best(curve, rule).f for rule in ODS_RULES]
         found.append([*[or_none(float(value)) for value in areas], *best_f])

@@ -251,7 +251,7 @@ def test_it_goes_on_where_it_stopped(tmp_path):
 def test_every_fault_of_items_is_named():
     good = list(items())
     bad = [("odd", np.zeros((3, 3)), [np.zeros((4, 4), bool)]), ("none", np.zeros(()), [None])]
-    refused(r"none(.|\n)*odd", bb.evaluate_items, [*good, *bad], workers=1)
+    refused(r"Prediction(.|\n)*odd", bb.evaluate_items, [*good, *bad], workers=1)
     run = bb.evaluate_items([*good, *bad], workers=1, on_error="skip")
     assert set(run.failed) == {"odd", "none"}
     wrong = {"im0": [good[0]] * 2, "item 1": [3], "2: 3": [good[0], (3, 1, 2)], "items": 3}
