@@ -33,7 +33,7 @@ Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
 
 def reference_notes(runs: Sequence[Any]) -> list[str]:
     """A line about each reference run among these."""
-    lines, odd, rules = list[str](), list[str](), set[str]()
+    lines, odd, rules = [], list[str](), set[str]()
     for run in runs:
         rules.add(run.protocol.ods_rule)
         if about := run.reference:
@@ -186,12 +186,12 @@ def score_tables(
                 if here and (c.shown in kinds or columns is not None):
                     shown.append(c)
             cells, values, fewer = (
-                list[list[Cell]](),
+                [],
                 list[dict[str, Any]](),
                 dict[str, list[str]](),
             )
             for name, scores, words in those:
-                scored, row = dict[str, Any](), list[Cell]([name])
+                scored, row = {}, list[Cell]([name])
                 for c in shown:
                     value, mark = at(scores, c.key), words.get(c.key)
                     scored[c.key] = value
@@ -338,7 +338,7 @@ def full_name(score: str, known: Collection[str]) -> str:
     >>> full_name("ods", ["pixel.ods", "boundary.ods"]), full_name("mae", ["pixel.mae"])
     ('boundary.ods', 'pixel.mae')
     """
-    bare, keyed, headed = dict[str, str](), list[str](), list[str]()
+    bare, keyed, headed = dict[str, str](), [], list[str]()
     for name in known:
         metric, _, key = name.partition(".")
         bare[key] = name
