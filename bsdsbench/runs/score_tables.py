@@ -170,7 +170,7 @@ def score_tables(
             if (score := part_of(rows[0][1], path)) is not None:
                 inner.append((name, score, {"ods": GRID_END} if score.get("at_grid_end") else {}))
         rows += [(name, own[metric], words) for name, own, words in extra if metric in own]
-        usual = found.usual(opt) if columns is None else None
+        usual = None if columns else found.usual(opt)
         planned: list[Any] = [(metric, found.title, found.columns, rows)]
         if inner:
             title = f"{found.title}, part by part"
@@ -179,17 +179,10 @@ def score_tables(
             asked, shown = set().union(*[own for _, own, _ in those]), list[Column]()
             for c in every:
                 # Measures that nobody asked for are left out; undefined ones stay.
-                here = c.key.partition(".")[0] in asked
-                if usual is not None:
-                    has = any([at(own, c.key) is not None for _, own, _ in those])
-                    here = c.key in usual and has
-                if here and (c.shown in kinds or columns is not None):
+                here = c.key.partition(".")[0] in asked and (usual is None or c.key in usual)
+                if here and (columns or c.shown in kinds):
                     shown.append(c)
-            cells, values, fewer = (
-                [],
-                list[dict[str, Any]](),
-                dict[str, list[str]](),
-            )
+            cells, values, fewer = [], list[dict[str, Any]](), dict[str, list[str]]()
             for name, scores, words in those:
                 scored, row = {}, list[Cell]([name])
                 for c in shown:
@@ -213,7 +206,7 @@ def score_tables(
             fields = [METHOD, *[table_column(c, max(0, c.digits - (not alone))) for c in shown]]
             table = Table(key, title, fields, cells, sentence=about, **{**how, "notes": told})
             tables.append(with_speeds(table, speeds if key == metric else {}))
-    return tables if columns is None or "all" in columns else select(tables, columns)
+    return select(tables, columns) if columns and "all" not in columns else tables
 
 
 def table_column(column: Column, digits: int, before: str = "") -> model.Field:
