@@ -9,9 +9,8 @@ from attrs import frozen
 from numpy.typing import ArrayLike
 
 from bsdsbench.metrics.base import F8, IMAGES, Column, Tree, over
-from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.measures import PIXELS, Compared, davis_radius, iou, values_of
-from bsdsbench.metrics.contour.pairs import CONVENTIONS
+from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_of
 from bsdsbench.metrics.label_maps import SPACING, LabelMetric, LabelOptions
 from bsdsbench.protocol.fields import (
     HOME_MADE,
