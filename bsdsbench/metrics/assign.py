@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from bsdsbench.files.arguments import given_array, given_floats, given_number, given_word
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, binary_map, same_shape
+from bsdsbench.metrics.base import F8
 from bsdsbench.metrics.boundary import Match
 from bsdsbench.protocol.protocol import MAX_PX
 
 # Kernels are imported where they are called, see boundary.py.
-F8 = NDArray[np.float64]
 METRICS = ("l2", "l1", "linf")
 LARGEST = 1e15  # of a cost: none is too large to be added up
 

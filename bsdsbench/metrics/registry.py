@@ -38,8 +38,8 @@ BUILT_IN = {
     "wireframe": "bsdsbench.metrics.wireframe:WireframeMetric",
     "depth": "bsdsbench.metrics.depth:DepthMetric",
     "occlusion": "bsdsbench.metrics.occlusion:OcclusionMetric",
-    "topology": "bsdsbench.metrics.topology:TopologyMetric",
-    "ccq": "bsdsbench.metrics.ccq:CcqMetric",
+    "topology": "bsdsbench.metrics.structures:TopologyMetric",
+    "ccq": "bsdsbench.metrics.structures:CcqMetric",
     "instances": "bsdsbench.metrics.instances_metric:InstancesMetric",
     "calibration": "bsdsbench.metrics.calibration:CalibrationMetric",
 }

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.line_files import drawn_lines
 from bsdsbench.loaders.line_maps import GRID
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
+from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
@@ -41,7 +41,6 @@ from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import PRCurve, curve_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, weighted_sum
 
-F8 = NDArray[np.float64]
 SQUARED = (5.0, 10.0, 15.0)  # of lines
 APART = (0.5, 1.0, 2.0)  # of junctions
 MORE = ("fh", "aph", "sap5", "sap10", "sap15", "msap", "map_j")
