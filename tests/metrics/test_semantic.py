@@ -235,7 +235,7 @@ def test_maps_of_another_size_are_resized_where_the_protocol_says_how(folders, h
     pred, gt = folders
     for path in sorted(pred.glob("*.npy")):
         np.save(path, np.kron(np.load(path), np.ones((1, 2, 2), np.float32)))
-    with pytest.raises(DataError, match=r"48x60 \(rows x columns\), expected 24x30"):
+    with pytest.raises(DataError, match=r"shape \(48, 60\), expected \(24, 30\)"):
         evaluated(pred, gt)
     found = evaluated(pred, gt, PROTO.replace(options={"semantic": {"resize": how}}))
     assert found.score("semantic").ods_mean > 0.6
