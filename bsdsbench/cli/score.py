@@ -294,16 +294,15 @@ def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form
 
 
 @verb
-@argument("source", metavar="IN", type=click.Path())
+@argument("source", metavar="MAPS", type=click.Path())
 @argument("target", metavar="OUT", type=click.Path())
 @together(*map(PROTOCOL.__getitem__, ("protocol", "nms", "invert", "set")))
 def nms(source: str, target: str, **options: Any) -> None:
     """Apply non-maximum suppression to soft maps.
 
-    IN is a soft map or a folder of them, OUT a .png file, or a folder for a folder. The constants
-    are the protocol's nms_params (`--protocol biped`, `--set nms_params.radius=2`, `--set
-    nms_params.bits=16` for PNG of 16 bits) or those of a recipe (`--nms rcf`). The result is what
-    `evaluate --nms` scores.
+    MAPS is a folder of them; PNG are written into the folder OUT. The constants are the protocol's
+    nms_params (`--protocol biped`, `--set nms_params.radius=2`, `--set nms_params.bits=16` for PNG
+    of 16 bits) or those of a recipe (`--nms rcf`). The result is what `evaluate --nms` scores.
 
     An exactly horizontal, straight ridge has no mixed second derivative, so its orientation comes
     out as 0: it is compared along itself and stays thick, as in every program of this NMS in use.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from math import nan
 from pathlib import Path
@@ -36,7 +36,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.references import SOLVER_MOVES
-from bsdsbench.runs.score_tables import Speed, full_name, speeds_of, usual_scores
+from bsdsbench.runs.score_tables import full_name, usual_scores
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
@@ -200,8 +200,7 @@ def compare(
         protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
         notes=tuple(notes),
         signatures=tuple(str(run.signature) for run in kept),
-        speeds=speeds_of(labels, kept),
-        shown=tuple(usual_scores(kept[0], metrics, scores)),
+        shown=tuple(usual_scores(kept[0], scores)),
     )
 
 
@@ -296,8 +295,6 @@ class Comparison(Shown):
         What a reader has to know before trusting the numbers.
     signatures : tuple of str
         How each run was made, in the order of `names`.
-    speeds : dict of str to Speed
-        Milliseconds per image of the runs of `bsdsbench run`, by name.
     shown : tuple of str
         The scores of the first tables, the others are in further ones; empty: all.
 
@@ -324,7 +321,6 @@ class Comparison(Shown):
     protocol: str
     notes: tuple[str, ...] = ()
     signatures: tuple[str, ...] = ()
-    speeds: Mapping[str, Speed] = field(default_factory=dict)
     test: str = "bootstrap"
     shown: tuple[str, ...] = ()
 
@@ -337,16 +333,15 @@ class Comparison(Shown):
 
     def to_mapping(self) -> dict[str, Any]:
         """The comparison as plain values for JSON."""
-        text = json.dumps(asdict(replace(self, speeds={})))
+        text = json.dumps(asdict(self))
         found = json.loads(text, parse_constant=lambda undefined: None)
         for pair, row in zip(self.images, found["images"], strict=True):
             row |= {"effect_size": pair.effect_size, "win_tie_loss": list(pair.record)}
-        speeds = {name: speed._asdict() for name, speed in self.speeds.items()}
         signatures = dict(zip(self.names, self.signatures, strict=False))
-        return {"schema": SCHEMA, **found, "speeds": speeds, "signatures": signatures}
+        return {"schema": SCHEMA, **found, "signatures": signatures}
 
     def only(self, scores: Sequence[str]) -> Comparison:
-        """The same with these scores alone ("ods"; "all"), without the times. Raises DataError."""
+        """The same with these scores alone ("ods"; "all"). Raises DataError."""
         if "all" in scores:
             return replace(self, shown=self.scores)
         kept = tuple(full_name(score, self.scores) for score in scores)
@@ -358,7 +353,6 @@ class Comparison(Shown):
             intervals=tuple(i for i in self.intervals if i.score in kept),
             differences=tuple(d for d in self.differences if d.score in kept),
             letters={score: self.letters[score] for score in kept},
-            speeds={},
             shown=kept,
         )
 

@@ -16,7 +16,6 @@ from bsdsbench.runs.score_tables import (
     signature_lines,
     table_column,
     why_undefined,
-    with_speeds,
 )
 from bsdsbench.scores.ratios import or_none, short
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
@@ -69,8 +68,7 @@ def _scores(found: Any, scores: Sequence[str], aside: bool = False) -> Table:
     headed = f"{title} with intervals{f' ({alone})' if alone else ''}"
     key = "more-scores" if aside else "scores"
     how = _made_how(found, [*([note] if several else []), *why_undefined(known, values)])
-    table = Table(key, headed, columns, rows, sentence=sentence, aside=aside, **how)
-    return with_speeds(table, found.speeds)
+    return Table(key, headed, columns, rows, sentence=sentence, aside=aside, **how)
 
 
 def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Table:

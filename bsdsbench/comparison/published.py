@@ -152,18 +152,13 @@ def published_rows(results: Iterable[PublishedResult], runs: Iterable[Any]) -> l
     own = rules.pop() if len(rules) == 1 else ""
     rows = []
     for result in results:
-        name = result.tasks[0]
-        other: dict[str, str] = {}
+        name, label = result.tasks[0], result.label
+        words = {} if result.ap_rule in (None, own) else {"ap": result.ap_rule}
         if any(not_beside(run, name) for run in runs):
             columns = [c for metric in result.scores() for c in registry.get(metric).columns]
-            other = {c.key: name.partition("/")[0] for c in columns if c.score}
-        rows.append(
-            (
-                result.label,
-                result.scores(),
-                {"ap": "" if result.ap_rule in (None, own) else result.ap_rule} | other,
-            )
-        )
+            words = dict.fromkeys([c.key for c in columns if c.score], "")
+            label += f" [{name.partition('/')[0]}]"
+        rows.append((label, result.scores(), words))
     return rows
 
 

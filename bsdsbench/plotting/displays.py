@@ -1,8 +1,8 @@
 """Pictures of one curve each, and of two methods image by image.
 
 Displays in the manner of scikit-learn: arrays in the constructor, drawing in `plot(ax=None)`, which
-returns the display; `ax_`, `figure_` and the artists (`line_`, `point_`, `chance_`, `band_`) are
-its attributes. Several displays on one axes get different colours; axes that are still empty are
+returns the display; `ax_`, `figure_` and the artists (`line_`, `point_`, `chance_`) are its
+attributes. Several displays on one axes get different colours; axes that are still empty are
 given limits and labels, others keep theirs.
 """
 
@@ -18,7 +18,6 @@ from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from bsdsbench.comparison.bootstrap import CurveBand
 from bsdsbench.comparison.published import PublishedResult
 from bsdsbench.curves import PRResult, davis_goadrich_area, det, interpolate_pr, pr, roc
 from bsdsbench.curves.ranked import VARIANTS, ROCResult, Variant
@@ -66,7 +65,6 @@ class CurveDisplay:
 
     name: str = ""
     best: OperatingPoint | None = None
-    band: CurveBand | None = None
     #: over a figure of this curve alone
     title: str = ""
     #: False where nothing lies between two points: they are drawn without a line
@@ -143,7 +141,7 @@ class CurveDisplay:
             look = {**next_style(ax, self.name), "label": self.label or None}
             look |= {} if self.joined else {"linestyle": "none", "marker": ".", "markersize": 4}
             x, y, level, point = self._drawing()
-            self.chance_ = self.point_ = self.band_ = None
+            self.chance_ = self.point_ = None
             if chance and level:
                 dashes: Any = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
                 (self.chance_,) = ax.plot(*level, color=GREY, **dashes)
@@ -153,9 +151,6 @@ class CurveDisplay:
                 looks = self.look if self.best is None else _DOT
                 spot = {"color": color, "linestyle": "none", "zorder": 3, **looks}
                 (self.point_,) = ax.plot(*point, **spot)
-            if self.band is not None:
-                edges = self.band.recall, self.band.low, self.band.high
-                self.band_ = ax.fill_between(*edges, color=color, alpha=0.2, linewidth=0)
             if self.label:
                 legend(ax, ax.lines)
         return self
@@ -176,8 +171,6 @@ class PRCurveDisplay(CurveDisplay):
         In the legend; over a figure of this curve alone.
     best : OperatingPoint or None
         The point to mark.
-    band : CurveBand or None
-        Drawn around the curve.
     ap, chance : float or None
         Of a ranking: the number in the legend, and the height of the line of a random one.
 
@@ -201,18 +194,13 @@ class PRCurveDisplay(CurveDisplay):
     _: KW_ONLY
     name: str = ""
     best: OperatingPoint | None = None
-    band: CurveBand | None = None
     ap: float | None = None
     chance: float | None = None
     title: str = ""
 
     @classmethod
     def from_evaluation(
-        cls,
-        run: Evaluation,
-        name: str | None = None,
-        metric: str | None = None,
-        band: CurveBand | None = None,
+        cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> PRCurveDisplay:
         """The curve of a run's score with its ODS point.
 
@@ -220,7 +208,7 @@ class PRCurveDisplay(CurveDisplay):
         """
         score = run.score(metric_with_curve(run, metric))
         curve, shown = score.curve, run.name if name is None else name
-        found = cls(curve.recall, curve.precision, name=shown, best=score.ods, band=band)
+        found = cls(curve.recall, curve.precision, name=shown, best=score.ods)
         found.joined = run.reference is None or run.reference.ordered
         return found
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from bsdsbench.comparison.bootstrap import CurveBand
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
     HUMAN_TASK,
@@ -82,7 +81,6 @@ def plot_runs(
     *,
     kind: str = "pr",
     metric: str | None = None,
-    bands: Sequence[CurveBand | None] = (),
     look: str | None = None,
     ap: bool = False,
     force: bool = False,
@@ -106,8 +104,6 @@ def plot_runs(
         "scatter", the first run (x) and the second (y) image by image.
     metric : str, optional
         A metric with a PR curve; default: the runs' first.
-    bands : sequence of CurveBand or None
-        One per run of PR curves, see `bsdsbench.comparison.bootstrap.bootstrap_band`.
     look : optional
         See `bsdsbench.plotting.style.style`.
     ap : bool
@@ -150,12 +146,11 @@ def plot_runs(
             rules = {r.protocol.ap_rule for r in runs}
             rules = rules or {str(r.ap_rule) for r in extra} & set(AP_RULES)
             shown = list[Any]()
-            for k, run in enumerate(runs):
+            for run in runs:
                 if kind == "f" and run.reference and run.reference.form == "segmentations":
                     what = run.reference.parameter
                     raise DataError(f"{run.name}: {what}, expected thresholds for F over threshold")
                 shown.append(DISPLAYS[kind].from_evaluation(run, metric=metric))
-                shown[-1].band = bands[k] if bands else None
                 if ap:
                     value = float(run.score(metric_with_curve(run, metric)).ap)
                     shown[-1].name += "" if math.isnan(value) else f", AP {short(value)}"

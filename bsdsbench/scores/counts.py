@@ -238,12 +238,17 @@ def one_of(tree: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
     return out
 
 
+def part_of(tree: Any, path: Sequence[str]) -> Any:
+    """What is at the end of a path of names, None where there is nothing."""
+    for name in path:
+        tree = tree.get(name) if isinstance(tree, Mapping) else None
+    return tree
+
+
 def at(tree: Mapping[str, Any], key: str) -> Any:
     """The value at a column's key, a path as "ods.threshold"; of a point of a curve its F.
 
     None where there is no such value.
     """
-    value: Any = tree
-    for part in key.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
+    value = part_of(tree, key.split("."))
     return value.get("f") if isinstance(value, Mapping) else value

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import bsdsbench as bb
-from bsdsbench.comparison.bootstrap import bootstrap_band, bootstrap_weights
+from bsdsbench.comparison.bootstrap import bootstrap_weights
 from bsdsbench.comparison.significance import (
     holm,
     letters,
@@ -18,10 +18,9 @@ from bsdsbench.comparison.significance import (
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_tables
-from bsdsbench.runs.evaluation import load_run
 from bsdsbench.scores.counts import ImageRecord, at
 from tests.helpers.runs import refused
-from tests.helpers.simulated import FOUR, boundary_of, simulated_run
+from tests.helpers.simulated import boundary_of, simulated_run
 
 
 @pytest.fixture(scope="module")
@@ -215,29 +214,3 @@ def test_refusals_name_the_fault(pair):
 )
 def test_arguments_of_another_kind_are_named(pair, given, words):
     refused(words, bb.compare, pair, **given)
-    refused(words, bootstrap_band, pair[0], **given)
-
-
-def test_band_holds_the_curve(pair):
-    band = bootstrap_band(pair[0], n_boot=40, seed=1)
-    assert band.recall.size > 50
-    assert (band.low < band.high).mean() > 0.9
-    middle, level = band.recall.size // 2, 0.9
-    drawn = []
-    for row in np.vstack([*bootstrap_weights(len(pair[0].records), 40, 1)]):
-        records = [r for r, n in zip(pair[0].records, row, strict=True) for _ in range(n)]
-        total = {k: sum(r.counts["boundary"][k] for r in records) for k in FOUR}
-        points = sorted(
-            (gt / of_gt, hit / n) for gt, of_gt, hit, n in zip(*total.values(), strict=True) if n
-        )
-        drawn.append(np.interp(band.recall[middle], *np.transpose(points)))
-    few = bootstrap_band(pair[0], n_boot=40, seed=1, level=level)
-    expected = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    assert [few.low[middle], few.high[middle]] == pytest.approx(expected)
-    with pytest.raises(bb.DataError, match="no pixel counts"):
-        bootstrap_band(simulated_run("x", 3), "pixel")
-
-
-def test_no_band_from_tables_alone(bsds500_bench):
-    with pytest.raises(bb.DataError, match="test_2: no boundary counts of images"):
-        bootstrap_band(load_run(bsds500_bench / "test_2"))

@@ -7,8 +7,7 @@ import pytest
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
-from bsdsbench.runs.score_tables import part_of
-from bsdsbench.scores.counts import at
+from bsdsbench.scores.counts import at, part_of
 from tests.helpers.metric_cases import case_of
 from tests.helpers.metric_contract import MetricContract
 from tests.helpers.runs import refused
