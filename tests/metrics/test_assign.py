@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.kernels import graph
 from bsdsbench.kernels.assigning import weights
 from tests.reference import assigning as reference
 
@@ -121,14 +120,6 @@ def test_equal_costs_are_decided_by_the_pixels_not_by_the_search():
     below[8:] = True
     more = bb.assign(np.vstack([pred, below]), np.vstack([gt, below]), 2, metric="l1")
     assert (more.pred_match[:30] == found.pred_match).all()
-
-
-def test_a_small_arena_changes_nothing(monkeypatch):
-    rng = np.random.default_rng(3)
-    soft, gt = rng.random((60, 70)), rng.random((60, 70)) < 0.1
-    expected = bb.assign(soft > 0.6, gt, 4, pred_value=soft)
-    monkeypatch.setattr(graph, "_ARENA", 1)
-    assert same(bb.assign(soft > 0.6, gt, 4, pred_value=soft), expected)
 
 
 def test_large_values_stay_exact():

@@ -6,7 +6,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.depth import DepthOptions, _unit, dbe_parts, prepared
+from bsdsbench.metrics.depth import DepthOptions, dbe_parts, prepared
 from bsdsbench.scores.counts import Counts
 from tests.helpers.counting import score_of
 from tests.helpers.runs import refused
@@ -103,21 +103,6 @@ def test_the_fit_is_of_pixels_known_in_both():
     assert maps.pred[0] == pytest.approx([2, 4, 6, 200, 0, 100])
     lone = prepared(pred * [[0, 0, 0, 1, 1, 1]], truth, DepthOptions(align="scale"))
     assert lone.pred.tolist() == [[0, 0, 0, 100, 0, 50]]  # none to fit
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([1, 2, 3], [0, 0.5, 1]),
-        ([1, 3, inf], [0, 1, nan]),
-        ([-inf, 1, 3], [nan, 0, 1]),
-        ([-inf, 1, inf, 3], [nan, 0, nan, 1]),
-        ([2, 2, nan], [nan, nan, nan]),
-    ],
-)
-def test_maps_are_stretched_by_what_is_finite(values, expected):
-    found = _unit(np.array([values], float))
-    np.testing.assert_array_equal(found, [expected])
 
 
 @pytest.mark.parametrize("strict", [True, False])

@@ -112,17 +112,6 @@ def test_a_soft_map_is_foreground_from_the_threshold_on():
         assert found["total"] == [n, 4]
 
 
-def test_the_smaller_error_wins_an_image():
-    gt = np.zeros((9, 9), bool)
-    gt[2:7, 2:7] = True
-    items = [(k, gt ^ np.eye(9, dtype=bool), gt) for k in "ab"], [(k, gt, gt) for k in "ab"]
-    runs = [
-        bb.evaluate_items(i, "masks", metrics="topology", workers=1, name=n)
-        for i, n in zip(items, ("worse", "right"), strict=True)
-    ]
-    assert bb.compare(runs, n_boot=100).images[0].record == (0, 0, 2)
-
-
 @pytest.mark.slow
 def test_aggregated_jaccard_indices_and_sorted_ap():
     for name, pred, gt in OBJECTS:

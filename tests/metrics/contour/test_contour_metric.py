@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour import ContourOptions, measure
 from bsdsbench.metrics.label_maps import label_maps
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.score_tables import score_tables
 from tests.helpers.counting import counts_of
 from tests.helpers.masks import blobs
 from tests.helpers.runs import refused
@@ -206,23 +204,3 @@ def test_classes_of_no_image_are_left_out_and_said():
     assert scores["contour"]["iou"] == pytest.approx((parts["a"]["iou"] + parts["b"]["iou"]) / 2)
     assert scores["segmentation"]["over"]["mean_iou"] == {"classes": [2, 3]}
     assert "means over 2 of 3 classes" in " ".join(run.summary().split())
-
-
-def test_tables_show_six_columns_unless_others_are_asked_for():
-    run = bb.evaluate_items(
-        [(k, np.eye(9, dtype=bool), np.eye(9, 9, 1, dtype=bool)) for k in "ab"],
-        bb.Protocol.preset("medical").replace(options={"contour": {"spacing": 0.8, "percent": 90}}),
-        metrics="contour",
-        workers=1,
-    )
-
-    def headings(**chosen):
-        (table,) = score_tables([run], **chosen)[:1]
-        return [c.heading for c in table.columns[1:] if c.heading != "images"]
-
-    six = ["Dice", "IoU", "Boundary IoU 2%", "HD90 pooled", "ASSD pooled", "NSD area 1"]
-    assert headings() == six
-    assert headings(columns=["hd90 DIRECTED", "fom"]) == ["HD90 directed", "FOM"]
-    assert {*six, "HD", "F 3 px", "trimap IoU 3 px"} < {*headings(columns=["all"])}
-    assert run.score("contour").hd == pytest.approx(0.8)  # with two steps from one
-    refused("percent", ContourOptions, percent=90.5, error=ProtocolError)

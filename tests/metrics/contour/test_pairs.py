@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.metrics.contour import measure
-from bsdsbench.metrics.contour.pairs import as_pair, mask_pair
+from bsdsbench.metrics.contour.pairs import as_pair
 from tests.helpers.runs import refused
 
 
@@ -67,19 +67,6 @@ def test_other_labels_are_refused_beside_good_ones(first, ignore, label, words):
 )
 def test_what_is_no_pair_is_refused_by_its_side(pred, gt, options, line):
     refused(f"^{re.escape(line)}", as_pair, pred, gt, **options)
-
-
-@pytest.mark.parametrize(
-    ("pixels", "shape"),
-    [([], (1, 1)), ([(0, 0)], (2, 2)), ([(4, 7)], (3, 3)), ([(9, 2), (6, 11)], (5, 12))],
-)
-def test_masks_are_cut_to_a_frame_of_one_pixel(pixels, shape):
-    pred, gt = np.zeros((2, 10, 13), bool)
-    for k, at in enumerate(pixels):
-        (pred, gt)[k % 2][at] = True
-    pair = mask_pair(pred, gt)
-    assert (pair.pred.shape, pair.gt.shape, pair.shape, pair.n) == (shape, shape, (10, 13), 1)
-    assert [(m == 0).sum() for m in (pair.pred, pair.gt)] == [pred.sum(), gt.sum()]
 
 
 def test_the_diagonal_is_that_of_the_image():

@@ -168,13 +168,6 @@ def test_soft_maps_are_closed_when_asked():
     agree(counts, slow.sums(maps, [gt]))
 
 
-def test_empty_soft_map_is_one_region():
-    counts = region_counts(Prediction("a", soft=np.zeros(GT.shape, np.uint8)), [GT], FIVE)
-    assert counts.pri.tolist() == [against(np.ones_like(GT), GT).pri] * 5
-    everywhere = close_regions(np.ones(GT.shape, np.float32), 0.5)
-    assert everywhere.tolist() == np.ones_like(GT).tolist()
-
-
 def test_soft_maps_follow_the_protocol():
     soft = np.full((6, 8), 255, np.uint8)
     soft[:, 4] = 0
