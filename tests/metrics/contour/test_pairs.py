@@ -34,14 +34,9 @@ def test_labels_are_numbered_from_0_without_those_that_are_ignored(first, ignore
     ("first", "ignore", "label", "words"),
     [
         (0, None, -1, "0 .. 2"),
-        (0, -1, -1, "0 .. 2"),
-        (0, -1, 3, "0 .. 2"),
         (0, 0, 3, "0 .. 2, or 0 (ignored)"),
-        (0, 255, 254, "0 .. 2, or 255 (ignored)"),
         (0, 255, 2**63, "0 .. 2, or 255 (ignored)"),
-        (2, 255, 1, "2 .. 4, or 0, or 255 (ignored)"),
         (2, 255, 5, "2 .. 4, or 0, or 255 (ignored)"),
-        (2, -1, -1, "2 .. 4, or 0"),
         (2, 0, -2, "2 .. 4, or 0 (ignored)"),
     ],
 )
@@ -58,10 +53,8 @@ def test_other_labels_are_refused_beside_good_ones(first, ignore, label, words):
     [
         (np.zeros((2, 3)), np.zeros((3, 2)), {}, "prediction: shape (2, 3), transposed, expected"),
         (np.zeros((1, 2)), np.full((1, 2), 4), {}, "ground truth: values other than 0 and 1"),
-        (np.full((1, 2), 4), np.zeros((1, 2)), {}, "prediction: values other than 0 and 1"),
         (np.zeros((0, 3)), np.zeros((0, 3)), {}, "ground truth: shape (0, 3), expected at least"),
         ([[0]], [0], {"classes": 2}, "ground truth: int64 array of shape (1,), expected"),
-        ([[0]], [[0.0]], {"classes": 2}, "ground truth: float64 array of shape (1, 1), expected"),
         ([[0, 1]], [[0], [1]], {"classes": 2}, "prediction: shape (1, 2)"),
     ],
 )
