@@ -24,7 +24,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.files.bounded import PathLike, listed, read_text, show
+from bsdsbench.files.bounded import PathLike, listed, read_bytes, reading, show
 from bsdsbench.files.errors import DataError, FileFormatError, PairingError, is_text
 from bsdsbench.loaders.formats import FORMATS, id_of
 
@@ -199,7 +199,8 @@ def read_split(path: PathLike) -> list[str]:
     One id or file name per line; empty lines and lines that start with # are passed over.
     """
     try:
-        text = read_text(path, "one id per line")
+        with reading(path, "one id per line"):
+            text = read_bytes(path).decode("utf-8-sig")
     except FileFormatError as error:
         raise PairingError(str(error)) from None
     lines = (line.strip() for line in text.splitlines())

@@ -245,7 +245,7 @@ def test_long_lists_are_cut(tree):
         (["a.png"], ["test/a.mat", "train/b.mat"], None, {}, "gt: holds the folders test, train;"),
         (["a.png"], ["a.mat", "b.mat"], "b", {"missing": "zero"}, "pred: no prediction for: b"),
         (["a.png"], ["a.mat"], "# nothing\n", {}, "ids.txt: lists no image"),
-        (["a.png"], ["a.mat"], b"\xff\xfe\0", {}, "ids.txt: not UTF-8"),
+        (["a.png"], ["a.mat"], b"\xff\xfe\0", {}, "ids.txt: is damaged"),
         (["a.txt"], ["a.mat"], None, {}, "pred: no predictions, expected files .png"),
     ],
 )
