@@ -207,7 +207,7 @@ def run(
     if gt is not None:
         gt = Path(gt).resolve()
         options.refuse_out_in(gt=gt)
-        ground_truths(gt, ids=ids)  # they are there, before the detector is called
+        ground_truths(gt, ids)  # they are there, before the detector is called
     built_in = function if isinstance(function, str) and ":" not in function else None
     kind = type(detector).__name__
     shown = options.name or built_in or str(getattr(detector, "__name__", kind))

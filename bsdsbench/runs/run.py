@@ -46,7 +46,6 @@ from bsdsbench.loaders.identity import (
     set_fingerprint,
 )
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.loaders.pairing import SPLITS
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.loaders.readers import empty_truth, instances_beside
 from bsdsbench.metrics import registry
@@ -60,6 +59,7 @@ from bsdsbench.runs.items import items_of
 from bsdsbench.runs.run_options import MANY, Folder, RunOptions, takes
 from bsdsbench.scores.counts import ImageRecord
 
+SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
 AHEAD = 3  # images under way for each worker, so that memory stays flat
 Inputs = tuple[Prediction | None, GroundTruth]
 
@@ -404,9 +404,15 @@ def folders(
     own = first.options_of(options.protocol)
     if str(options.executor).startswith("dask://"):  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
-    how = (options.split_file, options.missing, kind)
-    classes = first.class_names(own)
-    pairs = pair(pred_dir, gt_dir, *how, gt_kind=first.gt_kind, classes=classes, ids=ids)
+    split = options.split_file if ids is None else ids, options.missing
+    pairs = pair(
+        pred_dir,
+        gt_dir,
+        *split,
+        gt_kind=first.gt_kind,
+        classes=first.class_names(own),
+        pred_kind=kind,
+    )
     photos: dict[str, Path] = {}
     if any([registry.get(m).photo for m in options.metrics]):
         place = options.images_dir or photos_beside(gt_dir)
@@ -456,8 +462,7 @@ def check_truth(
     For a set without a fingerprint only the ids or the number of images can be checked.
     """
     if task.fingerprint is None:
-        ids = None if split_file else task.ids or None
-        there = {p.image_id for p in ground_truths(gt_dir, split_file, ids)}
+        there = {p.image_id for p in ground_truths(gt_dir, split_file or task.ids or None)}
         count = len(there & set(task.ids or there))
         what = "" if task.images in (None, count) else f"{count} images"
         expected = f"the {task.images} of {task.set}"

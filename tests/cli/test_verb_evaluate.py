@@ -115,7 +115,7 @@ def test_skipped_images_are_named_and_end_in_status_2(tiny, tmp_path):
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["/no/such", "--gt", "/nor/this"], "/no/such: no such folder"),
+        (["/no/such", "--gt", "/nor/this"], "/no/such: no files (or no such folder)"),
         (["{pred}", "--gt", "{gt}", "--shard", "3"], "'--shard': '3': expected I/N"),
         (["{pred}", "--gt", "{gt}", "--set", "speed=9"], "speed"),
         (["{pred}", "--gt", "{gt}", "--executor", "cloud"], "executor 'cloud'"),
