@@ -42,7 +42,6 @@ from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_t
 from bsdsbench.loaders.identity import (
     folder_fingerprints,
     identify,
-    image_fingerprint,
     set_fingerprint,
 )
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
@@ -324,7 +323,7 @@ def count(
             raise empty_truth(gt.where, len(gt.boundaries))
         if found.kept or (not drawn and protocol.empty_gt != "count"):
             return found
-        truth, form, counts, curve = image_fingerprint(gt), item.form, {}, False
+        truth, form, counts, curve = gt.fingerprint, item.form, {}, False
         for metric in map(registry.get, options.metrics):
             counts[metric.name] = metric.count_image(pred, gt, protocol)
             curve = curve or "thresholds" in metric.uses
