@@ -93,7 +93,7 @@ def folder_fingerprints(
     pairs = ground_truths(gt_dir, split_file)
     for done, each in enumerate(pairs, 1):
         try:
-            gt = load_ground_truth(each, **protocol.gt_options())
+            gt = load_ground_truth(each.gt_paths, each.image_id, **protocol.gt_options())
             found[each.image_id] = gt.fingerprint
         except DataError as error:
             faults.append(error)
