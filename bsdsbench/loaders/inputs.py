@@ -312,12 +312,15 @@ def soft_map(pred: Any, what: str = "prediction") -> Map:
         return soft
     soft = soft.astype(np.float32 if size <= 4 else np.float64, copy=False)
     low, high = float(soft.min(initial=0)), float(soft.max(initial=0))
-    if not (low >= 0 and high <= 1):
-        raise DataError(
-            f"{what}: values from {low:.6g} to {high:.6g}, expected floats in [0, 1] (clip the "
-            "overshoot of a resize, apply the sigmoid to raw output, divide 0..255 by 255)"
-        )
-    return soft
+    if low >= 0 and high <= 1:
+        return soft
+    hint = " (0..255 as float? divide by 255)" if high > 1 else ""
+    if low >= -0.05 and high <= 1.05:
+        hint = " (overshoot of a resize? clip to [0, 1])"
+    elif low < 0:
+        hint = " (raw network output? apply the sigmoid)"
+    found = f"{soft.min():.6g} to {soft.max():.6g}"
+    raise DataError(f"{what}: values from {found}, expected floats in [0, 1]{hint}")
 
 
 def unit(soft: Map) -> NDArray[np.float64]:

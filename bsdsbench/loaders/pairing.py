@@ -125,7 +125,13 @@ def grouped(
     layouts: list[dict[Path, Sequence[str]]] = [{}, {}]  # file -> its id in each layout
     for side, several in ((0, pred_kind == "labels"), (1, gt_kind == "annotators")):
         for root in roots[side]:
-            for path in find_files(root, FORMATS):
+            paths = find_files(root, FORMATS)
+            if not paths:
+                raise PairingError(
+                    f"{show(root)}: no files (or no such folder), expected one of "
+                    f"{', '.join(FORMATS)}"
+                )
+            for path in paths:
                 name, folder = id_of(path), path.parent
                 before = re.sub(r"(?<=.)_[1-9]\d*$", "", name)
                 within = before if folder == root else show(folder.name)
@@ -166,13 +172,9 @@ def read_split(path: PathLike) -> list[str]:
 def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     """Every file below `folder` with one of `suffixes` (any case), in natural order of paths.
 
-    Hidden names are passed over, links followed. Raises PairingError for none.
+    Hidden names are passed over, links followed.
     """
     paths = [Path(folder, name) for name in glob("**/*", root_dir=folder, recursive=True)]
     found = [path for path in paths if path.suffix.lower() in suffixes]
-    if not found:
-        raise PairingError(
-            f"{show(folder)}: no files (or no such folder), expected one of {', '.join(suffixes)}"
-        )
     # numbers by value, so that ID_2 comes before ID_10
     return sorted(found, key=lambda p: re.sub(r"\d+", lambda m: m[0].zfill(20), str(p)))

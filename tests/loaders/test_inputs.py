@@ -145,7 +145,8 @@ def test_types_of_soft_maps(given, read):
         (np.array([[0, np.nan], [1, 0.5]]), "from nan to nan"),
         (np.array([[0, np.inf], [-np.inf, 0.5]]), "from -inf to inf"),
         (np.array([[0, 1.05]]), r"from 0 to 1\.05, .*overshoot"),
-        (np.array([[-1e-300, 1]]), "sigmoid"),
+        (np.array([[-1e-300, 1]]), "overshoot"),
+        (np.array([[-0.051, 1]]), "sigmoid"),
         (np.array([[0, 255.0]]), "by 255"),
     ],
 )
