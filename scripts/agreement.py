@@ -118,7 +118,7 @@ def edge_nms(count: int) -> Cells:
 
 def saliency(count: int) -> Cells:
     """Every measure against the stored values of PySODMetrics."""
-    from tests.metrics.test_saliency_peer import STORED, ours
+    from tests.metrics.test_saliency import STORED, ours
 
     for case in STORED["cases"]:
         pred, gt = (
@@ -136,7 +136,7 @@ def superpixels(count: int) -> Cells:
     """Boundary recall of val segmentations against plain dilation."""
     from skimage.segmentation import find_boundaries
 
-    from bsdsbench.metrics.superpixel import boundary_recall
+    from bsdsbench.metrics.superpixel import measures
     from tests.reference import regions as slow
 
     for _, pred, truth in val_images(count):
@@ -145,7 +145,7 @@ def superpixels(count: int) -> Cells:
         for gt in truth.segmentations:
             found, wanted = (find_boundaries(m, 1, "thick") for m in (seg, gt))
             near = ndimage.binary_dilation(found, np.ones((2 * radius + 1,) * 2))
-            pair = boundary_recall(seg, gt), (near & wanted).sum() / wanted.sum()
+            pair = measures(seg, gt)["recall"], (near & wanted).sum() / wanted.sum()
             yield "boundary recall of superpixels", "scikit-image, scipy", *pair
 
 
@@ -185,8 +185,8 @@ def robust_hausdorff(count: int) -> Cells:
         ):
             found = surface_distance.compute_surface_distances(gt, pred, spacing)
             for percent in (0, 10, 25, 50, 75, 90, 95, 99, 100):
-                of = {"definition": "area", "spacing": spacing, "empty": "inf"}
-                ours = contour.hausdorff_percent(pred, gt, percent, **of)
+                of = {"spacing": spacing, "empty": "inf"}
+                ours = contour.measure("hd%-area", pred, gt, percent, **of)
                 theirs = surface_distance.compute_robust_hausdorff(found, percent)
                 yield "robust Hausdorff by area, 400 random masks", "surface-distance", ours, theirs
 

@@ -3,98 +3,89 @@
 from __future__ import annotations
 
 import re
-import shutil
-import textwrap
-from collections.abc import Iterable
+from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
-from click import argument, option
+from click import argument
 
 from bsdsbench.cli.shared import (
     Verb,
-    _quiet,
     bootstrap,
+    flag,
+    option,
     path,
     print_json,
     printed,
     progress,
-    quiet,
     refuse,
     say,
     verb,
     words,
 )
 
-NAME_WIDTH = 26
 NAMED = ("name", "version", "nms_params", "options")
 
 
-@verb(short_help="Fail if a run is worse than a baseline.")
+@verb
 @argument("run", type=click.Path(), metavar="OUT")
-@path("--baseline", help="Baseline file (JSON).  [required]")
+@path("--baseline", "Baseline file (JSON), which --update makes.", required=True)
 @words(
     "--scores",
+    "The scores to check, such as contour.dice,ods; default: all. --update keeps the choice in the "
+    "baseline.",
     metavar="SCORE,...",
-    help="The scores to check, such as contour.dice,ods; default: all. --update keeps the choice "
-    "in the baseline.",
 )
 @option(
     "--tolerance",
+    "How much worse a score may be: 0.01, or 5% of the baseline's value; default 0.002. May be "
+    "repeated for single scores. --update keeps it in the baseline.",
     multiple=True,
     metavar="X|SCORE=X",
-    help="How much worse a score may be: 0.01, or 5% of the baseline's value; default 0.002. May "
-    "be repeated for single scores. --update keeps it in the baseline.",
 )
-@option("--statistical", is_flag=True, help="Fail only if the drop is also significant.")
-@option("--level", type=float, default=0.95, help="Significance level is 1 - LEVEL.")
+@flag("--statistical", "Fail only if the drop is also significant.")
+@option("--level", "Significance level is 1 - LEVEL.", type=float, default=0.95)
 @bootstrap
 @printed("table", "json")
-@option("--quiet", is_flag=True, callback=_quiet, help="Show only scores that failed.")
-@path("--junit", help="Also write JUnit XML to this file.")
-@path("--summary", help="Also write Markdown to this file.")
-@option(
-    "--update",
-    is_flag=True,
-    help="Write the baseline from OUT instead of checking it; stored tolerances stay.",
-)
+@path("--junit", "Also write JUnit XML to this file.")
+@path("--summary", "Also write Markdown to this file.")
+@flag("--update", "Write the baseline from OUT instead of checking it; stored tolerances stay.")
 def check(
     run: str,
-    baseline: str | None,
+    baseline: str,
     scores: list[str] | None,
     tolerance: tuple[str, ...],
     form: str,
-    quiet: bool,
     junit: str | None,
     summary: str | None,
     update: bool,
     **options: Any,
 ) -> int:
-    """Compare the run in OUT with a baseline: exit status 1 if a score is worse."""
+    """Fail if a run is worse than a baseline.
+
+    Exit status 1 if a score of the run in OUT is worse. With --quiet only scores that failed are
+    shown.
+    """
     import bsdsbench as bb
     from bsdsbench.comparison import gate
     from bsdsbench.files.bounded import write_atomic
     from bsdsbench.runs.score_tables import flat_scores
 
-    if baseline is None:
-        makes = f"`bsdsbench check {run} --baseline FILE --update` makes one"
-        raise click.UsageError(f"Missing option '--baseline'; {makes}.")
+    loaded, chosen = bb.Evaluation.load(run), scores or []
+    quiet = click.get_current_context().meta["quiet"]
     if update:
         refuse((*options, "form", "junit", "summary"), "--update, which checks nothing")
-    loaded, chosen = bb.Evaluation.load(run), scores or []
-    if update:
         known = _tolerances(tolerance, flat_scores(loaded.scores()))
         gate.Baseline.of(loaded, known, earlier=baseline, gated=chosen).save(baseline)
         if not quiet:
             print(baseline)
         return 0
     stored = gate.Baseline.load(baseline)
-    known = _tolerances(tolerance, stored.scores)
+    options |= {"tolerance": _tolerances(tolerance, stored.scores), "scores": chosen}
     with progress("check", "samples") as report:
-        found = gate.check(
-            loaded, stored, tolerance=known, scores=chosen, progress=report, **options
-        )
+        found = gate.check(loaded, stored, progress=report, **options)
     if junit:
         write_atomic(Path(junit), found.to_junit())
     if summary:
@@ -109,46 +100,41 @@ def check(
     return 0 if found.passed else 1
 
 
-def _tolerances(items: tuple[str, ...], scores: Iterable[str]) -> dict[str, float | str]:
+def _tolerances(items: tuple[str, ...], known: Collection[str]) -> dict[str, float | str]:
     """`0.002` or `ods=5%` -> the tolerances by score; one without a score is of all others."""
-    from bsdsbench.files.errors import DataError
     from bsdsbench.runs.score_tables import full_name
 
-    known, found = list(scores), dict[str, float | str]()
+    usual, found = dict[str, float | str](), dict[str, float | str]()
     for item in items:
         score, _, text = item.rpartition("=")
-        try:
-            value = float(text.removesuffix("%"))
-        except ValueError:
-            value = -1.0
-        if not 0 <= value < float("inf"):
-            raise DataError(
-                f"--tolerance {item!r}: expected a number from 0, a share such as 5%, or "
-                "SCORE=NUMBER"
-            )
-        found[full_name(score, known)] = text if text.endswith("%") else value
-    return {**dict.fromkeys(known, found.pop("")), **found} if "" in found else found
+        value: float | str = text  # a share in %, or what is refused where it is used
+        with suppress(ValueError):
+            value = float(text)
+        if score:
+            found[full_name(score, known)] = value
+        else:
+            usual = dict.fromkeys(known, value)
+    return usual | found
 
 
-@click.group(short_help="Get a public data set, or identify one.")
+@click.group(no_args_is_help=False)
 def data() -> None:
-    """Get public data sets by name, and identify ground truth."""
+    """Get a public data set, or identify one."""
 
 
 data.command_class = Verb
 
 
-@data.command("get", short_help="Download a public set into the cache.")
+@data.command()
 @argument("name")
-@path("--to", help="Download into this new folder; default: the user's cache.")
-@option("--url", help="A mirror's .zip or .tar.gz, or the path of an archive.")
-@quiet
+@path("--to", "Download into this new folder; default: the user's cache.")
+@option("--url", "A mirror's .zip or .tar.gz, or the path of an archive.")
 def get(name: str, to: str | None, url: str | None) -> int:
-    """Download a public data set, keep what is needed, and check that it is the right one.
+    """Download a public set into the cache.
 
-    From the cache `evaluate`, `run` and `doctor --task`, `demo --set` take it by its name. The same
-    command resumes a download that broke off. Of a set that cannot be downloaded by name this says
-    where it is, with status 2.
+    What is needed is kept, and checked to be the right set. From the cache `evaluate`, `run` and
+    `doctor --task`, `demo --set` take it by its name. The same command resumes a download that
+    broke off. Of a set that cannot be downloaded by name this says where it is, with status 2.
     """
     from bsdsbench.loaders import public_sets
 
@@ -162,35 +148,34 @@ def get(name: str, to: str | None, url: str | None) -> int:
 
         def loaded(done: int, total: int, what: str) -> None:
             """Bytes of the address; then images, by their id."""
-            if what == (url or one.url):
+            if report and what == (url or one.url):
                 report(done >> 20, total >> 20, what)
 
         print(public_sets.get(name, to, url, loaded))
     return 0
 
 
-@data.command("check", short_help="Name the set; list missing, altered and extra images.")
+@data.command("check")
 @argument("folder", metavar="[PATH]", required=False, type=click.Path())
 @option(
     "--protocol",
+    "How ground-truth pictures are read (polarity, gray, labels).",
     default="bsds500",
     metavar="NAME|FILE",
-    help="How ground-truth pictures are read (polarity, gray, labels).",
 )
-@path("--split-file", help="Ids to check, one per line.")
+@path("--split-file", "Ids to check, one per line.")
 @printed("text", "json")
-@quiet
 def check_set(
     folder: str | None,
     protocol: str,
     split_file: str | None,
     form: str,
 ) -> int:
-    """Name the ground-truth set and split in PATH; list missing, altered and extra images.
+    """Name the set; list missing, altered and extra images.
 
-    A set is recognised by its content, in any format or folder. Exit status 0 for a complete known
-    set; 1 for anything else. Without PATH, say which public
-    sets are in the cache.
+    A ground-truth set and split is recognised by its content, in any format or folder. Exit status
+    0 for a complete known set; 1 for anything else. Without PATH, say which public sets are in the
+    cache.
     """
     from bsdsbench.files.bounded import listed, show
     from bsdsbench.loaders import public_sets
@@ -198,17 +183,11 @@ def check_set(
     from bsdsbench.protocol.protocol import Protocol
 
     if folder is None:
-        refuse(("protocol", "split_file"), "no PATH")
-        here = {}
-        for one in public_sets.public_sets().values():
-            place = public_sets.cache_folder() / one.name
-            if place.is_dir():
-                splits = [split for split in one.splits if (place / one.splits[split]).is_dir()]
-                here[one.name] = {"folder": str(place), "splits": splits}
-        if form == "json":
-            print_json(here)
-        for name, about in here.items() if form == "text" else ():
-            print(f"{name:10} {about['folder']}  {', '.join(about['splits'])}")
+        refuse(("protocol", "split_file", "form"), "no PATH")
+        names = public_sets.public_sets()
+        here = [at for at in map(public_sets.cache_folder().joinpath, names) if at.is_dir()]
+        for place in here:
+            print(f"{place.name:10} {place}")
         if not here:
             say("no public set is in the cache; `bsdsbench data get bsds500` brings one")
         return 0 if here else 1
@@ -228,22 +207,22 @@ def check_set(
     return 0 if found.whole else 1
 
 
-@verb(short_help="List the presets with their constants, and the tasks.")
+@verb
 @argument("name", required=False)
-@printed("table", "toml", "json")
+@printed("table", "json")
 def protocols(name: str | None, form: str) -> None:
-    """List protocols and tasks, or show the one called NAME (or a .toml file of a protocol).
+    """List the presets with their constants, and the tasks.
 
-    A task (SET/METRIC) is a set, a protocol and a metric under one name, for `evaluate --task`. It
-    is listed with its set's fingerprint, the ground truth that it needs, and the page of datasets/
-    that says where that comes from.
+    NAME shows one of them, or a .toml file of a protocol. A task (SET/METRIC) is a set, a protocol
+    and a metric under one name, for `evaluate --task`. It is listed with its set's fingerprint, the
+    ground truth that it needs, and the page of datasets/ that says where that comes from.
 
     NAME may also be a signature, the line under a table: each of its words is explained, and
     the last line is a sentence for a paper.
     """
     from attrs import fields
 
-    from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text, short, toml_text
+    from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text, short
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
 
@@ -265,10 +244,6 @@ def protocols(name: str | None, form: str) -> None:
                 "tasks": [task.to_mapping() for task in shown],
             }
         )
-    elif form == "toml":
-        print("\n".join(each.to_toml() for each in chosen), end="")
-        for task in shown if name else ():
-            print(toml_text(task.to_mapping()), end="")
     elif signature:
         for word, meaning in signature.decode():
             print(f"{word:20}  {meaning}")
@@ -281,27 +256,28 @@ def protocols(name: str | None, form: str) -> None:
         for task in shown:
             print(f"{task.describe()}; needs {task.needs} (datasets/{task.page}.md)")
     else:
-        print("Protocols, and what each changes in bsds500; `bsdsbench protocols NAME` shows all")
-        usual = Protocol.preset("bsds500").leaves()
+        usual, listed = Protocol.preset("bsds500").leaves(), click.HelpFormatter(max_width=120)
+        presets, known, named = [], [], []
         for each in chosen:
             what = re.split(r"[:,(.]", preset_text(each.name)[1:])[0].strip().replace("\n# ", " ")
-            pairs = [(key, v) for key, v in each.leaves().items() if key in Protocol.names()]
-            other = [f"{k} {short(v)}" for k, v in pairs if k not in NAMED and v != usual[k]]
-            _print_item(f"{each.name} v{each.version}", "; ".join([what, *other]))
-        print("\nFields, for `evaluate --set FIELD=VALUE`, with their values in bsds500")
+            for key, value in each.leaves().items():
+                if key in Protocol.names() and key not in NAMED and value != usual[key]:
+                    what += f"; {key} {short(value)}"
+            presets.append((f"{each.name} v{each.version}", what))
         for field in fields(Protocol):
             value = usual.get(field.name)
             told = "" if value is None else f" ({short(value).lower()})"
-            _print_item(field.name + told, field.metadata["help"])
-        print("\nTasks, for `evaluate --task`; needs and source of one: `bsdsbench protocols NAME`")
+            known.append((field.name + told, field.metadata["help"]))
         for task in shown:
             count = f"{task.images} images" if task.images else "images not counted"
-            known = "" if task.fingerprint else ", no fingerprint known"
-            _print_item(f"{task.name} v{task.version}", f"protocol {task.protocol}, {count}{known}")
-
-
-def _print_item(name: str, text: str) -> None:
-    """A name and what it is, wrapped to the terminal."""
-    width = shutil.get_terminal_size().columns
-    start = f"  {name:{NAME_WIDTH}}  "
-    print(textwrap.fill(start + text, width, subsequent_indent=" " * (NAME_WIDTH + 4)))
+            mark = "" if task.fingerprint else ", no fingerprint known"
+            what = f"protocol {task.protocol}, {count}{mark}"
+            named.append((f"{task.name} v{task.version}", what))
+        for heading, lines in (
+            ("Protocols, and what each changes in bsds500 (`bsdsbench protocols NAME`)", presets),
+            ("Fields, for `evaluate --set FIELD=VALUE`, with their values in bsds500", known),
+            ("Tasks, for `evaluate --task` (`bsdsbench protocols NAME` says what it needs)", named),
+        ):
+            with listed.section(heading):
+                listed.write_dl(lines)
+        print(listed.getvalue(), end="")

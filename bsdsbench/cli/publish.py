@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from click import option
-
 from bsdsbench.cli.shared import (
-    PAGE,
     bootstrap,
+    flag,
     names,
+    option,
     path,
     progress,
     published,
-    quiet,
     refuse,
     runs,
     say,
@@ -22,36 +20,32 @@ from bsdsbench.cli.shared import (
     verb,
 )
 
+PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "human", "n_boot", "seed")
 
-@verb(short_help="Write runs as a page, or as tables.")
+
+@verb
 @runs
 @tables
-@option("--rules", is_flag=True, help="Show AP by every rule in use, and ODS by both.")
+@flag("--rules", "Show AP by every rule in use, and ODS by both.")
 @names
 @published
-@option("--title", default="", show_default=False, help="Title; default: the names.")
-@path("--gt", "gt_dir", help="Ground-truth folder; default: the run's own.")
-@path("--images", "images_dir", help="Folder of the images; default: beside the ground truth.")
+@option("--title", "Title of a page; default: the names.", default="", show_default=False)
+@path("--gt", "gt_dir", "Ground-truth folder; default: the run's own.")
+@path("--images", "images_dir", "Folder of the images; default: beside the ground truth.")
 @path(
     "--pred",
     "pred_dirs",
+    "Folder of predictions, one per run in the same order; default: the runs' own.",
     multiple=True,
-    help="Folder of predictions, one per run in the same order; default: the runs' own.",
 )
-@option("--pictures/--no-pictures", default=True, help="Show the images.")
-@option(
+@flag("--pictures/--no-pictures", "Show the images.", default=True)
+@flag(
     "--full-pictures",
-    is_flag=True,
-    help="Show every image; default: the worst, the best and those that differ most, up to 5 MB.",
+    "Show every image; default: the worst, the best and those that differ most, up to 5 MB.",
 )
-@option(
-    "--human",
-    is_flag=True,
-    help="Mark human agreement on BSDS500, if the runs are of its test images.",
-)
-@option("--force", is_flag=True, help="Show published results also beside runs of other images.")
+@flag("--human", "Mark human agreement on BSDS500, if the runs are of its test images.")
+@flag("--force", "Show published results also beside runs of other images.")
 @bootstrap
-@quiet
 def report(
     runs: tuple[str, ...],
     out: str | None,
@@ -61,10 +55,11 @@ def report(
     names: list[str] | None,
     **options: Any,
 ) -> None:
-    """Report runs: tables of their scores, or one self-contained page (-o FILE.html).
+    """Write runs as a page, or as tables.
 
-    OUT is the folder of a run, or a folder with official files by any program; ref:NAME is a
-    reference run. Tables go to standard output or a file of their format.
+    A page (-o FILE.html) is one self-contained file. OUT is the folder of a run, or a folder with
+    official files by any program; ref:NAME is a reference run. Tables go to standard output or a
+    file of their format.
 
     For --rules, the threshold-0 row that the rule edter needs is computed from the ground truth; if
     that is not found the value is "-".
@@ -75,14 +70,13 @@ def report(
     from bsdsbench.runs.all_rules import rules_table
     from bsdsbench.runs.evaluation import as_runs
 
-    page = (*PAGE, "n_boot", "seed")
     options["published"] = options["published"] or ()
+    loaded = as_runs(runs, names)
     if rules:
-        refuse((*page, "published", "force", "columns"), "--rules")
-        show_tables([rules_table(as_runs(runs, names), options["gt_dir"])], out, form)
+        refuse((*PAGE, "published", "force", "columns"), "--rules")
+        show_tables([rules_table(loaded, options["gt_dir"])], out, form)
     elif form != "html":
-        refuse((*page, "gt_dir"), "tables, only with a page (-o FILE.html)")
-        loaded = as_runs(runs, names)
+        refuse((*PAGE, "gt_dir"), "tables, only with a page (-o FILE.html)")
         extra, notes = published_beside(options["published"], loaded, options["force"])
         shown = score_tables(loaded, extra=extra, notes=notes, columns=columns)
         show_tables(shown, out, form)
@@ -90,7 +84,6 @@ def report(
         raise DataError("--format html: expected -o FILE.html")
     else:
         refuse(("columns",), "a page (-o FILE.html)")
-        loaded = as_runs(runs, names)
         options["pred_dirs"] = list(options["pred_dirs"]) or None
         with progress("report") as options["progress"]:
             said = write_report(loaded, out, **options)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import shlex
-import shutil
-import sys
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -14,30 +11,28 @@ from threading import Thread
 from typing import Any
 
 import click
-from click import Choice, argument, option
+from click import argument
 
 from bsdsbench.cli.shared import (
     PROTOCOL,
-    check_overlays,
     chosen,
+    flag,
     left_out,
     of_runs,
+    option,
     path,
     print_json,
     print_run,
     printed,
     progress,
-    protocol,
     protocol_from,
-    quiet,
     refuse,
     run_option,
     say,
     settle,
     show_tables,
+    together,
     verb,
-    write_overlays,
-    write_plots,
 )
 
 NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
@@ -53,21 +48,21 @@ DRAWING = (
 )
 
 
-@verb(short_help="Run the whole benchmark on the shipped sample.")
-@path("-o", "--out", default="bsdsbench-demo", help="Folder for results and plots.")
+@verb
+@path("-o", "--out", "Folder for results and plots.", default="bsdsbench-demo")
 @option(
     "--set",
     "split",
+    "A set that `bsdsbench data get` brought, such as bsds500-val; default: the sample.",
     metavar="NAME",
-    help="A set that `bsdsbench data get` brought, such as bsds500-val; default: the sample.",
 )
 @run_option("workers")
-@quiet
 def demo(out: str, split: str | None, workers: int | None) -> None:
-    """Run, evaluate and compare three detectors on the shipped sample, and draw their curves.
+    """Run the whole benchmark on the shipped sample.
 
-    The sample is 16 synthetic images with three to five simulated annotators each; the detectors
-    are built in (`bsdsbench run NAME`). Nothing is downloaded.
+    Three detectors are run, evaluated and compared, and their curves drawn. The sample is 16
+    synthetic images with three to five simulated annotators each; the detectors are built in
+    (`bsdsbench run NAME`). Nothing is downloaded.
     """
     import bsdsbench as bb
     from bsdsbench.loaders.public_sets import set_folder
@@ -95,35 +90,22 @@ def demo(out: str, split: str | None, workers: int | None) -> None:
     plot_runs(found[1::-1], kind="scatter", path=plots[2])
     folders = " ".join(str(Path(out, method)) for method in NAMES)
     raw = Path(out, "raw")
-    print("\nplots    " + "  ".join(map(str, plots)), f"results  {folders}", "\nnext", sep="\n")
-    for what, line in (
-        (
-            "maps several pixels wide, as networks give them",
-            f"run structure-tensor-raw {images} -o {raw}",
-        ),
-        (
-            "they lose points without NMS; doctor finds that",
-            f"doctor {raw / 'maps'} --gt {gt}",
-        ),
-        ("one page with every table and plot", f"report {folders} -o {Path(out, 'report.html')}"),
-        ("BSDS500, with its licence", "data get bsds500"),
-        (
-            "your own method on it",
-            "evaluate MY_MAPS --task bsds500-test/boundary -o my-method",
-        ),
-    ):
-        print(f"  # {what}\n  {program()} {line}")
+    print("\nplots    " + "  ".join(map(str, plots)))
+    print(f"""results  {folders}
+next
+  # maps several pixels wide, as networks give them
+  bsdsbench run structure-tensor-raw {images} -o {raw}
+  # they lose points without NMS; doctor finds that
+  bsdsbench doctor {raw / "maps"} --gt {gt}
+  # one page with every table and plot
+  bsdsbench report {folders} -o {Path(out, "report.html")}
+  # BSDS500, with its licence
+  bsdsbench data get bsds500
+  # your own method on it
+  bsdsbench evaluate MY_MAPS --task bsds500-test/boundary -o my-method""")
 
 
-def program() -> str:
-    """What calls this bsdsbench in the shell it was called from."""
-    beside = Path(sys.executable).with_name("bsdsbench")
-    if (found := shutil.which("bsdsbench")) and Path(found).parent == beside.parent:
-        return "bsdsbench"
-    return shlex.join([str(beside)] if beside.is_file() else [sys.executable, "-m", "bsdsbench"])
-
-
-@verb(short_help="Score a folder of predictions, by any metric.")
+@verb
 @argument("pred_dir", required=False, type=click.Path())
 @run_option("out")
 @of_runs(on_error="fail")
@@ -132,22 +114,31 @@ def program() -> str:
 @run_option("images_dir")
 @option(
     "--per-image",
+    "Write every score of every image (and class), as .csv, .md, .json ...",
     metavar="FILE",
-    help="Write every score of every image (and class), as .csv, .md, .json ...",
 )
 @path(
     "--threshold-from",
+    "Show precision, recall and F also at the threshold that was best in this run, such as one of "
+    "a validation set.",
     metavar="OUT",
-    help="Show precision, recall and F also at the threshold that was best in this run, "
-    "such as one of a validation set.",
 )
 @chosen
-@option("--humans", is_flag=True, help="Score each annotator against the others; without PRED_DIR.")
-def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
-    """Evaluate PRED_DIR (maps, segmentations, masks) against ground truth.
+@flag("--humans", "Score each annotator against the others; without PRED_DIR.")
+def evaluate(
+    pred_dir: str | None,
+    form: str,
+    per_image: str | None,
+    threshold_from: str | None,
+    columns: list[str] | None,
+    humans: bool,
+    **options: Any,
+) -> int:
+    """Score a folder of predictions, by any metric.
 
-    The options of a metric are set by --set METRIC.FIELD=VALUE; an unknown one lists them. Most
-    metrics have a protocol of their own, others need one that names classes.
+    PRED_DIR holds maps, segmentations or masks. The options of a metric are set by --set
+    METRIC.FIELD=VALUE; an unknown one lists them. Most metrics have a protocol of their own, others
+    need one that names classes.
 
     PRED_DIR and --gt may be two JSON files of COCO (instances, results or panoptic), for --metrics
     contour or segmentation.
@@ -159,29 +150,22 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
     from bsdsbench.runs.score_tables import at_threshold_of
     from bsdsbench.tables.forms import form_of, write_tables
 
-    humans, gt, out, cases = map(options.__getitem__, ("humans", "gt", "out", "per_image"))
-    from_run = options.pop("threshold_from")
-    other = from_run and bb.Evaluation.load(from_run)
-    columns = options.pop("columns")
-    written = cases and form_of(cases, None)
+    other = threshold_from and bb.Evaluation.load(threshold_from)
+    written: Any = per_image and form_of(per_image, None)
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
     call: Any = bb.evaluate_humans if humans else bb.evaluate
-    coco = str(pred_dir).endswith(".json") and str(gt).endswith(".json")
+    coco = str(pred_dir).endswith(".json") and str(options["gt"]).endswith(".json")
     if coco:
         call = bb.evaluate_items
-    taken = inspect.signature(call).parameters.keys()
-    others = options.keys() - taken - {*PROTOCOL, "humans", "gt", "per_image"}
+    others = options.keys() - inspect.signature(call).parameters.keys() - {*PROTOCOL, "gt"}
     if humans:
         refuse(others | {"nms", "invert"}, "--humans")
     elif coco:
         refuse(others, "COCO's JSON")
     settle(options)
-    gt = options["gt"]
+    gt, out = options.pop("gt"), options["out"]
     given: tuple[Any, ...] = (gt,) if humans else (pred_dir, gt)
-    overlays = options["overlays"]
-    if overlays:
-        check_overlays(options["metrics"], options["protocol"], out)
     if coco:
         from bsdsbench.loaders.coco import CocoItems
 
@@ -199,29 +183,26 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
     if out:
         # Not a daemon: where Python ends amid the import of a library it may crash
         Thread(target=partial(list, map(import_module, DRAWING))).start()
-    for name in options.keys() - taken:
+    for name in others:
         del options[name]
     with progress("evaluate") as report:
         run = call(*given, progress=report, **options)
+    if run.kept:
+        say(
+            f"{run.kept} of {len(run.records)} images were counted before; their records in "
+            f"{out} were kept (--fresh counts them again)",
+            progress=True,
+        )
     if out:
-        if run.kept:
-            say(
-                f"{run.kept} of {len(run.records)} images were counted before; their records in "
-                f"{out} were kept (--fresh counts them again)",
-                progress=True,
-            )
-        write_plots(run, out)
-    if overlays:
-        write_overlays(run, out)
-    if cases:
-        write_tables([run.per_image(metric) for metric in run.metrics], cases, written)
+        from bsdsbench.plotting.figures import plot_result
+
+        plot_result(run, Path(out))
+    if per_image:
+        write_tables([run.per_image(metric) for metric in run.metrics], per_image, written)
     at = at_threshold_of(run, other) if other else []
     if form == "json":
-        fixed = {
-            table.key.removesuffix("-at-threshold"): {k: v for k, (v,) in table.plain().items()}
-            for table in at
-        }
-        print_json({**run.to_mapping(), **({"threshold_from": fixed} if at else {})})
+        fixed = {"threshold_from": {table.key: table.plain() for table in at}} if at else {}
+        print_json(run.to_mapping() | fixed)
     else:
         print_run(run, out, columns)
         if at:
@@ -230,7 +211,7 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
     return left_out(run.failed, run)
 
 
-@verb("run", short_help="Run, time and score a detector: yours or a built-in one.")
+@verb
 @argument("function", metavar="MODULE:FUNCTION|NAME")
 @argument("images", required=False, type=click.Path())
 @run_option("out", required=True)
@@ -238,9 +219,10 @@ def evaluate(pred_dir: str | None, form: str, **options: Any) -> int:
 @run_option("resume")
 @of_runs(on_error="skip")
 def run(function: str, form: str, **options: Any) -> int:
-    """Call a detector on every picture in IMAGES, time it and evaluate what it returns.
+    """Run, time and score a detector: yours or a built-in one.
 
-    Without --gt nothing is scored. --task brings IMAGES and ground truth of its set.
+    It is called on every picture in IMAGES. Without --gt nothing is scored. --task brings IMAGES
+    and ground truth of its set.
 
     MODULE:FUNCTION takes an (H, W, 3) uint8 array and returns a soft map (H, W), floats in [0, 1]
     or uint8 or uint16, or labels (int32 or int64), or a list of label maps. NAME is one of
@@ -254,24 +236,20 @@ def run(function: str, form: str, **options: Any) -> int:
     import bsdsbench as bb
     from bsdsbench.runs.run import check_truth
 
-    settle(options, pictures=True)
-    out, task, overlays = options["out"], options.pop("task"), options.pop("overlays")
+    settle(options)
+    task = options.pop("task")
     if options["images"] is None or (task and task.ids):
         raise click.UsageError("give IMAGES, or a --task that is a whole set")
     if task:
         check_truth(task, options["gt"], options["protocol"])
-    if overlays:
-        check_overlays(options["metrics"], options["protocol"], options["gt"])
     with progress(options["name"] or function.rpartition(":")[2]) as report:
         found = bb.run(function, progress=report, **options)
     scored, timed = found.evaluation, len(found.milliseconds)
-    if overlays and scored:
-        write_overlays(scored, out)
     if form == "json":
         print_json(found.to_mapping())
     else:
         if scored:
-            print_run(scored, out)
+            print_run(scored, options["out"])
         told = f"{found.ms_per_image:.1f} ms per image (median of {timed}"
         print(f"time     {told}, one at a time, warm-up left out; {found.machine})")
         print(f"maps     {found.maps}")
@@ -280,17 +258,16 @@ def run(function: str, form: str, **options: Any) -> int:
     return left_out(found.failed, scored)
 
 
-@verb(short_help="Join the shards of one run, or take the best of several.")
+@verb
 @argument("outs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
-@path("-o", "--out", required=True, help="Folder for the result.")
-@option(
-    "--best-of", is_flag=True, help="Take the best of several runs at each image and threshold."
-)
-@option("--name", help="The method's name in tables; default: that of the first run.")
+@path("-o", "--out", "Folder for the result.", required=True)
+@flag("--best-of", "Take the best of several runs at each image and threshold.")
+@option("--name", "The method's name in tables; default: that of the first run.")
 @printed("table", "json")
-@quiet
 def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form: str) -> int:
-    """Join runs made with --shard 1/N .. N/N; the result is identical to a single run's.
+    """Join the shards of one run, or take the best of several.
+
+    The result of runs made with --shard 1/N .. N/N is identical to a single run's.
 
     With --best-of, OUT are runs of one method on the same images, or folders of official
     ID_ev1.txt files: for each image and threshold the counts of the run with the best F are taken,
@@ -298,6 +275,7 @@ def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form
     the ground truth: it is not comparable with other scores.
     """
     import bsdsbench as bb
+    from bsdsbench.plotting.figures import plot_result
     from bsdsbench.runs import merging
     from bsdsbench.runs.evaluation import as_runs
 
@@ -310,34 +288,31 @@ def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form
         found = replace(found, name=name or found.name)
     with progress("merge", "files") as report:
         found.save(out, report)
-    write_plots(found, out)
+    plot_result(found, Path(out))
     print_json(found.to_mapping()) if form == "json" else print_run(found, out)
     return left_out(found.failed, found)
 
 
-@verb(short_help="Apply non-maximum suppression to soft maps.")
-@argument("source", metavar="IN", type=click.Path())
+@verb
+@argument("source", metavar="MAPS", type=click.Path())
 @argument("target", metavar="OUT", type=click.Path())
-@protocol("protocol", "nms", "invert", "set")
-@option("--bits", type=Choice(["8", "16"]), help="Bit depth of the PNG; default: the protocol's.")
-@quiet
-def nms(source: str, target: str, bits: str | None, **options: Any) -> None:
-    """Apply edge non-maximum suppression to IN (a soft map or a folder of them), and write PNG.
+@together(*map(PROTOCOL.__getitem__, ("protocol", "nms", "invert", "set")))
+def nms(source: str, target: str, **options: Any) -> None:
+    """Apply non-maximum suppression to soft maps.
 
-    OUT is a .png file, or a folder for a folder. The constants are the protocol's nms_params
-    (`--protocol biped`, `--set nms_params.radius=2`) or those of a recipe (`--nms rcf`). The result
-    is what `evaluate --nms` scores.
+    MAPS is a folder of them; PNG are written into the folder OUT. The constants are the protocol's
+    nms_params (`--protocol biped`, `--set nms_params.radius=2`, `--set nms_params.bits=16` for PNG
+    of 16 bits) or those of a recipe (`--nms rcf`). The result is what `evaluate --nms` scores.
 
     An exactly horizontal, straight ridge has no mixed second derivative, so its orientation comes
     out as 0: it is compared along itself and stays thick, as in every program of this NMS in use.
     The fade at the border covers at most half of the shorter side.
     """
+    from bsdsbench.cli.shared import USUAL
     from bsdsbench.runs.convert import nms_files
 
-    options["nms"] = options["nms"] or True
+    options["nms"] = options["nms"] or USUAL
     used = protocol_from(options)
-    if bits:
-        used = used.replace(nms_params={"bits": int(bits)})
     with progress("nms") as report:
         count = nms_files(source, target, used, progress=report)
     print(f"{count} maps written to {target}")

@@ -10,16 +10,16 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial, reduce
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import click
-from click import Choice, IntRange, option
+from click import Choice, IntRange
 from click.core import ParameterSource
 
 from bsdsbench.files.bounded import counted, listed
 from bsdsbench.files.errors import did_you_mean
+from bsdsbench.metrics import registry
 from bsdsbench.runs.run_options import RunOptions, words_of
 
 if TYPE_CHECKING:
@@ -38,18 +38,9 @@ GROUPS = {
 }
 VERBS = {verb: heading.lower() for heading, verbs in GROUPS.items() for verb in verbs}
 
-FEW = 3  # options that are worth a heading of their own in help
-PROTOCOL = ("protocol", "signature", "thresholds", "max_dist", "no_thin", "nms", "invert", "set")
-PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "human")
-_PARTS = {
-    **dict.fromkeys(PROTOCOL, "Protocol"),
-    **dict.fromkeys(("on_error", "workers", "executor", "shard", "fresh", "quiet"), "Running"),
-    **dict.fromkeys(PAGE, "Page (-o FILE.html)"),
-}
 USUAL = "protocol's"  # what --nms without a recipe means
-
 PLAIN_SECONDS = 5.0  # between two lines at first, later a tenth of the time that has passed
-BRIEF = 2.0  # seconds of work without images that need no line
+BRIEF = 2.0  # seconds of work that need no line
 
 
 class Verbs(click.Group):
@@ -62,50 +53,56 @@ class Verbs(click.Group):
         if cmd_name not in VERBS:
             ctx.fail(f"no verb {cmd_name!r}{did_you_mean(cmd_name, VERBS)}")
         file = import_module(f"bsdsbench.cli.{VERBS[cmd_name]}")
-        command: click.Command = getattr(file, cmd_name)
-        return command
+        return getattr(file, cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         wide = max(map(len, VERBS))
         for heading, verbs in GROUPS.items():
+            lines = [
+                (verb.ljust(wide), self.get_command(ctx, verb).get_short_help_str(80))
+                for verb in verbs
+            ]
             with formatter.section(heading):
-                formatter.write_dl(
-                    [
-                        (verb.ljust(wide), self.get_command(ctx, verb).get_short_help_str(80))
-                        for verb in verbs
-                    ]
-                )
+                formatter.write_dl(lines)
 
 
 class Verb(click.Command):
-    """A verb: --nms may stand alone; help lists the options in parts."""
+    """A verb: it has --quiet, --nms may stand alone; help lists the options in parts."""
+
+    def __init__(self, *args: Any, **about: Any) -> None:
+        super().__init__(*args, **about)
+        self.params.append(click.Option(["--quiet"], is_flag=True, help="Show no progress."))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if "--nms" in args and any(param.name == "nms" for param in self.params):
+        if "--nms" in args:
             from bsdsbench.protocol.protocol import RECIPES
 
             # Without a recipe it stands for the protocol's, before other arguments too
-            for k, (word, after) in enumerate(zip(args, [*args[1:], ""], strict=True)):
-                if word == "--nms" and after not in RECIPES:
+            for k, word in enumerate(args):
+                if word == "--nms" and [*args, ""][k + 1] not in RECIPES:
                     args[k] = f"--nms={USUAL}"
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        ctx.meta["quiet"] = ctx.params.pop("quiet")
+        return rest
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        parts = [_PARTS.get(str(one.name), "Options") for one in options]
-        parts = [part if parts.count(part) >= FEW else "Options" for part in parts]
-        for heading in dict.fromkeys(["Options", *parts]):
-            found = [
-                one.get_help_record(ctx)
-                for one, p in zip(options, parts, strict=True)
-                if p == heading
-            ]
-            if found:
+        parts: dict[str, Any] = {"Options": [], "Protocol": [], "Running": []}
+        for param in self.get_params(ctx):
+            if isinstance(param, click.Option) and param.name == "metrics":
+                metrics, usual = ", ".join(registry.names()), ",".join(registry.DEFAULT)
+                param.help = f"Metrics to compute: {metrics}; default: {usual}."
+            of = "Protocol" if param.name in PROTOCOL else "Options"
+            record = param.get_help_record(ctx)
+            parts["Running" if param.name in RUNNING else of] += [record] if record else []
+        for heading, records in parts.items():
+            if records:
                 with formatter.section(heading):
-                    formatter.write_dl([record for record in found if record])
+                    formatter.write_dl(records)
 
 
-verb = partial(click.command, cls=Verb)
+def verb(function: Any) -> click.Command:
+    """A verb; its help is the docstring, of which the first sentence stands in lists of verbs."""
+    return click.command(cls=Verb)(function)
 
 
 def refuse(parameters: Collection[str], beside: str) -> None:
@@ -129,14 +126,14 @@ def together(*options: Decorator) -> Decorator:
     return lambda function: reduce(lambda found, one: one(found), options[::-1], function)
 
 
-def path(*names: str, help: str, **more: Any) -> Decorator:
-    """An option that takes a path."""
-    return option(*names, type=click.Path(), help=help, **more)
+def option(*names_and_help: str, **more: Any) -> Decorator:
+    """An option: its names, and last what it means."""
+    return click.option(*names_and_help[:-1], help=names_and_help[-1], **more)
 
 
-def choice(*names: str, of: Sequence[str], help: str) -> Decorator:
+def choice(*names_and_help: str, of: Sequence[str]) -> Decorator:
     """An option that takes one of these words; the first is the default."""
-    return option(*names, type=Choice(of), default=of[0], help=help)
+    return option(*names_and_help, type=Choice(of), default=of[0])
 
 
 def _words(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> list[str] | None:
@@ -146,24 +143,15 @@ def _words(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
 
         for key, row in published_results().items():
             told = [str(row.year), row.variant, row.input, row.tasks[0]]
-            print(f"{key:32}  {row.name} ({', '.join(word for word in told if word)})")
+            print(f"{key:32}  {row.name} ({', '.join(filter(None, told))})")
         ctx.exit()
     return words if texts else None
 
 
+flag = partial(option, is_flag=True)
+path = partial(option, type=click.Path())
 # An option of words between commas, which may be repeated: a list, None where it is not given
 words = partial(option, multiple=True, callback=_words)
-
-
-class _Metrics(click.Option):
-    """The metrics that there are stand in help, those of other packages too."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from bsdsbench.metrics import registry
-
-        usual = ",".join(registry.DEFAULT)
-        self.help = f"Metrics to compute: {', '.join(registry.names())}; default: {usual}."
-        return super().get_help_record(ctx)
 
 
 def run_option(name: str, **changes: Any) -> Decorator:
@@ -177,19 +165,7 @@ def run_option(name: str, **changes: Any) -> Decorator:
         flag["type"] = IntRange(1)
     if "choices" in flag:
         flag["type"] = Choice(flag.pop("choices"))
-    return option(*names, name, help=words_of(name), **flag)
-
-
-def _shard(ctx: click.Context, param: click.Parameter, text: str) -> tuple[int, int]:
-    found = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", text)
-    if not found:
-        raise click.BadParameter(f"{text!r}: expected I/N, such as 1/4", ctx, param)
-    return int(found[1]), int(found[2])
-
-
-def _quiet(ctx: click.Context, param: click.Parameter, quiet: bool) -> bool:
-    ctx.meta["quiet"] = quiet
-    return quiet
+    return option(*names, name, words_of(name), **flag)
 
 
 def _form(ctx: click.Context, param: click.Parameter, form: str | None) -> str:
@@ -198,52 +174,49 @@ def _form(ctx: click.Context, param: click.Parameter, form: str | None) -> str:
     return form_of(ctx.params["out"], form)
 
 
-quiet = option(
-    "--quiet", is_flag=True, expose_value=False, callback=_quiet, help="Show no progress."
-)
-names = words("--names", metavar="A,B", help="Names of the runs; default: as stored.")
+names = words("--names", "Names of the runs; default: as stored.", metavar="A,B")
 runs = click.argument(
     "runs", nargs=-1, required=True, type=click.Path(), metavar="[OUT|ref:NAME]..."
 )
 truth = path(
     "--gt",
-    help="Ground-truth folder; default: that of the --task, if `bsdsbench data get` brought it.",
+    "Ground-truth folder; default: that of the --task, if `bsdsbench data get` brought it.",
 )
 published = words(
     "--published",
+    "Published results to add: keys; `list` shows every one.",
     is_eager=True,
     metavar="KEY,...",
-    help="Published results to add: keys, task=NAME, rule=NAME; `list` shows every key.",
 )
 bootstrap = together(
-    option("--n-boot", type=IntRange(1), default=10_000, help="Number of bootstrap samples."),
+    option("--n-boot", "Number of bootstrap samples.", type=IntRange(1), default=10_000),
     option(
         "--seed",
+        "Bootstrap seed; the same seed gives the same numbers.",
         type=IntRange(0),
         default=0,
-        help="Bootstrap seed; the same seed gives the same numbers.",
     ),
 )
 chosen = words(
     "--columns",
+    "Show only these scores, by key or heading, such as ods,ois,ap; all: every one.",
     metavar="SCORE,...",
-    help="Show only these scores, by key or heading, such as ods,ois,ap; all: every one.",
 )
 # -o, --format, --columns of a verb that makes tables
 tables = together(
     path(
         "-o",
         "--out",
+        "Write to this file; the suffix chooses the format: .txt, .md, .tex, .csv, .json, "
+        ".html. Several CSV tables become NAME-TABLE.csv.",
         is_eager=True,
-        help="Write to this file; the suffix chooses the format: .txt, .md, .tex, .csv, .json, "
-        ".html. Several CSV tables become NAME-TABLE.csv, or FOLDER/TABLE.csv.",
     ),
     option(
         "--format",
         "form",
+        "Format on standard output.  [default: table]",
         type=Choice(["table", "markdown", "latex", "csv", "json", "html"]),
         callback=_form,
-        help="Format on standard output.  [default: table]",
     ),
     chosen,
 )
@@ -251,57 +224,43 @@ tables = together(
 
 def printed(*kinds: str) -> Decorator:
     """--format KIND, given as `form`."""
-    return choice("--format", "form", of=kinds, help="Output format.")
+    return choice("--format", "form", "Output format.", of=kinds)
 
 
-def protocol(*names: str, usual: str = "default: bsds500") -> Decorator:
-    """--protocol, of which `usual` says what it is without, and options that change its fields.
-
-    names : the parameters that a verb uses; all of PROTOCOL if none are given
-    """
-    options = {
-        "protocol": option(
-            "--protocol",
-            metavar="NAME|FILE",
-            help=f"A preset (`bsdsbench protocols`) or a .toml file; {usual}.",
-        ),
-        "signature": option(
-            "--signature",
-            metavar="LINE",
-            help="Use the protocol of a signature, as printed under tables.",
-        ),
-        "thresholds": option(
-            "--thresholds",
-            metavar="N|T,T",
-            help="Number of evenly spaced thresholds, or their values.",
-        ),
-        "max_dist": option(
-            "--max-dist", metavar="F", help="Match tolerance, a fraction of the diagonal."
-        ),
-        "no_thin": option(
-            "--no-thin", is_flag=True, flag_value="false", help="Do not thin before matching."
-        ),
-        "nms": option(
-            "--nms",
-            is_flag=False,
-            flag_value=USUAL,
-            metavar="[RECIPE]",
-            help="Apply edge NMS to raw maps: the protocol's recipe, or hed, rcf, dexined ...",
-        ),
-        "invert": option(
-            "--invert",
-            is_flag=True,
-            flag_value="true",
-            help="Maps are dark on bright: use 1 - value.",
-        ),
-        "set": option(
-            "--set",
-            multiple=True,
-            metavar="FIELD=VALUE",
-            help="Set another field, such as nms_params.radius=2; an unknown one lists them.",
-        ),
-    }
-    return together(*(options[name] for name in names or PROTOCOL))
+PROTOCOL = {
+    "protocol": option(
+        "--protocol",
+        "A preset (`bsdsbench protocols`) or a .toml file; default: that of the first metric, "
+        "bsds500 for most.",
+        metavar="NAME|FILE",
+    ),
+    "signature": option(
+        "--signature",
+        "Use the protocol of a signature, as printed under tables.",
+        metavar="LINE",
+    ),
+    "thresholds": option(
+        "--thresholds",
+        "Number of evenly spaced thresholds, or their values.",
+        metavar="N|T,T",
+    ),
+    "max_dist": option("--max-dist", "Match tolerance, a fraction of the diagonal.", metavar="F"),
+    "no_thin": flag("--no-thin", "Do not thin before matching.", flag_value="false"),
+    "nms": option(
+        "--nms",
+        "Apply edge NMS to raw maps: the protocol's recipe, or hed, rcf, dexined ...",
+        metavar="[RECIPE]",
+    ),
+    "invert": flag("--invert", "Maps are dark on bright: use 1 - value.", flag_value="true"),
+    "set": option(
+        "--set",
+        "Set another field, such as nms_params.radius=2; an unknown one lists them.",
+        multiple=True,
+        metavar="FIELD=VALUE",
+    ),
+}
+protocol = together(*PROTOCOL.values())
+RUNNING = ("on_error", "workers", "executor", "shard", "fresh", "quiet")
 
 
 def of_runs(on_error: str) -> Decorator:
@@ -310,21 +269,15 @@ def of_runs(on_error: str) -> Decorator:
         truth,
         run_option("task"),
         run_option("name"),
-        words("--metrics", cls=_Metrics, metavar="M,M"),
+        words("--metrics", "", metavar="M,M"),
         run_option("split_file"),
-        option(
-            "--overlays",
-            is_flag=True,
-            help="Draw matched, false and missed pixels into OUT/overlays.",
-        ),
         printed("table", "json"),
-        protocol(usual="default: that of the first metric, bsds500 for most"),
+        protocol,
         run_option("on_error", default=on_error),
-        run_option("shard", default="1/1", callback=_shard),
+        run_option("shard", default="1/1"),
         run_option("workers"),
         run_option("executor"),
         run_option("fresh"),
-        quiet,
     )
 
 
@@ -336,17 +289,16 @@ def protocol_from(options: dict[str, Any], metrics: Sequence[str] = ()) -> Proto
 
     It starts from that of the first metric, or bsds500. Raises ProtocolError, UsageError.
     """
-    from bsdsbench.metrics import registry
     from bsdsbench.protocol.protocol import NMSParams
     from bsdsbench.protocol.signature import Signature, overridden
 
-    given = dict.fromkeys(PROTOCOL, None) | options
+    given = dict.fromkeys(PROTOCOL) | options
     for name in PROTOCOL:
         options.pop(name, None)
-    if given["signature"] and given["protocol"]:
-        raise click.UsageError("--signature, --protocol: expected one of them")
-    base = given["protocol"]
+    base, nms = given["protocol"], given["nms"]
     if given["signature"]:
+        if base:
+            raise click.UsageError("--signature, --protocol: expected one of them")
         base = Signature.parse(given["signature"]).protocol
     elif base is None and metrics:
         base = registry.get(metrics[0]).default_protocol
@@ -354,35 +306,38 @@ def protocol_from(options: dict[str, Any], metrics: Sequence[str] = ()) -> Proto
     for flag in ("thresholds", "max_dist", "no_thin", "invert"):
         if given[flag]:
             fields.append(f"{flag.removeprefix('no_')}={given[flag]}")
-    if given["nms"]:
-        fields.append("nms=true")
     others: dict[str, Any] = {}
     if given["thresholds"]:
         others["thresholds"] = given["thresholds"]  # which is read in forms of its own
-    if given["nms"] not in (None, True, USUAL):
-        others["nms_params"] = attrs.asdict(NMSParams.recipe(given["nms"]))
+    if nms:
+        fields.append("nms=true")
+        if nms != USUAL:
+            others["nms_params"] = attrs.asdict(NMSParams.recipe(nms))
     return registry.settled(overridden(base, fields, **others))
 
 
-def settle(options: dict[str, Any], pictures: bool = False) -> None:
-    """Put what --task, --metrics and the flags of a protocol mean into the options of a run.
+def settle(options: dict[str, Any]) -> None:
+    """Put what --task, --metrics, --shard and the flags of a protocol mean into a run's options.
 
-    Without --gt the ground truth is that of the task's set in the cache, and with `pictures` the
-    images too. Raises UsageError, DataError.
+    Without --gt the ground truth is that of the task's set in the cache; so are the images where
+    they are an option. Raises UsageError, DataError.
     """
     from bsdsbench.loaders.public_sets import set_folder
-    from bsdsbench.metrics import registry
     from bsdsbench.protocol.tasks import Task
 
+    if "shard" in options:
+        parts = re.fullmatch("([0-9]{1,7})/([0-9]{1,7})", options["shard"])
+        if not parts:
+            raise click.UsageError(f"--shard {options['shard']!r}: expected I/N, such as 1/4")
+        options["shard"] = int(parts[1]), int(parts[2])
     if options["task"]:
-        fixed = {*PROTOCOL, "metrics", "metric", "humans"} - {"nms", "invert"}
-        refuse(fixed, "--task, which fixes them")
+        refuse({*PROTOCOL, "metrics", "humans"} - {"nms", "invert"}, "--task, which fixes them")
         task = options["task"] = Task.load(options["task"])
         options["metrics"], options["protocol"] = [task.metric], task.protocol
         options["gt"] = options["gt"] or set_folder(task.set)
-        if pictures:
+        if "images" in options:
             options["images"] = options["images"] or set_folder(task.set, "images")
-    elif not (options["gt"] or pictures):
+    elif not options["gt"] and "images" not in options:
         raise click.UsageError(
             "give --gt FOLDER, or a --task whose set `bsdsbench data get` brings"
         )
@@ -400,14 +355,14 @@ def say(line: str, progress: bool = False) -> None:
 
 
 @contextmanager
-def progress(title: str, what: str = "images") -> Iterator[Callable[[int, int, str], None]]:
+def progress(title: str, what: str = "images") -> Iterator[Callable[[int, int, str], None] | None]:
     """A function to call with (done, total, image id) that shows how far the work is.
 
     A bar on a terminal, else a line every few seconds, more seldom in a long run, and one at the
-    end. what : the things that are counted
+    end; None with --quiet. what : the things that are counted
     """
     if click.get_current_context().meta.get("quiet"):
-        yield lambda *_: None
+        yield None
         return
     bar: Any = None
     if sys.stderr.isatty():
@@ -419,20 +374,16 @@ def progress(title: str, what: str = "images") -> Iterator[Callable[[int, int, s
         bar.add_task(title, total=None)
     started = last = time.monotonic()
     first: tuple[int, float] | None = None  # that one also compiled and started workers
-    ended = False  # work of several parts ends several times
 
     def report(done: int, total: int, image_id: str) -> None:
-        nonlocal first, last, ended
-        if bar:
-            bar.update(0, completed=done, total=total)
-            return
+        nonlocal first, last
         now = time.monotonic()
         before, since = first = first or (done, now)
-        spent, end = now - started, done == total and not ended
-        pause = 0.0 if end else max(PLAIN_SECONDS, spent / 10)
-        if now - last >= pause and (spent >= BRIEF or what == "images"):
-            last, ended = now, ended or end
-            told = f"{title}: {done}/{total} {what}, {spent:.0f} s elapsed"
+        if bar:
+            bar.update(0, completed=done, total=total)
+        elif now - last >= (BRIEF if done == total else max(PLAIN_SECONDS, (now - started) / 10)):
+            last = now
+            told = f"{title}: {done}/{total} {what}, {now - started:.0f} s elapsed"
             if done > before:
                 rate = (done - before) / max(now - since, 1e-9)
                 told += f", {rate:.1f} {what}/s, {(total - done) / rate:.0f} s left"
@@ -477,35 +428,15 @@ def show_tables(tables: Sequence[Table], out: str | None = None, form: str = "ta
 
     if out is not None:
         say(f"wrote {', '.join(map(str, write_tables(tables, out, form)))}")
-    elif form == "table":
-        print_tables([table for table in tables if not table.aside], sys.stdout)
-        if aside := [table.title for table in tables if table.aside]:
-            print(f"\nIn a file (-o) and other formats also: {', '.join(aside)}")
-    else:
+    elif form != "table":
         print(render(tables, form).rstrip("\n"))
-
-
-def write_plots(run: Evaluation, out: str) -> None:
-    """pr.png and pr.svg into OUT, if there is a precision-recall curve."""
-    from bsdsbench.plotting.figures import plot_result
-
-    plot_result(run, Path(out))
-
-
-def check_overlays(metrics: Sequence[str], protocol: Protocol, needs: Any) -> None:
-    """Raise UsageError before the run if there is no matching to draw, or nowhere to draw it."""
-    from bsdsbench.report.overlays import matching_metric
-
-    if not needs:
-        raise click.UsageError("--overlays needs -o OUT")
-    if not matching_metric(metrics, protocol):
-        told = f"no metric that matches pixels, as boundary ({', '.join(metrics)})"
-        raise click.UsageError(f"--overlays: {told}")
-
-
-def write_overlays(run: Evaluation, out: str) -> None:
-    """A picture of each image's matched, false and missed pixels into OUT/overlays."""
-    from bsdsbench.report import overlays
-
-    with progress("overlays") as report:
-        overlays.write_overlays(run, Path(out, "overlays"), progress=report)
+    else:
+        shown, aside = list[Any](), list[str]()
+        for table in tables:
+            if table.aside:
+                aside.append(table.title)
+            else:
+                shown.append(table)
+        print_tables(shown, sys.stdout)
+        if aside:
+            print(f"\nIn a file (-o) and other formats also: {', '.join(aside)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 from dataclasses import asdict
@@ -12,13 +11,15 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import click
-from click import Choice, FloatRange, IntRange, argument, option
+from click import FloatRange, IntRange, argument
 
 from bsdsbench.cli.shared import (
     PROTOCOL,
     bootstrap,
     choice,
+    flag,
     names,
+    option,
     path,
     print_json,
     printed,
@@ -26,7 +27,6 @@ from bsdsbench.cli.shared import (
     protocol,
     protocol_from,
     published,
-    quiet,
     refuse,
     run_option,
     runs,
@@ -39,8 +39,6 @@ from bsdsbench.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.tables.table import Table
 
@@ -55,30 +53,28 @@ NUMBERS = {
 ONLY = {"interpolate": "pr", "normalize_prior": "pr", "plot": "roc", "scale": "det"}
 
 
-@verb(short_help="Find errors in the inputs before a run.")
+@verb
 @argument("pred_dir", type=click.Path())
 @truth
 @run_option("task")
-@path("--split-file", help="Ids to check, one per line.")
+@path("--split-file", "Ids to check, one per line.")
 @run_option("pred_kind")
-@option("--metric", help="What the inputs are for; default: boundary.")
-@protocol()
+@option("--metric", "metrics", "What the inputs are for; default: boundary.")
+@protocol
 @printed("text", "json")
-@quiet
-def doctor(pred_dir: str, form: str, metric: str | None, **options: Any) -> int:
-    """Find errors in PRED_DIR before a run: names, sizes, values, polarity, NMS.
+def doctor(pred_dir: str, form: str, **options: Any) -> int:
+    """Find errors in the inputs before a run.
 
-    Give --split-file, --pred-kind and the options of the protocol as for `evaluate`.
-    Exit status 2 if there are errors, 0 if there are only warnings.
+    They are names, sizes, values, polarity, NMS. Give --split-file, --pred-kind and the options of
+    the protocol as for `evaluate`. Exit status 2 if there are errors, 0 if there are only warnings.
     """
     import bsdsbench as bb
 
-    options["metrics"] = metric
     settle(options)
     del options["task"]
-    (options["metric"],) = options.pop("metrics")
+    (metric,) = options.pop("metrics")
     with progress("doctor", "steps") as report:
-        found = bb.doctor(pred_dir, options.pop("gt"), progress=report, **options)
+        found = bb.doctor(pred_dir, options.pop("gt"), metric=metric, progress=report, **options)
     if form == "json":
         print_json([asdict(finding) for finding in found])
     else:
@@ -87,25 +83,19 @@ def doctor(pred_dir: str, form: str, metric: str | None, **options: Any) -> int:
     return 2 if any(finding.level == "error" for finding in found) else 0
 
 
-@verb(short_help="Test whether the differences between runs are real.")
+@verb
 @runs
 @names
 @bootstrap
-@option("--level", type=float, default=0.95, help="Confidence level of the intervals.")
-@choice(
-    "--interval",
-    of=("percentile", "bca"),
-    help="Percentile interval, or bias-corrected and accelerated.",
-)
+@option("--level", "Confidence level of the intervals.", type=float, default=0.95)
 @choice(
     "--test",
-    of=("bootstrap", "permutation", "wilcoxon"),
-    help="Test for the p-values; intervals come from the bootstrap.",
+    "Test for the p-values; intervals come from the bootstrap.",
+    of=("bootstrap", "permutation"),
 )
-@option("--common", is_flag=True, help="Compare on the images that all runs have.")
-@option("--force", is_flag=True, help="Compare even if protocols or ground truth differ.")
+@flag("--common", "Compare on the images that all runs have.")
+@flag("--force", "Compare even if protocols or ground truth differ.")
 @tables
-@quiet
 def compare(
     runs: tuple[str, ...],
     names: list[str] | None,
@@ -114,10 +104,11 @@ def compare(
     columns: list[str] | None,
     **options: Any,
 ) -> None:
-    """Compare runs image by image (paired): differences, bootstrap intervals, p-values.
+    """Test whether the differences between runs are real.
 
-    OUT is the folder of a run, or a folder with official ID_ev1.txt files by any program; ref:NAME
-    is a reference run on BSDS500 test: ref:cob, ref:hed, ref:mcg, ref:se ...
+    Runs are compared image by image (paired): differences, bootstrap intervals, p-values. OUT is
+    the folder of a run, or a folder with official ID_ev1.txt files by any program; ref:NAME is a
+    reference run on BSDS500 test: ref:cob, ref:hed, ref:mcg, ref:se ...
     """
     import bsdsbench as bb
     from bsdsbench.runs.evaluation import as_runs
@@ -135,13 +126,12 @@ def compare(
             say(note)
 
 
-@verb(short_help="List the worst images of a run, or where two differ most.")
+@verb
 @argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT [OUT]")
-@option("-n", "--number", type=IntRange(1), default=10, help="Number of images to list.")
-@option("--metric", help="Metric to show; default: the first that the runs have.")
-@option("--overlays", is_flag=True, help="Draw overlays of these images into OUT/overlays.")
+@option("-n", "--number", "Number of images to list.", type=IntRange(1), default=10)
+@option("--metric", "Metric to show; default: the first that the runs have.")
+@flag("--overlays", "Draw matched, false and missed pixels of these images into OUT/overlays.")
 @tables
-@quiet
 def worst(
     runs: tuple[str, ...],
     number: int,
@@ -150,11 +140,9 @@ def worst(
     columns: list[str] | None,
     **shown: Any,
 ) -> None:
-    """List the images with the lowest scores, with the paths of their overlays.
+    """List the worst images of a run, or where two differ most.
 
-    For two runs, list the images on which they differ most. Overlays are drawn by `evaluate
-    --overlays` for every image, or by --overlays here for the listed ones. Of --columns the first
-    one sorts.
+    The paths of their overlays stand beside them. Of --columns the first one sorts.
     """
     from bsdsbench.report.worst import worst_table
     from bsdsbench.runs.evaluation import as_runs
@@ -165,28 +153,27 @@ def worst(
     show_tables([table], **shown)
 
 
-@verb(short_help="Find which setting gives the published score.")
+@verb
 @argument("run", metavar="[OUT|PRED_DIR]", required=False, type=click.Path())
 @option(
     "--between",
+    "Compare two signatures or run folders: what differs and what it costs.",
     nargs=2,
     metavar="SIG SIG",
-    help="Compare two signatures or run folders: what differs and what it costs.",
 )
-@path("--gt", help="Ground-truth folder; default: that of OUT.")
+@path("--gt", "Ground-truth folder; default: that of OUT.")
 @option(
     "--target",
+    "The published value: ods=0.788, ois=.808, ap=.840; METRIC.SCORE of another metric.",
     multiple=True,
     metavar="MEASURE=VALUE",
-    help="The published value: ods=0.788, ois=.808, ap=.840; METRIC.SCORE of another metric.",
 )
-@protocol()
-@path("--split-file", help="Ids to count, one per line.")
+@protocol
+@path("--split-file", "Ids to count, one per line.")
 @run_option("pred_kind")
-@option("--seconds", type=FloatRange(1), default=60.0, help="Approximate time limit.")
+@option("--seconds", "Approximate time limit.", type=FloatRange(1), default=60.0)
 @run_option("workers")
 @printed("table", "json")
-@quiet
 def explain(
     run: str | None,
     between: tuple[str, str] | None,
@@ -197,7 +184,7 @@ def explain(
     form: str,
     **options: Any,
 ) -> int:
-    """Find the setting that explains the difference from a published score.
+    """Find which setting gives the published score.
 
     OUT is the folder of an earlier run: its protocol and inputs are taken. Otherwise PRED_DIR and
     --gt say what to count. Other AP and ODS rules and images of a split are read off the counts;
@@ -214,11 +201,9 @@ def explain(
 
     if between:
         first, second = map(_signature, between)
-        differences = first.differences(second)
-        for difference in differences:
-            print(difference.line())
-        if not differences:
-            print("no known difference: the scores are comparable")
+        differences = [difference.line() for difference in first.differences(second)]
+        same = "no known difference: the scores are comparable"
+        print("\n".join(differences) or same)
         return 1 if differences else 0
     if run is None:
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
@@ -228,20 +213,19 @@ def explain(
     metric, plain = metric_of(wanted)
     used = protocol_from(options, [metric])
     with progress("explain: count") as report:
-        found, sources = run_of(
-            run, gt, used, metric=metric, workers=workers, progress=report, **options
-        )
+        options |= {"metric": metric, "workers": workers, "progress": report}
+        found, sources = run_of(run, gt, used, **options)
     with progress("explain") as report:
-        told = explain(
-            found, wanted, sources=sources, seconds=seconds, workers=workers, progress=report
-        )
+        more: Any = {"seconds": seconds, "workers": workers, "progress": report}
+        told = explain(found, wanted, sources=sources, **more)
     own = next(trial for trial in told.trials if trial.label == "as it is")
     shown = told.trials[:LINES]
     shown = shown if own in shown else (*shown[:-1], own)
-    sentence, numbers = told.sentence(), {measure: float(v) for measure, v in plain.items()}
     if form == "json":
-        answer = {"sentence": sentence, "seconds": told.seconds, "complete": told.complete}
-        print_json({"targets": numbers, "trials": [asdict(trial) for trial in shown], **answer})
+        trials = [asdict(trial) for trial in shown]
+        numbers = {measure: float(v) for measure, v in plain.items()}
+        about = {"seconds": told.seconds, "complete": told.complete}
+        print_json({"targets": numbers, "trials": trials, "sentence": told.sentence(), **about})
     else:
         print("target        " + "  ".join(f"{m.upper()} {v}" for m, v in plain.items()))
         for trial in shown:
@@ -250,7 +234,7 @@ def explain(
             sign = "=" if trial.reached else " "
             print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}{some}")
         print(f"protocol {describe([metric], found.protocol)}")
-        print(sentence)
+        print(told.sentence())
     return 0 if told.answer else 1
 
 
@@ -264,136 +248,117 @@ def _signature(text: str) -> Signature:
     return bb.Evaluation.load(text).signature
 
 
-@verb(short_help="Draw the curves of runs in one picture.")
+@verb
 @argument("runs", nargs=-1, type=click.Path(), metavar="[OUT|ref:NAME]...")
-@path("-o", "--out", required=True, help="Output file: .pdf, .svg or .png.")
+@path("-o", "--out", "Output file: .pdf, .svg or .png.", required=True)
 @names
 @published
-@option(
+@flag(
     "--human/--no-human",
+    "Mark human agreement on BSDS500; default: if the runs are of its test images.",
     default=None,
-    help="Mark human agreement on BSDS500; default: if the runs are of its test images.",
 )
-@option(
-    "--ap", is_flag=True, help="Show AP in the legend, published ones where the rule is the same."
-)
-@option("--band", is_flag=True, help="Draw a 95 % bootstrap band around each curve.")
+@flag("--ap", "Show AP in the legend, published ones where the rule is the same.")
 @choice(
     "--kind",
+    "PR curves, F over threshold, two runs image by image, or bins of calibration.",
     of=("pr", "f", "scatter", "reliability"),
-    help="PR curves, F over threshold, two runs image by image, or bins of calibration.",
 )
-@option("--metric", metavar="M", help="Metric to plot; default: the first of the run with a curve.")
+@option("--metric", "Metric to plot; default: the first of the run with a curve.", metavar="M")
 @choice(
     "--style",
     "look",
+    "Size: for a screen, one column of a paper (3.3 in), or its full width (6.9 in).",
     of=("screen", "column", "page"),
-    help="Size: for a screen, one column of a paper (3.3 in), or its full width (6.9 in).",
 )
-@option("--grey", is_flag=True, help="Use greys and dashes that print without colour.")
-@option(
-    "--force", is_flag=True, help="Draw even if protocols differ or published results do not fit."
-)
-@quiet
+@flag("--force", "Draw even if protocols differ or published results do not fit.")
 def plot(runs: tuple[str, ...], out: str, names: list[str] | None, **options: Any) -> None:
-    """Draw runs as PR curves with lines of equal F (or another --kind) into one file.
+    """Draw the curves of runs in one picture.
 
-    OUT is the folder of a run, or a folder with official files (eval_bdry_thr.txt or ID_ev1.txt)
-    by any program. ref:NAME is a reference run. --published alone draws published curves.
+    They are PR curves with lines of equal F, or another --kind. OUT is the folder of a run, or a
+    folder with official files (eval_bdry_thr.txt or ID_ev1.txt) by any program. ref:NAME is a
+    reference run. --published alone draws published curves.
     """
-    from bsdsbench.comparison.bootstrap import bootstrap_band
     from bsdsbench.plotting import plot_runs
     from bsdsbench.plotting.figures import published_curves_of
     from bsdsbench.runs.evaluation import as_runs
 
     if options["kind"] != "pr":
-        refuse(("published", "human", "band", "ap"), f"--kind {options['kind']}")
+        refuse(("published", "human", "ap"), f"--kind {options['kind']}")
     loaded, published = as_runs(runs, names), options.pop("published") or ()
-    bands: list[Any] = []
-    if options.pop("band"):
-        with progress("plot: bands", "runs") as report:
-            for run in loaded:
-                bands.append(bootstrap_band(run, options["metric"]))
-                report(len(bands), len(loaded), run.name)
-    plot_runs(loaded, published=published, path=out, bands=bands, **options)
+    plot_runs(loaded, published=published, path=out, **options)
     for result in published_curves_of(published):
         if result.curve:
             say(f"{result.label}: {result.curve.describe()}")
     print(out)
 
 
-@verb(short_help="Draw PR, ROC or DET curves of labels and scores.")
+@verb
 @argument("files", nargs=-1, required=True, type=click.Path(), metavar="SCORES.csv...")
-@choice("--kind", of=("pr", "roc", "det"), help="Kind of curve.")
+@choice("--kind", "Kind of curve.", of=("pr", "roc", "det"))
 @path(
     "-o",
     "--out",
+    "A picture (.png, .svg, .pdf) or the points of the curve (.csv); may be repeated.",
     multiple=True,
     metavar="FILE",
-    help="A picture (.png, .svg, .pdf) or the points of the curve (.csv); may be repeated.",
 )
-@option("--areas", is_flag=True, help="Print every AP and AUC variant by name.")
+@flag("--areas", "Print every AP and AUC variant by name.")
 @choice(
     "--labels",
     "reading",
-    of=("auto", "binary", "sign"),
-    help="binary: 0 negative, else positive; sign: < 0 negative, 0 left out. "
+    "binary: 0 negative, else positive; sign: < 0 negative, 0 left out. "
     "auto: labels of 0 and 1, of -1 and 1, or of -1, 0 and 1 (0 left out).",
+    of=("auto", "binary", "sign"),
 )
 @choice(
     "--ties",
+    "How to treat equal scores: one point, or (VLFeat) one per row of the file.",
     of=("merge", "sample"),
-    help="How to treat equal scores: one point, or (VLFeat) one per row of the file.",
 )
-@option(
-    "--include-inf",
-    is_flag=True,
-    help="Rank scores of -inf last; by default they are not retrieved.",
-)
-@option("--num-positives", type=IntRange(0), help="Use this number instead of those in the file.")
-@option("--num-negatives", type=IntRange(0), help="Use this number instead of those in the file.")
-@option("--interpolate", is_flag=True, help="pr: use the envelope of the precision.")
-@option(
-    "--prior", "normalize_prior", type=FloatRange(0, 1), help="pr: assume this share of positives."
-)
-@option(
-    "--plot",
-    type=Choice(["fptp", "tntp", "tptn", "fpfn"]),
-    help="roc: the axes, x then y.  [default: fptp]",
-)
-@option("--scale", type=Choice(["normal", "log"]), help="det: the axes.  [default: normal]")
+@flag("--include-inf", "Rank scores of -inf last; by default they are not retrieved.")
+@option("--num-positives", "Use this number instead of those in the file.", type=IntRange(0))
+@option("--num-negatives", "Use this number instead of those in the file.", type=IntRange(0))
+@flag("--interpolate", "pr: use the envelope of the precision.")
+@option("--prior", "normalize_prior", "pr: assume this share of positives.", type=FloatRange(0, 1))
+@choice("--plot", "roc: the axes, x then y.", of=("fptp", "tntp", "tptn", "fpfn"))
+@choice("--scale", "det: the axes.", of=("normal", "log"))
 @printed("table", "csv", "json")
-@quiet
 def curves(
     files: tuple[str, ...], kind: str, out: tuple[str, ...], areas: bool, form: str, **options: Any
 ) -> None:
-    """Print the summary numbers of curves: SCORES.csv has a label and a score per row ("-": stdin).
+    """Draw PR, ROC or DET curves of labels and scores.
 
-    Labels are 0 and 1, -1 and 1, or true and false. Several files go into one picture. Of several
-    files with the same labels in the same order, and with --kind roc, the areas under the ROC
-    curves are printed with 95 % intervals and DeLong's test of each pair.
+    SCORES.csv has a label and a score per row ("-": stdin). Labels are 0 and 1, -1 and 1, or true
+    and false. The summary numbers of the curves are printed; several files go into one picture. Of
+    several files with the same labels in the same order, and with --kind roc, the areas under the
+    ROC curves are printed with 95 % intervals and DeLong's test of each pair.
     """
     from bsdsbench import curves, plotting
     from bsdsbench.files.bounded import write_atomic
     from bsdsbench.files.errors import DataError
     from bsdsbench.loaders.scores import read_scores
-    from bsdsbench.tables.forms import render
+    from bsdsbench.tables.forms import to_mappings
     from bsdsbench.tables.table import Field, Table
 
-    refuse([name for name, its in ONLY.items() if its != kind], f"--kind {kind}")
+    others = [name for name, its in ONLY.items() if its != kind]
+    refuse(others, f"--kind {kind}")
     if len(files) > 1 and any(target.endswith(".csv") for target in out):
         raise click.UsageError(f"-o FILE.csv: points of {len(files)} files, expected one file")
-    chosen = {name: v for name, v in options.items() if v is not None and v is not False}
-    scale = chosen.pop("scale", "normal")
-    names = [Path(file).stem if file != "-" else "stdin" for file in files]
-    names = names if len({*names}) == len(names) else list(files)
-    samples, found, ways = [*map(read_scores, files)], [], []
-    for file, sample in zip(files, samples, strict=True):
+    for other in others:
+        del options[other]
+    axes = {"scale": options.pop("scale")} if kind == "det" else {}
+    stems = ["stdin" if file == "-" else Path(file).stem for file in files]
+    names = stems if len({*stems}) == len(stems) else list(files)
+    samples, found, ways = dict[str, Any](), [], []
+    for file, name in zip(files, names, strict=True):
+        sample = samples[name] = read_scores(file)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                found.append(getattr(curves, kind)(*sample, **chosen))
-                ways.append(curves.area_table(*sample, reading=chosen["reading"]) if areas else ())
+                found.append(getattr(curves, kind)(*sample, **options))
+                if areas:
+                    ways.append(curves.area_table(*sample, reading=options["reading"]))
             except DataError as error:
                 raise DataError(f"{file}: {error}") from None
         for line in dict.fromkeys(str(warning.message) for warning in caught):
@@ -401,21 +366,15 @@ def curves(
     for target in out:
         if target.endswith(".csv"):
             (curve,) = found
-            columns = (
-                curve.thresholds,
-                *(getattr(curve, k) for k in RATES[kind]),
-                curve.tp,
-                curve.fp,
-            )
-            points = zip(*(column.tolist() for column in columns), strict=True)
-            lines = [",".join(("threshold", *RATES[kind], "tp", "fp"))]
-            lines += [",".join(map(repr, point)) for point in points]
+            rates = [getattr(curve, rate).tolist() for rate in RATES[kind]]
+            columns = (curve.thresholds.tolist(), *rates, curve.tp.tolist(), curve.fp.tolist())
+            lines = [",".join(map(repr, point)) for point in zip(*columns, strict=True)]
+            lines.insert(0, ",".join(("threshold", *RATES[kind], "tp", "fp")))
             write_atomic(Path(target), "\n".join(lines) + "\n")
         else:
             display = getattr(plotting, f"{kind.upper()}CurveDisplay")
-            more = {"scale": scale} if kind == "det" else {}
             named = zip(found, names, strict=True)
-            drawn = [display.from_curve(curve, name, **more) for curve, name in named]
+            drawn = [display.from_curve(curve, name, **axes) for curve, name in named]
             plotting.plot_curves(drawn, target)
         say(f"wrote {target}", progress=True)
     fields = [Field("name", "name")]
@@ -431,22 +390,22 @@ def curves(
         fields = [Field("number", "number")]
         fields += [Field(f"value_{k}", head, "", ".6g") for k, head in enumerate(heads)]
         fields += [Field(key, key) for key in ("points", "ties", "rule")]
-        alike = zip(*ways, strict=True)
-        rows = [[a.name, *(w.value for w in (a, *b)), a.points, a.ties, a.rule] for a, *b in alike]
+        rows = []
+        for a, *more in zip(*ways, strict=True):
+            values = [way.value for way in (a, *more)]
+            rows.append([a.name, *values, a.points, a.ties, a.rule])
         shown.append(Table("areas", "", fields, rows))
     if kind == "roc" or len(files) > 1:
-        shown += _roc_tables(list(zip(names, samples, strict=True)), chosen["reading"])
+        shown += _roc_tables(samples, options["reading"])
     if form == "json":
-        tables = json.loads(render(shown, form))["tables"]
-        by_key = {table["key"]: table["rows"] for table in tables}
-        print_json({"kind": kind, "ties": options["ties"], **by_key})
-        return
-    show_tables(shown[:1] if form == "csv" else shown, None, form)
+        rows_of = {table["key"]: table["rows"] for table in to_mappings(shown)}
+        print_json({"kind": kind, "ties": options["ties"], **rows_of})
+    else:
+        show_tables(shown[:1] if form == "csv" else shown, None, form)
 
 
-def _roc_tables(samples: Sequence[tuple[str, Any]], reading: Any) -> list[Table]:
+def _roc_tables(samples: dict[str, Any], reading: Any) -> list[Table]:
     """Areas under ROC curves with 95 % intervals, and DeLong's test of pairs of equal labels."""
-    from bsdsbench.comparison.significance import holm
     from bsdsbench.curves import delong
     from bsdsbench.files.errors import DataError
     from bsdsbench.tables.table import Estimate, Field, Table
@@ -454,32 +413,26 @@ def _roc_tables(samples: Sequence[tuple[str, Any]], reading: Any) -> list[Table]
     areas: list[list[Any]] = []
     pairs: list[list[Any]] = []
     try:
-        for name, (labels, scores) in samples:
+        for name, (labels, scores) in samples.items():
             alone = delong(labels, scores, scores, reading=reading)
             width = NormalDist().inv_cdf(0.975) * math.sqrt(alone.covariance[0, 0])
             low, high = max(alone.auc - width, 0.0), min(alone.auc + width, 1.0)
             areas.append([name, Estimate(alone.auc, low, high)])
-        for (a, (labels, scores)), (b, (others, other)) in combinations(samples, 2):
-            if labels.tolist() != others.tolist():
+        for a, b in combinations(samples, 2):
+            (labels, scores), (others, other) = samples[a], samples[b]
+            if labels.tolist() == others.tolist():
+                d = delong(labels, scores, other, reading=reading)
+                pairs.append([a, b, Estimate(d.difference, d.low, d.high), d.p])
+            else:
                 say(f"{a}, {b}: other labels, or in another order, so their areas are not compared")
-                continue
-            d = delong(labels, scores, other, reading=reading)
-            pairs.append([a, b, Estimate(d.difference, d.low, d.high), d.p])
     except DataError as error:
         say(f"no intervals of areas under ROC curves: {error}")
         return []
-    for row, p in zip(pairs, holm([row[-1] for row in pairs]), strict=True):
-        row.append(p)
     fields = [Field("name", "name"), Field("auc", "auc [95 % interval]", "", ".4f")]
     tables = [Table("roc_areas", "Areas under the ROC curves", fields, areas)]
     if pairs:
-        fields = [
-            Field("a", "a"),
-            Field("b", "b"),
-            Field("difference", "a - b [95 % interval]", "", "+.4f"),
-            Field("p", "p", "", "p"),
-            Field("p_holm", "p (Holm)", "", "p"),
-        ]
+        difference = Field("difference", "a - b [95 % interval]", "", "+.4f")
+        fields = [Field("a", "a"), Field("b", "b"), difference, Field("p", "p", "", "p")]
         title = "Differences of these areas (DeLong's test)"
         tables.append(Table("differences", title, fields, pairs, n_labels=2))
     return tables

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.counts import at
-from bsdsbench.scores.curve import RECALL_LEVELS
 from bsdsbench.scores.ratios import Weights
 
 F8 = NDArray[np.float64]
@@ -108,62 +106,13 @@ def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Iterator[Weights
         yield drawn.result()
 
 
-def single_weights(n_images: int) -> Iterator[Weights]:
-    """Blocks of the unit matrix: each image alone."""
-    for rows in blocks(n_images, n_images):
-        yield np.eye(len(rows), n_images, rows.start, np.int32)
-
-
 def jackknife_weights(n_images: int) -> Iterator[Weights]:
     """Blocks of (n_images, n_images): each image left out once."""
-    return (1 - alone for alone in single_weights(n_images))
+    for rows in blocks(n_images, n_images):
+        yield 1 - np.eye(len(rows), n_images, rows.start, np.int32)
 
 
 def compared_by(run: Evaluation, metric: str) -> dict[str, float]:
     """image_id -> the value images are compared by, the metric's first image column."""
     key = registry.get(metric).image_columns[0].key
     return {image_id: row[key] for image_id, row in run.image_scores(metric).items()}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CurveBand:
-    """A band around a PR curve: precision between low and high at each recall, all f8 (L,)."""
-
-    recall: F8
-    low: F8
-    high: F8
-
-
-def bootstrap_band(
-    run: Evaluation,
-    metric: str | None = None,
-    *,
-    n_boot: int = N_BOOT,
-    seed: int = SEED,
-    level: float = 0.95,
-) -> CurveBand:
-    """A pointwise bootstrap band of precision over recall, at the curve's ends and each 0.01
-    between.
-
-    Where a sample's curve ends before, it keeps its last precision. Raises DataError without
-    counts.
-    """
-    n_boot, seed = checked_sampling(n_boot, seed, level)
-    metric = metric or (*run.with_curve, *registry.DEFAULT)[0]
-    if metric not in run.metrics or not run.records:
-        raise DataError(f"{run.name}: no {metric} counts of images, expected them for a band")
-    whole = run.score(metric).curve
-    reached = whole.recall[whole.recall > 0]  # no precision without recall
-    low, high = (reached.min(), reached.max()) if reached.size else (0.0, 0.0)
-    inner = RECALL_LEVELS[(low < RECALL_LEVELS) & (high > RECALL_LEVELS)]
-    recall = np.unique([low, *inner, high])
-    heights, counted = [], WeightedRun(run, [metric])
-    for weights in bootstrap_weights(len(run.records), n_boot, seed):
-        ((_, tree),) = counted.trees(weights)
-        for r, p in zip(tree["curve"].recall, tree["curve"].precision, strict=True):
-            known = np.flatnonzero((p > 0) | (r > 0))  # others have no prediction
-            order = known[r[known].argsort(kind="stable")]
-            some = order.size > 0
-            heights.append(np.interp(recall, r[order], p[order]) if some else 0 * recall)
-    band = np.quantile(heights, [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return CurveBand(recall, *band)

@@ -71,7 +71,7 @@ def comparable(
                 f"{run.name}: from official files, which do not state the protocol; AP by the rule "
                 f"{run.protocol.ap_rule}{' without their row of threshold 0' if zero else ''}"
             )
-    return kept, [*notes, *reference_notes(labels, kept), *faults]
+    return kept, [*notes, *reference_notes(kept), *faults]
 
 
 def _same_truth(a: ImageRecord, b: ImageRecord) -> bool:

@@ -8,8 +8,9 @@ a difference. Holm's step-down method corrects the p-values of one score over al
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from math import nan
 from pathlib import Path
@@ -27,7 +28,6 @@ from bsdsbench.comparison.bootstrap import (
     compared_by,
     jackknife_weights,
     scores_of,
-    single_weights,
 )
 from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.comparison_tables import comparison_tables, lower_is_better
@@ -36,13 +36,11 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.runs.references import SOLVER_MOVES
-from bsdsbench.runs.score_tables import Speed, full_name, speeds_of, usual_scores
-from bsdsbench.scores.ratios import or_none
+from bsdsbench.runs.score_tables import full_name, usual_scores
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
 SCHEMA = "bsdsbench.comparison/1"
-INTERVALS = ("percentile", "bca")
 FEW_IMAGES = 20
 
 
@@ -53,7 +51,6 @@ def compare(
     n_boot: int = N_BOOT,
     seed: int = SEED,
     level: float = 0.95,
-    interval: str = "percentile",
     test: str = "bootstrap",
     common: bool = False,
     force: bool = False,
@@ -76,12 +73,9 @@ def compare(
         Samples, and what they are drawn from; the same seed gives the same numbers.
     level : float
         Of the intervals; p-values after Holm below 1 - level are significant.
-    interval : str
-        "percentile" or "bca" (bias-corrected and accelerated).
     test : str
-        What gives the p-values: "bootstrap"; "permutation", as often as `n_boot`, which exchanges
-        the two results of images; "wilcoxon", the signed ranks of the images' own values of each
-        score. Intervals are those of the bootstrap.
+        What gives the p-values: "bootstrap", or "permutation", as often as `n_boot`, which
+        exchanges the two results of images. Intervals are those of the bootstrap.
     common : bool
         Compare on the images all runs have, instead of refusing different sets.
     force : bool
@@ -108,7 +102,6 @@ def compare(
     -0.0094
     """
     n_boot, seed = checked_sampling(n_boot, seed, level)
-    given_word(interval, "interval", INTERVALS)
     given_word(test, "test", significance.TESTS)
     kept, notes = comparable(as_runs(runs, names), common, force)
     labels = [run.name for run in kept]
@@ -130,48 +123,34 @@ def compare(
         if progress:
             progress(min(done, total), total, "")
 
-    # by run, then score: of all images, of the samples, without each image, of each image
+    # by run, then score: of all images, of the samples, without each image
     once = np.ones((1, n), np.int64)
     whole = [{k: float(v[0]) for k, v in s.items()} for s in scores_of(tables, [once])]
     draws = scores_of(tables, bootstrap_weights(n, n_boot, seed), told)
     left_out = scores_of(tables, jackknife_weights(n)) if n > 1 else []
-    own = scores_of(tables, single_weights(n)) if test == "wilcoxon" else []
     scores = tuple(whole[0])
-
-    def gap(values: Sequence[Mapping[str, Any]], i: int, j: int, score: str) -> Any:
-        return values[i][score] - values[j][score]
-
-    def ends(value: float, drawn: Any, left: Any) -> tuple[float, float]:
-        if interval == "bca" and left is not None:
-            return significance.bca_interval(value, drawn, left, level)
-        return significance.percentile_interval(drawn, level, n)
-
     intervals = []
-    for i, name in enumerate(labels):
-        for score, value in whole[i].items():
-            left = left_out[i][score] if left_out else None
-            intervals.append(Interval(name, score, value, *ends(value, draws[i][score], left)))
-    differences, letters, p_values = [], {}, dict[Any, Any]()
+    for name, own, drawn in zip(labels, whole, draws, strict=True):
+        for score, value in own.items():
+            ends = significance.percentile_interval(drawn[score], level, n)
+            intervals.append(Interval(name, score, value, *ends))
+    p_values = dict[Any, Any]()
     for i, j in pairs if test == "permutation" else ():
         both = kept[i], kept[j]
         p_values[i, j] = significance.permutation_p(*both, metrics, n_boot, seed, told)
+    differences, letters = [], {}
     for score in scores:
         family = []
         for i, j in pairs:
-            value, drawn = gap(whole, i, j, score), gap(draws, i, j, score)
-            left = gap(left_out, i, j, score) if left_out else None
-            if np.isnan(value):
-                p = value
-            elif test == "wilcoxon":
-                p = significance.wilcoxon_p(gap(own, i, j, score))
-            else:
-                p = p_values[i, j][score] if p_values else significance.p_value(drawn, n)
+            value, gaps = whole[i][score] - whole[j][score], draws[i][score] - draws[j][score]
+            p = p_values[i, j][score] if p_values else significance.p_value(gaps, n)
+            p = np.nan if np.isnan(value) else p
+            ends = significance.percentile_interval(gaps, level, n)
+            least = significance.smallest_told(gaps, level, n)
             stored = kept[i].reference or kept[j].reference
             solver = bool(stored) and abs(value) < SOLVER_MOVES
-            least = significance.smallest_told(drawn, level, n)
-            span = ends(value, drawn, left)
             family.append(
-                Difference(labels[i], labels[j], score, value, *span, p, p, least, solver)
+                Difference(labels[i], labels[j], score, value, *ends, p, p, least, solver)
             )
         corrected = significance.holm([d.p for d in family])
         family = [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
@@ -191,7 +170,8 @@ def compare(
         for i, j in pairs:
             influence = np.zeros(n)
             if left_out:
-                influence = gap(whole, i, j, first) - gap(left_out, i, j, first)
+                gap = whole[i][first] - whole[j][first]
+                influence = gap - (left_out[i][first] - left_out[j][first])
             rows = zip(values[i].items(), values[j].values(), influence.tolist(), strict=True)
             effects = [
                 ImageEffect(k, a, b, a - b, pull) for (k, a), b, pull in rows if a - b == a - b
@@ -216,13 +196,11 @@ def compare(
         n_boot=n_boot,
         seed=seed,
         level=level,
-        interval=interval,
         test=test,
         protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
         notes=tuple(notes),
         signatures=tuple(str(run.signature) for run in kept),
-        speeds=speeds_of(labels, kept),
-        shown=tuple(usual_scores(kept[0], metrics, scores)),
+        shown=tuple(usual_scores(kept[0], scores)),
     )
 
 
@@ -309,7 +287,7 @@ class Comparison(Shown):
         a run whose score is undefined.
     images : tuple of ImagePairs
         Each pair of runs image by image.
-    n_images, n_boot, seed, level, interval, test
+    n_images, n_boot, seed, level, test
         Number of images, and what `compare` was given.
     protocol : str
         What `Protocol.describe` says of the runs' protocol; several with " / " between.
@@ -317,8 +295,6 @@ class Comparison(Shown):
         What a reader has to know before trusting the numbers.
     signatures : tuple of str
         How each run was made, in the order of `names`.
-    speeds : dict of str to Speed
-        Milliseconds per image of the runs of `bsdsbench run`, by name.
     shown : tuple of str
         The scores of the first tables, the others are in further ones; empty: all.
 
@@ -342,21 +318,14 @@ class Comparison(Shown):
     n_boot: int
     seed: int
     level: float
-    interval: str
     protocol: str
     notes: tuple[str, ...] = ()
     signatures: tuple[str, ...] = ()
-    speeds: Mapping[str, Speed] = field(default_factory=dict)
     test: str = "bootstrap"
     shown: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        first = self.scores[0]
-        values = ", ".join(
-            f"{name} {self.interval_of(name, first).value:.4g}" for name in self.names[:4]
-        )
-        more = f" and {len(self.names) - 4} more" if len(self.names) > 4 else ""
-        return f"<Comparison of {first} on {self.n_images} images: {values}{more}>"
+        return f"<Comparison of {', '.join(self.names)} on {self.n_images} images>"
 
     def tables(self) -> list[Table]:
         """Scores with intervals; with two runs or more also differences, and image by image."""
@@ -364,15 +333,15 @@ class Comparison(Shown):
 
     def to_mapping(self) -> dict[str, Any]:
         """The comparison as plain values for JSON."""
-        found = _known(asdict(replace(self, speeds={})))
+        text = json.dumps(asdict(self))
+        found = json.loads(text, parse_constant=lambda undefined: None)
         for pair, row in zip(self.images, found["images"], strict=True):
             row |= {"effect_size": pair.effect_size, "win_tie_loss": list(pair.record)}
-        speeds = {name: speed._asdict() for name, speed in self.speeds.items()}
         signatures = dict(zip(self.names, self.signatures, strict=False))
-        return {"schema": SCHEMA, **found, "speeds": speeds, "signatures": signatures}
+        return {"schema": SCHEMA, **found, "signatures": signatures}
 
     def only(self, scores: Sequence[str]) -> Comparison:
-        """The same with these scores alone ("ods"; "all"), without the times. Raises DataError."""
+        """The same with these scores alone ("ods"; "all"). Raises DataError."""
         if "all" in scores:
             return replace(self, shown=self.scores)
         kept = tuple(full_name(score, self.scores) for score in scores)
@@ -384,7 +353,6 @@ class Comparison(Shown):
             intervals=tuple(i for i in self.intervals if i.score in kept),
             differences=tuple(d for d in self.differences if d.score in kept),
             letters={score: self.letters[score] for score in kept},
-            speeds={},
             shown=kept,
         )
 
@@ -404,12 +372,3 @@ class Comparison(Shown):
                 turned = replace(d, a=a, b=b, value=-d.value, low=-d.high, high=-d.low)
                 return d if d.a == a else turned
         raise KeyError(f"{a}, {b}, {score}")
-
-
-def _known(value: Any) -> Any:
-    """Plain values, None where a number is undefined."""
-    if isinstance(value, dict):
-        return {key: _known(each) for key, each in value.items()}
-    if isinstance(value, tuple):
-        return list(map(_known, value))
-    return or_none(value) if isinstance(value, float) else value

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from bsdsbench.files.bounded import counted
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.runs.references import SOLVER, SOLVER_MOVES
@@ -15,17 +16,11 @@ from bsdsbench.runs.score_tables import (
     signature_lines,
     table_column,
     why_undefined,
-    with_speeds,
 )
 from bsdsbench.scores.ratios import or_none, short
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 _PAIR = [Field("a", "A"), Field("b", "B")]
-_TESTED = {  # where the test is not that of the intervals
-    "bootstrap": "",
-    "permutation": "; p by permutation of the two results of each image",
-    "wilcoxon": "; p by Wilcoxon's signed ranks of each image's own value of the score",
-}
 
 
 def comparison_tables(found: Any) -> list[Table]:
@@ -43,9 +38,10 @@ def comparison_tables(found: Any) -> list[Table]:
 
 def _made_how(found: Any, notes: Sequence[str]) -> dict[str, Any]:
     """Caption and notes of a table: each has them all, as each may be pasted alone."""
+    swapped = "; p by permutation of the two results of each image"
     caption = (
         f"{found.n_images} images, {found.n_boot} bootstrap samples, seed {found.seed}, "
-        f"{_percent(found)} {found.interval} intervals{_TESTED[found.test]}. "
+        f"{_percent(found)} percentile intervals{swapped if found.test == 'permutation' else ''}. "
         f"Protocol: {found.protocol}"
     )
     signed = signature_lines(found.names, found.signatures) if found.signatures else []
@@ -58,7 +54,7 @@ def _scores(found: Any, scores: Sequence[str], aside: bool = False) -> Table:
     for i, name in enumerate(found.names):
         own = [found.interval_of(name, score) for score in scores]
         marks = [found.letters[score][i] if several else "" for score in scores]
-        cells = [_estimate(x.value, x.low, x.high, m) for x, m in zip(own, marks, strict=True)]
+        cells = [Estimate(x.value, x.low, x.high, m) for x, m in zip(own, marks, strict=True)]
         rows.append([name, *cells])
     note = f"Runs that share a letter do not differ significantly (Holm, {1 - found.level:.2g})."
     values = [{s: or_none(found.interval_of(n, s).value) for s in scores} for n in found.names]
@@ -67,13 +63,12 @@ def _scores(found: Any, scores: Sequence[str], aside: bool = False) -> Table:
     title = "More scores" if aside else "Scores"
     sentence = (
         f"{title} with {_percent(found)} intervals from {found.n_boot:,} bootstrap samples of "
-        f"{_n(found)}"
+        f"{counted(found.n_images, 'image')}"
     )
     headed = f"{title} with intervals{f' ({alone})' if alone else ''}"
     key = "more-scores" if aside else "scores"
     how = _made_how(found, [*([note] if several else []), *why_undefined(known, values)])
-    table = Table(key, headed, columns, rows, sentence=sentence, aside=aside, **how)
-    return with_speeds(table, found.speeds)
+    return Table(key, headed, columns, rows, sentence=sentence, aside=aside, **how)
 
 
 def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Table:
@@ -87,18 +82,11 @@ def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Tabl
         Field("least", "Smallest detectable difference", "least", ".4f"),
     ]
     here = [d for d in found.differences if d.score in scores]
-    rows = [
-        [
-            d.a,
-            d.b,
-            heading(d.score, alone),
-            _estimate(d.value, d.low, d.high, "~" if d.solver else ""),
-            or_none(d.p),
-            _estimate(d.p_holm, mark="*" if d.p_holm < alpha else ""),
-            or_none(d.least),
-        ]
-        for d in here
-    ]
+    rows: list[list[Cell]] = []
+    for d in here:
+        gap = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
+        corrected = Estimate(d.p_holm, mark="*" if d.p_holm < alpha else "")
+        rows.append([d.a, d.b, heading(d.score, alone), gap, d.p, corrected, d.least])
     notes = [f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."]
     notes += _told(here, alone)
     if found.test == "bootstrap" and any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in here):
@@ -108,7 +96,8 @@ def _differences(found: Any, scores: Sequence[str], aside: bool = False) -> Tabl
             "decides."
         )
     title = "More differences" if aside else "Differences"
-    sentence = f"{title} between methods, with {_percent(found)} intervals and p, on {_n(found)}"
+    images = counted(found.n_images, "image")
+    sentence = f"{title} between methods, with {_percent(found)} intervals and p, on {images}"
     about: dict[str, Any] = {"sentence": sentence, "n_labels": 3, "aside": aside}
     key = "more-differences" if aside else "differences"
     return Table(key, title, columns, rows, **about, **_made_how(found, notes))
@@ -130,15 +119,6 @@ def _told(differences: Sequence[Any], alone: str) -> list[str]:
     return notes
 
 
-def _estimate(
-    value: float, low: float = math.nan, high: float = math.nan, mark: str = ""
-) -> Estimate | None:
-    """A number's cell: None where it is undefined, without an interval where that is."""
-    if math.isnan(value):
-        return None
-    return Estimate(value, or_none(low), or_none(high), mark)
-
-
 def _images(found: Any) -> Table:
     columns = [
         *_PAIR,
@@ -153,7 +133,7 @@ def _images(found: Any) -> Table:
     by = ", ".join(f"{m}: {registry.get(m).image_columns[0].heading}" for m in values)
     note = f"Images are compared by {by}; d is the mean difference over its standard deviation."
     how = _made_how(found, [note])
-    sentence = f"On how many of {_n(found)} method A is better than B"
+    sentence = f"On how many of {counted(found.n_images, 'image')} method A is better than B"
     return Table("images", "Image by image", columns, rows, **how, sentence=sentence, n_labels=3)
 
 
@@ -184,17 +164,13 @@ def lower_is_better(score: str) -> bool:
 
 
 def _column(score: str, alone: str = "") -> Field:
-    metric, _, key = score.partition(".")
-    of = registry.get(metric)
-    (found,) = (c for c in of.columns if c.key == key)
+    metric, found = score.partition(".")[0], column_of(score)
+    assert found is not None  # scores come from metrics
     mine = table_column(found, 3, f"{metric}_")
     if alone or metric in registry.DEFAULT:
         return mine
-    return replace(mine, heading=f"{of.title}: {found.heading}", short=found.short or found.heading)
-
-
-def _n(found: Any) -> str:
-    return f"{found.n_images} image{'s' if found.n_images != 1 else ''}"
+    title = f"{registry.get(metric).title}: {found.heading}"
+    return replace(mine, heading=title, short=found.short or found.heading)
 
 
 def _percent(found: Any) -> str:

@@ -37,6 +37,7 @@ from bsdsbench.files.bounded import (
     entry,
     read_json,
     reading,
+    show,
     write_atomic,
 )
 from bsdsbench.files.errors import DataError, FileFormatError, InputWarning, clip
@@ -62,18 +63,11 @@ class Baseline:
     gated : the scores that are checked; none: all
     """
 
-    name: str
     protocol: Protocol
     scores: Mapping[str, float]
     tolerances: Mapping[str, Tolerance]
     records: Sequence[ImageRecord]
-    tasks: Sequence[str] = ()
     gated: Sequence[str] = ()
-
-    @property
-    def n_images(self) -> int:
-        """How many images it is of."""
-        return len(self.records)
 
     @classmethod
     def of(
@@ -97,19 +91,15 @@ class Baseline:
             except DataError as error:
                 words = f"{error.problems[0]}; its tolerances are not kept"
                 warnings.warn(words, InputWarning, stacklevel=2)
-        tasks = [task.name for task in run.tasks]
-        return cls(run.name, run.protocol, scores, given, run.records, tasks, list(chosen))
+        return cls(run.protocol, scores, given, run.records, list(chosen))
 
     def save(self, path: Path_) -> None:
         """Write the JSON file, whole or not at all. Raises OSError."""
         content = {
             "schema": SCHEMA,
-            "name": self.name,
-            "n_images": self.n_images,
             "scores": dict(self.scores),
             "tolerances": dict(self.tolerances),
             "protocol": self.protocol.to_mapping(),
-            "tasks": ", ".join(self.tasks),
             "counts": base64.b64encode(pack_records(self.records)).decode("ascii"),
         }
         if self.gated:
@@ -136,14 +126,13 @@ class Baseline:
             percent = {k: v for k, v in given.items() if isinstance(v, str) and v.endswith("%")}
             coded = entry(found, "counts", str, bounded.MAX_FILE_BYTES)
             counts = base64.b64decode(coded, validate=True)
-            lists = [key for key in ("tasks", "gated") if found.get(key)]
+            gated = entry(found, "gated", str, 1 << 20).split(", ") if "gated" in found else []
             return cls(
-                entry(found, "name", str),
                 registry.stored(entry(found, "protocol", dict)),
                 entries(found, "scores", float),
                 {k: percent.get(k) or entry(given, k, float) for k in given},
                 unpack_records(Path("counts"), counts),
-                **{key: entry(found, key, str, 1 << 20).split(", ") for key in lists},
+                gated,
             )
 
 
@@ -151,7 +140,7 @@ class Baseline:
 class Check:
     """One score against its baseline; `drop` is positive where the run is worse.
 
-    value : None where the run lacks it; p : None without statistics; stated : of a tolerance in %
+    value : None where the run lacks it; p : None without statistics
     """
 
     score: str
@@ -161,7 +150,6 @@ class Check:
     tolerance: float
     p: float | None
     failed: bool
-    stated: str = ""
 
     def __str__(self) -> str:
         if self.value is None:
@@ -173,16 +161,13 @@ class Check:
         """Why it failed or passed, in words."""
         if self.value is None:
             return "missing"
-        limit = f"{self.stated} ({self.tolerance:.4g})" if self.stated else f"{self.tolerance:g}"
         if not self.drop > 0:
-            return f"not worse (tolerance {limit})"
-        beyond = self.drop > self.tolerance
-        words = f"worse by {self.drop:.4f}, {'more than' if beyond else 'within'} the tolerance"
-        if beyond and self.p is not None:
-            return (
-                f"{words} {limit}, {'and' if self.failed else 'not'} significant (p {self.p:.4f})"
-            )
-        return f"{words} {limit}"
+            return f"not worse (tolerance {self.tolerance:.4g})"
+        beyond = "more than" if self.drop > self.tolerance else "within"
+        words = f"worse by {self.drop:.4f}, {beyond} the tolerance {self.tolerance:.4g}"
+        if self.p is None or self.drop <= self.tolerance:
+            return words
+        return f"{words}, {'and' if self.failed else 'not'} significant (p {self.p:.4f})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +188,6 @@ class GateResult:
         shown = [c for c in self.checks if c.failed or not failed_only]
         return [f"{'FAIL' if c.failed else 'ok  '} {c}" for c in shown]
 
-    def __str__(self) -> str:
-        return "\n".join([*self.lines(), *(f"note: {note}" for note in self.notes)])
-
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {"passed": self.passed} | asdict(self)
@@ -214,13 +196,8 @@ class GateResult:
         """A table for the summary of a job."""
         failed = sum(c.failed for c in self.checks)
         title = f"{self.name}: {failed} of {len(self.checks)} scores failed"
-        columns = [
-            Field("result", "Result"),
-            Field("score", "Score"),
-            Field("value", "Value", "", ".4f"),
-            Field("baseline", "Baseline", "", ".4f"),
-            Field("reason", "Why"),
-        ]
+        columns = [Field("result", "Result"), Field("score", "Score"), Field("reason", "Why")]
+        columns[2:2] = [Field(key, key.capitalize(), "", ".4f") for key in ("value", "baseline")]
         rows = [
             ["FAIL" if c.failed else "ok", c.score, c.value, c.baseline, c.reason]
             for c in self.checks
@@ -229,21 +206,16 @@ class GateResult:
 
     def to_junit(self) -> str:
         """JUnit XML: one test case per score."""
-        about = {
-            "name": _xml_text(f"bsdsbench {self.name}"),
-            "tests": str(len(self.checks)),
-            "failures": str(sum(c.failed for c in self.checks)),
-            "errors": "0",
-            "skipped": "0",
-        }
-        suite = ElementTree.Element("testsuite", about)
+        failed = str(sum(c.failed for c in self.checks))
+        about = {"name": f"bsdsbench {show(self.name)}", "tests": str(len(self.checks))}
+        suite = ElementTree.Element("testsuite", {**about, "failures": failed})
         for check in self.checks:
-            names = {"classname": _xml_text(self.name), "name": check.score}
+            names = {"classname": show(self.name), "name": check.score}
             case = ElementTree.SubElement(suite, "testcase", names)
             if check.failed:
                 ElementTree.SubElement(case, "failure", {"message": str(check)}).text = str(check)
         if self.notes:
-            ElementTree.SubElement(suite, "system-out").text = _xml_text("; ".join(self.notes))
+            ElementTree.SubElement(suite, "system-out").text = show("; ".join(self.notes))
         text = ElementTree.tostring(suite, encoding="unicode")
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
@@ -269,10 +241,6 @@ def check(
     """
     checked_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
-    of = {task.name for task in run.tasks}
-    if stored.tasks and of and not of & set(stored.tasks):
-        theirs = ", ".join(stored.tasks)
-        raise DataError(f"{run.name}: of {', '.join(sorted(of))}, the baseline is of {theirs}")
     before = Evaluation(stored.protocol, "baseline", stored.records)
     gated = list(_named(dict.fromkeys(scores), stored.scores) or stored.gated or stored.scores)
     shared = [m for m in run.metrics if m in before.metrics]
@@ -291,23 +259,22 @@ def check(
         corrected = holm([d.p for d in found])
         p = {d.score: value for d, value in zip(found, corrected, strict=True)}
     tests = sum(not math.isnan(value) for value in p.values())
-    least = least_p(stored.n_images, n_boot, tests)
+    least = least_p(len(stored.records), n_boot, tests)
     if tests and least >= 1 - level:  # no drop could be significant: all would pass
         p = {}
         notes.append(
-            f"no drop can be significant: {tests} scores of {stored.n_images} images with {n_boot} "
-            f"samples have p of {least:.3f} or more; the tolerance alone decides"
+            f"no drop can be significant: {tests} scores of {len(stored.records)} images with "
+            f"{n_boot} samples have p of {least:.3f} or more; the tolerance alone decides"
         )
     now, checks = flat_scores(run.scores()), []
     for score in gated:
-        was, value, stated = stored.scores[score], now.get(score), tolerances[score]
-        limit = _limit(stated, was, f"tolerance of {score!r}")
+        was, value = stored.scores[score], now.get(score)
+        limit = _limit(tolerances[score], was, f"tolerance of {score!r}")
         gain = 0.0 if value is None else value - was
         drop = gain if lower_is_better(score) else 0.0 - gain
         # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone.
         failed = value is None or (drop > limit and p.get(score, 0) < 1 - level)
-        share = stated if isinstance(stated, str) else ""
-        checks.append(Check(score, was, value, drop, limit, p.get(score), failed, share))
+        checks.append(Check(score, was, value, drop, limit, p.get(score), failed))
     return GateResult(run.name, tuple(checks), tuple(notes))
 
 
@@ -327,9 +294,8 @@ def assert_scores(
         raise AssertionError(f"{baseline}: no baseline yet, make it with --bsdsbench-update")
     found = check(found_run, baseline, **options)
     if not found.passed:
-        failed, n = found.lines(failed_only=True), len(found.checks)
-        more = f", of which {len(failed) - 3} more" if len(failed) > 3 else ""
-        rest = f"{len(failed)} of {n} scores failed{more}: bsdsbench check shows all"
+        failed = found.lines(failed_only=True)
+        rest = f"{len(failed)} of {len(found.checks)} scores failed: bsdsbench check shows all"
         lines = [f"{found.name} is worse than {baseline}", *failed[:3], rest]
         raise AssertionError("\n".join(lines))
     return found
@@ -349,8 +315,3 @@ def _named(given: Mapping[str, Any], scores: Mapping[str, float]) -> dict[str, A
     if odd := [name for name in found if name not in scores]:
         raise DataError(f"score {odd[0]!r}: expected some of {', '.join(scores)}")
     return found
-
-
-def _xml_text(text: str) -> str:
-    """Without the control characters that XML cannot hold."""
-    return "".join(c if c.isprintable() else "?" for c in text)

@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.tasks import tasks
 from bsdsbench.runs.evaluation import not_beside
-from bsdsbench.scores.curve import AP_RULES, OperatingPoint
+from bsdsbench.scores.curve import OperatingPoint
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).
 HUMAN_POINT = (0.7235, 0.9014)
@@ -100,10 +99,6 @@ class PublishedResult:
         key = "" if self.key == self.name.lower() else f"; {self.key}"
         return f"{self.name} ({', '.join(word for word in said if word)}{key})"
 
-    def ap_mark(self, rule: str) -> str:
-        """What to print beside the AP in a column of `rule`: "" if it is of that rule."""
-        return "" if self.ap_rule in (None, rule) else str(self.ap_rule)
-
 
 @cache
 def published_results() -> dict[str, PublishedResult]:
@@ -130,46 +125,23 @@ def published_curves() -> dict[str, PublishedCurve]:
 
 
 def find_published(keys: Iterable[str]) -> list[PublishedResult]:
-    """The results of `keys`, in that order, or all; then the filters "task=NAME", "rule=AP_RULE".
-
-    Raises DataError naming every unknown key, set and rule.
+    """The results of `keys`, in that order. Raises DataError naming every unknown key.
 
     Examples
     --------
-    >>> [r.key for r in find_published(["hed", "edter", "rule=edter"])]
-    ['edter']
+    >>> [r.key for r in find_published(["hed", "edter"])]
+    ['hed', 'edter']
     """
-    table = published_results()
-    known: dict[str, Any] = {"method": table, "task": published_tasks()}
-    known["rule"] = [*AP_RULES, "unknown"]
-    words = [word.strip().lower() for word in keys if word.strip()]
-    asked = [tuple(w.split("=", 1)) if "=" in w else ("method", w) for w in words]
-    faults = []
-    for what, value in asked:
-        if value not in known.get(what, ()):
-            words = list(known.get(what, known))
-            such = get_close_matches(value, words, n=5, cutoff=0.5) or words[:10]
-            text = f"published {what} {value!r}: expected such as {', '.join(such)}"
-            faults.append(DataError(text))
+    table, found, faults = published_results(), [], []
+    for key in (word.strip().lower() for word in keys):
+        if key in table:
+            found.append(table[key])
+            continue
+        such = get_close_matches(key, table, n=5, cutoff=0.5) or [*table][:10]
+        faults.append(DataError(f"published method {key!r}: expected such as {', '.join(such)}"))
     if faults:
         raise DataError.collect(faults)
-    rows = [table[value] for what, value in asked if what == "method"]
-    filters = [(what, value) for what, value in asked if what != "method"]
-    rows = rows or list(table.values() if filters else ())
-    for what, value in filters:
-        rows = [r for r in rows if (value in r.tasks if what == "task" else value == r.ap_rule)]
-    return rows
-
-
-def published_keys(words: Iterable[str]) -> list[str]:
-    """Those of the words of `find_published` that name a method."""
-    return [word.strip().lower() for word in words if word.strip() and "=" not in word]
-
-
-def published_tasks() -> list[str]:
-    """The names of the tasks that the table has rows of, in the order of tasks."""
-    found = {name for result in published_results().values() for name in result.tasks}
-    return [name for name in tasks() if name in found]
+    return found
 
 
 def published_rows(results: Iterable[PublishedResult], runs: Iterable[Any]) -> list[Any]:
@@ -180,12 +152,13 @@ def published_rows(results: Iterable[PublishedResult], runs: Iterable[Any]) -> l
     own = rules.pop() if len(rules) == 1 else ""
     rows = []
     for result in results:
-        name = result.tasks[0]
-        other: dict[str, str] = {}
+        name, label = result.tasks[0], result.label
+        words = {} if result.ap_rule in (None, own) else {"ap": result.ap_rule}
         if any(not_beside(run, name) for run in runs):
             columns = [c for metric in result.scores() for c in registry.get(metric).columns]
-            other = {c.key: name.partition("/")[0] for c in columns if c.score}
-        rows.append((result.label, result.scores(), {"ap": result.ap_mark(own)} | other))
+            words = dict.fromkeys([c.key for c in columns if c.score], "")
+            label += f" [{name.partition('/')[0]}]"
+        rows.append((label, result.scores(), words))
     return rows
 
 

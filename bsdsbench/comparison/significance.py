@@ -1,10 +1,9 @@
-"""Intervals, p-values, Holm's correction and significance letters, from bootstrap draws; tests of
-the difference of two runs beside them: permutation, Wilcoxon's signed ranks.
+"""Intervals, p-values, Holm's correction and significance letters, from bootstrap draws; the
+permutation test of the difference of two runs.
 
-Sources: Efron and Tibshirani, An Introduction to the Bootstrap (1993), percentile (13.3) and BCa
-(14.3) intervals; Holm, Scand. J. Statist. 6 (1979); Piepho, J. Comput. Graph. Stat. 13 (2004).
-Of the tests: Good, Permutation, Parametric and Bootstrap Tests of Hypotheses (2005), 3.7,
-the paired comparison; Wilcoxon, Biometrics Bulletin 1 (1945).
+Sources: Efron and Tibshirani, An Introduction to the Bootstrap (1993), percentile intervals (13.3);
+Holm, Scand. J. Statist. 6 (1979); Piepho, J. Comput. Graph. Stat. 13 (2004); Good, Permutation,
+Parametric and Bootstrap Tests of Hypotheses (2005), 3.7, the paired comparison.
 """
 
 from __future__ import annotations
@@ -91,43 +90,19 @@ def tails(level: float, n_images: int) -> F8:
     return np.asarray(stdtrit(n_images - 1, share) * np.sqrt(n_images / (n_images - 1)))
 
 
-def _defined(draws: F8, level: float) -> F8:
-    """The draws that are defined; one NaN where they are fewer than `level` of all."""
-    known = draws[~np.isnan(draws)]
-    return known if known.size >= level * draws.size else np.array([np.nan])
-
-
 def percentile_interval(draws: F8, level: float, n_images: int) -> tuple[float, float]:
-    """The middle `level` of the defined draws (B,), expanded for few images (see `tails`)."""
+    """The middle `level` of the defined draws (B,), expanded for few images (see `tails`); NaN
+    where they are fewer than `level` of all."""
     from scipy.special import ndtr
 
-    draws = _defined(draws, level)
-    low, high = np.quantile(draws, ndtr(tails(level, n_images)))
-    return float(low), float(high)
-
-
-def bca_interval(value: float, draws: F8, left_out: F8, level: float) -> tuple[float, float]:
-    """Bias-corrected and accelerated interval. left_out (N,): the value without each image."""
-    from scipy.special import ndtr, ndtri
-
-    draws = _defined(draws, level)
-    if np.isnan(np.r_[value, draws, left_out]).any():
+    known = draws[~np.isnan(draws)]
+    if known.size < level * draws.size:
         return math.nan, math.nan
-    below = (np.sum(draws < value) + 0.5 * np.sum(draws == value)) / draws.size
-    edge = 0.5 / draws.size
-    bias = ndtri(min(max(below, edge), 1 - edge))
-    pull = left_out.mean() - left_out
-    spread = float(np.sum(pull**2)) ** 1.5
-    speed = float(np.sum(pull**3)) / (6 * spread) if spread > 0 else 0.0
-    z = bias + tails(level, left_out.size)
-    room = 1 - speed * z
-    beyond = np.copysign(np.inf, z)  # past the pole z / room would come back from the other side
-    z = np.divide(z, room, out=beyond, where=room > 0)
-    low, high = np.quantile(draws, ndtr(bias + z))
+    low, high = np.quantile(known, ndtr(tails(level, n_images)))
     return float(low), float(high)
 
 
-TESTS = ("bootstrap", "permutation", "wilcoxon")
+TESTS = ("bootstrap", "permutation")
 _ROUNDING = 1e-12  # of two equal differences, summed in another order
 
 
@@ -162,13 +137,3 @@ def _swaps(n: int, count: int, seed: int) -> Iterator[NDArray[np.int64]]:
     yield np.zeros((1, n), np.int64)
     for rows in blocks(count, n):
         yield rng.integers(0, 2, (len(rows), n))
-
-
-def wilcoxon_p(gaps: F8) -> float:
-    """Two-sided p-value of the signed ranks of differences (N,); equal images are left out."""
-    from scipy.stats import wilcoxon
-
-    known = gaps[~np.isnan(gaps)]
-    if not known.any():
-        return 1.0 if known.size else math.nan
-    return float(wilcoxon(known[known != 0]).pvalue)

@@ -265,7 +265,7 @@ _WORDS = {
 
 
 def area_table(
-    labels: ArrayLike, scores: ArrayLike, *, bins: int = 100, reading: LabelReading = "auto"
+    labels: ArrayLike, scores: ArrayLike, *, reading: LabelReading = "auto"
 ) -> tuple[AreaRow, ...]:
     """Every AP and AUC variant of the same labels and scores, with its name and its rule.
 
@@ -277,8 +277,6 @@ def area_table(
     ----------
     labels, scores, reading : as in `pr`
         The samples and what they mean.
-    bins : int
-        Thresholds of the binned torchmetrics form, even on [0, 1].
 
     Raises
     ------
@@ -291,9 +289,7 @@ def area_table(
     >>> len(curves.area_table([1, 0, 1], [0.9, 0.5, 0.4]))
     17
     """
-    if bins < 2:
-        raise DataError(f"bins {bins}: expected 2 or more")
-    values = _areas(*samples(labels, scores, reading), bins)
+    values = _areas(*samples(labels, scores, reading))
     rows = []
     for name, words in _WORDS.items():
         space = "ROC" if "roc" in name else "PR"
@@ -301,7 +297,7 @@ def area_table(
     return tuple(rows)
 
 
-def _areas(positive: Bools, negative: Bools, s: F8, bins: int) -> dict[str, float]:
+def _areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
     """Name -> number; what is undefined is left out."""
     merged, sample = (rank(positive, negative, s, ties) for ties in ("merge", "sample"))
     p, n = merged.positives, merged.negatives
@@ -325,7 +321,7 @@ def _areas(positive: Bools, negative: Bools, s: F8, bins: int) -> dict[str, floa
             squeezed = 1 / (1 + np.exp(-s.astype(np.float32)))
         torch = rank(positive, negative, squeezed.astype(np.float64))
     found["torchmetrics AveragePrecision, exact"] = pr_of(torch).ap
-    precision, recall = _at(torch, np.linspace(0, 1, bins))
+    precision, recall = _at(torch, np.linspace(0, 1, 100))
     found["torchmetrics AveragePrecision, binned"] = -np.dot(np.diff(np.r_[recall, 0]), precision)
     curve = pr_of(sample)
     found |= {"VLFeat ap": curve.ap, "VLFeat auc": curve.auc, "VLFeat ap_interp_11": curve.ap_11}

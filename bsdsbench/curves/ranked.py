@@ -371,13 +371,34 @@ def roc_of(c: Ranking, plot: Variant = "fptp") -> ROCResult:
     p, n = c.positives, c.negatives
     floor = _FLOOR if c.ties == "sample" else np.nan
     tpr, fpr = c.tp / (p or floor), c.fp / (n or floor)
-    area = eer = eer_threshold = np.nan
+    area = error = threshold = np.nan
     if p and n:
-        area = _roc_area(c, plot)
-        eer, eer_threshold = _equal_error(tpr, fpr, c.thresholds)
-    return ROCResult(
-        **_points(c, tpr=tpr, fpr=fpr), auc=area, eer=eer, eer_threshold=eer_threshold, plot=plot
-    )
+        # In whole numbers up to the last division, so that the area is exact. Twice that under
+        # (FP, TP), in two parts; int64 may not hold one, Python's numbers do.
+        end_p, end_n = int(c.tp[-1]), int(c.fp[-1])
+        kind = object if end_p * end_n >= 2**63 else np.int64
+        # Per sample, one of tp and fp stands still: the trapezoids are VLFeat's rectangles.
+        rise, twice = np.diff(c.fp).astype(kind, copy=False), 0
+        for part in (c.tp[1:], c.tp[:-1]):
+            twice += int(np.dot(part.astype(kind, copy=False), rise))
+        if plot in ("fptp", "tntp"):
+            area = twice / (2 * p * n)
+        elif plot == "fpfn":
+            area = end_n / n - twice / (2 * p * n)
+        else:
+            area = end_p / p - (2 * end_p * end_n - twice) / (2 * p * n)
+        # The equal error rate, after the last point where TNR > TPR. Both rates rise along the
+        # curve, so that it can be searched for by halves.
+        s = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k]) - 1
+        if s + 1 < tpr.size:
+            tnr, threshold = 1 - fpr[s], float(c.thresholds[s + 1])
+            rise_p, fall_n = tpr[s + 1] - tpr[s], tnr - (1 - fpr[s + 1])
+            error = 1 - (tpr[s] if rise_p == 0 else tnr)
+            if rise_p and fall_n:
+                # A merged tie: where the line between the two points meets TPR = TNR.
+                error = 1 - (tpr[s] + rise_p * (tnr - tpr[s]) / (rise_p + fall_n))
+    numbers: dict[str, Any] = {"auc": area, "eer": float(error), "eer_threshold": threshold}
+    return ROCResult(**_points(c, tpr=tpr, fpr=fpr), **numbers, plot=plot)
 
 
 def roc_of_counts(
@@ -387,40 +408,6 @@ def roc_of_counts(
     ends = (np.inf, thresholds, -np.inf), (0, tp, positives), (0, fp, negatives)
     t, tps, fps = (np.r_[first, np.flip(values), last] for first, values, last in ends)
     return roc_of(Ranking(t, tps, fps, positives, negatives))
-
-
-def _roc_area(c: Ranking, plot: Variant) -> float:
-    """The area in whole numbers up to the last division, so that it is exact."""
-    tp, fp, p, n = c.tp, c.fp, c.positives, c.negatives
-    end_p, end_n = int(tp[-1]), int(fp[-1])
-    # Twice the area under (FP, TP), in two parts; int64 may not hold one, Python's numbers do.
-    kind = object if end_p * end_n >= 2**63 else np.int64
-    # Per sample, one of tp and fp stands still: the trapezoids are VLFeat's rectangles.
-    rise = np.diff(fp).astype(kind, copy=False)
-    twice = sum(int(np.dot(part.astype(kind, copy=False), rise)) for part in (tp[1:], tp[:-1]))
-    if plot in ("fptp", "tntp"):
-        return twice / (2 * p * n)
-    if plot == "fpfn":
-        return end_n / n - twice / (2 * p * n)
-    return end_p / p - (2 * end_p * end_n - twice) / (2 * p * n)
-
-
-def _equal_error(tpr: F8, fpr: F8, thresholds: F8) -> tuple[float, float]:
-    """EER and the threshold that makes the crossing, from the last point where TNR > TPR."""
-    # Both rates rise along the curve, so the last such point can be searched for by halves.
-    s = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k]) - 1
-    if s + 1 == tpr.size:
-        return np.nan, np.nan
-    tnr, after = 1 - fpr[s], 1 - fpr[s + 1]
-    rise, fall = tpr[s + 1] - tpr[s], tnr - after
-    if rise == 0:
-        error = 1 - tpr[s]
-    elif fall == 0:
-        error = 1 - tnr
-    else:
-        # A merged tie: where the straight line between the two points meets TPR = TNR.
-        error = 1 - (tpr[s] + rise * (tnr - tpr[s]) / (rise + fall))
-    return float(error), float(thresholds[s + 1])
 
 
 def _points(c: Ranking, **rates: F8) -> dict[str, Any]:

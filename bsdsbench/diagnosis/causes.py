@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,91 +24,44 @@ from bsdsbench.protocol.protocol import RECIPES, NMSParams, Protocol
 from bsdsbench.scores.curve import RECALL_LEVELS, PRCurve, area, average_precision, best
 from bsdsbench.scores.ratios import f_measure
 
-MAX_SPLIT_BYTES = 1 << 20
 MAX_SPLIT_FILES = 50
-F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
 
 
 # ---- readings: the counts stay, the score is read off them otherwise -----------------------------
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Curves:
-    """The curve of a run, a stack of its images', and the run's with the row of threshold 0."""
-
-    run: PRCurve
-    images: PRCurve
-    whole: PRCurve
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """Another way to make one measure: its key, words, whose programs do so, curves -> number."""
-
-    measure: str
-    label: str
-    who: str
-    value: Callable[[Curves], Any]
+AREAS = {  # AP rule -> whose programs have it
+    "bsds": "the BSDS500 and edges programs",
+    "edter": "EDTER, UAED, MuGE, SAUGE",
+    "endpoints": "plot-edge-pr-curves",
+    "seism": "SEISM and multi-task learning (InvPT, ATRC)",
+    "sbd": "the SBD programs, Area",
+    "101-point": "the SBD programs, AP; COCO-style scripts",
+}
 
 
-def _rising(curve: PRCurve) -> tuple[F8, F8]:
-    """Precision and recall, recall not falling."""
-    order = np.argsort(curve.recall, kind="stable")
-    return curve.precision[order], curve.recall[order]
-
-
-def _f_of_means(c: Curves) -> Any:
-    return f_measure(c.images.precision.mean(axis=0), c.images.recall.mean(axis=0)).max()
-
-
-def _by_area(rule: Any, label: str, who: str) -> Reading:
-    return Reading("ap", label, who, lambda c: auc_pr(*_rising(c.run), rule=rule))
-
-
-def _by_rule(rule: str, who: str) -> Reading:
-    return Reading("ap", f"AP rule {rule}", who, lambda c: average_precision(c.whole, rule))
-
-
-READINGS = (
-    Reading(
-        "ods",
-        "ODS at a threshold, not interpolated",
-        "SEISM, skeval",
-        lambda c: best(c.run, "maximum").f,
-    ),
-    Reading(
-        "ods",
-        "ODS interpolated between thresholds",
-        "the BSDS500 programs",
-        lambda c: best(c.run).f,
-    ),
-    Reading(
-        "ods", "ODS as mean of the images' F", HOME_MADE, lambda c: c.images.f.mean(axis=0).max()
-    ),
-    Reading("ods", "ODS as F of the images' mean P and R", HOME_MADE, _f_of_means),
-    Reading(
-        "ois",
-        "OIS as mean of the images' best F",
-        HOME_MADE,
-        lambda c: c.images.f.max(axis=1).mean(),
-    ),
-    _by_rule("bsds", "the BSDS500 and edges programs"),
-    _by_rule("edter", "EDTER, UAED, MuGE, SAUGE"),
-    _by_rule("endpoints", "plot-edge-pr-curves"),
-    _by_rule("seism", "SEISM and multi-task learning (InvPT, ATRC)"),
-    _by_rule("sbd", "the SBD programs, Area"),
-    _by_rule("101-point", "the SBD programs, AP; COCO-style scripts"),
-    Reading(
-        "ap",
-        "AP of the envelope",
-        HOME_MADE,
-        lambda c: largest_beyond(*_rising(c.run), RECALL_LEVELS).sum() * 0.01,
-    ),
-    _by_area("step", "AP as a step sum", "scikit-learn's average precision"),
-    _by_area("trapezoid", "AP as a trapezoid sum", "numpy's and scikit-learn's auc"),
-    Reading("ap", "AP as mean of the images' AP", HOME_MADE, lambda c: area(c.images).mean()),
-)
+def readings(
+    run: PRCurve, images: PRCurve, whole: PRCurve
+) -> Iterator[tuple[str, str, str, float]]:
+    """(measure, words, whose programs do so, number): other ways to read the curve of a run, a
+    stack of its images', and the run's with the row of threshold 0."""
+    f, who = images.f, "scikit-learn's average precision"
+    yield "ods", "ODS at a threshold, not interpolated", "SEISM, skeval", best(run, "maximum").f
+    yield "ods", "ODS interpolated between thresholds", "the BSDS500 programs", best(run).f
+    yield "ods", "ODS as mean of the images' F", HOME_MADE, f.mean(axis=0).max()
+    of_means = f_measure(images.precision.mean(axis=0), images.recall.mean(axis=0))
+    yield "ods", "ODS as F of the images' mean P and R", HOME_MADE, of_means.max()
+    yield "ois", "OIS as mean of the images' best F", HOME_MADE, f.max(axis=1).mean()
+    for rule, programs in AREAS.items():
+        yield "ap", f"AP rule {rule}", programs, float(average_precision(whole, rule))
+    order = np.argsort(run.recall, kind="stable")
+    p, r = run.precision[order], run.recall[order]
+    envelope = largest_beyond(p, r, RECALL_LEVELS).sum() * 0.01
+    yield "ap", "AP of the envelope", HOME_MADE, envelope
+    yield "ap", "AP as a step sum", who, auc_pr(p, r, rule="step")
+    who = "numpy's and scikit-learn's auc"
+    yield "ap", "AP as a trapezoid sum", who, auc_pr(p, r, rule="trapezoid")
+    yield "ap", "AP as mean of the images' AP", HOME_MADE, area(images).mean()
 
 
 def other_columns(
@@ -136,17 +89,15 @@ def other_columns(
 class Setting:
     """What is done differently when images are counted; two of one kind exclude each other.
 
-    changes    : fields of the protocol, made one after the other; who : whose programs do so
-    annotators : "all", "first" (one annotator an image) or "union" (drawn into one map)
-    match      : "1to1", or "1toN" for many-to-one matching
+    changes : fields of the protocol, made one after the other; who : whose programs do so
+    how     : "first" (one annotator an image), "union" (all drawn into one map), "1toN" (matching)
     """
 
     kind: str
     label: str
     who: str
     changes: tuple[Mapping[str, Any], ...] = ()
-    annotators: str = "all"
-    match: str = "1to1"
+    how: tuple[str, ...] = ()
     n_causes: int = 1
 
     @property
@@ -164,17 +115,17 @@ class Setting:
         """False if a run under this protocol has the setting already."""
         after = self.on(protocol)
         return (
-            (self.annotators, self.match) != ("all", "1to1")
+            bool(self.how)
             or metric.options_of(protocol) != metric.options_of(after)
             or bool(evolve(protocol, options={}).differences(evolve(after, options={})))
         )
 
     def truth(self, gt: GroundTruth) -> GroundTruth:
         """The annotators that count."""
-        if self.annotators == "first":
+        if "first" in self.how:
             some = gt.parts.keys() & {"boundaries", "segmentations"}
             return gt.replace(**{name: gt.parts[name][:1] for name in some})
-        if self.annotators == "union":
+        if "union" in self.how:
             drawn = np.logical_or.reduce(gt.boundaries)
             return gt.replace(boundaries=(drawn,), segmentations=None)
         return gt
@@ -183,18 +134,9 @@ class Setting:
         """Both at once, or None if they exclude each other."""
         if self.kind == other.kind or (self.fields & other.fields) - {"options"}:
             return None
-        kind, label = (
-            f"{a} + {b}" for a, b in ((self.kind, other.kind), (self.label, other.label))
-        )
-        return Setting(
-            kind,
-            label,
-            f"{self.who}; {other.who}",
-            other.changes + self.changes,
-            self.annotators if self.annotators != "all" else other.annotators,
-            self.match if self.match != "1to1" else other.match,
-            n_causes=2,
-        )
+        kind, label = f"{self.kind} + {other.kind}", f"{self.label} + {other.label}"
+        both = other.changes + self.changes, self.how + other.how
+        return Setting(kind, label, f"{self.who}; {other.who}", *both, n_causes=2)
 
 
 def settings(metric: Metric) -> Iterator[Setting]:
@@ -205,13 +147,13 @@ def settings(metric: Metric) -> Iterator[Setting]:
         yield Setting(key, f"{key} {words}", who, ({"options": {metric.name: {name: value}}},))
     if metric.name == registry.DEFAULT[0]:
         who = f"{HOME_MADE} with a distance transform"
-        yield Setting("matching", "many-to-one matching", who, match="1toN")
+        yield Setting("matching", "many-to-one matching", who, how=("1toN",))
         label = "many-to-one matching of unthinned maps"
-        yield Setting("matching", label, who, ({"thin": False},), match="1toN")
+        yield Setting("matching", label, who, ({"thin": False},), ("1toN",))
     for name, value, who in in_use(Protocol):
         if name in metric.uses:
             changes = {name: value, **({"max_dist_px": None} if name == "max_dist" else {})}
-            yield Setting(name, _words(name, value), who, (changes,))
+            yield Setting(name, f"{name} {value}", who, (changes,))
     if "nms" in metric.uses:
         yield Setting("nms", "no NMS", "maps that had it already, or never", ({"nms": False},))
         names: dict[NMSParams, list[str]] = {}
@@ -223,16 +165,8 @@ def settings(metric: Metric) -> Iterator[Setting]:
             yield Setting("nms", label, ", ".join(known), (changes,))
     if metric.reads == "annotators":
         who = "scripts that read one annotation"
-        yield Setting("annotators", "the first annotator alone", who, annotators="first")
-        yield Setting("annotators", "all annotators drawn into one map", who, annotators="union")
-
-
-def _words(name: str, value: Any) -> str:
-    if name == "thin":
-        return "with thinning" if value else "without thinning"
-    if name == "thresholds":
-        return "255 thresholds k/255" if value == "8bit" else f"{value} thresholds"
-    return f"value {value} threshold" if name == "operator" else f"{name} {value:g}"
+        yield Setting("annotators", "the first annotator alone", who, how=("first",))
+        yield Setting("annotators", "all annotators drawn into one map", who, how=("union",))
 
 
 # ---- images --------------------------------------------------------------------------------------
@@ -246,8 +180,7 @@ def named_images(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
         for folder in (gt_dir, *gt_dir.parents[:2]):
             for path in sorted([*folder.glob("*.txt"), *folder.glob("*.lst")])[:MAX_SPLIT_FILES]:
                 with suppress(DataError, OSError):
-                    if path.stat().st_size <= MAX_SPLIT_BYTES:
-                        found.setdefault(f"the split file {path.name}", read_split(path))
+                    found.setdefault(f"the split file {path.name}", read_split(path))
     at = {image_id: k for k, image_id in enumerate(ids)}
     chosen: dict[bytes, tuple[str, I8]] = {}
     for name, members in found.items():

@@ -13,7 +13,7 @@ exactly k/100.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -169,26 +169,24 @@ def doctor(
         inputs.look_at(image_id, closely=inputs.n_measured * step <= k)
     if progress:
         progress(len(both) + 1, len(both) + 1, "checks")
-    found = Findings(sorted(_findings(inputs), key=lambda f: f.level != ERROR))
-    found.n_images, found.n_measured = len(both), inputs.n_measured
-    return found
-
-
-def _findings(inputs: Inputs) -> Iterator[Finding]:
-    for check in CHECKS:
-        for hits, words in (check.looks or coded(check.name))(inputs):
+    found = Findings()
+    for code, hits, words in faults(inputs):
+        if hits or words:
+            level, says, mends = CHECKS[code]
             given = {"n": len(hits), "of": len(inputs.seen), "maps": counted(len(hits), "map")}
             given |= {"measured": len(inputs.measured), "first": next(iter(hits), ""), **words}
             files = tuple(hit.file if isinstance(hit, Seen) else hit for hit in hits)
-            message, fix = check.says.format(**given), check.mends.format(**given)
-            yield Finding(check.name, check.level, message, files, fix)
+            found.append(Finding(code, level, says.format(**given), files, mends.format(**given)))
             for hit in hits:
-                if isinstance(hit, Seen) and check.level == ERROR:
+                if isinstance(hit, Seen) and level == ERROR:
                     hit.faulty = True
     for (code, said, fix), odd in inputs.odd.items():  # what the metric itself finds odd
         if 2 * len(odd) >= inputs.n_measured:
             message = f"{said} in {counted(len(odd), 'image')}"
-            yield Finding(code, WARNING, message, tuple(odd), fix)
+            found.append(Finding(code, WARNING, message, tuple(odd), fix))
+    found.sort(key=lambda finding: finding.level != ERROR)
+    found.n_images, found.n_measured = len(both), inputs.n_measured
+    return found
 
 
 @dataclass(slots=True)
@@ -203,9 +201,7 @@ class Seen:
     file: str
     sizes: str
     codes: set[str]
-    measured: bool = False
     annotators: int = 0
-    empty: tuple[int, ...] = ()
     faint: tuple[float, str] | None = None
     way: str = ""
     thumbnails: tuple[Any, ...] = ()
@@ -223,15 +219,11 @@ class Inputs:
     preds: Files
     gts: Files
     several: list[set[str]]
+    n_measured: int = 0  # looked at closely
     seen: list[Seen] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     odd: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
-
-    @property
-    def n_measured(self) -> int:
-        """How many images were looked at closely."""
-        return sum(s.measured for s in self.seen)
 
     @property
     def sound(self) -> list[Seen]:
@@ -268,12 +260,12 @@ class Inputs:
                 except DataError as error:
                     self.refused.append(error.problems[0])
                     return
-                seen.measured = True
+                self.n_measured += 1
                 for symptom in metric.symptoms(pred, gt, protocol, opt):
                     self.odd.setdefault(symptom, []).append(file)
             return
         marks = [bool(b.any()) for b in gt.boundaries]
-        seen.annotators, seen.empty = len(marks), tuple(k for k, m in enumerate(marks, 1) if not m)
+        seen.annotators = len(marks)
         look = look_at(pred, gt, protocol)
         soft, truth = look.soft, look.truth
         if not soft.size:
@@ -288,10 +280,11 @@ class Inputs:
             "few-values": pred.kind == "soft" and len(np.unique(pred.soft)) < FEW_VALUES,
         }
         if look.measured:
-            seen.way = position(look)
-            seen.thumbnails = tuple(thumbnail(a).astype(np.float32) for a in (soft, truth))
-            seen.measured = closely
-        if seen.measured:
+            small = thumbnail(soft), thumbnail(truth)
+            seen.way = position(*small)
+            seen.thumbnails = tuple(each.astype(np.float32) for each in small)
+        if look.measured and closely:
+            self.n_measured += 1
             seen.more = {
                 "dark": symptoms.darker_near(soft, truth),
                 "bright": np.median(soft) > 0.5,
@@ -309,69 +302,6 @@ class Inputs:
         codes |= {code for code, there in wrong.items() if there}
 
 
-Hit = tuple[Sequence[Seen] | Sequence[str], dict[str, Any]]
-Looks = Callable[[Inputs], Iterator[Hit]]
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """What it says of what it looks at, and what mends that.
-
-    looks : gives the images or files, and words; None: at the images that have its name as a code
-    """
-
-    name: str
-    level: str
-    says: str
-    mends: str = ""
-    looks: Looks | None = None
-
-
-# ---- what a check looks at -----------------------------------------------------------------------
-
-
-def coded(code: str) -> Looks:
-    """Looks at what is wrong with images one by one."""
-
-    def looks(inputs: Inputs) -> Iterator[Hit]:
-        if found := [s for s in inputs.seen if code in s.codes and not s.faulty]:
-            yield found, {}
-
-    return looks
-
-
-def names(what: str) -> Looks:
-    """Looks at the names of files: other "names", of another "split", "missing" or "extra"."""
-
-    def looks(inputs: Inputs) -> Iterator[Hit]:
-        missing = [i for i in inputs.gts if i not in inputs.preds]
-        extra = [i for i in inputs.preds if i not in inputs.gts]
-        common, longer = len(inputs.gts) - len(missing), ""
-        found = {"missing": missing, "extra": extra}
-        if missing and extra and common < len(inputs.gts) / 2:
-            for name in extra:  # what was put before or after every id
-                before, there, after = name.partition(missing[0])
-                if there and {before + i + after for i in missing} <= {*extra}:
-                    longer = f"{before}*{after}"
-            found = {"names" if longer else "split": extra}
-        if ids := found.get(what):
-            words = {"of": len(inputs.gts), "common": common, "longer": longer}
-            yield ids, {**words, "preds": counted(len(extra), "prediction")}
-
-    return looks
-
-
-def doubled(inputs: Inputs) -> Iterator[Hit]:
-    sides = ("prediction", inputs.preds), ("ground truth", inputs.gts)
-    for (what, side), several in zip(sides, inputs.several, strict=True):
-        same: dict[str, list[str]] = {}
-        for image_id in side:
-            same.setdefault(image_id.casefold(), []).append(image_id)
-        wrong = [ids for ids in same.values() if len(ids) > 1 or ids[0] in several]
-        if files := [str(path) for ids in wrong for i in ids for path in side[i]]:
-            yield files, {"what": what}
-
-
 REASONS = {
     "label maps need pred_kind": "labels",
     "no boundary pixel in any": "empty-truth",
@@ -380,150 +310,142 @@ REASONS = {
 }
 
 
-def unread(code: str) -> Looks:
-    """Looks at what reading refused; faults that differ in numbers only are one."""
+def faults(inputs: Inputs) -> Iterator[tuple[str, Sequence[Any], dict[str, Any]]]:
+    """Code, the images or files that have it, and words for its message, in the order of asking: an
+    image with an error is not asked further. Without images and words there is no fault."""
+    preds, gts, seen = inputs.preds, inputs.gts, inputs.seen
 
-    def looks(inputs: Inputs) -> Iterator[Hit]:
-        kinds: dict[str, list[str]] = {}
-        for text in inputs.unread:
-            if code == next((v for k, v in REASONS.items() if k in text), "unreadable"):
-                what = text.partition(": ")[2] or text
-                kinds.setdefault(re.sub(r"[0-9][0-9.e+-]*", "#", what), []).append(text)
-        for texts in kinds.values():
-            file, _, what = texts[0].partition(": ")
-            words = texts[0] if len(texts) == 1 else f"{len(texts)} files: {what or file}"
-            said = re.search(r"\? ([^?)]*)\)$", texts[0])
-            mends = said[1] if said else "write the files again as expected"
-            files = [Path(text.partition(": ")[0]).name for text in texts]
-            yield files, {"words": words, "mends": mends}
+    def coded(*codes: str) -> Iterator[tuple[str, list[Seen], dict[str, Any]]]:
+        for code in codes:
+            yield code, [s for s in seen if code in s.codes and not s.faulty], {}
 
-    return looks
-
-
-def one_annotator(inputs: Inputs) -> Iterator[Hit]:
-    name = inputs.protocol.name.rstrip("*")
-    if name in MANY_ANNOTATORS and inputs.seen and all(s.annotators == 1 for s in inputs.seen):
-        yield [], {"name": inputs.protocol.name}
-
-
-def empty_annotators(inputs: Inputs) -> Iterator[Hit]:
-    if found := [s for s in inputs.seen if s.empty]:
-        names = [f"{s.image_id} annotator {', '.join(map(str, s.empty))}" for s in found]
-        yield names, {"images": counted(len(found), "image")}
-
-
-def faint(inputs: Inputs) -> Iterator[Hit]:
-    tops = [s.faint for s in inputs.seen if s.faint]
-    if tops and len(tops) == len(inputs.seen) and max(tops)[0]:
+    # files and names
+    missing, extra = [i for i in gts if i not in preds], [i for i in preds if i not in gts]
+    few: dict[str, Any] = {"of": len(gts), "common": len(gts) - len(missing)}
+    few["preds"] = counted(len(extra), "prediction")
+    if missing and extra and few["common"] < len(gts) / 2:
+        for name in extra:  # what was put before or after every id
+            before, there, after = name.partition(missing[0])
+            if there and {before + i + after for i in missing} <= {*extra}:
+                yield "names", extra, {**few, "longer": f"{before}*{after}"}
+                break
+        else:
+            yield "split", extra, few
+    else:
+        for code, ids in (("missing", missing), ("extra", extra)):
+            yield code, ids, few if ids else {}
+    sides = ("prediction", preds), ("ground truth", gts)
+    for (what, side), several in zip(sides, inputs.several, strict=True):
+        same: dict[str, list[str]] = {}
+        for image_id in side:
+            same.setdefault(image_id.casefold(), []).append(image_id)
+        double = [ids for ids in same.values() if len(ids) > 1 or ids[0] in several]
+        if files := [str(path) for ids in double for i in ids for path in side[i]]:
+            yield "doubled", files, {"what": what}
+    # what reading refused; faults that differ in numbers only are one
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for text in inputs.unread:
+        code = next((v for k, v in REASONS.items() if k in text), "unreadable")
+        same_but = re.sub(r"[0-9][0-9.e+-]*", "#", text.partition(": ")[2] or text)
+        kinds.setdefault((code, same_but), []).append(text)
+    for (code, _), texts in kinds.items():
+        file, _, what = texts[0].partition(": ")
+        words = texts[0] if len(texts) == 1 else f"{len(texts)} files: {what or file}"
+        said = re.search(r"\? ([^?)]*)\)$", texts[0])
+        fix = said[1] if said else "write the files again as expected"
+        files = [Path(text.partition(": ")[0]).name for text in texts]
+        yield code, files, {"words": words, "mends": fix}
+    # sizes, annotations and values
+    yield from coded("annotators", "transposed", "resized")
+    name = inputs.protocol.name
+    if name.rstrip("*") in MANY_ANNOTATORS and seen and all(s.annotators == 1 for s in seen):
+        yield "one-annotator", [], {"name": name}
+    yield from coded("gt-polarity")
+    tops = [s.faint for s in seen if s.faint]
+    if tops and len(tops) == len(seen) and max(tops)[0]:
         top, form = max(tops)
-        what, _, mends = faint_words(form, top).partition(": ")
-        yield inputs.seen, {"words": what, "mends": mends}
-
-
-def inverted(inputs: Inputs) -> Iterator[Hit]:
-    """The ground truth's neighbourhood is darker than the rest: in most, or on bright ground."""
+        what, _, fix = faint_words(form, top).partition(": ")
+        yield "faint", seen, {"words": what, "mends": fix}
+    yield from coded("zero", "saturated", "few-values")
+    # places: darker near the ground truth are most maps, or those on bright ground
     dark = [s for s in inputs.measured if s.more["dark"]]
-    bright = [s for s in dark if s.more["bright"]]
-    if found := dark if 2 * len(dark) > len(inputs.measured) else bright:
-        yield found, {}
-
-
-def mirrored(inputs: Inputs) -> Iterator[Hit]:
+    most = 2 * len(dark) > len(inputs.measured)
+    yield "inverted", [s for s in dark if most or s.more["bright"]], {}
     ways: dict[str, list[Seen]] = {}
     for s in inputs.sound:
-        ways.setdefault(s.way, []).append(s)
-    for way in filter(None, ways):
-        yield ways[way], {"way": way}
-
-
-def exchanged(inputs: Inputs) -> Iterator[Hit]:
+        if s.way:
+            ways.setdefault(s.way, []).append(s)
+    for way, turned in ways.items():
+        yield "mirrored", turned, {"way": way}
     by_id = {s.image_id: s for s in inputs.sound}
-    small = [(i, *s.thumbnails) for i, s in by_id.items()]
-    if swapped := dict(swaps(small)):
+    if swapped := dict(swaps([(i, *s.thumbnails) for i, s in by_id.items()])):
         a, b = next(iter(swapped.items()))
-        yield [by_id[image_id] for image_id in swapped], {"a": a, "b": b}
-
-
-def shifted(inputs: Inputs) -> Iterator[Hit]:
+        yield "exchanged", [by_id[image_id] for image_id in swapped], {"a": a, "b": b}
+    # what some are measured for
+    yield from coded("raw", "thinned", "grid-values", "jpeg")
     if asked := inputs.measured:
         total = np.mean([s.more["surface"] for s in asked], axis=0)
         dy, dx = symptoms.shift_of(total)
         if max(abs(dy), abs(dx)) > SHIFT and total.max() >= CORRELATED:
-            yield asked, {"dy": dy, "dx": dx}
-
-
-def refused(inputs: Inputs) -> Iterator[Hit]:
+            yield "shift", asked, {"dy": dy, "dx": dx}
     for text in dict.fromkeys(inputs.refused):
-        yield [], {"words": text}
+        yield "refused", [], {"words": text}
 
 
-# ---- the table -----------------------------------------------------------------------------------
-
+# Code -> level, what is said, what mends it. Other metrics say themselves what is odd
+# (`Metric.symptoms`).
 # fmt: off
-CHECKS = (
-    # files and names
-    Check("names", ERROR, "names of {preds} differ from the ids by {longer!r}",
-          "rename the files to ID.png", names("names")),
-    Check("split", ERROR, "only {common} of {of} images have a prediction, and {preds} no ground "
-          "truth: two different splits?", "give --gt of the same split", names("split")),
-    Check("missing", ERROR, "{n} of {of} images have no prediction",
-          "predict them, or --split-file with the ids, or --missing zero|skip", names("missing")),
-    Check("extra", ERROR, "{preds} without ground truth",
-          "check the split, or --split-file with the ids that count", names("extra")),
-    Check("doubled", ERROR, "more than one {what} file for an image",
-          "leave one file for each image", doubled),
-    # what cannot be read
-    Check("labels", ERROR, "{words}", "--pred-kind labels", unread("labels")),
-    Check("empty-truth", ERROR, "{words}", "--set empty_gt=skip or count, or other annotations",
-          unread("empty-truth")),
-    Check("gt-values", ERROR, "{words}",
-          "--set gt_threshold=0.5 for gray, --set gt_kind=labels for region labels",
-          unread("gt-values")),
-    Check("range", ERROR, "{words}", "{mends}, or save as 8-bit PNG", unread("range")),
-    Check("unreadable", ERROR, "{words}", "{mends}", unread("unreadable")),
-    # sizes
-    Check("annotators", ERROR, "annotators of one image have several sizes",
-          "draw its annotations in one size"),
-    Check("transposed", ERROR, "{n} of {of} predictions are transposed: rows and columns are "
-          "exchanged", "transpose them before saving"),
-    Check("resized", ERROR, "{n} of {of} predictions have another size: {first.sizes}",
-          "predict at the size of the image, or resize to it; no option does"),
-    # annotations and values
-    Check("one-annotator", WARNING, "one annotator an image, where {name} has several that all "
-          "count", "give --gt the original annotations, or --protocol of your data set",
-          one_annotator),
-    Check("gt-polarity", ERROR,
-          "most ground-truth pixels are boundary: dark lines on bright ground?",
-          "--set gt_invert=true"),
-    Check("empty-annotator", WARNING, "an annotator has no boundary in {images}",
-          "check the annotations", empty_annotators),
-    Check("faint", ERROR, "{words}", "{mends}", faint),
-    Check("zero", ERROR, "{maps} with zeros only", "predict again"),
-    Check("saturated", ERROR, "{maps} with one value everywhere (saturated?)",
-          "save the sigmoid's output, not the logits"),
-    Check("few-values", WARNING,
-          f"{{maps}} with fewer than {FEW_VALUES} values: the curve has few points",
-          "save soft maps"),
-    # places
-    Check("inverted", ERROR, "{n} of {measured} maps are darker on the ground truth than off it",
-          "--invert", inverted),
-    Check("mirrored", ERROR, "{maps} would fit the ground truth better {way}",
-          "turn them back before saving", mirrored),
-    Check("exchanged", ERROR, "{maps} would fit the ground truth of another image, such as the map "
-          "of {a} that of {b}", "check the order of names and maps when saving", exchanged),
-    # what some are measured for
-    Check("raw", WARNING, "{n} of {measured} maps have broad edges: never thinned by NMS", "--nms"),
-    Check("thinned", WARNING, "{n} of {measured} maps are thinned already",
-          "give the raw maps to this protocol (one with NMS: or --set nms=false)"),
-    Check("grid-values", WARNING,
-          "{n} of {measured} maps are floats with values of exactly k/100; the thresholds are "
-          "MATLAB's linspace, many of which differ from k/100 in the last bit: rounding decides "
-          "whether such a value is on", "save the maps unrounded, or as 8 or 16 bit PNG"),
-    Check("jpeg", WARNING, "{n} of {measured} maps have been through JPEG, which invents edges",
-          "save as PNG or .npy"),
-    Check("shift", WARNING, "maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns",
-          "move them back, or undo the padding or crop of the network; no option does", shifted),
-    # other metrics, which say themselves what else is odd (`Metric.symptoms`)
-    Check("refused", ERROR, "{words}", "what it expects, or another option of the metric", refused),
-)
+CHECKS = {
+    "names": (ERROR, "names of {preds} differ from the ids by {longer!r}",
+              "rename the files to ID.png"),
+    "split": (ERROR, "only {common} of {of} images have a prediction, and {preds} no ground "
+              "truth: two different splits?", "give --gt of the same split"),
+    "missing": (ERROR, "{n} of {of} images have no prediction",
+                "predict them, or --split-file with the ids, or --missing zero|skip"),
+    "extra": (ERROR, "{preds} without ground truth",
+              "check the split, or --split-file with the ids that count"),
+    "doubled": (ERROR, "more than one {what} file for an image", "leave one file for each image"),
+    "labels": (ERROR, "{words}", "--pred-kind labels"),
+    "empty-truth": (ERROR, "{words}", "--set empty_gt=skip or count, or other annotations"),
+    "gt-values": (ERROR, "{words}",
+                  "--set gt_threshold=0.5 for gray, --set gt_kind=labels for region labels"),
+    "range": (ERROR, "{words}", "{mends}, or save as 8-bit PNG"),
+    "unreadable": (ERROR, "{words}", "{mends}"),
+    "annotators": (ERROR, "annotators of one image have several sizes",
+                   "draw its annotations in one size"),
+    "transposed": (ERROR, "{n} of {of} predictions are transposed: rows and columns are "
+                   "exchanged", "transpose them before saving"),
+    "resized": (ERROR, "{n} of {of} predictions have another size: {first.sizes}",
+                "predict at the size of the image, or resize to it; no option does"),
+    "one-annotator": (WARNING, "one annotator an image, where {name} has several that all count",
+                      "give --gt the original annotations, or --protocol of your data set"),
+    "gt-polarity": (ERROR, "most ground-truth pixels are boundary: dark lines on bright ground?",
+                    "--set gt_invert=true"),
+    "faint": (ERROR, "{words}", "{mends}"),
+    "zero": (ERROR, "{maps} with zeros only", "predict again"),
+    "saturated": (ERROR, "{maps} with one value everywhere (saturated?)",
+                  "save the sigmoid's output, not the logits"),
+    "few-values": (WARNING,
+                   f"{{maps}} with fewer than {FEW_VALUES} values: the curve has few points",
+                   "save soft maps"),
+    "inverted": (ERROR, "{n} of {measured} maps are darker on the ground truth than off it",
+                 "--invert"),
+    "mirrored": (ERROR, "{maps} would fit the ground truth better {way}",
+                 "turn them back before saving"),
+    "exchanged": (ERROR, "{maps} would fit the ground truth of another image, such as the map "
+                  "of {a} that of {b}", "check the order of names and maps when saving"),
+    "raw": (WARNING, "{n} of {measured} maps have broad edges: never thinned by NMS", "--nms"),
+    "thinned": (WARNING, "{n} of {measured} maps are thinned already",
+                "give the raw maps to this protocol (one with NMS: or --set nms=false)"),
+    "grid-values": (WARNING,
+                    "{n} of {measured} maps are floats with values of exactly k/100; the "
+                    "thresholds are MATLAB's linspace, many of which differ from k/100 in the last "
+                    "bit: rounding decides whether such a value is on",
+                    "save the maps unrounded, or as 8 or 16 bit PNG"),
+    "jpeg": (WARNING, "{n} of {measured} maps have been through JPEG, which invents edges",
+             "save as PNG or .npy"),
+    "shift": (WARNING, "maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns",
+              "move them back, or undo the padding or crop of the network; no option does"),
+    "refused": (ERROR, "{words}", "what it expects, or another option of the metric"),
+}
 # fmt: on

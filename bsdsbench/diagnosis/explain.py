@@ -14,8 +14,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import InitVar, dataclass
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -23,27 +22,27 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.diagnosis.causes import (
-    READINGS,
-    Curves,
     Setting,
     named_images,
     other_columns,
+    readings,
     settings,
 )
+from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
-from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.metrics.many_to_one import many_to_one_counts
 from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.all_rules import with_whole_image
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.folder import is_run
 from bsdsbench.runs.run import available_cores, evaluate
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import at as value_at
 from bsdsbench.scores.counts import one_of
-from bsdsbench.scores.curve import FOUR, PRCurve, four_counts
+from bsdsbench.scores.curve import FOUR, four_counts
 
 METRIC = registry.DEFAULT[0]
 STEPS = (2, 6, 25)  # images that a setting is counted on, before all of them
@@ -61,20 +60,16 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
     """`["boundary.ods=0.788"]` -> {"ods": "0.788"}; other metrics keep their name. Raises
     DataError."""
     targets: dict[str, str] = {}
-    for item in (part for text in items for part in text.split(",")):
-        name, _, value = (part.strip() for part in item.partition("="))
-        name = name.lower().removeprefix(f"{METRIC}.")
-        number = re.fullmatch(r"[0-9]*\.?[0-9]+(e-?[0-9]+)?", value.lower())
-        if not (name and number and ("." in name or float(value) <= 1)):
+    for item in ",".join(items).split(","):
+        name, _, value = map(str.strip, item.lower().partition("="))
+        name = name.removeprefix(f"{METRIC}.")
+        number = re.fullmatch(r"[0-9]*\.?[0-9]+", value)
+        if not (name and number and ("." in name or float(value) <= 1)) or name in targets:
             raise DataError(
                 f"target {item!r}: expected ods=, ois= or ap= and a number in [0, 1], or "
-                "METRIC.SCORE= and a number of another metric"
+                "METRIC.SCORE= and a number of another metric, each once"
             )
-        if name in targets:
-            raise DataError(f"target {item!r}: {name} is given more than once")
         targets[name] = value
-    if not targets:
-        raise DataError("target: none given, expected such as ods=0.788")
     return targets
 
 
@@ -150,7 +145,15 @@ def explain(
         scores = search.scores([search.own[k] for k in some], run.protocol)
         who = f"a run of {len(some)} images"
         search.note(label, "images", scores, n_images=len(some), who=who)
-    search.settings()
+    every = [s for s in settings(search.metric) if s.differs(run.protocol, search.metric)]
+    gaps, pairs = search.narrow(every), dict[frozenset[str], Setting]()
+    for one in sorted(every, key=lambda s: gaps.get(s.label, inf))[:STARTS]:
+        for two in every:
+            both = one.with_other(two)
+            if both and both.differs(run.protocol, search.metric):
+                pairs.setdefault(frozenset((one.label, two.label)), both)
+    if not search.reached:
+        search.narrow(pairs.values())
     own = {t: search.base[t] for t in wanted}
     found, spent = ranked(search.trials.values()), seconds - search.left
     return Explanation(search.targets, own, found, search.left > 0, spent, len(search.ids))
@@ -210,7 +213,8 @@ class Search:
         """Note a trial, of all images and of one cause unless said otherwise; its gap."""
         if not self.targets.keys() <= scores.keys():
             return inf
-        found = trial(self.targets, label, kind, scores, **{"n_images": len(self.ids), **more})
+        more = {"n_images": len(self.ids), **more}
+        found = Trial(label, kind, dict(scores), self.targets, **more)
         before = self.trials.get(label)
         if found.reached or not (before and before.reached):
             self.trials[label] = found
@@ -232,14 +236,10 @@ class Search:
             whole = run[0]
             matched = self.metric.reads == "annotators" and {*FOUR} <= stack.keys()
             if "ap" in self.targets and setting is OWN and matched and 0 < run.thresholds[0] < 1:
-                truths = (self.sources.truth(image_id, protocol) for image_id in self.ids)
-                rows = [whole_image_counts(truth_maps(gt, protocol)) for gt in truths]
-                four = np.vstack([np.sum(rows, axis=0), four_counts(stack).sum(axis=0)])
-                whole = PRCurve.of_counts(np.r_[0.0, run.thresholds], four)
-            for reading in READINGS:
-                if reading.measure in self.targets:
-                    value = float(reading.value(Curves(run[0], images, whole)))
-                    found.append((reading.label, reading.who, {**scores, reading.measure: value}))
+                four = four_counts(stack).sum(axis=0)
+                whole = with_whole_image(self.sources, protocol, run.thresholds, four)
+            for measure, words, who, value in readings(run[0], images, whole):
+                found.append((words, who, {**scores, measure: float(value)}))
         for words, who, other in found:
             if not any(abs(other[t] - scores[t]) > 1e-12 for t in self.targets):
                 continue  # nothing moves, or the value is undefined
@@ -248,20 +248,6 @@ class Search:
             else:
                 both = "; ".join(filter(None, (setting.who, who)))
                 self.note(f"{setting.label} + {words}", "setting", other, n_causes=2, who=both)
-
-    def settings(self) -> None:
-        """Each setting alone, with every reading of the nearest, then in pairs."""
-        every = [s for s in settings(self.metric) if s.differs(self.run.protocol, self.metric)]
-        gaps = self.narrow(every)
-        if self.reached:
-            return
-        pairs: dict[frozenset[str], Setting] = {}
-        for one in sorted(every, key=lambda s: gaps.get(s.label, inf))[:STARTS]:
-            for two in every:
-                both = one.with_other(two)
-                if both and both.differs(self.run.protocol, self.metric):
-                    pairs.setdefault(frozenset((one.label, two.label)), both)
-        self.narrow(pairs.values())
 
     def narrow(self, every: Iterable[Setting]) -> dict[str, float]:
         """Count whichever setting is nearest on more images, until all are counted or time is up;
@@ -313,7 +299,7 @@ class Search:
                 return
             pred, gt = self.sources.load(self.ids[k], self.run, protocol)
             gt = setting.truth(gt)
-            if setting.match == "1toN":
+            if "1toN" in setting.how:
                 made[k] = many_to_one_counts(pred, gt, protocol)
             else:
                 made[k] = self.metric.count(pred, gt, protocol, opt)
@@ -329,7 +315,7 @@ class Search:
         return [made[k] for k in at] if {*at} <= made.keys() else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Trial:
     """What is done differently, the scores that gives, and the largest distance to a target.
 
@@ -338,40 +324,28 @@ class Trial:
 
     label: str
     kind: str
-    n_causes: int
-    who: str
     scores: dict[str, float]
-    gap: float
-    exact: bool
-    n_images: int
-    reached: bool
+    targets: InitVar[Mapping[str, Number]]
+    who: str = ""
+    n_causes: int = 1
+    exact: bool = True
+    n_images: int = 0
+    gap: float = 0.0
+    reached: bool = False
 
-
-def trial(
-    targets: Mapping[str, Number],
-    label: str,
-    kind: str,
-    scores: Mapping[str, float],
-    *,
-    n_causes: int = 1,
-    who: str = "",
-    exact: bool = True,
-    n_images: int = 0,
-) -> Trial:
-    """A trial, of one cause on all images unless said otherwise."""
-    gaps = [abs(scores[m] - float(t)) for m, t in targets.items()]
-    reach = [resolution(t) for t in targets.values()]
-    known = n_causes < 2 and HOME_MADE not in who
-    near = all(g <= r * (1 + 1e-9) for g, r in zip(gaps, reach, strict=True))
-    reached = exact and near and (known or min(reach) <= FINE)
-    asked = {m: scores[m] for m in targets}
-    return Trial(label, kind, n_causes, who, asked, max(gaps), exact, n_images, reached)
+    def __post_init__(self, targets: Mapping[str, Number]) -> None:
+        self.scores = {m: self.scores[m] for m in targets}
+        gaps = np.array([abs(self.scores[m] - float(t)) for m, t in targets.items()])
+        reach = np.array([resolution(t) for t in targets.values()])
+        known = self.n_causes < 2 and HOME_MADE not in self.who
+        near = self.exact and bool((gaps <= reach * (1 + 1e-9)).all())
+        self.gap, self.reached = float(gaps.max()), near and (known or min(reach) <= FINE)
 
 
 def resolution(value: Number) -> float:
     """Half a unit of the last digit of a number as it is printed, 1e-6 or more."""
     text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
-    return max(float(Decimal(5).scaleb(int(Decimal(text).as_tuple().exponent) - 1)), FINEST)
+    return max(0.5 * 10.0 ** -len(text.partition(".")[2]), FINEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,39 +372,29 @@ class Explanation:
     def sentence(self) -> str:
         """The finding in one sentence, to be pasted."""
         found = self.answer
-        asked = ", ".join(f"{m.upper()} {shown(v)}" for m, v in self.targets.items())
-        own = ", ".join(f"{m.upper()} {self.base[m]:.4f}" for m in self.targets)
+        asked = ", ".join(f"{m.upper()} {v}" for m, v in self.targets.items())
+        own = ", ".join(f"{m.upper()} {v:.4f}" for m, v in self.base.items())
         if found is None:
-            late = "" if self.complete else " in the time given"
-            start = (
-                f"The target ({asked}) is not reachable by any known reading of these "
-                f"{self.n_images} images{late}"
-            )
-            near = self.trials[0]
+            late, near = "" if self.complete else " in the time given", self.trials[0]
             some = "" if near.exact else f" (estimated on {near.n_images} images)"
-            return f"{start}; the nearest is {near.label}, off by {near.gap:.4f}{some}."
+            return (
+                f"The target ({asked}) is not reachable by any known reading of these "
+                f"{self.n_images} images{late}; the nearest is {near.label}, off by "
+                f"{near.gap:.4f}{some}."
+            )
         if not found.n_causes:
             return f"The run already has the target ({asked}): {own}."
         if len(self.fitting) > 1:
-            labels = [repr(t.label) for t in self.fitting]
-            more = f" and {len(labels) - 3} more" if len(labels) > 3 else ""
             return (
-                f"{len(labels)} readings fit the target ({asked}), so none is identified: "
-                f"{', '.join(labels[:3])}{more}. This run has {own}. More measures or digits "
-                "in the target may tell them apart."
+                f"{len(self.fitting)} readings fit the target ({asked}), so none is identified: "
+                f"{listed([repr(t.label) for t in self.fitting], 3)}. This run has {own}. More "
+                "measures or digits in the target may tell them apart."
             )
         moved = ", ".join(
-            f"{m.upper()} from {self.base[m]:.4f} to {found.scores[m]:.4f} "
-            f"({found.scores[m] - self.base[m]:+.4f})"
-            for m in self.targets
+            f"{m.upper()} from {v:.4f} to {found.scores[m]:.4f}" for m, v in self.base.items()
         )
         by = f"; used by {found.who}" if found.who else ""
         return f"This run reaches the target ({asked}) with {found.label!r}: {moved}{by}."
-
-
-def shown(value: Number) -> str:
-    """A target with its own digits."""
-    return value if isinstance(value, str) else f"{value:.6f}".rstrip("0")
 
 
 def ranked(trials: Iterable[Trial]) -> tuple[Trial, ...]:

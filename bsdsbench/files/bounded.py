@@ -210,14 +210,13 @@ def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
 
 
 class Budget:
-    """The bytes a file may still decode to."""
+    """The bytes a file decodes to."""
 
-    def __init__(self) -> None:
-        self.left = MAX_DECODED_BYTES
+    spent = 0
 
     def spend(self, count: int) -> None:
-        self.left -= count
-        if self.left < 0:
+        self.spent += count
+        if self.spent > MAX_DECODED_BYTES:
             raise FaultError(f"decodes to more than {MAX_DECODED_BYTES} bytes, expected less")
 
 

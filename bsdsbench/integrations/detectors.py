@@ -12,10 +12,11 @@ import io
 import json
 import os
 import platform
+import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench import __version__
-from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.bounded import (
+    counted,
     listed,
     locked,
     png_bytes,
@@ -42,12 +43,11 @@ from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.run import about_folders, available_cores, folders
 from bsdsbench.runs.run import run as score
 from bsdsbench.runs.run_options import SPEED, Folder, RunOptions, takes
-from bsdsbench.runs.score_tables import METHOD, Speed, score_tables, with_speeds
+from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.tables.result_object import Shown
-from bsdsbench.tables.table import Cell, Field, Table
+from bsdsbench.tables.table import Table
 
 Detector = Callable[[NDArray[np.uint8]], Any]
-SOFT_INTEGERS = (np.uint8, np.uint16, np.bool_)
 ABOUT = "run.json"
 SUFFIXES = (".png", ".mat")
 SAVE_SECONDS = 1.0  # between two writings of run.json
@@ -91,7 +91,7 @@ class DetectorRun(Shown):
     kind: str
     milliseconds: dict[str, float]
     machine: str
-    failed: dict[str, str] = field(default_factory=dict)
+    failed: dict[str, str]
     evaluation: Evaluation | None = None
     kept: int = 0
 
@@ -100,27 +100,14 @@ class DetectorRun(Shown):
         """Median milliseconds per picture; NaN where there was no successful call."""
         return float(np.median(list(self.milliseconds.values()) or [np.nan]))
 
-    @property
-    def speed(self) -> Speed:
-        """What tables show beside the scores."""
-        return Speed(self.ms_per_image, self.machine)
-
     def __repr__(self) -> str:
         """One line: name, pictures, time, the main scores."""
-        failed = f", failed on {len(self.failed)}" if self.failed else ""
-        scores = f": {self.evaluation!r}" if self.evaluation else ""
-        return (
-            f"<DetectorRun {self.name!r}, {len(self.milliseconds)} pictures{failed}, "
-            f"{self.ms_per_image:.1f} ms per image{scores}>"
-        )
+        told = f"{len(self.milliseconds)} pictures, {self.ms_per_image:.1f} ms per image"
+        return f"<DetectorRun {self.name!r}, {told}: {self.evaluation!r}>"
 
     def tables(self) -> list[Table]:
-        """A row of pictures and time, then the scores where there are any."""
-        counts = (("pictures", "Pictures"), ("failed", "Failed"))
-        columns = [METHOD, *(Field(*count, "", "d") for count in counts)]
-        rows: list[list[Cell]] = [[self.name, len(self.milliseconds), len(self.failed)]]
-        own = with_speeds(Table("detector", "Detector", columns, rows), {self.name: self.speed})
-        return [own, *(score_tables([self.evaluation]) if self.evaluation else [])]
+        """The scores where there are any, with the time beside them."""
+        return score_tables([self.evaluation]) if self.evaluation else []
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values: name, times, failures, and the scores where there are any."""
@@ -138,7 +125,7 @@ class DetectorRun(Shown):
 
 
 @takes(
-    *("*", "out", "protocol", "metrics", "name", "split_file", "shard", "workers", "executor"),
+    *("out", "protocol", "metrics", "name", "split_file", "shard", "workers", "executor"),
     *("fresh", "resume", "tag", "on_error", "progress"),
     on_error="skip",
 )
@@ -192,14 +179,10 @@ def run(
         raise DataError("fresh, resume: expected one of them")
     options = attrs.evolve(options, out=options.out.resolve(), missing="skip")
     detector = load_function(function) if isinstance(function, str) else function
-    if not callable(detector):
-        raise DataError(f"function: {kind_of_value(function)}, expected a function or its name")
     wanted = None if options.split_file is None else read_split(options.split_file)
     photos = {i: path.resolve() for i, path in find_photos(images, wanted).items()}
-    if wanted is not None:
-        if lost := [image_id for image_id in wanted if image_id not in photos]:
-            raise DataError(f"{show(images)}: no picture for: {listed(lost)}")
-        photos = {image_id: photos[image_id] for image_id in wanted}
+    if lost := [image_id for image_id in wanted or () if image_id not in photos]:
+        raise DataError(f"{show(images)}: no picture for: {listed(lost)}")
     if not photos:
         raise DataError(f"{show(images)}: no pictures, expected at least one")
     ids = sorted(photos)
@@ -208,32 +191,40 @@ def run(
         gt = Path(gt).resolve()
         options.refuse_out_in(gt=gt)
         ground_truths(gt, ids)  # they are there, before the detector is called
-    built_in = function if isinstance(function, str) and ":" not in function else None
-    kind = type(detector).__name__
-    shown = options.name or built_in or str(getattr(detector, "__name__", kind))
-    path = (getattr(detector, name, "") for name in ("__module__", "__qualname__"))
-    about = {
-        "function": function if isinstance(function, str) else ":".join(filter(None, path)) or kind,
-        "name": shown,
+    named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
+    path = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
+    whose = {
+        "function": path,
+        "name": options.name or (named.__name__ if ":" in path else path),
         "tag": options.tag,
         "versions": {"bsdsbench": __version__, "python": platform.python_version()},
     }
     with locked(options.out):  # type: ignore[arg-type]
-        maps = _Maps(options.out / "maps", about, options)  # type: ignore[operator]
-        failed = _detect(detector, {i: photos[i] for i in mine}, maps, options)
-        made = {i: ms for i, ms in maps.milliseconds.items() if i in mine}
+        maps = options.out / "maps"  # type: ignore[operator]
+        about, kept = _opened(maps, whose, options)
+        failed = _detect(
+            detector, {i: photos[i] for i in mine if i not in kept}, maps, about, options
+        )
         if failed and (options.on_error == "fail" or len(failed) == len(mine)):
             lines = [f"{image_id}: {reason}" for image_id, reason in failed.items()]
             raise DataError("\n".join(lines), lines)
-        kept = sum(i in mine for i in maps.kept)
-        result = DetectorRun(shown, maps.folder, maps.kind, made, machine(), failed, kept=kept)
+        kind, times = about.get("kind", "soft"), about["milliseconds"]
+        made = {image_id: times[image_id] for image_id in mine if image_id in times}
+        taken_over = len(kept.intersection(mine))
+        name = str(whose["name"])
+        result = DetectorRun(name, maps, kind, made, machine(), failed, kept=taken_over)
         if gt is None:
             return result
-        options = attrs.evolve(options, name=shown, pred_kind=maps.kind, split_file=None)
-        whole = folders(maps.folder, gt, attrs.evolve(options, missing="zero"), ids)
+        options = attrs.evolve(options, name=name, pred_kind=kind, split_file=None)
+        whole = folders(maps, gt, attrs.evolve(options, missing="zero"), ids)
         items = [item for item in whole if item.image_id in mine and item.pair.pred_paths]
-        blank = about_folders(whole, options, pred=maps.folder, gt=gt)
-        told = {**result.speed._asdict(), **about, "taken_over": kept}
+        blank = about_folders(whole, options, pred=maps, gt=gt)
+        told = {
+            "ms_per_image": result.ms_per_image,
+            "machine": result.machine,
+            **whose,
+            "taken_over": taken_over,
+        }
         more: dict[str, Any] = {SPEED: told}
         if options.shard != (1, 1):
             more["shard"] = f"{options.shard[0]}/{options.shard[1]}"
@@ -242,37 +233,82 @@ def run(
         return replace(result, evaluation=evaluation)
 
 
+def _opened(
+    maps: Path, whose: dict[str, Any], options: RunOptions
+) -> tuple[dict[str, Any], set[str]]:
+    """What run.json is to say, and the ids of maps that are there and stay. Those that are not to
+    stay are deleted. Raises DataError for maps without the user's word, or of another detector."""
+    about = {**whose, "made": time.strftime("%Y-%m-%d %H:%M"), "milliseconds": {}}
+    maps.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(maps)
+    there = [path for path in maps.iterdir() if path.suffix in SUFFIXES]
+    if not there:
+        return about, set()
+    holds = f"{show(maps)}: holds {len(there)} maps"
+    if not (maps / ABOUT).is_file():
+        raise DataError(f"{holds} that bsdsbench did not write, expected a folder of its own")
+    if options.fresh:
+        for path in there:
+            path.unlink()
+        return about, set()
+    found = read_json(maps / ABOUT, "what a detector's run wrote")
+    told = [f"{w} {found[w]}" for w in ("function", "tag") if found.get(w)]
+    holds += f" of {found.get('name')} ({', '.join(told)}; {found.get('made')})"
+    if not options.resume:
+        raise DataError(f"{holds}: resume=True keeps them, fresh=True makes them again")
+    if other := [w for w in ("function", "tag") if found.get(w) != whose[w]]:
+        raise DataError(f"{holds}, expected maps of this {' and '.join(other)} to go on with")
+    kept = {path.stem for path in there}
+    times = {k: ms for k, ms in found.get("milliseconds", {}).items() if k in kept}
+    return {**about, **found, **whose, "milliseconds": times}, kept
+
+
 def _detect(
-    detector: Detector, photos: dict[str, Path], maps: _Maps, options: RunOptions
+    detector: Detector,
+    photos: dict[str, Path],
+    maps: Path,
+    about: dict[str, Any],
+    options: RunOptions,
 ) -> dict[str, str]:
-    """Make the maps that lack; the pictures it fails on, with the reason."""
+    """Make the maps, and note in `about` what they are; the pictures it fails on, with reasons."""
     failed: dict[str, str] = {}
-    warm = False
+    warm, saved = False, -SAVE_SECONDS
+
+    def save() -> None:
+        text = json.dumps(about, indent=1, ensure_ascii=False)
+        write_atomic(maps / ABOUT, text + "\n")
+
     try:
         for done, (image_id, path) in enumerate(photos.items(), 1):
-            if image_id not in maps.kept:
-                try:
-                    picture = read_photo(path)
-                    with _undisturbed():
-                        if not warm:  # imports and compilers are not the detector's speed
-                            detector(picture.copy())
-                        warm = True
-                        given = picture.copy()  # a function may write into its argument
-                        started = time.perf_counter()
-                        result = detector(given)
-                        spent = time.perf_counter() - started
-                    made = encoded(result, picture.shape[:2])
-                except (Exception, SystemExit) as error:  # the user's function may raise anything
-                    failed[image_id] = _reason(error)
-                else:
-                    maps.add(image_id, made, 1000 * spent)
+            try:
+                picture = read_photo(path)
+                with _undisturbed():
+                    if not warm:  # imports and compilers are not the detector's speed
+                        detector(picture.copy())
+                    warm = True
+                    given = picture.copy()  # a function may write into its argument
+                    started = time.perf_counter()
+                    result = detector(given)
+                    spent = time.perf_counter() - started
+                kind, suffix, data = encoded(result, picture.shape[:2])
+            except (Exception, SystemExit) as error:  # the user's function may raise anything
+                failed[image_id] = _reason(error)
+            else:
+                if kind != about.setdefault("kind", kind):
+                    raise DataError("the function returned soft maps and labels, expected one")
+                if time.monotonic() - saved > SAVE_SECONDS:  # before the first map, too
+                    save()
+                    saved = time.monotonic()
+                write_atomic(maps / f"{image_id}{suffix}", data, durable=False)
+                about["milliseconds"][image_id] = round(1000 * spent, 3)
             if options.progress:
                 options.progress(done, len(photos), image_id)
     except KeyboardInterrupt:
-        kept = f"{len(maps.kept | maps.made)} maps are kept in {show(maps.folder)}"
+        there = sum(path.suffix in SUFFIXES for path in maps.iterdir())
+        kept = f"{there} maps are kept in {show(maps)}"
         raise KeyboardInterrupt(f"{kept}: resume=True goes on with them") from None
     finally:
-        maps.write_about()
+        save()
     return failed
 
 
@@ -287,81 +323,6 @@ def _undisturbed() -> Iterator[None]:
         os.chdir(here)
 
 
-class _Maps:
-    """The maps of one detector in a folder, and what run.json says of them."""
-
-    def __init__(self, folder: Path, about: dict[str, Any], options: RunOptions) -> None:
-        self.folder, self.kind = folder, "soft"
-        self.milliseconds: dict[str, float] = {}
-        self.kept: set[str] = set()
-        self.made: set[str] = set()
-        self._about = {**about, "made": time.strftime("%Y-%m-%d %H:%M")}
-        self._kinds: set[str] = set()
-        self._saved = 0.0
-        folder.mkdir(parents=True, exist_ok=True)
-        remove_leftovers(folder)
-        there = [path for path in folder.iterdir() if path.suffix in SUFFIXES]
-        if there:
-            self._take(there, options)
-        self.write_about()
-
-    def _take(self, there: Sequence[Path], options: RunOptions) -> None:
-        """Keep the maps that are there, or delete them, as the user says. Raises DataError."""
-        if not (self.folder / ABOUT).is_file():
-            raise DataError(
-                f"{show(self.folder)}: holds {len(there)} maps that bsdsbench did not write, "
-                "expected a folder of its own"
-            )
-        found = read_json(self.folder / ABOUT, "what a detector's run wrote")
-        told = [f"{w} {found[w]}" for w in ("function", "tag") if found.get(w)]
-        whose = f"{len(there)} maps of {found.get('name')} ({', '.join(told)}; {found.get('made')})"
-        if not (options.resume or options.fresh):
-            raise DataError(
-                f"{show(self.folder)}: holds {whose}: resume=True keeps them, fresh=True makes "
-                "them again"
-            )
-        if options.fresh:
-            for path in there:
-                path.unlink()
-            return
-        other = [w for w in ("function", "tag") if found.get(w) != self._about.get(w)]
-        if other:
-            raise DataError(
-                f"{show(self.folder)}: holds {whose}, expected maps of this {' and '.join(other)} "
-                "to go on with"
-            )
-        self.kept = {path.stem for path in there}
-        self._about["made"] = found.get("made")
-        times = found.get("milliseconds")
-        self.milliseconds = dict(times) if isinstance(times, dict) else {}
-        self._add_kind("segs" if there[0].suffix == ".mat" else str(found.get("kind")))
-
-    def add(self, image_id: str, made: tuple[str, str, bytes], ms: float) -> None:
-        """Write a map: its kind, suffix and bytes, and what it took."""
-        kind, suffix, data = made
-        self._add_kind(kind)
-        if not self.made:
-            self.write_about()
-        write_atomic(self.folder / f"{image_id}{suffix}", data, durable=False)
-        self.milliseconds[image_id] = round(ms, 3)
-        self.made.add(image_id)
-        if time.monotonic() - self._saved > SAVE_SECONDS:
-            self.write_about()
-
-    def _add_kind(self, kind: str) -> None:
-        """ "soft" or "labels", as pictures are to be read; segs in .mat say it themselves."""
-        self._kinds |= {kind} - {"segs"}
-        if len(self._kinds) > 1:
-            raise DataError("the function returned soft maps and labels, expected one of them")
-        self.kind = next(iter(self._kinds), "soft")
-
-    def write_about(self) -> None:
-        """Write run.json."""
-        about = {**self._about, "kind": self.kind, "milliseconds": self.milliseconds}
-        write_atomic(self.folder / ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
-        self._saved = time.monotonic()
-
-
 def load_function(spec: str) -> Detector:
     """The function that "MODULE:FUNCTION" names, from the current folder first, or a baseline."""
     if ":" not in spec:
@@ -369,8 +330,6 @@ def load_function(spec: str) -> Detector:
 
         return baseline(spec)
     module_name, _, attribute = spec.partition(":")
-    if not (module_name and attribute):
-        raise DataError(f"{spec!r}: expected MODULE:FUNCTION, such as my_detector:detect")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
@@ -389,43 +348,40 @@ def machine() -> str:
     """Processor, cores and Python in one line, to stand beside times."""
     name = platform.processor() or platform.machine()
     with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name" and value.strip():
-                name = visible(value.strip())
-                break
-    cores = available_cores()
-    plural = "" if cores == 1 else "s"
-    return f"{name}, {cores} core{plural}, {platform.system()}, Python {platform.python_version()}"
+        text = Path("/proc/cpuinfo").read_text("utf-8", "replace")
+        if found := re.search(r"^model name\s*:\s*(\S.*)", text, re.MULTILINE):
+            name = visible(found[1])
+    cores = counted(available_cores(), "core")
+    return f"{name}, {cores}, {platform.system()}, Python {platform.python_version()}"
 
 
 def encoded(result: Any, shape: tuple[int, ...]) -> tuple[str, str, bytes]:
-    """What a detector returned for a picture (H, W), as a file: kind ("soft", "labels", "segs"),
-    suffix, bytes. Raises DataError for another shape or type, NaN, values out of range."""
+    """What a detector returned for a picture (H, W), as a file: kind ("soft" or "labels"; .mat says
+    itself that it has label maps), suffix, bytes. Raises DataError for another shape or type, NaN,
+    values out of range."""
     if isinstance(result, list | tuple):
         from scipy.io import savemat
 
-        maps = [_labels(np.asarray(one), shape) for one in result]
-        if not maps:
+        if not result:
             raise DataError("returned an empty list, expected at least one label map")
-        cell = np.empty((1, len(maps)), object)
-        for i, labels in enumerate(maps):
-            cell[0, i] = labels
+        cell = np.empty((1, len(result)), object)
+        for i, labels in enumerate(result):
+            cell[0, i] = _labels(np.asarray(labels), shape)
         stream = io.BytesIO()
         savemat(stream, {"segs": cell}, do_compression=True)
-        return "segs", ".mat", stream.getvalue()
+        return "soft", ".mat", stream.getvalue()
     array = np.asarray(result)
+    if array.dtype.kind not in "fb" and array.dtype not in (np.uint8, np.uint16):
+        return "labels", ".png", png_bytes(_labels(array, shape))
     if array.shape != shape:
         raise DataError(f"returned shape {array.shape}, expected {shape}")
-    if array.dtype.type in SOFT_INTEGERS:
-        if array.dtype == np.bool_:
-            array = array.astype(np.uint8) * np.uint8(255)
-        return "soft", ".png", png_bytes(np.ascontiguousarray(array))
-    if array.dtype.kind == "f":
+    if array.dtype == np.bool_:
+        array = array * np.uint8(255)
+    elif array.dtype.kind == "f":
         if not (np.isfinite(array).all() and array.min() >= 0 and array.max() <= 1):
             raise DataError("returned values outside [0, 1] or NaN, expected a soft map in [0, 1]")
-        return "soft", ".png", png_bytes(np.rint(array * 65535.0).astype(np.uint16))
-    return "labels", ".png", png_bytes(_labels(array, shape))
+        array = np.rint(array * 65535.0).astype(np.uint16)
+    return "soft", ".png", png_bytes(np.ascontiguousarray(array))
 
 
 def _labels(array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.uint16]:

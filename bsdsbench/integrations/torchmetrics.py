@@ -12,7 +12,7 @@ count.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -94,10 +94,14 @@ class BenchmarkMetric(Metric):
             raise DataError("no images yet, expected an update before compute")
         data = torch.cat(list(parts)).cpu().numpy().tobytes()
         records: dict[str, ImageRecord] = {}
-        for k, found in enumerate(_records(data)):
-            record = found if found.image_id else replace(found, image_id=numbered(k))
+        start = 0
+        while start < len(data):
+            end = start + 8 + int.from_bytes(data[start : start + 8], "little")
+            (record,) = unpack_records(Path("counts"), data[start + 8 : end])
+            record = record if record.image_id else replace(record, image_id=numbered(len(records)))
             if not records.setdefault(record.image_id, record).equals(record):
                 raise DataError(f"{record.image_id}: two different images, expected an id for each")
+            start = end
         plain, _ = plain_forms(records.values(), self.protocol)
         return Evaluation(self.protocol, name, plain)
 
@@ -113,11 +117,3 @@ class BenchmarkMetric(Metric):
             k: torch.tensor(float("nan") if v is None else v, dtype=torch.float64)
             for k, v in found.items()
         }
-
-
-def _records(data: bytes) -> Iterator[ImageRecord]:
-    at = 0
-    while at < len(data):
-        end = at + 8 + int.from_bytes(data[at : at + 8], "little")
-        yield from unpack_records(Path("counts"), data[at + 8 : end])
-        at = end

@@ -131,7 +131,8 @@ class Metric(ABC):
         The preset that is meant where none is given; None: one must be given.
     options : type or None
         Its own options, a frozen attrs class (`protocol.fields`); a table of its name in a
-        protocol, `--set NAME.FIELD=VALUE`. A changed default is a new `version`.
+        protocol, `--set NAME.FIELD=VALUE`. A changed default is a new `version`. With one named
+        `instances` that is on the ground truth's instance maps are read too.
     uses : tuple of str
         The fields of a protocol that move its scores; signature and caption say no others.
 
@@ -157,9 +158,11 @@ class Metric(ABC):
     uses: ClassVar[tuple[str, ...]] = ()
     gt_kind: ClassVar[str]
     pred_kinds: ClassVar[tuple[str, ...]]
+    curved: ClassVar[bool]  # there is a column of a curve's best point
 
     def __init_subclass__(cls) -> None:
         cls.gt_kind, cls.pred_kinds = READS[cls.reads]
+        cls.curved = any(c.key == "ods" for c in (*cls.columns, *cls.image_columns))
 
     @abstractmethod
     def count(
@@ -243,17 +246,13 @@ class Metric(ABC):
         """The classes whose maps are a prediction's files; none where it is one file."""
         return ()
 
-    def reads_instances(self, opt: Any) -> bool:
-        """True if the ground truth's instance maps are read too."""
-        return False
-
     def scale(self, gt: GroundTruth, opt: Any) -> str:
         """What a truth says about the scale of its set's maps, as `loaders.inputs.scale_of`."""
         return gt.scale
 
     def has_curve(self, opt: Any) -> bool:
         """True if the score has a precision-recall curve, `curve`."""
-        return any(column.key == "ods" for column in (*self.columns, *self.image_columns))
+        return self.curved
 
     def draws(self, opt: Any) -> bool:
         """True if its matched pixels can be drawn, see `match_maps`."""
@@ -290,7 +289,7 @@ class Metric(ABC):
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol
     ) -> Iterator[tuple[str, str]]:
         """`files` with its options in the protocol."""
-        yield from self.files(score, ids, stack, protocol, self.options_of(protocol))
+        return self.files(score, ids, stack, protocol, self.options_of(protocol))
 
     def options_of(self, protocol: Protocol) -> Any:
         """Its options in a protocol, None if it has none. Raises ProtocolError for wrong ones."""
@@ -317,27 +316,17 @@ class Metric(ABC):
         stack = self.stack(counts)
         once = np.ones((1, len(records)), np.int64)
         found = one_of(self.scores(stack, once, protocol, self.options_of(protocol)))
-        return Score({**_with_fewer(found), "n_images": len(records)})
+        return Score({**found, "n_images": len(records)})
 
-    def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[dict[str, Any]]:
+    def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[Tree]:
         """`scores` with each image as a data set of one, of B images at a time: arrays (B,)."""
-        own, opt = stack.keys() - self.shared, self.options_of(protocol)
+        opt, some = self.options_of(protocol), dict(stack)
+        own = stack.keys() - self.shared
         n = len(stack[min(own)])
         for first in range(0, n, _BLOCK):
-            some = {**stack, **{name: stack[name][first : first + _BLOCK] for name in own}}
+            for name in own:
+                some[name] = stack[name][first : first + _BLOCK]
             yield self.scores(some, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol, opt)
-
-
-def _with_fewer(tree: Mapping[str, Any]) -> dict[str, Any]:
-    """The scores with those entries of "over" that are over fewer than there are."""
-    out: dict[str, Any] = {}
-    for key, value in tree.items():
-        out[key] = _with_fewer(value) if isinstance(value, Mapping) and key != "over" else value
-    for key, units in out.pop("over", {}).items():
-        some = {unit: (int(n), int(of)) for unit, (n, of) in units.items() if 0 < n < of}
-        if some:
-            out.setdefault("over", {})[key] = some
-    return out
 
 
 def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[str, Any]]:

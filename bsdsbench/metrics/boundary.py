@@ -42,9 +42,8 @@ from bsdsbench.scores.curve import (
     best,
     curve_counts,
     curve_scores,
-    edges_r50,
     four_counts,
-    recall_at_precision,
+    recall_at_half,
 )
 from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.read_only import ReadOnly
@@ -142,8 +141,7 @@ class BoundaryMetric(Metric):
             "n_images": len(images),
             "images": tuple(images),
             "curve": curve,
-            "r50": float(recall_at_precision(curve)),
-            "edges_r50": float(edges_r50(curve)),
+            **{name: float(value) for name, value in recall_at_half(curve).items()},
         }
 
 

@@ -67,7 +67,6 @@ class CalibrationMetric(Metric):
     """
 
     name, title, reads, options = "calibration", "Calibration", "soft", Options
-    shared = ()
     default_protocol = "calibration"
     uses = (*MAPS, *ANNOTATED)
     columns = (

@@ -51,7 +51,6 @@ class CcqMetric(Metric):
     """
 
     name, title, reads, options = "ccq", "Centre lines", "mask", Options
-    shared = ()
     default_protocol = "masks"
     uses = (*MAPS, "gt_threshold")
     columns = (

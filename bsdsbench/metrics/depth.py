@@ -23,8 +23,7 @@ Without "edges" the curve of a run is that of "si" over the ratios, of summed pa
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import frozen
@@ -42,7 +41,7 @@ from bsdsbench.metrics.boundary import (
 )
 from bsdsbench.metrics.contour.measures import pixel_distances
 from bsdsbench.metrics.label_maps import faults_named
-from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, check, is_number, one_of, option, some_of
+from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, check, is_int, one_of, option, some_of
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import I8, Stack
 from bsdsbench.scores.curve import curve_scores, four_counts
@@ -56,7 +55,9 @@ from bsdsbench.scores.ratios import (
 )
 
 MEASURES = ("si", "matte", "dbe", "edges")
+RATIOS = np.linspace(1.05, 1.25, 10)  # of si and matte
 NEAREST = 1e-6
+RADIUS = 10.0  # pixels, at which distances of DBE are truncated
 SIGMA = 2**0.5
 # Thresholds of Canny in the two forms of DBE
 CANNY = {"ibims": (0.15, 0.3), "sharpdepth": (0.1, 0.2)}
@@ -126,40 +127,15 @@ class DepthOptions:
         },
         others={True: "ml-depth-pro, the iBims-1 program", False: "scripts that leave empty out"},
     )
-    ratios: tuple[float, float, int] = option(
-        (1.05, 1.25, 10),
-        "The first and the last ratio of si and matte, and how many evenly spaced ones.",
-        check(
-            lambda v: (
-                len(v) == 3
-                and all(map(is_number, v))
-                and 1 <= v[0] <= v[1] <= 1e6
-                and v[2] in range(1, 101)
-            ),
-            "two ratios from 1 and their number, 1 to 100",
-        ),
-        caption=lambda o: f"{o.ratios[2]} ratios {o.ratios[0]:g} .. {o.ratios[1]:g}",
-        others={
-            (1.05, 1.25, 10): "Depth Pro",
-            **dict.fromkeys(((1.05, 1.25, 5), (1.1, 1.25, 10), (1.05, 1.5, 10)), HOME_MADE),
-        },
-    )
     dbe: str = option(
         "ibims",
         'The form of DBE. "ibims": Canny at .15 and .3 against the true edges, '
-        'distances both ways, truncated at `radius`. "sharpdepth": Canny at .1 and '
+        'distances both ways, truncated at 10 pixels. "sharpdepth": Canny at .1 and '
         ".2 on depth and inverse depth of both maps, completeness one way and not "
         "truncated.",
         one_of(*CANNY),
         caption=lambda o: f"DBE {o.dbe}" if "dbe" in o.measures else "",
         others={"ibims": "iBims-1, P2ORM", "sharpdepth": "SharpDepth"},
-    )
-    radius: float = option(
-        10.0,
-        "Pixels at which distances of DBE are truncated.",
-        POSITIVE,
-        caption=lambda o: f"within {o.radius:g} px" if "dbe" in o.measures else "",
-        others={10.0: "iBims-1", 5.0: HOME_MADE, 20.0: HOME_MADE},
     )
     gt_edges: str = option(
         "annotated",
@@ -183,8 +159,8 @@ class DepthOptions:
         check(
             lambda v: (
                 len(v) in (0, 4)
-                and all(isinstance(n, int) and n >= 0 for n in v)
-                and all(first < end for first, end in zip(v[::2], v[1::2], strict=True))
+                and all(is_int(n) and n >= 0 for n in v)
+                and (v == () or (v[0] < v[1] and v[2] < v[3]))
             ),
             "first row, end, first column and end, or none",
         ),
@@ -195,8 +171,7 @@ class DepthOptions:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DepthMaps:
+class DepthMaps(NamedTuple):
     """An image ready to be measured, float64 and cropped: depths, validity, true edges and matte.
 
     Unknown depths are NaN in `raw_*`, on which Canny works.
@@ -217,17 +192,10 @@ class DepthMaps:
         return wanted(self.edges or None, "edges")
 
 
-_MENDS = {
-    "depth": "true depth (depth.measures=edges where there are only edges)",
-    "edges": "annotated ones, or depth.gt_edges=canny",
-    "matte": "one for the measure matte (depth.gt_holds)",
-}
-
-
 def wanted(found: Any, what: str) -> Any:
     """What an image has to have. Raises DataError."""
     if found is None:
-        raise DataError(f"ground truth: no {what}, expected {_MENDS[what]}")
+        raise DataError(f"ground truth: no {what}, expected {what} for these depth.measures")
     return found
 
 
@@ -324,10 +292,10 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, at: DepthOptions) -> tuple[F8, 
         pred, gt = pred & valid, gt & valid
     to_gt, to_pred = pixel_distances(pred, gt), pixel_distances(gt, pred)
     counted = valid[pred] if at.strict else np.ones(to_gt.size, bool)
-    near = (to_gt < at.radius) & counted
+    near = (to_gt < RADIUS) & counted
     if at.dbe == "ibims":
-        parts = np.minimum(np.where(counted, to_gt, 0.0), at.radius)
-        parts = np.concatenate([parts, np.minimum(to_pred, at.radius)])
+        parts = np.minimum(np.where(counted, to_gt, 0.0), RADIUS)
+        parts = np.concatenate([parts, np.minimum(to_pred, RADIUS)])
     else:
         parts = np.minimum(to_pred, np.hypot(*pred.shape))
     numbers = np.array([np.count_nonzero(near), parts.size, to_pred.size])
@@ -371,7 +339,7 @@ def _share(pairs: Map, of: int, strict: bool) -> F8:
 
 def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
     """The values of images (N,), or of sums of images (S,), by their keys without `_pooled`."""
-    ratios, out, at = np.linspace(*opt.ratios), dict[str, F8](), dict[str, F8]()
+    out, at = dict[str, F8](), dict[str, F8]()
     if "si" in stack:
         recall, precision = (_share(stack["si"], of, opt.strict) for of in (2, 1))
         f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
@@ -381,10 +349,10 @@ def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
         at["matte_recall"] = _share(stack["matte"], 1, opt.strict)
     for key, values in at.items():
         there, known = ~np.isnan(values), np.nan_to_num(values)
-        for name, weights in ((key, ratios), (f"{key}_plain", np.ones(ratios.size))):
+        for name, weights in ((key, RATIOS), (f"{key}_plain", np.ones(RATIOS.size))):
             total = (there * weights).sum(axis=-1)
             out[name] = defined_ratio((known * weights).sum(axis=-1), total)
-        for k, r in enumerate(ratios):
+        for k, r in enumerate(RATIOS):
             word = f"{r:.4f}".rstrip("0").rstrip(".").replace(".", "_")
             out[f"{key}@{word}"] = values[..., k]
     if "dbe_n" in stack:
@@ -392,7 +360,7 @@ def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
         none = n[..., 0] == 0
         # "sharpdepth" counts edges of the truth alone
         for k, far in enumerate((none, none & (n[..., 1] > n[..., 2]))):
-            value = np.where(far, opt.radius, ratio(sums[..., k], n[..., k]))
+            value = np.where(far, RADIUS, ratio(sums[..., k], n[..., k]))
             key = ("dbe_accuracy", "dbe_completeness")[k]
             out[key] = np.where(n[..., 2] > 0, value, np.nan)
     return out
@@ -458,13 +426,13 @@ class DepthMetric(Metric):
         """
         found: Tree = {}
         with faults_named(pred, gt):
-            maps, ratios = prepared(pred.depth, gt, opt), np.linspace(*opt.ratios)
+            maps = prepared(pred.depth, gt, opt)
             if "si" in opt.measures:
                 depth = inverse(maps.pred), inverse(wanted(maps.gt, "depth"))
-                found["si"] = depth_pairs.ratio_pairs(*depth, maps.valid, ratios)
+                found["si"] = depth_pairs.ratio_pairs(*depth, maps.valid, RATIOS)
             if "matte" in opt.measures:
                 matte = wanted(maps.matte, "matte")
-                found["matte"] = depth_pairs.thinned_pairs(inverse(maps.pred), matte, ratios)
+                found["matte"] = depth_pairs.thinned_pairs(inverse(maps.pred), matte, RATIOS)
             if "dbe" in opt.measures:
                 edges = canny_edges(maps.raw_pred, opt.dbe)
                 if opt.dbe == "sharpdepth":

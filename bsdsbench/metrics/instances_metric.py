@@ -118,7 +118,7 @@ class InstancesMetric(Metric):
     """
 
     name, title, reads, options = "instances", "Objects", "classes", Options
-    shared, default_protocol = (), "masks"
+    default_protocol = "masks"
     columns = (
         Column("aji", "AJI", quantity="aji", undefined=NONE),
         Column("aji_plus", "AJI+", quantity="aji", undefined=NONE),

@@ -97,8 +97,11 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Those of the metrics that have a precision-recall curve with their options."""
-    found = {name: get(name) for name in metrics}
-    return tuple(name for name, m in found.items() if m.has_curve(m.options_of(protocol)))
+    found = []
+    for name in metrics:
+        if get(name).has_curve(get(name).options_of(protocol)):
+            found.append(name)
+    return tuple(found)
 
 
 @cache  # it reads what every installed package says of itself
@@ -135,15 +138,21 @@ def stored(values: Mapping[str, Any]) -> Protocol:
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
     """How the scores of some metrics are made: what they use of the protocol, and their own."""
-    own = [get(name).describe(protocol, get(name).options_of(protocol)) for name in metrics]
-    return protocol.describe(_used(metrics, protocol), list(filter(None, own)))
+    own = []
+    for name in metrics:
+        own.append(get(name).describe(protocol, get(name).options_of(protocol)))
+    return protocol.describe(used(metrics, protocol), list(filter(None, own)))
 
 
 def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     """Fields of a protocol, and names in its options, that no score of the metrics depends on."""
     known = {*protocol.names(), *protocol.options} if metrics else set[str]()
-    return frozenset(known.difference(metrics, _used(metrics, protocol)))
+    return frozenset(known.difference(metrics, used(metrics, protocol)))
 
 
-def _used(metrics: Sequence[str], protocol: Protocol) -> set[str]:
-    return set().union(*(m.used(m.options_of(protocol)) for m in map(get, metrics)))
+def used(metrics: Sequence[str], protocol: Protocol) -> set[str]:
+    """Fields of a protocol that scores of the metrics depend on."""
+    found = set[str]()
+    for name in metrics:
+        found.update(get(name).used(get(name).options_of(protocol)))
+    return found

@@ -1,16 +1,14 @@
 """Salient object detection: how well a soft map marks the pixels of a mask, without tolerance.
 
-`saliency_counts` makes the measures of one image; `SaliencyMetric.scores` computes those of a data
-set. Three ways are in use and give different numbers, so they have different names: `*_mean` is
-the mean over images of the image's value (at each threshold, if there are any, and then the best
-one), `*_sum` is one ratio of the summed counts, `max_f_pr` is F of the mean precision and mean
-recall.
+Three ways are in use and give different numbers, so they have different names: `*_mean` is the mean
+over images of the image's value (at each threshold, if there are any, and then the best one),
+`*_sum` is one ratio of the summed counts, `max_f_pr` is F of the mean precision and mean recall.
 
 Thresholds are the levels 0 .. 255 of the map as an 8-bit picture, `>=`. `max_*` is the largest
 value of the mean curve over the levels, `mean_*` its mean, `adaptive_*` the value at each image's
-own threshold; names without these words (IoU, Dice, BER) are at one half. The rules in which
-programs differ are `SaliencyOptions`. Its defaults are those of PySODMetrics, the source of most
-published tables. With them all values equal its values (to 1e-9 on 8-bit maps), except for
+own threshold, min(2 mean, 1); names without these words (IoU, Dice, BER) are above one half. The
+rules are those of PySODMetrics, the source of most published tables. All values equal its values
+(to 1e-9 on 8-bit maps), except for
 
 - a mask whose centroid lies in the last row or column: PySODMetrics divides by an empty quarter of
   the image and its S-measure is NaN. Here the empty quarter has no weight, as in the paper.
@@ -26,13 +24,12 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, same_shape, soft_map, unit
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map, unit
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.maps import invert
-from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, one_of, option
+from bsdsbench.protocol.fields import POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, Stack
+from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, weighted_sum
 
 F8 = NDArray[np.float64]
@@ -57,82 +54,6 @@ class SaliencyOptions:
         caption={True: "maps stretched to 0 .. 1", False: "maps as they are"},
         others={True: "PySODMetrics", False: "scripts that take maps as they are"},
     )
-    levels: str = option(
-        "floor",
-        'The level of a strength p: "floor" of 255 p, or 255 p "round"ed, halves up.',
-        one_of("floor", "round"),
-        caption=lambda o: f"levels {o.levels}(255 p), >=",
-        others={"floor": "PySODMetrics", "round": "scripts on 8-bit pictures"},
-    )
-    operator: str = option(
-        ">",
-        'IoU, Dice and BER at one threshold are of strengths ">" or ">=" 0.5.',
-        one_of(">", ">="),
-        caption=lambda o: f"IoU, Dice, BER at p {o.operator} 0.5",
-        others={">": "PySODMetrics", ">=": HOME_MADE},
-    )
-    cap: str = option(
-        "one",
-        'The adaptive threshold is min(2 mean, 1), or with "max" min(2 mean, the largest p).',
-        one_of("one", "max"),
-        caption={"one": "adaptive min(2 mean, 1)", "max": "adaptive min(2 mean, max)"},
-        others={"one": "PySODMetrics", "max": HOME_MADE},
-    )
-    e_divisor: str = option(
-        "pixels-1",
-        'The E-measure\'s sum is divided by "pixels-1", or by "pixels".',
-        one_of("pixels-1", "pixels"),
-        caption=lambda o: f"E by {o.e_divisor}",
-        others={"pixels-1": "PySODMetrics", "pixels": HOME_MADE},
-    )
-    centroid: str = option(
-        "even",
-        'A centroid half way between two pixels goes to the "even" one, or "up" (S-measure).',
-        one_of("even", "up"),
-        caption=lambda o: f"centroid {o.centroid}",
-        others={"even": "PySODMetrics", "up": HOME_MADE},
-    )
-
-
-def saliency_counts(
-    soft: NDArray[Any],
-    mask: NDArray[np.bool_],
-    params: SaliencyOptions | None = None,
-    *,
-    what: str = "saliency",
-) -> Counts:
-    """All measures of one image.
-
-    tp, fp : i8 (257,), the levels and last the adaptive threshold; half_tp, half_fp : i8 () at 0.5;
-    positives, pixels : i8 (), mask pixels and all pixels; abs_error_sum : f8 (), sum of
-    |map - mask|; s_measure, weighted_f : f8 ().
-
-    soft : (H, W) uint8, uint16 or float in [0, 1]; mask : (H, W) bool
-    params : the conventions, those of the preset if None; what : names the image in errors
-    Raises ShapeError if the sizes differ, DataError for an empty image.
-    """
-    rules, mask = params or SaliencyOptions(), binary_map(mask, what)
-    value = strengths(soft, rules.stretch)
-    same_shape(value.shape, mask.shape, what)
-    if not value.size:
-        raise DataError(f"{what}: empty image, expected at least one pixel")
-    scaled = value * 255 if rules.levels == "floor" else value * 255 + 0.5
-    levels = np.floor(scaled).astype(np.uint8)
-    each = (np.bincount(levels[where], minlength=LEVELS) for where in (mask, ~mask))
-    tp, fp = (np.cumsum(n[::-1])[::-1] for n in each)  # from each level on
-    adaptive = value >= float(min(2 * value.mean(), 1.0 if rules.cap == "one" else value.max()))
-    half = value > 0.5 if rules.operator == ">" else value >= 0.5
-    return Counts(
-        tp=np.append(tp, (adaptive & mask).sum()),
-        fp=np.append(fp, (adaptive & ~mask).sum()),
-        half_tp=(half & mask).sum(),
-        half_fp=(half & ~mask).sum(),
-        positives=mask.sum(),
-        pixels=mask.size,
-        abs_error_sum=np.abs(value - mask).sum(dtype=np.float64),
-        s_measure=s_measure(value, mask, centroid=rules.centroid),
-        weighted_f=weighted_f(value, mask),
-    )
 
 
 def _curves(c: Stack, beta2: float) -> dict[str, F8]:
@@ -144,7 +65,7 @@ def _curves(c: Stack, beta2: float) -> dict[str, F8]:
     return {
         "precision": precision,
         "recall": recall,
-        "f": f_of(precision, recall, beta2),
+        "f": f_beta(precision, recall, beta2),
         "iou": ratio(tp, positives + fp),
         "dice": ratio(2 * tp, positives + tp + fp),
         # the rate of a class without pixels is 0
@@ -207,9 +128,31 @@ class SaliencyMetric(Metric):
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
-    ) -> Counts:
-        soft = invert(pred.soft) if protocol.invert else pred.soft
-        return saliency_counts(soft, gt.mask, opt, what=pred.where)
+    ) -> Tree:
+        """All measures of one image.
+
+        tp, fp i8 (257,), at the levels and last the adaptive threshold; half_tp, half_fp i8 (),
+        above one half; positives, pixels i8 (), mask pixels and all pixels; abs_error_sum f8 (),
+        sum of |map - mask|; s_measure, weighted_f f8 ().
+        """
+        mask = gt.mask
+        value = strengths(invert(pred.soft) if protocol.invert else pred.soft, opt.stretch)
+        levels = np.floor(value * 255).astype(np.uint8)
+        adaptive, half = value >= float(min(2 * value.mean(), 1.0)), value > 0.5
+        found: Tree = {}
+        for name, where in (("tp", mask), ("fp", ~mask)):
+            at = np.bincount(levels[where], minlength=LEVELS)
+            from_each_on = np.cumsum(at[::-1])[::-1]
+            found[name] = np.append(from_each_on, (adaptive & where).sum())
+            found[f"half_{name}"] = (half & where).sum()
+        return {
+            **found,
+            "positives": mask.sum(),
+            "pixels": mask.size,
+            "abs_error_sum": np.abs(value - mask).sum(dtype=np.float64),
+            "s_measure": s_measure(value, mask),
+            "weighted_f": weighted_f(value, mask),
+        }
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
@@ -218,29 +161,27 @@ class SaliencyMetric(Metric):
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         curves, sums = _curves(stack, opt.beta2), _curves(total, opt.beta2)
         sizes = stack["positives"][:, None], stack["pixels"][:, None]
-        curves["e"] = e_measure(stack["tp"], stack["fp"], *sizes, opt.e_divisor)
+        curves["e"] = e_measure(stack["tp"], stack["fp"], *sizes)
         precision, recall = (
             weighted_mean(weights, curves.pop(name)[:, :LEVELS]) for name in ("precision", "recall")
         )
         found = {
-            "max_f_pr": f_of(precision, recall, opt.beta2).max(axis=1),
+            "max_f_pr": f_beta(precision, recall, opt.beta2).max(axis=1),
             "mae_sum": ratio(total["abs_error_sum"], total["pixels"]),
             "max_f_sum": sums["f"][:, :LEVELS].max(axis=1),
             "adaptive_f_sum": sums["f"][:, LEVELS],
         }
-        numbers = {name: stack[name] for name in ("s_measure", "weighted_f")}
-        numbers["mae"] = ratio(stack["abs_error_sum"], stack["pixels"])
+        means = {f"{name}_mean": stack[name] for name in ("s_measure", "weighted_f")}
+        means["mae_mean"] = ratio(stack["abs_error_sum"], stack["pixels"])
         for name, curve in curves.items():
             levels = curve[:, :LEVELS]
-            numbers[f"mean_{name}"] = levels.mean(axis=1)
-            numbers[f"adaptive_{name}"] = curve[:, LEVELS]
+            means[f"mean_{name}_mean"] = levels.mean(axis=1)
+            means[f"adaptive_{name}_mean"] = curve[:, LEVELS]
             if name in _AT_HALF:
-                numbers[name], found[f"{name}_sum"] = curve[:, -1], sums[name][:, -1]
-            mean = weighted_mean(weights, levels)
+                means[f"{name}_mean"], found[f"{name}_sum"] = curve[:, -1], sums[name][:, -1]
             way = "min" if name in _ERRORS else "max"
-            found[f"{way}_{name}_mean"] = getattr(mean, way)(axis=1)
-        means = {f"{name}_mean": weighted_mean(weights, value) for name, value in numbers.items()}
-        return found | means
+            found[f"{way}_{name}_mean"] = getattr(weighted_mean(weights, levels), way)(axis=1)
+        return {**found, **image_means(weights, means)}
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
@@ -266,24 +207,18 @@ def strengths(soft: NDArray[Any], stretch: bool) -> NDArray[Any]:
     return value
 
 
-def f_of(precision: Any, recall: Any, beta2: float) -> F8:
-    """(1 + b2) P R / (b2 P + R) with 0/0 = 0."""
+def f_beta(precision: Any, recall: Any, beta2: float = 0.3) -> F8:
+    """(1 + b2) P R / (b2 P + R) with 0/0 = 0 (Achanta et al., CVPR 2009: b2 = 0.3)."""
     return ratio((1 + beta2) * precision * recall, beta2 * precision + recall)
 
 
-def f_beta(tp: Any, fp: Any, positives: Any, beta2: float = 0.3) -> F8:
-    """(1 + b2) P R / (b2 P + R) from counts, with 0/0 = 0 (Achanta et al., CVPR 2009: b2 = 0.3)."""
-    return f_of(ratio(tp, tp + fp), ratio(tp, positives), beta2)
-
-
-def e_measure(tp: Any, fp: Any, positives: Any, pixels: Any, divisor: str = "pixels-1") -> F8:
+def e_measure(tp: Any, fp: Any, positives: Any, pixels: Any) -> F8:
     """Enhanced alignment of a binary map with the mask (Fan et al., IJCAI 2018), from counts.
 
     With g = mask - its mean and m = map - its mean the alignment is a = 2 g m / (g g + m m), and
-    the measure the sum of (1 + a)^2 / 4 over all pixels, divided by `pixels` as in the paper or by
-    `pixels-1` (at least 1) as in the authors' program. There are only four kinds of pixel, so their
-    counts are enough. An empty mask gives the share of map pixels that are off, a full one the
-    share that are on.
+    the measure the sum of (1 + a)^2 / 4 over all pixels, divided by their number less 1 (at least
+    1) as in the authors' program. There are only four kinds of pixel, so their counts are enough.
+    An empty mask gives the share of map pixels that are off, a full one the share that are on.
     """
     mean_g, mean_m = ratio(positives, pixels), ratio(tp + fp, pixels)
     kinds = (1, 1, tp), (0, 1, fp), (1, 0, positives - tp), (0, 0, pixels - positives - fp)
@@ -293,20 +228,16 @@ def e_measure(tp: Any, fp: Any, positives: Any, pixels: Any, divisor: str = "pix
         total = total + count * (1 + ratio(2 * g * m, g * g + m * m)) ** 2 / 4
     constant = np.where(positives == 0, pixels - fp, tp)
     uniform = (positives == 0) | (positives == pixels)
-    by = pixels if divisor == "pixels" else np.maximum(pixels - 1, 1)
-    return ratio(np.where(uniform, constant, total), by)
+    return ratio(np.where(uniform, constant, total), np.maximum(pixels - 1, 1))
 
 
-def s_measure(
-    soft: NDArray[Any], mask: NDArray[np.bool_], alpha: float = 0.5, centroid: str = "even"
-) -> float:
-    """Structure measure of a soft map (Fan et al., ICCV 2017): alpha object + (1 - alpha) region.
+def s_measure(soft: NDArray[Any], mask: NDArray[np.bool_]) -> float:
+    """Structure measure of a soft map (Fan et al., ICCV 2017): the mean of object and region.
 
     soft (H, W) in [0, 1], mask (H, W) bool. Standard deviations divide by n - 1. The four regions
     around the centroid of the mask are weighted by their area, as the authors' program does; a
-    centroid half way between two pixels goes to the even one, or with `centroid` "up" to the one
-    further down or right. An empty mask gives 1 - mean(soft), a full one mean(soft); negative
-    values become 0.
+    centroid half way between two pixels goes to the even one. An empty mask gives 1 - mean(soft), a
+    full one mean(soft); negative values become 0.
     """
     soft, mask = np.asarray(soft, np.float64), np.asarray(mask, bool)
     share = mask.mean()
@@ -316,14 +247,12 @@ def s_measure(
         return float(soft.mean())
     inside, outside = _object_similarity(soft[mask]), _object_similarity(1 - soft[~mask])
     by_object = share * inside + (1 - share) * outside
-    centre = np.argwhere(mask).mean(axis=0)
-    nearest = np.rint(centre) if centroid == "even" else np.floor(centre + 0.5)
-    y, x = (int(c) + 1 for c in nearest)  # rows and columns before the cut
+    y, x = (int(c) + 1 for c in np.rint(np.argwhere(mask).mean(axis=0)))  # before the cut
     total = 0.0
     for part in (np.s_[:y, :x], np.s_[:y, x:], np.s_[y:, :x], np.s_[y:, x:]):
         if soft[part].size:
             total += soft[part].size * _similarity(soft[part], mask[part].astype(np.float64))
-    return max(0.0, float(alpha * by_object + (1 - alpha) * (total / soft.size)))
+    return max(0.0, float(0.5 * by_object + 0.5 * (total / soft.size)))
 
 
 def _object_similarity(values: F8) -> float:

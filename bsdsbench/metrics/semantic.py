@@ -428,10 +428,6 @@ class SemanticMetric(Metric):
     def class_names(self, opt: SemanticOptions) -> tuple[str, ...]:
         return opt.classes
 
-    def reads_instances(self, opt: SemanticOptions) -> bool:
-        """True where boundaries between instances count."""
-        return opt.instances
-
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
         """True also for maps of another size where the protocol says how they are resized."""
         return pred.shape == gt.shape or opt.resize != "refuse"

@@ -9,8 +9,6 @@ annotators take the mean, minimum or maximum, and say which: the literature does
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,75 +23,47 @@ from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
 
 
-def undersegmentation_error(labels: ArrayLike, gt: ArrayLike) -> float:
-    """Undersegmentation error of Neubert and Protzel, in [0, 1], 0 is best.
+def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
+    """How well superpixels keep to one annotator's regions.
 
-    (1/N) sum_j sum over i that meet j of min(n(i,j), a_i - n(i,j)): the smaller side of each
-    superpixel that crosses the border of region j leaks.
-    Source: Neubert and Protzel, Forum Bildverarbeitung 2012.
-    """
-    table = Table.of_map(labels, Annotators.of([gt]))
-    indptr, _, n = table.cells
-    area = np.repeat(table.row_area, np.diff(indptr))
-    return float(np.minimum(n, area - n).sum() / table.n_pixels)
-
-
-def undersegmentation_error_levin(labels: ArrayLike, gt: ArrayLike) -> float:
-    """Undersegmentation error of Levinshtein et al., 0 is best, not bounded by 1.
-
-    (1/G) sum_j ((sum of a_i over i that meet j) - b_j) / b_j, over the G annotated regions. Stutz's
-    program divides by the largest label + 1 in place of G: the same for labels 0 .. G - 1, less
-    where a label is missing, as in labels from 1.
-    Source: Levinshtein et al., TurboPixels, PAMI 2009.
-    """
-    table = Table.of_map(labels, Annotators.of([gt]))
-    indptr, cols, _ = table.cells
-    area = table.gts.col_area
-    met = np.bincount(cols, np.repeat(table.row_area, np.diff(indptr)), area.size)
-    return float(((met - area) / area).mean())
-
-
-def achievable_segmentation_accuracy(labels: ArrayLike, gt: ArrayLike) -> float:
-    """ASA: (1/N) sum_i max_j n(i,j), in (0, 1], 1 is best.
-
-    The share of pixels that are right when each superpixel takes its best annotated region.
-    Source: Liu et al., Entropy rate superpixels, CVPR 2011.
-    """
-    table = Table.of_map(labels, Annotators.of([gt]))
-    return int(table.overlaps[2][:, 2].sum()) / table.n_pixels
-
-
-def boundary_recall(labels: ArrayLike, gt: ArrayLike, radius: int | None = None) -> float:
-    """Share of annotated boundary pixels near a superpixel boundary, in [0, 1]; 0 if none.
-
-    A pixel is boundary if any of its four neighbours has another label: both sides of every border.
-    Near: a boundary pixel lies in the (2 radius + 1)^2 square around it. Not one to one.
-
-    The one-sided boundaries of `bsdsbench.seg2bdry` give up to .07 less. Source: Ren and Malik,
-    ICCV 2003; as computed by Stutz, Hermans and Leibe, CVIU 2018.
-
-    radius : in pixels; 0.0025, as a float32, times the image diagonal, rounded, if None
+    - "ue": undersegmentation error, (1/N) sum_j sum over i that meet j of min(n(i,j), a_i -
+      n(i,j)), in [0, 1], 0 is best: the smaller side of each superpixel that crosses the border of
+      region j leaks. Source: Neubert and Protzel, Forum Bildverarbeitung 2012.
+    - "ue_levin": (1/G) sum_j ((sum of a_i over i that meet j) - b_j) / b_j, over the G annotated
+      regions, 0 is best, not bounded by 1. Stutz's program divides by the largest label + 1 in
+      place of G: the same for labels 0 .. G - 1, less where a label is missing, as in labels from
+      1. Source: Levinshtein et al., TurboPixels, PAMI 2009.
+    - "asa": achievable segmentation accuracy, (1/N) sum_i max_j n(i,j), in (0, 1], the share of
+      pixels that are right when each superpixel takes its best annotated region. Source: Liu et
+      al., Entropy rate superpixels, CVPR 2011.
+    - "recall": share of annotated boundary pixels with a superpixel boundary in the square of
+      `recall_radius` around, in [0, 1]; 0 if there are none. A pixel is boundary if any of its four
+      neighbours has another label: both sides of every border; the one-sided boundaries of
+      `bsdsbench.seg2bdry` give up to .07 less. Not one to one. Source: Ren and Malik, ICCV 2003; as
+      computed by Stutz, Hermans and Leibe, CVIU 2018.
 
     Examples
     --------
-    >>> import numpy as np
     >>> gt, moved = np.zeros((2, 40, 60), int)
-    >>> gt[:, 30:], moved[:, 32:] = 1, 1
-    >>> boundary_recall(moved, gt, radius=1)
-    0.5
+    >>> gt[:, 30:], moved[:, 31:] = 1, 1
+    >>> {name: round(value, 3) for name, value in measures(moved, gt).items()}
+    {'ue': 0.033, 'ue_levin': 0.517, 'asa': 0.983, 'recall': 0.5}
     """
     from scipy.ndimage import maximum_filter
     from skimage.segmentation import find_boundaries
 
-    pred, truth = as_label_map(labels), as_label_map(gt, "ground truth")
-    same_shape(pred.shape, truth.shape, "labels")
-    if radius is None:
-        radius = recall_radius(pred.shape)
-    if radius < 0:
-        raise DataError(f"radius {radius}: expected pixels, 0 or more")
-    found, wanted = (find_boundaries(m, connectivity=1, mode="thick") for m in (pred, truth))
-    near = maximum_filter(found, size=2 * radius + 1, mode="constant")
-    return float(ratio((near & wanted).sum(), wanted.sum()))
+    table = Table.of_map(labels, Annotators.of([gt]))
+    start, cols, n = table.cells
+    area, own = table.gts.col_area, np.repeat(table.row_area, np.diff(start))
+    over = np.bincount(cols, own, area.size) - area
+    found, wanted = (find_boundaries(np.asarray(m), 1, "thick") for m in (labels, gt))
+    near = maximum_filter(found, 2 * recall_radius(found.shape) + 1, mode="constant")
+    return {
+        "ue": float(np.minimum(n, own - n).sum() / table.n_pixels),
+        "ue_levin": float((over / area).mean()),
+        "asa": int(table.overlaps[2][:, 2].sum()) / table.n_pixels,
+        "recall": float(ratio((near & wanted).sum(), wanted.sum())),
+    }
 
 
 def recall_radius(shape: tuple[int, ...]) -> int:
@@ -143,12 +113,7 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
 
 
 _OVER_ANNOTATORS = ("mean", "min", "max")
-MEASURES: dict[str, Callable[[Any, Any], float]] = {
-    "ue": undersegmentation_error,
-    "ue_levin": undersegmentation_error_levin,
-    "asa": achievable_segmentation_accuracy,
-    "recall": boundary_recall,
-}
+MEASURES = ("ue", "ue_levin", "asa", "recall")
 
 
 class SuperpixelMetric(Metric):
@@ -159,7 +124,6 @@ class SuperpixelMetric(Metric):
     reads = "regions"
     photo = True
     uses = ("empty_gt",)
-    shared = ()
     columns = (
         Column("ue.mean", "UE", lower=True),
         Column("ue_levin.mean", "UE (Levinshtein)", "UE-L", lower=True),
@@ -187,10 +151,11 @@ class SuperpixelMetric(Metric):
         labels = pred.segs[0]
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
+        each = [measures(labels, truth) for truth in gt.segmentations]
         found: Tree = {}
-        for name, measure in MEASURES.items():
-            each = [measure(labels, truth) for truth in gt.segmentations]
-            found[name] = np.array([np.mean(each), min(each), max(each)])
+        for name in MEASURES:
+            values = [one[name] for one in each]
+            found[name] = np.array([np.mean(values), min(values), max(values)])
         found["compactness"] = compactness(labels)
         seen = "photo" in gt.parts
         found["variation"] = explained_variation(labels, gt.photo) if seen else np.nan

@@ -107,7 +107,6 @@ class TopologyMetric(Metric):
     """
 
     name, title, reads, options = "topology", "Topology", "mask", Options
-    shared = ()
     default_protocol = "masks"
     uses = (*MAPS, "gt_threshold")
     columns = (

@@ -1,25 +1,23 @@
 """Pictures of one curve each, and of two methods image by image.
 
 Displays in the manner of scikit-learn: arrays in the constructor, drawing in `plot(ax=None)`, which
-returns the display; `ax_`, `figure_` and the artists (`line_`, `point_`, `chance_`, `band_`) are
-its attributes. Several displays on one axes get different colours; axes that are still empty are
+returns the display; `ax_`, `figure_` and the artists (`line_`, `point_`, `chance_`) are its
+attributes. Several displays on one axes get different colours; axes that are still empty are
 given limits and labels, others keep theirs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 
-from bsdsbench.comparison.bootstrap import CurveBand
 from bsdsbench.comparison.published import PublishedResult
 from bsdsbench.curves import PRResult, davis_goadrich_area, det, interpolate_pr, pr, roc
 from bsdsbench.curves.ranked import VARIANTS, ROCResult, Variant
@@ -31,7 +29,6 @@ from bsdsbench.plotting.style import (
     legend,
     new_axes,
     next_style,
-    prepare,
     style,
     untouched,
 )
@@ -66,15 +63,8 @@ Drawing = tuple[F8, F8, tuple[Any, Any] | None, tuple[float, float] | None]
 class CurveDisplay:
     """What the displays share: the order of drawing, the legend, the attributes."""
 
-    ax_: Axes
-    figure_: Figure
-    line_: Any
-    chance_: Any
-    point_: Any
-    band_: Any
     name: str = ""
     best: OperatingPoint | None = None
-    band: CurveBand | None = None
     #: over a figure of this curve alone
     title: str = ""
     #: False where nothing lies between two points: they are drawn without a line
@@ -82,33 +72,33 @@ class CurveDisplay:
     #: axes that differ are not drawn together
     kind: str = ""
     #: how the marked point looks
-    look: ClassVar[dict[str, Any]] = _STAR
+    look = _STAR
     #: the names of its two arrays; what stands at the axes, and how far these go beyond 0 and 1
-    arrays: ClassVar[tuple[str, str]]
+    arrays: tuple[str, str]
     axes: tuple[str, str]
-    room: ClassVar[float] = ROOM
+    room: float = ROOM
     #: height of a new figure in inches, and its width in heights
-    size: ClassVar[tuple[float, float]] = (4.4, 1.0)
+    size = 4.4, 1.0
     #: what makes the curve of labels and scores; the number in the legend
-    curve_of: ClassVar[Callable[..., Any]]
-    number: ClassVar[str] = ""
+    curve_of: Any
+    number = ""
 
     def __post_init__(self) -> None:
-        x, y = (np.asarray(getattr(self, a), np.float64).ravel() for a in self.arrays)
-        if x.size != y.size:
-            both = ", ".join(self.arrays)
-            raise DataError(f"{both}: {x.size} and {y.size} values, expected as many")
-        for array, values in zip(self.arrays, (x, y), strict=True):
+        sizes = list[str]()
+        for array in self.arrays:
+            values = np.asarray(getattr(self, array), np.float64).ravel()
             setattr(self, array, values)
+            sizes.append(str(values.size))
+        if len({*sizes}) > 1:
+            both = f"{', '.join(self.arrays)}: {' and '.join(sizes)} values"
+            raise DataError(f"{both}, expected as many")
 
     @classmethod
     def from_predictions(
         cls: type[_D], labels: ArrayLike, scores: ArrayLike, name: str = "", **options: Any
     ) -> _D:
-        """The curve of labels and scores (N,); `options` are those of `curves.pr`, `roc`, `det`, or
-        `scale`."""
-        own = {key: options.pop(key) for key in ("scale",) if key in options}
-        return cls.from_curve(cls.curve_of(labels, scores, **options), name, **own)
+        """The curve of labels and scores (N,); `options` are those of `curves.pr`, `roc`, `det`."""
+        return cls.from_curve(cls.curve_of(labels, scores, **options), name)
 
     @classmethod
     def from_curve(cls: type[_D], curve: Any, name: str = "", **own: Any) -> _D:
@@ -121,9 +111,9 @@ class CurveDisplay:
     def _drawing(self) -> Drawing:
         raise NotImplementedError
 
-    def _prepare(self, ax: Axes, empty: bool) -> None:
-        """Name the axes; give empty ones their scales and limits."""
-        prepare(ax, *self.axes, self.room if empty else None)
+    def _prepare(self, ax: Axes) -> None:
+        """Give empty axes their scales and limits."""
+        ax.set(xlim=(-self.room, 1 + self.room), ylim=(-self.room, 1 + self.room))
 
     @property
     def label(self) -> str:
@@ -136,34 +126,31 @@ class CurveDisplay:
         text = f"{self.number.upper()} {value:.3f}"
         return f"{self.name} ({text})" if self.name else text
 
-    def plot(
-        self: _D, ax: Axes | None = None, *, chance: bool = True, mark: bool = True, **line: Any
-    ) -> _D:
-        """Draw on `ax` or on a new figure, with the line of a random ranking (`chance`) and the
-        best point or equal error rate (`mark`); `line` goes to the curve's `Axes.plot`."""
+    def plot(self: _D, ax: Axes | None = None, *, chance: bool = True, **line: Any) -> _D:
+        """Draw on `ax` or on a new figure, with the line of a random ranking (`chance`); `line`
+        goes to the curve's `Axes.plot`."""
         with style():
             empty = ax is None or untouched(ax)
             self.ax_ = ax = ax or new_axes(*self.size)
             self.figure_ = ax.figure.figure
-            self._prepare(ax, empty)
-            if empty and not ax.get_title():
-                ax.set_title(self.title, parse_math=False)
+            ax.set_xlabel(ax.get_xlabel() or self.axes[0], parse_math=False)
+            ax.set_ylabel(ax.get_ylabel() or self.axes[1], parse_math=False)
+            if empty:
+                self._prepare(ax)
+                ax.set_title(ax.get_title() or self.title, parse_math=False)
             look = {**next_style(ax, self.name), "label": self.label or None}
             look |= {} if self.joined else {"linestyle": "none", "marker": ".", "markersize": 4}
             x, y, level, point = self._drawing()
-            self.chance_ = self.point_ = self.band_ = None
+            self.chance_ = self.point_ = None
             if chance and level:
                 dashes: Any = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
                 (self.chance_,) = ax.plot(*level, color=GREY, **dashes)
             (self.line_,) = ax.plot(x, y, **{**look, **line})
             color = self.line_.get_color()
-            if mark and point:
+            if point:
                 looks = self.look if self.best is None else _DOT
                 spot = {"color": color, "linestyle": "none", "zorder": 3, **looks}
                 (self.point_,) = ax.plot(*point, **spot)
-            if self.band is not None:
-                edges = self.band.recall, self.band.low, self.band.high
-                self.band_ = ax.fill_between(*edges, color=color, alpha=0.2, linewidth=0)
             if self.label:
                 legend(ax, ax.lines)
         return self
@@ -184,8 +171,6 @@ class PRCurveDisplay(CurveDisplay):
         In the legend; over a figure of this curve alone.
     best : OperatingPoint or None
         The point to mark.
-    band : CurveBand or None
-        Drawn around the curve.
     ap, chance : float or None
         Of a ranking: the number in the legend, and the height of the line of a random one.
 
@@ -209,41 +194,30 @@ class PRCurveDisplay(CurveDisplay):
     _: KW_ONLY
     name: str = ""
     best: OperatingPoint | None = None
-    band: CurveBand | None = None
     ap: float | None = None
     chance: float | None = None
     title: str = ""
 
     @classmethod
     def from_evaluation(
-        cls,
-        run: Evaluation,
-        name: str | None = None,
-        metric: str | None = None,
-        band: CurveBand | None = None,
+        cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> PRCurveDisplay:
-        """The curve of a run's score with its ODS point, without thresholds above every prediction.
+        """The curve of a run's score with its ODS point.
 
         metric : by default the run's first with a curve. Raises DataError without its counts.
         """
         score = run.score(metric_with_curve(run, metric))
-        shown = cls._of(score.curve, run.name if name is None else name, score.ods)
-        shown.band = band
-        about = run.reference
-        shown.joined = about is None or about.ordered
-        return shown
+        curve, shown = score.curve, run.name if name is None else name
+        found = cls(curve.recall, curve.precision, name=shown, best=score.ods)
+        found.joined = run.reference is None or run.reference.ordered
+        return found
 
     @classmethod
     def from_published(cls, result: PublishedResult) -> PRCurveDisplay:
         """The stored curve of a published result. Raises DataError for one without."""
-        if result.curve is None:
+        if (curve := result.curve) is None:
             raise DataError(f"published {result.key!r}: no curve is stored, expected one with")
-        return cls._of(result.curve, result.label, result.curve.ods)
-
-    @classmethod
-    def _of(cls, curve: Any, name: str, best: OperatingPoint) -> PRCurveDisplay:
-        drawn = (curve.precision > 0) | (curve.recall > 0)
-        return cls(curve.recall[drawn], curve.precision[drawn], name=name, best=best)
+        return cls(curve.recall, curve.precision, name=result.label, best=curve.ods)
 
     @classmethod
     def from_curve(cls, curve: PRResult, name: str = "") -> PRCurveDisplay:  # type: ignore[override]
@@ -261,17 +235,19 @@ class PRCurveDisplay(CurveDisplay):
         return super().from_curve(curve, name, **own, title=", ".join(percents))
 
     def _drawing(self) -> Drawing:
-        r, p, best = self.recall, self.precision, self.best
+        r, p, best, level = self.recall, self.precision, self.best, self.chance
         if best is not None:
-            return r, p, None, (best.recall, best.precision)
-        level = None if self.chance is None else ((0, 1), (self.chance, self.chance))
-        wrong = level is not None and r.size > 0 and r[0] == p[0] == 0
-        return r, p, level, (0.0, 0.0) if wrong else None
+            drawn = (p > 0) | (r > 0)  # the others are without a prediction
+            return r[drawn], p[drawn], None, (best.recall, best.precision)
+        if level is None:
+            return r, p, None, None
+        wrong = r.size > 0 and r[0] == p[0] == 0
+        return r, p, ((0, 1), (level, level)), (0.0, 0.0) if wrong else None
 
-    def _prepare(self, ax: Axes, empty: bool) -> None:
-        prepare(ax, *self.axes, (0.0 if self.chance is None else ROOM) if empty else None)
-        if empty:
-            draw_iso_f(ax)
+    def _prepare(self, ax: Axes) -> None:
+        self.room = 0.0 if self.chance is None else ROOM
+        super()._prepare(ax)
+        draw_iso_f(ax)
 
 
 @dataclass(eq=False, repr=False)
@@ -296,9 +272,8 @@ class FThresholdDisplay(CurveDisplay):
         return cls(score.curve.thresholds, score.curve.f, name=shown, best=score.ods)
 
     def _drawing(self) -> Drawing:
-        at = self.best and self.best.threshold
-        best = None if self.best is None or at is None else (at, self.best.f)
-        return self.thresholds, self.f, None, best
+        best, at = self.best, self.best and self.best.threshold
+        return self.thresholds, self.f, None, (at, best.f) if best and at is not None else None
 
 
 @dataclass(eq=False, repr=False)
@@ -321,12 +296,11 @@ class ReliabilityDisplay(CurveDisplay):
         cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> ReliabilityDisplay:
         """The bins of a run, of the pixels of all images. Raises DataError without any."""
-        scores = map(run.score, [metric] if metric else run.metrics)
-        score = next((score for score in scores if "reliability" in score), None)
-        if score is None:
-            raise DataError(f"{run.name}: no metric of it has bins, expected one that has")
-        shown = run.name if name is None else name
-        return cls(score.reliability.value, score.reliability.marked, name=shown, ece=score.ece)
+        for one in [metric] if metric else run.metrics:
+            if "reliability" in (score := run.score(one)):
+                bins, shown = score.reliability, run.name if name is None else name
+                return cls(bins.value, bins.marked, name=shown, ece=score.ece)
+        raise DataError(f"{run.name}: no metric of it has bins, expected one that has")
 
     def _drawing(self) -> Drawing:
         filled = ~np.isnan(self.value)
@@ -434,6 +408,8 @@ class DETCurveDisplay(CurveDisplay):
 
     def __post_init__(self) -> None:
         self.kind = given_word(self.scale, "scale", ("normal", "log"))
+        percent = ", %" if self.scale == "normal" else ""
+        self.axes = f"False alarm rate (FPR){percent}", f"Miss rate (FNR){percent}"
         super().__post_init__()
         both = np.r_[self.fpr, self.fnr]
         inner = both[(both > 0) & (both < 1)]
@@ -448,19 +424,18 @@ class DETCurveDisplay(CurveDisplay):
         x, y = np.clip(self.fpr, low, 1 - low), np.clip(self.fnr, low, 1 - low)
         return x, y, (chance, 1 - chance), star
 
-    def _prepare(self, ax: Axes, empty: bool) -> None:
-        percent, low = ", %" if self.scale == "normal" else "", self.lowest
-        prepare(ax, f"False alarm rate (FPR){percent}", f"Miss rate (FNR){percent}")
-        if empty and self.scale == "log":
+    def _prepare(self, ax: Axes) -> None:
+        low = self.lowest
+        if self.scale == "log":
             ax.set(xscale="log", yscale="log", xlim=(low, 1), ylim=(low, 1))
-        elif empty:
-            ax.set_xscale("function", functions=(_deviate, ndtr))
-            ax.set_yscale("function", functions=(_deviate, ndtr))
-            ax.set(xlim=(low, _RATES[-1]), ylim=(low, _RATES[-1]))
-            ticks = [t for t in _RATES if t >= low]
-            for axis in (ax.xaxis, ax.yaxis):
-                axis.set_ticks(ticks, [f"{100 * t:g}" for t in ticks])
-                axis.set_minor_locator(NullLocator())
+            return
+        ax.set_xscale("function", functions=(_deviate, ndtr))
+        ax.set_yscale("function", functions=(_deviate, ndtr))
+        ax.set(xlim=(low, _RATES[-1]), ylim=(low, _RATES[-1]))
+        ticks = [t for t in _RATES if t >= low]
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_ticks(ticks, [f"{100 * t:g}" for t in ticks])
+            axis.set_minor_locator(NullLocator())
 
 
 def _deviate(rate: Any) -> Any:
@@ -490,11 +465,7 @@ class ImageScatterDisplay(CurveDisplay):
 
     @classmethod
     def from_evaluations(
-        cls,
-        run_x: Evaluation,
-        run_y: Evaluation,
-        names: Sequence[str] = (),
-        metric: str | None = None,
+        cls, run_x: Evaluation, run_y: Evaluation, metric: str | None = None
     ) -> ImageScatterDisplay:
         """Best F of each image under two runs. Raises DataError if their images differ."""
         metric = metric or metric_with_curve(run_x)
@@ -504,23 +475,21 @@ class ImageScatterDisplay(CurveDisplay):
         if odd := sorted(x.keys() ^ y.keys()):
             both = f"{run_x.name}, {run_y.name}"
             raise DataError(f"{both}: image {odd[0]!r} is in one only, expected the same images")
-        shown = tuple(names) or (run_x.name, run_y.name)
-        return cls([*x.values()], [y[i] for i in x], [*x], shown)
+        return cls([*x.values()], [y[i] for i in x], [*x], (run_x.name, run_y.name))
 
     def _drawing(self) -> Drawing:
         return self.x, self.y, ((0, 1), (0, 1)), None
 
-    def plot(self, ax: Axes | None = None, label: int = 3, **points: Any) -> ImageScatterDisplay:
-        """Draw on `ax` or on a new figure; the legend names the `label` images that differ most."""
-        look: dict[str, Any] = {"marker": "o", "markeredgewidth": 0, "alpha": 0.7}
-        super().plot(ax, **{**look, **points})
+    def plot(self, ax: Axes | None = None, **points: Any) -> ImageScatterDisplay:
+        """Draw on `ax` or on a new figure; the legend names the three images that differ most."""
+        super().plot(ax, **{"marker": "o", "markeredgewidth": 0, "alpha": 0.7, **points})
         gap, self.labels_ = self.y - self.x, list[Any]()
-        far = np.argsort(-np.abs(gap), kind="stable")[: label if self.image_ids else 0]
+        far = np.argsort(-np.abs(gap), kind="stable")[: 3 if self.image_ids else 0]
         ring: dict[str, Any] = {"linestyle": "none", "markersize": 7, "markerfacecolor": "none"}
         with style():
-            for k, i in enumerate(far[gap[far] != 0].tolist()):
-                ring |= {"marker": "osD^v"[k % 5], "label": self.image_ids[i]}
-                self.labels_ += self.ax_.plot(self.x[i], self.y[i], color="black", **ring)
+            for marker, i in zip("osD", far[gap[far] != 0].tolist(), strict=False):
+                ring |= {"marker": marker, "label": self.image_ids[i], "color": "black"}
+                self.labels_ += self.ax_.plot(self.x[i], self.y[i], **ring)
             if self.labels_:
                 legend(self.ax_, self.labels_)
         return self

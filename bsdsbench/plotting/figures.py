@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
-from bsdsbench.comparison.bootstrap import CurveBand
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
     HUMAN_TASK,
     PublishedResult,
     find_published,
-    published_keys,
-    published_results,
+    published_curves,
 )
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
@@ -28,7 +27,7 @@ from bsdsbench.plotting.displays import (
     ReliabilityDisplay,
     metric_with_curve,
 )
-from bsdsbench.plotting.style import HUMAN, is_grey, legend, save, signed, style
+from bsdsbench.plotting.style import HUMAN, legend, save, signed, style
 from bsdsbench.runs.evaluation import Evaluation, as_runs, not_beside
 from bsdsbench.runs.references import incomparable
 from bsdsbench.scores.curve import AP_RULES
@@ -52,10 +51,12 @@ def plot_curves(
     """
     if not displays:
         raise DataError("no curves given, expected at least one to plot")
-    kinds = {f"{type(d).__name__} {d.kind}".strip() for d in displays}
+    kinds, reach = dict[str, None](), 1.0
+    for display in displays:
+        kinds[f"{type(display).__name__} {display.kind}".strip()] = None
+        reach = min(reach, getattr(display, "lowest", reach))
     if len(kinds) > 1:
         raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
-    reach = min(getattr(d, "lowest", 1.0) for d in displays)
     ax, drawn = None, set()
     with style(file=path is not None):
         for display in displays:
@@ -80,9 +81,7 @@ def plot_runs(
     *,
     kind: str = "pr",
     metric: str | None = None,
-    bands: Sequence[CurveBand | None] = (),
     look: str | None = None,
-    grey: bool | None = None,
     ap: bool = False,
     force: bool = False,
 ) -> Figure:
@@ -105,9 +104,7 @@ def plot_runs(
         "scatter", the first run (x) and the second (y) image by image.
     metric : str, optional
         A metric with a PR curve; default: the runs' first.
-    bands : sequence of CurveBand or None
-        One per run of PR curves, see `bsdsbench.comparison.bootstrap.bootstrap_band`.
-    look, grey : optional
+    look : optional
         See `bsdsbench.plotting.style.style`.
     ap : bool
         Show AP in the legend, of published results where its rule is that of the runs.
@@ -127,60 +124,61 @@ def plot_runs(
         raise DataError("no runs given, expected at least one to plot")
     if kind == "scatter" and len(runs) != 2:
         raise DataError(f"{len(runs)} runs, expected two for a scatter plot")
-    faults = [
-        f"{run.name}, {runs[0].name}: protocols differ in {'; '.join(found)}"
-        for run in runs[1:]
-        if (found := incomparable(run, runs[0]))
-    ]
-    beside = dict.fromkeys([*(r.tasks[0] for r in extra), *[HUMAN_TASK] * (human is True)])
+    beside, faults = dict[str, None](), list[str]()
+    for result in extra:
+        beside[result.tasks[0]] = None
+    if human is True:
+        beside[HUMAN_TASK] = None
     if len(beside) > 1:
         faults.append(f"published: curves of {' and of '.join(beside)}")
-    faults += [f"{run.name}: {why}" for run in runs for t in beside if (why := not_beside(run, t))]
+    for run in runs:
+        if run is not runs[0] and (found := incomparable(run, runs[0])):
+            faults.append(f"{run.name}, {runs[0].name}: protocols differ in {'; '.join(found)}")
+        faults += [f"{run.name}: {why}" for task in beside if (why := not_beside(run, task))]
     if faults and not force:
         why = "such curves are not comparable (force=True draws them)"
         raise DataError.collect([DataError(f"{f}; {why}") for f in faults])
-    for run in runs if kind == "f" else ():
-        if (about := run.reference) and about.form == "segmentations":
-            raise DataError(
-                f"{run.name}: {about.parameter}, expected thresholds for F over threshold"
-            )
-    with style(look, grey, path is not None):
+    with style(look, path is not None):
         if kind == "scatter":
-            pair = ImageScatterDisplay.from_evaluations(runs[0], runs[1], metric=metric)
-            figure = pair.plot().figure_
+            figure = ImageScatterDisplay.from_evaluations(runs[0], runs[1], metric).plot().figure_
         else:
-            shown = [DISPLAYS[kind].from_evaluation(run, metric=metric) for run in runs]
-            for display, band in zip(shown, bands, strict=False):
-                display.band = band
-            shown += [PRCurveDisplay.from_published(result) for result in extra]
-            if ap:
-                # Of published results where its rule is the one of all runs.
-                rules = {r.protocol.ap_rule for r in runs}
-                rules = rules or {str(r.ap_rule) for r in extra} & set(AP_RULES)
-                values = [float(run.score(metric_with_curve(run, metric)).ap) for run in runs]
-                values += [r.boundary["ap"] if {r.ap_rule} == rules else math.nan for r in extra]
-                for display, value in zip(shown, values, strict=True):
-                    if not math.isnan(value):
-                        display.name += f", AP {short(value)}"
+            # An AP is shown of published results where its rule is the one of all runs.
+            rules = {r.protocol.ap_rule for r in runs}
+            rules = rules or {str(r.ap_rule) for r in extra} & set(AP_RULES)
+            shown = list[Any]()
+            for run in runs:
+                if kind == "f" and run.reference and run.reference.form == "segmentations":
+                    what = run.reference.parameter
+                    raise DataError(f"{run.name}: {what}, expected thresholds for F over threshold")
+                shown.append(DISPLAYS[kind].from_evaluation(run, metric=metric))
+                if ap:
+                    value = float(run.score(metric_with_curve(run, metric)).ap)
+                    shown[-1].name += "" if math.isnan(value) else f", AP {short(value)}"
+            for result in extra:
+                shown.append(PRCurveDisplay.from_published(result))
+                if ap and {result.ap_rule} == rules:
+                    shown[-1].name += f", AP {short(result.boundary['ap'])}"
             figure = plot_curves(shown)
             entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
             if human is None:
-                fits = [not not_beside(run, HUMAN_TASK) for run in runs]
-                asked = bool(published) and "human" in published_keys(published)
-                human = asked or (bool(runs) and all(fits))
+                human = "human" in published or (
+                    bool(runs) and not any([not_beside(r, HUMAN_TASK) for r in runs])
+                )
             if human and kind == "pr" and metric in (None, *registry.DEFAULT):
                 f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
                 name = "Human (BSDS500 test)"
                 if isinstance(human, Evaluation):
                     best, name = human.boundary_score().ods, "Human (each against the others)"
                     f, recall, precision = best.f, best.recall, best.precision
-                color, label = "black" if is_grey() else HUMAN, f"[F={short(f)}] {name}"
-                point: Any = {"markersize": 5.5, "color": color, "label": label, "zorder": 4}
+                point: Any = {"markersize": 5.5, "color": HUMAN, "zorder": 4}
+                point["label"] = f"[F={short(f)}] {name}"
                 entries.append((f, *figure.axes[0].plot([recall], [precision], "D", **point)))
-            legend(figure.axes[0], [line for _, line in sorted(entries, key=lambda e: -e[0])])
-        told = [f"{run.name}: {run.signature_line}" for run in runs if run.signature_line]
-        told += [f"{r.label}: {r.curve.describe()}" for r in extra if r.curve]
-        signed[figure] = "\n".join(told)
+            entries.sort(key=itemgetter(0), reverse=True)
+            legend(figure.axes[0], [line for _, line in entries])
+        signed[figure] = "\n".join(
+            [f"{run.name}: {run.signature_line}" for run in runs if run.signature_line]
+            + [f"{r.label}: {r.curve.describe()}" for r in extra if r.curve]
+        )
         if path is not None:
             save(figure, path)
         return figure
@@ -193,12 +191,14 @@ def plot_result(run: Evaluation, out: Path) -> None:
 
 
 def published_curves_of(keys: Sequence[str]) -> list[PublishedResult]:
-    """The published results with a curve of these keys. Raises DataError for one without."""
+    """The published results of these keys but "human". Raises DataError for one without curve."""
     found = [result for result in find_published(keys) if result.key != "human"]
-    bare = [r.key for r in found if r.curve is None and r.key in published_keys(keys)]
-    if bare:
-        known = ", ".join(key for key, r in published_results().items() if r.curve)
-        raise DataError.collect(
-            [DataError(f"published {key!r}: no curve is stored, expected {known}") for key in bare]
-        )
-    return [result for result in found if result.curve is not None]
+    known = ", ".join(published_curves())
+    faults = [
+        DataError(f"published {r.key!r}: no curve is stored, expected {known}")
+        for r in found
+        if r.curve is None
+    ]
+    if faults:
+        raise DataError.collect(faults)
+    return found

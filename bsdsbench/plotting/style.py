@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import io
 import re
+import textwrap
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -35,11 +36,6 @@ PALETTE = (
     "#555511", "#DD00FF", "#FF5566", "#AA0088", "#6611AA", "#664444", "#558822", "#005555",
     "#AA2244", "#CC77FF", "#8A8A5C", "#7F7FB8",
 )  # fmt: skip
-# For print without colour, neighbours far apart.
-GREYS = (
-    "#000000", "#8C8C8C", "#4D4D4D", "#A8A8A8", "#262626", "#757575", "#9A9A9A", "#606060",
-    "#3A3A3A", "#B4B4B4", "#141414", "#818181",
-)  # fmt: skip
 # On and off in widths of the line; empty: solid.
 DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1, 1.5), (5, 2, 1, 2))
 SOLID = 7  # curves of a picture before the first dashed one
@@ -48,9 +44,8 @@ GREY, HUMAN = "#7F7F7F", "#2E7D32"
 PIXELS = {"matched": "#009E73", "false": "#D55E00", "missed": "#0072B2"}
 # With it the detectors of `bsdsbench run` have colours of their own.
 _SALT = b"20761"
-_ISO = "_iso-f"  # a label that legends leave out
 _FEW = 7  # curves in a legend inside the axes
-_LETTERS = 44  # of a name in a legend
+_LETTERS = 44  # of a line in a legend
 
 
 class Look(NamedTuple):
@@ -82,25 +77,21 @@ _FILES: dict[str, tuple[dict[str, Any], str]] = {
     "svg": ({"Date": None}, "Description"),
     "png": ({}, "Description"),
 }
-# The name of the look, whether without colour, whether for a file.
-_STYLE: ContextVar[tuple[str, bool, bool]] = ContextVar("style", default=("screen", False, False))
+# The name of the look, and whether for a file.
+_STYLE: ContextVar[tuple[str, bool]] = ContextVar("style", default=("screen", False))
 #: What a figure shows, a line each: `save` writes it into the metadata.
 signed: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 
-def line_of(name: str, taken: Sequence[str], grey: bool = False) -> tuple[str, tuple[float, ...]]:
+def line_of(name: str, taken: Sequence[str]) -> tuple[str, tuple[float, ...]]:
     """Colour and dashes of the next curve: by its method's name, unless the colour is taken.
 
-    Greys go by order, as twelve of them cannot be told apart alone. Where no colour is free, one
-    comes again with other dashes.
+    Where no colour is free, one comes again with other dashes.
     """
-    if grey:
-        return GREYS[len(taken) % len(GREYS)], DASHES[len(taken) % len(DASHES)]
     word = re.sub("[-_]", " ", re.split(r", AP | \(", name)[0].casefold())
     digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=4, salt=_SALT).digest()
-    start = int.from_bytes(digest, "big")
-    ring = [PALETTE[(start + k) % len(PALETTE)] for k in range(len(PALETTE))]
-    color = min(ring, key=taken.count)
+    start = int.from_bytes(digest, "big") % len(PALETTE)
+    color = min(PALETTE[start:] + PALETTE[:start], key=taken.count)
     return color, DASHES[len(taken) // SOLID % len(DASHES)]
 
 
@@ -113,20 +104,19 @@ def lines_of(names: Sequence[str]) -> list[tuple[str, tuple[float, ...]]]:
 
 
 @contextmanager
-def style(look: str | None = None, grey: bool | None = None, file: bool = False) -> Iterator[None]:
+def style(look: str | None = None, file: bool = False) -> Iterator[None]:
     """The rc settings of every picture, from matplotlib's defaults, undone on leaving.
 
-    look, grey : one of `LOOKS`; greys and dashes for print; default: of the style around this one
-    file       : figures made meanwhile are for a file: pyplot, which would keep and show them, has
-                 none
+    look : one of `LOOKS`; default: that of the style around this one
+    file : figures made meanwhile are for a file: pyplot, which would keep and show them, has none
     """
     import matplotlib as mpl
 
-    if look is not None and look not in LOOKS:
+    was_look, was_file = _STYLE.get()
+    look = look or was_look
+    if look not in LOOKS:
         raise DataError(f"style {look!r}: expected one of {', '.join(LOOKS)}")
-    was_look, was_grey, was_file = _STYLE.get()
-    look, grey = look or was_look, was_grey if grey is None else grey
-    token = _STYLE.set((look, grey, file or was_file))
+    token = _STYLE.set((look, file or was_file))
     _, font, line = LOOKS[look]
     sizes: dict[Any, Any] = {
         "font.size": font,
@@ -144,18 +134,16 @@ def style(look: str | None = None, grey: bool | None = None, file: bool = False)
         _STYLE.reset(token)
 
 
-def is_grey() -> bool:
-    """Whether pictures are drawn without colour now."""
-    return _STYLE.get()[1]
-
-
 def next_style(ax: Axes, name: str) -> dict[str, Any]:
     """Colour and dash of the next curve on `ax`, no other one's there."""
     from matplotlib.colors import to_hex
 
-    lines = [line for line in ax.lines if np.size(line.get_xdata()) > 1]
-    taken = [c for line in lines if (c := to_hex(line.get_color()).upper()) != GREY]
-    color, dashes = line_of(name, taken, is_grey())
+    taken = list[str]()
+    for line in ax.lines:
+        color = to_hex(line.get_color()).upper()
+        if np.size(line.get_xdata()) > 1 and color != GREY:
+            taken.append(color)
+    color, dashes = line_of(name, taken)
     return {"color": color, "linestyle": (0, dashes) if dashes else "-"}
 
 
@@ -163,7 +151,7 @@ def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
     """The axes of a new figure, `ratio` as wide as high; a page's width is filled."""
     from matplotlib.figure import Figure
 
-    look, _, file = _STYLE.get()
+    look, file = _STYLE.get()
     width, size = LOOKS[look].width, (ratio * height, height)
     if width is not None:
         size = (width, width / (1.9 if look == "page" else ratio))
@@ -185,32 +173,20 @@ def untouched(ax: Axes) -> bool:
     return not ax.has_data() and ax.get_autoscalex_on() and ax.get_autoscaley_on()
 
 
-def prepare(ax: Axes, x: str, y: str, room: float | None = None) -> None:
-    """Label the axes that have no label yet; with `room` they are from 0 to 1 with some beyond."""
-    ax.set_xlabel(ax.get_xlabel() or x, parse_math=False)
-    ax.set_ylabel(ax.get_ylabel() or y, parse_math=False)
-    if room is not None:
-        ax.set(xlim=(-room, 1 + room), ylim=(-room, 1 + room))
-
-
 def draw_iso_f(ax: Axes) -> None:
-    """Draw the lines of equal F over recall and precision, once; labels stand at the right edge."""
+    """Draw the lines of equal F over recall and precision; labels stand at the right edge."""
     from matplotlib.collections import LineCollection
 
-    if any(found.get_label() == _ISO for found in ax.collections):
-        return
-    color, ink = ("#C8C8C8", "#6E6E6E") if is_grey() else ("#B7D7C2", "#4C7A5B")
     beside: Any = {"textcoords": "offset points", "va": "center", "fontsize": "x-small"}
+    beside |= {"color": "#4C7A5B", "annotation_clip": False}
     paths = []
     for f in np.arange(1, 10) / 10:
         # Even steps of log(recall / precision) are even along the line where it bends.
         u = np.linspace(-1, 1, 201) * np.log(2 / f - 1)
         paths.append(f / 2 * (1 + np.exp(np.c_[u, -u])))
-        ax.annotate(
-            f"F={f:g}", (1, f / (2 - f)), (3, 0), color=ink, annotation_clip=False, **beside
-        )
+        ax.annotate(f"F={f:g}", (1, f / (2 - f)), (3, 0), **beside)
     # A collection, which a legend may hide.
-    lines = LineCollection(paths, colors=color, linewidths=0.7, zorder=1.1, label=_ISO)
+    lines = LineCollection(paths, colors="#B7D7C2", linewidths=0.7, zorder=1.1)
     ax.add_collection(lines, autolim=False)
 
 
@@ -224,22 +200,21 @@ def legend(ax: Axes, handles: Sequence[Any]) -> None:
         if (name := handle.get_label())[0] != "_":
             found.pop(name, None)  # of equal labels the last
             found[name] = handle
-    half = _LETTERS // 2
-    short = [n if len(n) <= _LETTERS else f"{n[:half]}…{n[-half:]}" for n in found]
     figure: Any = ax.figure.figure  # also where the axes lie in a subfigure
     for old in (*figure.legends, ax.get_legend()):
         if old is not None:
             old.remove()
     page = _STYLE.get()[0] == "page"
     if not page and len(found) <= _FEW:
-        made = ax.legend(found.values(), short, loc="best")
+        made = ax.legend(found.values(), found, loc="best")
     else:
-        made = figure.legend(found.values(), short, loc="outside right upper", frameon=False)
-        if not page:
-            width = made.get_window_extent().width / figure.dpi
-            figure.set_size_inches(figure.get_figheight() + width, figure.get_figheight())
+        made = figure.legend(found.values(), found, loc="outside right upper", frameon=False)
     for text in made.get_texts():
+        text.set(text=textwrap.fill(text.get_text(), _LETTERS, break_on_hyphens=False))
         text.set_parse_math(False)
+    if figure.legends and not page:  # room for the axes' own words too
+        width = made.get_window_extent().width / figure.dpi
+        figure.set_size_inches(1.15 * figure.get_figheight() + width, figure.get_figheight())
 
 
 def save(fig: Figure, path: str | Path) -> Path:

@@ -17,12 +17,12 @@ from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.published import HUMAN_POINT, HUMAN_TASK, find_published, published_beside
-from bsdsbench.files.bounded import show, write_atomic
+from bsdsbench.files.bounded import write_atomic
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import PIXELS, lines_of
 from bsdsbench.report.pictures import BUDGET, by_interest, draw_pictures
-from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs, not_beside
+from bsdsbench.runs.evaluation import Progress, as_runs, not_beside
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.scores.ratios import f_measure
@@ -68,32 +68,54 @@ def write_report(
         apart = [(r.name, why) for r in runs if (why := not_beside(r, HUMAN_TASK))]
         notes += [f"no human point: {name}: {why}" for name, why in apart]
         human = not apart
-    sources: dict[str, Sources] = {}
-    named: set[str] = set()
-    if pictures:
-        sources, named = _sources(runs, pred_dirs, gt_dir, images_dir, notes)
-    data = report_data(runs, human, [r for r in find_published(published) if r.curve])
-    rows = {row["id"]: i for i, row in enumerate(data["images"])}
-    mains = [k for k, c in enumerate(data["columns"]) if c["main"] and c["run"] >= 0]
-    values = [
-        {row["id"]: v for row in data["images"] if (v := row["values"][k]) is not None}
-        for k in mains
-    ]
-    order, drawn = by_interest(list(rows), values), {}
-    budget = None if full_pictures else BUDGET
+    given = pred_dirs or [None] * len(runs)
+    if len(given) != len(runs):
+        raise DataError(f"{len(given)} prediction folders for {len(runs)} runs, expected one each")
+    sources, named = dict[str, Sources](), set[str]()
+    for run, folder in zip(runs, given, strict=True) if pictures else ():
+        if run.reported:
+            notes.append(f"no pictures: {run.name}: official tables have no files of images")
+            continue
+        if folder or gt_dir or images_dir:
+            named.add(run.name)
+        try:
+            sources[run.name] = find_sources(run, folder, gt_dir, images_dir)
+        except DataError as error:
+            if run.name in named:
+                raise
+            notes.append(f"no pictures: {fault_of(run, error)}")
+    columns, values, ids = _columns(runs)
+    known: list[Any] = [result for result in find_published(published) if result.curve]
+    looks = iter(lines_of([run.name for run in runs] + [result.label for result in known]))
+    lines = []
+    for run in runs:
+        curves = run.with_curve
+        score = run.score(curves[0]) if curves else None
+        lines.append(_line(run.name, next(looks), score and score.curve, score and score.ods))
+    images = {k: {"id": k, "values": [v.get(k) for v in values]} for k in ids}
+    mains = [v for c, v in zip(columns, values, strict=True) if c["main"] and c["run"] >= 0]
+    drawn, budget = {}, None if full_pictures else BUDGET
+    order = by_interest(ids, mains)
     for image_id, found in draw_pictures(runs, sources, named, notes, order, budget, progress):
-        i = rows[image_id]  # the small picture for the table goes into the row
-        data["images"][i].update({k: found.pop(k) for k in ("thumb", "paper") if k in found})
-        drawn[i] = found
-    files = resources.files("bsdsbench.report").joinpath("page")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
+        # The small picture for the table goes into the row
+        images[image_id].update({k: found.pop(k) for k in ("thumb", "paper") if k in found})
+        drawn[ids.index(image_id)] = found
     tables = score_tables(runs, extra=extra, notes=odd)
     try:
         tables += compare(runs, n_boot=n_boot, seed=seed).tables()
     except DataError as error:
         notes.append(f"no comparison: {error.problems[0]}")
-    data["csv"] = {table.key: to_csv(table) for table in tables}
+    data = {
+        "runs": lines,
+        "published": [_line(r.label, next(looks), r.curve, r.curve.ods) for r in known],
+        "human": list(HUMAN_POINT) if human else None,
+        "columns": columns,
+        "images": list(images.values()),
+        "csv": {table.key: to_csv(table) for table in tables},
+    }
+    files = resources.files("bsdsbench.report").joinpath("page")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
     colors = "".join(f" --{word}: {color};" for word, color in PIXELS.items())
     scripts = [files.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS]
     page = template.render(
@@ -101,7 +123,7 @@ def write_report(
         version=__version__,
         tables=list(zip(tables, html_of_each(tables), strict=True)),
         notes=notes,
-        n_images=len(data["images"]),
+        n_images=len(images),
         several=len(runs) > 1,
         css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
         js="\n".join(['"use strict";', "(() => {", *scripts, "})();"]),  # names of their own
@@ -111,26 +133,6 @@ def write_report(
     )
     write_atomic(Path(path), page)
     return notes
-
-
-def report_data(
-    runs: Sequence[Any], human: bool = False, published: Sequence[Any] = ()
-) -> dict[str, Any]:
-    """What the scripts draw, as plain values: runs with curves, columns, one row per image."""
-    columns, values, ids = _columns(runs)
-    looks = iter(lines_of([*(run.name for run in runs), *(r.label for r in published)]))
-    lines = []
-    for run in runs:
-        curves = run.with_curve
-        score = run.score(curves[0]) if curves else None
-        lines.append(_line(run.name, next(looks), score and score.curve, score and score.ods))
-    return {
-        "runs": lines,
-        "published": [_line(r.label, next(looks), r.curve, r.curve.ods) for r in published],
-        "human": list(HUMAN_POINT) if human else None,
-        "columns": columns,
-        "images": [{"id": k, "values": [v.get(k) for v in values]} for k in ids],
-    }
 
 
 def _line(name: str, look: tuple[str, Any], curve: Any, best: Any) -> dict[str, Any]:
@@ -163,8 +165,7 @@ def _columns(
     ids = list(runs[0].image_ids) if runs[0].records else None
     for i, run in enumerate(runs):
         for m, metric in enumerate(run.metrics):
-            own = isinstance(run, Evaluation)
-            rows = run.image_scores(metric) if own else dict(run.score(metric).get("images", ()))
+            rows = run.image_scores(metric)
             ids = list(rows) if ids is None else ids
             for k, c in enumerate(registry.get(metric).image_columns):
                 columns.append({"label": c.heading, "run": i, "main": m == k == 0})
@@ -177,42 +178,6 @@ def _columns(
         columns.append({"label": label, "run": -1, "main": True})
         values.append({k: round(a[k] - b[k], 5) for k in a if k in b})
     return columns, values, ids or []
-
-
-def _sources(
-    runs: Sequence[Any],
-    pred_dirs: Sequence[str | Path | None] | None,
-    gt_dir: str | Path | None,
-    images_dir: str | Path | None,
-    notes: list[str],
-) -> tuple[dict[str, Sources], set[str]]:
-    """Run name -> its files, and the runs whose folders were given: a fault in these raises."""
-    given = pred_dirs or [None] * len(runs)
-    if len(given) != len(runs):
-        raise DataError(f"{len(given)} prediction folders for {len(runs)} runs, expected one each")
-    folders = [f for f in (*given, gt_dir, images_dir) if f and not Path(f).is_dir()]
-    if folders:
-        lines = [f"{show(f)}: no such folder, expected one for the pictures" for f in folders]
-        raise DataError("\n".join(lines), lines)
-    out, named = {}, set()
-    for run, folder in zip(runs, given, strict=True):
-        if not isinstance(run, Evaluation):
-            notes.append(f"no pictures: {run.name}: official tables have no files of images")
-            continue
-        if folder or gt_dir:
-            named.add(run.name)
-        try:
-            out[run.name] = find_sources(run, folder, gt_dir, images_dir)
-            places = (folder or run.place("pred"), gt_dir or run.place("gt"))
-            read = ("/".join(Path(str(place)).parts[-2:]) for place in places)
-            notes.append(
-                f"pictures of {run.name}: read from the folders {show(' and '.join(read))}."
-            )
-        except DataError as error:
-            if run.name in named:
-                raise
-            notes.append(f"no pictures: {fault_of(run, error)}")
-    return out, named
 
 
 def _script_json(data: Any) -> str:

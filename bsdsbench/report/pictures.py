@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import base64
 import io
-from collections import deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations, zip_longest
 from typing import Any
 
@@ -22,62 +21,41 @@ from bsdsbench.files.bounded import png_bytes
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.report.overlays import COLORS, Overlay, image_threshold, matching_metric, overlay
+from bsdsbench.report.overlays import COLORS, matching_metric, overlay
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.run import available_cores
 from bsdsbench.runs.sources import Sources, fault_of
-from bsdsbench.scores.counts import ImageRecord
 
 THUMBNAIL = 320  # longer side, pixels
 THUMB = 120  # that of the table
 QUALITY = 70
+BUDGET = 5_000_000  # characters; tables, values and scripts have room below 6 MB
 _OVERLAY_PALETTE = [(*color, 255 if i else 0) for i, color in enumerate(COLORS)]
 _LEVELS = 8
-
-
-def image_pictures(
-    pred: Prediction, gt: GroundTruth, run: Evaluation, record: ImageRecord, ods_threshold: float
-) -> dict[str, Any]:
-    """A run's pictures of one image: pred, and overlays at its best and at the ODS threshold."""
-    best = overlay(pred, gt, run, image_threshold(run, record), record)
-    ods = overlay(pred, gt, run, ods_threshold, record)
-    return {
-        "pred": jpeg_uri(_gray(pred, run)),
-        "best": _overlay_data(best),
-        "ods": _overlay_data(ods),
-    }
 
 
 def gt_picture(gt: GroundTruth, photo: NDArray[np.uint8] | None) -> dict[str, Any]:
     """The annotators' boundaries of one image, darker where more agree, and its photograph.
 
-    Also `thumb`, a small picture for the table; `paper` says that it has a transparent ground.
+    Of label maps and masks their outlines. Also `thumb`, a small picture for the table; `paper`
+    says that it has a transparent ground.
     """
-    out = {"gt": gt_uri(gt), "size": [gt.shape[1], gt.shape[0]], "annotators": len(gt.boundaries)}
-    if photo is None:
-        return {**out, "thumb": out["gt"], "paper": True}
-    return {**out, "photo": jpeg_uri(photo), "thumb": jpeg_uri(photo, THUMB)}
-
-
-def gt_uri(gt: GroundTruth) -> str:
-    """Share of annotators per pixel as a palette PNG with a transparent ground.
-
-    Of label maps and masks their outlines.
-    """
-    share = np.mean(_lines(gt), axis=0)
-    levels = np.ceil(share * (_LEVELS - 1)).astype(np.uint8)
-    shades = np.linspace(190, 0, _LEVELS).astype(int)
-    palette = [(v, v, v, 255 if i else 0) for i, v in enumerate(shades)]
-    return _uri("png", png_bytes(levels, palette))
-
-
-def _lines(gt: GroundTruth) -> list[NDArray[np.bool_]]:
     if gt.boundaries:
-        return list(gt.boundaries)
-    if "class_boundaries" in gt.parts:
-        return [gt.class_boundaries.any(axis=0)]
-    regions = gt.parts.get("labels", gt.parts.get("mask"))
-    return [np.zeros(gt.shape, bool) if regions is None else seg2bdry(regions)]
+        lines = np.mean(gt.boundaries, axis=0)
+    elif "class_boundaries" in gt.parts:
+        lines = gt.class_boundaries.any(axis=0)
+    else:
+        regions = gt.parts.get("labels", gt.parts.get("mask"))
+        lines = np.zeros(gt.shape) if regions is None else seg2bdry(regions)
+    levels = np.ceil(lines * (_LEVELS - 1)).astype(np.uint8)
+    shades = np.linspace(190, 0, _LEVELS).astype(int)
+    drawn = _uri(
+        "png", png_bytes(levels, [(v, v, v, 255 if i else 0) for i, v in enumerate(shades)])
+    )
+    out = {"gt": drawn, "size": [gt.shape[1], gt.shape[0]], "annotators": len(gt.boundaries)}
+    if photo is None:
+        return {**out, "thumb": drawn, "paper": True}
+    return {**out, "photo": jpeg_uri(photo), "thumb": jpeg_uri(photo, THUMB)}
 
 
 def jpeg_uri(pixels: NDArray[np.uint8], side: int = THUMBNAIL) -> str:
@@ -103,19 +81,8 @@ def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     return np.asarray(np.rint(255 * (1 - np.clip(soft, 0, 1))), np.uint8)
 
 
-def _overlay_data(found: Overlay) -> dict[str, Any]:
-    numbers = (found.threshold, found.recall, found.precision, found.f)
-    return {
-        "at": [round(v, 4) for v in numbers],
-        "png": _uri("png", png_bytes(found.classes, _OVERLAY_PALETTE)),
-    }
-
-
 def _uri(kind: str, data: bytes) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}"
-
-
-BUDGET = 5_000_000  # characters; tables, values and scripts have room below 6 MB
 
 
 def by_interest(ids: Sequence[str], values: Sequence[Mapping[str, float]]) -> list[str]:
@@ -145,64 +112,56 @@ def draw_pictures(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Image id and pictures, in the order of ids, until they have `budget` characters.
 
-    sources : run name -> its files; a run whose files are not as they were loses them
+    sources : run name -> its files
     named   : runs whose folders were given: a fault of theirs is raised; of others `notes` gets it
     """
-    left, ods, records = dict(sources), dict[str, Any](), dict[str, dict[str, ImageRecord]]()
-    for run in runs:
-        if run.name in left:  # its overlays are drawn at this threshold, if it has any
-            metric = matching_metric(run.metrics, run.protocol)
-            ods[run.name] = run.score(metric.name).ods.threshold if metric else None
-            records[run.name] = {r.image_id: r for r in run.records}
+    drawn = []  # number and run; at what threshold its overlays are, if it has any; its records
+    for i, run in enumerate(runs):
+        if run.name in sources:
+            metric = matching_metric(run)
+            ods: Any = metric and run.score(metric.name).ods.threshold
+            drawn.append((str(i), run, ods, {r.image_id: r for r in run.records}))
 
-    def pictures(
-        image_id: str, own: dict[str, Sources]
-    ) -> tuple[dict[str, Any], dict[int, DataError]]:
+    def pictures(image_id: str) -> tuple[dict[str, Any], dict[str, DataError]]:
         """One image's pictures, and what was wrong with a run's files."""
-        out: dict[str, Any] = {"runs": {}}
-        faults: dict[int, DataError] = {}
-        for i, run in enumerate(runs):
-            if run.name not in own:
-                continue
+        out, faults = dict[str, Any](runs={}), dict[str, DataError]()
+        for number, run, ods, records in drawn:
             try:
-                pred, gt = own[run.name].load(image_id, run)
+                pred, gt = sources[run.name].load(image_id, run)
                 if "gt" not in out:
-                    out.update(gt_picture(gt, own[run.name].photo(image_id, gt.shape)))
-                record, at = records[run.name].get(image_id), ods[run.name]
-                if record is not None and at is not None:
-                    out["runs"][str(i)] = image_pictures(pred, gt, run, record, at)
+                    photo = sources[run.name].photo(image_id, gt.shape)
+                    out.update(gt_picture(gt, photo))
+                if image_id in records and ods is not None:
+                    mine: dict[str, Any] = {"pred": jpeg_uri(_gray(pred, run))}
+                    for kind, threshold in (("best", None), ("ods", ods)):
+                        *at, classes = overlay(pred, gt, run, records[image_id], threshold)
+                        png = _uri("png", png_bytes(classes, _OVERLAY_PALETTE))
+                        mine[kind] = {"at": [round(v, 4) for v in at], "png": png}
+                    out["runs"][number] = mine
             except DataError as error:
-                faults[i] = error
+                faults[run.name] = error
         return out, faults
 
-    used, done, workers = 0, 0, available_cores()
-    waiting, ahead = iter(ids if left else ()), deque[tuple[str, Future[Any]]]()
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            while budget is None or used < budget:
-                while len(ahead) < 2 * workers and (k := next(waiting, None)) is not None:
-                    ahead.append((k, pool.submit(pictures, k, dict(left))))
-                if not ahead:
-                    break
-                image_id, future = ahead.popleft()
-                found, faults = future.result()
-                for i, error in faults.items():
-                    run = runs[i]
-                    if run.name in left:
-                        if run.name in named:
-                            raise error
-                        notes.append(f"no pictures: {run.name}: {fault_of(run, error)}")
-                        del left[run.name]
-                mine = found["runs"].items()
-                found["runs"] = {i: each for i, each in mine if runs[int(i)].name in left}
-                used, done = used + _size(found), done + 1
+    used, faulty, ids = 0, set[str](), ids if drawn else ()
+    pool = ThreadPoolExecutor(available_cores())
+    try:
+        made = zip(ids, pool.map(pictures, ids), strict=True)
+        for done, (image_id, (found, faults)) in enumerate(made, 1):
+            for _, run, *_ in drawn:
+                if run.name in faults and run.name not in faulty:
+                    if run.name in named:
+                        raise faults[run.name]
+                    faulty.add(run.name)
+                    notes.append(f"no pictures: {run.name}: {fault_of(run, faults[run.name])}")
+            if "gt" in found:
                 yield image_id, found
-                if progress:
-                    fitting = done if budget is None else round(done * budget / max(used, 1))
-                    total = len(ids) if budget is None else min(len(ids), max(done, fitting))
-                    progress(done, total, image_id)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            if progress:
+                progress(done, len(ids), image_id)
+            used += _size(found)
+            if budget is not None and used >= budget:
+                break
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _size(found: Any) -> int:

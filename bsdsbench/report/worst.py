@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.files.errors import DataError
@@ -12,7 +13,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.report.overlays import KINDS, Progress, matching_metric, write_overlays
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.score_tables import made_how
-from bsdsbench.tables.table import Cell, Field, Table, select
+from bsdsbench.tables.table import Field, Table, select
 
 
 def worst_table(
@@ -49,11 +50,13 @@ def worst_table(
         tables = [select([table], columns or [usual])[0] for table in tables]
     values = [table.plain() for table in tables]
     fields = [c for c in tables[0].columns if c.format and c.key in values[-1]]
-    # The parts of an image come after it
-    places = [{image: k for k, image in [*enumerate(v["image"])][::-1]} for v in values]
+    scores: list[dict[str, Any]] = [{} for _ in runs]
+    for found, v in zip(scores, values, strict=True):
+        for image_id, *row in zip(v["image"], *(v[c.key] for c in fields), strict=True):
+            found.setdefault(image_id, row)  # the parts of an image come after it
     two, gaps = len(runs) == 2, dict[str, float]()
-    for image_id in places[0]:
-        first = [v[fields[0].key][at[image_id]] for v, at in zip(values, places, strict=True)]
+    for image_id in scores[0]:
+        first = [found[image_id][0] for found in scores]
         if None not in first:
             gaps[image_id] = first[0] - first[1] if two else first[0]
     sign = -1 if fields[0].higher_is_better is False else 1
@@ -61,27 +64,28 @@ def worst_table(
     if draw:
         for run, folder in zip(runs, folders, strict=True):
             write_overlays(run, folder / "overlays", image_ids=chosen, progress=progress)
-    shown = [Field("image", "Image")]
-    for k, name in enumerate(names):
-        of = f"{name}: " if two else ""
-        shown += [Field(f"{c.key}_{k + 1}", of + c.heading, "", ".4f") for c in fields]
+    drawable = all(map(matching_metric, runs))
+    shown, rows = [Field("image", "Image")], [list[Any]([image_id]) for image_id in chosen]
+    for k, found in enumerate(scores, 1):
+        of = f"{names[k - 1]}: " if two else ""
+        shown += [Field(f"{c.key}_{k}", of + c.heading, "", ".4f") for c in fields]
+        for row in rows:
+            row += found[row[0]]
     if two:
         shown.append(Field("difference", "A - B", "", "+.4f"))
-    drawable = all(matching_metric(run.metrics, run.protocol) for run in runs)
-    shown += [Field(f"overlay_{k + 1}", "Overlay") for k in range(len(runs) * drawable)]
-    rows: list[list[Cell]] = []
-    for image_id in chosen:
-        row: list[Cell] = [image_id]
-        for v, at in zip(values, places, strict=True):
-            row += [v[c.key][at[image_id]] for c in fields]
-        row += [gaps[image_id]] * two
-        for folder in folders if drawable else ():
-            path = folder / "overlays" / f"{safe_name(image_id)}_{KINDS[0]}.png"
+        for row in rows:
+            row.append(gaps[row[0]])
+    for k, folder in enumerate(folders if drawable else (), 1):
+        shown.append(Field(f"overlay_{k}", "Overlay"))
+        for row in rows:
+            path = folder / "overlays" / f"{safe_name(row[0])}_{KINDS[0]}.png"
             row.append(str(path) if path.is_file() else "")
-        rows.append(row)
-    missing = "No overlays yet: --overlays draws them for these images."
-    notes = [missing] if drawable and not all(row[-1] for row in rows) else []
+    notes = []
+    if drawable:
+        notes = ["Overlays: green is matched, orange false, blue missed."]
+        if not all(row[-1] for row in rows):
+            notes = ["No overlays yet: --overlays draws them for these images."]
     title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"
-    how = made_how(runs, names)
+    how = made_how(runs)
     how["notes"] = [*notes, *how["notes"]]
     return Table("worst", title, shown, rows, **how)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,11 +13,13 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.sources import find_sources
+from bsdsbench.runs.run_options import Folder
+from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best, four_counts
 from bsdsbench.scores.ratios import or_none
-from bsdsbench.tables.table import Field, Table
+from bsdsbench.tables.table import Cell, Field, Table
 
 METRIC = registry.DEFAULT[0]
 RULES = [("AP", *rule) for rule in AP_RULES.items()] + [
@@ -26,38 +27,38 @@ RULES = [("AP", *rule) for rule in AP_RULES.items()] + [
 ]
 
 
-def all_rules(run: Any, gt_dir: str | os.PathLike[str] | None = None) -> list[float | None]:
-    """The value of each of RULES for a run; None where a rule cannot be applied.
+def with_whole_image(files: Sources, protocol: Protocol, grid: Any, four: Any) -> PRCurve:
+    """The curve of counts (T, 4) at thresholds (T,), and of all pixels at threshold 0."""
+    first = list[Any]()
+    for image_id in files.pairs:
+        first.append(whole_image_counts(truth_maps(files.truth(image_id, protocol), protocol)))
+    rows = np.vstack([np.sum(first, axis=0), four])
+    return PRCurve.of_counts(np.r_[0.0, grid], rows)
+
+
+def rules_table(runs: Sequence[Evaluation], gt_dir: Folder | None = None) -> Table:
+    """A row for each rule of AP and ODS, a column for each run; None where it cannot be applied.
 
     Of a run without counts only the curve is read. The row of threshold 0 comes from the run's
     counts, or from its ground truth (`gt_dir`, or where the run says). Raises DataError for a run
     without a curve.
     """
-    curve = run.score(METRIC).curve
-    whole = curve = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
-    if isinstance(run, Evaluation):
-        images = [counts for _, counts in counts_in_order(run.records, METRIC)]
-        grid, four = images[0].thresholds, np.sum([four_counts(c) for c in images], axis=0)
-        whole = curve = PRCurve.of_counts(grid, four, run.protocol.operator)
-        if not curve.whole_image and grid[-1] <= 1:  # segmentations have no such row
-            with suppress(DataError):  # the ground truth is not there
-                files, first = find_sources(run, gt_dir=gt_dir, metric=METRIC), list[Any]()
-                for image_id in files.pairs:
-                    maps = truth_maps(files.truth(image_id, run.protocol), run.protocol)
-                    first.append(whole_image_counts(maps))
-                rows = np.vstack([np.sum(first, axis=0), four])
-                whole = PRCurve.of_counts(np.r_[0.0, grid], rows)
-    areas = [area(whole if rule == "edter" else curve, rule) for rule in AP_RULES]
-    return [or_none(float(v)) for v in areas] + [best(curve, rule).f for rule in ODS_RULES]
-
-
-def rules_table(runs: Sequence[Any], gt_dir: str | os.PathLike[str] | None = None) -> Table:
-    """A row for each rule of AP and ODS, a column for each run. Arguments as of `all_rules`."""
-    columns = [Field("score", "Score"), Field("rule", "Rule")]
-    columns += [Field(f"run_{k + 1}", run.name, "", ".4f") for k, run in enumerate(runs)]
-    found = zip(*[all_rules(run, gt_dir) for run in runs], strict=True)
-    rows = [
-        [score, rule, *values, what]
-        for (score, rule, what), values in zip(RULES, found, strict=True)
-    ]
-    return Table("rules", "Rules", [*columns, Field("what", "What it is")], rows, n_labels=2)
+    columns, found = [Field("score", "Score"), Field("rule", "Rule")], list[list[Cell]]()
+    for k, run in enumerate(runs, 1):
+        curve = run.score(METRIC).curve
+        whole = curve = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
+        if run.records:
+            images = [counts for _, counts in counts_in_order(run.records, METRIC)]
+            grid, four = images[0].thresholds, np.sum([four_counts(c) for c in images], axis=0)
+            whole = curve = PRCurve.of_counts(grid, four, run.protocol.operator)
+            if not curve.whole_image and grid[-1] <= 1:  # segmentations have no such row
+                with suppress(DataError):  # the ground truth is not there
+                    files = find_sources(run, gt_dir=gt_dir, metric=METRIC)
+                    whole = with_whole_image(files, run.protocol, grid, four)
+        areas = [area(whole if rule == "edter" else curve, rule) for rule in AP_RULES]
+        best_f = [best(curve, rule).f for rule in ODS_RULES]
+        found.append([*[or_none(float(value)) for value in areas], *best_f])
+        columns.append(Field(f"run_{k}", run.name, "", ".4f"))
+    columns.append(Field("what", "What it is"))
+    cells = [[*rule[:2], *values, rule[2]] for rule, *values in zip(RULES, *found, strict=True)]
+    return Table("rules", "Rules", columns, cells, n_labels=2)

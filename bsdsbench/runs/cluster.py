@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
 from typing import Any
 from weakref import WeakSet
 
 from bsdsbench import __version__
-from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import KERNEL_VERSION, source_hash
 
@@ -22,11 +20,10 @@ PATIENCE = 30.0  # until there is a worker, also where all have gone
 
 
 @contextmanager
-def dask(address: str, paths: Sequence[str]) -> Iterator[tuple[Executor, int]]:
+def dask(address: str) -> Iterator[tuple[Executor, int]]:
     """The executor of the cluster at dask://HOST:PORT, and its number of cores.
 
-    paths : files that every worker must see. Raises DataError, one line, for no scheduler, no
-    workers, and workers of another version or that do not see the files.
+    Raises DataError, one line, for no scheduler, no workers, and workers of another version.
     """
     try:
         from distributed import Client
@@ -46,21 +43,15 @@ def dask(address: str, paths: Sequence[str]) -> Iterator[tuple[Executor, int]]:
     try:
         try:
             client.wait_for_workers(1, timeout=PATIENCE)
-            told = client.run(what_is_here, list(paths))
+            told = client.run(version)
         except Exception as error:  # of whatever kind the worker's Python raised
             raise DataError(
                 f"{address}: no worker there can run bsdsbench ({type(error).__name__}: {error}), "
                 "expected the same version on every machine"
             ) from None
-        mine, _ = what_is_here([])
-        for worker, (version, lost) in told.items():
-            if version != mine:
-                raise DataError(f"{address}: worker {worker} has {version}, expected {mine}")
-            if lost:
-                raise DataError(
-                    f"{address}: worker {worker} does not see {listed(lost, 1)}, expected folders "
-                    "that all machines share"
-                )
+        for worker, theirs in told.items():
+            if theirs != version():
+                raise DataError(f"{address}: worker {worker} has {theirs}, expected {version()}")
         executor = _Watched(client)
         threading.Thread(target=executor.watch, args=(over,), daemon=True).start()
         yield executor, sum(client.nthreads().values())
@@ -93,7 +84,6 @@ class _Watched(Executor):
                     future.cancel()
 
 
-def what_is_here(paths: list[str]) -> tuple[str, list[Any]]:
-    """What counts depend on besides their input, and which of the files are not seen here."""
-    version = f"bsdsbench {__version__}, kernels {KERNEL_VERSION} ({source_hash()[:8]})"
-    return version, [path for path in paths if not os.access(path, os.R_OK)]
+def version() -> str:
+    """What counts depend on besides their input."""
+    return f"bsdsbench {__version__}, kernels {KERNEL_VERSION} ({source_hash()[:8]})"

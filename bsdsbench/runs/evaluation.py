@@ -10,11 +10,11 @@ from functools import cached_property
 from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bsdsbench import __version__
 from bsdsbench.files.arguments import given_list, given_path, kind_of_value
-from bsdsbench.files.bounded import FaultError, entries, entry, reading
+from bsdsbench.files.bounded import FaultError, entries, entry, reading, show
 from bsdsbench.files.errors import DataError, FileFormatError, MergeError
 from bsdsbench.loaders.identity import Identity, identify
 from bsdsbench.metrics import registry
@@ -28,32 +28,30 @@ from bsdsbench.runs.folder import (
     is_run,
     pack_records,
     read_result,
-    refuse_unfinished,
     writing_result,
 )
-from bsdsbench.runs.official import ReportedRun, reported_run
-from bsdsbench.runs.references import NOT_STATED, PREFIX, Reference, reference_run, references
+from bsdsbench.runs.references import (
+    NOT_STATED,
+    PREFIX,
+    Reference,
+    official_run,
+    reference_run,
+    references,
+)
 from bsdsbench.runs.run_options import SPEED, Progress
-from bsdsbench.scores.counts import ImageRecord, at
+from bsdsbench.scores.counts import ImageRecord, Score, at, part_of
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
-if TYPE_CHECKING:
-    from bsdsbench.scores.counts import Score
-
-
 # In the provenance: ids that the protocol left out, and the task that the run was made for
 EMPTY, TASK = "empty_gt", "task"
-MOST = 20_000  # images of a set that is looked for among the known ones
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(Shown):
     """Records of one method on one data set under one protocol, sorted by image id.
 
-    failed maps the ids that could not be evaluated to the reason; provenance holds plain values
-    (where the inputs came from). Without records there are no metrics, and the scores raise
-    DataError.
+    Without records there are no metrics, and the scores raise DataError.
 
     Parameters
     ----------
@@ -72,6 +70,8 @@ class Evaluation(Shown):
         that they are found from anywhere, and after all was moved together.
     kept : int
         How many records an earlier call had made; not part of the result.
+    reported : dict of str to Score
+        Metric -> score, where official tables are all that is known of a run.
 
     Raises
     ------
@@ -94,7 +94,8 @@ class Evaluation(Shown):
     failed: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     kept: int = 0
-    _scores: dict[str, Any] = field(default_factory=dict, init=False)
+    reported: dict[str, Score] = field(default_factory=dict)
+    _scores: dict[str, Score] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
@@ -105,22 +106,21 @@ class Evaluation(Shown):
             if not isinstance(each, ImageRecord):
                 raise DataError(f"records: {kind_of_value(each)}, expected ImageRecords")
             if each.counts.keys() != found[0].counts.keys():
-                theirs, ours = (", ".join(r.counts) or "no metric" for r in (each, found[0]))
+                theirs, ours = ", ".join(each.counts), ", ".join(found[0].counts)
                 raise MergeError(
-                    f"{self.name}: image {each.image_id!r} has counts of {theirs}, image "
-                    f"{found[0].image_id!r} of {ours}, expected the same metrics"
+                    f"{self.name}: image {each.image_id!r} has counts of {theirs or 'no metric'}, "
+                    f"expected those of {found[0].image_id!r}: {ours or 'none'}"
                 )
         found.sort(key=attrgetter("image_id"))
         object.__setattr__(self, "records", tuple(found))
-        for a, b in pairwise(found):
-            if a.image_id == b.image_id:
-                what = f"image {a.image_id!r} is a duplicate id, expected once"
-                raise MergeError(f"{self.name}: {what}")
+        for a, b in pairwise(self.image_ids):
+            if a == b:
+                raise MergeError(f"{self.name}: image {a!r} is a duplicate id, expected once")
 
     @property
     def metrics(self) -> tuple[str, ...]:
         """The metrics of the records, in the order of tables."""
-        return registry.in_order(self.records[0].counts) if self.records else ()
+        return registry.in_order(self.records[0].counts if self.records else self.reported)
 
     @property
     def image_ids(self) -> list[str]:
@@ -134,17 +134,12 @@ class Evaluation(Shown):
         return list(map(str, found)) if isinstance(found, list) else []
 
     def place(self, what: str) -> str | None:
-        """The folder of the inputs, where it is now or as it was given.
+        """The folder of the inputs, where it is now or as it was given; None if not known.
 
         Parameters
         ----------
         what : str
             "pred", "gt" or "photos".
-
-        Returns
-        -------
-        str or None
-            None if it is not known.
         """
         here = self.places.get(what)
         given = self.provenance.get(what)
@@ -152,10 +147,9 @@ class Evaluation(Shown):
 
     @cached_property
     def identity(self) -> Identity | None:
-        """The ground-truth set of the run; None where the records do not tell, and for very many
-        images."""
+        """The ground-truth set of the run; None where the records do not tell."""
         truths = dict(map(attrgetter("image_id", "truth"), self.records))
-        return identify(truths) if 0 < len(truths) <= MOST and all(truths.values()) else None
+        return identify(truths) if truths and all(truths.values()) else None
 
     @property
     def set_line(self) -> str:
@@ -172,12 +166,11 @@ class Evaluation(Shown):
         if not self.records or not self.protocol.stated or self.failed:
             return ()
         known, own, identity, found = dict(tasks()), None, self.identity, []
-        with suppress(DataError, TypeError):
-            if TASK in self.provenance:
-                own = Task.from_mapping(self.provenance[TASK])
-                known[own.name] = own
+        with suppress(DataError, TypeError, KeyError):
+            own = Task.from_mapping(self.provenance[TASK])
+            known[own.name] = own
         for task in known.values():
-            same = task.protocol == self.protocol.name or "reference" in self.provenance
+            same = task.protocol == self.protocol.name or self.reference
             if task.metric not in self.metrics or not same:
                 continue
             if task.fingerprint is not None:
@@ -206,31 +199,30 @@ class Evaluation(Shown):
         return registry.with_curve(self.metrics, self.protocol)
 
     @cached_property
-    def signature_line(self) -> str:
-        """The signature as it is printed."""
-        return str(self.signature)
-
-    @cached_property
     def signature(self) -> Signature:
         """How the scores were made, in one line that can be read back."""
         identity, n = self.identity, len(self.records)
         detector = self.provenance.get(SPEED)
         taken = detector.get("taken_over") if isinstance(detector, dict) else 0
-        forms = sorted(set(map(attrgetter("form"), self.records)) - {"none"}) if n <= MOST else []
+        forms = sorted(set(map(attrgetter("form"), self.records)) - {"none"})
         if not any(forms[:1]):
             forms[:1] = [UNKNOWN]
         unused = registry.unused(tuple(self.records[0].counts) if n else (), self.protocol)
-        stored = "reference" in self.provenance
         known = identity.to_mapping() if identity and identity.name else None
         return Signature(
             self.protocol,
             f"{known['set']}:{n}/{known['of']}" if known else f"set:{n}",
             identity.fingerprint[:8] if identity else UNKNOWN,
             pred="+".join(forms),
-            match="random" if stored else "1to1",
+            match="random" if self.reference else "1to1",
             maps=f"{taken} taken over" if isinstance(taken, int) and 0 < taken <= n else "",
-            unused=unused | NOT_STATED if stored else unused,
+            unused=unused | NOT_STATED if self.reference else unused,
         )
+
+    @property
+    def signature_line(self) -> str:
+        """The signature as it is printed; "" where official tables are all that is known."""
+        return "" if self.reported else str(self.signature)
 
     def __repr__(self) -> str:
         """One line: name, images, the main scores."""
@@ -248,30 +240,21 @@ class Evaluation(Shown):
         return f"<Evaluation {self.name!r}, {len(self.records)} images{failed}: {scores}>"
 
     def tables(self) -> list[Table]:
-        """A table of scores per metric, and one of all images ("images") last.
-
-        Returns
-        -------
-        list of Table
-            In the order in which they are shown.
-        """
+        """A table of scores per metric, and one of all images ("images") last."""
         from bsdsbench.runs.score_tables import image_table, score_tables
 
         return [*score_tables([self]), image_table(self)] if self.records else []
 
     def score(self, metric: str) -> Any:
-        """The score of one metric. Raises DataError if the records do not have it.
+        """The `Score` of one metric. Raises DataError if the run does not have it.
 
         Parameters
         ----------
         metric : str
             Its name, such as "boundary".
-
-        Returns
-        -------
-        Score
-            That metric's score.
         """
+        if metric in self.reported:
+            return self.reported[metric]
         if metric not in self._scores:
             self._scores[metric] = registry.get(metric).score(self.records, self.protocol)
         return self._scores[metric]
@@ -281,48 +264,48 @@ class Evaluation(Shown):
         return self.score("boundary")
 
     def image_scores(self, metric: str) -> dict[str, dict[str, float]]:
-        """Image id -> its own scores under a metric, in id order.
+        """Image id -> its own scores under a metric, {key of a column: value}, in id order.
 
-        Raises DataError if the records do not have it.
+        Undefined ones are NaN. Raises DataError if the run does not have the metric.
 
         Parameters
         ----------
         metric : str
             Its name.
-
-        Returns
-        -------
-        dict
-            Image id -> {key of a column: value}, NaN where it is undefined.
         """
         if not self.records:
-            return {}
-        stack, rows = self._stack(metric), list[dict[str, float]]()
+            return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
+        values, images = self._image_values(metric).get("", {}), dict[str, dict[str, float]]()
+        for i, image_id in enumerate(self.image_ids):
+            images[image_id] = own = {}
+            for c in registry.get(metric).image_columns:
+                if c.key in values:
+                    own[c.key] = values[c.key][i]
+        return images
+
+    def _image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
+        """Part -> column -> value of each image, of all that is measured; "" is the whole."""
         found = registry.get(metric)
-        for tree in found.image_scores(stack, self.protocol):
-            columns = {}
-            for c in found.image_columns:
-                if (values := at(tree, c.key)) is not None:
-                    columns[c.key] = values.tolist()
-            for row in zip(*columns.values(), strict=True):
-                rows.append(dict(zip(columns, row, strict=True)))
-        none: list[dict[str, float]] = [{} for _ in self.records]  # a metric without such values
-        return dict(zip(self.image_ids, rows or none, strict=True))
+        parts = {"": (), **found.parts(self.protocol, found.options_of(self.protocol))}
+        columns = (*found.columns, *found.image_columns, *found.part_columns)
+        values: dict[str, dict[str, list[Any]]] = {}
+        for tree in found.image_scores(self._stack(metric), self.protocol):
+            for part, path in parts.items():
+                own = part_of(tree, path) or {}
+                for key in dict.fromkeys(map(attrgetter("key"), columns)):
+                    if (some := at(own, key)) is not None:
+                        values.setdefault(part, {}).setdefault(key, []).extend(some.tolist())
+        return values
 
     def per_image(self, metric: str) -> Table:
         """Every score of every image: a row an image, and one for each of its classes or parts.
 
-        Raises DataError if the records do not have the metric.
+        Undefined values are empty. Raises DataError if the run does not have the metric.
 
         Parameters
         ----------
         metric : str
             Its name.
-
-        Returns
-        -------
-        Table
-            Every column of the metric; undefined values are empty.
 
         Examples
         --------
@@ -335,7 +318,7 @@ class Evaluation(Shown):
         """
         from bsdsbench.runs.score_tables import per_image
 
-        return per_image(self, metric, self._stack(metric))
+        return per_image(self, metric, self._image_values(metric))
 
     def _stack(self, metric: str) -> dict[str, Any]:
         """The counts of all images. Raises DataError for a metric that the records do not have."""
@@ -345,17 +328,12 @@ class Evaluation(Shown):
         return registry.get(metric).stack([r.counts[metric] for r in self.records])
 
     def equals(self, other: object) -> bool:
-        """True if protocol and all records are the same; times and names take no part.
+        """True if protocol and all records are the same, bit for bit; times and names aside.
 
         Parameters
         ----------
         other : object
             Usually an Evaluation.
-
-        Returns
-        -------
-        bool
-            Bit for bit.
         """
         if not isinstance(other, Evaluation) or self.protocol != other.protocol:
             return False
@@ -363,20 +341,17 @@ class Evaluation(Shown):
         return len(self.records) == len(other.records) and all(a.equals(b) for a, b in pairs)
 
     def scores(self) -> dict[str, Any]:
-        """The `scores` object of result.json, for the metrics that were computed.
-
-        Returns
-        -------
-        dict
-            Metric -> plain values.
-        """
-        return {metric: self.score(metric).to_mapping() for metric in self.metrics}
+        """The `scores` object of result.json: metric -> plain values."""
+        found = {}
+        for metric in self.metrics:
+            found[metric] = self.score(metric).to_mapping()
+        return found
 
     def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
         """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
 
         result.json is removed first and written last: a folder without it is not a result.
-        Raises RunLockedError while others write there, OSError.
+        Returns the folder. Raises RunLockedError while others write there, OSError.
 
         Parameters
         ----------
@@ -384,20 +359,14 @@ class Evaluation(Shown):
             Made if missing.
         progress : callable, optional
             Called with (files written, about how many, name).
-
-        Returns
-        -------
-        path
-            The folder.
         """
         out, counts, result = Path(folder), pack_records(self.records), self.to_mapping()
         if self.places:
-            result["places"] = {}
+            result["places"] = dict(self.places)
         for what, path in self.places.items():
             with suppress(ValueError):  # on another drive
-                path = Path(os.path.relpath(path, out.resolve())).as_posix()
-            result["places"][what] = path
-        times = {r.image_id: round(r.seconds, 4) for r in self.records}
+                result["places"][what] = Path(os.path.relpath(path, out.resolve())).as_posix()
+        times, total = dict[str, float](), len(self.records)
         with writing_result(out, result, counts) as write:
             for metric in self.metrics:
                 own = self.score(metric), self.image_ids, self._stack(metric), self.protocol
@@ -405,31 +374,30 @@ class Evaluation(Shown):
                 for done, (name, text) in enumerate(made, 1):
                     write(name, text)
                     if progress:
-                        progress(min(done, len(self.records)), len(self.records), name)
+                        progress(min(done, total), total, name)
+            for r in self.records:
+                times[r.image_id] = round(r.seconds, 4)
             write("timing.json", as_json({"seconds": times}))
         return out
 
     def to_mapping(self) -> dict[str, Any]:
-        """The content of result.json as plain values.
-
-        Returns
-        -------
-        dict
-            Ready for JSON.
-        """
-        identity, images = self.identity, list[dict[str, Any]]()
+        """The content of result.json as plain values, ready for JSON."""
+        images = list[dict[str, Any]]()
         for r in self.records:
             images.append(dict(id=r.image_id, size=list(r.size), fingerprint=r.fingerprint))
         for metric in self.metrics:
             for row, own in zip(images, self.image_scores(metric).values(), strict=True):
-                row[metric] = {k: None if v != v else v for k, v in own.items()}
+                row[metric] = dict[str, float | None](own)
+                for key, value in own.items():
+                    if value != value:
+                        row[metric][key] = None
         return {
             "schema": SCHEMA,
             "bsdsbench": __version__,
             "name": self.name,
-            "signature": self.signature_line,
-            "set": identity.to_mapping() if identity else None,
-            "tasks": [task.name for task in self.tasks],
+            "signature": str(self.signature),
+            "set": self.identity.to_mapping() if self.identity else None,
+            "tasks": list(map(attrgetter("name"), self.tasks)),
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),
             "scores": self.scores(),
@@ -441,14 +409,26 @@ class Evaluation(Shown):
 
     @classmethod
     def load(cls, folder: str | Path) -> Evaluation:
-        """Read what `save` wrote. Raises FileFormatError naming the file and the fault.
+        """Read a finished run: what `save` wrote, or official files by any program.
+
+        A folder of ID_ev1.txt has the counts of each image; eval_*.txt alone give a curve and
+        scores (`reported`). Raises FileFormatError naming the file and the fault, DataError for
+        an unknown reference run.
 
         Parameters
         ----------
         folder : str or path
-            The OUT of a run.
+            The folder; or `ref:NAME`, a reference run.
         """
         path = given_path(folder, "folder")
+        if str(folder).startswith(PREFIX):
+            return cls(**reference_run(str(folder)))
+        if not is_run(path):
+            if not path.is_dir():
+                raise FileFormatError(
+                    f"{show(path)}: not a folder, expected that of a finished run"
+                )
+            return cls(**official_run(path))
         found, records = read_result(path)
         with reading(path / RESULT, "the result of a run"):
             places = entries({"places": {}, **found}, "places", str).items()
@@ -464,30 +444,14 @@ class Evaluation(Shown):
                 raise FaultError(f"n_images is not the {len(run.records)} of counts.npz")
             return run
 
-    @classmethod
-    def from_official(cls, folder: str | Path, name: str | None = None) -> Evaluation:
-        """Read a folder of official ID_ev1.txt files. See `bsdsbench.runs.official`.
 
-        Parameters
-        ----------
-        folder : str or path
-            With one file for each image.
-        name : str, optional
-            Default: the folder's.
-        """
-        found = reported_run(folder, name)
-        if isinstance(found, ReportedRun):
-            raise FileFormatError(f"{folder}: no ID_ev1.txt file, expected one per image")
-        return cls(*found)
-
-
-def not_beside(run: Any, name: str) -> str:
+def not_beside(run: Evaluation, name: str) -> str:
     """Why results of the task `name` cannot be compared with `run`; "" if they can.
 
     If the run's ground truth is known, its fingerprint decides. For other runs, such as result
     files of other programs, protocol and number of images must be those of the task.
     """
-    if name in [task.name for task in run.tasks]:
+    if name in map(attrgetter("name"), run.tasks):
         return ""
     where = name.partition("/")[0]
     task, preset, identity = tasks()[name], run.protocol.name, run.identity
@@ -502,47 +466,25 @@ def not_beside(run: Any, name: str) -> str:
     return ""
 
 
-# ---- finished runs -------------------------------------------------------------------------------
-
-
-def load_run(folder: str | Path) -> Evaluation | ReportedRun:
-    """A run from its folder: ours, or anyone's official files; or a reference run, `ref:NAME`.
-
-    Raises FileFormatError if it is neither, DataError for an unknown reference run.
-    """
-    path = Path(folder)
-    if isinstance(folder, str) and folder.startswith(PREFIX):
-        return Evaluation(*reference_run(folder))
-    if is_run(path):
-        return Evaluation.load(path)
-    if not path.is_dir():
-        raise FileFormatError(f"{path}: not a folder, expected the folder of a finished run")
-    refuse_unfinished(path)
-    found = reported_run(path)
-    return found if isinstance(found, ReportedRun) else Evaluation(*found)
-
-
-def as_runs(runs: Iterable[Any], names: Iterable[str] | None = None) -> list[Any]:
-    """Runs (Evaluation or ReportedRun), of which some may be given as folders or `ref:NAME`.
+def as_runs(runs: Iterable[Any], names: Iterable[str] | None = None) -> list[Evaluation]:
+    """Runs, of which some may be given as folders or `ref:NAME`, by their own or given names.
 
     Folders of one name get the last folders of their paths beside it, as few as differ. Reference
     runs get the AP and ODS rules of the first other run: their counts allow any, except that
     combinations of parameters cannot be interpolated. Raises DataError for a single path in place
     of a list, and one that lists every bad folder.
     """
-    if isinstance(runs, str | Path):
-        raise DataError(f"runs {str(runs)!r}: expected a list, such as [{str(runs)!r}, ...]")
     given = given_list(runs, "runs", "a list of runs or of their folders")
     named = list(names) if names else [None] * len(given)
     if len(named) != len(given):
         raise DataError(f"{len(named)} names for {len(given)} runs, expected one each")
-    found, faults, places = list[Any](), list[DataError](), dict[int, tuple[str, ...]]()
+    found, faults, places = list[Evaluation](), list[DataError](), dict[int, tuple[str, ...]]()
     for k, (run, name) in enumerate(zip(given, named, strict=True)):
         try:
             if isinstance(run, str | Path):
                 places[k] = Path(run).absolute().parts
-                run = load_run(run)
-            elif not hasattr(run, "records"):
+                run = Evaluation.load(run)
+            elif not isinstance(run, Evaluation):
                 raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
             found.append(replace(run, name=name) if name else run)
         except DataError as error:

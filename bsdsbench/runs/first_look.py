@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,8 @@ from bsdsbench.scores.counts import ImageRecord
 
 F8 = NDArray[np.float64]
 LOOKS = 4  # images that are looked at: neighbours by name are exchanged most often
-ALL_ZERO = "every map is zero everywhere: all scores are 0"
+FILLED = "have filled areas as ground truth, not lines (masks? metrics='contour')"
+RAW = "have broad edges, whose precision is low without NMS: nms=True?"
 # A faint map has no value that counts: bytes of 0 and 1, 8 bit saved as 16, divided by 255 twice.
 # One may be an image without boundaries; a set of them alone is a fault of its form.
 # Of 255 and 65535, by bytes a value: no detector's strongest boundary in a whole set
@@ -53,15 +54,13 @@ FLIPS = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Look:
+class Look(NamedTuple):
     """A prediction, its soft map in [0, 1] as the protocol takes it, and the annotators' marks.
 
     soft and truth are empty where there are none.
     measured : True if there are a map and marks of one size, neither of them constant
     """
 
-    image_id: str
     pred: Prediction
     soft: F8
     truth: F8
@@ -74,50 +73,46 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
         soft = 1 - soft if protocol.invert else soft
-    if gt.boundaries and all([b.shape == gt.boundaries[0].shape for b in gt.boundaries]):
+    if len(set(map(np.shape, gt.boundaries))) == 1:
         truth = np.sum(gt.boundaries, axis=0, dtype=np.float64)
     measured = soft.shape == truth.shape and soft.size > 0
-    measured = measured and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0)
-    return Look(pred.image_id, pred, soft, truth, measured)
+    return Look(pred, soft, truth, measured and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0))
 
 
 def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
     """Warnings about the first images of a run, of the first kind that there is."""
-    looks, protocol = [look for look in looks if look.measured], options.protocol
+    protocol = options.protocol
     lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & options.unused
-    dark, filled, broad = list[str](), list[str](), list[str]()
-    mirrored, soft = dict[str, list[str]](), 0
-    for look in looks:
-        dim, marked = 1 - blocks(look.soft), blocks(look.truth) > 0
-        bright = not marked.all() and look.soft.mean() > 0.5
-        if bright and dim[marked].mean() > DARKER * dim[~marked].mean():
-            dark.append(look.image_id)
-        if way := position(look):
-            mirrored.setdefault(f"fit their ground truth only {way}", []).append(look.image_id)
-        if lines and look.pred.kind == "soft":
+    said, thick = dict[str, list[str]](), dict[str, list[str]]()
+    dark, small, soft = list[str](), list[tuple[str, F8, F8]](), 0
+    for pred, bright, truth, measured in looks:
+        if not measured:
+            continue
+        image_id, dim, marked = pred.image_id, 1 - blocks(bright), blocks(truth) > 0
+        light = not marked.all() and bright.mean() > 0.5
+        if light and dim[marked].mean() > DARKER * dim[~marked].mean():
+            dark.append(image_id)
+        small.append((image_id, thumbnail(bright), thumbnail(truth)))
+        if way := position(*small[-1][1:]):
+            said.setdefault(f"fit their ground truth only {way}", []).append(image_id)
+        if lines and pred.kind == "soft":
             soft += 1
-            if thickness(look.soft) > BROAD:
-                thick = filled if thickness(look.truth) > BROAD else broad
-                thick.append(look.image_id)
-    small = [(look.image_id, thumbnail(look.soft), thumbnail(look.truth)) for look in looks]
-    elsewhere = [f"{a} looks like {b}" for a, b in swaps(small)]
-    fix = "without invert=True?" if protocol.invert else "invert=True?"
-    # Words and ids; some are said where more than half are so
-    for kind, of in (
-        ({f"are darker on the ground truth than off it: {fix}": dark}, len(looks)),
-        (mirrored, 0),
-        ({"fit the ground truth of another image": elsewhere}, 0),
-        ({"have filled areas as ground truth, not lines (masks? metrics='contour')": filled}, soft),
-        ({"have broad edges, whose precision is low without NMS: nms=True?": broad}, soft),
-    ):
-        said = []
-        for what, ids in kind.items():
-            if 2 * len(ids) > of:
-                shown = f"maps looked at {what} [{listed(ids, 3)}]"
-                said.append(f"{len(ids)} of {len(looks)} {shown}")
-        if said:
-            return said
-    return []
+            if thickness(bright) > BROAD:
+                what = FILLED if thickness(truth) > BROAD else RAW
+                thick.setdefault(what, []).append(image_id)
+    if 2 * len(dark) > len(small):
+        fix = "without invert=True?" if protocol.invert else "invert=True?"
+        said = {f"are darker on the ground truth than off it: {fix}": dark}
+    elif not said:
+        if elsewhere := list(map(" looks like ".join, swaps(small))):
+            said = {"fit the ground truth of another image": elsewhere}
+        for what, ids in thick.items():
+            if not said and 2 * len(ids) > soft:
+                said = {what: ids}
+    notes = []
+    for what, ids in said.items():
+        notes.append(f"{len(ids)} of {len(small)} maps looked at {what} [{listed(ids, 3)}]")
+    return notes
 
 
 def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool:
@@ -151,12 +146,11 @@ def form_of(pred: Prediction, protocol: Protocol, curve: bool) -> str:
     curve : False for metrics without thresholds. Arrays are faint as small integers only: a network
     that is still trained may give any numbers.
     """
-    if pred.kind not in ("soft", "ucm2") or not is_faint(pred.parts[pred.kind], protocol, curve):
-        return pred.form
-    soft = pred.parts[pred.kind]
-    if pred.path is None and soft.dtype.kind != "u":
-        return pred.form
-    return f"{pred.form}{TOP}{float(soft.max(initial=0))!r}"
+    if pred.kind in ("soft", "ucm2"):
+        soft = pred.parts[pred.kind]
+        if is_faint(soft, protocol, curve) and (pred.path or soft.dtype.kind == "u"):
+            return f"{pred.form}{TOP}{float(soft.max(initial=0))!r}"
+    return pred.form
 
 
 def plain_forms(
@@ -167,7 +161,7 @@ def plain_forms(
     Raises DataError where every map is faint and some are not zero, and if the masks of the ground
     truth are of no scale: some up to 1 and some up to white, or all below the threshold for gray.
     """
-    plain, tops, all_faint, scales = [], [], True, dict[str, str]()
+    plain, tops, n_sound, scales = [], list[tuple[float, str]](), 0, dict[str, str]()
     for r in records:
         own, _, scale = r.form.partition(SCALE)
         scales[scale] = r.image_id
@@ -176,27 +170,27 @@ def plain_forms(
         if mark:
             tops.append((float(top), form))
         elif form != "none":
-            all_faint = False
-    one, full, gray = map(scales.get, ("0/1", "full", "faint"))
-    if one is not None and full is not None:
+            n_sound += 1
+    if "0/1" in scales and "full" in scales:
         raise DataError(
-            f"{one}: its truth has values up to 1, that of {full} up to white, expected one scale "
-            "in a set (but for contour and segmentation gt_threshold=0.5 takes gray ones apart)"
+            f"{scales['0/1']}: its truth has values up to 1, that of {scales['full']} up to white, "
+            "expected one scale in a set (but for contour and segmentation gt_threshold=0.5 takes "
+            "gray ones apart)"
         )
     if "white" in scales and "classes" not in scales:
         raise DataError(f"{scales['white']}: its truth, as all others, has {WHITE_FOR_CLASSES}")
-    if gray is not None and full is None:
+    if "faint" in scales and "full" not in scales:
         raise DataError(
-            f"{gray}: all values of its truth, and of all others, are below gt_threshold = "
-            f"{protocol.gt_threshold}, expected values up to white (masks of 0 and 1: "
-            "gt_threshold='none')"
+            f"{scales['faint']}: all values of its truth, and of all others, are below "
+            f"gt_threshold = {protocol.gt_threshold}, expected values up to white (masks of 0 and "
+            "1: gt_threshold='none')"
         )
-    if not tops or not all_faint:
+    if not tops or n_sound:
         return plain, ""
     most, form = max(tops)
     if most:
         raise DataError(faint_words(form, most))
-    return plain, ALL_ZERO
+    return plain, "every map is zero everywhere: all scores are 0"
 
 
 # ---- geometry ------------------------------------------------------------------------------------
@@ -205,9 +199,9 @@ def plain_forms(
 def blocks(values: F8) -> F8:
     """Means of 4 x 4 pixels, of small images 2 x 2."""
     side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
-    rows, cols = (n // side for n in values.shape)
-    cut = values[: rows * side, : cols * side]
-    return np.asarray(cut.reshape(rows, side, cols, side).mean(axis=(1, 3)))
+    rows, cols = values.shape[0] // side, values.shape[1] // side
+    cut = values[: rows * side, : cols * side].reshape(rows, side, cols, side)
+    return np.asarray(cut.mean(axis=(1, 3)))
 
 
 def thumbnail(values: F8) -> F8:
@@ -222,23 +216,21 @@ def thumbnail(values: F8) -> F8:
 
 
 def _smoothed(values: F8, weights: Sequence[float]) -> F8:
-    reach = len(weights) // 2
     for _ in range(2):
-        n = len(values)
-        wide = np.concatenate([values[:1]] * reach + [values] + [values[-1:]] * reach)
+        wide = np.pad(values, ((len(weights) // 2,) * 2, (0, 0)), "edge")
         summed = np.zeros_like(values)
         for k, weight in enumerate(weights):
-            summed += weight * wide[k : k + n]
+            summed += weight * wide[k : k + len(values)]
         values = (summed / sum(weights)).T
     return values
 
 
-def position(look: Look) -> str:
+def position(pred: F8, want: F8) -> str:
     """How a map lies if it fits its ground truth far better so; "" if it is upright.
 
-    "transposed" is asked of square images alone: of others it has another size.
+    pred, want : thumbnails of both. "transposed" is asked of square images alone: of others it has
+    another size.
     """
-    pred, want = thumbnail(look.soft), thumbnail(look.truth)
     fit, best = -math.inf, ""
     for name, turn in FLIPS if pred.shape[0] == pred.shape[1] else FLIPS[:-1]:
         fit, best = max((fit, best), (float((turn(pred) * want).sum()), name))
@@ -246,21 +238,20 @@ def position(look: Look) -> str:
     return best if fit > max(ALIKE, CHANCE / math.sqrt(pred.size), BETTER * own) else ""
 
 
-def swaps(looks: Iterable[tuple[str, NDArray[Any], NDArray[Any]]]) -> list[tuple[str, str]]:
+def swaps(looks: Iterable[tuple[str, F8, F8]]) -> list[tuple[str, str]]:
     """(image, the one whose ground truth its map fits) of the maps that lie in another's place.
 
     looks : image, thumbnails of its map and of its ground truth. Each of the two must be the
     other's best: of the maps of one size, and of their ground truths.
     """
-    found = list[tuple[str, str]]()
-    sizes: dict[tuple[int, ...], list[tuple[str, NDArray[Any], NDArray[Any]]]] = {}
+    found, sizes = list[tuple[str, str]](), dict[tuple[int, ...], list[tuple[str, F8, F8]]]()
     for look in looks:
         sizes.setdefault(look[1].shape, []).append(look)
-    for shape, same in sizes.items():
+    for same in sizes.values():
         ids, preds, truths = zip(*same, strict=True)
         fits = np.tensordot(np.stack(preds), np.stack(truths), ((1, 2), (1, 2)))
         for k, best in enumerate(fits.argmax(axis=1).tolist()):
-            least = max(ALIKE, CHANCE / math.sqrt(math.prod(shape)), BETTER * fits[k, k])
+            least = max(ALIKE, CHANCE / math.sqrt(preds[0].size), BETTER * fits[k, k])
             if best != k and fits[:, best].argmax() == k and fits[k, best] > least:
                 found.append((ids[k], ids[best]))
     return found
@@ -272,14 +263,12 @@ def thickness(soft: F8) -> float:
     0 for one-pixel lines, 1 for broad edges; strong is above the median, the upper quartile and
     the upper tenth of the non-zero values, averaged. NaN for an empty map.
     """
-    values = soft[soft > 0]
+    values, shares = soft[soft > 0], []
     if not values.size:
         return math.nan
-    shares = []
     for level in np.quantile(values, (0.5, 0.75, 0.9)):
         strong = soft >= level
-        full = strong[:-1, :-1] & strong[1:, :-1] & strong[:-1, 1:] & strong[1:, 1:]
-        wide = np.pad(full, 1)
-        square = wide[:-1, :-1] | wide[1:, :-1] | wide[:-1, 1:] | wide[1:, 1:]
+        full = np.pad(strong[:-1, :-1] & strong[1:, :-1] & strong[:-1, 1:] & strong[1:, 1:], 1)
+        square = full[:-1, :-1] | full[1:, :-1] | full[:-1, 1:] | full[1:, 1:]
         shares.append(square.sum() / strong.sum())
     return float(np.mean(shares))

@@ -12,8 +12,8 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from functools import partial
 from io import BytesIO
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.bounded import (
-    MAX_TEXT,
-    MAX_WHOLE,
     FaultError,
     digest,
     locked,
@@ -46,8 +44,14 @@ SCHEMA = "bsdsbench.result/1"
 OURS = ("eval_*.txt", f"{PER_IMAGE}/*.txt", "pr.png", "pr.svg", "timing.json", "overlays/*.png")
 MAX_IMAGES = 200_000
 MAX_BYTES = 1 << 31  # of all columns together: 200,000 images of boundary and pixel counts
-# What counts.npz says of each image, and its dtype
-ABOUT = {"ids": "U", "sizes": "iu", "fingerprints": "U", "truths": "U", "forms": "U"}
+# What counts.npz says of each image: array, field of its record
+ABOUT = {
+    "ids": "image_id",
+    "sizes": "size",
+    "fingerprints": "fingerprint",
+    "truths": "truth",
+    "forms": "form",
+}
 
 
 class Records:
@@ -57,10 +61,7 @@ class Records:
         self.path = path
         # OUT's own lock is held, and network disks have poor ones
         where = path.resolve().as_uri() + "?nolock=1"
-        self.database = sqlite3.connect(
-            where, uri=True, check_same_thread=False, isolation_level=None
-        )
-        self.database.text_factory = partial(str, encoding="utf-8", errors="replace")
+        self.database = sqlite3.connect(where, uri=True, isolation_level=None)
         # A killed process loses nothing by this; what a power cut damages is found when it is read
         self.database.execute("pragma synchronous=off")
         self.database.execute(
@@ -73,22 +74,21 @@ class Records:
 
     def load(self, image_id: str) -> ImageRecord | None:
         """The stored record, or None if it is damaged."""
-        row = "select cast(data as blob), hash from record where id=?"
-        data, told = self.database.execute(row, (image_id,)).fetchone()
-        with suppress(DataError):
+        row = "select data, hash from record where id=?"
+        with suppress(DataError, sqlite3.Error, TypeError):
+            data, told = self.database.execute(row, (image_id,)).fetchone()
             if digest(data) == told:
                 (record,) = unpack_records(self.path, data)
                 if (record.image_id, record.fingerprint) == (image_id, self.marks[image_id]):
                     return record
         return None
 
-    def add(self, record: ImageRecord, data: bytes) -> None:
-        """Keep a record, of which `data` is what `pack_records` gives."""
+    def add(self, record: ImageRecord) -> None:
+        """Keep a record."""
+        data = pack_records([record])
         row = (record.image_id, record.fingerprint, data, digest(data))
         self.database.execute("insert or replace into record values (?, ?, ?, ?)", row)
-
-    def __len__(self) -> int:
-        return int(self.database.execute("select count(*) from record").fetchone()[0])
+        self.marks[record.image_id] = record.fingerprint
 
 
 @contextmanager
@@ -105,9 +105,7 @@ def unfinished(out: Path, fresh: bool) -> Iterator[Records]:
         try:
             try:
                 records = Records(path)
-            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the second: its message
-                if isinstance(error, sqlite3.OperationalError):
-                    raise
+            except (sqlite3.Error, UnicodeDecodeError):  # the second: of its message
                 path.unlink()  # damaged by a power cut: these images are counted again
                 records = Records(path)
             (out / RESULT).unlink(missing_ok=True)
@@ -147,15 +145,13 @@ def as_json(content: dict[str, Any]) -> bytes:
 
 def read_result(folder: Path) -> tuple[dict[str, Any], tuple[ImageRecord, ...]]:
     """What result.json says, and the records of counts.npz. Raises FileFormatError."""
-    refuse_unfinished(folder)
     path = folder / RESULT
     data, counts = read_bytes(path), read_bytes(folder / COUNTS)
     with reading(path, "the result of a run"):
         found = parse_json(data)
         if not isinstance(found, dict) or found.get("schema") != SCHEMA:
             raise FaultError(f"expected schema {SCHEMA!r}")
-        named = found.get("files")
-        if not isinstance(named, dict) or named.get(COUNTS) != digest(counts):
+        if found.get("files") != {COUNTS: digest(counts)}:
             raise FaultError(
                 f"does not name this {COUNTS} (altered, or of another run), expected both as they "
                 "were written: evaluate again with -o on this folder"
@@ -164,16 +160,13 @@ def read_result(folder: Path) -> tuple[dict[str, Any], tuple[ImageRecord, ...]]:
 
 
 def is_run(folder: Path) -> bool:
-    """True for the folder of a finished run."""
-    return (folder / RESULT).exists()
-
-
-def refuse_unfinished(folder: Path) -> None:
-    """Raise FileFormatError for a run that was begun and has no result."""
-    if not is_run(folder) and any((folder / name).exists() for name in (RECORDS, UNFINISHED)):
+    """True for the folder of a finished run. Raises FileFormatError for one that was begun."""
+    done = (folder / RESULT).exists()
+    if not done and ((folder / RECORDS).exists() or (folder / UNFINISHED).exists()):
         raise FileFormatError(
             f"{show(folder)}: a run that was not finished; the command that began it goes on"
         )
+    return done
 
 
 # ---- records as bytes ----------------------------------------------------------------------------
@@ -185,20 +178,16 @@ def pack_records(records: Sequence[ImageRecord]) -> bytes:
     Same records, same bytes. Raises ValueError if the images have arrays of different shapes,
     DataError for more than can be read back.
     """
-    about = [(r.image_id, r.size, r.fingerprint, r.truth, r.form) for r in records]
     arrays: dict[str, NDArray[Any]] = {}
-    columns = zip(*about, strict=True) if about else [()] * len(ABOUT)
-    for (name, kind), column in zip(ABOUT.items(), columns, strict=True):
-        arrays[name] = np.array(column, np.str_ if kind == "U" else np.int64)
+    for name, field in ABOUT.items():
+        column = list(map(attrgetter(field), records))
+        arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)
-    by_metric: dict[str, list[Any]] = {}
-    for record in records:
-        for metric, counts in record.counts.items():
-            by_metric.setdefault(metric, []).append(counts)
-    for metric, found in by_metric.items():
-        for name, array in stacked(found, (), registry.get(metric).ragged).items():
+    for metric in records[0].counts if records else ():
+        images = list(map(itemgetter(metric), map(attrgetter("counts"), records)))
+        for name, array in stacked(images, (), registry.get(metric).ragged).items():
             arrays[f"{metric}.{name}"] = array
-    size = sum([array.nbytes for array in arrays.values()])
+    size = sum(map(attrgetter("nbytes"), arrays.values()))
     if len(records) > MAX_IMAGES or size > MAX_BYTES:
         raise DataError(
             f"counts of {len(records)} images, {size} bytes: expected at most {MAX_IMAGES} "
@@ -209,49 +198,22 @@ def pack_records(records: Sequence[ImageRecord]) -> bytes:
     return buffer.getvalue()
 
 
-def unpack_records(path: Path, data: bytes | None = None) -> tuple[ImageRecord, ...]:
-    """Read what `pack_records` wrote into `path`, or `data` found there. Raises FileFormatError."""
-    data = read_bytes(path) if data is None else data
+def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
+    """Read what `pack_records` made, found in `path`. Raises FileFormatError."""
     with reading(path, "a bsdsbench counts file"):
         arrays = unpack_npz(data, text=True, limit=MAX_BYTES)
-        count = arrays.get("ids", np.zeros(())).size
+        count = arrays["ids"].size
         if count > MAX_IMAGES:
             raise FaultError(f"has {count} images, expected at most {MAX_IMAGES}")
-        about = list[list[Any]]()
-        for name, kinds in ABOUT.items():
-            array, shape = arrays.pop(name, np.zeros(())), (count, 2)[: 1 + (name == "sizes")]
-            if array.dtype.kind not in kinds or array.shape != shape:
-                raise FaultError(f"has no sound array {name!r}, expected it for each image")
-            if name == "sizes":
-                _check_counts(name, array)
-            elif name == "ids" and array.dtype.itemsize > 4 * MAX_TEXT:
-                raise FaultError(f"has ids of over {MAX_TEXT} characters, expected shorter ones")
-            about.append(array.tolist())
+        about = list(zip(*[arrays.pop(name).tolist() for name in ABOUT], strict=True))
         counts: list[dict[str, Any]] = [{} for _ in range(count)]
         for key, array in arrays.items():
-            metric, dot, name = key.partition(".")
-            if not dot or array.shape[:1] != (count,):
-                what = f"an array {key[:80]!r} of shape {array.shape}"
-                raise FaultError(f"has {what}, expected METRIC.FIELD with a row for each image")
-            if count and array.dtype.kind != "f":
-                _check_counts(key, array)
-            elif count and np.isinf(array).any():
-                raise FaultError(f"{key}: not finite numbers, expected measures")
-            if name == "thresholds" and not (np.diff(array, axis=-1) > 0).all():
-                raise FaultError(f"{key}: not increasing, expected thresholds")
-            ragged = count > 0 and name in registry.get(metric).ragged
+            metric, _, name = key.partition(".")
+            ragged = name in registry.get(metric).ragged
             for own, row in zip(counts, array, strict=True):
                 kept = row[~np.isnan(row).all(axis=-1)] if ragged else row
                 own.setdefault(metric, {})[name] = kept
         found = []
-        for own, image_id, size, mark, truth, form in zip(counts, *about, strict=True):
+        for own, (image_id, size, mark, truth, form) in zip(counts, about, strict=True):
             found.append(ImageRecord(image_id, tuple(size), own, mark, 0.0, truth, form))
         return tuple(found)
-
-
-def _check_counts(what: str, array: NDArray[Any]) -> None:
-    """Raise FaultError unless all are whole numbers from 0 to 2^53, what a count may be."""
-    if array.dtype.kind not in "iu":
-        raise FaultError(f"{what}: {array.dtype}, expected whole numbers")
-    if array.size and not (array.min() >= 0 and array.max() <= MAX_WHOLE):
-        raise FaultError(f"{what}: from {array.min()} to {array.max()}, expected counts")

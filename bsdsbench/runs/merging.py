@@ -12,8 +12,8 @@ name says so.
 from __future__ import annotations
 
 import re
-import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,6 @@ from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.fields import clipped
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.run_options import SPEED
-from bsdsbench.runs.score_tables import Speed, speeds_of
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import curve_counts, four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
@@ -69,57 +68,56 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     if not runs or not all(isinstance(each, Evaluation) for each in runs):
         raise MergeError(f"merge: {clipped(runs)}, expected the shards of a run")
     shards, problems, told = dict[str, int](), list[str](), list[dict[str, Any]]()
+    empty, failed, taken = list[str](), dict[str, str](), list[int]()
+    records = list[ImageRecord]()
     for number, each in enumerate(runs, 1):
-        label, part = f"run {number} ({each.name})", each.provenance.get("shard")
-        found = re.fullmatch("([1-9][0-9]{0,6})/([1-9][0-9]{0,6})", str(part))
+        label, part = f"run {number} ({each.name})", str(each.provenance.get("shard"))
+        found = re.fullmatch("([1-9][0-9]{0,6})/([1-9][0-9]{0,6})", part)
         if not found or int(found[1]) > int(found[2]):
-            wrong = f"{label}: shard {clipped(part)}"
+            wrong = f"{label}: shard {clipped(each.provenance.get('shard'))}"
             problems.append(f"{wrong}, expected a run made with shard=(I, N)")
         elif part in shards:
             problems.append(f"{label}: shard {part} again, expected each once")
         else:
             shards[part] = int(found[2])
-        detector, identity = each.provenance.get(SPEED), each.identity
+        detector = each.provenance.get(SPEED)
         if isinstance(detector, dict):
+            taken.append(int(detector.get("taken_over") or 0))
             detector = [detector.get(k) for k in ("function", "tag")]
         about = {
             "name": each.name,
             "protocol": each.protocol,
             "set of metrics": each.metrics or None,  # a run without records has none
             "ground truth": each.provenance.get("truth"),
-            "known set": identity.like if identity else "",
+            "known set": each.identity.like if each.identity else "",
             "list of images": each.provenance.get("images"),
             "detector": detector,
-            "number of shards": shards.get(str(part)),  # what is no shard is said already
+            "number of shards": shards.get(part),  # what is no shard is said already
         }
         told.append(about)
         for what, mine in told[0].items():
             free = what in ("set of metrics", "number of shards") and None in (mine, about[what])
             if about[what] != mine and not free:
                 problems.append(f"{label}: another {what} than run 1, expected the same")
+        empty += each.empty
+        failed |= each.failed
+        records += each.records
     if not problems:
         count = next(iter(shards.values()))
         every = [f"{i}/{count}" for i in range(1, count + 1)]
-        if lost := [part for part in every if part not in shards]:
+        if lost := sorted(set(every) - shards.keys()):
             where = f"merge: shards {listed(lost)} are not there"
             problems.append(f"{where}, expected all {count}")
     if problems:
         raise MergeError("\n".join(problems), problems)
     first = runs[0]
     origin = {k: v for k, v in first.provenance.items() if k not in ("shard", "truth")}
-    if SPEED in origin:  # no speed where a shard has none or they are of several machines
-        speeds = list(speeds_of([str(k) for k in range(len(runs))], runs).values())
-        origin[SPEED] = None
-        if len(speeds) == len(runs) and len({speed.machine for speed in speeds}) == 1:
-            middle = statistics.median(speed.ms_per_image for speed in speeds)
-            taken = [run.provenance[SPEED].get("taken_over") for run in runs]
-            kept = sum(n for n in taken if isinstance(n, int))
-            origin[SPEED] = {**Speed(middle, speeds[0].machine)._asdict(), "taken_over": kept}
-    if empty := sorted(image_id for each in runs for image_id in each.empty):
-        origin[EMPTY] = empty
-    failed = dict(sorted((k, v) for each in runs for k, v in each.failed.items()))
-    records = [record for each in runs for record in each.records]
-    return Evaluation(first.protocol, first.name, records, origin, failed, first.places)
+    if taken:  # times are those of the shards
+        origin[SPEED] = {"taken_over": sum(taken)}
+    if empty:
+        origin[EMPTY] = sorted(empty)
+    whole = first.protocol, first.name, records, origin, dict(sorted(failed.items()))
+    return Evaluation(*whole, first.places)
 
 
 def best_rows(tables: I8) -> tuple[I8, I8]:
@@ -149,32 +147,30 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     """
     if len(runs) < 2:
         raise DataError(f"best of {len(runs)} runs: expected two or more")
-    first = runs[0]
-    for run in runs[1:]:
-        if first.protocol.differences(run.protocol):
-            raise MergeError(f"{run.name}: its protocol differs from that of {first.name}")
+    first, protocol = runs[0], runs[0].protocol
     tables = [dict(counts_in_order(run.records, METRIC)) for run in runs]
-    for run, table in zip(runs[1:], tables[1:], strict=True):
+    for run, table in zip(runs, tables, strict=True):
+        if protocol.differences(run.protocol):
+            raise MergeError(f"{run.name}: its protocol differs from that of {first.name}")
         if other := sorted(tables[0].keys() ^ table.keys()):
             where = f"is not in both it and {first.name}"
             raise MergeError(f"{run.name}: image {other[0]!r} {where}, expected the same")
         for image_id, counts in tables[0].items():
-            for key, what in (("thresholds", "thresholds"), ("total_gt", "ground truth")):
+            for key in ("thresholds", "total_gt"):
                 if not np.array_equal(counts[key], table[image_id][key]):
-                    where = f"image {image_id!r} has other {what} than in {first.name}"
+                    where = f"image {image_id!r} has other {key} than in {first.name}"
                     raise MergeError(f"{run.name}: {where}, expected the same")
-    records, times, kind = [], np.zeros(len(runs), np.int64), f"best-of-{len(runs)}"
+    records, times = [], np.zeros(len(runs), np.int64)
     for record in first.records:
-        found = [table[record.image_id] for table in tables]
-        chosen, rows = best_rows(np.stack([four_counts(c) for c in found]))
+        found = [four_counts(table[record.image_id]) for table in tables]
+        chosen, rows = best_rows(np.stack(found))
         times += np.bincount(chosen, minlength=len(runs))
-        own = {METRIC: curve_counts(found[0].thresholds, rows)}
-        at = record.image_id, record.size
-        records.append(ImageRecord(*at, own, truth=record.truth, form=kind))
+        own = {METRIC: curve_counts(record.counts[METRIC].thresholds, rows)}
+        form = f"best-of-{len(runs)}"
+        records.append(replace(record, counts=own, fingerprint="", seconds=0.0, form=form))
     title = f"{name or first.name} (best of {len(runs)} by the ground truth)"
     about = {k: first.provenance[k] for k in ("gt",) if k in first.provenance}
     about |= {"best_of": [run.name for run in runs], "chosen": times.tolist()}
-    protocol = first.protocol
     if not protocol.stated and protocol.whole_image:  # what the programs make of 100 rows
         protocol = protocol.replace(ap_rule="edter", name=protocol.name)
-    return Evaluation(protocol, title, tuple(records), about, places=first.places)
+    return Evaluation(protocol, title, records, about, places=first.places)

@@ -1,8 +1,12 @@
-"""Reference runs: the stored boundary counts of 12 methods on the test images of BSDS500.
+"""Runs that others counted: official files of any program, and reference runs.
 
-`ref:NAME` can be used in place of a run's folder. SEISM (Pont-Tuset and Marques, PAMI 2016) stores
-these counts, version 3: every image at every parameter of the method, matched by the official
-randomised solver. There are no maps, so nothing can be counted again.
+ID_ev1.txt files hold the counts of each image, so a folder of them is a whole Evaluation, to be
+compared and bootstrapped like your own. eval_*.txt alone give a curve and scores.
+
+`ref:NAME` can be used in place of a run's folder: the stored boundary counts of 12 methods on the
+test images of BSDS500. SEISM (Pont-Tuset and Marques, PAMI 2016) stores these counts, version 3:
+every image at every parameter of the method, matched by the official randomised solver. There are
+no maps, so nothing can be counted again.
 
 references.npz has for each method its `parameter` (T,) as text; matched_gt, unmatched predicted
 pixels and total_pred are stored as differences along T, split into planes of bytes. `ids` (N,) and
@@ -16,16 +20,19 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.errors import DataError, did_you_mean
+from bsdsbench.files.bounded import reading
+from bsdsbench.files.errors import DataError, FileFormatError, did_you_mean
 from bsdsbench.loaders.identity import shipped_sets
+from bsdsbench.loaders.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.metrics import registry
-from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, even_thresholds
+from bsdsbench.scores.counts import Counts, ImageRecord, Score
 from bsdsbench.scores.curve import curve_counts
 
 PREFIX, SET = "ref:", "bsds500-test"
@@ -69,8 +76,8 @@ def references() -> dict[str, Reference]:
     return {row["key"]: Reference(**row) for row in json.loads(text)}
 
 
-def reference_run(name: str) -> tuple[Any, ...]:
-    """The run `ref:NAME` as an Evaluation's parts. Raises DataError for another name."""
+def reference_run(name: str) -> dict[str, Any]:
+    """The run `ref:NAME` as the arguments of an Evaluation. Raises DataError for another name."""
     key = name.removeprefix(PREFIX).lower()
     if key not in references():
         known = ", ".join(references())
@@ -78,8 +85,16 @@ def reference_run(name: str) -> tuple[Any, ...]:
             f"{name}: no such reference run, expected {PREFIX} and one of {known}"
             f"{did_you_mean(key, references())}"
         )
-    about, arrays = references()[key], _stored()
-    parameter = arrays[f"{key}.parameter"]
+    about, four = references()[key], list[NDArray[np.int64]]()
+    data = resources.files("bsdsbench.runs").joinpath("references.npz").read_bytes()
+    with np.load(BytesIO(data)) as file:
+        parameter, ids, total_gt = file[f"{key}.parameter"], file["ids"].tolist(), file["total_gt"]
+        for part in PARTS:  # counts (N, T) from the planes of bytes of their steps (3, T, N)
+            planes = zip(SHIFTS, file[f"{key}.{part}"].astype(np.int64), strict=True)
+            folded = sum([plane << k for k, plane in planes])
+            steps = np.where(folded & 1, -(folded + 1) // 2, folded // 2)
+            four.append(steps.cumsum(axis=0).T)
+    hit, missed, total = four
     try:
         thresholds = parameter.astype(np.float64)
     except ValueError:  # combinations
@@ -89,22 +104,17 @@ def reference_run(name: str) -> tuple[Any, ...]:
     protocol = Protocol.preset("bsds500").replace(ods_rule="maximum")
     if about.form != "segmentations":
         protocol = protocol.replace(thresholds=tuple(thresholds.tolist()))
-    truths = shipped_sets()[SET]
-    hit, missed, total = (_unpacked(arrays[f"{key}.{part}"]) for part in PARTS)
-    records = []
-    for i, image_id in enumerate(arrays["ids"].tolist()):
-        truth = np.full(len(parameter), arrays["total_gt"][i], np.int64)
-        four = np.column_stack([hit[i], truth, total[i] - missed[i], total[i]])
-        named = {registry.DEFAULT[0]: curve_counts(thresholds, four)}
+    truths, records = shipped_sets()[SET], []
+    for i, image_id in enumerate(ids):
+        truth = np.full(len(parameter), total_gt[i], np.int64)
+        rows = np.column_stack([hit[i], truth, total[i] - missed[i], total[i]])
+        named = {registry.DEFAULT[0]: curve_counts(thresholds, rows)}
         mark, form = truths[image_id], FORMS[about.form]
         records.append(ImageRecord(image_id, (0, 0), named, truth=mark, form=form))
     told = f"{about.form}, {len(parameter)} {about.parameter}; {SOURCE}, matched by {SOLVER}"
-    origin = {
-        "reference": key,
-        "source": SOURCE,
-        "about": "; ".join(filter(None, [told, about.note])),
-    }
-    return protocol, f"{PREFIX}{key}", records, origin
+    said = f"{told}; {about.note}" if about.note else told
+    origin = {"reference": key, "source": SOURCE, "about": said}
+    return {"protocol": protocol, "name": PREFIX + key, "records": records, "provenance": origin}
 
 
 def incomparable(a: Any, b: Any) -> list[str]:
@@ -115,20 +125,43 @@ def incomparable(a: Any, b: Any) -> list[str]:
     beforehand as well, so that it is no difference.
     """
     lines = [line for line in a.protocol.differences(b.protocol) if not line.startswith("nms")]
-    if a.reference is None and b.reference is None:
-        return lines
-    return [line for line in lines if line.partition(":")[0] in MUST_AGREE]
+    if a.reference or b.reference:
+        return [line for line in lines if line.partition(":")[0] in MUST_AGREE]
+    return lines
 
 
-@lru_cache(maxsize=1)
-def _stored() -> dict[str, NDArray[Any]]:
-    data = resources.files("bsdsbench.runs").joinpath("references.npz").read_bytes()
-    with np.load(BytesIO(data)) as file:
-        return dict(file)
+def official_run(path: Path) -> dict[str, Any]:
+    """A run from a folder of official files, as the arguments of an Evaluation.
 
-
-def _unpacked(planes: NDArray[Any]) -> NDArray[np.int64]:
-    """Counts (N, T) from the planes of bytes of their steps (3, T, N)."""
-    folded = sum(plane << k for k, plane in zip(SHIFTS, planes.astype(np.int64), strict=True))
-    steps = np.where(folded & 1, -(folded + 1) // 2, folded // 2)
-    return np.ascontiguousarray(steps.cumsum(axis=0).T)
+    Image sizes are not in those files and are (0, 0). Raises FileFormatError if there are no
+    official files, damaged ones, or if their thresholds differ.
+    """
+    tables = read_run_folder(path)
+    counts, bare = tables.pop("ev1"), np.zeros((0, 4))
+    first = next(iter(counts.values())).thresholds if counts else None
+    printed = tables.get("eval_bdry_thr.txt", bare)[:, 0] if first is None else first
+    # The even grid where the thresholds are that one as printed with six digits; a row of threshold
+    # 0 before the grid stays before it
+    zero = int(printed.size > 1 and printed[0] == 0)
+    even = np.r_[[0.0] * zero, even_thresholds(printed.size - zero)]
+    grid = even if np.allclose(printed, even, rtol=0, atol=2e-6) else printed
+    protocol = Protocol(name=UNSTATED_GRID)
+    if grid.size and grid[0] >= 0 and 0 < grid[-1] <= 1 and np.all(np.diff(grid) > 0):
+        protocol = Protocol(name=UNSTATED, thresholds=tuple(grid.tolist()))
+    records, reported, origin = list[ImageRecord](), dict[str, Score](), {"official": str(path)}
+    if first is None:
+        if tables.get("eval_bdry.txt", bare).shape[1] == SBD_COLUMNS:
+            protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
+        with reading(path, "official tables"):
+            for metric in map(registry.get, registry.names()):
+                if (found := metric.reported(tables)) is not None:
+                    reported[metric.name] = Score(found)
+    else:
+        origin["note"] = "official files, protocol not stated"
+    for image_id, own in counts.items():
+        if own.thresholds.shape != grid.shape or not np.allclose(own.thresholds, printed):
+            raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
+        named = {registry.DEFAULT[0]: Counts(**{**own, "thresholds": grid})}
+        records.append(ImageRecord(image_id, (0, 0), named))
+    about = {"protocol": protocol, "name": path.resolve().name, "provenance": origin}
+    return {**about, "records": records, "reported": reported}

@@ -18,10 +18,9 @@ import time
 import traceback
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import (
     BrokenExecutor,
-    CancelledError,
     Executor,
     Future,
     ProcessPoolExecutor,
@@ -29,6 +28,7 @@ from concurrent.futures import (
 )
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.evaluation import EMPTY, TASK, Evaluation
 from bsdsbench.runs.first_look import LOOKS, SCALE, Look, first_look, form_of, look_at, plain_forms
-from bsdsbench.runs.folder import pack_records, unfinished
+from bsdsbench.runs.folder import unfinished
 from bsdsbench.runs.items import items_of
 from bsdsbench.runs.run_options import MANY, Folder, RunOptions, takes
 from bsdsbench.scores.counts import ImageRecord
@@ -64,8 +64,7 @@ Inputs = tuple[Prediction | None, GroundTruth]
 
 
 @takes(
-    *("protocol", "*", "task", "metrics", "name", "split_file", "missing", "pred_kind"),
-    "images_dir",
+    *("protocol", "task", "metrics", "name", "split_file", "missing", "pred_kind", "images_dir"),
     *("shard", "workers", "executor", "out", "fresh", "on_error", "progress"),
 )
 def evaluate(pred_dir: Folder, gt_dir: Folder, *, options: RunOptions) -> Evaluation:
@@ -114,7 +113,7 @@ def evaluate(pred_dir: Folder, gt_dir: Folder, *, options: RunOptions) -> Evalua
 
 
 @takes(
-    *("protocol", "*", "metrics", "split_file", "workers", "executor", "out", "fresh", "on_error"),
+    *("protocol", "metrics", "split_file", "workers", "executor", "out", "fresh", "on_error"),
     "progress",
 )
 def evaluate_humans(gt_dir: Folder, *, options: RunOptions) -> Evaluation:
@@ -157,7 +156,7 @@ def evaluate_humans(gt_dir: Folder, *, options: RunOptions) -> Evaluation:
 
 
 @takes(
-    *("protocol", "*", "metrics", "name", "workers", "executor", "out", "fresh", "on_error"),
+    *("protocol", "metrics", "name", "workers", "executor", "out", "fresh", "on_error"),
     "progress",
     name="items",
 )
@@ -212,71 +211,70 @@ def run(
     source : a sequence is cut to the shard of the options; total : how many images another iterable
     will give, or 0. Raises DataError that lists every fault, KeyboardInterrupt with what is kept.
     """
-    about = dict(blank.provenance)
+    about, (part, parts) = dict(blank.provenance), options.shard
     if isinstance(source, Sequence):
-        source = source[options.shard[0] - 1 :: options.shard[1]]
+        source = source[part - 1 :: parts]
         total = len(source)
-        if options.shard != (1, 1):
-            about["shard"] = f"{options.shard[0]}/{options.shard[1]}"
+        if parts > 1:
+            about["shard"] = f"{part}/{parts}"
     records, faults, left_out = list[ImageRecord](), dict[str, DataError](), list[str]()
-    looks, kept, left = list[Look](), 0, "nothing was kept"
+    looks, kept = list[Look](), 0
     # What a worker needs, ready to be pickled
     sent = attrs.evolve(options, progress=None, executor=None, out=None, task=None)
     with unfinished(options.out, options.fresh) if options.out else nullcontext() as stored:
-        marks, keep = ({}, False) if stored is None else (stored.marks, True)
+        marks = stored.marks if stored else {}
         calls = (
-            (item, sent, marks.get(item.image_id, ""), number < LOOKS, keep)
+            (item, sent, marks.get(item.image_id, ""), number < LOOKS)
             for number, item in enumerate(source)
         )
         try:
             with (
-                pool(options, total, source) as (executor, ahead),
+                pool(options, total) as (executor, ahead),
                 closing(mapped(count, calls, executor, ahead)) as stream,
             ):
-                for done, (call, found) in enumerate(stream, 1):
-                    if found.kept and stored is not None:
-                        found.record = stored.load(found.image_id)
+                for done, ((item, *_), found) in enumerate(stream, 1):
+                    if stored and found.kept:
+                        found.record = stored.load(item.image_id)
+                        kept += found.record is not None
                         if found.record is None:  # damaged
-                            found = count(call[0], sent, keep=True)
-                        else:
-                            kept += 1
-                    if found.record is not None:
-                        records.append(found.record)
-                        if stored is not None and found.data:
-                            stored.add(found.record, found.data)
-                    elif found.fault is not None:
-                        faults[found.image_id] = found.fault
+                            found = count(item, sent)
+                    if found.fault:
+                        faults[item.image_id] = found.fault
+                    elif found.record is None:
+                        left_out.append(item.image_id)
                     else:
-                        left_out.append(found.image_id)
+                        records.append(found.record)
+                        if stored and not found.kept:
+                            stored.add(found.record)
                     if found.look:
                         looks.append(found.look)
                     if done == min(LOOKS, total or LOOKS):
                         for note in first_look(looks, options):
                             warnings.warn(note, InputWarning, stacklevel=4)
                     if options.progress:
-                        options.progress(done, max(total, done), found.image_id)
-            faults = dict(sorted(faults.items()))
+                        options.progress(done, max(total, done), item.image_id)
+            failed = dict(blank.failed)
+            for image_id, error in sorted(faults.items()):
+                failed[image_id] = "; ".join(error.problems)
             if faults and (options.on_error == "fail" or not records):
-                raise DataError.collect(list(faults.values()))
+                raise DataError.collect([faults[image_id] for image_id in sorted(faults)])
             if left_out:
-                if not records and options.shard == (1, 1):
+                if not records and parts == 1:
                     raise DataError(f"{blank.name}: no image with boundaries in its ground truth")
                 about[EMPTY] = sorted(left_out)
             records, note = plain_forms(records, options.protocol)
             if note:
                 warnings.warn(note, InputWarning, stacklevel=4)
-            failed = dict(blank.failed)
-            for image_id, error in faults.items():
-                failed[image_id] = "; ".join(error.problems)
             result = replace(blank, records=records, provenance=about, failed=failed, kept=kept)
             if options.out:
                 result.save(options.out)
             return result
         except (KeyboardInterrupt, BrokenExecutor) as error:
+            left = "nothing was kept"
             if stored:
                 again = "the same call without fresh=True" if options.fresh else "the same call"
-                where = f"{len(stored)} images are kept in {show(str(options.out))}"
-                left = f"{where}: {again} goes on"
+                where = show(str(options.out))
+                left = f"{len(stored.marks)} images are kept in {where}: {again} goes on"
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(left) from None
             raise DataError(f"{error}; {left}") from None
@@ -286,26 +284,22 @@ def run(
 class Counted:
     """What became of an image: its record, that the stored one stands (kept), or a fault.
 
-    None of these: the protocol leaves it out. data : the record as it is stored
+    None of these: the protocol leaves it out.
     """
 
-    image_id: str
     record: ImageRecord | None = None
-    data: bytes = b""
     kept: bool = False
     fault: DataError | None = None
     look: Look | None = None
 
 
-def count(
-    item: Any, options: RunOptions, known: str = "", look: bool = False, keep: bool = False
-) -> Counted:
+def count(item: Any, options: RunOptions, known: str = "", look: bool = False) -> Counted:
     """Read and count one image: the only place where that is done.
 
-    known : the fingerprint of the record that is there; look : measure what `first_look` looks at;
-    keep : the record is to be stored. A fault is returned, whatever it is.
+    known : the fingerprint of the record that is there; look : measure what `first_look` looks at.
+    A fault is returned, whatever it is.
     """
-    found = Counted(item.image_id)
+    found = Counted()
     first, protocol = registry.get(options.metrics[0]), options.protocol
     try:
         with read_once():
@@ -333,14 +327,10 @@ def count(
         form += f"{SCALE}{scale}" if scale else ""
         spent = time.perf_counter() - started
         found.record = ImageRecord(item.image_id, gt.shape, counts, mark, spent, truth, form)
-        found.data = pack_records([found.record]) if keep else b""
     except DataError as error:
         found.fault = error
     except MemoryError:
         found.fault = DataError(f"{item.image_id}: not enough memory for this image")
-    except OSError as error:
-        where = error.filename or item.image_id
-        found.fault = DataError(f"{show(where)}: {error.strerror or error}")
     except Exception as error:  # a bug in bsdsbench costs one image, and says where it is
         place = traceback.extract_tb(error.__traceback__)[-1]
         found.fault = DataError(
@@ -383,7 +373,7 @@ class FileItem:
     def load(self, metric: Metric, protocol: Protocol) -> Inputs:
         """Prediction and ground truth. Raises DataError."""
         options = metric.options_of(protocol)
-        gt = read_truth(self.pair, metric.gt_kind, protocol, metric.reads_instances(options))
+        gt = read_truth(self.pair, metric.gt_kind, protocol, getattr(options, "instances", False))
         if self.photo is not None:
             gt = gt.replace(photo=read_photo(self.photo))
         if not self.kind:
@@ -400,25 +390,18 @@ def folders(
     ids : the images that count, in place of a split file
     """
     first, kind = registry.get(options.metrics[0]), str(options.pred_kind)
-    own = first.options_of(options.protocol)
+    own, photos = first.options_of(options.protocol), dict[str, Path]()
     if str(options.executor).startswith("dask://"):  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
-    split = options.split_file if ids is None else ids, options.missing
-    pairs = pair(
-        pred_dir,
-        gt_dir,
-        *split,
-        gt_kind=first.gt_kind,
-        classes=first.class_names(own),
-        pred_kind=kind,
-    )
-    photos: dict[str, Path] = {}
-    if any([registry.get(m).photo for m in options.metrics]):
-        place = options.images_dir or photos_beside(gt_dir)
-        photos = find_photos(place, [p.image_id for p in pairs]) if place else {}
+    how: dict[str, Any] = {"gt_kind": first.gt_kind, "classes": first.class_names(own)}
+    split = options.split_file if ids is None else ids
+    pairs = pair(pred_dir, gt_dir, split, options.missing, pred_kind=kind, **how)
+    for metric in map(registry.get, options.metrics):
+        if metric.photo and (place := options.images_dir or photos_beside(gt_dir)):
+            photos = find_photos(place, [p.image_id for p in pairs])
     items = []
     for p in pairs:
-        beside = map(instances_beside, p.gt_paths) if first.reads_instances(own) else ()
+        beside = map(instances_beside, p.gt_paths) if getattr(own, "instances", False) else ()
         form = "" if p.pred_paths else "none"
         items.append(FileItem(p, kind, photos.get(p.image_id), tuple(filter(None, beside)), form))
     return items
@@ -426,30 +409,33 @@ def folders(
 
 def about_folders(items: Sequence[FileItem], options: RunOptions, **places: Folder) -> Evaluation:
     """The Evaluation of a run of folders (pred, gt), which still lacks its records."""
-    ids = "\0".join([item.image_id for item in items]).encode("utf-8", "surrogateescape")
-    about: dict[str, Any] = {what: show(folder) for what, folder in places.items()}
+    name, about, there = "human", dict[str, Any](), dict[str, str]()
+    if options.images_dir is not None and "pred" in places:
+        places["photos"] = options.images_dir
+    for what, folder in places.items():
+        about[what] = show(folder)
+        path = str(Path(folder).resolve())
+        if show(path) == path:
+            there[what] = path
+    ids = "\0".join(map(attrgetter("image_id"), items)).encode("utf-8", "surrogateescape")
     about["images"] = hashlib.blake2b(ids, digest_size=8).hexdigest()  # of all shards
-    name = "human"
     if "pred" in places:
-        parts = Path(places["pred"]).resolve().parts
-        named = [part for part in parts if part.lower() not in SPLITS]
-        name = options.name or show((named or parts)[-1])
+        named = list(Path(places["pred"]).resolve().parts)
+        while len(named) > 1 and named[-1].lower() in SPLITS:
+            named.pop()
+        name = options.name or show(named[-1])
         about |= {"pred_kind": options.pred_kind, "missing": options.missing}
         if options.split_file is not None:
             about["split"] = show(options.split_file)
-        if options.images_dir is not None:
-            about["photos"] = show(options.images_dir)
-            places["photos"] = options.images_dir
         if options.task is not None:
             about[TASK] = options.task.to_mapping()
     if options.shard != (1, 1):  # no shard sees the ground truth of the others
         found = hashlib.blake2b(digest_size=8)
-        for file in [path for item in items for path in item.pair.gt_paths]:
-            with suppress(DataError):  # the run says so in its turn
-                found.update(hashlib.blake2b(read_bytes(file)).digest())
+        for item in items:
+            for file in item.pair.gt_paths:
+                with suppress(DataError):  # the run says so in its turn
+                    found.update(hashlib.blake2b(read_bytes(file)).digest())
         about["truth"] = found.hexdigest()
-    there = {what: str(Path(folder).resolve()) for what, folder in places.items()}
-    there = {what: path for what, path in there.items() if show(path) == path}
     return Evaluation(options.protocol, name, (), about, places=there)
 
 
@@ -484,9 +470,7 @@ def available_cores() -> int:
 
 
 @contextmanager
-def pool(
-    options: RunOptions, total: int, source: Iterable[Any]
-) -> Iterator[tuple[Executor | None, int]]:
+def pool(options: RunOptions, total: int) -> Iterator[tuple[Executor | None, int]]:
     """The executor of a run, None for one worker here; and how many images may be under way.
 
     total : how many images there are, 0 where that is not known
@@ -498,26 +482,18 @@ def pool(
     elif asked not in (None, "thread", "process"):
         from bsdsbench.runs.cluster import dask
 
-        seen = next(iter(source), None) if isinstance(source, Sequence) else None
-        paths = (*seen.pair.pred_paths, *seen.pair.gt_paths) if isinstance(seen, FileItem) else ()
-        with dask(str(asked), list(map(os.path.abspath, paths))) as (executor, cores):
+        with dask(str(asked)) as (executor, cores):
             yield executor, AHEAD * cores
     elif workers == 1:
         yield None, 1
+    elif asked == "process" or (asked is None and workers >= MANY):
+        methods = multiprocessing.get_all_start_methods()
+        # Never plain fork: the progress display has a thread, and locks must not be inherited
+        context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+        with ProcessPoolExecutor(workers, context, _begin_worker) as executor:
+            yield executor, AHEAD * workers
     else:
-        chosen: Executor | None = None
-        if asked == "process" or (asked is None and workers >= MANY):
-            methods = multiprocessing.get_all_start_methods()
-            # Never plain fork: the progress display has a thread, and locks must not be inherited
-            method = "forkserver" if "forkserver" in methods else "spawn"
-            try:
-                context = multiprocessing.get_context(method)
-                chosen = ProcessPoolExecutor(workers, context, _begin_worker)
-            except (OSError, ImportError, NotImplementedError) as error:  # as without /dev/shm
-                if asked is not None:
-                    fault = f"executor 'process': {error}, expected thread on this system"
-                    raise DataError(fault) from None
-        with chosen or ThreadPoolExecutor(workers) as executor:
+        with ThreadPoolExecutor(workers) as executor:
             yield executor, AHEAD * workers
 
 
@@ -535,11 +511,8 @@ def _begin_worker() -> None:
 
 
 def mapped(
-    function: Callable[..., Any],
-    calls: Iterable[tuple[Any, ...]],
-    executor: Executor | None,
-    ahead: int,
-) -> Generator[tuple[tuple[Any, ...], Any], None, None]:
+    function: Callable[..., Any], calls: Iterable[Any], executor: Executor | None, ahead: int
+) -> Any:
     """(call, function(*call)) of every call, in order, with at most `ahead` under way.
 
     Raises BrokenExecutor that names the images under way, where a worker died.
@@ -548,39 +521,25 @@ def mapped(
         for call in calls:
             yield call, function(*call)
         return
-    rest: Iterator[Any] = iter(calls)
-    waiting = deque[tuple[Any, Future[Any]]]()
-    died, lost = list[Exception](), list[str]()
+    rest, waiting = iter(calls), deque[tuple[Any, Future[Any]]]()
     try:
         while True:
-            new = next(rest, None) if not died and len(waiting) < ahead else None
-            if new is not None:
-                try:
-                    waiting.append((new, executor.submit(function, *new)))
-                except BrokenExecutor as error:
-                    died.append(error)
-                    lost.append(new[0].image_id)
-                continue
-            if not waiting:
-                break
-            call, future = waiting.popleft()
+            new = next(rest, None) if len(waiting) < ahead else None
+            if new is None and not waiting:
+                return
             try:
-                if died and not future.done():
-                    raise died[0]
-                found = future.result()
+                if new is not None:
+                    waiting.append((new, executor.submit(function, *new)))
+                    continue
+                found = waiting[0][1].result()
             except Exception as error:
-                died.append(error)
-                lost.append(call[0].image_id)
-            else:  # also what was done before a death
-                yield call, found
+                lost = listed([call[0].image_id for call, _ in waiting])
+                raise BrokenExecutor(
+                    f"a worker died ({type(error).__name__}: out of memory, a cluster without "
+                    f"workers, or a script without if __name__ == '__main__'?), under way: {lost}"
+                ) from None
+            call, _ = waiting.popleft()
+            yield call, found
     finally:
         for _, future in waiting:
             future.cancel()
-    if died:
-        why = (
-            "all workers have gone"
-            if isinstance(died[0], CancelledError)
-            else f"a worker died ({type(died[0]).__name__}: out of memory, or a script without if "
-            "__name__ == '__main__'?)"
-        )
-        raise BrokenExecutor(f"{why}, under way: {listed(lost)}")

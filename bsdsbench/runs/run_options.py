@@ -153,7 +153,7 @@ class RunOptions:
         from bsdsbench.files.arguments import kind_of_value
         from bsdsbench.protocol.protocol import MAPS, Protocol
 
-        put, faults, metrics = object.__setattr__, list[str](), self.metrics
+        faults, metrics, protocol = list[str](), self.metrics, self.protocol
         for field in attrs.fields(RunOptions):
             good, value = field.metadata.get("good"), getattr(self, field.name)
             if good and (value is not None or field.default is not None) and not good[0](value):
@@ -164,11 +164,11 @@ class RunOptions:
             faults += error.problems
         if faults:
             raise DataError("\n".join(faults), faults)
-        protocol = self.protocol
-        if self.task is not None:
+        task = self.task
+        if task is not None:
             from bsdsbench.protocol.tasks import Task
 
-            task = Task.load(self.task)
+            task = Task.load(task)
             fixed, says = Protocol.preset(task.protocol), f"task {task.name}:"
             protocol = fixed if protocol is None else Protocol.load(protocol)
             if protocol.replace(**{name: getattr(fixed, name) for name in MAPS}) != fixed:
@@ -177,11 +177,11 @@ class RunOptions:
                 faults.append(f"{says} its metric is {task.metric}, expected no other")
             if "skip" in (self.missing, self.on_error):
                 faults.append(f"{says} needs every image, expected none to be skipped")
-            put(self, "task", task)
             metrics = (task.metric,)
-        chosen = list(map(registry.get, metrics))
-        first, kind = chosen[0], self.pred_kind or chosen[0].pred_kinds[0]
-        for found in chosen:
+        first, versions = registry.get(metrics[0]), []
+        kind = self.pred_kind or first.pred_kinds[0]
+        for found in map(registry.get, metrics):
+            versions.append((found.name, found.version))
             if kind not in found.pred_kinds:
                 kinds = " or ".join(found.pred_kinds)
                 faults.append(
@@ -200,14 +200,13 @@ class RunOptions:
             tables = {m: {**protocol.options.get(m, {}), **own} for m in metrics}
             protocol = protocol.replace(options={**protocol.options, **tables})
         protocol = registry.settled(protocol)
-        put(self, "protocol", protocol)
-        put(self, "metrics", metrics)
-        put(self, "unused", registry.unused(metrics, protocol))
-        put(self, "pred_kind", kind)
-        put(self, "out", None if self.out is None else Path(self.out))
-        versions = [(found.name, found.version) for found in chosen]
         told = json.dumps([KERNEL_VERSION, protocol.to_mapping(), versions, kind], sort_keys=True)
-        put(self, "stamp", hashlib.blake2b(told.encode(), digest_size=16).hexdigest())
+        stamp = hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+        out = None if self.out is None else Path(self.out)
+        unused = registry.unused(metrics, protocol)
+        made = {"task": task, "protocol": protocol, "metrics": metrics, "pred_kind": kind}
+        for name, value in {**made, "out": out, "stamp": stamp, "unused": unused}.items():
+            object.__setattr__(self, name, value)
 
     def refuse_out_in(self, **folders: Folder) -> None:
         """Raise DataError if the results would lie in a folder that is read, or one is no path.
@@ -227,48 +226,47 @@ class RunOptions:
             raise DataError("\n".join(faults), faults)
 
 
-# Option -> its lines in the docstring: "NAME : KIND", then what it means
-ABOUT = {name: f"{name} : object\n" for name in attrs.fields_dict(RunOptions)}  # for python -OO
-for _found in re.finditer(
-    r"^(\w+) : .+\n(?:    .+\n?)+", inspect.cleandoc(RunOptions.__doc__ or ""), re.MULTILINE
-):
-    ABOUT[_found[1]] = _found[0]
+# Option -> what its lines in the docstring say: kind, then what it means
+DOC = inspect.cleandoc(RunOptions.__doc__ or "")
+ABOUT: dict[str, str] = dict(re.findall(r"^(\w+) : (.+\n(?:    .+\n?)+)", DOC, re.MULTILINE))
 
 
 def words_of(name: str) -> str:
     """What an option means, as help has it."""
-    return " ".join(ABOUT[name].split("\n", 1)[1].split())
+    return " ".join(ABOUT.get(name, "").split("\n", 1)[-1].split())
 
 
 def takes(*names: str, **usual: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Give a function with a parameter `options` these options as arguments, shown and documented.
 
-    names : after "*" keywords only; usual : defaults that differ from those of RunOptions
+    usual : defaults that differ from those of RunOptions
     """
-    fields, keywords = attrs.fields_dict(RunOptions), names.index("*")
-    taken = [name for name in names if name != "*"]
-    kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    fields = attrs.fields_dict(RunOptions)
 
     def change(function: Callable[..., T]) -> Callable[..., T]:
         own = inspect.signature(function)
         parameters = [p for p in own.parameters.values() if p.name != "options"]
-        for number, name in enumerate(taken):
-            kind = ABOUT[name].split("\n")[0].partition(" : ")[2].replace(" or ", " | ")
+        for name in names:
+            keyword = name not in ("protocol", "metrics")
+            kind = (
+                inspect.Parameter.KEYWORD_ONLY
+                if keyword
+                else inspect.Parameter.POSITIONAL_OR_KEYWORD
+            )
             default = usual.get(name, fields[name].default)
-            more = {"default": default, "annotation": kind}
-            parameters.append(inspect.Parameter(name, kinds[number >= keywords], **more))
+            parameters.append(inspect.Parameter(name, kind, default=default))
         shown = own.replace(parameters=sorted(parameters, key=lambda p: p.kind))
 
         @wraps(function)
         def call(*args: Any, **given: Any) -> T:
             bound, words = shown.bind(*args, **given), dict(usual)
-            for name in taken:
+            for name in names:
                 if name in bound.arguments:
                     words[name] = bound.arguments.pop(name)
             return function(*bound.args, **bound.kwargs, options=RunOptions(**words))
 
         call.__signature__ = shown  # type: ignore[attr-defined]
-        call.__doc__ = documented(function.__doc__, taken)
+        call.__doc__ = documented(function.__doc__, names)
         return call
 
     return change
@@ -276,5 +274,5 @@ def takes(*names: str, **usual: Any) -> Callable[[Callable[..., T]], Callable[..
 
 def documented(text: str | None, names: Sequence[str]) -> str:
     """A docstring in which {options} becomes what these options say."""
-    told = "".join(ABOUT[name].rstrip("\n") + "\n" for name in names)
-    return inspect.cleandoc(text or "").replace("{options}", told.rstrip("\n"))
+    told = [f"{name} : {ABOUT.get(name, '')}".rstrip("\n") for name in names]
+    return inspect.cleandoc(text or "").replace("{options}", "\n".join(told))

@@ -68,7 +68,7 @@ class StreamingEvaluator:
     <Evaluation 'streaming', 1 images: boundary ODS 0.402, OIS 0.402, AP 0.391, R50 0.323>
     """
 
-    @takes(*OPTIONS[:2], "*", *OPTIONS[2:], name="streaming", on_error="skip")
+    @takes(*OPTIONS, name="streaming", on_error="skip")
     def __init__(self, *, options: RunOptions) -> None:
         self._options, self.protocol, self.metrics = options, options.protocol, options.metrics
         self.name = options.name

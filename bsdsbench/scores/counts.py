@@ -6,7 +6,7 @@ All are plain numbers, arrays and curves by name.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.arguments import given_array
 from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import ShownScore
 
 F8 = NDArray[np.float64]
@@ -23,29 +25,20 @@ Stack = Mapping[str, NDArray[Any]]
 MAX_WHOLE = 2**53  # up to here sums of counts are exact as float64
 
 
-class _Named(Mapping[str, Any]):
+class _Named(ReadOnlyDict[Any]):
     """Values as items and as attributes."""
 
-    _values: dict[str, Any]
-
-    def __init__(self, values: dict[str, Any]) -> None:
-        vars(self).update(values, _values=values)
-
-    def __getitem__(self, name: str) -> Any:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
     def __getattr__(self, name: str) -> Any:
-        known = "" if name.startswith("_") else f": expected one of {', '.join(self._values)}"
+        if name in self:
+            return self[name]
+        known = "" if name.startswith("_") else f": expected one of {', '.join(self)}"
         raise AttributeError(f"{name!r}{known}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{name}: a {type(self).__name__} is read-only")
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self]
 
 
 class Counts(_Named):
@@ -72,12 +65,7 @@ class Counts(_Named):
 
     def __init__(self, **arrays: Any) -> None:
         for name, value in arrays.items():
-            try:
-                given = np.asarray(value)
-            except ValueError:  # lists of different lengths
-                given = np.empty(0, object)
-            if given.dtype.kind not in "biuf":
-                raise DataError(f"{name}: an array of {given.dtype}, expected numbers")
+            given = given_array(value, name)
             kind = np.float64 if given.dtype.kind == "f" else np.int64
             array = np.array(given, kind, order="C")
             array.setflags(write=False)
@@ -88,7 +76,7 @@ class Counts(_Named):
         super().__init__(arrays)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(Counts, **self._values), ()
+        return partial(Counts, **self), ()
 
     def __repr__(self) -> str:
         """One line: the arrays and their shapes."""
@@ -116,19 +104,23 @@ def stacked(
     ragged : names of arrays of different lengths, filled up with NaN
     """
     out = {}
-    for name in images[0]:
-        arrays = [np.asarray(each[name]) for each in images if name in each]
-        first, shapes = arrays[0], {array.shape for array in arrays}
-        if name in ragged:
-            out[name] = np.full((len(arrays), max(shapes)[0], *first.shape[1:]), np.nan)
+    for name, first in images[0].items():
+        arrays, longest = [], 0
+        for each in images:
+            array = np.asarray(each.get(name, ()))
+            if name in ragged:
+                longest = max(longest, len(array))
+            elif array.shape != np.shape(first):
+                raise ShapeError(f"images have different {name}, expected the same shape")
+            elif name in shared and each is not images[0] and not np.array_equal(array, first):
+                raise ShapeError(f"images have different {name}, expected the same")
+            arrays.append(array)
+        if name in shared:
+            out[name] = arrays[0]
+        elif name in ragged:
+            out[name] = np.full((len(arrays), longest, *arrays[0].shape[1:]), np.nan)
             for row, array in zip(out[name], arrays, strict=True):
                 row[: len(array)] = array
-        elif name in shared:
-            if any(array is not first and not np.array_equal(array, first) for array in arrays):
-                raise ShapeError(f"images have different {name}, expected the same")
-            out[name] = first
-        elif len(arrays) < len(images) or len(shapes) > 1:
-            raise ShapeError(f"images have different {name}, expected the same shape")
         else:
             out[name] = np.stack(arrays)
     return out
@@ -174,8 +166,9 @@ class ImageRecord:
     form: str = ""
 
     def __post_init__(self) -> None:
-        given = self.counts.items()
-        found = {k: v if isinstance(v, Counts) else Counts(**v) for k, v in given}
+        found = dict(self.counts)
+        for metric, counts in found.items():
+            found[metric] = counts if isinstance(counts, Counts) else Counts(**counts)
         object.__setattr__(self, "counts", found)
 
     def equals(self, other: object) -> bool:
@@ -212,10 +205,7 @@ class Score(ShownScore, _Named):
         found = dict(values)
         for name, value in found.items():
             found[name] = Score(value) if isinstance(value, Mapping) else value
-        _Named.__init__(self, found)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Score, (self._values,)
+        super().__init__(found)
 
     def to_mapping(self) -> dict[str, Any]:
         """The numbers as plain values, for JSON: undefined and infinite ones are None."""
@@ -231,12 +221,28 @@ class Score(ShownScore, _Named):
 
 
 def one_of(tree: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
-    """The k-th data set's scores, of a tree of arrays and curves over S data sets."""
+    """The k-th data set's scores, of a tree of arrays and curves over S data sets.
+
+    Of what is said under "over" that is left which is over fewer than there are.
+    """
     out: dict[str, Any] = {}
     for name, value in tree.items():
-        found = one_of(value, k) if isinstance(value, Mapping) else value[k]
-        out[name] = found.item() if isinstance(found, np.generic) else found
+        if name != "over":
+            found = one_of(value, k) if isinstance(value, Mapping) else value[k]
+            out[name] = found.item() if isinstance(found, np.generic) else found
+    for key, units in tree.get("over", {}).items():
+        for unit, pairs in units.items():
+            some, of = map(int, pairs[k])
+            if 0 < some < of:
+                out.setdefault("over", {}).setdefault(key, {})[unit] = some, of
     return out
+
+
+def part_of(tree: Any, path: Sequence[str]) -> Any:
+    """What is at the end of a path of names, None where there is nothing."""
+    for name in path:
+        tree = tree.get(name) if isinstance(tree, Mapping) else None
+    return tree
 
 
 def at(tree: Mapping[str, Any], key: str) -> Any:
@@ -244,7 +250,5 @@ def at(tree: Mapping[str, Any], key: str) -> Any:
 
     None where there is no such value.
     """
-    value: Any = tree
-    for part in key.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
+    value = part_of(tree, key.split("."))
     return value.get("f") if isinstance(value, Mapping) else value

@@ -166,11 +166,6 @@ def curve_counts(thresholds: ArrayLike, four: ArrayLike) -> Counts:
     return Counts(thresholds=np.asarray(thresholds, np.float64), **named)
 
 
-def pr_curve(counts: Mapping[str, Any]) -> PRCurve:
-    """The PR curve of one image's counts, or a stack of those of many."""
-    return PRCurve.of_counts(counts["thresholds"], four_counts(counts))
-
-
 RECALL_LEVELS = np.arange(101) / 100
 _STEPS = np.arange(100) / 99
 _SEGMENTS = 1000  # interpolated at a time, so that they stay in the cache
@@ -197,9 +192,6 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
     ends together do not reach the best threshold is left out; the margin is far above rounding.
     """
 
-    def between(values: F8, i: Any, j: Any, share: F8) -> F8:
-        return values[i, np.minimum(j + 1, t.size - 1)] * share + values[i, j] * (1 - share)
-
     t, f, shape = curve.thresholds, np.atleast_2d(curve.f), curve.recall.shape[:-1]
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
     if rule == "maximum" or t.size == 1:
@@ -212,15 +204,18 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
         top, step = np.empty(row.size), np.empty(row.size, np.intp)
         for start in range(0, row.size, _SEGMENTS):
             part = slice(start, start + _SEGMENTS)
-            at = row[part, None], k[part, None], _STEPS
-            fs = f_measure(between(p, *at), between(r, *at))
+            a, b, rest = row[part, None], k[part, None], 1 - _STEPS
+            ps = p[a, b + 1] * _STEPS + p[a, b] * rest
+            fs = f_measure(ps, r[a, b + 1] * _STEPS + r[a, b] * rest)
             step[part], top[part] = fs.argmax(axis=1), fs.max(axis=1)
-        most = np.maximum.reduceat(top, np.searchsorted(row, np.arange(len(f))))
-        winners = np.flatnonzero(top == most[row])
-        winners = winners[np.unique(row[winners], return_index=True)[1]]
+        order = np.lexsort((-top, row))  # the first of equals first
+        winners = order[np.unique(row, return_index=True)[1]]
         i, j, share = row[winners], k[winners], _STEPS[step[winners]]
-    x, p, r = (between(v, i, j, share) for v in (np.broadcast_to(t, f.shape), p, r))
-    points = np.reshape((x, p, r, f_measure(p, r)), (4, *shape))
+    after, points = np.minimum(j + 1, t.size - 1), np.empty((4, len(f)))
+    for point, values in zip(points, (np.broadcast_to(t, f.shape), p, r), strict=False):
+        point[:] = values[i, after] * share + values[i, j] * (1 - share)
+    points[3] = f_measure(points[1], points[2])
+    points = points.reshape(4, *shape)
     return OperatingPoint(*(points if shape else points.tolist()))
 
 
@@ -248,7 +243,8 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     if (rule == "edter" and not curve.whole_image) or (rule == "seism" and curve.blank is None):
         return np.full(shape, np.nan)
     start = int(curve.whole_image and rule != "edter")
-    recall, precision = (np.atleast_2d(v)[:, start:] for v in (curve.recall, curve.precision))
+    recall = np.atleast_2d(curve.recall)[:, start:]
+    precision = np.atleast_2d(curve.precision)[:, start:]
     if rule == "101-point":
         levels = [
             np.where(recall >= x, precision, 0.0).max(axis=1, initial=0.0) for x in RECALL_LEVELS
@@ -271,48 +267,34 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     return (found.sum(axis=1) * 0.01).reshape(shape)
 
 
-def recall_at_precision(curve: PRCurve, precision: float = 0.5) -> F8:
-    """R50: the recall at which precision falls below 0.5 for good, as the threshold is lowered.
+def recall_at_half(curve: PRCurve) -> dict[str, F8]:
+    """R50, recall at precision 0.5, of each curve by two rules.
 
-    Linear between the last threshold with at least that precision and the next lower one. NaN
-    where the curve never falls to it (its recall at the lowest threshold is then another number)
-    or never rises to it. Wherever precision falls steadily this is the number of the edges toolbox
-    (`edges_r50`); where it crosses 0.5 more than once, it is the crossing of largest recall.
+    r50 : the recall at which precision falls below 0.5 for good, as the threshold is lowered.
+        Linear between the last threshold with at least that precision and the next lower one. NaN
+        where the curve never falls to it (its recall at the lowest threshold is then another
+        number) or never rises to it. Wherever precision falls steadily this is the other number;
+        where it crosses 0.5 more than once, it is the crossing of largest recall.
+    edges_r50 : as the edges toolbox has it. Over the distinct precisions, in ascending order,
+        recall is interpolated at max(0.5, the lowest precision); where the toolbox writes NaN, as
+        the curve lies below, 0. A curve that never falls to 0.5 has its recall at the lowest.
     """
-    p = np.atleast_2d(curve.precision)
-    at = (p >= precision).argmax(axis=1)
-    found = _crossing(curve, precision, np.maximum(at - 1, 0), at, np.nan)
-    found[(at == 0) & (p[:, 0] > precision)] = np.nan
-    return found.reshape(curve.precision.shape[:-1])
-
-
-def _crossing(curve: PRCurve, level: Any, low: I8, high: I8, none: float) -> F8:
-    """Recall at a precision, linear between the rows `low` and `high` of each curve, (S,).
-
-    `none` where `high` lies below it.
-    """
-    i = np.arange(len(low))
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
-    p0, p1, r0, r1 = p[i, low], p[i, high], r[i, low], r[i, high]
-    rise = np.where(p1 > p0, p1 - p0, 1.0)  # they differ wherever the value is used
-    found = np.where(p1 == level, r1, (r1 - r0) / rise * (level - p0) + r0)
-    return np.where(p1 >= level, found, none)
-
-
-def edges_r50(curve: PRCurve, precision: float = 0.5) -> F8:
-    """R50 of each curve as the edges toolbox has it.
-
-    Over the distinct precisions, in ascending order, recall is interpolated at max(0.5, the lowest
-    precision); where the toolbox writes NaN, as the curve lies below, 0. A curve that never falls
-    to 0.5 returns its recall at the lowest precision.
-    """
-    p = np.atleast_2d(curve.precision)
-    target = np.maximum(precision, p.min(axis=1, keepdims=True))
+    i, found = np.arange(len(p)), {}
+    at, target = (p >= 0.5).argmax(axis=1), np.maximum(0.5, p.min(axis=1, keepdims=True))
     # Of equal precisions the first row, as np.unique has it.
-    high = np.where(p >= target, p, np.inf).argmin(axis=1)
-    low = np.where(p < target, p, -np.inf).argmax(axis=1)
-    found = _crossing(curve, target[:, 0], low, high, 0.0)
-    return found.reshape(curve.precision.shape[:-1])
+    below = np.where(p < target, p, -np.inf).argmax(axis=1)
+    above = np.where(p >= target, p, np.inf).argmin(axis=1)
+    for name, low, high, level, none in (
+        ("r50", np.maximum(at - 1, 0), at, np.float64(0.5), np.nan),
+        ("edges_r50", below, above, target[:, 0], 0.0),
+    ):
+        p0, p1, r0, r1 = p[i, low], p[i, high], r[i, low], r[i, high]
+        rise = np.where(p1 > p0, p1 - p0, 1.0)  # they differ wherever the value is used
+        value = np.where(p1 == level, r1, (r1 - r0) / rise * (level - p0) + r0)
+        found[name] = np.where(p1 >= level, value, none)
+    found["r50"][(at == 0) & (p[:, 0] > 0.5)] = np.nan
+    return {name: value.reshape(curve.precision.shape[:-1]) for name, value in found.items()}
 
 
 def curve_scores(
@@ -338,6 +320,4 @@ def curve_scores(
         "n_images": weights.sum(axis=1),
         "curve": curve,
     }
-    if r50:
-        found |= {"r50": recall_at_precision(curve), "edges_r50": edges_r50(curve)}
-    return found
+    return found | recall_at_half(curve) if r50 else found

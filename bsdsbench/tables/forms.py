@@ -11,7 +11,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from html import escape
 from importlib import resources
@@ -20,9 +20,9 @@ from typing import Any
 
 from bsdsbench.files.bounded import write_atomic
 from bsdsbench.files.errors import DataError, visible
-from bsdsbench.tables.table import Drawn, Estimate, Table, to_text, words_under
+from bsdsbench.tables.table import Table, to_text, words_under
 
-SCHEMA = "bsdsbench.tables/1"
+SCHEMA = "bsdsbench.tables/2"
 _MARKDOWN = {c: "\\" + c for c in "\\`*_[]|#~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -32,11 +32,12 @@ _LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar\allowbreak{}",  # a signature is one long word
     '"': "''",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
     **{c: "\\" + c for c in "&%$#_{}"},
     # A bracket or star may not follow a line end bare: it would be read as an argument.
     **{c: "{" + c + "}" for c in "[]*`'"},
 }
-_ARROWS = {True: r" $\uparrow$", False: r" $\downarrow$", None: ""}
 # Of a paper's table: characters of a row in one of two columns, and what stands under it.
 _ONE_COLUMN, _NOTES, _NOTE = 52, 4, 115
 
@@ -86,8 +87,8 @@ def html_of_each(tables: Sequence[Table]) -> list[str]:
 
 def to_html_page(tables: Sequence[Table]) -> str:
     """A page of its own with the tables."""
-    start, title = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n', tables[0].title
-    return f"{start}<title>{escape(title)}</title>\n{to_html(tables)}\n</html>\n"
+    start = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
+    return f"{start}<title>{escape(tables[0].title)}</title>\n{to_html(tables)}\n</html>\n"
 
 
 def to_latex(tables: Sequence[Table]) -> str:
@@ -100,151 +101,110 @@ def to_latex(tables: Sequence[Table]) -> str:
 
 
 def _latex(whole: Table) -> str:
-    scores = [c for c in whole.columns if c.higher_is_better is not None and c.paper]
-    kept = [
-        k
-        for k, c in enumerate(whole.columns)
-        if c.paper and (c not in scores[3:] or all(row[k].value is not None for row in whole.drawn))
-    ]
+    kept, n_scores = list[int](), 0
+    for k, c in enumerate(whole.columns):
+        if c.paper and c.higher_is_better is not None:
+            n_scores += 1
+            if n_scores > 3 and None in [row[k].value for row in whole.drawn]:
+                continue
+        if c.paper:
+            kept.append(k)
     table = whole.only(kept)
     heads = [table.heading(c, short=True) for c in range(len(kept))]
-    rows = table.drawn
-    wide = max(
-        sum(map(len, heads)),
-        *(sum(max(len(of.text + of.mark), 0.8 * len(of.span)) for of in row) for row in rows),
-    )
+    rows = [[max(len(of.text + of.mark), 0.8 * len(of.span)) for of in row] for row in table.drawn]
+    wide = max(map(sum, [map(len, heads), *rows]))
+    star = "*" if wide + 2 * len(heads) > _ONE_COLUMN else ""
     notes = [note for note in table.notes if len(note) <= _NOTE][:_NOTES]
-    rest = (whole.caption, *(n for n in whole.notes if n not in notes), *whole.signatures)
-    spans = [any(row[c].span for row in rows) for c in range(len(kept))]
-    kinds = zip(table.columns, spans, strict=True)
-    return str(
-        _template("latex").render(
-            table=table,
-            heads=list(zip(heads, table.columns, strict=True)),
-            rows=rows,
-            arrows=_ARROWS,
-            star="*" if wide + 2 * len(heads) > _ONE_COLUMN else "",
-            kinds="".join("c" if span else "r" if c.format else "l" for c, span in kinds),
-            sentence=(table.sentence or table.title).rstrip("."),
-            notes=" ".join(f"{note.rstrip('.')}." for note in notes),
-            rest=map(visible, filter(None, rest)),
-        )
-    )
+    shown = {"whole": whole, "table": table, "heads": heads, "star": star, "notes": notes}
+    return str(_template("latex").render(**shown, visible=visible))
 
 
 def to_json(tables: Sequence[Table]) -> str:
-    """{"schema": ..., "tables": [...]}: columns, a mapping per row; undefined numbers are null."""
-
-    def plain(cell: Any, of: Drawn) -> Any:
-        if isinstance(cell, str):
-            return cell
-        numbers = {"value": of.value, "low": of.low, "high": of.high}
-        known = {k: v if v is None or math.isfinite(v) else None for k, v in numbers.items()}
-        if not isinstance(cell, Estimate):
-            return known["value"]
-        if of.low is None:
-            del known["low"], known["high"]
-        return {**known, **({"mark": of.mark} if of.mark else {})}
-
-    found = [
-        {
-            "key": table.key,
-            "title": table.title,
-            "caption": table.caption,
-            "notes": [*table.notes, *table.signatures],
-            "columns": [
-                {"key": c.key, "heading": c.heading, "higher_is_better": c.higher_is_better}
-                for c in table.columns
-            ],
-            "rows": [
-                {c.key: plain(x, of) for c, x, of in zip(table.columns, row, drawn, strict=True)}
-                for row, drawn in zip(table.rows, table.drawn, strict=True)
-            ],
-        }
-        for table in tables
-    ]
-    content = {"schema": SCHEMA, "tables": found}
+    """{"schema": ..., "tables": [...]}, see `to_mappings`."""
+    content = {"schema": SCHEMA, "tables": to_mappings(tables)}
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
+    """Of each table its columns, and a mapping per row with the keys of `Table.plain`; undefined
+    numbers are None."""
+    found = []
+    for table in tables:
+        columns = table.plain()
+        rows = [
+            {
+                k: None if x in (math.inf, -math.inf) else x
+                for k, x in zip(columns, row, strict=True)
+            }
+            for row in zip(*columns.values(), strict=True)
+        ]
+        about = [
+            {"key": c.key, "heading": c.heading, "higher_is_better": c.higher_is_better}
+            for c in table.columns
+        ]
+        words = {"key": table.key, "title": table.title, "caption": table.caption}
+        notes = [*table.notes, *table.signatures]
+        found.append({**words, "notes": notes, "columns": about, "rows": rows})
+    return found
 
 
 def to_csv(table: Table) -> str:
     """One table, tidy: a line of keys, a line per row; columns and undefined numbers as of
     `Table.plain`."""
-
     out, columns = io.StringIO(), table.plain()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
     for row in zip(*columns.values(), strict=True):
         # A spreadsheet takes text that begins with one of these for a formula.
-        safe = (
+        safe = [
             re.sub(r"^(?=\s*[=+@-])", "'", visible(x)) if isinstance(x, str) else x for x in row
-        )
+        ]
         writer.writerow(safe)
     return out.getvalue()
 
 
-def to_frame(columns: Mapping[str, Any]) -> Any:
-    """Columns by name as a DataFrame, undefined as NaN. Raises DataError without pandas."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise DataError("data frames need pandas: install the extra bsdsbench[pandas]") from None
-    return pd.DataFrame({k: [math.nan if x is None else x for x in v] for k, v in columns.items()})
-
-
 # ---- to files -----------------------------------------------------------------------------------
 
-FORMS: dict[str, tuple[tuple[str, ...], Callable[[Sequence[Table]], str] | None]] = {
-    "table": ((".txt",), to_text),
-    "markdown": ((".md",), to_markdown),
-    "latex": ((".tex",), to_latex),
-    "csv": ((".csv",), None),  # a table each
-    "json": ((".json",), to_json),
-    "html": ((".html", ".htm"), to_html_page),
+FORMS: dict[str, Callable[[Sequence[Table]], str] | None] = {
+    "table": to_text,
+    "markdown": to_markdown,
+    "latex": to_latex,
+    "csv": None,  # a table each
+    "json": to_json,
+    "html": to_html_page,
 }
+_SUFFIXES = dict(zip((".txt", ".md", ".tex", ".csv", ".json", ".html"), FORMS, strict=True))
 
 
 def form_of(out: str | Path | None, form: str | None) -> str:
     """The form in which to write to `out` (None: standard output): by its suffix, or `form` where
-    that is silent; a folder is for CSV. Raises DataError."""
-    suffix, folder = Path(out or "").suffix.lower(), out is not None and _is_folder(out)
-    if out is None or (form and not suffix and not folder):
+    that is silent. Raises DataError."""
+    suffix = Path(out or "").suffix.lower()
+    if not suffix and (out is None or form):
         return form or "table"
-    names = (name for name, (suffixes, _) in FORMS.items() if suffix in suffixes)
-    found = "csv" if folder else next(names, None)
-    if found is None:
-        known = ", ".join(suffixes[0] for suffixes, _ in FORMS.values())
-        raise DataError(f"{out}: suffix {suffix!r}, expected one of {known}")
-    if form not in (None, found):
-        raise DataError(f"{out}: by its name {found}, but --format says {form}")
-    return found
+    if suffix not in _SUFFIXES:
+        raise DataError(f"{out}: suffix {suffix!r}, expected one of {', '.join(_SUFFIXES)}")
+    if form not in (None, _SUFFIXES[suffix]):
+        raise DataError(f"{out}: by its name {_SUFFIXES[suffix]}, but --format says {form}")
+    return _SUFFIXES[suffix]
 
 
 def render(tables: Sequence[Table], form: str) -> str:
     """The tables as one text. Raises DataError for several tables as CSV."""
-    draw = FORMS[form][1]
-    if draw is None and len(tables) != 1:
+    if draw := FORMS[form]:
+        return draw(tables)
+    if len(tables) > 1:
         names = ", ".join(table.key for table in tables)
-        raise DataError(
-            f"CSV of {len(tables)} tables ({names}): expected -o FILE.csv or -o FOLDER/, "
-            "for one file per table"
-        )
-    return draw(tables) if draw else to_csv(tables[0])
+        raise DataError(f"CSV of {len(tables)} tables ({names}): expected -o FILE.csv")
+    return to_csv(tables[0])
 
 
 def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Path]:
-    """Write one file, and return it; several tables as CSV are files STEM-KEY.csv beside `out`, or
-    KEY.csv in a folder."""
+    """Write one file, and return it; several tables as CSV are files STEM-KEY.csv beside `out`."""
     path = Path(out)
     texts = {path: tables}
-    if form == "csv" and _is_folder(out):
-        texts = {path / f"{table.key}.csv": [table] for table in tables}
-    elif form == "csv" and len(tables) > 1:
+    if form == "csv" and len(tables) > 1:
         texts = {path.with_name(f"{path.stem}-{t.key}.csv"): [t] for t in tables}
     for file, found in texts.items():
         write_atomic(file, render(found, form))
     return list(texts)
-
-
-def _is_folder(out: str | Path) -> bool:
-    return str(out).endswith(("/", "\\")) or Path(out).is_dir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
@@ -34,14 +35,20 @@ class Shown:
 
     def to_dataframe(self, table: str | None = None) -> Any:
         """One table as a pandas DataFrame, the first or the one of that key. Raises DataError."""
-        from bsdsbench.tables.forms import to_frame
-
-        found = {t.key: t for t in self.tables()}
+        try:
+            import pandas as pd
+        except ImportError:
+            words = "data frames need pandas: install the extra bsdsbench[pandas]"
+            raise DataError(words) from None
+        found = {t.key: t.plain() for t in self.tables()}
         if not found:
             raise DataError(f"{type(self).__name__}: no tables, expected at least one image")
         if table is not None and table not in found:
             raise DataError(f"table {table!r}: expected one of {', '.join(found)}")
-        return to_frame(found[table or next(iter(found))].plain())
+        shown = found[table or next(iter(found))]
+        return pd.DataFrame(
+            {k: [math.nan if x is None else x for x in v] for k, v in shown.items()}
+        )
 
 
 class ShownScore(Shown):
@@ -55,15 +62,12 @@ class ShownScore(Shown):
 
     def __repr__(self) -> str:
         """One line: the main scores; a point of a curve by its F."""
-        found = _flat(self.to_mapping())
-        points = tuple(key[:-1] for key in found if key.endswith(".f"))
-        parts = [
-            f"{key.removesuffix('.f')}={_short(value)}"
-            for key, value in found.items()
-            if key.endswith(".f") or not key.startswith(points)
-        ]
-        parts[9:-1] = ["..."] * (len(parts) > 10)
-        return f"{type(self).__name__}({', '.join(parts)})"
+        parts = []
+        for key, value in self.to_mapping().items():
+            value = value.get("f", "") if isinstance(value, Mapping) else value
+            if value is None or isinstance(value, int | float):
+                parts.append(f"{key}={_short(value)}")
+        return f"{type(self).__name__}({', '.join(parts[:10])})"
 
     def tables(self) -> list[Table]:
         columns = [Field("score", "Score"), Field("value", "Value", "", ".4f")]
@@ -72,7 +76,8 @@ class ShownScore(Shown):
 
 
 class ShownCurve(ReadOnly, Shown):
-    """A curve, of a dataclass: its arrays are the points, its numbers what is shown of it."""
+    """A curve, of a dataclass: its arrays are the points, its numbers what is shown of it. The
+    first table, and so the data frame, has the points; the table "curve" the numbers."""
 
     __slots__ = ()
 
@@ -101,15 +106,13 @@ class ShownCurve(ReadOnly, Shown):
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def tables(self) -> list[Table]:
+        points = self.points()
+        rows = list(zip(*points.values(), strict=True))
         columns = [Field("number", "Number"), Field("value", "Value", "", ".6g")]
-        return [Table("curve", type(self).__name__, columns, list(self.numbers().items()))]
-
-    def to_dataframe(self, table: str | None = None) -> Any:
-        """The points, a row each; or the table "curve", the numbers. Raises DataError without
-        pandas."""
-        from bsdsbench.tables.forms import to_frame
-
-        return Shown.to_dataframe(self, table) if table else to_frame(self.points())
+        return [
+            Table("points", "Points", [Field(k, k) for k in points], rows, aside=True),
+            Table("curve", type(self).__name__, columns, list(self.numbers().items())),
+        ]
 
 
 def _flat(mapping: Mapping[str, Any], before: str = "") -> dict[str, float | None]:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import io
 import math
-import os
 import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
-from typing import IO, Any, NamedTuple
+from operator import attrgetter
+from typing import IO, Any
 
 from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError
@@ -26,7 +26,6 @@ from bsdsbench.files.errors import DataError
 UNDEFINED = "-"
 WIDTH = 120  # where there is no terminal
 _NARROWEST = 8  # a folded column of text
-_LONG_WORD = 60  # a signature, which is copied in one piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,22 +45,19 @@ class Estimate:
 Cell = float | int | str | Estimate | None
 
 
-class Drawn(NamedTuple):
-    """A cell as people read it: text or number, interval ("[0.779, 0.797]" or ""), mark; and its
-    numbers, of Python's own types, None where undefined."""
+@dataclass(slots=True)
+class Drawn:
+    """A cell as people read it: text or number, interval ("[0.779, 0.797]" or ""), mark; all three
+    in one line; and its numbers, of Python's own types, None where undefined."""
 
     text: str
+    line: str
     span: str = ""
     mark: str = ""
-    best: bool = False
     value: float | None = None
     low: float | None = None
     high: float | None = None
-
-    @property
-    def line(self) -> str:
-        """All of it, without emphasis."""
-        return " ".join(filter(None, self[:3]))
+    best: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +114,10 @@ class Table:
     n_labels: int = 1
     aside: bool = False
 
-    def __repr__(self) -> str:
-        return f"<Table {self.key}: {len(self.rows)} rows, {len(self.columns)} columns>"
-
     @property
     def words(self) -> list[str]:
         """What is printed under the table, a line each."""
-        return [show(t) for t in (self.caption, *self.notes, *self.signatures) if t]
+        return [*map(show, filter(None, (self.caption, *self.notes, *self.signatures)))]
 
     def only(self, kept: Sequence[int]) -> Table:
         """The table of these columns, in this order, without the notes on others alone."""
@@ -132,60 +125,75 @@ class Table:
         gone = {c.heading for c in self.columns} - {c.heading for c in columns}
         notes = []
         for note in self.notes:
-            headings, _, said = note.removeprefix("- under ").partition(":")
+            headings, colon, why = note.removeprefix("- under ").partition(":")
             left = [heading for heading in headings.split(", ") if heading not in gone]
             if left:
-                under = ", ".join(left)
-                notes.append(note if under == headings else f"- under {under}:{said}")
+                notes.append(
+                    "- under " * note.startswith("- under ") + ", ".join(left) + colon + why
+                )
         rows = [[row[k] for k in kept] for row in self.rows]
         return replace(self, columns=columns, rows=rows, notes=notes)
 
     @cached_property
     def drawn(self) -> list[list[Drawn]]:
         """Every cell as people read it, a list per row. All forms are made of it."""
-        out: list[list[Drawn]] = [[] for _ in self.rows]
-        for c, column in enumerate(self.columns):
-            values = [row[c] for row in self.rows]
-            cells = [x if isinstance(x, str | Estimate) else Estimate(x) for x in values]
-            ranked = [_known(x.value) for x in cells if isinstance(x, Estimate) and x.comparable]
-            known = [v for v in ranked if v is not None]
-            best = None
-            if column.higher_is_better is not None and len(known) > 1:
-                best = max(known) if column.higher_is_better else min(known)
-            for drawn, x in zip(out, cells, strict=True):
+        out: list[list[Drawn]] = []
+        for row in self.rows:
+            out.append([])
+            for column, x in zip(self.columns, row, strict=True):
                 if isinstance(x, str):
-                    drawn.append(Drawn(show(x)))
+                    out[-1].append(Drawn(show(x), show(x)))
                     continue
-                value, low, high = _known(x.value), _known(x.low), _known(x.high)
-                span = f"[{column.text(low)}, {column.text(high)}]"
+                of = x if isinstance(x, Estimate) else Estimate(x)
+                value, low, high = map(_known, (of.value, of.low, of.high))
+                text, span, mark = column.text(value), "", show(of.mark)
                 if low is None or high is None:
-                    low, high, span = None, None, ""
-                at_best = best is not None and x.comparable and value == best
-                text, mark = column.text(value), show(x.mark)
-                drawn.append(Drawn(text, span, mark, at_best, value, low, high))
+                    low = high = None
+                else:
+                    span = f"[{column.text(low)}, {column.text(high)}]"
+                line = " ".join(filter(None, (text, span, mark)))
+                out[-1].append(Drawn(text, line, span, mark, value, low, high))
+        for c, column in enumerate(self.columns):
+            ranked = list[Any]()
+            for row, cells in zip(self.rows, out, strict=True):
+                if getattr(row[c], "comparable", True) and cells[c].value is not None:
+                    ranked.append(cells[c])
+            if column.higher_is_better is not None and len(ranked) > 1:
+                best = max if column.higher_is_better else min
+                top = best(ranked, key=attrgetter("value")).value
+                for cell in ranked:
+                    cell.best = cell.value == top
+        return out
+
+    @cached_property
+    def widest(self) -> list[int]:
+        """Characters of the longest cell of each column."""
+        from rich.cells import cell_len
+
+        out = [0] * len(self.columns)
+        for row in self.drawn:
+            for c, cell in enumerate(row):
+                out[c] = max(out[c], cell_len(cell.line))
         return out
 
     def heading(self, column: int, short: bool) -> str:
         """The heading of a column, its short one where the long would make the column wider."""
         of = self.columns[column]
-        widest = max((len(row[column].line) for row in self.drawn), default=0)
         long = len(of.heading) + 2 * (of.higher_is_better is False)  # with an arrow
-        return show(of.short if short and of.short and long > widest else of.heading)
+        return show(of.short if short and of.short and long > self.widest[column] else of.heading)
 
     def plain(self) -> dict[str, list[Any]]:
         """Column by column for programs, at full precision, None if undefined; KEY_low, KEY_high
         and KEY_mark follow a column KEY that has them."""
         out: dict[str, list[Any]] = {}
         for c, column in enumerate(self.columns):
-            cells = [row[c] for row in self.drawn]
             if not column.format:
                 out[column.key] = [row[c] for row in self.rows]
                 continue
-            out[column.key] = [of.value for of in cells]
-            for name in ("low", "high", "mark"):
-                values = [getattr(of, name) for of in cells]
-                if any(v not in (None, "") for v in values):
-                    out[f"{column.key}_{name}"] = values
+            for name in ("value", "low", "high", "mark"):
+                values = [getattr(row[c], name) for row in self.drawn]
+                if name == "value" or any(v not in (None, "") for v in values):
+                    out[column.key if name == "value" else f"{column.key}_{name}"] = values
         return out
 
 
@@ -209,17 +217,20 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     out: list[Table] = []
     found, known = set[str](), dict[str, int]()
     for table in tables:
+        texts = [k for k, c in enumerate(table.columns) if not c.format]
         places = {c.key: k for k, c in enumerate(table.columns) if c.format}
-        known |= places
-        # Keys of parts of a score may be written with a point.
-        keys = {word: word.removeprefix(f"{table.key}.").replace(".", "_") for word in wanted}
         heads = {c.heading.casefold(): c.key for c in table.columns if c.format}
-        keys |= {word: heads[word.casefold()] for word in wanted if word.casefold() in heads}
-        keys = {word: key_meant(key, places) for word, key in keys.items()}
-        if chosen := {word: places[key] for word, key in keys.items() if key in places}:
-            found |= chosen.keys()
-            texts = [k for k, c in enumerate(table.columns) if not c.format]
-            out.append(table.only([*texts, *dict.fromkeys(chosen.values())]))
+        known |= places
+        chosen = []
+        for word in wanted:
+            # Keys of parts of a score may be written with a point.
+            key = word.removeprefix(f"{table.key}.").replace(".", "_")
+            key = heads.get(word.casefold()) or key_meant(key, places)
+            if key in places:
+                found.add(word)
+                chosen.append(places[key])
+        if chosen:
+            out.append(table.only([*texts, *dict.fromkeys(chosen)]))
     for word in wanted:
         if word not in found:
             raise DataError(f"column {word!r}: expected some of {', '.join(known)}")
@@ -233,11 +244,15 @@ def words_under(tables: Sequence[Table]) -> list[list[str]]:
     """
     out = []
     for i, table in enumerate(tables):
-        before, after = (
-            {words for t in others if t.aside == table.aside for words in t.words}
-            for others in (tables[:i], tables[i + 1 :])
-        )
-        out.append(sorted((x for x in table.words if x not in after), key=before.__contains__))
+        before, after = set[str](), set[str]()
+        for k, other in enumerate(tables):
+            if k != i and other.aside == table.aside:
+                (before if k < i else after).update(other.words)
+        own, shared = list[str](), list[str]()
+        for text in table.words:
+            if text not in after:
+                (shared if text in before else own).append(text)
+        out.append(own + shared)
     return out
 
 
@@ -261,27 +276,30 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    colors: Any = None if os.environ.get("NO_COLOR") else "auto"
     plain: Any = {"highlight": False, "markup": False, "emoji": False, "soft_wrap": True}
-    console = Console(file=file, color_system=colors, **plain)
+    console = Console(file=file, **plain)
     width = width or (console.width if console.is_terminal else WIDTH)
     for i, (table, words) in enumerate(zip(tables, words_under(tables), strict=True)):
         if i:
             console.print()
         if table.title:
             console.print(show(table.title), style="bold")
-        for k, (columns, heads, gap, room) in enumerate(_blocks(table, width)):
+        heads, gap, blocks = _blocks(table, width)
+        for k, (columns, room) in enumerate(blocks):
             if k:
                 console.print()
             drawn = RichTable(
                 box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=gap == 2
             )
-            for c, head in zip(columns, heads, strict=True):
+            for c in columns:
                 number = bool(table.columns[c].format)
                 side: Any = "right" if number else "left"
-                drawn.add_column(Text(head), justify=side, no_wrap=number, overflow="fold")
+                drawn.add_column(Text(heads[c]), justify=side, no_wrap=number, overflow="fold")
             for row in table.drawn:
-                drawn.add_row(*(Text(row[c].line, "bold" if row[c].best else "") for c in columns))
+                cells = []
+                for c in columns:
+                    cells.append(Text(row[c].line, "bold" if row[c].best else ""))
+                drawn.add_row(*cells)
             console.width = room
             with console.capture() as capture:
                 console.print(drawn)
@@ -289,35 +307,33 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
             for line in capture.get().rstrip("\n").split("\n"):
                 file.write(line.rstrip() + "\n")
         for text in ["", *words] if words else []:
-            whole = max(map(len, text.split() or [""])) > min(width, _LONG_WORD)
             fold: Any = {"break_long_words": False, "break_on_hyphens": False}
+            whole = "|" in text  # a signature, which is copied in one piece
             file.write((text if whole else textwrap.fill(text, width, **fold)) + "\n")
 
 
-def _blocks(table: Table, width: int) -> list[tuple[list[int], list[str], int, int]]:
-    """Columns, headings, the gap between columns, and characters of a line, of each block."""
+def _blocks(table: Table, width: int) -> tuple[list[str], int, list[tuple[list[int], int]]]:
+    """Headings, the gap between columns, and of each block its columns and characters of a line."""
     from rich.cells import cell_len
 
-    def fitted(columns: list[int], short: bool, gap: int) -> tuple[int, Any]:
-        """The characters that it needs, and the block within the width."""
-        heads, whole, least = [], gap * (len(columns) - 1), gap * (len(columns) - 1)
-        for c in columns:
-            of = table.columns[c]
+    for short, gap in ((False, 3), (True, 3), (True, 2), (True, 3)):
+        heads, needs = list[str](), list[int]()
+        for c, of in enumerate(table.columns):
             heads.append(table.heading(c, short) + " ↓" * (of.higher_is_better is False))
-            widest = max(map(cell_len, (heads[-1], *(row[c].line for row in table.drawn))))
-            whole += widest
-            least += widest if of.format else min(widest, _NARROWEST)
-        return whole, (columns, heads, gap, max(width, least))
-
-    every = list(range(len(table.columns)))
-    for short, gap in ((False, 3), (True, 3), (True, 2)):
-        needed, block = fitted(every, short, gap)
-        if needed <= width:
-            return [block]
-    labels = every[: table.n_labels]
-    out = [list(labels)]
-    for c in every[table.n_labels :]:
-        if fitted([*out[-1], c], True, 3)[0] > width and len(out[-1]) > len(labels):
-            out.append(list(labels))
-        out[-1].append(c)
-    return [fitted(columns, True, 3)[1] for columns in out]
+            needs.append(max(cell_len(heads[c]), table.widest[c]) + gap)
+        if sum(needs) - gap <= width:
+            break
+    n, blocks = table.n_labels, list[list[int]]([[]])
+    for c in range(len(heads)):
+        used = sum(map(needs.__getitem__, blocks[-1]))
+        if len(blocks[-1]) > n and used + needs[c] - gap > width:
+            blocks.append([*range(n)])
+        blocks[-1].append(c)
+    out = []
+    for columns in blocks:
+        least = -gap
+        for c in columns:
+            text = not table.columns[c].format
+            least += min(needs[c], _NARROWEST + gap) if text else needs[c]
+        out.append((columns, max(width, least)))
+    return heads, gap, out

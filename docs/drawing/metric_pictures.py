@@ -178,7 +178,7 @@ def contour_of_masks(figure: Figure) -> None:
     for mask, colour, name in ((gt, LINE, "annotated"), (pred, OTHER, "predicted")):
         left.contour(mask, [0.5], colors=[colour])
         left.plot([], [], color=colour, label=name)
-    far = contour.hausdorff(pred, gt)
+    far = contour.measure("hd", pred, gt)
     left.set_title(f"outlines, {far:.0f} pixels apart at most")
     left.set_aspect("equal")
     shells = [mask & ~ndimage.binary_erosion(mask, iterations=5) for mask in (gt, pred)]

@@ -1,13 +1,15 @@
-"""Whole commands: wall time (median of three) and peak memory, a Markdown row each.
+"""Whole commands: wall time and peak memory (medians), a Markdown row each.
 
-PYTHON scripts/bench/commands.py [WORD] [--images N ...]     of the installation that PYTHON has
+python scripts/bench/commands.py [WORD] [--images N ...] [--rounds 5] [--against OTHER/bin/python]
 
 Two methods on made images of 48x64 pixels, as many as are named; where BSDSBENCH_BSDS500 names the
-data, val twice too (200 images, ucm2). "cold": nothing compiled yet.
+data, val twice too (200 images: ucm2, and the same as PNG). "cold": nothing compiled yet. Another
+installation of the package is called in turn, and the ratio of the medians is printed.
 """
 
 import argparse
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -18,6 +20,8 @@ from pathlib import Path
 import imageio.v3 as iio
 import numpy as np
 from scipy.ndimage import gaussian_filter
+
+import bsdsbench as bb
 
 
 def make(folder, count):
@@ -36,20 +40,29 @@ def make(folder, count):
 
 
 def val_twice(folder):
-    """Ground truth and ucm2 of 200 images: val, each under two names; the second method's too."""
-    for kind, part in (("gt", "groundTruth"), ("one", "ucm2"), ("two", "ucm2")):
-        (folder / kind).mkdir(parents=True)
-        for path in Path(os.environ["BSDSBENCH_BSDS500"], part, "val").glob("*.mat"):
-            for name in (path.stem, f"{path.stem}b"):
-                (folder / kind / f"{name}.mat").symlink_to(path)
+    """200 images: val under two names each; five in few/. The second method is the same as PNG."""
+    for path in sorted(Path(os.environ["BSDSBENCH_BSDS500"], "ucm2/val").glob("*.mat")):
+        truth = path.parents[2] / "groundTruth/val" / path.name
+        soft = bb.load_prediction(path).boundary_map()
+        top = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
+        for name in (path.stem, f"{path.stem}b"):
+            for part in (folder, folder / "few"):
+                for kind in ("gt", "one", "two"):
+                    (part / kind).mkdir(parents=True, exist_ok=True)
+                if part == folder or len(list((part / "gt").iterdir())) < 5:
+                    (part / f"gt/{name}.mat").symlink_to(truth)
+                    (part / f"one/{name}.mat").symlink_to(path)
+                    iio.imwrite(part / f"two/{name}.png", np.uint8(np.rint(255.0 * soft / top)))
 
 
-def measured(words, cache):
+def measured(python, words, cache):
     """Wall time in seconds, and the peak in MB, of a call."""
     begin = time.perf_counter()
-    call = [sys.executable, "-m", "bsdsbench", *map(str, words)]
+    call = [python, "-m", "bsdsbench", *words]
     env = os.environ | ({"NUMBA_CACHE_DIR": cache} if cache else {})
-    child = subprocess.Popen(call, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(
+        call, cwd="/", env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     _, status, usage = os.wait4(child.pid, 0)
     if status:
         raise SystemExit(f"{' '.join(call)}: status {status}")
@@ -60,8 +73,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("word", nargs="?", default="")
     parser.add_argument("--images", nargs="*", type=int, default=[100, 1000])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--against")
     given = parser.parse_args()
-    print("| command | seconds | MB |", "|---|---|---|", sep="\n")
+    pythons = [sys.executable, given.against] if given.against else [sys.executable]
+    print("| command | seconds | MB |", "| seconds | MB | ratio |" if given.against else "")
+    print("|---|---|---|", "---|---|---|" if given.against else "", sep="")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows, sets = {"--help": ["--help"]}, {}
@@ -70,22 +87,39 @@ def main():
             make(folder / str(count), count)
         if "BSDSBENCH_BSDS500" in os.environ:
             sets["BSDS500"] = folder / "val"
+            sets["five of BSDS500"] = folder / "val/few"
             val_twice(folder / "val")
         for what, where in sets.items():
-            runs = [where / "run-one", where / "run-two"]
-            for method, run, workers in (("one", runs[0], 1), ("two", runs[1], 2)):
-                call = ["evaluate", where / method, "--gt", where / "gt", "-o", run, "--fresh"]
-                rows[f"evaluate, {what}, {workers} workers"] = [*call, "--workers", workers]
-            rows[f"evaluate, {what}, cold"] = rows[f"evaluate, {what}, 2 workers"]
+            runs = [where / "OUT/one", where / "OUT/two"]
+            for method, run in zip(("one", "two"), runs, strict=True):
+                call = ["evaluate", where / method, "--gt", where / "gt", "-o", run, "--quiet"]
+                for workers in (1, 2):
+                    rows[f"evaluate {method}, {what}, {workers} workers"] = [
+                        *call,
+                        "--workers",
+                        workers,
+                    ]
+            rows[f"evaluate, {what}, cold"] = rows[f"evaluate two, {what}, 2 workers"]
             rows[f"compare, {what}"] = ["compare", *runs]
-            rows[f"report, {what}"] = ["report", *runs, "-o", where / "page.html"]
+            rows[f"report, {what}"] = ["report", *runs, "-o", where / "OUT/page.html"]
         for what, words in rows.items():
             if given.word not in what:
                 continue
-            cold = "cold" in what
-            rounds = [measured(words, cold and tempfile.mkdtemp(dir=folder)) for _ in range(4)]
-            seconds, peak = map(statistics.median, zip(*rounds[1:], strict=True))
-            print(f"| {what} | {seconds:.2f} | {peak:.0f} |", flush=True)
+            rounds = {python: [] for python in pythons}
+            for _ in range(given.rounds + 1):  # the first compiles and warms the disk's cache
+                for k, python in enumerate(pythons):
+                    call = [str(word).replace("OUT", f"out{k}") for word in words]
+                    shutil.rmtree(call[call.index("-o") + 1] if "-o" in call else "", True)
+                    cold = "cold" in what and tempfile.mkdtemp(dir=folder)
+                    rounds[python].append(measured(python, call, cold))
+            medians = [
+                [statistics.median(column) for column in zip(*rounds[python][1:], strict=True)]
+                for python in pythons
+            ]
+            cells = [f"{seconds:.2f} | {peak:.0f}" for seconds, peak in medians]
+            if given.against:
+                cells.append(f"{medians[0][0] / medians[1][0]:.2f}")
+            print(f"| {what} |", " | ".join(cells), "|", flush=True)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ import numpy as np
 from scipy import ndimage
 
 import bsdsbench as bb
-from bsdsbench.metrics import contour, superpixel  # noqa: F401 (the rows use them)
-from bsdsbench.metrics.region import counting  # noqa: F401
+from bsdsbench.metrics import contour  # noqa: F401 (the rows use it)
+from bsdsbench.metrics.region import counting
 
 ROUNDS = 7
 MODULES = {
@@ -36,23 +36,23 @@ MODULES = {
 }
 # what | our call | = or ~ | package | its call
 ROWS = """
-HD95 | contour.hausdorff_percent(pred, gt) | = | medpy | mp.hd95(pred, gt)
-ASSD | contour.assd(pred, gt) | = | medpy | mp.assd(pred, gt)
-HD95 by length | contour.hausdorff_percent(pred, gt, definition="area") | = | surface-distance \
+HD95 | contour.measure("hd%-pooled", pred, gt) | = | medpy | mp.hd95(pred, gt)
+ASSD | contour.measure("assd-pooled", pred, gt) | = | medpy | mp.assd(pred, gt)
+HD95 by length | contour.measure("hd%-area", pred, gt) | = | surface-distance \
 | sd.compute_robust_hausdorff(sd.compute_surface_distances(gt, pred, (1, 1)), 95)
-NSD | contour.nsd(pred, gt, 2) | = | surface-distance \
+NSD | contour.measure("nsd-area", pred, gt, 2) | = | surface-distance \
 | sd.compute_surface_dice_at_tolerance(sd.compute_surface_distances(gt, pred, (1, 1)), 2)
-NSD by pixels | contour.nsd(pred, gt, 2, form="counts") | = | MONAI \
+NSD by pixels | contour.measure("nsd-counts", pred, gt, 2) | = | MONAI \
 | mm.compute_surface_dice(tensor(pred), tensor(gt), [2.0], True)
-Boundary IoU | contour.boundary_iou(pred, gt) | = | OpenCV | band_iou(pred, gt)
-clDice | contour.cl_dice(pred, gt) | ~ | MONAI (soft) \
+Boundary IoU | contour.measure("biou", pred, gt) | = | OpenCV | band_iou(pred, gt)
+clDice | contour.measure("cldice", pred, gt) | ~ | MONAI (soft) \
 | 1 - cl.SoftclDiceLoss()(tensor(gt).float(), tensor(pred).float())
 saliency, five measures | saliency() | = | PySODMetrics | sod()
-VOI | sum(counting.voi_split_merge(segs, true)) | = | scikit-image \
+VOI | counting.official(table())["voi"] | = | scikit-image \
 | sum(sm.variation_of_information(true, segs))
-ARE | counting.adapted_rand_error(segs, true, zero="skimage").error | = | scikit-image \
+ARE | counting.official(table())["are_skimage"] | = | scikit-image \
 | sm.adapted_rand_error(true, segs)[0]
-superpixels, ASA | superpixel.achievable_segmentation_accuracy(segs, true) | = | scikit-learn \
+superpixels, ASA | table().overlaps[2][:, 2].sum() / segs.size | = | scikit-learn \
 | sk.cluster.contingency_matrix(segs.ravel(), true.ravel()).max(1).sum() / segs.size
 AUC and AP, 1,000,000 scores | bb.curves.roc(labels, scores).auc + bb.curves.pr(labels, scores).ap \
 | = | scikit-learn | sk.roc_auc_score(labels, scores) + sk.average_precision_score(labels, scores)
@@ -91,6 +91,11 @@ def tensor(array):
 
     torch.set_num_threads(1)
     return torch.as_tensor(array)[None, None]
+
+
+def table():
+    """The overlaps of the segmentation's regions with the annotated ones."""
+    return counting.Table.of_map(segs, counting.Annotators.of([true]))
 
 
 def saliency():

@@ -12,7 +12,7 @@ from tests.helpers.runs import counted
 from tests.helpers.simulated import simulated_run
 
 pytestmark = [pytest.mark.process, pytest.mark.slow]
-CALLED = ("compare", "check", "doctor", "plot", "merge", "report", "explain")
+CALLED = ("compare", "check", "doctor", "merge", "report", "explain")
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,6 @@ def words(tmp_path_factory):
         "compare": ["compare", one, two, *few],
         "check": ["check", one, "--baseline", base, "--statistical", *few],
         "doctor": ["doctor", maps, "--gt", gt],
-        "plot": ["plot", one, two, "--band", "-o", str(tmp_path / "x.png")],
         "merge": ["merge", one, two, "--best-of", "-o", str(tmp_path / "best")],
         "report": ["report", drawn, "-o", page, *few],
         "explain": ["explain", drawn, "--target", "ods=0.5", "--seconds", "1"],

@@ -52,17 +52,10 @@ def test_json_is_the_library(run, scores):
     _, out, _ = run(scores, "--kind", "roc", "--format", "json", "--plot", "fpfn", "--areas")
     (row,) = json.loads(out)["curves"]
     assert (row["auc"], row["eer_threshold"]) == (1 - 8 / 12, 4)
-    table = {r["number"]: r["value_0"] for r in json.loads(out)["areas"]}
-    assert table["VLFeat ap"] == pytest.approx((1 + 2 / 3 + 1 / 2) / 3)
+    areas = {r["number"]: r["value_0"] for r in json.loads(out)["areas"]}
+    assert areas["VLFeat ap"] == pytest.approx((1 + 2 / 3 + 1 / 2) / 3)
     # scores beyond 1: the BSDS area does not exist, and JSON has no NaN
-    assert table["BSDS area, 99 thresholds"] is None
-
-
-def test_table_says_the_numbers(run, scores):
-    code, out, _ = run(scores, "--kind", "det", "--areas")
-    assert code == 0
-    assert "0.333333" in out
-    assert "scikit-learn average_precision_score" in out
+    assert areas["BSDS area, 99 thresholds"] is None
 
 
 def test_two_files_are_compared(run, scores, tmp_path):
@@ -72,36 +65,31 @@ def test_two_files_are_compared(run, scores, tmp_path):
     other.write_text("".join(f"{y},{(s * 3) % 7}\n" for y, s in ROWS))
     turned.write_text("".join(f"{y},{s}\n" for y, s in ROWS[::-1]))
     _, out, err = run(scores, other, turned, "--format", "json", "--quiet")
-    tables = json.loads(out)
+    found = json.loads(out)
     y, s = map(np.array, zip(*ROWS, strict=True))
     expected = curves.delong(y, s, (s * 3) % 7)
-    (found,) = tables["differences"]
-    assert (found["a"], found["b"]) == (str(scores), str(other))
-    assert [*found["difference"].values(), found["p"]] == list(expected[2:6])
-    areas = {row["name"]: row["auc"] for row in tables["roc_areas"]}
+    (row,) = found["differences"]
+    assert (row["a"], row["b"]) == (str(scores), str(other))
+    told = [row[key] for key in ("difference", "difference_low", "difference_high", "p")]
+    assert told == list(expected[2:6])
+    areas = {row["name"]: row["auc_low"] for row in found["roc_areas"]}
     width = 1.959963984540054 * expected.covariance[1, 1] ** 0.5
-    assert areas[str(other)]["low"] == pytest.approx(max(expected.other - width, 0))
+    assert areas[str(other)] == pytest.approx(max(expected.other - width, 0))
     assert err.count("not compared") == 2
-    _, out, err = run(scores, other, "-o", tmp_path / "a.png")
-    assert f"{expected.difference:+.4f} [" in out
-    assert err == f"bsdsbench: wrote {tmp_path / 'a.png'}\n"
     _, out, _ = run(scores, other, "--format", "csv")
     assert out.splitlines()[0] == "name,positives,negatives,points,ap,auc,ap_11,chance"
-    one = "1,2\n1,3\n"
-    assert "no intervals" in run("-", "--kind", "roc", stdin=one)[2]
+    assert "no intervals" in run("-", "--kind", "roc", stdin="1,2\n1,3\n")[2]
 
 
 @pytest.mark.slow
-def test_several_files_one_picture(run, scores, tmp_path):
-    other = tmp_path / "other.csv"
+@pytest.mark.parametrize("kind", ["pr", "roc", "det"])
+def test_several_files_one_picture(run, scores, tmp_path, kind):
+    other, picture = tmp_path / "other.csv", tmp_path / "a.svg"
     other.write_text(scores.read_text())
-    for kind in ("pr", "roc", "det"):
-        picture = tmp_path / f"{kind}.svg"
-        code, out, _ = run(scores, other, "--kind", kind, "-o", picture)
-        assert code == 0
-        assert "scores" in out
-        assert "other" in out
-        assert picture.read_bytes().startswith(b"<?xml")
+    code, out, err = run(scores, other, "--kind", kind, "-o", picture)
+    assert (code, err) == (0, f"bsdsbench: wrote {picture}\n")
+    assert "other" in out
+    assert picture.read_bytes().startswith(b"<?xml")
 
 
 def test_points_of_the_curve(run, scores, tmp_path):
@@ -112,35 +100,29 @@ def test_points_of_the_curve(run, scores, tmp_path):
     assert len(lines) == 9
 
 
-def test_ties_and_labels(run):
-    tied = "1,0.5\n0,0.5\n1,0.5\n0,0.5\n"
-    value = {}
-    for ties in ("merge", "sample"):
-        out = run("-", "--kind", "roc", "--ties", ties, "--format", "json", stdin=tied)[1]
-        value[ties] = json.loads(out)["curves"][0]["auc"]
-    assert value == {"merge": 0.5, "sample": 0.75}
-    code, out, err = run("-", "--labels", "sign", "--format", "json", stdin=tied)
-    assert (code, json.loads(out)["curves"][0]["negatives"]) == (0, 0)
-    assert err == "bsdsbench: -: no negatives (labels read as sign)\n"
-    code, out, err = run("-", "--kind", "roc", "--format", "json", stdin="1,1\n1,2\n")
-    assert (code, json.loads(out)["curves"][0]["auc"]) == (0, None)
-    # -1 among the labels: 0 is neither
-    out = run("-", "--format", "json", stdin="1 3\n-1 2\n0 1\n")[1]
-    row = json.loads(out)["curves"][0]
-    assert (row["positives"], row["negatives"]) == (1, 1)
-    out = run("-", "--labels", "binary", "--format", "json", stdin="3 3\n1 2\n0 1\n")[1]
-    assert json.loads(out)["curves"][0]["positives"] == 2
-
-
-def test_one_class_has_no_ap(run):
-    code, out, err = run("-", "--format", "json", stdin="0,1\n0,2\n")
-    assert (code, json.loads(out)["curves"][0]["ap"]) == (0, None)
-    assert "no positives" in err
-
-
-def test_totals_that_are_too_small_are_said(run, scores):
-    code, _, err = run(scores, "--num-positives", 2)
-    assert (code, err) == (0, f"bsdsbench: {scores}: num_positives 2: fewer than the 3 there are\n")
+@pytest.mark.parametrize(
+    ("words", "stdin", "expected", "said"),
+    [
+        (["--kind", "roc"], "1,0.5\n0,0.5\n1,0.5\n0,0.5\n", {"auc": 0.5}, ""),
+        (["--kind", "roc", "--ties", "sample"], "1,1\n0,1\n1,1\n0,1\n", {"auc": 0.75}, ""),
+        (
+            ["--labels", "sign"],
+            "1,2\n0,1\n",
+            {"negatives": 0},
+            "no negatives (labels read as sign)",
+        ),
+        ([], "1 3\n-1 2\n0 1\n", {"positives": 1, "negatives": 1}, ""),  # 0 is neither
+        (["--labels", "binary"], "3 3\n1 2\n0 1\n", {"positives": 2}, ""),
+        ([], "0,1\n0,2\n", {"ap": None}, "no positives"),
+        (["--num-positives", "2"], "1,1\n1,2\n1,3\n", {}, "fewer than the 3 there are"),
+    ],
+)
+def test_ties_labels_and_totals(run, words, stdin, expected, said):
+    code, out, err = run("-", *words, "--format", "json", stdin=stdin)
+    (row,) = json.loads(out)["curves"]
+    assert code == 0
+    assert row | expected == row
+    assert said in err
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import imageio.v3 as iio
 import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.cli import cli
 from tests.helpers.runs import bits, command
 
 ROOT = Path(__file__).parents[2]
@@ -19,7 +17,7 @@ FEW = ("--thresholds", "5", "--workers", "1", "--executor", "thread")
 
 
 @pytest.mark.process
-def test_results_on_stdout_progress_on_stderr(tiny, tmp_path):
+def test_results_on_stdout(tiny, tmp_path):
     pred, gt = tiny
     words = ("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", "--name", "[mine]", *FEW)
     done = subprocess.run(
@@ -33,7 +31,6 @@ def test_results_on_stdout_progress_on_stderr(tiny, tmp_path):
     assert "ODS" in done.stdout
     assert "[mine]" in done.stdout
     assert "5 thresholds" in done.stdout
-    assert "evaluate: 6/6 images" in done.stderr
     assert (tmp_path / "out" / "pr.png").stat().st_size > 1000
     quiet = command("evaluate", pred, "--gt", gt, "--quiet", "--format", "json", *FEW)
     assert quiet.stderr == ""
@@ -44,11 +41,8 @@ def test_results_on_stdout_progress_on_stderr(tiny, tmp_path):
 
 def test_scores_at_the_threshold_of_another_run(tiny, tmp_path):
     pred, gt = tiny
-    ids = sorted(path.stem for path in pred.iterdir())
-    words, found = (
-        ("evaluate", pred, "--gt", gt, "--quiet", "--metrics", "boundary,pixel", *FEW),
-        {},
-    )
+    ids, found = sorted(path.stem for path in pred.iterdir()), {}
+    words = ("evaluate", pred, "--gt", gt, "--quiet", "--metrics", "boundary,pixel", *FEW)
     for name, some in (("val", ids[:3]), ("mine", ids[3:])):
         (tmp_path / f"{name}.txt").write_text("\n".join(some))
         out, split = tmp_path / name, ("--split-file", tmp_path / f"{name}.txt")
@@ -59,17 +53,14 @@ def test_scores_at_the_threshold_of_another_run(tiny, tmp_path):
     for metric in ("boundary", "pixel"):
         at, curve = found["val"].score(metric).ods.threshold, found["mine"].score(metric).curve
         p, r = (np.interp(at, curve.thresholds, v) for v in (curve.precision, curve.recall))
-        told = [fixed[metric][key] for key in ("threshold", "p", "r", "f")]
+        row = fixed[f"{metric}-at-threshold"]
+        told = [row[key][0] for key in ("threshold", "p", "r", "f")]
         assert told == pytest.approx([at, p, r, 2 * p * r / (p + r)])
         own = found["mine"].score(metric).ods
         assert curve.at(own.threshold).f == pytest.approx(own.f)
-        assert fixed[metric]["f"] <= own.f
-    assert "at the threshold that was best on pred" in command(*words).stdout
     assert "in pred too" in command(*words[:-1], tmp_path / "mine").stdout
     odd = command(*words, "--max-dist", "0.02")
     assert (odd.returncode, "protocols differ in max_dist" in odd.stderr) == (2, True)
-    with pytest.raises(bb.DataError, match="expected one from"):
-        curve.at(2)
 
 
 @pytest.mark.slow
@@ -88,10 +79,6 @@ def test_shards_on_the_command_line_merge_to_the_whole(tiny, tmp_path):
     assert bits(tmp_path / "merged") == bits(tmp_path / "whole")
     own = command("merge", *parts, "-o", parts[0])
     assert (own.returncode, "is one of the runs, expected another" in own.stderr) == (2, True)
-    refused = command("merge", parts[0], parts[0], parts[1], "-o", tmp_path / "not")
-    assert refused.returncode == 2
-    assert "shard 2/3 again" in refused.stderr
-    assert not (tmp_path / "not").exists()
 
 
 @pytest.mark.slow
@@ -112,45 +99,27 @@ def test_skipped_images_are_named_and_end_in_status_2(tiny, tmp_path):
     assert saved["n_images"] == 5
 
 
+HUMANS = ["--humans", "--gt", "{gt}"]
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
         (["/no/such", "--gt", "/nor/this"], "/no/such: no files (or no such folder)"),
-        (["{pred}", "--gt", "{gt}", "--shard", "3"], "'--shard': '3': expected I/N"),
+        (["{pred}", "--gt", "{gt}", "--shard", "3"], "--shard '3': expected I/N"),
         (["{pred}", "--gt", "{gt}", "--set", "speed=9"], "speed"),
         (["{pred}", "--gt", "{gt}", "--executor", "cloud"], "executor 'cloud'"),
         (["{pred}"], "--gt"),
         (["--gt", "{gt}"], "PRED_DIR"),
-        (["{pred}", "--humans", "--gt", "{gt}"], "PRED_DIR"),
+        (["{pred}", *HUMANS], "PRED_DIR"),
+        ([*HUMANS, "--shard", "1/3", "--name", "foo"], "--name, --shard: not with --humans"),
+        ([*HUMANS, "--missing", "error"], "--missing: not with --humans"),
+        ([*HUMANS, "--nms", "--invert"], "--nms, --invert: not with --humans"),
     ],
 )
 @pytest.mark.slow
 def test_a_wrong_call_is_one_line_and_status_2(tiny, words, line):
     pred, gt = tiny
     done = command("evaluate", *(w.format(pred=pred, gt=gt) for w in words))
-    assert done.returncode == 2
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert line in done.stderr
-    assert "Traceback" not in done.stderr
-    assert done.stdout == ""
-
-
-@pytest.mark.parametrize(
-    ("words", "line"),
-    [
-        (
-            ["--humans", "--shard", "1/3", "--name", "foo", "--overlays", "-o", "out"],
-            "--name, --overlays, --shard: not with --humans",
-        ),
-        (["--humans", "--missing", "error"], "--missing: not with --humans"),
-        (["--humans", "--nms", "--invert"], "--nms, --invert: not with --humans"),
-        (["--humans", "--nms", "rcf"], "--nms: not with --humans"),
-        (["pred", "--overlays"], "--overlays needs -o OUT"),
-        (
-            ["pred", "--metrics", "pixel", "--overlays", "-o", "out"],
-            r"--overlays: no metric that matches pixels, as boundary \(pixel\)",
-        ),
-    ],
-)
-def test_options_that_would_be_ignored_are_refused_before_the_run(words, line):
-    with pytest.raises(click.UsageError, match=line):
-        cli.main(["evaluate", "--gt", "gt", *words], standalone_mode=False)

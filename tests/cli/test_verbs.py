@@ -7,14 +7,12 @@ import sys
 
 import click
 import pytest
-from click.testing import CliRunner
 
 import bsdsbench as bb
-from bsdsbench.cli import GROUPS, cli
+from bsdsbench.cli import GROUPS
 from bsdsbench.integrations.baselines import BASELINES
 from bsdsbench.metrics import registry
 from tests.helpers.runs import call, refused
-from tests.helpers.simulated import simulated_run
 
 FEW = ("--thresholds", "5", "--workers", "1", "--executor", "thread", "--quiet")
 
@@ -43,12 +41,6 @@ def test_a_field_that_is_given_twice_is_refused(words, tmp_path):
     expected = "given more than once|given by --set and by an option|expected one of them"
     with pytest.raises((click.UsageError, bb.DataError), match=expected):
         call("evaluate", tmp_path, "--gt", tmp_path, *words)
-
-
-def test_a_target_that_is_given_twice_is_refused(tmp_path):
-    out = simulated_run("a", 3).save(tmp_path / "a")
-    twice = ("--target", "ods=.7", "--target", "boundary.ods=.8")
-    refused("more than once", call, "explain", out, *twice)
 
 
 def test_metrics_add_up_with_a_comma_or_an_option_each(tiny):
@@ -91,19 +83,3 @@ def test_a_wrong_call_is_one_line_that_says_where_help_is(monkeypatch, capsys):
     refused("2", main, error=SystemExit)
     line = "bsdsbench: Missing argument '[OUT|ref:NAME]...'. (bsdsbench compare --help)\n"
     assert capsys.readouterr() == ("", line)
-
-
-@pytest.mark.slow
-def test_merge_names_what_the_shards_left_out(tiny, tmp_path):
-    pred, gt = tiny
-    (pred / "im004.png").write_bytes(b"none")
-    shards = []
-    for part in (1, 2):
-        shards.append(tmp_path / str(part))
-        words = ("--shard", f"{part}/2", "--on-error", "skip", "-o", shards[-1])
-        call("evaluate", pred, "--gt", gt, *FEW, *words)
-    words = ["merge", *map(str, shards), "-o", str(tmp_path / "whole"), "--name", "mine"]
-    done = CliRunner().invoke(cli, words, standalone_mode=False)
-    assert done.return_value == 2
-    assert "left out 'im004': " in done.stderr
-    assert bb.Evaluation.load(tmp_path / "whole").name == "mine"

@@ -12,8 +12,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour import ContourOptions
 from bsdsbench.runs.convert import nms_files
 from tests.helpers.metric_cases import case_of
-from tests.helpers.runs import command, counted
-from tests.helpers.simulated import simulated_run
+from tests.helpers.runs import counted
 
 TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
 
@@ -100,20 +99,3 @@ def test_means_over_fewer_values_are_said():
         assert {"10", "1"} <= set(line.replace(",", " ").split())
     same = bb.compare([every, replace(every, name="twin")], n_boot=5)
     assert not any("means over" in note for note in same.notes)
-
-
-@pytest.mark.parametrize("verb", ["compare", "check", "worst", "plot"])
-def test_a_verb_advises_what_it_has(verb, tmp_path):
-    """Python's words are force=True; check and worst have no such choice."""
-    runs = [simulated_run("a", 3), simulated_run("b", 3)]
-    runs[1] = replace(runs[1], protocol=runs[1].protocol.replace(max_dist=0.011))
-    with pytest.raises(bb.DataError, match=r"\(force=True compares"):
-        bb.compare(runs, n_boot=2)
-    a, b = (run.save(tmp_path / run.name) for run in runs)
-    Baseline.of(runs[0]).save(tmp_path / "base.json")
-    words = {"check": [b, "--baseline", tmp_path / "base.json"], "plot": [a, b, "-o", "x.png"]}
-    found = command(verb, *words.get(verb, [a, b]))
-    assert found.returncode == 2
-    assert "tolerance" in found.stderr or "max_dist" in found.stderr
-    assert ("--force" in found.stderr) == (verb in ("compare", "plot"))
-    assert "=True" not in found.stderr

@@ -63,13 +63,6 @@ def test_one_difference_that_a_solver_can_make_is_explained(found):
     assert any(note.startswith("~ below .0003, what the official") for note in table.notes)
 
 
-def test_a_star_is_for_a_p_below_the_level(found):
-    alpha = 1 - found.level
-    made = [differing(p_holm=p) for p in (alpha, alpha / 2)]
-    table = comparison_tables(replace(found, differences=tuple(made)))[1]
-    assert [row[5].mark for row in table.rows] == ["", "*"]
-
-
 def test_scores_show_their_interval_and_a_letter_where_runs_are_several(found):
     row = comparison_tables(found)[0].rows[0]
     one = found.interval_of("a", "ods")

@@ -81,7 +81,6 @@ def test_where_nothing_could_be_significant_the_tolerance_decides(n, n_boot):
     assert not found.passed
     (note,) = found.notes
     assert f"of {n} images with {n_boot} samples" in note
-    assert note in str(found)
     assert note in found.to_junit()
     assert check(few, Baseline.of(few), statistical=True, n_boot=n_boot).passed
 
@@ -135,7 +134,7 @@ def test_a_score_that_is_gone_fails(run):
     baseline = Baseline.of(simulated_run("ours", 60, quality=0.2, seed=3, pixel=True))
     found = check(run, baseline)
     assert [(c.failed, c.drop) for c in found.checks if c.score == "pixel.ods"] == [(True, 0.0)]
-    assert "pixel.ods: missing" in str(found)
+    assert any("pixel.ods: missing" in line for line in found.lines())
 
 
 def test_baseline_round_trip_and_refusals(run, tmp_path):
@@ -156,7 +155,7 @@ def test_baseline_round_trip_and_refusals(run, tmp_path):
         check(run, replace(stored, records=()))
     path.write_text("[]")
     refused(r"b\.json: is JSON but no object", Baseline.load, path)
-    content = {"schema": "bsdsbench.baseline/1", "name": "x"}
+    content = {"schema": "bsdsbench.baseline/1"}
     path.write_text(json.dumps(content))
     refused(r"expected 'bsdsbench.baseline/4': make the b", Baseline.load, path)
     refused("no such file, expected a baseline", Baseline.load, tmp_path / "none.json")
@@ -256,7 +255,7 @@ def test_scores_are_chosen_tolerances_are_shares_and_a_summary_is_written(run, t
     ods, ap = called(bad, "--summary", summary).stdout.splitlines()
     limit = 0.05 * stored.scores["boundary.ods"]
     assert ods.startswith("ok   boundary.ods")
-    assert ods.endswith(f"within the tolerance 5% ({limit:.4g})")
+    assert ods.endswith(f"within the tolerance {limit:.4g}")
     assert ap.startswith("FAIL boundary.ap")
     text = summary.read_text("utf-8")
     assert "1 of 2 scores failed" in text
@@ -291,7 +290,7 @@ def test_the_pytest_plugin(run, tmp_path, monkeypatch, capsys):
         "    run = Evaluation.load(os.environ['RUN'])\n"
         "    assert_scores(run, 'baseline.json', tolerance=0.002)\n"
         "def test_a_folder(assert_scores):\n"
-        "    assert_scores(os.environ['RUN'], os.environ.get('SECOND', 'second.json'))\n"
+        "    assert_scores(os.environ['RUN'], 'second.json')\n"
     )
     plugin = "bsdsbench.integrations.pytest_plugin"
     installed = any(e.value == plugin for e in entry_points(group="pytest11"))
@@ -306,16 +305,8 @@ def test_the_pytest_plugin(run, tmp_path, monkeypatch, capsys):
         return pytest.main([*quiet, *loaded, "test_mine.py", *arguments])
 
     assert run_pytest("good", "--bsdsbench-update") == 0
-    assert f"bsdsbench: baseline new: {tmp_path / 'baseline.json'}" in capsys.readouterr().out
     assert run_pytest("good") == 0
     capsys.readouterr()
-    run_pytest("good", "--bsdsbench-update")
-    assert capsys.readouterr().out.count("baseline unchanged:") == 2
-    run_pytest("bad", "--bsdsbench-update", "-k", "folder")
-    assert f"baseline changed: {tmp_path / 'second.json'}" in capsys.readouterr().out
-    monkeypatch.setenv("SECOND", "baseline.json")
-    assert run_pytest("good", "--bsdsbench-update") == 1
-    assert "is the baseline of test_mine.py::test_scores too" in capsys.readouterr().out
     assert run_pytest("bad") == 1
     assert "FAIL boundary.ods" in capsys.readouterr().out
 

@@ -72,6 +72,4 @@ def test_what_nobody_published_is_no_property_of_the_curve():
     rows, _ = published_beside(["sobel"], [simulated_run("mine", 200)])
     assert "r50" not in rows[0][1]["boundary"]
     notes = score_tables([simulated_run("mine", 200)], extra=rows)[0].notes
-    assert [note for note in notes if "R50" in note] == [
-        "- under R50: of a published result, where it was not published."
-    ]
+    assert not any("R50" in note for note in notes)

@@ -82,26 +82,10 @@ def test_a_missing_class_is_undefined(ties):
     assert np.isnan([nothing.auc, nothing.ap, nothing.ap_11, nothing.chance]).all()
 
 
-@pytest.mark.parametrize("curve", [curves.pr, curves.roc, curves.det])
-def test_totals_are_those_given(curve):
-    found = curve(LABELS, SCORES, num_positives=5, num_negatives=9)
-    assert (found.positives, found.negatives) == (5, 9)
-
-
 def test_too_small_a_total_warns():
     with pytest.warns(UserWarning, match="num_positives 1: fewer than the 3 there are") as caught:
         assert curves.pr([1, 1, 1, 0], [4.0, 3, 2, 1], num_positives=1).ap_11 == pytest.approx(1)
     assert caught[0].filename == __file__
-
-
-@pytest.mark.parametrize(
-    ("labels", "expected"), [([1, -1, -1], [1, 0.4, 0.25]), ([-1, 1, 1], [0, 1 / 7, 0.25])]
-)
-def test_a_prior_with_one_sample_of_a_class(labels, expected):
-    """prior tpr / (prior tpr + (1 - prior) fpr), without the first point."""
-    curve = curves.pr(labels, [3.0, 2.0, 1.0], normalize_prior=0.25)
-    assert curve.precision[1:].tolist() == pytest.approx(expected, rel=1e-15)
-    assert curve.chance == 0.25
 
 
 def test_merged_eer_lies_on_the_straight_line():
@@ -153,8 +137,8 @@ def test_an_ignored_row_above_all_others_comes_in_before_the_first(top):
 @pytest.mark.parametrize(
     "option",
     [
-        *({"num_positives": value} for value in (-1, 1.5, True, math.nan, "x", 2**53 + 1)),
-        *({"normalize_prior": value} for value in (2, -0.1, math.nan)),
+        {"num_positives": 1.5},
+        {"normalize_prior": math.nan},
         {"num_negatives": -1},
         {"ties": "best"},
     ],
@@ -164,16 +148,6 @@ def test_a_bad_option_is_named(option):
         curves.pr([1, -1], [1.0, 2], **option)
     with pytest.raises(DataError, match="plot 'FPTP'"):
         curves.roc([1, -1], [1.0, 2], plot="FPTP")
-
-
-def test_results_are_read_only_and_comparable():
-    a, b = curves.pr(LABELS, SCORES), curves.pr(LABELS, SCORES)
-    assert a.equals(b)
-    assert not a.equals(curves.pr(LABELS, SCORES, interpolate=True))
-    assert not a.equals(curves.roc(LABELS, SCORES))
-    for array in (a.recall, a.tp, curves.roc(LABELS, SCORES).fpr):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1
 
 
 KINDS = {

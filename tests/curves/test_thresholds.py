@@ -93,7 +93,6 @@ def test_missing_classes_and_no_rows():
 @pytest.mark.parametrize(
     ("error", "match", "args", "options"),
     [
-        (ShapeError, "targets: 1 values, scores: 2", ([1], [1.0, 2]), {}),
         (DataError, "scores: infinite values", ([1, 0], [1.0, math.inf]), {}),
         (DataError, "num_thresholds: -1", ([1, 0], [1.0, 2]), {"num_thresholds": -1}),
         (ShapeError, "instance_count: 3 values", ([1, 0], [1.0, 2]), {"instance_count": [1, 2, 3]}),
@@ -103,8 +102,3 @@ def test_missing_classes_and_no_rows():
 def test_bad_input_says_so(error, match, args, options):
     with pytest.raises(error, match=match):
         curves.threshold_curve(*args, **options)
-
-
-@pytest.mark.parametrize(("values", "parts"), [([], 5), ([3.0, 1.0], 0), ([3.0, 1.0], 1)])
-def test_no_quantiles(values, parts):
-    assert hazen_quantiles(np.array(values), parts).size == 0

@@ -1,22 +1,17 @@
 """Every fault the doctor knows, planted in a copy of the sample; nothing on the clean sample."""
 
 import shutil
-import tracemalloc
 from pathlib import Path
 
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy.io import loadmat, savemat
 
-from bsdsbench.cli.understand import doctor as command
 from bsdsbench.diagnosis import symptoms
-from bsdsbench.diagnosis.doctor import CHECKS, JPEG, doctor
-from bsdsbench.files.errors import PairingError
+from bsdsbench.diagnosis.doctor import JPEG, doctor
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
-from tests.helpers.making import make_set
 
 ALL = sample_ground_truth()
 RAW = "structure-tensor-raw"
@@ -107,10 +102,6 @@ def only(findings):
     return findings[0]
 
 
-def test_every_check_says_what_mends_it():
-    assert all(check.says and check.mends for check in CHECKS)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "protocol"),
@@ -189,17 +180,6 @@ def test_maps_of_other_images(pred, six):
     assert set(found.files) <= {f"{name}.png" for name in SIX}
 
 
-def test_transposed_squares(tmp_path):
-    preds, marks = tmp_path / "pred", tmp_path / "gt"
-    preds.mkdir(), marks.mkdir()
-    for path in sorted(sample_results(CLEAN).glob("*.png"))[:4]:
-        iio.imwrite(preds / path.name, iio.imread(path)[:320, :320].T)
-        drawn = loadmat(ALL / f"{path.stem}.mat")["groundTruth"][0, 0]["Boundaries"][0, 0]
-        iio.imwrite(marks / path.name, 255 * drawn[:320, :320].astype(np.uint8))
-    found = only(doctor(preds, marks, BRIND))
-    assert (found.code, len(found.files)) == ("mirrored", 4)
-
-
 @pytest.mark.parametrize("shift", [(2, 2), (0, 4), (-3, 0), (-8, 5)])
 def test_off_by_some_pixels(pred, shift, six):
     change(pred, lambda a: np.roll(a, shift, (0, 1)))
@@ -227,17 +207,10 @@ def test_maps_that_were_jpeg(method, tmp_path, small, six):
     assert (found.code, found.level, len(found.files)) == ("jpeg", "warning", 6)
 
 
-@pytest.mark.parametrize(
-    ("emptied", "found"),
-    [
-        (lambda k: k == 1, ("empty-annotator", "warning", ("lake1 annotator 2",))),
-        (lambda k: True, ("empty-truth", "error", ("lake1.mat",))),
-    ],
-)
-def test_annotators_without_boundaries(emptied, found, pred, gt):
-    edit_annotators(gt / "lake1.mat", lambda k, b: b * (not emptied(k)))
+def test_annotators_without_boundaries(pred, gt):
+    edit_annotators(gt / "lake1.mat", lambda k, b: 0 * b)
     told = only(doctor(pred, gt))
-    assert (told.code, told.level, told.files) == found
+    assert (told.code, told.level, told.files) == ("empty-truth", "error", ("lake1.mat",))
 
 
 @pytest.mark.parametrize(
@@ -282,23 +255,6 @@ def test_missing_extra_and_the_split_file_that_mends(pred, tmp_path, six):
     assert doctor(pred, six, split_file=tmp_path / "ids.txt") == []
 
 
-@pytest.mark.parametrize("folder", ["gone", ""])
-def test_what_is_no_folder_of_maps(folder, tmp_path):
-    with pytest.raises(PairingError, match=str(tmp_path)):
-        doctor(tmp_path / folder, ALL)
-
-
-@pytest.mark.parametrize(("inverts", "status"), [(False, 0), (True, 2)])
-def test_exit_status(inverts, status, pred, six):
-    if inverts:
-        change(pred, lambda a: 255 - a)
-    words = [str(pred), "--gt", str(six)]
-    result = CliRunner().invoke(command, words, standalone_mode=False, catch_exceptions=False)
-    assert result.return_value == status
-    assert ("--invert" in result.output) == inverts != ("nothing found" in result.output)
-    assert "6 images read" in result.output
-
-
 def test_values_on_thresholds_matter_where_the_grid_has_them(pred, six):
     """MATLAB's linspace is above k/100 for 23 of the 99: a value of k/100 is off there."""
     assert (np.arange(1, 100) / 100 < BSDS.threshold_array()).sum() == 23
@@ -308,15 +264,3 @@ def test_values_on_thresholds_matter_where_the_grid_has_them(pred, six):
     for path in pred.glob("*.npy"):
         np.save(path, np.load(path) * 0.999)
     assert doctor(pred, six) == []
-
-
-def test_images_are_let_go_of(tmp_path):
-    """Of an image of 86,400 pixels and five annotators thumbnails stay, 43 kB."""
-    peaks = []
-    for n in (4, 4, 12):  # the first is to load what the others need
-        pred, gt = make_set(tmp_path / str(len(peaks)), images=n, shape=(240, 360), annotators=5)
-        tracemalloc.start()
-        doctor(pred, gt, looked_at=4)
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[2] - peaks[1] < 8 * 150_000

@@ -73,12 +73,10 @@ SI = {"measures": ("si",)}
 DBE = {"measures": ("dbe",)}
 CASES = [
     ("blurred", "depth", SI, {"strict": True}, ("si_f1", "si_recall"), "depth.strict True"),
-    ("blurred", "depth", SI, {"ratios": (1.05, 1.25, 5)}, ("si_f1",), "depth.ratios 1.05, 1.25, 5"),
     (
         *("blurred", "depth", DBE, {"dbe": "sharpdepth"}),
         *(("dbe_accuracy", "dbe_completeness"), "depth.dbe sharpdepth"),
     ),
-    ("moved", "depth", DBE, {"radius": 5.0}, ("dbe_completeness",), "depth.radius 5.0"),
     ("soft", "saliency", {}, {"beta2": 1.0}, ("max_f_mean",), "saliency.beta2 1.0"),
     ("soft", "saliency", {}, {"stretch": False}, ("mae_mean",), "saliency.stretch False"),
     ("classes", "segmentation", PETS, {"ignore": 0}, ("mean_iou",), "segmentation.ignore 0"),

@@ -93,13 +93,3 @@ def test_a_codabench_submission_is_scored(app):
     assert abs(scores["ods"] - 0.697) < 0.0005  # datasets/README.md
     assert "ODS" in (where / "output" / "detailed_results.html").read_text()
     assert all((BUNDLE / page["file"]).is_file() for page in wanted["pages"])
-
-
-def test_a_damaged_submission_fails_with_its_file(app):
-    where, command = app
-    (where / "input" / "res" / "town1.png").write_bytes(b"no picture")
-    done = bash(command, where / "program")
-    assert done.returncode == 1
-    assert "town1.png" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not list((where / "output").iterdir())

@@ -47,8 +47,7 @@ def test_what_is_not_said_is_not_there():
         "",
         (),
     )
-    has = SHARE.reads_instances(None), SHARE.has_curve(None), SHARE.draws(None)
-    assert has == (False,) * 3
+    assert (SHARE.has_curve(None), SHARE.draws(None)) == (False, False)
     assert SHARE.parts(PROTOCOL, None) == {}
     assert SHARE.reported({}) is None
     assert SHARE.fits(FLAT, WIDE, None)

@@ -7,8 +7,7 @@ import pytest
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
-from bsdsbench.runs.score_tables import part_of
-from bsdsbench.scores.counts import at
+from bsdsbench.scores.counts import at, part_of
 from tests.helpers.metric_cases import case_of
 from tests.helpers.metric_contract import MetricContract
 from tests.helpers.runs import refused
@@ -30,6 +29,11 @@ def test_what_is_shown_of_an_image_is_measured(name):
     assert metric.image_columns[0].key in first.keys() <= shown
     parts = metric.parts(case.run.protocol, metric.options_of(case.run.protocol))
     score = case.run.score(name)
+    keys = [column.key for column in metric.columns]
+    assert len(keys) == len(set(keys))
+    unmeasured = [c for c in metric.columns if at(score, c.key) is None]
+    apart = ("matte_", "trimap@", "cldice")  # asked for by an option
+    assert all(c.quantity or c.key.startswith(apart) for c in unmeasured)
     for path in parts.values():
         part = part_of(score, path)
         assert part is None or at(part, metric.part_columns[0].key) is not None

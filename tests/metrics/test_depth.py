@@ -94,14 +94,14 @@ def test_the_recall_of_mattes_is_the_plain_one(seeds):
 def test_dbe_is_the_plain_one(seeds):
     for seed in seeds:
         pred, gt, drawn = case(seed)
-        truth, radius = bb.GroundTruth("a", (drawn,), depth=gt), (10.0, 3.0)[seed % 2]
-        at = {"measures": ("dbe",), "radius": radius, "invalid": "none"}
-        mine = slow.dbe(slow.canny_edges(pred), drawn, radius)
+        truth = bb.GroundTruth("a", (drawn,), depth=gt)
+        at = {"measures": ("dbe",), "invalid": "none"}
+        mine = slow.dbe(slow.canny_edges(pred), drawn)
         for strict in (False, True):
             found = scored(pred, truth, {**at, "strict": strict})
             same(found, dict(zip(("dbe_accuracy", "dbe_completeness"), mine, strict=True)))
         found = scored(pred, truth, {**at, "dbe": "sharpdepth"})
-        mine = slow.dbe_sharp(slow.both_canny(pred), slow.both_canny(gt), radius)
+        mine = slow.dbe_sharp(slow.both_canny(pred), slow.both_canny(gt))
         same(found, dict(zip(("dbe_accuracy", "dbe_completeness"), mine, strict=True)))
 
 
@@ -208,8 +208,8 @@ def test_every_map_of_a_truths_file(tmp_path, suffix):
 def test_what_the_truth_lacks_is_said():
     depth, drawn = np.ones((4, 5)), bb.GroundTruth("a", (np.eye(4, 5) > 0,))
     for gt, at, words in (
-        (drawn, {}, "no depth, expected true depth"),
-        (depth, {"measures": ("edges",)}, "no edges, expected annotated"),
+        (drawn, {}, "no depth, expected depth for"),
+        (depth, {"measures": ("edges",)}, "no edges, expected edges for"),
         (depth, {"measures": ("matte",)}, "no matte"),
         (drawn, {"measures": ("dbe",), "align": "scale"}, "no depth, expected one to align by"),
         (depth, {"crop": (0, 5, 0, 5)}, "4 x 5, expected the crop"),

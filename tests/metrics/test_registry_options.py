@@ -43,7 +43,7 @@ def test_options_are_resolved_once_a_protocol():
 
 def test_what_is_said_by_default_is_not_kept():
     preset = Protocol.preset("saliency")
-    explicit = preset.replace(options={"saliency": {"beta2": 0.3, "cap": "one"}})
+    explicit = preset.replace(options={"saliency": {"beta2": 0.3, "stretch": True}})
     assert explicit.name == "saliency*"
     assert registry.settled(explicit) == preset
     half = registry.settled(preset.replace(options={"saliency": {"beta2": 0.5}}))
@@ -109,7 +109,7 @@ def test_a_caption_and_a_signature_say_what_the_metric_uses():
     assert registry.describe(["segmentation"], mask).startswith("masks v1: masks; pixels and")
     saliency = Protocol.preset("saliency").replace(max_dist=0.02, invert=True)
     line = registry.describe(["saliency"], saliency)
-    assert line.startswith("saliency* v2: inverted; beta^2 0.3; maps stretched to 0 .. 1; levels")
+    assert line.startswith("saliency* v2: inverted; beta^2 0.3; maps stretched to 0 .. 1")
     assert registry.describe(["boundary"], Protocol()) == Protocol().describe()
     assert registry.unused(["saliency"], Protocol(options={"semantic": {"radius": 1}})) == (
         {*Protocol.names(), "semantic"} - {"invert", "gt_threshold"}

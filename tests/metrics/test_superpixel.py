@@ -5,9 +5,11 @@ import math
 import imageio.v3 as iio
 import numpy as np
 import pytest
+from scipy.ndimage import binary_dilation
+from skimage.segmentation import find_boundaries
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.files.errors import ShapeError
 from bsdsbench.metrics import superpixel as sp
 from tests.helpers.runs import counted, refused, write_maps
 
@@ -16,24 +18,26 @@ SEG = np.array([[1, 1, 1, 7], [1, 1, 1, 7], [3, 3, 3, 7]])
 GT = np.array([[5, 5, 2, 2], [5, 5, 2, 2], [2, 2, 2, 2]])
 
 
-def test_boundary_recall_by_hand():
+def test_measures_by_hand():
+    found = sp.measures(SEG, GT)
+    assert (found["ue"], found["asa"]) == ((2 + 2) / 12, (4 + 3 + 3) / 12)
+    assert found["ue_levin"] == pytest.approx(((6 - 4) / 4 + (12 - 8) / 8) / 2)
     gt = np.zeros((7, 10), int)
     gt[:, 5:] = 1  # boundary: columns 4 and 5, 14 pixels
     seg = np.zeros((7, 10), int)
     seg[:3, 6:] = 1  # boundary: rows 0-2 of columns 5 and 6, rows 2 and 3 from column 6 on
-    assert sp.boundary_recall(seg, gt, radius=1) == pytest.approx((4 + 5) / 14)
-    assert sp.boundary_recall(seg, gt, radius=9) == 1
-    assert sp.boundary_recall(gt, gt) == 1
-    assert sp.boundary_recall(gt, np.zeros_like(gt)) == 0
-    with pytest.raises(DataError, match="radius -1"):
-        sp.boundary_recall(seg, gt, radius=-1)
+    assert sp.measures(seg, gt)["recall"] == pytest.approx(3 / 14)
+    assert sp.measures(gt, gt)["recall"] == 1
+    assert sp.measures(gt, np.zeros_like(gt))["recall"] == 0
 
 
-def test_boundary_recall_radius_is_that_of_a_float_below_the_half():
-    """0.0025 as a float32 is less: of 600 pixels it is 1.4999999 of them."""
+def test_boundary_recall_is_within_the_radius():
+    """0.0025 as a float32 is less: of 600 pixels it is 1.4999999 of them, of 900 it is 2."""
     seg, gt = np.kron(np.random.default_rng(0).integers(0, 2, (2, 45, 60)), np.ones((1, 8, 8), int))
-    assert sp.boundary_recall(seg, gt) == sp.boundary_recall(seg, gt, radius=1)
-    assert sp.boundary_recall(seg, gt) != sp.boundary_recall(seg, gt, radius=2)
+    for maps, radius in (((seg, gt), 1), ((seg.repeat(2, 0), gt.repeat(2, 0)), 2)):
+        found, wanted = (find_boundaries(m, 1, "thick") for m in maps)
+        near = binary_dilation(found, np.ones((2 * radius + 1,) * 2))
+        assert sp.measures(*maps)["recall"] == (near & wanted).sum() / wanted.sum()
 
 
 def test_boundary_recall_radius_of_every_size():
@@ -69,7 +73,7 @@ def test_explained_variation():
 
 
 def test_maps_and_pictures_have_one_shape_and_labels_are_integers():
-    for measure in (*sp.MEASURES.values(), sp.explained_variation):
+    for measure in (sp.measures, sp.explained_variation):
         refused("expected", measure, SEG, GT.T, error=ShapeError)
     shape = "^image: shape .*expected"
     refused(shape, sp.explained_variation, SEG, np.zeros((4, 3, 3)), error=ShapeError)

@@ -11,7 +11,7 @@ import click
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex, to_rgb
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -69,12 +69,6 @@ def test_runs_with_human_and_published_best_first(runs):
     assert hed.get_xydata().tolist() == np.c_[stored.recall, stored.precision].tolist()
 
 
-def test_human_agreement_stands_beside_runs_of_its_images_alone(nyu):
-    assert len(legend_texts(plot_runs([nyu]))) == 1
-    whole = simulated_run("whole", 200)
-    assert legend_texts(plot_runs([whole]))[0] == "[F=.803] Human (BSDS500 test)"
-
-
 @pytest.mark.parametrize(
     ("draw", "words"),
     [
@@ -102,14 +96,17 @@ def test_refusals(runs, nyu, draw, words):
         draw(*runs, nyu)
 
 
-def test_force_draws_what_does_not_compare(runs, nyu):
-    assert len(legend_texts(plot_runs([runs[0], nyu], force=True))) == 2
-
-
-@pytest.mark.parametrize("options", [["--published", "nope", "--band"], ["--no-human"]])
+@pytest.mark.parametrize("options", [["--published", "nope", "--ap"], ["--no-human"]])
 def test_options_of_pr_curves_are_refused_for_other_kinds(options):
     with pytest.raises(click.UsageError, match="not with --kind f"):
         cli.main(["plot", "a", "b", "--kind", "f", "-o", "x.png", *options], standalone_mode=False)
+
+
+def test_human_agreement_stands_beside_runs_of_its_images_alone(runs, nyu):
+    for some in ([nyu], [runs[0], nyu]):
+        assert len(legend_texts(plot_runs(some, force=True))) == len(some)
+    whole = simulated_run("whole", 200)
+    assert legend_texts(plot_runs([whole]))[0] == "[F=.803] Human (BSDS500 test)"
 
 
 def test_many_curves_have_their_legend_beside_the_axes(runs):
@@ -120,39 +117,22 @@ def test_many_curves_have_their_legend_beside_the_axes(runs):
     assert len(legend_texts(figure)) == 9
     assert legend.get_window_extent().x0 >= ax.bbox.x1
     assert ax.bbox.width > 0.8 * figure.bbox.height
-
-
-@pytest.mark.parametrize("look", ["screen", "column", "page"])
-@pytest.mark.parametrize("kind", ["pr", "f"])
-def test_long_names_stay_inside_the_figure_and_apart(runs, kind, look):
-    names = [letter + "x" * 200 + letter for letter in "ab"]
-    figure = plot_runs(runs, names, kind=kind, look=look)
-    figure.draw_without_rendering()
-    (legend,) = figure.legends or [figure.axes[0].get_legend()]
-    shown = legend.get_window_extent()
-    assert -1 <= shown.x0 < shown.x1 <= figure.bbox.width + 1
-    assert figure.axes[0].bbox.width > 0.3 * figure.bbox.width
-    assert {text[text.index("]") + 2] + text[-1] for text in legend_texts(figure)} == {"aa", "bb"}
-
-
-def test_names_with_dollars_stay_text(runs, tmp_path):
-    figure = plot_runs([replace(runs[0], name="$x_1$ <b>")], path=tmp_path / "odd.svg")
-    (found,) = figure.axes[0].get_legend().get_texts()
-    assert found.get_text().endswith("$x_1$ <b>")
-    assert not found.get_parse_math()
+    assert ax.yaxis.get_tightbbox().x0 > 0
 
 
 @pytest.mark.parametrize(
     ("look", "size"), [("column", (3.3, 3.3)), ("page", (6.9, 6.9 / 1.9)), ("screen", (4.4, 4.4))]
 )
-def test_sizes_for_screen_and_paper(runs, look, size):
-    assert tuple(plot_runs(runs, look=look).get_size_inches()) == pytest.approx(size)
-
-
-def test_grey_prints_without_colour(runs):
-    for line in plot_runs(runs, grey=True).axes[0].lines:
-        r, g, b = to_rgb(line.get_color())
-        assert r == g == b
+def test_long_names_stay_inside_the_figure_whole(runs, look, size):
+    names = [letter + "$x" * 100 + letter for letter in "ab"]
+    figure = plot_runs(runs, names, look=look)
+    assert tuple(figure.get_size_inches()) == pytest.approx(size)
+    figure.draw_without_rendering()
+    (legend,) = figure.legends or [figure.axes[0].get_legend()]
+    shown = legend.get_window_extent()
+    assert -1 <= shown.x0 < shown.x1 <= figure.bbox.width + 1
+    assert figure.axes[0].bbox.width > 0.3 * figure.bbox.width
+    assert {"".join(text.split())[8:] for text in legend_texts(figure)} == {*names}
 
 
 def test_a_method_keeps_its_colour_whatever_else_is_drawn(runs):
@@ -163,17 +143,13 @@ def test_a_method_keeps_its_colour_whatever_else_is_drawn(runs):
     assert whole["better"] == line_of("better", ())[0] == line_of("BETTER (2015, published)", ())[0]
 
 
-@pytest.mark.parametrize("grey", [False, True])
-def test_no_two_methods_are_drawn_alike(runs, grey):
-    names = [f"m{i}" for i in range(12 if grey else 27)]
-    (ax,) = plot_runs([runs[0]] * len(names), names, grey=grey).axes
+def test_no_two_methods_are_drawn_alike(runs):
+    assert len({line_of(name, ())[0] for name in BASELINES}) == len(BASELINES)
+    names = [f"m{i}" for i in range(27)]
+    (ax,) = plot_runs([runs[0]] * len(names), names).axes
     lines = [line for line in ax.lines if str(line.get_label()).startswith("[F=")]
     looks = {(to_hex(line.get_color()), str(line._dash_pattern)) for line in lines}
     assert len(looks) == len(lines) == len(names)
-
-
-def test_the_detectors_that_ship_have_colours_of_their_own():
-    assert len({line_of(name, ())[0] for name in BASELINES}) == len(BASELINES)
 
 
 @pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])

@@ -17,7 +17,7 @@ from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.plotting import plot_runs
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.evaluation import as_runs, load_run
+from bsdsbench.runs.evaluation import as_runs
 from bsdsbench.runs.references import SOLVER_MOVES, incomparable, references
 from bsdsbench.scores.counts import ImageRecord
 from tests.helpers.runs import refused
@@ -54,7 +54,7 @@ def like(run, name, protocol, ids=None):
 @pytest.mark.parametrize("key", sorted(references()))
 def test_counts_are_the_stored_ones_and_scores_follow_from_them(stored, key):
     """ODS is the best F of the sums, OIS that of each image's best row, by plain loops."""
-    run, path = load_run(f"ref:{key}"), dict(np.load(stored[key]))
+    run, path = bb.Evaluation.load(f"ref:{key}"), dict(np.load(stored[key]))
     order = np.argsort(path["ids"])
     np.testing.assert_array_equal(
         four(run), np.stack([path[f][order] for f in FIELDS], axis=1).astype(np.int64)
@@ -73,7 +73,7 @@ def test_counts_are_the_stored_ones_and_scores_follow_from_them(stored, key):
 
 
 def test_all_are_there_and_say_what_they_are():
-    runs = {key: load_run(f"ref:{key}") for key in references()}
+    runs = {key: bb.Evaluation.load(f"ref:{key}") for key in references()}
     for run in runs.values():
         assert run.identity.describe() == "bsds500-test, 200 of 200 images"
         assert [t.name for t in run.tasks] == ["bsds500-test/boundary"]
@@ -88,7 +88,9 @@ def test_annotated_pixels_are_ours(bsds500_bench, request):
     if "BSDSBENCH_BSDS500" in os.environ:
         whole = request.getfixturevalue("bsds500") / "groundTruth" / "test"
         folder = whole if whole.is_dir() else folder
-    totals = {r.image_id: r.counts["boundary"].total_gt[0] for r in load_run("ref:cob").records}
+    totals = {
+        r.image_id: r.counts["boundary"].total_gt[0] for r in bb.Evaluation.load("ref:cob").records
+    }
     pairs = ground_truths(folder)
     assert len(pairs) in (5, 200)
     for each in pairs:
@@ -124,7 +126,7 @@ def test_two_are_compared_as_a_slow_bootstrap_does():
 
 
 def test_rules_are_those_of_the_run_beside():
-    cob, egb = load_run("ref:cob"), load_run("ref:egb")
+    cob, egb = bb.Evaluation.load("ref:cob"), bb.Evaluation.load("ref:egb")
     own = like(cob, "mine", Protocol.preset("bsds500").replace(ap_rule="endpoints"))
     mine, cob, egb = as_runs([own, cob, egb])
     assert (cob.protocol.ap_rule, egb.protocol.ap_rule) == ("endpoints", "endpoints")
@@ -135,7 +137,7 @@ def test_rules_are_those_of_the_run_beside():
 
 
 def test_another_tolerance_or_set_is_refused(tmp_path):
-    cob = load_run("ref:cob")
+    cob = bb.Evaluation.load("ref:cob")
     wide = like(cob, "wide", Protocol.preset("bsds500").replace(max_dist=0.011))
     refused("tolerance: .011d / .0075d", bb.compare, [wide, cob])
     refused("protocols differ in max_dist", plot_runs, [wide, cob])
@@ -145,12 +147,12 @@ def test_another_tolerance_or_set_is_refused(tmp_path):
     assert bb.compare([part, cob], n_boot=20, common=True).n_images == 50
     other = [ImageRecord(r.image_id, r.size, r.counts, truth="0" * 16) for r in own.records]
     refused("ground truth of image", bb.compare, [replace(own, records=tuple(other)), cob])
-    refused("no such reference run, expected ref: and one of cob", load_run, "ref:cobb")
+    refused("no such reference run, expected ref: and one of cob", bb.Evaluation.load, "ref:cobb")
 
 
 @pytest.mark.slow
 def test_what_the_solver_may_have_made_is_marked():
-    cob = load_run("ref:cob")
+    cob = bb.Evaluation.load("ref:cob")
     row = cob.records[0].counts["boundary"]
     less = np.maximum(row.matched_gt - 19, 0)  # what the solver moves, of one image
     moved = boundary_of(row.thresholds, less, row.total_gt, row.matched_pred, row.total_pred)

@@ -335,20 +335,6 @@ def test_a_worker_that_dies_is_one_line_and_a_second_call_goes_on(tiny, tmp_path
     assert run.equals(counted(*tiny, TEN))
 
 
-@pytest.mark.parametrize("asked", [None, "process"])
-def test_without_semaphores_threads_are_taken_or_it_is_one_line(tiny, monkeypatch, asked):
-    """As where /dev/shm is missing or read-only."""
-
-    def refuse(*given):
-        raise OSError(38, "Function not implemented")
-
-    monkeypatch.setattr(runs, "ProcessPoolExecutor", refuse)
-    if asked:
-        refused("expected thread", bb.evaluate, *tiny, TEN, workers=9, executor=asked)
-    else:
-        assert len(bb.evaluate(*tiny, TEN, workers=9).records) == 6
-
-
 @pytest.mark.process
 def test_a_script_without_a_guard_runs_in_threads(tiny, tmp_path):
     script = tmp_path / "script.py"
@@ -387,20 +373,12 @@ def test_a_cluster_gives_the_same_bits(cluster, tmp_path, monkeypatch):
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.process
-@pytest.mark.parametrize(
-    ("told", "words"),
-    [
-        (lambda paths: ("bsdsbench 0.0.9", []), r"has bsdsbench 0\.0\.9, expected bsdsbench"),
-        (lambda paths: (runs_version(), paths[:1]), r"does not see .*im000\.png"),
-    ],
-)
-def test_workers_of_another_version_or_without_the_files_are_named(
-    cluster, tiny, monkeypatch, told, words
-):
+def test_workers_of_another_version_are_named(cluster, tiny, monkeypatch):
     from distributed import Client
 
     address = cluster.scheduler_address.replace("tcp://", "dask://")
-    monkeypatch.setattr(Client, "run", lambda self, function, paths: {"tcp://w": told(paths)})
+    monkeypatch.setattr(Client, "run", lambda self, function: {"tcp://w": "bsdsbench 0.0.9"})
+    words = r"has bsdsbench 0\.0\.9, expected bsdsbench"
     refused(words, bb.evaluate, *tiny, TEN, executor=address)
 
 
@@ -412,15 +390,9 @@ def test_a_cluster_that_loses_all_workers_ends(monkeypatch):
     watched, over = cluster_module._Watched(SimpleNamespace(status="running", **info)), Event()
     threading.Thread(target=watched.watch, args=(over,), daemon=True).start()
     calls = [(SimpleNamespace(image_id=name),) for name in NAMES]
-    with pytest.raises(BrokenExecutor, match="all workers have gone, under way: im0, im1, im2"):
+    with pytest.raises(BrokenExecutor, match=r"died \(CancelledError.*: im0, im1, im2"):
         list(runs.mapped(len, calls, watched, 3))
     over.set()
-
-
-def runs_version():
-    from bsdsbench.runs.cluster import what_is_here
-
-    return what_is_here([])[0]
 
 
 @pytest.mark.slow

@@ -2,10 +2,9 @@
 
 from dataclasses import replace
 
-import bsdsbench as bb
 from bsdsbench.report import score_tables
 from bsdsbench.runs.run_options import SPEED
-from bsdsbench.runs.score_tables import Speed, speeds_of
+from bsdsbench.runs.score_tables import Speed, speed_of
 from tests.helpers.runs import call
 from tests.helpers.simulated import simulated_run
 
@@ -26,19 +25,13 @@ def column(table):
     return [table.drawn[row][at].text for row in range(len(table.rows))]
 
 
-def test_scores_and_comparison_have_the_column_where_a_run_has_times():
+def test_scores_have_the_column_where_a_run_has_times():
     runs = [timed("fast", 3.25), timed("untimed"), timed("slow", 1234)]
-    (table,) = score_tables(runs, names=["a", "b", "c"])
+    (table,) = score_tables(runs)
     assert column(table) == ["3.2", "-", "1234.0"]
     at = len(table.columns) - 1
     assert [table.drawn[row][at].best for row in range(3)] == [True, False, False]
     assert sum("made machine, 2 cores" in note for note in table.notes) == 1
-    found = bb.compare(runs, n_boot=50)
-    scores, differences, images = found.tables()
-    assert column(scores) == ["3.2", "-", "1234.0"]
-    assert column(differences) is None
-    assert column(images) is None
-    assert found.to_mapping()["speeds"]["slow"]["ms_per_image"] == 1234
     (plain,) = score_tables(runs[1:2])
     assert column(plain) is None
     assert not any("ms per image" in note for note in plain.notes)
@@ -54,7 +47,7 @@ def test_times_of_two_machines_are_shown_and_not_ranked():
 def test_a_result_that_says_something_else_has_no_time():
     found = simulated_run("x", 3, quality=0.3, seed=1)
     for value in (None, 5, {}, {"ms_per_image": "9"}, {"ms_per_image": -1}):
-        assert speeds_of(["a"], [replace(found, provenance={SPEED: value})]) == {}
+        assert speed_of(replace(found, provenance={SPEED: value})) is None
 
 
 def test_every_form_has_them(tmp_path):

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from bsdsbench.files.errors import ShapeError
 from bsdsbench.metrics.boundary import boundary_score
-from bsdsbench.metrics.pixel import pixel_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import (
@@ -18,9 +17,8 @@ from bsdsbench.scores.curve import (
     best,
     curve_counts,
     curve_scores,
-    edges_r50,
     four_counts,
-    recall_at_precision,
+    recall_at_half,
 )
 from bsdsbench.scores.ratios import f_measure
 from tests.helpers.runs import refused
@@ -68,8 +66,8 @@ def test_a_stack_has_the_points_of_its_curves():
     for rule in ODS_RULES:
         many = np.transpose(best(stack, rule))
         assert many.tolist() == [list(best(stack[i], rule)) for i in range(20)]
-    for r50 in (recall_at_precision, edges_r50):
-        np.testing.assert_array_equal(r50(stack), [r50(stack[i]) for i in range(20)])
+    for name, values in recall_at_half(stack).items():
+        np.testing.assert_array_equal(values, [recall_at_half(stack[i])[name] for i in range(20)])
 
 
 @pytest.mark.parametrize(
@@ -106,8 +104,8 @@ def test_ois_of_an_image_without_a_single_boundary(empty_gt, predicted):
     ],
 )
 def test_recall_at_half_precision_by_hand(rows, r50, edges):
-    assert recall_at_precision(curve(*rows)) == pytest.approx(r50, nan_ok=True)
-    assert edges_r50(curve(*rows)) == pytest.approx(edges)
+    found = recall_at_half(curve(*rows))
+    assert found == pytest.approx({"r50": r50, "edges_r50": edges}, nan_ok=True)
 
 
 def test_scores_need_counts_no_more_matched_than_there_are():
@@ -127,13 +125,6 @@ def test_a_curve_has_one_precision_and_one_recall_per_threshold():
     ):
         refused(named, PRCurve, *made, error=ShapeError)
     assert not PRCurve([0.1], [0.1], [0.3]).recall.flags.writeable
-
-
-def test_pixels_of_one_class_have_no_roc():
-    counts = {"tp": [0], "fp": [3], "fn": [0], "tn": [3], "abs_error_sum": 0.0}
-    record = ImageRecord("a", (2, 5), {"pixel": {"thresholds": [0.5], **counts}})
-    found = pixel_score([record]).to_mapping()
-    assert [found[name] for name in ("auc_roc", "eer", "mae")] == [None, None, 0]
 
 
 PAIRS = st.tuples(st.integers(0, 9), st.integers(0, 9))

@@ -56,11 +56,6 @@ def test_nothing_predicted_or_nothing_annotated():
     assert area(PRCurve([0.5], [0.5], [0.5]), "101-point") == pytest.approx(51 * 0.5 / 101)
 
 
-def test_names_are_checked():
-    with pytest.raises(ProtocolError, match="ap_rule 'coco': expected one of bsds, edter"):
-        area(ROWS, "coco")
-
-
 def test_a_stack_has_the_areas_of_its_curves():
     rng = np.random.default_rng(2)
     for t in ([0.2, 0.4, 0.6, 0.8], [0, 0.4, 0.6, 0.8], [0.5]):
@@ -87,6 +82,8 @@ def test_what_a_curve_alone_does_not_tell():
     made = [[0.1, 0.2], [0.5, 0], [0.6, 0]]
     assert np.isnan(area(PRCurve(*made), "seism"))
     assert np.isnan(area(ROWS, "edter"))
+    with pytest.raises(ProtocolError, match="ap_rule 'coco': expected one of bsds, edter"):
+        area(ROWS, "coco")
     # from (0, 1), where nothing is predicted, on
     found = area(PRCurve(*made, blank=[False, True]), "seism")
     assert found == pytest.approx((1 + line(0, 1, 0.6, 0.5)) / 100)

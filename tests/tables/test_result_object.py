@@ -72,15 +72,6 @@ def test_every_table_as_csv_is_read_by_pandas(runs, found):
             assert pandas.api.types.is_numeric_dtype(frame[column.key]) == bool(column.format)
 
 
-def test_a_repr_is_one_line_with_the_scores(runs, found):
-    ods = f"{runs[0].boundary_score().ods.f:.3f}"
-    for thing in (runs[0], runs[0].boundary_score(), found):
-        assert "\n" not in repr(thing)
-        assert len(repr(thing)) < 200
-        assert ods.rstrip("0")[:4] in repr(thing)
-    assert "30 images" in repr(runs[0])
-
-
 def test_a_score_is_one_line_a_text_a_page_and_a_frame(runs):
     pandas = pytest.importorskip("pandas")
     score = bb.Score({"ods": {"threshold": 0.2, "f": 0.5}, "ap": float("nan"), "n_images": 2})
@@ -107,12 +98,8 @@ def test_curves_have_a_short_repr_and_a_row_per_point(runs):
     pytest.importorskip("pandas")
     curve = runs[0].boundary_score().curve
     assert repr(curve) == f"PRCurve(99 points, best_f={curve.f.max():.4g})"
-    frame = curve.to_dataframe()
-    assert list(frame.columns) == ["thresholds", "precision", "recall", "f"]
-    assert frame["f"].tolist() == curve.f.tolist()
     found = bb.curves.roc([1, -1, 1, -1], [0.9, 0.8, 0.7, 0.1])
     assert repr(found).startswith("ROCResult(5 points, auc=0.75, eer=0.5")
     assert found.to_dataframe()["tp"].tolist() == found.tp.tolist() == [0, 1, 1, 2, 2]
     assert found.to_dataframe("curve").set_index("number").loc["positives", "value"] == 2
     assert "auc" in found.summary()
-    assert "<table" in found._repr_html_()

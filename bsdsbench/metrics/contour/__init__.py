@@ -1,45 +1,12 @@
 """Contours of masks: Boundary IoU, DAVIS' F, BF score, surface distances, figure of merit, clDice.
 
-Every measure takes two masks, or two label maps and the number of classes. Definitions that differ
-have different names; docs/metrics/contour.md lists the libraries that use each.
+`measure` takes two masks, or two label maps and the number of classes. Definitions that differ have
+different names; docs/metrics/contour.md lists the libraries that use each.
 """
 
 from bsdsbench.metrics.contour.contour_metric import ContourOptions
-from bsdsbench.metrics.contour.measures import (
-    CITYSCAPES,
-    COCO,
-    assd,
-    bf_score,
-    boundary_iou,
-    cl_dice,
-    davis_f,
-    hausdorff,
-    hausdorff_percent,
-    mask_iou,
-    measure,
-    nsd,
-    pratt_fom,
-    trimap_iou,
-)
+from bsdsbench.metrics.contour.measures import measure
 from bsdsbench.metrics.contour.pairs import CONVENTIONS
 from bsdsbench.metrics.label_maps import LabelOptions
 
-__all__ = [
-    "CITYSCAPES",
-    "COCO",
-    "CONVENTIONS",
-    "ContourOptions",
-    "LabelOptions",
-    "assd",
-    "bf_score",
-    "boundary_iou",
-    "cl_dice",
-    "davis_f",
-    "hausdorff",
-    "hausdorff_percent",
-    "mask_iou",
-    "measure",
-    "nsd",
-    "pratt_fom",
-    "trimap_iou",
-]
+__all__ = ["CONVENTIONS", "ContourOptions", "LabelOptions", "measure"]

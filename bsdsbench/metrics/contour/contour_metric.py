@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from attrs import frozen
@@ -25,7 +25,7 @@ from bsdsbench.protocol.fields import (
     some_of,
 )
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
+from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import (
     Weights,
     defined_mean,
@@ -65,7 +65,7 @@ class ContourOptions(LabelOptions):
         "skip",
         "What empty masks give, a name of bsdsbench.metrics.contour.CONVENTIONS.",
         one_of(*CONVENTIONS),
-        caption=lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty].words})",
+        caption=lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty][2]})",
         others={
             "skip": "MONAI, surface-distance",
             "perfect": "DAVIS, scripts that count both empty as right",
@@ -124,21 +124,21 @@ def _columns() -> Iterator[Column]:
     yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
-        key = key_at("biou", size)
+        key, least = key_at("biou", size), key_at("biou-min", size)
         yield Column(key, f"Boundary IoU {text}", f"BIoU {text}", quantity=key)
-        small, words = key_at("biou-min", size), f"min of IoU, BIoU {text}"
-        yield Column(small, words, f"min {text}", shown="own", quantity=key)
+        words = f"min of IoU, BIoU {text}"
+        yield Column(least, words, f"min {text}", shown="own", quantity=key)
     yield Column("f@0_008", "F 0.8%", quantity="f@")
     for radius in (1, 2, 3, 5, 9, 12):
         yield Column(f"f@{radius}", f"F {radius} px", quantity="f@")
     yield Column("bf", "BF")
-    distances = ["hd"]
-    distances += [f"hd{p:g}-{k}" for p in PERCENTS for k in ("pooled", "directed", "area")]
     why = "no pair has two outlines, or a distance is infinite (contour.empty)"
-    for key in (*distances, "assd-pooled", "assd-directed"):
-        name, _, kind = key.partition("-")
-        words = f"{name.upper()} {kind}".strip()
-        yield Column(key, words, lower=True, digits=3, undefined=why, quantity=name)
+    kinds = {f"hd{p:g}": ("-pooled", "-directed", "-area") for p in PERCENTS}
+    for name, forms in {"hd": ("",), **kinds, "assd": ("-pooled", "-directed")}.items():
+        for form in forms:
+            words = name.upper() + form.replace("-", " ")
+            key = name + form
+            yield Column(key, words, lower=True, digits=3, undefined=why, quantity=name)
     for t in (0.5, 1, 2, 3, 5, 10):
         for form in ("area", "counts", "mean"):
             yield Column(key_at(f"nsd-{form}", t), f"NSD {form} {t}", quantity=f"nsd@{t}")
@@ -175,10 +175,11 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
     pair, class_of = pair_of(pred, gt, opt)
     c = Compared(pair, opt.spacing)
     table = np.stack([values_of(c, *m, opt.empty) for m in opt.measures().values()], axis=1)
-    shells = [c.shells(size) for size in opt.boundary_sizes if "boundary-iou" in opt.groups]
+    widths = opt.boundary_sizes if "boundary-iou" in opt.groups else ()
+    shells = [c.drawn("shells", size) for size in widths]
     radii = [davis_radius(pair.shape, b) for b in opt.davis_bounds if "davis" in opt.groups]
     drawn = c.sites("side", PIXELS) if radii else ()
-    near = [[side.within(radius) for side in drawn] for radius in radii]
+    near = [[side.sums(side.distance <= radius) for side in drawn] for radius in radii]
     has_pred, has_gt = c.areas[:, 1] > 0, c.areas[:, 2] > 0
     rows = {
         "value_sum": np.nan_to_num(table, posinf=np.inf),
@@ -262,11 +263,6 @@ class ContourMetric(LabelMetric):
                 for c, name in enumerate(opt.class_names)
             }
         return found
-
-    def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
-        """With the convention for empty masks, `empty_masks`."""
-        empty = self.options_of(protocol).empty
-        return Score({**super().score(records, protocol), "empty_masks": empty})
 
     def describe(self, protocol: Protocol, opt: ContourOptions) -> str:
         """What was compared, what empty masks gave, and the order of the means."""

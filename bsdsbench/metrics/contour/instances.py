@@ -10,8 +10,10 @@ from numpy.typing import ArrayLike
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.loaders.inputs import Bool
-from bsdsbench.metrics.contour.pairs import F8, I8, LabelPair, Labels, as_pair
+from bsdsbench.metrics.base import F8
+from bsdsbench.metrics.contour.pairs import LabelPair, Labels, as_pair
 from bsdsbench.metrics.label_maps import SIDES, LabelOptions, as_label_maps
+from bsdsbench.scores.counts import I8
 from bsdsbench.scores.ratios import ratio
 
 MATCH_IOU = 0.5  # above it, a region has one partner at most

@@ -13,11 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.errors import DataError, ProtocolError
+from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import Bool, binary_map, is_binary, same_shape
-from bsdsbench.metrics.base import F8
 from bsdsbench.metrics.label_maps import SIDES, as_label_map, as_label_maps
-from bsdsbench.scores.counts import I8
 
 Labels = NDArray[np.int32]
 
@@ -38,50 +36,20 @@ class LabelPair(NamedTuple):
         return math.hypot(self.shape[0] * spacing[0], self.shape[1] * spacing[1])
 
 
-class Convention(NamedTuple):
-    """(overlap, distance) where both masks are empty, and where one is.
-
-    NaN is not counted; a distance of None is the diagonal of the image.
-    """
-
-    both: tuple[float, float]
-    one: tuple[float, float | None]
-    words: str
-
-
 NAN, INF = math.nan, math.inf
-CONVENTIONS = {
-    "skip": Convention(
-        (NAN, NAN), (0, NAN), "both empty: not counted; one: overlap 0, no distance"
+# name -> overlap and distance where both masks are empty, and where one is; in words. NaN is not
+# counted; a distance of None is the diagonal of the image.
+CONVENTIONS: dict[str, tuple[Any, Any, str]] = {
+    "skip": ((NAN, NAN), (0, NAN), "both empty: not counted; one: overlap 0, no distance"),
+    "inf": ((NAN, NAN), (0, INF), "both empty: not counted; one: overlap 0, distance inf"),
+    "perfect": ((1, 0), (0, NAN), "both empty: perfect; one: overlap 0, no distance"),
+    "diagonal": (
+        (1, 0),
+        (0, None),
+        "both empty: perfect; one: overlap 0, distance the image diagonal",
     ),
-    "inf": Convention(
-        (NAN, NAN), (0, INF), "both empty: not counted; one: overlap 0, distance inf"
-    ),
-    "perfect": Convention((1, 0), (0, NAN), "both empty: perfect; one: overlap 0, no distance"),
-    "diagonal": Convention(
-        (1, 0), (0, None), "both empty: perfect; one: overlap 0, distance the image diagonal"
-    ),
-    "zero": Convention((0, NAN), (0, NAN), "both or one empty: overlap 0, no distance"),
-    "error": Convention((NAN, NAN), (NAN, NAN), "an empty mask is an error"),
+    "zero": ((0, NAN), (0, NAN), "both or one empty: overlap 0, no distance"),
 }
-
-
-def settle(values: F8, n_pred: I8, n_gt: I8, empty: str, diagonal: float | None) -> F8:
-    """Values of each label, with those of empty masks as the convention `empty` says.
-
-    n_pred, n_gt : how many pixels or sites each label has
-    diagonal : the image's, for a distance; None for an overlap
-    """
-    if empty not in CONVENTIONS:
-        raise ProtocolError(f"empty {empty!r}: expected one of {', '.join(CONVENTIONS)}")
-    rule, kind = CONVENTIONS[empty], diagonal is not None
-    both, one = (n_pred == 0) & (n_gt == 0), (n_pred == 0) ^ (n_gt == 0)
-    if empty == "error" and np.any(both | one):
-        k = int(np.argmax(both | one))
-        side = "both masks" if both[k] else f"the {SIDES[int(n_gt[k] == 0)]}"
-        raise DataError(f"label {k}: {side} empty, expected an outline (empty = 'error')")
-    for_one: Any = diagonal if rule.one[kind] is None else rule.one[kind]
-    return np.where(both, rule.both[kind], np.where(one, for_one, values))
 
 
 def as_pair(
@@ -103,17 +71,14 @@ def as_pair(
         nothing[ignore] = " (ignored)"
     found = []
     for labels, what in zip(maps, SIDES, strict=True):
-        low, high = int(labels.min()), int(labels.max())
+        none = np.isin(labels, list(nothing))
+        wrong = ~none & ((labels < first) | (labels >= end))
+        if wrong.any():
+            also = "".join(f", or {label}{words}" for label, words in nothing.items())
+            line = f"{what}: label {labels[wrong][0]}, expected {first} .. {end - 1}{also}"
+            raise DataError(line)
         new = np.ascontiguousarray(labels, np.int32) - np.int32(first)
-        # else there is nothing to be taken out: in a fourth of the time
-        if low < first or high >= end or any(low <= label <= high for label in nothing):
-            none = np.any([labels == label for label in nothing], axis=0)
-            wrong = ~none & ((labels < first) | (labels >= end))
-            if wrong.any():
-                also = "".join(f", or {label}{words}" for label, words in nothing.items())
-                line = f"{what}: label {labels[wrong][0]}, expected {first} .. {end - 1}{also}"
-                raise DataError(line)
-            new[none] = -1
+        new[none] = -1
         found.append(new)
     if ignore in nothing:
         found[0][maps[1] == ignore] = -1

@@ -20,12 +20,12 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.arguments import given_array, given_list, given_word
+from bsdsbench.files.arguments import given_array, given_list
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import contingency as kernel
 from bsdsbench.kernels import ucm
@@ -229,37 +229,45 @@ def region_counts(
     given = gts.segmentations if isinstance(gts, GroundTruth) else gts
     maps = given_list(given, "ground truth", "label maps or a GroundTruth")
     annotators, thresholds = Annotators.of(maps), proto.threshold_array()
-    found = _as_prediction(pred, annotators.shape)
-    if found.kind == "ucm2":
-        tables = _of_ucm(found.ucm2, annotators, thresholds)
-        return _collect(tables, annotators, thresholds)
-    if found.kind == "segs":
-        labels: Iterable[Map] = found.segs
-        thresholds = np.arange(1, len(found.segs) + 1, dtype=np.float64)
+    if not isinstance(pred, Prediction):
+        array = given_array(pred, "prediction")
+        if array.dtype.kind in "iub":
+            pred = Prediction("prediction", segs=tuple(array) if array.ndim == 3 else (array,))
+        elif array.shape == tuple(2 * n + 1 for n in annotators.shape):
+            pred = Prediction("prediction", ucm2=array)
+        else:
+            pred = Prediction("prediction", soft=array)
+    if pred.kind == "ucm2":
+        tables = _of_ucm(pred.ucm2, annotators, thresholds)
+    elif pred.kind == "segs":
+        thresholds = np.arange(1, len(pred.segs) + 1, dtype=np.float64)
+        tables = _of_maps(pred.segs, annotators)
     else:
-        soft = soft_map(found.soft)
-        same_shape(soft.shape, annotators.shape, found.where)
+        soft = soft_map(pred.soft)
+        same_shape(soft.shape, annotators.shape, pred.where)
         if soft.any() and not proto.regions_from_soft:
             raise DataError(
-                f"{found.where}: a soft boundary map, expected ucm2, segs or a label map; "
+                f"{pred.where}: a soft boundary map, expected ucm2, segs or a label map; "
                 "label maps in pictures and arrays need pred_kind='labels'; "
                 "regions_from_soft = true in the protocol closes a soft map into regions"
             )
         soft = prepare(soft, proto)
-        labels = (close_regions(soft, t) for t in proto.thresholds)
-    each = (Table.of_map(one, annotators) for one in labels)
-    return _collect(((table, table) for table in each), annotators, thresholds)
-
-
-def _as_prediction(pred: Any, shape: tuple[int, ...]) -> Prediction:
-    if isinstance(pred, Prediction):
-        return pred
-    array = given_array(pred, "prediction")
-    if array.dtype.kind in "iub":
-        return Prediction("prediction", segs=tuple(array) if array.ndim == 3 else (array,))
-    if array.shape == (2 * shape[0] + 1, 2 * shape[1] + 1):
-        return Prediction("prediction", ucm2=array)
-    return Prediction("prediction", soft=array)
+        tables = _of_maps((close_regions(soft, t) for t in proto.thresholds), annotators)
+    best, rows = np.zeros(annotators.col_area.size), []
+    last: tuple[Table | None, Table | None] = None, None
+    found: dict[str, Any] = {}
+    n_ann, n_px = annotators.labels.shape
+    for one, other in tables:  # measured where they are not the last ones again
+        if one is not last[0]:
+            found |= official(one)
+            np.maximum(best, found.pop("best_gt"), out=best)
+        if other is not last[1]:
+            found |= seism(other)
+        last = one, other
+        rows.append({**found, "total_gt": n_px * n_ann, "total_pred": n_px})
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
+    covered = (best * annotators.col_area).sum()
+    return Counts(thresholds=thresholds, n_pixels=n_px, best_covered_gt=covered, **columns)
 
 
 def close_regions(soft: Map, threshold: float) -> I4:
@@ -299,6 +307,12 @@ def ucm_tables(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Table]:
         yield table
 
 
+def _of_maps(maps: Iterable[ArrayLike], gts: Annotators) -> Iterator[tuple[Table, Table]]:
+    for labels in maps:
+        table = Table.of_map(labels, gts)
+        yield table, table
+
+
 def _of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[tuple[Table, Table]]:
     """The official table and SEISM's at each threshold."""
     array = np.ascontiguousarray(ucm2, np.float64)
@@ -317,25 +331,6 @@ def _of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[tuple[Table, 
     return zip(tables, ucm_tables(levels[1], gts, thresholds.size), strict=True)
 
 
-def _collect(tables: Iterable[tuple[Table, Table]], gts: Annotators, thresholds: F8) -> Counts:
-    """Measure the official table and SEISM's at each threshold, where it is not the last again."""
-    best, rows = np.zeros(gts.col_area.size), []
-    last: tuple[Table | None, Table | None] = None, None
-    found: dict[str, Any] = {}
-    n_ann, n_px = gts.labels.shape
-    for one, other in tables:
-        if one is not last[0]:
-            found |= official(one)
-            np.maximum(best, found.pop("best_gt"), out=best)
-        if other is not last[1]:
-            found |= seism(other)
-        last = one, other
-        rows.append({**found, "total_gt": n_px * n_ann, "total_pred": n_px})
-    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
-    covered = (best * gts.col_area).sum()
-    return Counts(thresholds=thresholds, n_pixels=n_px, best_covered_gt=covered, **columns)
-
-
 def official(table: Table) -> dict[str, Any]:
     """The official program's measures and those made of the same: sums, means over annotators.
 
@@ -347,7 +342,7 @@ def official(table: Table) -> dict[str, Any]:
     voi     : mean variation of information in bits, H(seg) + H(gt) - 2 I(seg, gt), a metric, 0 is
         best. Meila, COLT 2003
     voi_split, voi_merge : means of H(seg | gt) and H(gt | seg), bits; they sum to voi
-    are_region, are_skimage, are_cremi : mean adapted Rand errors by the rule of the label 0
+    are_region, are_skimage, are_cremi : means of `adapted_rand`
     """
     gts, n_px = table.gts, table.n_pixels
     best_gt, covered_pred, _, floats = table.overlaps
@@ -363,8 +358,7 @@ def official(table: Table) -> dict[str, Any]:
         "voi_merge": _mean(np.maximum(0.0, (bits - floats[:, 0]) / n_px)),
     }
     for rule in RULES:
-        each = (pair_sums(table, k, rule) for k in range(len(gts.labels)))
-        found[f"are_{rule}"] = _mean([rand_error(*sums) for sums in each])
+        found[f"are_{rule}"] = _mean([adapted_rand(table, k, rule) for k in range(len(gts.labels))])
     return found
 
 
@@ -442,25 +436,32 @@ def _mean(values: Any) -> float:
     return math.fsum(values) / len(values)
 
 
-def pair_sums(table: Table, annotator: int, rule: str) -> tuple[float, float, float]:
-    """What a rule for the label 0 makes of three sums of squared areas, those of the cells n(i,j),
-    of the segmentation's regions and of one annotator's: a share of the pairs is the first over
-    another. A sum minus the number of pixels is twice the number of pixel pairs in one region.
+def adapted_rand(table: Table, annotator: int, rule: str) -> float:
+    """Adapted Rand error of one annotator: 1 - F of the pixel pairs that are together, in [0, 1].
+
+    `rule` says what the label 0 is, and whether a pixel is a pair with itself. "skimage": pixels
+    with 0 in the truth count nowhere, 0 in the segmentation is a region as any, and a pixel is no
+    pair with itself (scikit-image's default). "cremi": the same in the truth; each pixel with 0 in
+    the segmentation is a region of its own, which adds 1/N to the sums, N being all pixels, and a
+    pixel is a pair with itself (CREMI, SNEMI3D, gala). "region": 0 is a region as any in both
+    (scikit-image with ignore_labels=()). 0 where there is no pair on both sides.
+    Source: Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
     """
+    # Sums of squared areas: minus the number of pixels, twice the pixel pairs in one region.
     both: float = int(table.overlaps[2][annotator, 0])
     pred: float = int(table.squares_and_bits[0])
     truth = int(table.gts.squares[annotator])
     zero, left = table.gts.zero[annotator], table.n_pixels
     indptr, cols, counts = table.cells
-    if rule != "region" and zero >= 0:  # pixels with 0 in the truth count nowhere
+    if rule != "region" and zero >= 0:
         at = np.flatnonzero(cols == zero)
         n, area = counts[at], table.row_area[np.searchsorted(indptr, at, side="right") - 1]
         rest, dropped = area - n, int(table.gts.col_area[zero])
         both, truth, left = both - int(n @ n), truth - dropped**2, left - dropped
         pred -= int(area @ area - rest @ rest)
     if rule != "cremi":
-        return both - left, pred - left, truth - left
-    if table.zero >= 0:  # each pixel with 0 in the segmentation is a region of its own
+        both, pred, truth = both - left, pred - left, truth - left
+    elif table.zero >= 0:
         cells = slice(*indptr[table.zero : table.zero + 2])
         first, last = table.gts.col_start[annotator : annotator + 2]
         own = (cols[cells] >= first) & (cols[cells] < last) & (cols[cells] != zero)
@@ -468,69 +469,5 @@ def pair_sums(table: Table, annotator: int, rule: str) -> tuple[float, float, fl
         alone = int(n.sum())
         both = both - int(n @ n) + alone / table.n_pixels
         pred = pred - alone**2 + alone / table.n_pixels
-    return both, pred, truth
-
-
-def rand_error(both: float, pred: float, truth: float) -> float:
-    """1 - F, 0 where there is no pair on both sides."""
     weight = 0.5 * truth + 0.5 * pred
     return 1.0 - both / weight if weight else 0.0
-
-
-class AdaptedRand(NamedTuple):
-    """error = 1 - F, and the precision and recall of pixel pairs it is made of."""
-
-    error: float
-    precision: float
-    recall: float
-
-
-def adapted_rand_error(seg: ArrayLike, gt: ArrayLike, *, zero: str = "skimage") -> AdaptedRand:
-    """Adapted Rand error: 1 - F of the pixel pairs that are together, in [0, 1], 0 is best.
-
-    `zero` says what the label 0 is, and whether a pixel is a pair with itself. With "skimage"
-    pixels with 0 in `gt` count nowhere, 0 in `seg` is a region as any, and a pixel is no pair with
-    itself (scikit-image's default). "cremi" is the same in `gt`; each pixel with 0 in `seg` is a
-    region of its own, which adds 1/N to the sums, N being all pixels, and a pixel is a pair with
-    itself (CREMI, SNEMI3D, gala). With "region" 0 is a region as any in both (scikit-image with
-    ignore_labels=()).
-
-    Undefined ratios (no pair on a side) are 0, and the error is 0 where there is no pair on both
-    sides. Precision is the share of `seg`'s pairs that are right, recall the share of `gt`'s pairs
-    that are found; scikit-image returns them under each other's name. Raises DataError if an input
-    is not a label map or the rule is unknown, ShapeError if shapes differ. Source: Arganda-Carreras
-    et al., Frontiers in Neuroanatomy 2015.
-
-    Examples
-    --------
-    >>> adapted_rand_error([[1, 1, 2, 2]], [[1, 1, 1, 1]])
-    AdaptedRand(error=0.5, precision=1.0, recall=0.3333333333333333)
-    """
-    rule = given_word(zero, "zero", RULES)
-    both, pred, truth = pair_sums(Table.of_map(seg, Annotators.of([gt])), 0, rule)
-    shares = float(ratio(both, pred)), float(ratio(both, truth))
-    return AdaptedRand(rand_error(both, pred, truth), *shares)
-
-
-def voi_split_merge(
-    seg: ArrayLike, gt: ArrayLike, *, ignore_zero: bool = False
-) -> tuple[float, float]:
-    """Variation of information separated: (split, merge) in bits, both 0 at best.
-
-    split = H(seg | gt) grows with over-segmentation, merge = H(gt | seg) with under-segmentation;
-    their sum is `voi`. With `ignore_zero` pixels with 0 in `gt` count nowhere (CREMI).
-
-    Source: Meila, COLT 2003; the same numbers as scikit-image's variation_of_information(gt, seg).
-
-    Examples
-    --------
-    >>> voi_split_merge([[1, 1, 2, 2]], [[1, 1, 1, 1]])
-    (1.0, 0.0)
-    """
-    found, truth = as_label_map(seg, "segmentation"), as_label_map(gt, "ground truth")
-    same_shape(found.shape, truth.shape, "segmentation")
-    known = (truth != 0) | (not ignore_zero)
-    if not known.any():
-        return 0.0, 0.0
-    parts = official(Table.of_map(found[known][None], Annotators.of([truth[known][None]])))
-    return parts["voi_split"], parts["voi_merge"]

@@ -10,9 +10,8 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.files.errors import ProtocolError
-from bsdsbench.metrics import contour as bc
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.contour import ContourOptions
+from bsdsbench.metrics.contour import ContourOptions, measure
 from bsdsbench.metrics.label_maps import label_maps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.score_tables import score_tables
@@ -69,14 +68,16 @@ def runs(folders):
 def test_means_are_over_images_and_then_over_classes(runs, maps):
     gt, near, _ = maps
     score = runs[0].score("contour")
-    options = {"classes": 4, "ignore": 255}
+    of = {
+        "biou@0_02": "biou",
+        "hd95-directed": "hd%-directed",
+        "nsd-area@2": "nsd-area",
+        "f@3": "f",
+    }
+    sizes = {"nsd-area": 2, "f": 3}
     expected = {
-        "biou@0_02": [bc.boundary_iou(near[k], gt[k], **options) for k in gt],
-        "hd95-directed": [
-            bc.hausdorff_percent(near[k], gt[k], definition="directed", **options) for k in gt
-        ],
-        "nsd-area@2": [bc.nsd(near[k], gt[k], 2, form="area", **options) for k in gt],
-        "f@3": [bc.davis_f(near[k], gt[k], 3, **{**options, "empty": "skip"}) for k in gt],
+        key: [measure(name, near[k], gt[k], sizes.get(name), classes=4, ignore=255) for k in gt]
+        for key, name in of.items()
     }
     for key, rows in expected.items():
         per_class = np.nanmean(rows, axis=0)
@@ -85,7 +86,6 @@ def test_means_are_over_images_and_then_over_classes(runs, maps):
         assert found == pytest.approx(per_class), key
     assert score.per_class["lake"].n_images == 4
     assert [*score.pairs.values()] == [19, 0, 0]
-    assert score.empty_masks == "skip"
 
 
 def test_pooled_boundaries_are_those_of_all_images():
@@ -148,7 +148,6 @@ def test_maps_of_classes_become_labels(found, options, labels):
         ([[0, 7]], [[0, 1]], {}, "p.png: label 7, expected 0 .. 1, or 255 (ignored)"),
         ([[0, 1]], [[0, 7]], {"classes": ()}, "g.png: values other than 0 and 1"),
         ([[0], [1]], [[0, 1]], {}, "p.png: shape (2, 1), transposed, expected (1, 2)"),
-        ([[1, 1]], [[0, 1]], {"empty": "error"}, "p.png: label 0: the prediction empty, expected"),
         ([[[0.5, 0]]], [[0, 1]], {}, "p.png: float64 maps of shape (1, 1, 2), expected a label m"),
         ([[0, 1]], None, {}, "g.png: has nothing, expected labels"),
     ],

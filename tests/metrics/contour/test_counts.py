@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from attrs import evolve
 
-from bsdsbench.metrics import contour as bc
+from bsdsbench.metrics.contour import measure
 from bsdsbench.metrics.contour.contour_metric import GROUPS, ContourOptions, contour_counts
 from bsdsbench.metrics.contour.instances import pair_of
 from tests.helpers.masks import label_pairs
@@ -25,8 +25,8 @@ def test_counts_hold_what_the_single_measures_give(changes):
         params = evolve(EVERY, classes=tuple(map(str, range(classes))), **changes)
         found = means(contour_counts(pred, gt, params))
         at = {"classes": classes, "spacing": params.spacing, "empty": params.empty}
-        for m, (measure, size) in enumerate(params.measures().values()):
-            expected = bc.measure(measure, pred, gt, size, **at)
+        for m, (key, size) in enumerate(params.measures().values()):
+            expected = measure(key, pred, gt, size, **at)
             np.testing.assert_allclose(found[:, m], expected, rtol=1e-12, err_msg=f"{name} {m}")
 
 
@@ -61,15 +61,6 @@ def test_instances_of_classes_pair_within_their_class():
     assert pair.pred[12, 4] == pair.gt[12, 4] == -1
 
 
-@pytest.mark.parametrize("spacing", [(2.0, 1.0), (1.0, 2.0)])
-def test_bf_and_the_figure_of_merit_are_in_pixels_with_any_spacing(spacing):
-    pred, gt = np.zeros((2, 12, 14), bool)
-    pred[2:6, 2:8], gt[4:9, 3:11] = True, True
-    at = {"groups": ("bf", "fom"), "bf_theta": 1}
-    with_spacing = means(contour_counts(pred, gt, ContourOptions(spacing=spacing, **at)))[0]
-    assert with_spacing[2:] == pytest.approx([bc.bf_score(pred, gt, 1), bc.pratt_fom(pred, gt)])
-
-
 def test_only_what_was_asked_for_is_counted():
     labels, classes = [[0, 1, 1]], ("a", "b", "c")
     counts = contour_counts(labels, labels, ContourOptions(classes=classes, groups=()))
@@ -91,5 +82,5 @@ def test_the_radius_of_bf_is_a_share_of_the_diagonal_below_1():
     pred[5:9, 2:12], gt[5:9, 2:16] = True, True
     for theta, pixels in ((0.1, 5), (0.04, 2), (1, 1), (3, 3)):
         counts = contour_counts(pred, gt, ContourOptions(groups=("bf",), bf_theta=theta))
-        assert counts.value_sum[0, 2] == bc.bf_score(pred, gt, pixels)
+        assert counts.value_sum[0, 2] == measure("bf", pred, gt, pixels)
         assert (counts.value_sum[0, 2] == 1) == (pixels == 5)

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from bsdsbench.metrics import contour as bc
+from bsdsbench.metrics.contour import measure
 from bsdsbench.metrics.contour.pairs import as_pair, mask_pair
 from tests.helpers.runs import refused
 
@@ -66,8 +66,7 @@ def test_other_labels_are_refused_beside_good_ones(first, ignore, label, words):
     ],
 )
 def test_what_is_no_pair_is_refused_by_its_side(pred, gt, options, line):
-    for function in (as_pair, bc.boundary_iou):
-        refused(f"^{re.escape(line)}", function, pred, gt, **options)
+    refused(f"^{re.escape(line)}", as_pair, pred, gt, **options)
 
 
 @pytest.mark.parametrize(
@@ -89,29 +88,5 @@ def test_the_diagonal_is_that_of_the_image():
         pred, gt = np.zeros((2, 3, 4), int)
         pred[1, 1] = 1
         at = {"empty": "diagonal", "spacing": (2, 1.5), **options}
-        found = np.atleast_1d(bc.hausdorff(pred, gt, **at))
+        found = np.atleast_1d(measure("hd", pred, gt, **at))
         assert found[-1] == pytest.approx(np.hypot(6, 6))
-
-
-@pytest.mark.parametrize(
-    ("measure", "name"),
-    [
-        *(("hausdorff", "spacing"), ("hausdorff_percent", "percent"), ("nsd", "tolerance")),
-        *(("boundary_iou", "size"), ("trimap_iou", "width"), ("bf_score", "theta")),
-        *(("davis_f", "bound"), ("pratt_fom", "alpha")),
-    ],
-)
-def test_sizes_below_0_and_nan_are_refused(measure, name):
-    mask = np.eye(9, dtype=bool)
-    for bad in (-1.0, np.nan):
-        value = (1.0, bad) if name == "spacing" else bad
-        refused(f"{name}|width|size", getattr(bc, measure), mask, mask, **{name: value})
-
-
-def test_steps_are_two_and_steps_and_widths_finite_and_above_0():
-    mask = np.eye(9, dtype=bool)
-    for spacing in ((1, 0), (np.inf, 1), (1, np.inf), (1,), (1, 1, 1)):
-        refused(r"^spacing \(", bc.assd, mask, mask, spacing=spacing)
-    for size in (0, np.inf, np.nan):
-        refused("width|size", bc.boundary_iou, mask, mask, size)
-        refused("width|size", bc.trimap_iou, mask, mask, size, classes=2)

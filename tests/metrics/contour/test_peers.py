@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import directed_hausdorff
 
-from bsdsbench.metrics import contour as bc
+from bsdsbench.metrics.contour import measure
 from tests.helpers.masks import blobs, bsds_masks, label_pairs, mask_pairs
 from tests.reference import contours as ref
 
@@ -35,22 +35,22 @@ def test_scipy_directed_hausdorff(pairs):
     for name, pred, gt in pairs:
         a, b = np.argwhere(ref.rim(pred)), np.argwhere(ref.rim(gt))
         value = max(directed_hausdorff(a, b, 0)[0], directed_hausdorff(b, a, 0)[0])
-        assert bc.hausdorff(pred, gt) == pytest.approx(value, **BOTH_EXACT), name
+        assert measure("hd", pred, gt) == pytest.approx(value, **BOTH_EXACT), name
 
 
 @pytest.mark.parametrize("spacing", SPACINGS)
 def test_medpy(pairs, spacing):
     medpy = quiet("medpy.metric.binary")
     for name, pred, gt in pairs:
-        at = {"spacing": spacing}
-        expected = {
-            "hd": (medpy.hd(pred, gt, spacing), bc.hausdorff(pred, gt, **at)),
-            "hd95": (medpy.hd95(pred, gt, spacing), bc.hausdorff_percent(pred, gt, **at)),
-            "assd": (medpy.assd(pred, gt, spacing), bc.assd(pred, gt, **at)),
-            "jc": (medpy.jc(pred, gt), bc.mask_iou(pred, gt)),
+        theirs = {
+            "hd": medpy.hd(pred, gt, spacing),
+            "hd%-pooled": medpy.hd95(pred, gt, spacing),
+            "assd-pooled": medpy.assd(pred, gt, spacing),
+            "iou": medpy.jc(pred, gt),
         }
-        for key, (theirs, ours) in expected.items():
-            assert ours == pytest.approx(theirs, **BOTH_EXACT), (name, key)
+        for key, value in theirs.items():
+            ours = measure(key, pred, gt, spacing=spacing)
+            assert ours == pytest.approx(value, **BOTH_EXACT), (name, key)
 
 
 def one_hot(torch, labels, classes):
@@ -68,31 +68,19 @@ def test_monai_all_labels(spacing):
         of = {"classes": classes, "spacing": spacing, "empty": "inf"}
         limits = [1.5] * classes
         expected = {
-            "hd": (monai.compute_hausdorff_distance(a, b, **at), bc.hausdorff(pred, gt, **of)),
-            "hd95": (
-                monai.compute_hausdorff_distance(a, b, percentile=95, **at),
-                bc.hausdorff_percent(pred, gt, definition="directed", **of),
-            ),
-            "assd": (
-                monai.compute_average_surface_distance(a, b, symmetric=True, **at),
-                bc.assd(pred, gt, **of),
-            ),
-            "nsd": (
-                monai.compute_surface_dice(a, b, limits, **at),
-                bc.nsd(pred, gt, 1.5, form="counts", **of),
-            ),
-            "nsd area": (
-                monai.compute_surface_dice(a, b, limits, use_subvoxels=True, **at),
-                bc.nsd(pred, gt, 1.5, form="area", **of),
-            ),
+            "hd": monai.compute_hausdorff_distance(a, b, **at),
+            "hd%-directed": monai.compute_hausdorff_distance(a, b, percentile=95, **at),
+            "assd-pooled": monai.compute_average_surface_distance(a, b, symmetric=True, **at),
+            "nsd-counts": monai.compute_surface_dice(a, b, limits, **at),
+            "nsd-area": monai.compute_surface_dice(a, b, limits, use_subvoxels=True, **at),
         }
-        for key, (theirs, ours) in expected.items():
-            theirs = theirs.numpy()[0]
+        for key, theirs in expected.items():
+            ours = measure(key, pred, gt, 1.5 if "nsd" in key else None, **of)
             # torch's quantile rounds the rank, too, to float32
-            at_float32 = {"rel": 1e-5} if key == "hd95" else BOTH_FLOAT32
-            if key == "hd95":  # its quantile of infinite distances is NaN
+            at_float32 = {"rel": 1e-5} if key == "hd%-directed" else BOTH_FLOAT32
+            if key == "hd%-directed":  # its quantile of infinite distances is NaN
                 ours = np.where(np.isinf(ours), np.nan, ours)
-            assert ours == pytest.approx(theirs, nan_ok=True, **at_float32), (name, key)
+            assert ours == pytest.approx(theirs.numpy()[0], nan_ok=True, **at_float32), (name, key)
 
 
 @pytest.fixture
@@ -123,7 +111,7 @@ def test_surface_distance(pairs, spacing, sd):
         both = pred.any() and gt.any()
         at = {"spacing": spacing, "empty": "inf"}
         for percent in (0, 10, 25, 50, 75, 90, 95, 99, 100):
-            area = bc.hausdorff_percent(pred, gt, percent, definition="area", **at)
+            area = measure("hd%-area", pred, gt, percent, **at)
             theirs = sd.compute_robust_hausdorff(found, percent)
             if not pred.any() and not gt.any():
                 assert math.isinf(theirs), name  # theirs; "inf" here is NaN where both are empty
@@ -131,7 +119,7 @@ def test_surface_distance(pairs, spacing, sd):
                 assert area == pytest.approx(theirs, **exact), (name, percent)
         for tolerance in (0.5, 1, 3) if both else ():
             theirs = sd.compute_surface_dice_at_tolerance(found, tolerance)
-            ours = bc.nsd(pred, gt, tolerance, form="area", **at)
+            ours = measure("nsd-area", pred, gt, tolerance, **at)
             assert ours == pytest.approx(theirs, **BOTH_EXACT), (name, tolerance)
 
 
@@ -140,21 +128,19 @@ def test_panoptica(pairs, spacing):
     quiet("panoptica")
     metrics = quiet("panoptica.metrics")
     cases = {
-        metrics.Metric.HD: bc.hausdorff,
-        metrics.Metric.HD95: bc.hausdorff_percent,
-        metrics.Metric.ASSD: lambda *x, **o: bc.assd(*x, definition="directed", **o),
-        metrics.Metric.IOU: lambda *x, spacing: bc.mask_iou(*x),
-        metrics.Metric.NSD: lambda *x, spacing: bc.nsd(
-            *x, 0.5 if spacing == (1, 1) else 0.7, form="mean", spacing=spacing
-        ),
-        metrics.Metric.clDSC: lambda *x, spacing: bc.cl_dice(*x),
+        metrics.Metric.HD: ("hd", None),
+        metrics.Metric.HD95: ("hd%-pooled", None),
+        metrics.Metric.ASSD: ("assd-directed", None),
+        metrics.Metric.IOU: ("iou", None),
+        metrics.Metric.NSD: ("nsd-mean", 0.7 if spacing else 0.5),
+        metrics.Metric.clDSC: ("cldice", None),
     }
     for name, pred, gt in pairs:
-        for metric, ours in cases.items():
+        for metric, (key, size) in cases.items():
             a, b = gt.astype(np.uint8), pred.astype(np.uint8)
             theirs = metric(a, b, ref_instance_idx=1, pred_instance_idx=1, voxelspacing=spacing)
-            mine = ours(pred, gt, spacing=spacing or (1, 1))
-            if metric is metrics.Metric.clDSC and mine == 0:
+            mine = measure(key, pred, gt, size, spacing=spacing or (1, 1))
+            if key == "cldice" and mine == 0:
                 assert math.isnan(theirs)  # its 0/0
                 continue
             assert mine == pytest.approx(theirs, **BOTH_EXACT), (name, metric)
