@@ -25,7 +25,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.files.bounded import PathLike, listed, read_text, show
+from bsdsbench.files.bounded import PathLike, listed, read_bytes, reading, show
 from bsdsbench.files.errors import DataError, PairingError
 from bsdsbench.loaders.formats import FORMATS, id_of
 
@@ -162,7 +162,8 @@ def read_split(path: PathLike) -> list[str]:
 
     One id or file name per line; empty lines and lines that start with # are passed over.
     """
-    lines = map(str.strip, read_text(path, "one id per line").splitlines())
+    with reading(path, "one id per line"):
+        lines = map(str.strip, read_bytes(path).decode("utf-8-sig").splitlines())
     ids = [id_of(line) for line in lines if line and line[0] != "#"]
     if not ids:
         raise PairingError(f"{show(path)}: lists no image, expected one id per line")

@@ -190,10 +190,8 @@ def evaluate_items(items: Iterable[tuple[str, Any, Any]], *, options: RunOptions
     >>> evaluate_items(maps, workers=1).boundary_score().ods.f
     1.0
     """
-    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        raise DataError(
-            f"items: {kind_of_value(items)}, expected (id, prediction, truth) of images"
-        )
+    if not isinstance(items, Iterable):
+        raise DataError(f"items: {kind_of_value(items)}, expected an iterable of images")
     about = {"pred_kind": options.pred_kind, "missing": "error"}
     total = len(items) if isinstance(items, Sized) else 0
     blank = Evaluation(options.protocol, options.name, (), about)

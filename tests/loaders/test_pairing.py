@@ -207,7 +207,7 @@ def test_every_fault_at_once(tree):
         (["a_pred.png"], ["a.mat"], None, {"missing": "skip"}, "no ground truth for: a_pred"),
         (["a.png"], ["a.mat", "b.mat"], "b", {"missing": "zero"}, "pred: no prediction for: b"),
         (["a.png"], ["a.mat"], "# nothing\n", {}, "ids.txt: lists no image"),
-        (["a.png"], ["a.mat"], b"\xff\xfe\0", {}, "ids.txt: not UTF-8"),
+        (["a.png"], ["a.mat"], b"\xff\xfe\0", {}, "ids.txt: is damaged"),
         (
             ["a.txt"],
             ["a.mat"],

@@ -192,21 +192,6 @@ def test_the_ods_of_every_published_curve_is_that_of_its_points(key):
     assert (curve.thresholds is None) == (key != "rds")
 
 
-def test_every_published_curve_is_drawn(tmp_path):
-    keys = sorted(published_curves())
-    figure = plot_runs([], published=keys, human=False, force=True, path=tmp_path / "pr.svg")
-    lines = {str(line.get_label()): line for line in figure.axes[0].lines}
-    text = (tmp_path / "pr.svg").read_text("utf-8")
-    for key in keys:
-        result, curve = published_results()[key], published_curves()[key]
-        (line,) = [line for label, line in lines.items() if result.label in label]
-        drawn = (curve.precision > 0) | (curve.recall > 0)
-        np.testing.assert_array_equal(
-            line.get_xydata().T, [curve.recall[drawn], curve.precision[drawn]]
-        )
-        assert curve.describe() in text
-
-
 def test_every_gathered_curve_is_shipped(stored):
     gathered = json.loads((next(iter(stored.values())).parent / "curves.json").read_text("utf-8"))
     assert len(published_curves()) == len(gathered) == 34
