@@ -166,8 +166,8 @@ def panoptic_quality(count: int) -> Cells:
                 setattr(stat[k + 1], key, getattr(counts, name)[k])
         if (counts.tp + counts.fp + counts.fn).any():
             mean = stat.pq_average({k: {"isthing": 1} for k in range(1, 5)}, None)[0]
-            for key, values in zip(("pq", "sq", "rq"), seg.panoptic(counts), strict=True):
-                pair = np.nanmean(values), mean[key]
+            for key in ("pq", "sq", "rq"):
+                pair = np.nanmean(seg.class_scores(counts)[key]), mean[key]
                 yield f"segmentation {key}, 300 random maps", "panopticapi", *pair
 
 

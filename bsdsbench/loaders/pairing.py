@@ -127,10 +127,8 @@ def grouped(
         for root in roots[side]:
             paths = find_files(root, FORMATS)
             if not paths:
-                raise PairingError(
-                    f"{show(root)}: no files (or no such folder), expected one of "
-                    f"{', '.join(FORMATS)}"
-                )
+                known = ", ".join(FORMATS)
+                raise PairingError(f"{show(root)}: no files (or no such folder) of {known}")
             for path in paths:
                 name, folder = id_of(path), path.parent
                 before = re.sub(r"(?<=.)_[1-9]\d*$", "", name)

@@ -88,7 +88,7 @@ def test_skipped_images_are_named_and_end_in_status_2(tiny, tmp_path):
     failed = command("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", *FEW)
     assert failed.returncode == 2
     assert failed.stdout == ""
-    assert "im004.png: 7x9 (rows x columns), expected 40x52" in failed.stderr
+    assert "im004.png: shape (7, 9), expected (40, 52)" in failed.stderr
     assert not (tmp_path / "out" / "result.json").exists()
     done = command("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", "--on-error", "skip", *FEW)
     assert done.returncode == 2

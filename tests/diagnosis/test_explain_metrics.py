@@ -143,7 +143,6 @@ def test_what_nothing_reaches_has_status_1(rooms, tmp_path):
     [
         ("depth", "blurred", lambda d: 1 / d, {}, {"inverse"}),
         ("depth", "blurred", lambda d: 1000 * d, {}, {"scale"}),
-        ("depth", "blurred", lambda d: np.ones_like(d), {}, {"flat"}),
         ("depth", "blurred", lambda d: d[:40], {}, {"resized"}),
         ("depth", "blurred", lambda d: np.stack([d, d]), {}, {"unreadable"}),
         ("depth", "blurred", lambda d: d, {"measures": ("matte",)}, {"refused"}),

@@ -33,13 +33,12 @@ from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.official_txt import format_rows
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, at_least_two
+from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree, at_least_two
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import PRCurve, average_precision, best
 from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, weighted_sum
 
-F8 = NDArray[np.float64]
 ADAPTED_RAND = ("are_region", "are_skimage", "are_cremi")
 # Errors, 0 is best, and beside them the name under which SEISM prints 1 - error.
 ERRORS = {
