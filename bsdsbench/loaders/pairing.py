@@ -54,8 +54,7 @@ class Pair:
     def gt_path(self) -> Path:
         """Its one ground-truth file. Raises DataError for none and several."""
         if len(self.gt_paths) != 1:
-            fault = f"{len(self.gt_paths)} ground-truth files, expected one"
-            raise DataError(f"{self.image_id}: {fault}")
+            raise DataError(f"{self.image_id}: {len(self.gt_paths)} true files, expected one")
         return self.gt_paths[0]
 
 
@@ -84,8 +83,8 @@ def pair(
         (gt_dir, "no ground truth for: {}", (wanted or preds.keys()) - gts.keys()),
     ):
         if names:
-            found = fault.format(f"{listed(sorted(names))} ({len(names)} in all)")
-            problems.append(f"{show(folder)}: {found}")
+            found = f"{listed(sorted(names))} ({len(names)} in all)"
+            problems.append(f"{show(folder)}: {fault.format(found)}")
     if problems:
         raise PairingError("", problems)
     chosen = gts if missing == "zero" else both
@@ -127,8 +126,7 @@ def grouped(
         for root in roots[side]:
             paths = find_files(root, FORMATS)
             if not paths:
-                known = ", ".join(FORMATS)
-                raise PairingError(f"{show(root)}: no files (or no such folder) of {known}")
+                raise PairingError(f"{show(root)}: no folder with files {', '.join(FORMATS)}")
             for path in paths:
                 name, folder = id_of(path), path.parent
                 before = re.sub(r"(?<=.)_[1-9]\d*$", "", name)

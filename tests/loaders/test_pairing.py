@@ -213,9 +213,9 @@ def test_every_fault_at_once(tree):
             ["a.mat"],
             None,
             {},
-            "pred: no files (or no such folder) of .png",
+            "pred: no folder with files .png",
         ),
-        (["a.png"], [], None, {}, "gt: no files (or no such folder) of .png"),
+        (["a.png"], [], None, {}, "gt: no folder with files .png"),
     ],
 )
 def test_the_last_line_says_what_may_be_wrong(tree, preds, gts, split, options, last):
