@@ -7,6 +7,7 @@ check failed (such as a regression), 2 invalid input or call, 130 interrupted.
 from __future__ import annotations
 
 import gc
+import io
 import os
 import re
 import sys
@@ -46,6 +47,7 @@ def main() -> None:
 
     warnings.simplefilter("always", InputWarning)
     warnings.showwarning = show
+    sys.stdout = sys.stdout or io.StringIO()  # where it is closed
     words = sys.argv[1:] or ["--help"]
     status = 2
     try:

@@ -29,7 +29,6 @@ from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.comparison.significance import holm, least_p
-from bsdsbench.files import bounded
 from bsdsbench.files.arguments import given_number
 from bsdsbench.files.bounded import (
     FaultError,
@@ -124,9 +123,9 @@ class Baseline:
                 )
             given = entry(found, "tolerances", dict)
             percent = {k: v for k, v in given.items() if isinstance(v, str) and v.endswith("%")}
-            coded = entry(found, "counts", str, bounded.MAX_FILE_BYTES)
+            coded = entry(found, "counts", str)
             counts = base64.b64decode(coded, validate=True)
-            gated = entry(found, "gated", str, 1 << 20).split(", ") if "gated" in found else []
+            gated = entry(found, "gated", str).split(", ") if "gated" in found else []
             return cls(
                 registry.stored(entry(found, "protocol", dict)),
                 entries(found, "scores", float),

@@ -42,15 +42,14 @@ def given_floats(value: Any, what: str, dtype: Any = np.float64) -> NDArray[Any]
     refuse_mask(value, what)
     try:
         given = np.asarray(value)
-        if np.dtype(dtype).kind != "i" or given.dtype.kind != "f":
-            return np.asarray(given, dtype)
+        with np.errstate(invalid="ignore"):
+            found = np.asarray(given, dtype)
     except (TypeError, ValueError, OverflowError):
         kind = kind_of_value(value)
         raise DataError(f"{what}: {kind}, expected {np.dtype(dtype)} numbers") from None
-    whole = (given == np.rint(given)) & (np.abs(given) < 2.0**63)
-    if not whole.all():
-        raise DataError(f"{what}: {given[~whole].flat[0]:g}, expected whole numbers")
-    return given.astype(dtype)
+    if found.dtype.kind == "i" and given.dtype.kind == "f" and not np.array_equal(found, given):
+        raise DataError(f"{what}: {given[found != given].flat[0]:g}, expected whole numbers")
+    return found
 
 
 def given_list(value: Any, what: str, expected: str) -> list[Any]:

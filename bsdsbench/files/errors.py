@@ -13,13 +13,11 @@ def visible(text: str, spaces: bool = True) -> str:
     >>> visible("a\x1b[31mb\u202ec\n")
     'a\\x1b[31mb\\u202ec\\n'
     """
-    if text.isprintable():
-        return text
-    kept = {c for c in text if spaces and c.isspace() and c > "\x85" and c not in "\u2028\u2029"}
-    return "".join(
-        c if c.isprintable() or c in kept else c.encode("unicode_escape").decode("ascii")
-        for c in text
-    )
+    shown = ""
+    for c in text:
+        wide = spaces and c.isspace() and c > "\x85" and c not in "\u2028\u2029"
+        shown += c if c.isprintable() or wide else c.encode("unicode_escape").decode("ascii")
+    return shown
 
 
 LINE = 600  # characters of a message
@@ -34,10 +32,9 @@ def clip(text: str, limit: int = LINE) -> str:
 
 
 class DataError(ValueError):
-    """Input that cannot be evaluated. `problems` holds one line per fault of the run.
+    """Input that cannot be evaluated.
 
-    What a line quotes may hold anything and be long; lines are made printable and short here, and
-    stay one line each.
+    What a line quotes may hold anything and be long; lines are made printable and short here.
 
     Parameters
     ----------
@@ -62,33 +59,14 @@ class DataError(ValueError):
         return type(self), (self.args[0], self.problems)
 
     @classmethod
-    def collect(cls, errors: Sequence[DataError]) -> DataError:
-        """Join errors into one that lists every problem, in the order given.
-
-        Parameters
-        ----------
-        errors : sequence of DataError
-            At least one.
-        """
+    def collect(cls, errors: Iterable[DataError]) -> DataError:
+        """Errors as one that lists every problem, in the order given."""
         problems = [line for error in errors for line in error.problems]
-        return cls("\n".join(problems), problems)
+        return cls("", problems)
 
 
 class ShapeError(DataError):
-    """Arrays whose sizes do not fit together.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong, in one line.
-    problems : sequence of str
-        One line per fault of the run; by default the message.
-
-    Examples
-    --------
-    >>> issubclass(ShapeError, DataError)
-    True
-    """
+    """Arrays whose sizes do not fit together; a DataError."""
 
 
 class FileFormatError(DataError):

@@ -22,9 +22,8 @@ from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.table import Cell, Field, Table
 
 METRIC = registry.DEFAULT[0]
-RULES = [("AP", *rule) for rule in AP_RULES.items()] + [
-    ("ODS", *rule) for rule in ODS_RULES.items()
-]
+RULES = [("AP", *rule) for rule in AP_RULES.items()]
+RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 
 
 def with_whole_image(files: Sources, protocol: Protocol, grid: Any, four: Any) -> PRCurve:

@@ -231,9 +231,9 @@ class Evaluation(Shown):
             columns = [c for c in registry.get(metric).columns if c.shown == "always" and c.score]
             named = []
             for c in columns[:4]:
-                value = at(self.score(metric), c.key)
-                known = value is not None and value == value
-                named.append(f"{c.short or c.heading} {f'{value:.3f}' if known else '-'}")
+                value = at(self.score(metric).to_mapping(), c.key)
+                shown = "-" if value is None else f"{value:.3f}"
+                named.append(f"{c.short or c.heading} {shown}")
             parts.append(f"{metric} {', '.join(named)}")
         scores = "; ".join(parts) or "no scores"
         failed = f", {len(self.failed)} left out" if self.failed else ""
@@ -469,20 +469,19 @@ def not_beside(run: Evaluation, name: str) -> str:
 def as_runs(runs: Iterable[Any], names: Iterable[str] | None = None) -> list[Evaluation]:
     """Runs, of which some may be given as folders or `ref:NAME`, by their own or given names.
 
-    Folders of one name get the last folders of their paths beside it, as few as differ. Reference
-    runs get the AP and ODS rules of the first other run: their counts allow any, except that
-    combinations of parameters cannot be interpolated. Raises DataError for a single path in place
-    of a list, and one that lists every bad folder.
+    Folders of one name get beside it what their paths do not have in common. Reference runs get the
+    AP and ODS rules of the first other run: their counts allow any, except that combinations of
+    parameters cannot be interpolated. Raises DataError that lists every bad folder.
     """
     given = given_list(runs, "runs", "a list of runs or of their folders")
     named = list(names) if names else [None] * len(given)
     if len(named) != len(given):
         raise DataError(f"{len(named)} names for {len(given)} runs, expected one each")
-    found, faults, places = list[Evaluation](), list[DataError](), dict[int, tuple[str, ...]]()
+    found, faults, places = list[Evaluation](), list[DataError](), dict[int, str]()
     for k, (run, name) in enumerate(zip(given, named, strict=True)):
         try:
             if isinstance(run, str | Path):
-                places[k] = Path(run).absolute().parts
+                places[k] = os.path.abspath(run)
                 run = Evaluation.load(run)
             elif not isinstance(run, Evaluation):
                 raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
@@ -495,8 +494,7 @@ def as_runs(runs: Iterable[Any], names: Iterable[str] | None = None) -> list[Eva
     for k, own in places.items():
         same = [other for i, other in places.items() if shown[i] == shown[k]]
         if len(same) > 1:
-            lengths = (n for n in range(1, len(own)) if len({p[-n:] for p in same}) == len(same))
-            beside = "/".join(own[-next(lengths, 1) :])
+            beside = Path(os.path.relpath(own, os.path.commonpath(same))).as_posix()
             found[k] = replace(found[k], name=f"{shown[k]} ({beside})")
     about = [run.reference for run in found]
     rules = found[about.index(None)].protocol if None in about else None

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_array, kind_of_value
-from bsdsbench.files.errors import DataError, is_text
+from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, one_scale, scale_of
 from bsdsbench.metrics.base import Metric
+from bsdsbench.runs.run_options import TEXT
 
 
 @attrs.frozen
@@ -49,13 +50,11 @@ def items_of(items: Iterable[Any], metric: Metric) -> Iterator[ArrayItem]:
     """
     seen: set[str] = set()
     for number, item in enumerate(items, 1):
-        if not isinstance(item, tuple | list) or len(item) != 3:
-            raise DataError(
-                f"item {number}: {kind_of_value(item)}, expected (id, prediction, truth)"
-            )
+        whole = isinstance(item, tuple | list) and len(item) == 3
+        if not whole or not TEXT[0](item[0]):
+            wrong = f"item {number}: {kind_of_value(item[0] if whole else item)}"
+            raise DataError(f"{wrong}, expected (id, prediction, truth), the id as text")
         image_id, pred, truth = item
-        if not isinstance(image_id, str) or not image_id or not is_text(image_id):
-            raise DataError(f"item {number}: id {kind_of_value(image_id)}, expected text")
         if image_id in seen:
             raise DataError(f"{image_id}: this image is already there, expected each once")
         seen.add(image_id)
@@ -72,14 +71,9 @@ def inputs_of(
     if not isinstance(pred, Prediction):
         usual = metric.pred_kinds[0]
         array = given_array(pred, "array") if usual == "classes" else _plane(pred)
-        if usual == "classes":
-            pred = Prediction(image_id, classes=array)
-        elif usual == "labels":
-            pred = Prediction(image_id, segs=(array,))
-        elif usual == "depth-map":
-            pred = Prediction(image_id, depth=array)
-        else:
-            pred = Prediction(image_id, soft=array)
+        found: Any = (array,) if usual == "labels" else array
+        fields = {"classes": "classes", "labels": "segs", "depth-map": "depth"}
+        pred = Prediction(image_id, **{fields.get(usual, "soft"): found})
     if isinstance(truth, GroundTruth):
         return pred, truth
     kind, what = metric.gt_kind, f"{image_id}: ground truth"
@@ -91,18 +85,16 @@ def inputs_of(
                 raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
             truth = array[None] if array.ndim == 2 else array
         maps = list(map(_plane, truth))
-        drawn = tuple(binary_map(each, what) for each in maps)
+        drawn = tuple([binary_map(each, what) for each in maps])
         return pred, GroundTruth(image_id, drawn, scale=one_scale(map(scale_of, maps), what))
     array = given_array(truth, "array") if kind == "classes" else _plane(truth)
     if kind == "mask":
-        gt = GroundTruth(image_id, mask=binary_map(array, what), scale=scale_of(array))
-    elif kind == "depth-map":
-        gt = GroundTruth(image_id, depth=array)
-    elif array.ndim == 2:
-        gt = GroundTruth(image_id, labels=array)
-    else:
-        gt = GroundTruth(image_id, class_boundaries=array != 0)
-    return pred, gt
+        return pred, GroundTruth(image_id, mask=binary_map(array, what), scale=scale_of(array))
+    if kind == "depth-map":
+        return pred, GroundTruth(image_id, depth=array)
+    if array.ndim == 2:
+        return pred, GroundTruth(image_id, labels=array)
+    return pred, GroundTruth(image_id, class_boundaries=array != 0)
 
 
 def _plane(pred: Any) -> NDArray[Any]:

@@ -36,6 +36,7 @@ from bsdsbench.runs.run import count
 from bsdsbench.runs.run_options import RunOptions, documented, takes
 from bsdsbench.scores.counts import ImageRecord
 
+LOCK = Lock()  # of all evaluators, which thus can be pickled; nothing slow is done under it
 OPTIONS = ("protocol", "metrics", "classes", "name", "on_error")
 
 
@@ -73,13 +74,6 @@ class StreamingEvaluator:
         self._options, self.protocol, self.metrics = options, options.protocol, options.metrics
         self.name = options.name
         self._records: dict[str, ImageRecord] = {}
-        self._lock = Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=Lock())
 
     def update(self, pred: Any, gts: Any, image_id: str | Sequence[str] | None = None) -> None:
         """Add one image or a batch.
@@ -108,34 +102,26 @@ class StreamingEvaluator:
             not count it; with on_error="fail" it is an error as the protocol says.
         """
         items = image_items(pred, gts, image_id, len(self._records))
-        counted = list(filter(None, (measure(*each, self._options) for each in items)))
-        with self._lock:
-            if image_id is None:  # another thread may have added images since
-                first = len(self._records)
-                counted = [replace(r, image_id=numbered(k)) for k, r in enumerate(counted, first)]
+        counted = [measure(*each, self._options) for each in items]
+        with LOCK:
             fresh: dict[str, ImageRecord] = {}
-            for record in counted:
-                if record.image_id in self._records or record.image_id in fresh:
-                    fault = "this image is already there, expected each once"
-                    raise DataError(f"{record.image_id}: {fault}")
-                fresh[record.image_id] = record
+            for record in filter(None, counted):
+                name = record.image_id
+                if image_id is None:  # another thread may have added images since
+                    name = numbered(len(self._records) + len(fresh))
+                if name in self._records or name in fresh:
+                    raise DataError(f"{name}: this image is already there, expected each once")
+                fresh[name] = replace(record, image_id=name)
             self._records.update(fresh)
 
     def compute(self) -> Evaluation:
         """The Evaluation of all images so far.
 
         Raises DataError if there are none, or if all are bytes of 0 and 1, of which none counts.
-
-        Returns
-        -------
-        Evaluation
-            Further updates do not change it.
         """
-        with self._lock:
-            records = tuple(self._records.values())
-        if not records:
+        if not self._records:
             raise DataError("no images yet, expected an update before compute")
-        plain, _ = plain_forms(records, self.protocol)
+        plain, _ = plain_forms(list(self._records.values()), self.protocol)
         about = {"pred_kind": self._options.pred_kind, "missing": "error"}
         return Evaluation(self.protocol, self.name, plain, about)
 
@@ -148,25 +134,18 @@ class StreamingEvaluator:
         ----------
         other : StreamingEvaluator
             It stays as it is.
-
-        Returns
-        -------
-        StreamingEvaluator
-            This one.
         """
         if (self.protocol, self.metrics) != (other.protocol, other.metrics):
             raise MergeError(f"{other.name}: its protocol or metrics differ from {self.name}'s")
-        with self._lock:
-            shared = sorted(self._records.keys() & other._records.keys())
-            if shared:
+        with LOCK:
+            if shared := sorted(self._records.keys() & other._records.keys()):
                 raise MergeError(f"image {shared[0]!r} is in both, expected each image once")
             self._records.update(other._records)
         return self
 
     def reset(self) -> None:
         """Forget all images."""
-        with self._lock:
-            self._records.clear()
+        self._records = {}
 
     def __repr__(self) -> str:
         given = ", ".join(self.metrics)
@@ -205,14 +184,12 @@ def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[An
             "argmax first? expected one value a pixel, (H, W)"
         )
     preds = list(pred)
-    names = image_id if image_id is not None else [numbered(known + i) for i in range(len(preds))]
+    names = list(map(numbered, range(known, known + len(preds)))) if image_id is None else image_id
     for what, values in (("ground truths", gts), ("image ids", names)):
-        found = -1 if isinstance(values, str) or not hasattr(values, "__len__") else len(values)
-        if found != len(preds):
-            given = kind_of_value(values) if found < 0 else found
+        if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != len(preds):
             raise ShapeError(
-                f"{given} {what} for a batch of {len(preds)} predictions, expected as many; one "
-                "image alone is (H, W)"
+                f"{what}: {kind_of_value(values)}, expected {len(preds)} for as many predictions; "
+                "one image alone is (H, W)"
             )
     return list(zip(preds, gts, map(str, names), strict=True))
 

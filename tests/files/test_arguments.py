@@ -86,26 +86,24 @@ def test_odd_arguments_end_in_a_result_or_one_short_line(name):
     ("call", "named"),
     [
         (lambda: bb.boundary_counts(ODD["masked"], [EDGES]), "prediction: a masked array"),
-        (lambda: bb.boundary_counts(SOFT, [ODD["masked edges"]]), "ground truth 1: a masked"),
+        (
+            lambda: bb.boundary_counts(SOFT, [ODD["masked edges"]]),
+            "GroundTruth.boundaries: a masked",
+        ),
         (lambda: bb.boundary_counts(SOFT, [EDGES], 3), "protocol: 3"),
-        (lambda: bb.Prediction("a", segs=(np.array([["x"]]),)), r"Prediction.segs 1: "),
+        (lambda: bb.Prediction("a", segs=(np.array([["x"]]),)), r"Prediction.segs: "),
         (lambda: bb.GroundTruth("a", EDGES), r"boundaries.* shape \(16,\), expected .*2 axes"),
         (lambda: bb.Evaluation.load(3), "folder: 3"),
-        (lambda: bb.Counts(total=[-1]), "total: from -1 to -1"),
-        (lambda: bb.Counts(total=["x"]), "total: "),
     ],
 )
 def test_the_argument_is_named(call, named):
     refused(named, call)
 
 
-@pytest.mark.parametrize("code", ["f4", "f8", "u2"])
-def test_big_endian_arrays_count_as_the_others(code):
-    soft = (SOFT * (65535 if code == "u2" else 1)).astype(code)
-    other = soft.astype(soft.dtype.newbyteorder(">"))
+def test_big_endian_arrays_count_as_the_others():
     for count in (bb.boundary_counts, bb.pixel_counts):
-        assert count(soft, [EDGES], THREE).equals(count(other, [EDGES], THREE))
-    assert np.array_equal(bb.nms(soft), bb.nms(other))
+        other = count(SOFT.astype(">f8"), [EDGES], THREE)
+        assert count(SOFT, [EDGES], THREE).equals(other)
     match = bb.match_boundaries(EDGES.astype(">i4"), EDGES.astype(">f8"), 2.0)
     assert match.n_matched == EDGES.sum()
 

@@ -2,7 +2,7 @@
 
 import pickle
 
-from bsdsbench.files.errors import DataError, FileFormatError, did_you_mean, grouped, visible
+from bsdsbench.files.errors import DataError, FileFormatError, did_you_mean, grouped
 
 
 def test_equal_faults_are_one_line_with_their_number_and_three_names():
@@ -34,8 +34,3 @@ def test_collecting_and_pickling_keep_every_line():
     assert joined.problems == ("a", "b", "c")
     again = pickle.loads(pickle.dumps(joined))
     assert (type(again), again.problems, str(again)) == (DataError, joined.problems, "a\nb\nc")
-
-
-def test_ordinary_text_is_untouched():
-    for text in ("", "C:\\x\\n.png", "\u00fcml\u00e4ut <b>'\""):
-        assert visible(text) == text

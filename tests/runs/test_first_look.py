@@ -51,15 +51,6 @@ def test_maps_of_which_nothing_would_count_are_refused(kind, tmp_path):
     assert any(f.level == "error" and f.code in ("faint", "range") for f in found)
 
 
-def test_the_fix_that_is_named_gives_the_score_of_the_same_maps_in_full_scale(tmp_path):
-    pred, gt = make_set(tmp_path)
-    full = changed(pred, lambda a: np.where(a > 90, 255, 0).astype(np.uint8))
-    expected = counted(full, gt, TEN)
-    ones = changed(pred, lambda a: (a > 90).astype(np.uint8))
-    found = counted(ones, gt, TEN.replace(normalise=True))
-    assert found.scores() == expected.scores()
-
-
 def test_maps_of_zeros_are_a_warning(tmp_path):
     pred, gt = make_set(tmp_path)
     changed(pred, np.zeros_like)
@@ -132,15 +123,12 @@ def test_maps_in_a_wrong_place_are_one_line_each_and_sound_ones_none(kind, metho
     assert re.search(PLACES[kind][1], note)
 
 
-def test_evaluate_warns_and_the_command_line_says_a_line(tmp_path):
+def test_the_command_line_warns_in_a_line(tmp_path):
     pred, gt = make_set(tmp_path)
     changed(pred, lambda a: 255 - a)
-    with pytest.warns(InputWarning, match="darker on the ground truth"):
-        counted(pred, gt, TEN)
     found = command("evaluate", pred, "--gt", gt, "--thresholds", "5", "--workers", "1")
     (line,) = [x for x in found.stderr.splitlines() if "warning" in x]
     assert line.startswith("bsdsbench: warning: 4 of 4 maps looked at are darker")
-    assert found.returncode == 0
 
 
 # ---- empty ground truth --------------------------------------------------------------------------
@@ -173,11 +161,6 @@ def test_skipped_images_are_as_if_they_were_not_there(with_empty, tmp_path):
     assert bb.Evaluation.load(tmp_path / "out").empty == ["im005"]
     shards = [counted(pred, gt, skip, shard=(k, 2)) for k in (1, 2)]
     assert bb.merge(shards).to_mapping() == {**found.to_mapping(), "failed": {}}
-    stream = bb.StreamingEvaluator(skip)
-    for path in sorted(pred.iterdir()):
-        marks = [iio.imread(p) for p in sorted((gt / path.stem).iterdir())]
-        stream.update(iio.imread(path), marks, image_id=path.stem)
-    assert stream.compute().scores() == found.scores()
 
 
 def test_counted_images_add_their_false_positives_alone(with_empty):
@@ -191,41 +174,29 @@ def test_counted_images_add_their_false_positives_alone(with_empty):
     assert not mine.matched_pred.any()
     drawn, curve = counted(*five, TEN).boundary_score(), every.boundary_score()
     assert curve.curve.recall.tolist() == drawn.curve.recall.tolist()
-    assert (curve.curve.precision < drawn.curve.precision).any()
     assert curve.ois.recall == drawn.ois.recall
-    assert (curve.ois.precision < drawn.ois.precision) == (mine.total_pred.min() > 0)
 
 
-def test_a_stream_meets_empty_ground_truth_as_a_folder_does():
-    nothing = [np.zeros((20, 20), bool)]
-    ev, said = bb.StreamingEvaluator(TEN, on_error="fail"), "a: no boundary pixel in any of 1"
+def test_a_stream_leaves_empty_ground_truth_out_with_a_warning():
+    nothing, said = [np.zeros((20, 20), bool)], "a: no boundary pixel in any of 1"
+    ev = bb.StreamingEvaluator(TEN, on_error="fail")
     refused(said, ev.update, np.eye(20), nothing, image_id="a")
     ev = bb.StreamingEvaluator(TEN)
     with pytest.warns(InputWarning, match=f"left out: {said}"):
         ev.update(np.eye(20), nothing, image_id="a")
     assert len(ev) == 0
-    ev = bb.StreamingEvaluator(TEN.replace(empty_gt="count"))
-    ev.update(np.eye(20), nothing, image_id="a")
-    assert ev.compute().boundary_score().curve.precision.max() == 0
 
 
 # ---- streams -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("second", [1, 200])
-def test_a_stream_of_zeros_and_ones_in_bytes_is_refused_when_it_is_scored(second):
-    truth = np.eye(30, dtype=bool)
-    ev, other = bb.StreamingEvaluator(TEN), bb.StreamingEvaluator(TEN)
-    ev.update(np.eye(30, dtype=np.uint8), [truth], image_id="a")
-    other.update(second * np.eye(30, dtype=np.uint8), [truth], image_id="b")
-    ev.merge(other)
-    if second == 1:
-        refused("no value above 1 of 255 in any map", ev.compute)
-    else:
-        assert ev.compute().boundary_score().ods.f > 0
-
-
-def test_a_network_that_predicts_next_to_nothing_is_no_error_in_training():
-    ev = bb.StreamingEvaluator(TEN)
-    ev.update(np.full((30, 30), 1e-4), [np.eye(30)])
-    assert ev.compute().boundary_score().ods.f == 0
+def test_a_stream_of_zeros_and_ones_in_bytes_is_refused_when_it_is_scored():
+    """A network that predicts next to nothing is no error in training."""
+    ones, faint = np.eye(30, dtype=np.uint8), np.full((30, 30), 1e-4)
+    for pred, second in ((ones, ones), (ones, 200 * ones), (faint, faint)):
+        ev = bb.StreamingEvaluator(TEN)
+        ev.update([pred, second], [[np.eye(30)], [np.eye(30)]])
+        if second is ones:
+            refused("no value above 1 of 255 in any map", ev.compute)
+        else:
+            assert (ev.compute().boundary_score().ods.f > 0) == (second is not faint)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.making import make_set
-from tests.helpers.processes import TOLD, gone, has_worked
+from tests.helpers.processes import TOLD, gone
 from tests.helpers.runs import bits, counted, stored
 
 ROOT = Path(__file__).parents[2]
@@ -114,21 +114,6 @@ def test_an_interrupt_without_a_folder_promises_nothing(tiny):
 
     with pytest.raises(KeyboardInterrupt, match="nothing was kept"):
         counted(*tiny, progress=stop)
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("moment", [0.3, 1.0])
-def test_ctrl_c_at_any_moment_of_the_start_is_one_line(many, tmp_path, moment):
-    process = start(*evaluate(many, tmp_path / "out"))
-    while process.poll() is None and not has_worked(process.pid, moment):
-        time.sleep(0.02)
-    if process.returncode is None:  # else it was quicker
-        os.killpg(process.pid, signal.SIGINT)
-    _, err = process.communicate(timeout=120)
-    assert gone(process.pid)
-    if process.returncode and (moment > 0.3 or "Traceback" not in err):  # Python itself may start
-        assert process.returncode in (130, -signal.SIGINT)
-        assert err.strip().count("\n") == 0
 
 
 @pytest.mark.skipif(not TOLD, reason="no /dev/full")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.runs.merging import best_of, best_rows
+from bsdsbench.runs.merging import best_of
 from bsdsbench.scores.curve import four_counts
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import simulated_run
@@ -49,13 +49,6 @@ def test_the_rule_is_a_plain_loop(three):
         sum(found.provenance["chosen"]) == 7 * found.records[0].counts["boundary"].thresholds.size
     )
     assert found.signature.pred == "best-of-3"
-
-
-def test_ties_and_empty_rows_go_to_the_first_run():
-    one = np.array([[[3, 6, 3, 6], [0, 6, 0, 0]], [[3, 6, 3, 6], [0, 6, 0, 5]]])
-    chosen, rows = best_rows(one)
-    assert chosen.tolist() == [0, 0]
-    assert rows.tolist() == [[3, 6, 3, 6], [0, 6, 0, 0]]
 
 
 def test_runs_that_do_not_belong_together(three):

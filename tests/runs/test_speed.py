@@ -5,7 +5,6 @@ from dataclasses import replace
 from bsdsbench.report import score_tables
 from bsdsbench.runs.run_options import SPEED
 from bsdsbench.runs.score_tables import Speed, speed_of
-from tests.helpers.runs import call
 from tests.helpers.simulated import simulated_run
 
 
@@ -28,10 +27,9 @@ def column(table):
 def test_scores_have_the_column_where_a_run_has_times():
     runs = [timed("fast", 3.25), timed("untimed"), timed("slow", 1234)]
     (table,) = score_tables(runs)
-    assert column(table) == ["3.2", "-", "1234.0"]
     at = len(table.columns) - 1
     assert [table.drawn[row][at].best for row in range(3)] == [True, False, False]
-    assert sum("made machine, 2 cores" in note for note in table.notes) == 1
+    assert column(table) == ["3.2", "-", "1234.0"]
     (plain,) = score_tables(runs[1:2])
     assert column(plain) is None
     assert not any("ms per image" in note for note in plain.notes)
@@ -48,12 +46,3 @@ def test_a_result_that_says_something_else_has_no_time():
     found = simulated_run("x", 3, quality=0.3, seed=1)
     for value in (None, 5, {}, {"ms_per_image": "9"}, {"ms_per_image": -1}):
         assert speed_of(replace(found, provenance={SPEED: value})) is None
-
-
-def test_every_form_has_them(tmp_path):
-    folders = [timed(n, ms).save(tmp_path / n) for n, ms in (("fast", 3.25), ("slow", 777.75))]
-    for suffix in (".md", ".csv", ".tex", ".json", ".txt", ".html"):
-        call("report", *folders, "-o", tmp_path / f"made{suffix}")
-        text = "".join(p.read_text("utf-8") for p in sorted(tmp_path.glob(f"made*{suffix}")))
-        # a paper's table has none
-        assert ("777.75" in text or "777.8" in text) == (suffix != ".tex")

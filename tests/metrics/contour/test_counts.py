@@ -6,7 +6,7 @@ from attrs import evolve
 
 from bsdsbench.metrics.contour import measure
 from bsdsbench.metrics.contour.contour_metric import GROUPS, ContourOptions, contour_counts
-from bsdsbench.metrics.contour.instances import pair_of
+from bsdsbench.metrics.contour.pairs import pair_of
 from tests.helpers.masks import label_pairs
 
 EVERY = ContourOptions(groups=GROUPS, spacing=(0.5, 2.0), trimap_widths=(2,))
