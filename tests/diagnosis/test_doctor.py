@@ -237,12 +237,6 @@ def test_one_annotator_where_the_data_set_has_several(pred, gt):
     assert doctor(pred, gt, BRIND) == []
 
 
-def test_label_maps(pred, six):
-    change(pred, lambda a: (a > 40).astype(np.uint8))
-    assert "faint" in codes(pred, six)
-    assert doctor(pred, six, pred_kind="labels") == []
-
-
 def test_missing_extra_and_the_split_file_that_mends(pred, tmp_path, six):
     (pred / "lake1.png").unlink()
     found = only(doctor(pred, six))

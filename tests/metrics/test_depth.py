@@ -184,7 +184,7 @@ def test_every_map_of_a_truths_file(tmp_path):
         assert found.valid.tolist() == [[False, False, True]]
         assert found.mask.tolist() == [[False, True, False]]
     np.savez(tmp_path / "c.npz", depth=[[1.0, 2]], edges=[[0, 1, 1]])
-    with pytest.raises(FileFormatError, match=r"sizes \[\(1, 2\), \(1, 3\)\], expected one"):
+    with pytest.raises(FileFormatError, match=r"shape \(1, 2\), expected \(1, 3\)"):
         depth_truth(Pair("c", (), (tmp_path / "c.npz",)))
 
 

@@ -92,5 +92,5 @@ def test_segmentations_count_at_their_numbers():
 def test_what_is_refused():
     gt, turned = np.zeros((3, 5), bool), np.zeros((5, 3), np.int32)
     refused("other than 0 and 1", pixel_counts, np.zeros((3, 5)), [gt + 2])
-    for pred in (turned > 0, Prediction("a", segs=(turned.T, turned))):
+    for pred in (turned > 0, Prediction("a", segs=(turned,))):
         refused(r"\(5, 3\), transposed", pixel_counts, pred, [gt], error=ShapeError)
