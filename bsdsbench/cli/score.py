@@ -168,7 +168,7 @@ def evaluate(
     if coco:
         from bsdsbench.loaders.coco import CocoItems
 
-        items = CocoItems(str(pred_dir), gt, "instance")
+        items = CocoItems(str(pred_dir), gt)
         given = (items,)
         options["protocol"] = items.protocol(options["metrics"], options["protocol"])
         options["name"] = options["name"] or Path(str(pred_dir)).stem

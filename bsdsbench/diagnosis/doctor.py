@@ -158,11 +158,8 @@ def doctor(
     asked, kind = registry.get(metric), str(options.pred_kind)
     places = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
     classes = asked.class_names(asked.options_of(options.protocol))
-    how: Any = {"gt_kind": asked.gt_kind, "classes": classes}
-    wanted, *sides, several = grouped(*places, split_file, kind, **how)
-    preds, gts = (
-        {i: side[i] for i in sorted(side) if wanted is None or i in wanted} for side in sides
-    )
+    _, *sides, several = grouped(*places, split_file, kind, asked.gt_kind, classes)
+    preds, gts = (dict(sorted(side.items())) for side in sides)
     inputs = Inputs(asked, options.protocol, kind, preds, gts, several)
     both = [image_id for image_id in gts if image_id in preds]
     step = max(1, -(-len(both) // looked_at))

@@ -105,7 +105,7 @@ HUMANS = ["--humans", "--gt", "{gt}"]
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["/no/such", "--gt", "/nor/this"], "/no/such: no such folder"),
+        (["/no/such", "--gt", "/nor/this"], "/no/such: no folder with files"),
         (["{pred}", "--gt", "{gt}", "--shard", "3"], "--shard '3': expected I/N"),
         (["{pred}", "--gt", "{gt}", "--set", "speed=9"], "speed"),
         (["{pred}", "--gt", "{gt}", "--executor", "cloud"], "executor 'cloud'"),

@@ -201,7 +201,7 @@ def test_every_map_of_a_truths_file(tmp_path, suffix):
     found = depth_truth(Pair("b", (), (tmp_path / "b.npz",)))
     assert found.parts.keys() == {"boundaries"}
     np.savez(tmp_path / "c.npz", depth=[[1.0, 2]], edges=[[0, 1, 1]])
-    with pytest.raises(FileFormatError, match=r"sizes \[\(1, 2\), \(1, 3\)\], expected one"):
+    with pytest.raises(FileFormatError, match=r"shape \(1, 2\), expected \(1, 3\)"):
         depth_truth(Pair("c", (), (tmp_path / "c.npz",)))
 
 

@@ -74,7 +74,7 @@ def test_a_map_divided_by_its_largest_value():
 
 
 def test_a_segmentation_of_another_size():
-    pred = bb.Prediction("a", segs=(np.zeros((3, 4), int), np.zeros((4, 3), int)))
+    pred = bb.Prediction("a", segs=(np.zeros((4, 3), int),))
     with pytest.raises(
         ShapeError, match=r"^prediction: shape \(4, 3\), transposed, expected \(3, 4"
     ):
