@@ -4,10 +4,19 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from bsdsbench import kernels
+
+# pytest parses what is imported, as the package is a plugin of it. In two threads at once, which
+# import kernels for their images, Python's parser fails now and then (SystemError).
+for _module in iter_modules(kernels.__path__):
+    import_module(f"bsdsbench.kernels.{_module.name}")
 
 # No deadline: the tests are to pass on a busy machine, too.
 settings.register_profile(

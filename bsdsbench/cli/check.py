@@ -164,38 +164,26 @@ def get(name: str, to: str | None, url: str | None) -> int:
     metavar="NAME|FILE",
 )
 @path("--split-file", "Ids to check, one per line.")
-@path("--sets", "Your own sets, registered with --register.", multiple=True, metavar="FILE")
-@option("--register", "Register the set under NAME, in the file -o.", metavar="NAME")
-@path("-o", "--out", "The JSON file that registers the set.")
 @printed("text", "json")
 def check_set(
     folder: str | None,
     protocol: str,
     split_file: str | None,
-    sets: tuple[str, ...],
-    register: str | None,
-    out: str | None,
     form: str,
 ) -> int:
     """Name the set; list missing, altered and extra images.
 
     A ground-truth set and split is recognised by its content, in any format or folder. Exit status
-    0 for a complete known set or a set that was registered just now; 1 for anything else. Without
-    PATH, say which public sets are in the cache.
+    0 for a complete known set; 1 for anything else. Without PATH, say which public sets are in the
+    cache.
     """
     from bsdsbench.files.bounded import listed, show
     from bsdsbench.loaders import public_sets
-    from bsdsbench.loaders.identity import (
-        folder_fingerprints,
-        identify,
-        load_sets,
-        set_fingerprint,
-        write_set,
-    )
+    from bsdsbench.loaders.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
 
     if folder is None:
-        refuse(("protocol", "split_file", "sets", "register", "out", "form"), "no PATH")
+        refuse(("protocol", "split_file", "form"), "no PATH")
         names = public_sets.public_sets()
         here = [at for at in map(public_sets.cache_folder().joinpath, names) if at.is_dir()]
         for place in here:
@@ -203,17 +191,9 @@ def check_set(
         if not here:
             say("no public set is in the cache; `bsdsbench data get bsds500` brings one")
         return 0 if here else 1
-    if bool(register) != bool(out):
-        raise click.UsageError("--register NAME and -o FILE go together")
-    known = {name: images for file in sets for name, images in load_sets(file).items()}
     with progress("data check") as report:
         images = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)
-    if register and out:
-        write_set(out, register, images)
-        mark = set_fingerprint(images)
-        print(f"{register}, {len(images)} images, {mark}, registered in {out}")
-        return 0
-    found = identify(images, known)
+    found = identify(images)
     lists = {name: getattr(found, name) for name in ("missing", "altered", "extra")}
     if form == "json":
         print_json(

@@ -84,10 +84,9 @@ def demo(out: str, split: str | None, workers: int | None) -> None:
     show_tables([table for table in told.tables() if table.key == "differences"])
     with progress("human") as report:
         human = bb.evaluate_humans(gt, workers=workers, progress=report)
-    plots = [Path(out, name) for name in ("pr.png", "f_threshold.png", "images.png")]
+    plots = [Path(out, name) for name in ("pr.png", "f_threshold.png")]
     plot_runs(found, human=human, path=plots[0])
     plot_runs(found, kind="f", path=plots[1])
-    plot_runs(found[1::-1], kind="scatter", path=plots[2])
     folders = " ".join(str(Path(out, method)) for method in NAMES)
     raw = Path(out, "raw")
     print("\nplots    " + "  ".join(map(str, plots)))
@@ -169,7 +168,7 @@ def evaluate(
     if coco:
         from bsdsbench.loaders.coco import CocoItems
 
-        items = CocoItems(str(pred_dir), gt, "instance")
+        items = CocoItems(str(pred_dir), gt)
         given = (items,)
         options["protocol"] = items.protocol(options["metrics"], options["protocol"])
         options["name"] = options["name"] or Path(str(pred_dir)).stem

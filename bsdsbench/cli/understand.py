@@ -261,8 +261,8 @@ def _signature(text: str) -> Signature:
 @flag("--ap", "Show AP in the legend, published ones where the rule is the same.")
 @choice(
     "--kind",
-    "PR curves, F over threshold, two runs image by image, or bins of calibration.",
-    of=("pr", "f", "scatter", "reliability"),
+    "PR curves, F over threshold, or bins of calibration.",
+    of=("pr", "f", "reliability"),
 )
 @option("--metric", "Metric to plot; default: the first of the run with a curve.", metavar="M")
 @choice(

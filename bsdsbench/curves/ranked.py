@@ -235,17 +235,7 @@ def roc(
     return roc_of(counts, plot)
 
 
-def det(
-    labels: ArrayLike,
-    scores: ArrayLike,
-    *,
-    ties: Ties = "merge",
-    reading: LabelReading = "auto",
-    num_positives: int | None = None,
-    num_negatives: int | None = None,
-    include_inf: bool = False,
-    stable: bool = False,
-) -> ROCResult:
+def det(labels: ArrayLike, scores: ArrayLike, **options: Any) -> ROCResult:
     """The DET curve: miss rate (fnr) against false alarm rate (fpr) (VLFeat's vl_det), a ROCResult.
 
     All points are kept, from (0, 1) on (scikit-learn's det_curve cuts both ends and runs the other
@@ -253,8 +243,10 @@ def det(
 
     Parameters
     ----------
-    labels, scores, ties, reading, num_positives, num_negatives, include_inf, stable : as in `pr`
-        The samples and what is done with them.
+    labels, scores : as in `pr`
+        The samples.
+    options
+        ties, reading, num_positives, num_negatives, include_inf, stable : as in `pr`.
 
     Examples
     --------
@@ -262,9 +254,8 @@ def det(
     >>> curves.det([1, 0, 1], [0.9, 0.5, 0.4]).fnr.tolist()
     [1.0, 0.5, 0.5, 0.0]
     """
-    found = samples(labels, scores, reading)
-    counts = rank(*found, ties, include_inf, stable, num_positives, num_negatives)
-    return roc_of(counts)
+    found = samples(labels, scores, options.pop("reading", "auto"))
+    return roc_of(rank(*found, **options))
 
 
 def rank(
@@ -273,11 +264,11 @@ def rank(
     scores: F8,
     ties: Ties = "merge",
     include_inf: bool = False,
-    rows: bool = False,
+    stable: bool = False,
     num_positives: int | None = None,
     num_negatives: int | None = None,
 ) -> Ranking:
-    """Count positives and negatives along the falling scores; rows: where each row comes in."""
+    """Count positives and negatives along the falling scores; stable: where each row comes in."""
     totals = []
     for name, value, of_class in (
         ("num_positives", num_positives, positive),
@@ -317,7 +308,7 @@ def rank(
     never = 0 if include_inf else int(np.searchsorted(thresholds[::-1], -np.inf, "right"))
     kept = slice(tp.size - never)
     where = None
-    if rows:
+    if stable:
         where = np.searchsorted(-thresholds, -scores, side="right") - 1
         if ties == "sample":
             where[order] = np.arange(1, scores.size + 1)

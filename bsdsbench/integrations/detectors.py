@@ -190,7 +190,7 @@ def run(
     if gt is not None:
         gt = Path(gt).resolve()
         options.refuse_out_in(gt=gt)
-        ground_truths(gt, ids=ids)  # they are there, before the detector is called
+        ground_truths(gt, ids)  # they are there, before the detector is called
     named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
     path = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
     whose = {

@@ -44,10 +44,10 @@ def depth_truth(pair: Pair) -> GroundTruth:
     found = read_arrays(path, what="a depth map")
     with reading(path, "a depth map"):
         found = found["data"] if isinstance(found.get("data"), dict) else found
-        names = (*VALID, "edges", "matte")
-        maps = {name: plane(found[name], name) for name in names if name in found}
+        names = [name for name in (*VALID, "edges", "matte") if name in found]
+        maps = {name: plane(found[name], name) for name in names}
         valid = [maps[name] != 0 for name in VALID if name in maps]
-        truth = GroundTruth(
+        return GroundTruth(
             pair.image_id,
             (maps["edges"] != 0,) if "edges" in maps else (),
             path=path,
@@ -55,16 +55,11 @@ def depth_truth(pair: Pair) -> GroundTruth:
             valid=np.logical_and.reduce(valid) if valid else None,
             mask=matte_mask(maps["matte"]) if "matte" in maps else None,
         )
-        maps |= {"depth": truth.depth} if "depth" in truth.parts else {}
-        sizes = {each.shape for each in maps.values()}
-        if len(sizes) > 1:
-            raise FaultError(f"maps of the sizes {sorted(sizes)}, expected one")
-    return truth
 
 
 def matte_mask(matte: NDArray[Any]) -> NDArray[np.bool_]:
     """Where a matte is above a tenth of white. Raises DataError, see `cut_map`."""
-    return cut_map(matte, (MATTE * 255, MATTE * 65535, MATTE), "matte")
+    return cut_map(matte, MATTE, "matte")
 
 
 def _depth(found: dict[str, Any], needed: bool) -> NDArray[Any] | None:

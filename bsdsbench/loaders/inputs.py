@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from bsdsbench.files.errors import DataError, ShapeError
 
 Map = NDArray[Any]
 Bool = NDArray[np.bool_]
+Cut = float | tuple[float, float, float] | None
 WHITE = {"u1": 255, "u2": 65535}
 WHITE_FOR_CLASSES = (
     "only 0 and 255, expected the labels of `classes`, from `first` on (masks: divide them by 255, "
@@ -48,7 +50,8 @@ class ImageParts:
     """What is known of an image: parts by name, each also an attribute.
 
     Reading a part that is not there raises DataError, so that no metric has to look before;
-    `parts` tells what is there. Types and shapes are checked here, values by the metrics.
+    `parts` tells what is there. Types, shapes and that all have one size are checked here, values
+    by the metrics.
     """
 
     image_id: str
@@ -65,15 +68,15 @@ class ImageParts:
         if not isinstance(image_id, str):
             raise DataError(f"{owner}.image_id: {kind_of_value(image_id)}, expected text")
         for name, value in given.items():
-            what, many = f"{owner}.{name}", name in self.several
+            what, many, maps = f"{owner}.{name}", name in self.several, []
             if name not in self.known:
                 raise DataError(f"{what}: expected one of {', '.join(self.known)}")
             if value is None or name == "lines":
                 parts |= {} if value is None else {name: value}
                 continue
-            axes, kinds, maps = AXES.get(name, (2,)), KINDS.get(name, "biuf"), []
-            for k, item in enumerate(given_list(value, what, "a list") if many else [value], 1):
-                array = given_array(item, f"{what} {k}" if many else what)
+            axes, kinds = AXES.get(name, (2,)), KINDS.get(name, "biuf")
+            for item in given_list(value, what, "a list") if many else [value]:
+                array = given_array(item, what)
                 if array.dtype.kind not in kinds or array.ndim not in axes:
                     expected = "numbers" if "f" in kinds else "integers"
                     expected += f" and {' or '.join(map(str, axes))} axes"
@@ -81,10 +84,12 @@ class ImageParts:
                 if name in ("labels", "instances", "classes") and array.ndim == 2:
                     array = whole_labels(array, "label map")
                 maps.append(binary_map(array, what) if name == "mask" else array)
+                if name != "photo":
+                    rows, cols = array.shape[-2:]
+                    own = ((rows - 1) // 2, (cols - 1) // 2) if name == "ucm2" else (rows, cols)
+                    shape = own if shape == (0, 0) else shape
+                    same_shape(own, shape, what)
             parts[name] = tuple(maps) if many else maps[0]
-            if maps and shape == (0, 0) and name != "photo":
-                rows, columns = maps[0].shape[-2:]
-                shape = ((rows - 1) // 2, (columns - 1) // 2) if name == "ucm2" else (rows, columns)
         self.__attrs_init__(image_id, path, parts, shape, scale)
 
     @property
@@ -258,6 +263,31 @@ class GroundTruth(ImageParts):
         drawn = {"boundaries": boundaries, "segmentations": segmentations}
         super().__init__(image_id, path, scale, **drawn, **parts)
 
+    @property
+    def fingerprint(self) -> str:
+        """16 hex digits that say what is annotated, whatever the file format.
+
+        They begin sha256 over "ROWSxCOLSxANNOTATORS\\n" in ASCII, then each annotator's boundaries
+        in order, one bit per pixel (row-major, big bit order), then what else is annotated, each
+        as "NUMBER SHAPE\\n" and its values, integers in four bytes and others in eight,
+        little-endian. Boundaries stand for the segmentations that they were made of.
+
+        >>> GroundTruth("a", (np.eye(3, 4, dtype=bool),)).fingerprint
+        'f55623f951edd08d'
+        """
+        digest = hashlib.sha256(b"%dx%dx%d\n" % (*self.shape, len(self.boundaries)))
+        for drawn in self.boundaries:
+            digest.update(np.packbits(drawn > 0).tobytes())
+        names = "labels", "instances", "class_boundaries", "mask", "depth", "valid"
+        others = [*map(self.parts.get, names), *self.parts.get("angles", ())]
+        others += [self.lines.ends, self.lines.junctions] if "lines" in self.parts else []
+        others += [] if self.boundaries else self.parts.get("segmentations", ())
+        for number, array in enumerate(others):
+            if array is not None:
+                digest.update(f"{number} {array.shape}\n".encode())
+                digest.update(array.astype("<f8" if array.dtype.kind == "f" else "<i4").tobytes())
+        return digest.hexdigest()[:16]
+
     def replace(self, **parts: Any) -> GroundTruth:
         """The same with other parts; None takes one away."""
         kept = {"path": self.path, "scale": self.scale, **self.parts}
@@ -284,18 +314,13 @@ def soft_map(pred: Any, what: str = "prediction") -> Map:
     low, high = float(soft.min(initial=0)), float(soft.max(initial=0))
     if low >= 0 and high <= 1:
         return soft
-    fault = f"values from {soft.min():.6g} to {soft.max():.6g}, expected floats in [0, 1]"
-    if bad := soft.size - int(np.isfinite(soft).sum()):
-        fault = f"{bad} of {soft.size} values are NaN or infinite, expected floats in [0, 1]"
-    elif low >= -0.05 and high <= 1.05:
-        fault += " (overshoot of a resize? clip to [0, 1])"
+    hint = " (0..255 as float? divide by 255)" if high > 1 else ""
+    if low >= -0.05 and high <= 1.05:
+        hint = " (overshoot of a resize? clip to [0, 1])"
     elif low < 0:
-        fault += " (raw network output? apply the sigmoid)"
-    elif white := [top for top in WHITE.values() if high <= top]:
-        fault += f" (0..{white[0]} as float? divide by {white[0]})"
-    else:
-        fault += " (scale to 0..1)"
-    raise DataError(f"{what}: {fault}")
+        hint = " (raw network output? apply the sigmoid)"
+    found = f"{soft.min():.6g} to {soft.max():.6g}"
+    raise DataError(f"{what}: values from {found}, expected floats in [0, 1]{hint}")
 
 
 def unit(soft: Map) -> NDArray[np.float64]:
@@ -311,14 +336,8 @@ def described(values: Map) -> str:
 
 def annotated_maps(gts: Sequence[Map] | GroundTruth) -> Bool:
     """Every annotator's boundaries, maps as for `binary_map`, as one (A, H, W) bool array."""
-    given: Any = gts.boundaries if isinstance(gts, GroundTruth) else gts
-    given = given_list(given, "ground truth", "a list of maps or a GroundTruth")
-    maps: list[Bool] = []
-    for k, gt in enumerate(given, 1):
-        maps.append(binary_map(gt, f"ground truth {k}"))
-        shapes = maps[0].shape, maps[-1].shape
-        if shapes[0] != shapes[1]:
-            raise ShapeError(f"ground truth: shapes {shapes[0]} and {shapes[1]}, expected one")
+    truth = gts if isinstance(gts, GroundTruth) else GroundTruth("", gts)
+    maps = [binary_map(gt, f"ground truth {k}") for k, gt in enumerate(truth.boundaries, 1)]
     if not maps:
         raise DataError("ground truth: no annotators, expected at least one")
     return np.array(maps)  # np.stack takes four times as long for small ones
@@ -349,28 +368,32 @@ def is_binary(values: Map) -> bool:
     return top in (0, 1, 255, 65535) and not ((values != 0) & (values != top)).any()
 
 
-def cut_map(values: Map, cuts: tuple[float, float, float], what: str, least: bool = False) -> Bool:
+def cut_map(values: Map, cut: Cut, what: str, least: bool = False) -> Bool:
     """The one rule for masks that may be gray, (H, W) as bool.
 
     bool and two values as in `binary_map` need no cut. uint8 and uint16 go up to 255 and 65535,
     floats to 1, whatever the values of one image.
 
-    cuts  : what is above them is on, of uint8, uint16 and floats
+    cut   : a share of white, or the values for uint8, uint16 and floats; what is above them is on.
+            None: above 128 of 255, as masks are often resized or saved as JPEG, or half of floats
     least : also what is equal, and 0 and 1 in uint8 and uint16 are gray too
     Without `least` integers none of which is above the cut are of no known scale, an error.
     """
-    kind = values.dtype.str[1:] if values.dtype.kind == "u" else values.dtype.kind
-    low, top = values.min(initial=0), values.max(initial=0)
-    if kind == "b" or (is_binary(values) and not (least and top == 1 and kind in WHITE)):
+    if cut is None:
+        cut = 128.0, 128.0 * 257, 0.5
+    cuts = cut if isinstance(cut, tuple) else (cut * 255, cut * 65535, cut)
+    white = 1 if values.dtype.kind == "f" else WHITE.get(values.dtype.str[1:], 0)
+    top = values.max(initial=0)
+    if is_binary(values) and not (least and top == 1 and white > 1):
         return np.asarray(values != 0)
-    white = {**WHITE, "f": 1}.get(kind, -1)
-    cut = dict(zip((*WHITE, "f"), cuts, strict=True)).get(kind, 0)
-    if not (low >= 0 and top <= white) or (not least and kind in WHITE and top <= cut):
+    value = {255: cuts[0], 65535: cuts[1]}.get(white, cuts[2])
+    sound = values.min(initial=0) >= 0 and top <= white
+    if not sound or (not least and white > 1 and top <= value):
         raise DataError(
             f"{what}: {described(values)}, expected 0 and 1, 0 and 255, or gray in uint8, uint16 "
             "or floats from 0 to 1"
         )
-    return np.asarray(values >= cut if least else values > cut)
+    return np.asarray(values >= value if least else values > value)
 
 
 def scale_of(values: Map, cut: float = 0) -> str:
@@ -413,8 +436,7 @@ def whole_labels(values: Map, what: str) -> Map:
     if values.dtype.kind != "f":
         return values.view(np.uint8) if values.dtype.kind == "b" else values
     low, high = values.min(initial=0), values.max(initial=0)
-    parts = np.array_split(values, 1 + (values.size >> 20))  # little memory beside the map
-    if not (low >= -(2**53) and high <= 2**53 and all((x == np.rint(x)).all() for x in parts)):
+    if not (low >= -(2**53) and high <= 2**53 and (values == np.rint(values)).all()):
         raise DataError(
             f"{what}: label values that are not whole numbers, from {low:g} to {high:g}, expected "
             "integer labels"

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,53 +25,39 @@ from bsdsbench.loaders.pairing import Pair
 
 Shape = tuple[int, int]
 F8 = NDArray[np.float64]
-Oriented = tuple[NDArray[Any], NDArray[Any]]
 FAR = 1e6  # no coordinate lies further away
 
 
-def _array(found: dict[str, Any], *names: str, axes: Sequence[int] = ()) -> NDArray[Any]:
-    """The numbers of the first of these names, of so many axes where that is said."""
-    for name in names:
-        if is_numeric(value := found.get(name)):
-            if axes and value.ndim not in axes:
-                raise FaultError(f"{name} of shape {value.shape}, expected {axes} axes")
-            return value
-    known = ", ".join(map(str, sorted(found))) or "nothing"
-    raise FaultError(f"has {known}, expected an array {names[0]}")
+def _numbers(found: dict[str, Any], name: str) -> NDArray[Any]:
+    value = found.get(name)
+    if not is_numeric(value):
+        known = ", ".join(map(str, sorted(found))) or "nothing"
+        raise FaultError(f"has {known}, expected an array {name}")
+    return value
 
 
-def _places(found: dict[str, Any], *names: str, width: int) -> F8:
+def _places(found: dict[str, Any], name: str, width: int) -> F8:
     """Lines (N, 4) or junctions (M, 2) as numbers of pixels."""
-    given = _array(found, *names)
+    given = _numbers(found, name)
     places = given[..., :2] if given.ndim == 3 or width == 2 else given  # kinds and scores beside
     if places.size % width or (places.size and places[0].size != width):
-        raise FaultError(f"{names[0]} of shape {given.shape}, expected (N, {width})")
-    places = places.reshape(-1, width).astype(np.float64)
+        raise FaultError(f"{name} of shape {given.shape}, expected (N, {width})")
     if places.size and not np.abs(places).max() < FAR:
-        raise FaultError(f"{names[0]} with NaN or beyond {FAR:g}, expected a place in a picture")
-    return places
+        raise FaultError(f"{name} with NaN or beyond {FAR:g}, expected a place in a picture")
+    return places.reshape(-1, width).astype(np.float64)
 
 
-def _scores(found: dict[str, Any], count: int, *names: str) -> F8:
-    scores = _array(found, *names).ravel().astype(np.float64)
-    if len(scores) != count:
-        raise FaultError(f"{count} places and {len(scores)} {names[0]}, expected as many")
+def _scores(found: dict[str, Any], name: str, places: F8) -> F8:
+    scores = _numbers(found, name).ravel().astype(np.float64)
+    if len(scores) != len(places):
+        raise FaultError(f"{len(places)} places and {len(scores)} {name}, expected as many")
     return scores
-
-
-def _points(found: dict[str, Any], names: Sequence[str], scores: str = "") -> F8 | None:
-    """Junctions (M, 3) with their scores, 0 where a file of annotations has none."""
-    if not set(names) & found.keys():
-        return None
-    points = _places(found, *names, width=2)
-    score = _scores(found, len(points), scores) if scores else np.zeros(len(points))
-    return np.column_stack([points, score])
 
 
 def _size(found: dict[str, Any], name: str) -> Shape | None:
     if name not in found:
         return None
-    rows, columns = (*_array(found, name).ravel().tolist(), 0.0, 0.0)[:2]
+    rows, columns = _numbers(found, name).ravel()[:2].tolist()
     if min(rows, columns) < 1 or rows % 1 or columns % 1:
         raise FaultError(f"{name} {rows:g} x {columns:g}, expected rows and columns")
     return int(rows), int(columns)
@@ -83,16 +68,18 @@ def lines_prediction(pair: Pair, shape: Shape) -> Prediction:
     if not pair.pred_paths:
         nothing = Lines(np.zeros((0, 4)), np.zeros(0))
         return Prediction(pair.image_id, soft=np.zeros(shape), lines=nothing)
-    path = pair.pred_paths[0]
+    path, points = pair.pred_paths[0], None
     found = read_arrays(path, what="lines")
     with reading(path, "predicted lines"):
-        lines = _places(found, "lines", "line", width=4)
-        scores = _scores(found, len(lines), "score", "scores")
+        lines = _places(found, "lines", 4)
+        scores = _scores(found, "score", lines)
         if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
             raise FaultError(f"scores up to {scores.max():g}, expected values in [0, 1]")
-        grid, points = _size(found, "grid"), _points(found, ("juncs", "juncs_pred"), "juncs_score")
-        given = Lines(lines, scores, points, grid)
-        drawn = drawn_lines(given, shape, grid or GRID)
+        if "juncs" in found:
+            places = _places(found, "juncs", 2)
+            points = np.column_stack([places, _scores(found, "juncs_score", places)])
+        given = Lines(lines, scores, points, _size(found, "grid"))
+        drawn = drawn_lines(given, shape, given.grid or GRID)
     return Prediction(pair.image_id, path, soft=drawn, lines=given)
 
 
@@ -105,17 +92,17 @@ def drawn_lines(lines: Lines, shape: Shape, grid: Shape) -> F8:
 
 def lines_truth(pair: Pair) -> GroundTruth:
     """An image's annotated lines as a map."""
-    path = pair.gt_path
+    path, points = pair.gt_path, None
     found = read_arrays(path, what="lines")
     with reading(path, "annotated lines"):
         size = _size(found, "size") or _picture_size(path)
         check_size(size, 1)
-        lines = _places(found, "lines", "line", width=4)[:, [1, 0, 3, 2]]
-        drawn = truth_map(lines, size)
-        given = _places(found, "lpos", width=4) if "lpos" in found else truth_lines(lines, size)
-        points, grid = _points(found, ("junc", "juncs")), _size(found, "grid") or GRID
-        on_grid = Lines(given, np.zeros(len(given)), points, grid)
-    return GroundTruth(pair.image_id, (drawn,), path=path, lines=on_grid)
+        lines = _places(found, "lines", 4)[:, [1, 0, 3, 2]]
+        ends = _places(found, "lpos", 4) if "lpos" in found else truth_lines(lines, size)
+        if "junc" in found:
+            points = np.pad(_places(found, "junc", 2), ((0, 0), (0, 1)))
+        on_grid = Lines(ends, np.zeros(len(ends)), points, _size(found, "grid") or GRID)
+        return GroundTruth(pair.image_id, (truth_map(lines, size),), path=path, lines=on_grid)
 
 
 def truth_lines(lines: F8, size: Shape) -> F8:
@@ -145,55 +132,53 @@ def oriented_prediction(pair: Pair, shape: Shape) -> Prediction:
     found = read_arrays(path, what="oriented edges")
     with reading(path, "oriented edges"):
         struct = found.get("edge_ori", found)
-        if not isinstance(struct, dict):
-            raise FaultError("edge_ori is no struct, expected one of edge and ori")
-        edge, angles = _oriented(_array(struct, "edge", axes=(2,)), _array(struct, "ori"))
-        return Prediction(pair.image_id, path, soft=edge, angles=angles)
+        return Prediction(
+            pair.image_id, path, soft=_numbers(struct, "edge"), angles=_angles(struct, "ori")
+        )
 
 
 def oriented_truth(pair: Pair) -> GroundTruth:
     """Annotated edges with an angle at each pixel, of one annotator or several."""
     path = pair.gt_path
     found = read_arrays(path, what="oriented edges")
+    edges: Any
+    angles: Any
     with reading(path, "oriented edges"):
-        info, struct = found.get("bndinfo_pascal"), found.get("gtStruct")
-        if isinstance(info, dict):
-            maps = [_piod(info)]
-        elif isinstance(struct, dict):  # BSDS ownership: a cell of (H, W, 2) per annotator
-            cells = struct.get("gt_theta")
-            cells = cells if isinstance(cells, list) else [cells]
-            if not all(is_numeric(c) and c.ndim == 3 and c.shape[2] == 2 for c in cells):
-                raise FaultError("gtStruct without gt_theta of (H, W, 2), expected ownership")
-            maps = [(cell[..., 0], cell[..., 1]) for cell in cells]
+        if "bndinfo_pascal" in found:  # PIOD
+            info = found["bndinfo_pascal"]
+            angles = [_angles(info, "OrientMap")]
+            edges = [_fragments(info.get("edges"), angles[0].shape)]
+        elif "gtStruct" in found:  # BSDS ownership: a cell of (H, W, 2) per annotator
+            cells = found["gtStruct"]["gt_theta"]
+            both = [*map(np.asarray, cells)] if isinstance(cells, list) else [cells]
+            edges = [cell[..., 0] for cell in both]
+            angles = [_angles({"angles": cell[..., 1]}, "angles") for cell in both]
         else:
-            edge, angle = _oriented(_array(found, "edge", axes=(2, 3)), _array(found, "ori"))
-            maps = [*zip(edge, angle, strict=True)] if edge.ndim == 3 else [(edge, angle)]
-        if not maps:
+            edges, angles = _numbers(found, "edge"), _angles(found, "ori")
+            if edges.ndim == 2:
+                edges, angles = [edges], [angles]
+        if not len(edges):
             raise FaultError("no annotators, expected at least one")
-        edges, angles = zip(*(_oriented(*each) for each in maps), strict=True)
-    return GroundTruth(pair.image_id, tuple(e != 0 for e in edges), path=path, angles=angles)
+        drawn = [edge != 0 for edge in edges]
+        return GroundTruth(pair.image_id, drawn, path=path, angles=angles)
 
 
-def _piod(info: dict[str, Any]) -> Oriented:
-    """PIOD: OrientMap, and the pixels of each edge fragment, counted from 1 down the columns."""
-    angles = _array(info, "OrientMap", axes=(2,))
-    fragments = info.get("edges")
-    pieces = fragments.get("indices") if isinstance(fragments, dict) else fragments
-    edge = np.zeros(angles.size, bool)
+def _fragments(edges: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """A map of PIOD's edge fragments, whose pixels are counted from 1 down the columns."""
+    pieces = edges.get("indices") if isinstance(edges, dict) else edges
+    drawn = np.zeros(shape[0] * shape[1], bool)
     for piece in pieces if isinstance(pieces, list) else [pieces]:
         if not is_numeric(piece) or piece.dtype.kind == "b":
             raise FaultError("bndinfo_pascal without edges.indices, expected those of PIOD")
         at = piece.astype(np.int64).ravel() - 1
-        if at.size and not (at.min() >= 0 and at.max() < edge.size):
+        if at.size and not (at.min() >= 0 and at.max() < drawn.size):
             raise FaultError("edges.indices outside OrientMap, expected pixels of it")
-        edge[at] = True
-    return edge.reshape(angles.shape, order="F"), angles
+        drawn[at] = True
+    return drawn.reshape(shape, order="F")
 
 
-def _oriented(edge: NDArray[Any], angles: NDArray[Any]) -> Oriented:
-    """The map of edges and that of angles, of one size."""
-    if edge.shape != angles.shape:
-        raise FaultError(f"edge {edge.shape} and ori {angles.shape}, expected one size")
+def _angles(found: dict[str, Any], name: str) -> F8:
+    angles = _numbers(found, name)
     if not np.isfinite(angles).all():
-        raise FaultError("angles that are NaN or infinite, expected radians")
-    return edge, angles.astype(np.float64)
+        raise FaultError(f"{name}: angles that are NaN or infinite, expected radians")
+    return angles.astype(np.float64)

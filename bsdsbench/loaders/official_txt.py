@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +47,12 @@ AT_LEAST = {"eval_bdry.txt": 4, "eval_bdry_thr.txt": 3}
 SBD_COLUMNS = 9  # of eval_bdry.txt by the SBD programs: Area by the rule sbd, then AP, 101-point
 PER_IMAGE = "per_image"
 EV1, EV1_COLUMNS = "_ev1.txt", 5
-BDRY_FIELDS = (
-    *("threshold", "recall", "precision", "f"),
-    *("ois_recall", "ois_precision", "ois_f", "ap"),
-)
 MAX_TEXT_BYTES = 16 << 20
 
 
-def format_rows(rows: Iterable[Iterable[float]]) -> str:
+def format_rows(rows: Any) -> str:
     """Rows of numbers as official text: `%10g` each, one space between; no rows give ""."""
-    table = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), float)
+    table = np.asarray(rows, float)
     line = " ".join(["%10g"] * table.shape[-1]) + "\n"
     return line * len(table) % tuple(table.ravel().tolist())
 
@@ -117,25 +113,21 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
     root, tables = Path(folder), {}
     for name, columns in COLUMNS.items():
         if (root / name).is_file():
-            wanted = SBD_COLUMNS if name == "eval_bdry.txt" else columns
-            rows = read_rows(root / name, wanted, AT_LEAST.get(name))
-            if np.isnan(rows[:, columns:]).all():
+            sbd = name == "eval_bdry.txt"
+            rows = read_rows(root / name, SBD_COLUMNS if sbd else columns, AT_LEAST.get(name))
+            if sbd and np.isnan(rows[:, columns:]).all():
                 rows = rows[:, :columns]
-            if name == "eval_bdry.txt" and np.isnan(rows[:, 6]).all():
+            if sbd and np.isnan(rows[:, 6]).all():
                 rows[:, 4:] = np.nan  # what a fifth and a sixth number are differs
             tables[name] = _ascending(rows) if name.endswith(("_thr.txt", "_th.txt")) else rows
-    places = ("", f"{PER_IMAGE}/", "nms-eval/")
-    ev1 = sorted(path for place in places for path in root.glob(f"{place}*{EV1}"))
+    ev1: dict[str, Counts] = {}
+    for place in ("", f"{PER_IMAGE}/", "nms-eval/"):
+        for path in sorted(root.glob(f"{place}*{EV1}")):
+            ev1[id_of(path.name[: -len(EV1)])] = read_ev1(path)
     if not tables and not ev1:
         expected = f"{next(iter(COLUMNS))} or ID{EV1}"
         raise FileFormatError(f"{show(root)}: no official result file, expected {expected}")
-    return {**tables, "ev1": {id_of(p.name[: -len(EV1)]): read_ev1(p) for p in ev1}}
-
-
-def table_files(tables: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """File name and text of tables given as {file name: rows}."""
-    for name, rows in tables.items():
-        yield name, format_rows(rows)
+    return {**tables, "ev1": ev1}
 
 
 def boundary_files(
@@ -145,28 +137,22 @@ def boundary_files(
 
     score : ods, ois, ap and curve; four (N, T, 4) : the counts of the images; rule : of their ODS
     """
-    yield from table_files(boundary_rows(score, thresholds, four, rule))
+    ods, ois, curve = score.ods, score.ois, score.curve
+    images = np.zeros((len(four), 5))
+    images[:, 0] = np.arange(1, len(four) + 1)
+    for k in range(0, len(four), BLOCK):
+        own = best(PRCurve.of_counts(thresholds, four[k : k + BLOCK]), rule)
+        rows = np.column_stack([own.threshold, own.recall, own.precision, own.f])
+        images[k : k + BLOCK, 1:] = rows
+    first = (ods.threshold, ods.recall, ods.precision, ods.f)
+    second = (ois.recall, ois.precision, ois.f, np.nan_to_num(score.ap))
+    table = np.column_stack([curve.thresholds, curve.recall, curve.precision, curve.f])
+    yield "eval_bdry.txt", format_rows([first + second])
+    yield "eval_bdry_thr.txt", format_rows(table)
+    yield "eval_bdry_img.txt", format_rows(images)
     for image_id, counts in zip(ids, four, strict=True):
         rows = np.column_stack([thresholds, counts])
         yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", format_rows(rows)
-
-
-def boundary_rows(
-    score: Any, thresholds: F8, four: NDArray[np.int64], rule: str
-) -> dict[str, Sequence[Sequence[float]]]:
-    """The three boundary tables, as rows in the official column order."""
-    ods, ois, curve = score.ods, score.ois, score.curve
-    first = (ods.threshold, ods.recall, ods.precision, ods.f)
-    images: list[Sequence[float]] = []
-    for k in range(0, len(four), BLOCK):
-        own = best(PRCurve.of_counts(thresholds, four[k : k + BLOCK]), rule)
-        images += zip(own.threshold, own.recall, own.precision, own.f, strict=True)
-    table = zip(curve.thresholds, curve.recall, curve.precision, curve.f, strict=True)
-    return {
-        "eval_bdry.txt": [(*first, ois.recall, ois.precision, ois.f, np.nan_to_num(score.ap))],
-        "eval_bdry_thr.txt": list(table),
-        "eval_bdry_img.txt": [(i, *row) for i, row in enumerate(images, 1)],
-    }
 
 
 def safe_name(image_id: str) -> str:

@@ -7,11 +7,11 @@ of ground truth are annotators of one image in these layouts only:
 |---|---|
 | ID_1.png, ID_2.png: numbers without leading zeros | the ids of the predictions or of a split |
 | ID/NAME.png | the same; of frames (numbers from 0, or with zeros before them), only a split |
-| ID/1.png .. ID/n.png, in several folders that hold all files | itself |
 | ANNOTATOR/ID.seg (BSDS300) | the format |
 
-So a file gives the ids that it may have, the known ids choose, and an id whose files are not of one
-layout is doubled. A split's folder is never an id. Predicted label maps may use the first two.
+So a side's files have an id in each layout, the layout in which most files have a known id is the
+side's, and an id whose files are not of one layout is doubled. Beside folders ID/NAME there may be
+files ID_1. Predicted label maps may use the first two.
 """
 
 from __future__ import annotations
@@ -20,17 +20,22 @@ import os
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from glob import glob
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from bsdsbench.files.bounded import PathLike, listed, read_bytes, reading, show
-from bsdsbench.files.errors import DataError, FileFormatError, PairingError, is_text
+from bsdsbench.files.errors import DataError, PairingError
 from bsdsbench.loaders.formats import FORMATS, id_of
 
-SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
 Files = dict[str, list[Path]]
-ONE = "one, or annotators as ID_1, ID_2 .., ID/NAME or ANNOTATOR/ID.seg (alone: with a split file)"
+Split = PathLike | Collection[str] | None
+SEVERAL = (
+    "several files for: {}; expected one, or annotators as ID_1, ID_2 .., ID/NAME or "
+    "ANNOTATOR/ID.seg (alone: with a split file)"
+)
+FRAME = re.compile(r"(?<!\d)0\d*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,197 +54,124 @@ class Pair:
     def gt_path(self) -> Path:
         """Its one ground-truth file. Raises DataError for none and several."""
         if len(self.gt_paths) != 1:
-            fault = f"{len(self.gt_paths)} ground-truth files, expected one"
-            raise DataError(f"{self.image_id}: {fault}")
+            raise DataError(f"{self.image_id}: {len(self.gt_paths)} true files, expected one")
         return self.gt_paths[0]
 
 
 def pair(
     pred_dir: PathLike | None,
     gt_dir: PathLike,
-    split_file: PathLike | None = None,
+    split: Split = None,
     missing: str = "error",
-    pred_kind: str = "soft",
     **how: Any,
 ) -> list[Pair]:
     """Pair every image's prediction with its ground truth, sorted by id.
 
     missing : a ground truth without prediction is an "error", a pair without pred_paths ("zero"),
               or left out ("skip")
-    how     : gt_kind, classes and ids, as the others for `grouped`
+    how     : pred_kind, gt_kind and classes, as the others for `grouped`
 
     Raises PairingError that lists every missing, extra and doubled id.
     """
-    wanted, preds, gts, doubled = grouped(pred_dir, gt_dir, split_file, pred_kind, **how)
-    counts, problems = set(gts) if wanted is None else wanted, []
-    lacking, extra = counts & gts.keys() - preds.keys(), preds.keys() - gts.keys()
-    none = pred_dir is not None and not counts & preds.keys()
-    for folder, what, ids, side in (
-        (pred_dir, "several files for", doubled[0], preds),
-        (gt_dir, "several files for", doubled[1], gts),
-        (pred_dir, "no prediction for", lacking if none or missing == "error" else (), None),
-        (gt_dir, "no ground truth for", counts - gts.keys(), None),
-        (
-            pred_dir,
-            "predictions without ground truth",
-            extra if none or wanted is None else (),
-            None,
-        ),
+    wanted, preds, gts, doubled = grouped(pred_dir, gt_dir, split, **how)
+    both, problems = gts.keys() & preds.keys(), []
+    needed = pred_dir and (missing == "error" or not both)
+    for folder, fault, names in (
+        (pred_dir, SEVERAL, doubled[0]),
+        (gt_dir, SEVERAL, doubled[1]),
+        (pred_dir, "no prediction for: {}", gts.keys() - both if needed else ()),
+        (gt_dir, "no ground truth for: {}", (wanted or preds.keys()) - gts.keys()),
     ):
-        if ids:
-            first, *_ = names = sorted(ids)
-            line = f"{show(folder)}: {what}: {listed(names)} ({len(names)} in all)"
-            such = listed([str(path) for path in side[first]], 3) if side else ""
-            problems.append(f"{line}, such as {such}; expected {ONE}" if side else line)
-    if problems and (splits := sorted(SPLITS & set(os.listdir(gt_dir)))):
-        holds = f"holds the folders {', '.join(splits)}; give one of them, or a split file"
-        problems.append(f"{show(gt_dir)}: {holds}")
+        if names:
+            found = f"{listed(sorted(names))} ({len(names)} in all)"
+            problems.append(f"{show(folder)}: {fault.format(found)}")
     if problems:
-        raise PairingError("\n".join(problems), problems)
-    chosen = counts if missing == "zero" else counts & preds.keys()
+        raise PairingError("", problems)
+    chosen = gts if missing == "zero" else both
     return [Pair(i, tuple(preds.get(i, ())), tuple(gts[i])) for i in sorted(chosen)]
 
 
-def ground_truths(
-    gt_dir: PathLike, split_file: PathLike | None = None, ids: Collection[str] | None = None
-) -> list[Pair]:
+def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:
     """Every image of a ground-truth folder as a pair without prediction; see `pair`."""
-    return pair(None, gt_dir, split_file, "zero", ids=ids)
+    return pair(None, gt_dir, split, "zero")
 
 
 def grouped(
     pred_dir: PathLike | None,
     gt_dir: PathLike,
-    split_file: PathLike | None = None,
+    split: Split = None,
     pred_kind: str = "soft",
-    *,
     gt_kind: str = "annotators",
     classes: Sequence[str] = (),
-    ids: Collection[str] | None = None,
 ) -> tuple[set[str] | None, Files, Files, list[set[str]]]:
-    """The ids that count (None: all), the files of both sides by id, and both sides' doubled ids.
+    """The ids that count (None: all), their files on both sides, and both sides' doubled ids.
 
-    pred_dir   : None for the ground truth alone
-    split_file : the images that count; without it every ground truth needs a prediction and every
-                 prediction a ground truth
-    pred_kind  : "soft"; "labels", where several files may belong to one image; or "classes", where
-                 `classes` may each have a folder, of its name or class_001, class_002 ..
-    gt_kind    : "annotators", where several files may belong to one image, or one of one file each
-    ids        : the images that count, in place of a split file
+    pred_dir  : None for the ground truth alone
+    split     : the images that count, ids or a file of them; without it every ground truth needs a
+                prediction and every prediction a ground truth
+    pred_kind : "soft"; "labels", where several files may belong to one image; or "classes", where
+                `classes` may each have a folder, of its name or class_001, class_002 ..
+    gt_kind   : "annotators", where several files may belong to one image, or one of one file each
     """
-    if ids is None and split_file is not None:
-        ids = read_split(split_file)
+    ids = read_split(split) if isinstance(split, str | os.PathLike) else split
     wanted = None if ids is None else set(ids)
     folders = [] if pred_dir is None else [Path(pred_dir)]
-    if pred_dir is not None and pred_kind == "classes":
-        sbd = [f"class_{k:03d}" for k in range(1, len(classes) + 1)]  # as its programs name them
-        for named in (sbd, classes):
-            each = [Path(pred_dir, name) for name in named]
-            folders = each if each and all(map(Path.is_dir, each)) else folders
-    preds = [path for folder in folders for path in find_files(folder, FORMATS, "predictions")]
-    names: list[dict[Path, list[str]]] = []  # the ids that a file may have
-    for root, paths, several in (
-        (pred_dir, preds, pred_kind == "labels"),
-        (gt_dir, find_files(gt_dir, FORMATS, "ground truth"), gt_kind == "annotators"),
-    ):
-        names.append({path: [id_of(path)] for path in paths})
-        for path, likely in names[-1].items() if several else ():
-            before, folder = re.sub(r"(?<=.)_[1-9]\d*$", "", likely[0]), path.parent
-            is_id = folder != Path(root or "") and folder.name.lower() not in SPLITS
-            likely += [before, show(folder.name) if is_id else before]
-    sides: list[Files] = []
-    for own, other in (names, names[::-1]):
-        known = {*chain(*other.values())} if wanted is None else wanted
-        layouts = [len(known.intersection(layout)) for layout in zip(*own.values(), strict=True)]
-        side = Files()
-        for path, likely in own.items():  # without a known id by the layout in which most are known
-            key = next(filter(known.__contains__, likely), likely[layouts.index(max(layouts))])
-            side.setdefault(key, []).append(path)
-        sides.append(side)
-    doubled = [
-        {key for key in side if not is_set(key, side[key], side is sides[0] or wanted is not None)}
-        for side in sides
-    ]
-    if pred_dir is None and wanted is None and doubled[1]:  # each folder numbers its annotators
-        scenes = Files()
-        for path, likely in names[1].items():
-            scenes.setdefault(likely[-1], []).append(path)
-        if all(
-            sorted(map(id_of, paths)) == sorted(str(k + 1) for k in range(len(paths)))
-            for paths in scenes.values()
-        ):
-            sides[1], doubled[1] = scenes, set[str]()
-    if len(folders) > 1:  # one of each class
-        doubled[0] = {
-            key
-            for key, paths in sides[0].items()
-            if [f for f in folders for path in paths if path.is_relative_to(f)] != folders
-        }
-    return wanted, sides[0], sides[1], [d if wanted is None else d & wanted for d in doubled]
-
-
-def is_set(image_id: str, paths: Sequence[Path], frames: bool) -> bool:
-    """True for one file, and for the files of one image in one layout.
-
-    frames : also for names that end in numbers from 0, or with zeros before them, as a video's do
-    """
-    names = [id_of(path) for path in paths]
-    own, ends = image_id in names, [re.search(r"\d+$", name) for name in names]
-    video = all(ends) and any(end and end[0][0] == "0" for end in ends)
-    suffixes = {path.suffix.lower() for path in paths}
-    # color and gray of BSDS300 are two places
-    places = {path.parent.parent if own else path.parent for path in paths}
-    alike = suffixes == {".seg"} if own else len(suffixes) == 1 and (frames or not video)
-    return len(paths) == 1 or (alike and len(places) == 1)
+    sbd = [f"class_{k + 1:03d}" for k in range(len(classes))]  # as its programs name them
+    for named in (sbd, classes) if pred_kind == "classes" else ():
+        each = [Path(pred_dir or "", name) for name in named]
+        folders = each if each and all(map(Path.is_dir, each)) else folders
+    roots = folders, [Path(gt_dir)]
+    layouts: list[dict[Path, Sequence[str]]] = [{}, {}]  # file -> its id in each layout
+    for side, several in ((0, pred_kind == "labels"), (1, gt_kind == "annotators")):
+        for root in roots[side]:
+            paths = find_files(root, FORMATS)
+            if not paths:
+                raise PairingError(f"{show(root)}: no folder with files {', '.join(FORMATS)}")
+            for path in paths:
+                name, folder = id_of(path), path.parent
+                before = re.sub(r"(?<=.)_[1-9]\d*$", "", name)
+                within = before if folder == root else show(folder.name)
+                layouts[side][path] = (name, before, within) if several else (name,)
+    sides: list[Files] = [{}, {}]
+    doubled: list[set[str]] = [set(), set()]
+    for side, files in enumerate(layouts):
+        known = set(chain(*layouts[1 - side].values())) if wanted is None else wanted
+        columns = zip(*files.values(), strict=True)
+        best = max(columns, key=lambda ids: sum(map(known.__contains__, ids)), default=())
+        for path, name in zip(files, best, strict=True):
+            if wanted is None or name in wanted:
+                sides[side].setdefault(name, []).append(path)
+        for name, paths in sides[side].items():
+            names = [id_of(path) for path in paths]
+            at = {path.parent.parent if name in names else path.parent for path in paths}
+            formats = {path.suffix.lower() for path in paths}
+            alike = len(at) == len(formats) == 1 and (formats == {".seg"} or name not in names)
+            frames = side and wanted is None and any(map(FRAME.search, names))
+            each = [root for root in roots[side] for path in paths if path.is_relative_to(root)]
+            if each != roots[side] and (frames or not alike):
+                doubled[side].add(name)
+    return wanted, sides[0], sides[1], doubled
 
 
 def read_split(path: PathLike) -> list[str]:
-    """The image ids of a split file, in its order, each once. Raises PairingError.
+    """The image ids of a split file, in its order, each once. Raises DataError.
 
     One id or file name per line; empty lines and lines that start with # are passed over.
     """
-    try:
-        with reading(path, "one id per line"):
-            text = read_bytes(path).decode("utf-8-sig")
-    except FileFormatError as error:
-        raise PairingError(str(error)) from None
-    lines = (line.strip() for line in text.splitlines())
-    ids = list(dict.fromkeys(id_of(s.replace("\\", "/")) for s in lines if s and s[0] != "#"))
+    with reading(path, "one id per line"):
+        lines = map(str.strip, read_bytes(path).decode("utf-8-sig").splitlines())
+    ids = [id_of(line) for line in lines if line and line[0] != "#"]
     if not ids:
         raise PairingError(f"{show(path)}: lists no image, expected one id per line")
-    return ids
+    return list(dict.fromkeys(ids))
 
 
-def find_files(folder: PathLike, suffixes: Collection[str], what: str = "") -> list[Path]:
+def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     """Every file below `folder` with one of `suffixes` (any case), in natural order of paths.
 
-    Hidden names are passed over; a folder reached a second time through links is not read again.
-    Raises PairingError, also for no file where it is said `what` is expected.
+    Hidden names are passed over, links followed.
     """
-
-    def fail(error: OSError) -> None:
-        gone = isinstance(error, FileNotFoundError)
-        fault = "no such folder" if gone else f"cannot be listed ({error.strerror})"
-        raise PairingError(f"{show(error.filename)}: {fault}")
-
-    found: list[Path] = []
-    seen: set[str] = set()
-    for here, folders, names in os.walk(folder, onerror=fail, followlinks=True):
-        real = os.path.realpath(here)
-        folders[:] = [] if real in seen else [name for name in folders if name[0] != "."]
-        for name in [] if real in seen else names:
-            if name[0] != "." and os.path.splitext(name)[1].lower() in suffixes:
-                found.append(Path(here, name))
-        seen.add(real)
-    if bad := [show(path) for path in found if not (path.name.isascii() or is_text(path.name))]:
-        raise PairingError(f"{listed(bad, 3)}: not UTF-8, expected names that are")
-    if what and not found:
-        raise PairingError(f"{show(folder)}: no {what}, expected files {', '.join(suffixes)}")
-    return sorted(found, key=_natural)
-
-
-def _natural(path: Path) -> tuple[object, ...]:
-    """Numbers in a path by value, so that ID_2 comes before ID_10."""
-    parts: list[Any] = re.split(r"(\d+)", os.fspath(path))
-    parts[1::2] = map(int, parts[1::2])
-    return (*parts, os.fspath(path))
+    paths = [Path(folder, name) for name in glob("**/*", root_dir=folder, recursive=True)]
+    found = [path for path in paths if path.suffix.lower() in suffixes]
+    # numbers by value, so that ID_2 comes before ID_10
+    return sorted(found, key=lambda p: re.sub(r"\d+", lambda m: m[0].zfill(20), str(p)))

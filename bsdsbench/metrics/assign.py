@@ -1,4 +1,4 @@
-"""One-to-one assignment of boundary maps at custom costs: labels for training.
+"""One-to-one assignment of boundary maps: labels for training.
 
 This is the boundary benchmark's matcher with other costs. It is not a metric and counts nothing.
 """
@@ -18,9 +18,8 @@ from bsdsbench.metrics.boundary import Match
 from bsdsbench.protocol.protocol import MAX_PX
 
 # Kernels are imported where they are called, see boundary.py.
-F8 = NDArray[np.float64]
 METRICS = ("l2", "l1", "linf")
-LARGEST = 1e15  # of a cost: none is too large to be added up
+LARGEST = 1e15  # of a value: none is too large to be added up
 
 
 def assign(
@@ -29,15 +28,12 @@ def assign(
     radius: float,
     *,
     metric: str = "l2",
-    cost: NDArray[Any] | None = None,
     pred_value: NDArray[Any] | None = None,
     weight: float = 1.0,
-    gt_value: NDArray[Any] | None = None,
 ) -> Match | tuple[Match, ...]:
     """Assign predicted pixels to annotated ones: most pairs first, then the least total cost.
 
-    A pair within the radius costs its distance, or what `cost` says of its offset, plus
-    `weight * pred_value` at the predicted pixel, plus `gt_value` at the annotated one.
+    A pair within the radius costs its distance, plus `weight * pred_value` at the predicted pixel.
 
     Parameters
     ----------
@@ -49,11 +45,8 @@ def assign(
         Largest distance of a pair in pixels, 0 or more.
     metric : str
         How distances are taken: "l2" (Euclidean), "l1" or "linf".
-    cost : array, optional
-        (2R+1, 2R+1) costs with R the whole part of `radius`: what a pair costs whose annotated
-        pixel lies (row - R, col - R) from the predicted one. Infinite where it is not allowed.
-    pred_value, gt_value : array, optional
-        Values with the shapes of `pred` and `gt`.
+    pred_value : array, optional
+        Values with the shape of `pred`.
     weight : float
         Factor of `pred_value`; below 0 where large values are to be preferred.
 
@@ -101,43 +94,23 @@ def assign(
     if truth.ndim not in (2, 3):
         raise ShapeError(f"ground truth: shape {truth.shape}, expected (H, W) or (A, H, W)")
     same_shape(bmap.shape, truth.shape[-2:])
-    mine = _values(pred_value, bmap.shape, "pred_value", factor)
-    theirs = _values(gt_value, truth.shape, "gt_value", 1.0)
-    several = truth.ndim == 3
-    plain = pred_value is None and gt_value is None
-    table = _costs(radius, metric, cost)
-    middle, found = len(table) // 2, []
-    for one, own in zip(truth, theirs, strict=True) if several else [(truth, theirs)]:
-        values = None if plain else (mine, own)
+    value = np.zeros(bmap.shape)
+    if pred_value is not None:
+        value = factor * given_floats(pred_value, "pred_value")
+        same_shape(value.shape, bmap.shape, "pred_value")
+        if not (np.abs(value) <= LARGEST).all():
+            raise DataError(
+                f"pred_value: NaN or values beyond {LARGEST:g}, expected finite numbers"
+            )
+    reach = int(radius)  # costs by offset, (2 reach + 1, 2 reach + 1), infinite beyond the radius
+    dx = np.abs(np.arange(-reach, reach + 1.0))
+    dy = dx[:, None]
+    far = {"l2": np.sqrt(dy * dy + dx * dx), "l1": dy + dx, "linf": np.maximum(dy, dx)}[metric]
+    table, found = np.where(far <= radius, far, np.inf), []
+    for one in truth if truth.ndim == 3 else [truth]:
+        values = None if pred_value is None else (value, np.zeros(one.shape))
         at, gt_at = assign_maps(bmap, binary_map(one, "ground truth"), table, values)
         (row, col), (gt_row, gt_col) = (np.divmod(k, max(one.shape[1], 1)) for k in (at, gt_at))
-        paid = table[gt_row - row + middle, gt_col - col + middle]
-        paid = paid + mine.flat[at] + own.flat[gt_at]
+        paid = table[gt_row - row + reach, gt_col - col + reach] + value.flat[at]
         found.append(Match.of_pairs(bmap.shape, at, gt_at, float(paid.sum())))
-    return tuple(found) if several else found[0]
-
-
-def _values(values: Any, shape: tuple[int, ...], what: str, factor: float) -> F8:
-    """Numbers times `factor`, none too large to be added up; zeros where nothing is given."""
-    if values is None:
-        return np.zeros(shape)
-    array: F8 = factor * given_floats(values, what)
-    same_shape(array.shape, shape, what)
-    if not (np.abs(array) <= LARGEST).all():
-        raise DataError(f"{what}: NaN or values beyond {LARGEST:g}, expected finite numbers")
-    return array
-
-
-def _costs(radius: float, metric: str, cost: Any) -> F8:
-    """(2R+1, 2R+1) costs by offset; infinite beyond the radius."""
-    reach = int(radius)
-    step = np.abs(np.arange(-reach, reach + 1.0))
-    dy, dx = step[:, None], step
-    far = {"l2": np.sqrt(dy * dy + dx * dx), "l1": dy + dx, "linf": np.maximum(dy, dx)}[metric]
-    table: F8 = far
-    if cost is not None:
-        table = given_floats(cost, "cost")
-        same_shape(table.shape, far.shape, "cost")
-        if not (np.abs(table[table != np.inf]) <= LARGEST).all():
-            raise DataError(f"cost: NaN or values beyond {LARGEST:g}, expected numbers or inf")
-    return np.where(far <= radius, table, np.inf)
+    return tuple(found) if truth.ndim == 3 else found[0]

@@ -19,9 +19,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import kind_of_value
-from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.files.errors import DataError, ProtocolError
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
 from bsdsbench.protocol.fields import captions, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
@@ -278,11 +277,7 @@ class Metric(ABC):
         if pred is None:
             return self.count_humans(gt, protocol, opt)
         if not self.fits(pred, gt, opt):
-            turned = "; it is transposed" if pred.shape == gt.shape[::-1] else ""
-            raise ShapeError(
-                f"{pred.where}: {pred.shape[0]}x{pred.shape[1]} (rows x columns), "
-                f"expected {gt.shape[0]}x{gt.shape[1]} as its ground truth has{turned}"
-            )
+            same_shape(pred.shape, gt.shape, pred.where)
         return self.count(pred, gt, protocol, opt)
 
     def result_files(
@@ -333,9 +328,8 @@ def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[s
     """(image id, counts of a metric) in id order. Raises DataError for none, or missing counts."""
     found = []
     for record in records:
-        if metric not in getattr(record, "counts", ()):
-            what = getattr(record, "image_id", kind_of_value(record))
-            raise DataError(f"{metric} scores: {what} has no {metric} counts")
+        if metric not in record.counts:
+            raise DataError(f"{metric} scores: {record.image_id} has no {metric} counts")
         found.append((record.image_id, record.counts[metric]))
     if not found:
         raise DataError(f"{metric} scores: no records, expected at least one")

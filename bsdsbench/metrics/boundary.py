@@ -14,7 +14,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,9 +47,6 @@ from bsdsbench.scores.curve import (
 )
 from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.read_only import ReadOnly
-
-if TYPE_CHECKING:
-    from bsdsbench.kernels.thinning import Events
 
 # Kernels are imported where they are called: scores are read and shown without them.
 Bool = NDArray[np.bool_]
@@ -295,7 +292,7 @@ def boundary_counts(
     protocol : Protocol, str or None
         A protocol or the name of a preset; bsds500 if None.
     dropped : array or None
-        (H, W) map as of `gts`, predicted pixels that are taken out after thinning.
+        (H, W) bool, predicted pixels that are taken out after thinning.
 
     Returns
     -------
@@ -439,8 +436,7 @@ def soft_or_segs(pred: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
         soft = soft_map(pred.boundary_map() if isinstance(pred, Prediction) else pred)
         same_shape(soft.shape, shape)
         return soft, None
-    for seg in segs:
-        same_shape(seg.shape, shape)
+    same_shape(segs[0].shape, shape)
     return None, np.stack([seg2bdry(seg) for seg in segs])
 
 
@@ -450,7 +446,7 @@ def threshold_events(
     protocol: Protocol,
     near: NDArray[np.uint64] | None = None,
     dropped: Bool | None = None,
-) -> tuple[NDArray[np.float64], Events, NDArray[np.int64]]:
+) -> tuple[NDArray[np.float64], tuple[Any, Any, Any], NDArray[np.int64]]:
     """Increasing thresholds, the changes of the thinned map from the highest downwards, and its
     size after each.
 
@@ -476,8 +472,6 @@ def threshold_events(
         if protocol.clean:
             events, size = thinning.stack_events(clean(replayed(events, shape))), None
     if dropped is not None:
-        dropped = binary_map(dropped, "dropped")
-        same_shape(dropped.shape, shape, "dropped")
         begin, pixel, added = events
         kept = ~np.ravel(dropped)[pixel]
         before = np.concatenate([[0], np.cumsum(kept)])

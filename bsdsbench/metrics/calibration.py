@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
+from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.maps import prepare, unit
 from bsdsbench.protocol.fields import one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
@@ -26,7 +25,6 @@ from bsdsbench.scores.ratios import (
     weighted_sum,
 )
 
-F8 = NDArray[np.float64]
 _SIDE: dict[str, Any] = {"left": "right", "right": "left"}  # of `searchsorted`
 
 

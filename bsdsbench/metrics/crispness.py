@@ -17,12 +17,11 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Tree, image_means
 from bsdsbench.metrics.boundary import CurvesMetric, boundary_counts
 from bsdsbench.metrics.maps import as_float32, invert, nms
-from bsdsbench.protocol.protocol import MATCHED, NMSParams, Protocol
+from bsdsbench.protocol.protocol import MATCHED, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio
 
-CRISPNESS_NMS = NMSParams(radius=2, border=5, multiplier=1.01, smooth=False, bits=0)
 PARTS = {"seval": "SEval", "ceval": "CEval"}
 
 
@@ -64,7 +63,7 @@ class CrispnessMetric(CurvesMetric):
             of = protocol.replace(nms=part == "seval", thin=part == "seval")
             found[part] = four_counts(boundary_counts(pred, gt, of))
         raw = invert(pred.soft) if protocol.invert else pred.soft
-        found["kept"], found["total"] = crispness_sums(raw, CRISPNESS_NMS)
+        found["kept"], found["total"] = crispness_sums(raw)
         return found
 
     def four(self, stack: Stack, part: str) -> NDArray[np.int64]:
@@ -81,14 +80,14 @@ class CrispnessMetric(CurvesMetric):
         return f"SEval thinned after NMS {protocol.nms_params.describe()}, CEval neither"
 
 
-def crispness_sums(soft: NDArray[Any], params: NMSParams) -> tuple[float, float]:
+def crispness_sums(soft: NDArray[Any]) -> tuple[float, float]:
     """sum(NMS map) and sum(raw map) of one soft map (H, W)."""
     raw = as_float32(soft)
-    thin = nms(raw, params.radius, params.border, params.multiplier, params.smooth)
+    thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
     return float(thin.sum(dtype=np.float64)), float(raw.sum(dtype=np.float64))
 
 
-def image_crispness(soft: NDArray[Any], params: NMSParams | None = None) -> float:
+def image_crispness(soft: NDArray[Any]) -> float:
     """sum(NMS map) / sum(raw map) of one soft map, bright on dark; NaN for an all-zero map.
 
     Source: Ye, Xu, Huang, Yi, Cai, "Delving into Crispness: Guided Label Refinement for Crisp Edge
@@ -97,8 +96,6 @@ def image_crispness(soft: NDArray[Any], params: NMSParams | None = None) -> floa
     Parameters
     ----------
     soft : (H, W) array of uint8, uint16, bool or float in [0, 1]
-    params : NMSParams, optional
-        CRISPNESS_NMS (2, 5, 1.01, the map not smoothed) if None. Nothing is rounded to bytes.
 
     Examples
     --------
@@ -108,5 +105,4 @@ def image_crispness(soft: NDArray[Any], params: NMSParams | None = None) -> floa
     >>> round(image_crispness(thin), 2), round(image_crispness(thick), 2)
     (0.8, 0.21)
     """
-    kept, total = crispness_sums(soft, params or CRISPNESS_NMS)
-    return kept / total if total else float("nan")
+    return float(defined_ratio(*crispness_sums(soft)))

@@ -249,13 +249,13 @@ def _aligned(depth: F8, truth: F8, known: Bool, align: str) -> F8:
     turned = align.startswith("disparity")
     x, y = (inverse(d) if turned else d for d in (depth, truth))
     a, b = x[known], y[known]
-    shift, middle = 0.0, float(a.mean()) if align.endswith("shift") else 0.0
-    spread = float(np.sum((a - middle) * (a - middle)))
+    middle = a.mean() if align.endswith("shift") else 0.0
+    spread = np.sum((a - middle) * (a - middle))
     if middle and spread > 0:
-        factor = float(np.sum((a - middle) * b)) / spread
-        shift = float(b.mean()) - factor * middle
+        factor = np.sum((a - middle) * b) / spread
+        shift = b.mean() - factor * middle
     else:
-        factor = float(np.sum(a * b)) / float(np.sum(a * a))
+        factor, shift = np.sum(a * b) / np.sum(a * a), 0.0
     fitted = factor * x + shift
     return inverse(fitted) if turned else fitted
 
@@ -276,14 +276,11 @@ def canny_edges(depth: F8, form: str) -> Bool:
 
 def _unit(values: F8) -> F8:
     """Stretched to 0 .. 1 by what is finite; flat maps become NaN, which has no edges."""
-    if np.isinf(values).any():
-        values = np.where(np.isfinite(values), values, np.nan)
+    values = np.where(np.isfinite(values), values, np.nan)
     low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
     if not high > low:
         return np.full(values.shape, np.nan)
-    out = values - low
-    out /= high - low
-    return out
+    return (values - low) / (high - low)
 
 
 def dbe_parts(pred: Bool, gt: Bool, valid: Bool, at: DepthOptions) -> tuple[F8, I8]:
@@ -470,24 +467,21 @@ class DepthMetric(Metric):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
     ) -> Iterator[tuple[str, str, str]]:
-        """Inverse depth, another scale, unknown pixels, a truth without steps."""
+        """Inverse depth, another scale, unknown pixels."""
         maps = prepared(pred.depth, gt, opt)
         unknown = np.isnan(maps.raw_pred) & maps.valid
         if unknown.mean() > 0.01:
             words = "over 1 % of the prediction is 0, NaN or infinite where the truth is known"
             yield "unknown", words, "fill it, or --set depth.invalid=both"
-        if maps.gt is None:
-            return
         both = maps.valid & ~unknown
-        a, b = inverse(maps.pred[both]), inverse(maps.gt[both])
-        if a.size < 2 or a.std() == 0 or b.std() == 0:
-            yield "flat", "prediction or truth has one depth", "check the files"
+        if maps.gt is None or not both.any():
             return
-        if np.corrcoef(np.log(a), np.log(b))[0, 1] < -0.3:
+        a, b = (np.log(inverse(m[both])) for m in (maps.pred, maps.gt))
+        if ((a - a.mean()) * (b - b.mean())).mean() < -0.3 * a.std() * b.std():
             other = "depth" if opt.pred_holds == "inverse" else "inverse"
             fix = f"--set depth.pred_holds={other}"
             yield "inverse", "depth falls where the truth's rises", fix
-        elif not 0.05 < float(np.median(a / b)) < 20:
+        elif abs(np.median(a - b)) > np.log(20):
             words = "depths are of another scale than the truth's"
             fix = "--set depth.pred_scale=..., or depth.align=scale (si needs neither)"
             yield "scale", words, fix

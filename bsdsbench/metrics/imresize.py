@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import soft_map, unit
-
-F8 = NDArray[np.float64]
+from bsdsbench.metrics.base import F8
 
 
 def bicubic(soft: NDArray[Any], shape: tuple[int, int]) -> F8:

@@ -144,25 +144,19 @@ SPACING = option(
 
 
 def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map, Map]:
-    """Both label maps. A prediction may hold one bool map per class; a pixel in none is nothing.
-
-    Raises DataError for anything else.
-    """
+    """Both label maps. Raises DataError for anything else."""
     true, found = gt.mask if "mask" in gt.parts else gt.labels, pred.classes
-    if found.ndim == 3 and found.any() and found.dtype != bool:
-        hint = "(argmax first?)" if found.dtype.kind == "f" else "in two dimensions only"
+    if found.ndim == 3 and found.any():
         shape = f"{found.dtype} maps of shape {found.shape}"
-        raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W) {hint}")
+        raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W) (argmax first?)")
     if at.unit == "class" and at.classes:
         check_white(found, true, at.labels, SIDES[0])
-    if found.ndim == 2:
-        return found, true
-    nothing = at.ignore if at.classes and at.first == 0 else 0
-    if nothing < 0:
-        raise DataError(f"{SIDES[0]}: pixels of no class, expected a label to ignore")
-    first = at.first if at.classes else max(at.first, 1)
-    labels = np.where(found.any(axis=0), found.argmax(axis=0) + first, nothing)
-    return labels * (at.divisor if at.divisor and at.unit != "class" else 1), true
+    if found.ndim == 3:  # nothing is predicted
+        nothing = at.ignore if at.classes and at.first == 0 else 0
+        if nothing < 0:
+            raise DataError(f"{SIDES[0]}: pixels of no class, expected a label to ignore")
+        found = np.full(true.shape, nothing if at.unit == "class" else nothing * max(at.divisor, 1))
+    return found, true
 
 
 class LabelMetric(Metric):

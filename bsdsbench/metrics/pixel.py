@@ -9,7 +9,7 @@ same holds for the sum of absolute errors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class PixelMetric(Metric):
 
     name = "pixel"
     title = "Pixels"
-    columns: ClassVar[tuple[Column, ...]] = (
+    columns = (
         *CURVE_COLUMNS[:2],
         *CURVE_COLUMNS[4:],
         Column("auc_roc", "AUC-ROC"),
@@ -42,8 +42,8 @@ class PixelMetric(Metric):
         Column("mae", "MAE", lower=True),
         IMAGES,
     )
-    image_columns: ClassVar[tuple[Column, ...]] = (Column("ods", "pixel F", "F"),)
-    uses: ClassVar[tuple[str, ...]] = (*MAPS, *ANNOTATED, *CURVE)
+    image_columns = (Column("ods", "pixel F", "F"),)
+    uses = (*MAPS, *ANNOTATED, *CURVE)
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         return pixel_counts(pred, gt, protocol)
@@ -64,7 +64,7 @@ class PixelMetric(Metric):
         }
 
 
-class AverageIoUMetric(PixelMetric):
+class AverageIoUMetric(Metric):
     """AIU, the average intersection over union of crack detection.
 
     IoU of the crack pixels of each image at each threshold, then the mean over the images at each
@@ -73,12 +73,14 @@ class AverageIoUMetric(PixelMetric):
     2020.
     """
 
-    name = "aiu"
-    title = "Average IoU"
+    name, title = "aiu", "Average IoU"
     default_protocol = "crack-aiu"
     uses = ("thresholds", "operator", *MAPS, *ANNOTATED)
     columns = (Column("aiu", "AIU"), IMAGES)
     image_columns = columns[:1]
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
+        return pixel_counts(pred, gt, protocol)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
         """The mean over images, then over thresholds."""

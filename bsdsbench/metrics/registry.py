@@ -38,8 +38,8 @@ BUILT_IN = {
     "wireframe": "bsdsbench.metrics.wireframe:WireframeMetric",
     "depth": "bsdsbench.metrics.depth:DepthMetric",
     "occlusion": "bsdsbench.metrics.occlusion:OcclusionMetric",
-    "topology": "bsdsbench.metrics.topology:TopologyMetric",
-    "ccq": "bsdsbench.metrics.ccq:CcqMetric",
+    "topology": "bsdsbench.metrics.structures:TopologyMetric",
+    "ccq": "bsdsbench.metrics.structures:CcqMetric",
     "instances": "bsdsbench.metrics.instances_metric:InstancesMetric",
     "calibration": "bsdsbench.metrics.calibration:CalibrationMetric",
 }
@@ -82,16 +82,15 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
     Raises DataError for none, and for unknown ones.
     """
-    from bsdsbench.files.arguments import kind_of_value
+    from bsdsbench.files.arguments import given_word
 
     one = isinstance(wanted, str) or not isinstance(wanted, Iterable)
     asked: list[Any] = [wanted] if one else list(wanted)
     if not asked:
         raise DataError("metrics: none given, expected at least one")
     for name in asked:
-        if not isinstance(name, str) or (name not in BUILT_IN and name not in names()):
-            known = ", ".join(names())
-            raise DataError(f"metrics {kind_of_value(name)}: expected one of {known}")
+        if not isinstance(name, str) or name not in BUILT_IN:
+            given_word(name, "metrics", names())
     return in_order(asked)
 
 

@@ -25,14 +25,13 @@ from attrs import frozen
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map, unit
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
+from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.fields import POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, weighted_sum
 
-F8 = NDArray[np.float64]
 LEVELS = 256
 _EPS = float(np.spacing(1.0))
 

@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.metrics.base import F8, IMAGES, Column, Tree, over
-from bsdsbench.metrics.contour.instances import instances_of, match
-from bsdsbench.metrics.contour.pairs import as_masks, as_pair
+from bsdsbench.metrics.contour.pairs import as_masks, as_pair, instances_of, match
 from bsdsbench.metrics.label_maps import LabelMetric, LabelOptions, as_label_maps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import I8, Counts, Stack
@@ -46,7 +45,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     >>> counts = segmentation_counts([[0, 0, 1]], [[0, 1, 1]], options)
     >>> counts.confusion.tolist()
     [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
-    >>> class_iou(counts.confusion).tolist()
+    >>> class_scores(counts)["iou"].tolist()
     [0.5, 0.5]
     """
     n = len(params.class_names)
@@ -78,59 +77,38 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     return Counts(confusion=table.reshape(m, m).astype(np.int64), **instances)
 
 
-def _parts(confusion: ArrayLike) -> tuple[I8, I8, I8]:
+def _pixels(confusion: Any) -> tuple[I8, I8, I8]:
     """Pixels right, predicted and annotated of each class."""
-    table = np.asarray(confusion)
-    right = np.diagonal(table, axis1=-2, axis2=-1)
-    return right[..., :-1], table.sum(axis=-2)[..., :-1], table.sum(axis=-1)[..., :-1]
+    right = np.diagonal(confusion, axis1=-2, axis2=-1)
+    return right[..., :-1], confusion.sum(axis=-2)[..., :-1], confusion.sum(axis=-1)[..., :-1]
 
 
-def class_iou(confusion: ArrayLike) -> F8:
-    """Intersection over union of each class, (C,); NaN of a class that neither map has."""
-    right, pred, gt = _parts(confusion)
-    return defined_ratio(right, pred + gt - right)
+def class_scores(counts: Any) -> dict[str, F8]:
+    """The scores of each class, (C,), of the counts of an image or sums of them.
 
+    iou, dice : intersection over union and Dice (F1); NaN of a class that neither map has
+    accuracy  : share of the annotated pixels that are right; NaN without such pixels
+    pq, sq, rq : panoptic, segmentation and recognition quality; NaN without instances. PQ = sum of
+        IoU / (TP + (FP + FN) / 2). SQ = sum of IoU / TP, 0 where none is true, as in the program.
+        RQ = TP / (TP + (FP + FN) / 2)
 
-def class_dice(confusion: ArrayLike) -> F8:
-    """Dice (F1) of each class, (C,); NaN of a class that neither map has."""
-    right, pred, gt = _parts(confusion)
-    return defined_ratio(2 * right, pred + gt)
-
-
-def class_accuracy(confusion: ArrayLike) -> F8:
-    """Share of each class's annotated pixels that are right, (C,); NaN without such pixels."""
-    right, _, gt = _parts(confusion)
-    return defined_ratio(right, gt)
-
-
-def frequency_weighted_iou(confusion: ArrayLike) -> Any:
-    """Mean IoU, each class weighted by its annotated pixels; NaN without any."""
-    gt = _parts(confusion)[2]
-    share = defined_ratio(gt, gt.sum(axis=-1, keepdims=True))
-    return (share * np.nan_to_num(class_iou(confusion))).sum(axis=-1)
-
-
-def pixel_accuracy(confusion: ArrayLike) -> Any:
-    """Share of the pixels with an annotated class that are right; NaN without any."""
-    right, _, gt = _parts(confusion)
-    return defined_ratio(right.sum(axis=-1), gt.sum(axis=-1))[()]
-
-
-def panoptic(counts: Any) -> tuple[F8, F8, F8]:
-    """Panoptic, segmentation and recognition quality of each class, (C,); NaN without instances.
-
-    PQ = sum of IoU / (TP + (FP + FN) / 2). SQ = sum of IoU / TP, 0 where none is true, as in the
-    program. RQ = TP / (TP + (FP + FN) / 2).
     Pairs are regions of one class with an intersection over union above 0.5. Ignored pixels of the
     ground truth count nowhere, and a predicted region of which more than half is ignored is no
     error. Ignored pixels (`ignore` + 1) x divisor - 1 - k are a crowd of class k (from 0): they
     stay in the union, and excuse predictions of that class alone.
     Source: Kirillov et al., Panoptic segmentation, CVPR 2019; panopticapi.
     """
-    tp, fp, fn, iou_sum = (counts[name] for name in ("tp", "fp", "fn", "iou_sum"))
-    weight = tp + 0.5 * (fp + fn)
-    sq = np.where(weight > 0, ratio(iou_sum, tp), np.nan)
-    return defined_ratio(iou_sum, weight), sq, defined_ratio(tp, weight)
+    right, pred, gt = _pixels(counts["confusion"])
+    tp, iou_sum = counts["tp"], counts["iou_sum"]
+    weight = tp + 0.5 * (counts["fp"] + counts["fn"])
+    return {
+        "pq": defined_ratio(iou_sum, weight),
+        "sq": np.where(weight > 0, ratio(iou_sum, tp), np.nan),
+        "rq": defined_ratio(tp, weight),
+        "iou": defined_ratio(right, pred + gt - right),
+        "dice": defined_ratio(2 * right, pred + gt),
+        "accuracy": defined_ratio(right, gt),
+    }
 
 
 _PANOPTIC = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))
@@ -172,17 +150,15 @@ class SegmentationMetric(LabelMetric):
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions) -> Tree:
         names = opt.class_names
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
-        table = total["confusion"]
-        each = dict(zip(("pq", "sq", "rq"), panoptic(total), strict=True))
-        each |= {"iou": class_iou(table), "dice": class_dice(table)}
-        each["accuracy"] = class_accuracy(table)
-        found: Tree = {"fw_iou": frequency_weighted_iou(table)}
-        found["pixel_accuracy"], known = pixel_accuracy(table), {}
+        each, (right, _, gt) = class_scores(total), _pixels(total["confusion"])
+        share = defined_ratio(gt, gt.sum(axis=1, keepdims=True))
+        found: Tree = {"fw_iou": (share * np.nan_to_num(each["iou"])).sum(axis=1)}
+        found["pixel_accuracy"] = defined_ratio(right.sum(axis=1), gt.sum(axis=1))
+        known = {}
         for key, values in each.items():
             key = _MEANS.get(key, key)
             found[key] = defined_mean(values)
             known[key] = (~np.isnan(values)).sum(axis=1), len(names)
-        gt = _parts(table)[2]
         per_class = {
             name: {**{key: v[:, k] for key, v in each.items()}, "gt_pixels": gt[:, k]}
             for k, name in enumerate(names)

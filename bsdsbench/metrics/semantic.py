@@ -30,7 +30,6 @@ from bsdsbench.loaders.inputs import (
     Map,
     Prediction,
     check_white,
-    same_shape,
     scale_of_classes,
 )
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
@@ -39,8 +38,8 @@ from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.imresize import bicubic
 from bsdsbench.metrics.label_maps import as_label_map
 from bsdsbench.protocol.fields import LABEL, NAMES, check, is_int, is_number, one_of, option, whole
-from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol, preset_names
-from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack, at
+from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
+from bsdsbench.scores.counts import ImageRecord, Score, Stack, at
 from bsdsbench.scores.curve import FOUR, curve_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
 
@@ -181,8 +180,6 @@ def class_boundaries(
         without it, as in py-edge-eval; that matters only where ignored pixels are spanned.
     """
     whole = as_label_map(labels, "label map")
-    if instances is not None:
-        same_shape(as_label_map(instances, "instance map").shape, whole.shape, "instance map")
     labels = whole if framed is None else framed
     valid = ~np.isin(labels, params.ignored)
     present, known = set(np.unique(labels[valid]).tolist()), params.class_labels
@@ -242,35 +239,31 @@ def near(target: Bool, radius: float) -> Bool:
 
 
 def prepare_classes(
-    pred: Map,
-    gt: Map,
-    params: SemanticOptions,
-    labels: Map | None = None,
-    instances: Map | None = None,
+    pred: Map, gt: GroundTruth, params: SemanticOptions
 ) -> tuple[Map, Bool, Map | None]:
     """Predicted maps, boundaries of the ground truth and its labels, ready to be compared.
 
     pred : (H, W) labels, or (C, H, W) soft maps or bool
-    gt : (H, W) labels, or (C, H, W) boundaries; then `labels` gives the regions, where known
-    instances : (H, W), 0 where there is none; drawn with label maps if `params.instances` is on
-    Raises ShapeError if sizes do not fit, DataError for instances that are wanted and missing.
+    gt : with labels (H, W), which are drawn with the instances where `params.instances` is on; or
+        with class boundaries (C, H, W), unless a band on both sides is drawn from labels
+    Raises ShapeError if sizes do not fit, DataError for parts that are wanted and missing.
     """
     from bsdsbench.kernels.thinning import thin_each
 
-    if gt.ndim == 2:
-        labels = gt
-        if params.instances and instances is None:
-            raise DataError("ground truth: no instance map, expected one for instances = true")
-        truth = _from_labels(gt, params, instances if params.instances else None, params.thin_gt)
+    labels, stored = gt.parts.get("labels"), gt.parts.get("class_boundaries")
+    later = params.scale if params.scaled == "boundaries" else 1
+    if stored is None or (params.radius and labels is not None):
+        truth = _from_labels(gt.labels, params, gt.instances if params.instances else None)
     else:
-        truth = _framed(_of_classes(gt, params, "class boundaries") != 0, params.frame, False)
-        truth = _nearest(thin_each(truth) if params.thin_gt else truth, params.scale)
+        truth = _framed(_of_classes(stored, params, "class boundaries") != 0, params)
+        later = params.scale
+    truth = _nearest(thin_each(truth) if params.thin_gt else truth, later)
     if labels is not None:
-        labels = _nearest(_with_frame(labels, params), params.scale)
-    maps = _from_labels(pred, params, None, False) if pred.ndim == 2 else pred
+        labels = _nearest(_framed(labels, params), params.scale)
+    maps = _nearest(_from_labels(pred, params, None), later) if pred.ndim == 2 else pred
     maps = _fitted(_of_classes(maps, params, "class maps"), truth.shape[1:], params.resize)
     if params.frame or not params.border:
-        return _framed(maps, params.frame, False), truth, labels
+        return _framed(maps, params), truth, labels
     if min(truth.shape[1:]) <= 2 * params.border:
         raise ShapeError(
             f"ground truth {truth.shape[1:]}, expected more than the border of "
@@ -281,14 +274,12 @@ def prepare_classes(
     return maps, truth, None if labels is None else np.ascontiguousarray(labels[inner])
 
 
-def _from_labels(whole: Map, params: SemanticOptions, instances: Map | None, thin: bool) -> Bool:
-    from bsdsbench.kernels.thinning import thin_each
-
-    first = params.scale if params.scaled == "labels" else 1
-    own = None if instances is None else _nearest(instances, first)
-    framed = _nearest(_with_frame(whole, params), first)
-    drawn = class_boundaries(_nearest(whole, first), params, own, framed)
-    return _nearest(thin_each(drawn) if thin else drawn, params.scale / first)
+def _from_labels(whole: Map, params: SemanticOptions, instances: Map | None) -> Bool:
+    """The boundaries of classes, of labels that are scaled first where the options say so."""
+    scale = params.scale if params.scaled == "labels" else 1
+    own = None if instances is None else _nearest(instances, scale)
+    framed = _nearest(_framed(whole, params), scale)
+    return class_boundaries(_nearest(whole, scale), params, own, framed)
 
 
 def _of_classes(array: Map, params: SemanticOptions, what: str) -> Map:
@@ -299,16 +290,13 @@ def _of_classes(array: Map, params: SemanticOptions, what: str) -> Map:
     return array
 
 
-def _with_frame(labels: Map, params: SemanticOptions) -> Map:
-    """The label map with a frame of the ignored label, where the border rule is "ignore"."""
-    return _framed(labels, params.frame, params.ignored[0]) if params.ignored else labels
-
-
-def _framed(maps: Map, border: int, value: int) -> Map:
-    """(..., H, W) maps with one value along the border."""
-    if not border:
+def _framed(maps: Map, params: SemanticOptions) -> Map:
+    """Maps with a frame where the border rule is "ignore": labels (H, W) of the ignored label, if
+    there is one, others (C, H, W) of 0."""
+    border, values = params.frame, params.ignored if maps.ndim == 2 else (0,)
+    if not border or not values:
         return maps
-    out = np.full(maps.shape, value, np.result_type(maps, np.min_scalar_type(value)))
+    out = np.full(maps.shape, values[0], np.result_type(maps, np.min_scalar_type(values[0])))
     rows, cols = (slice(border, max(n - border, border)) for n in maps.shape[-2:])
     out[..., rows, cols] = maps[..., rows, cols]
     return out
@@ -345,56 +333,6 @@ def _nearest(array: Map, scale: float) -> Map:
     return np.ascontiguousarray(array)
 
 
-def semantic_counts(
-    pred: Map,
-    gt: Map,
-    protocol: Protocol,
-    params: SemanticOptions,
-    *,
-    labels: Map | None = None,
-    instances: Map | None = None,
-) -> Counts:
-    """One image's boundary counts of every class.
-
-    pred : (H, W) labels, or (C, H, W) soft maps or bool
-    gt : (H, W) labels, or (C, H, W) bool boundaries
-    labels : (H, W), the regions beside boundaries in `gt`, which an `interior` that kills needs
-    instances : (H, W), 0 where there is none; needed where `instances` is on and `gt` has labels
-
-    Returns thresholds f8 (T,); counted i8 (C,), 1 but for the classes that `absent` skips; and the
-    four counts of `boundary_counts` of each class, i8 (C, T), zero where it was not counted.
-    Raises ShapeError if sizes do not fit, DataError for labels or instances that are missing.
-
-    Examples
-    --------
-    >>> labels, options = np.repeat([[0, 1]], 4, axis=0), SemanticOptions(classes=("a", "b"))
-    >>> found = semantic_counts(labels, labels, Protocol(thresholds=(0.5,)), options)
-    >>> found.matched_pred.tolist()
-    [[4], [4]]
-    """
-    maps, truth, labels = prepare_classes(pred, gt, params, labels, instances)
-    if params.interior != "keep" and labels is None:
-        raise DataError(
-            f"ground truth: only boundaries, expected labels for interior = '{params.interior}'"
-        )
-    radius = protocol.radius((truth.shape[1], truth.shape[2]))
-    shape = len(params.classes), len(protocol.thresholds)
-    rows, counted = {name: np.zeros(shape, np.int64) for name in FOUR}, np.ones(shape[0], bool)
-    for k, (soft, drawn) in enumerate(zip(maps, truth, strict=True)):
-        counted[k] = params.absent == "count" or drawn.any()
-        if not counted[k]:
-            continue
-        dropped = None
-        if labels is not None and params.interior != "keep" and drawn.any():
-            dropped = np.equal(labels, params.class_labels[k]) & ~near(drawn, radius)
-            if params.interior == "kill_first":
-                soft, dropped = np.where(dropped, soft.dtype.type(0), soft), None
-        found = boundary_counts(soft, (drawn,), protocol, dropped=dropped)
-        for name, row in rows.items():
-            row[k] = found[name]
-    return Counts(thresholds=protocol.threshold_array(), counted=counted, **rows)
-
-
 class SemanticMetric(Metric):
     """Each class is a boundary benchmark of its own, then the mean over the classes."""
 
@@ -415,13 +353,12 @@ class SemanticMetric(Metric):
     image_columns = (Column("ods_mean", "mean F of its classes", "F"),)
 
     def options_of(self, protocol: Protocol) -> SemanticOptions:
-        """Its options. Raises ProtocolError, which names presets, unless there are classes."""
+        """Its options. Raises ProtocolError unless there are classes."""
         found: SemanticOptions = super().options_of(protocol)
         if not found.classes:
-            presets = [n for n in preset_names() if self.name in Protocol.preset(n).options]
             raise ProtocolError(
-                f"protocol {protocol.name}: no classes, expected one of "
-                f"{', '.join(presets)}, or a file with a [{self.name}] table"
+                f"protocol {protocol.name}: no classes, expected one of cityscapes, sbd, sbd-seal, "
+                "or a file with a [semantic] table"
             )
         return found
 
@@ -438,15 +375,32 @@ class SemanticMetric(Metric):
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions
-    ) -> Counts:
-        # a band on both sides is drawn from the labels, whatever boundaries are stored
-        labels, drawn = gt.parts.get("labels"), gt.parts.get("class_boundaries")
-        band = opt.radius > 0 and labels is not None
-        truth = gt.labels if band or drawn is None else drawn
-        if truth.ndim == 2 and pred.classes.shape == truth.shape:
-            check_white(pred.classes, truth, opt.class_labels, pred.where)
-        given = {"labels": labels, "instances": gt.parts.get("instances")}
-        return semantic_counts(pred.classes, truth, protocol, opt, **given)
+    ) -> Tree:
+        """Boundary counts of every class.
+
+        thresholds f8 (T,); counted i8 (C,), 1 but for the classes that `absent` skips; and the four
+        counts of `boundary_counts` of each class, i8 (C, T), zero where it was not counted.
+        """
+        given = gt.parts.get("labels")
+        if given is not None and pred.classes.shape == given.shape:
+            check_white(pred.classes, given, opt.class_labels, pred.where)
+        maps, truth, labels = prepare_classes(pred.classes, gt, opt)
+        if opt.interior != "keep" and labels is None:
+            raise DataError(
+                f"ground truth: only boundaries, expected labels for interior = '{opt.interior}'"
+            )
+        radius = protocol.radius((truth.shape[1], truth.shape[2]))
+        four = np.zeros((len(opt.classes), len(protocol.thresholds), 4), np.int64)
+        counted = truth.any(axis=(1, 2)) | (opt.absent == "count")
+        for k in np.flatnonzero(counted):
+            soft, drawn, dropped = maps[k], truth[k], None
+            if labels is not None and opt.interior != "keep" and drawn.any():
+                dropped = np.equal(labels, opt.class_labels[k]) & ~near(drawn, radius)
+                if opt.interior == "kill_first":
+                    soft, dropped = np.where(dropped, soft.dtype.type(0), soft), None
+            four[k] = four_counts(boundary_counts(soft, (drawn,), protocol, dropped=dropped))
+        named = dict(zip(FOUR, np.moveaxis(four, -1, 0), strict=True))
+        return {"thresholds": protocol.threshold_array(), "counted": counted, **named}
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions

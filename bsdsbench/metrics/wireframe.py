@@ -33,15 +33,14 @@ from numpy.typing import NDArray
 from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.line_files import drawn_lines
 from bsdsbench.loaders.line_maps import GRID
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
+from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.curve import PRCurve, curve_scores, four_counts
+from bsdsbench.scores.curve import curve_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, weighted_sum
 
-F8 = NDArray[np.float64]
 SQUARED = (5.0, 10.0, 15.0)  # of lines
 APART = (0.5, 1.0, 2.0)  # of junctions
 MORE = ("fh", "aph", "sap5", "sap10", "sap15", "msap", "map_j")
@@ -75,9 +74,7 @@ class WireframeMetric(Metric):
     columns = (
         Column("fh", "F^H"),
         Column("aph", "AP^H"),
-        Column("sap5", "sAP5", quantity="sap"),
-        Column("sap10", "sAP10", quantity="sap"),
-        Column("sap15", "sAP15", quantity="sap"),
+        *(Column(f"sap{k:g}", f"sAP{k:g}", quantity="sap") for k in SQUARED),
         Column("msap", "msAP", quantity="sap"),
         Column("map_j", "mAP^J"),
         IMAGES,
@@ -102,7 +99,10 @@ class WireframeMetric(Metric):
         grid, true_grid = self._grid(mine, gt, opt), truth.grid or GRID
         again = np.flatnonzero((mine.ends[1:] == mine.ends[:1]).all(axis=1)) + 1
         lines = _scaled(mine.ends, grid)[: again[0] if again.size else None]
-        hits = line_hits(lines, _scaled(truth.ends, true_grid))
+        a = lines.reshape(-1, 1, 2, 2)
+        b = _scaled(truth.ends, true_grid).reshape(1, -1, 2, 2)
+        straight, crossed = (((a - other) ** 2).sum(axis=(2, 3)) for other in (b, b[:, :, ::-1]))
+        hits = _hits(np.minimum(straight, crossed), SQUARED)
         found["lines"] = np.column_stack([mine.scores[: len(lines)], hits])
         found["n_lines"] = float(len(truth.ends))
         if mine.junctions is not None and truth.junctions is not None:
@@ -130,12 +130,14 @@ class WireframeMetric(Metric):
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
     ) -> Tree:
         """F^H, AP^H, sAP and mAP^J, beside ODS, OIS, AP and curve of the pixels."""
-        four = four_counts(stack)
-        curve = PRCurve.of_counts(stack["thresholds"], weighted_sum(weights, four))
+        pixels = curve_scores(stack["thresholds"], four_counts(stack), weights, protocol)
+        curve = pixels["curve"]
+        recall, precision = np.sort(curve.recall), np.sort(curve.precision)[:, ::-1]
+        area = np.sum(np.diff(recall, prepend=0.0) * precision, axis=1)
         sap = pooled_ap(stack["lines"], stack["n_lines"], weights)
         junctions = pooled_ap(stack["junctions"], stack["n_junctions"], weights)
-        found = (*heat_scores(curve), *sap.T, sap.mean(axis=1), junctions.mean(axis=1))
-        pixels = curve_scores(stack["thresholds"], four, weights, protocol)
+        best = f_measure(precision, recall).max(axis=1)
+        found = (best, area, *sap.T, sap.mean(axis=1), junctions.mean(axis=1))
         return {**pixels, **dict(zip(MORE, found, strict=True))}
 
     def match_maps(
@@ -149,31 +151,10 @@ class WireframeMetric(Metric):
         return boundary_match_maps(self._drawn(pred, gt, opt), gt, protocol, threshold)
 
 
-def heat_scores(curve: PRCurve) -> tuple[F8, F8]:
-    """F^H and AP^H of a curve, or of each curve of a stack.
-
-    Examples
-    --------
-    >>> curve = PRCurve(np.array([0.5, 0.9]), np.array([0.5, 0.8]), np.array([0.6, 0.4]))
-    >>> [round(float(v), 4) for v in heat_scores(curve)]
-    [0.5455, 0.42]
-    """
-    recall, precision = np.sort(curve.recall), np.sort(curve.precision)[..., ::-1]
-    steps = np.diff(recall, prepend=0.0)
-    return f_measure(precision, recall).max(axis=-1), np.sum(steps * precision, axis=-1)
-
-
 def _scaled(values: F8, grid: tuple[int, int]) -> F8:
     """Coordinates row column (row column) of a grid on that of 128 x 128."""
     factor = np.resize(np.divide(GRID, grid), values.shape[1])
     return values if grid == GRID else np.asarray(values * factor)
-
-
-def line_hits(lines: F8, true: F8) -> NDArray[np.bool_]:
-    """Which predicted lines (N, 4) are true at 5, 10 and 15, (N, 3)."""
-    a, b = lines.reshape(-1, 1, 2, 2), true.reshape(1, -1, 2, 2)
-    straight, crossed = (((a - other) ** 2).sum(axis=(2, 3)) for other in (b, b[:, :, ::-1]))
-    return _hits(np.minimum(straight, crossed), SQUARED)
 
 
 def _hits(distance: F8, limits: tuple[float, ...]) -> NDArray[np.bool_]:

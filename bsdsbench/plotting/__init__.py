@@ -8,7 +8,6 @@ from typing import Any
 _DISPLAYS = (
     "DETCurveDisplay",
     "FThresholdDisplay",
-    "ImageScatterDisplay",
     "PRCurveDisplay",
     "ROCCurveDisplay",
     "ReliabilityDisplay",

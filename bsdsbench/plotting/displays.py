@@ -1,4 +1,4 @@
-"""Pictures of one curve each, and of two methods image by image.
+"""Pictures of one curve each.
 
 Displays in the manner of scikit-learn: arrays in the constructor, drawing in `plot(ax=None)`, which
 returns the display; `ax_`, `figure_` and the artists (`line_`, `point_`, `chance_`) are its
@@ -8,7 +8,6 @@ given limits and labels, others keep theirs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Literal, TypeVar
 
@@ -34,7 +33,7 @@ from bsdsbench.plotting.style import (
 )
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.curve import OperatingPoint
-from bsdsbench.scores.ratios import ratio, short
+from bsdsbench.scores.ratios import ratio
 
 F8 = NDArray[np.float64]
 _D = TypeVar("_D", bound="CurveDisplay")
@@ -51,7 +50,6 @@ _RATE_NAMES = {
     "fp": "False positive rate",
     "fn": "False negative rate",
 }
-_SIGNS = {"better": 1, "worse": -1, "equal": 0}
 # Rates at which normal-deviate axes have their ticks.
 _RATES = (1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
 
@@ -119,7 +117,8 @@ class CurveDisplay:
     def label(self) -> str:
         """The legend's text: the F of the best point and the name, or the name and a number."""
         if self.best is not None:
-            return f"[F={short(self.best.f)}] {self.name}".strip()
+            f = f"{self.best.f:.3f}".removeprefix("0")
+            return f"[F={f}] {self.name}".strip()
         value = getattr(self, self.number, None)
         if value is None or np.isnan(value):
             return self.name
@@ -207,8 +206,9 @@ class PRCurveDisplay(CurveDisplay):
         metric : by default the run's first with a curve. Raises DataError without its counts.
         """
         score = run.score(metric_with_curve(run, metric))
-        curve, shown = score.curve, run.name if name is None else name
-        found = cls(curve.recall, curve.precision, name=shown, best=score.ods)
+        curve, shown = score["curve"], run.name if name is None else name
+        best = OperatingPoint(**{"threshold": None, **score["ods"]})
+        found = cls(curve.recall, curve.precision, name=shown, best=best)
         found.joined = run.reference is None or run.reference.ordered
         return found
 
@@ -267,6 +267,9 @@ class FThresholdDisplay(CurveDisplay):
         cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> FThresholdDisplay:
         """F of a run's score at each threshold, with its ODS point; as of `PRCurveDisplay`."""
+        if run.reference and run.reference.form == "segmentations":
+            what = run.reference.parameter
+            raise DataError(f"{run.name}: {what}, expected thresholds for F over threshold")
         score = run.score(metric_with_curve(run, metric))
         shown = run.name if name is None else name
         return cls(score.curve.thresholds, score.curve.f, name=shown, best=score.ods)
@@ -441,58 +444,6 @@ class DETCurveDisplay(CurveDisplay):
 def _deviate(rate: Any) -> Any:
     # The scale is also asked about limits outside (0, 1).
     return ndtri(np.clip(rate, 1e-12, 1 - 1e-12))
-
-
-@dataclass(eq=False, repr=False)
-class ImageScatterDisplay(CurveDisplay):
-    """Two methods image by image: a point is an image, above the diagonal where `y` is better.
-
-    x, y : (N,) best F of each image; image_ids in the same order.
-    """
-
-    arrays, joined, room = ("x", "y"), False, 0.0
-    x: Any
-    y: Any
-    image_ids: Sequence[str] = ()
-    names: Sequence[str] = ("A", "B")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.axes = f"{self.names[0]}, F per image", f"{self.names[1]}, F per image"
-        signs = np.sign(self.y - self.x).tolist()
-        counts = [f"{word} on {signs.count(k)}" for word, k in _SIGNS.items()]
-        self.title = f"{self.names[1]}:\n{', '.join(counts)}"
-
-    @classmethod
-    def from_evaluations(
-        cls, run_x: Evaluation, run_y: Evaluation, metric: str | None = None
-    ) -> ImageScatterDisplay:
-        """Best F of each image under two runs. Raises DataError if their images differ."""
-        metric = metric or metric_with_curve(run_x)
-        x, y = (
-            {k: row["ods"] for k, row in run.image_scores(metric).items()} for run in (run_x, run_y)
-        )
-        if odd := sorted(x.keys() ^ y.keys()):
-            both = f"{run_x.name}, {run_y.name}"
-            raise DataError(f"{both}: image {odd[0]!r} is in one only, expected the same images")
-        return cls([*x.values()], [y[i] for i in x], [*x], (run_x.name, run_y.name))
-
-    def _drawing(self) -> Drawing:
-        return self.x, self.y, ((0, 1), (0, 1)), None
-
-    def plot(self, ax: Axes | None = None, **points: Any) -> ImageScatterDisplay:
-        """Draw on `ax` or on a new figure; the legend names the three images that differ most."""
-        super().plot(ax, **{"marker": "o", "markeredgewidth": 0, "alpha": 0.7, **points})
-        gap, self.labels_ = self.y - self.x, list[Any]()
-        far = np.argsort(-np.abs(gap), kind="stable")[: 3 if self.image_ids else 0]
-        ring: dict[str, Any] = {"linestyle": "none", "markersize": 7, "markerfacecolor": "none"}
-        with style():
-            for marker, i in zip("osD", far[gap[far] != 0].tolist(), strict=False):
-                ring |= {"marker": marker, "label": self.image_ids[i], "color": "black"}
-                self.labels_ += self.ax_.plot(self.x[i], self.y[i], **ring)
-            if self.labels_:
-                legend(self.ax_, self.labels_)
-        return self
 
 
 def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:

@@ -22,7 +22,6 @@ from bsdsbench.metrics import registry
 from bsdsbench.plotting.displays import (
     CurveDisplay,
     FThresholdDisplay,
-    ImageScatterDisplay,
     PRCurveDisplay,
     ReliabilityDisplay,
     metric_with_curve,
@@ -41,9 +40,7 @@ DISPLAYS: dict[str, Any] = {
 }
 
 
-def plot_curves(
-    displays: Sequence[CurveDisplay], path: str | Path | None = None, *, title: str = ""
-) -> Figure:
+def plot_curves(displays: Sequence[CurveDisplay], path: str | Path | None = None) -> Figure:
     """One figure with several displays of one kind, each its own colour, named in a legend.
 
     path : also write it there, .pdf, .svg or .png
@@ -65,7 +62,8 @@ def plot_curves(
                 display.lowest = reach
             ax = display.plot(ax, chance=chance not in drawn).ax_  # one that they share once
             drawn.add(chance)
-        displays[0].ax_.set_title(title, parse_math=False)
+        if len(displays) > 1:  # the title is of one curve
+            displays[0].ax_.set_title("")
     figure = displays[0].figure_
     if path is not None:
         save(figure, path)
@@ -100,8 +98,7 @@ def plot_runs(
     path : path, optional
         Also write it there, .pdf, .svg or .png.
     kind : str
-        "pr", with lines of equal F; "f", F over threshold; "reliability", the bins of calibration;
-        "scatter", the first run (x) and the second (y) image by image.
+        "pr", with lines of equal F; "f", F over threshold; "reliability", the bins of calibration.
     metric : str, optional
         A metric with a PR curve; default: the runs' first.
     look : optional
@@ -117,13 +114,11 @@ def plot_runs(
         An unknown key or one without a curve, names that do not fit the runs, another suffix;
         without `force` also other protocols and other images.
     """
-    if kind not in (*DISPLAYS, "scatter"):
-        raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}, scatter")
+    if kind not in DISPLAYS:
+        raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}")
     runs, extra = as_runs(runs, names), published_curves_of(published) if published else []
     if not (runs or extra):
         raise DataError("no runs given, expected at least one to plot")
-    if kind == "scatter" and len(runs) != 2:
-        raise DataError(f"{len(runs)} runs, expected two for a scatter plot")
     beside, faults = dict[str, None](), list[str]()
     for result in extra:
         beside[result.tasks[0]] = None
@@ -139,46 +134,38 @@ def plot_runs(
         why = "such curves are not comparable (force=True draws them)"
         raise DataError.collect([DataError(f"{f}; {why}") for f in faults])
     with style(look, path is not None):
-        if kind == "scatter":
-            figure = ImageScatterDisplay.from_evaluations(runs[0], runs[1], metric).plot().figure_
-        else:
-            # An AP is shown of published results where its rule is the one of all runs.
-            rules = {r.protocol.ap_rule for r in runs}
-            rules = rules or {str(r.ap_rule) for r in extra} & set(AP_RULES)
-            shown = list[Any]()
-            for run in runs:
-                if kind == "f" and run.reference and run.reference.form == "segmentations":
-                    what = run.reference.parameter
-                    raise DataError(f"{run.name}: {what}, expected thresholds for F over threshold")
-                shown.append(DISPLAYS[kind].from_evaluation(run, metric=metric))
-                if ap:
-                    value = float(run.score(metric_with_curve(run, metric)).ap)
-                    shown[-1].name += "" if math.isnan(value) else f", AP {short(value)}"
-            for result in extra:
-                shown.append(PRCurveDisplay.from_published(result))
-                if ap and {result.ap_rule} == rules:
-                    shown[-1].name += f", AP {short(result.boundary['ap'])}"
-            figure = plot_curves(shown)
-            entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
-            if human is None:
-                human = "human" in published or (
-                    bool(runs) and not any([not_beside(r, HUMAN_TASK) for r in runs])
-                )
-            if human and kind == "pr" and metric in (None, *registry.DEFAULT):
-                f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
-                name = "Human (BSDS500 test)"
-                if isinstance(human, Evaluation):
-                    best, name = human.boundary_score().ods, "Human (each against the others)"
-                    f, recall, precision = best.f, best.recall, best.precision
-                point: Any = {"markersize": 5.5, "color": HUMAN, "zorder": 4}
-                point["label"] = f"[F={short(f)}] {name}"
-                entries.append((f, *figure.axes[0].plot([recall], [precision], "D", **point)))
-            entries.sort(key=itemgetter(0), reverse=True)
-            legend(figure.axes[0], [line for _, line in entries])
-        signed[figure] = "\n".join(
-            [f"{run.name}: {run.signature_line}" for run in runs if run.signature_line]
-            + [f"{r.label}: {r.curve.describe()}" for r in extra if r.curve]
-        )
+        # An AP is shown of published results where its rule is the one of all runs.
+        rules = {r.protocol.ap_rule for r in runs}
+        rules = rules or {str(r.ap_rule) for r in extra} & set(AP_RULES)
+        shown = list[Any]()
+        for run in runs:
+            shown.append(DISPLAYS[kind].from_evaluation(run, metric=metric))
+            if ap:
+                value = float(run.score(metric_with_curve(run, metric)).ap)
+                shown[-1].name += "" if math.isnan(value) else f", AP {short(value)}"
+        for result in extra:
+            shown.append(PRCurveDisplay.from_published(result))
+            if ap and {result.ap_rule} == rules:
+                shown[-1].name += f", AP {short(result.boundary['ap'])}"
+        figure = plot_curves(shown)
+        entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
+        if human is None:
+            apart = [run for run in runs if not_beside(run, HUMAN_TASK)]
+            human = "human" in published or (bool(runs) and not apart)
+        if human and kind == "pr" and metric in (None, *registry.DEFAULT):
+            f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
+            name = "Human (BSDS500 test)"
+            if isinstance(human, Evaluation):
+                best, name = human.boundary_score().ods, "Human (each against the others)"
+                f, recall, precision = best.f, best.recall, best.precision
+            point: Any = {"markersize": 5.5, "color": HUMAN, "zorder": 4}
+            point["label"] = f"[F={short(f)}] {name}"
+            entries.append((f, *figure.axes[0].plot([recall], [precision], "D", **point)))
+        entries.sort(key=itemgetter(0), reverse=True)
+        legend(figure.axes[0], [line for _, line in entries])
+        told = [f"{run.name}: {run.signature_line}" for run in runs if run.signature_line]
+        told += [f"{r.label}: {r.curve.describe()}" for r in extra if r.curve]
+        signed[figure] = "\n".join(told)
         if path is not None:
             save(figure, path)
         return figure

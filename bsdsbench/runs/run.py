@@ -42,11 +42,9 @@ from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_t
 from bsdsbench.loaders.identity import (
     folder_fingerprints,
     identify,
-    image_fingerprint,
     set_fingerprint,
 )
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.loaders.pairing import SPLITS
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.loaders.readers import empty_truth, instances_beside
 from bsdsbench.metrics import registry
@@ -60,6 +58,7 @@ from bsdsbench.runs.items import items_of
 from bsdsbench.runs.run_options import MANY, Folder, RunOptions, takes
 from bsdsbench.scores.counts import ImageRecord
 
+SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
 AHEAD = 3  # images under way for each worker, so that memory stays flat
 Inputs = tuple[Prediction | None, GroundTruth]
 
@@ -316,7 +315,7 @@ def count(item: Any, options: RunOptions, known: str = "", look: bool = False) -
             raise empty_truth(gt.where, len(gt.boundaries))
         if found.kept or (not drawn and protocol.empty_gt != "count"):
             return found
-        truth, form, counts, curve = image_fingerprint(gt), item.form, {}, False
+        truth, form, counts, curve = gt.fingerprint, item.form, {}, False
         for metric in map(registry.get, options.metrics):
             counts[metric.name] = metric.count_image(pred, gt, protocol)
             curve = curve or "thresholds" in metric.uses
@@ -392,9 +391,9 @@ def folders(
     own, photos = first.options_of(options.protocol), dict[str, Path]()
     if str(options.executor).startswith("dask://"):  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
-    how = (options.split_file, options.missing, kind)
-    classes = first.class_names(own)
-    pairs = pair(pred_dir, gt_dir, *how, gt_kind=first.gt_kind, classes=classes, ids=ids)
+    how: dict[str, Any] = {"gt_kind": first.gt_kind, "classes": first.class_names(own)}
+    split = options.split_file if ids is None else ids
+    pairs = pair(pred_dir, gt_dir, split, options.missing, pred_kind=kind, **how)
     for metric in map(registry.get, options.metrics):
         if metric.photo and (place := options.images_dir or photos_beside(gt_dir)):
             photos = find_photos(place, [p.image_id for p in pairs])
@@ -446,8 +445,7 @@ def check_truth(
     For a set without a fingerprint only the ids or the number of images can be checked.
     """
     if task.fingerprint is None:
-        ids = None if split_file else task.ids or None
-        there = {p.image_id for p in ground_truths(gt_dir, split_file, ids)}
+        there = {p.image_id for p in ground_truths(gt_dir, split_file or task.ids or None)}
         count = len(there & set(task.ids or there))
         what = "" if task.images in (None, count) else f"{count} images"
         expected = f"the {task.images} of {task.set}"

@@ -77,8 +77,8 @@ def find_sources(
     kind = str(run.provenance.get("pred_kind") or found.pred_kinds[0])
     missing = "zero" if run.provenance.get("missing", "zero") == "zero" else "error"
     classes = found.class_names(found.options_of(run.protocol))
-    how = (None, missing, kind)
-    pairs = pair(pred, gt, *how, gt_kind=found.gt_kind, classes=classes, ids=run.image_ids)
+    how = {"pred_kind": kind, "gt_kind": found.gt_kind, "classes": classes}
+    pairs = pair(pred, gt, run.image_ids, missing, **how)
     photos = images_dir or run.place("photos") or photos_beside(gt)
     by_id = {p.image_id: p for p in pairs}
     return Sources(by_id, find_photos(photos, by_id) if photos else {}, kind, found)

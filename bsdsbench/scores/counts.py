@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.arguments import given_array
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.tables.read_only import ReadOnlyDict
-from bsdsbench.tables.result_object import ShownScore
+from bsdsbench.tables.result_object import Shown
 
 F8 = NDArray[np.float64]
 I8 = NDArray[np.int64]
@@ -182,7 +182,7 @@ class ImageRecord:
         )
 
 
-class Score(ShownScore, _Named):
+class Score(Shown, _Named):
     """Scores by name, as items and as attributes; a group of scores is a `Score` again.
 
     Undefined numbers are NaN here and None in `to_mapping()`, which leaves out curves.
@@ -206,6 +206,15 @@ class Score(ShownScore, _Named):
         for name, value in found.items():
             found[name] = Score(value) if isinstance(value, Mapping) else value
         super().__init__(found)
+
+    def numbers(self) -> dict[str, float]:
+        out: dict[str, float] = {}
+        for name, value in self.items():
+            if isinstance(value, Score):
+                out |= {f"{name}.{key}": number for key, number in value.numbers().items()}
+            elif isinstance(value, int | float):
+                out[name] = value
+        return out
 
     def to_mapping(self) -> dict[str, Any]:
         """The numbers as plain values, for JSON: undefined and infinite ones are None."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -15,13 +14,28 @@ from bsdsbench.tables.table import Field, Table, to_text
 
 
 class Shown:
-    """A result with tables. `tables()` gives them, the first one being the result itself."""
+    """A result with tables, of its numbers if it does not say which; the first one is the result
+    itself."""
 
     __slots__ = ()
 
+    def numbers(self) -> dict[str, float]:
+        """Name -> number, those of a part as "ods.f"."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        """One line: the first numbers; a point of a curve by its F."""
+        parts = []
+        for key, value in self.numbers().items():
+            if "." not in key or key.endswith(".f"):
+                text = "-" if math.isnan(value) else f"{value:.4g}"
+                parts.append(f"{key.removesuffix('.f')}={text}")
+        return f"{type(self).__name__}({', '.join(parts[:10])})"
+
     def tables(self) -> list[Table]:
         """The result as tables."""
-        raise NotImplementedError
+        columns = [Field("number", "Number"), Field("value", "Value", "", ".6g")]
+        return [Table("numbers", type(self).__name__, columns, list(self.numbers().items()))]
 
     def summary(self) -> str:
         """The tables as text, of 120 characters at most."""
@@ -51,33 +65,8 @@ class Shown:
         )
 
 
-class ShownScore(Shown):
-    """A score of one metric, shown by what its `to_mapping()` holds."""
-
-    __slots__ = ()
-
-    def to_mapping(self) -> dict[str, Any]:
-        """The scores as plain values."""
-        raise NotImplementedError
-
-    def __repr__(self) -> str:
-        """One line: the main scores; a point of a curve by its F."""
-        parts = []
-        for key, value in self.to_mapping().items():
-            value = value.get("f", "") if isinstance(value, Mapping) else value
-            if value is None or isinstance(value, int | float):
-                parts.append(f"{key}={_short(value)}")
-        return f"{type(self).__name__}({', '.join(parts[:10])})"
-
-    def tables(self) -> list[Table]:
-        columns = [Field("score", "Score"), Field("value", "Value", "", ".4f")]
-        rows = list(_flat(self.to_mapping()).items())
-        return [Table("score", type(self).__name__, columns, rows)]
-
-
 class ShownCurve(ReadOnly, Shown):
-    """A curve, of a dataclass: its arrays are the points, its numbers what is shown of it. The
-    first table, and so the data frame, has the points; the table "curve" the numbers."""
+    """A curve, of a dataclass: its arrays are the points, and its first table."""
 
     __slots__ = ()
 
@@ -99,32 +88,8 @@ class ShownCurve(ReadOnly, Shown):
     def _fields(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
-    def __repr__(self) -> str:
-        """One line: how many points, and the numbers."""
-        size = len(next(iter(self.points().values()), ()))
-        parts = [f"{size} points", *(f"{k}={_short(v)}" for k, v in self.numbers().items())]
-        return f"{type(self).__name__}({', '.join(parts)})"
-
     def tables(self) -> list[Table]:
         points = self.points()
+        columns = [Field(name, name) for name in points]
         rows = list(zip(*points.values(), strict=True))
-        columns = [Field("number", "Number"), Field("value", "Value", "", ".6g")]
-        return [
-            Table("points", "Points", [Field(k, k) for k in points], rows, aside=True),
-            Table("curve", type(self).__name__, columns, list(self.numbers().items())),
-        ]
-
-
-def _flat(mapping: Mapping[str, Any], before: str = "") -> dict[str, float | None]:
-    """Nested plain values as "a.b" -> number."""
-    out: dict[str, float | None] = {}
-    for key, value in mapping.items():
-        if isinstance(value, Mapping):
-            out |= _flat(value, f"{before}{key}.")
-        elif value is None or isinstance(value, int | float):
-            out[f"{before}{key}"] = value
-    return out
-
-
-def _short(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
+        return [Table("points", "Points", columns, rows, aside=True), *super().tables()]

@@ -14,7 +14,7 @@ from bsdsbench.integrations.baselines import baseline
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics import contour, registry
 from bsdsbench.metrics.instances_metric import instance_counts
-from bsdsbench.metrics.topology import betti_numbers
+from bsdsbench.metrics.structures import betti_numbers
 from bsdsbench.plotting import ReliabilityDisplay
 from bsdsbench.report.overlays import classes_of, paint
 from drawing.common import (

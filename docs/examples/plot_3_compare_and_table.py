@@ -41,10 +41,11 @@ for note in found.notes:
 #
 # Image by image, most points lie near the diagonal.
 
-from bsdsbench.plotting import ImageScatterDisplay  # noqa: E402
-
-shown = ImageScatterDisplay.from_evaluations(runs[1], runs[0]).plot()
-shown.ax_.set_title("F per image: nearly the same")
+effects = found.images[0].effects
+_, ax = plt.subplots()
+ax.plot([effect.b for effect in effects], [effect.a for effect in effects], "o")
+ax.axline((0.5, 0.5), slope=1, color="grey")
+ax.set(xlabel=runs[1].name, ylabel=runs[0].name, title="F per image: nearly the same")
 plt.show()
 
 # %%

@@ -88,7 +88,7 @@ def test_skipped_images_are_named_and_end_in_status_2(tiny, tmp_path):
     failed = command("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", *FEW)
     assert failed.returncode == 2
     assert failed.stdout == ""
-    assert "im004.png: 7x9 (rows x columns), expected 40x52" in failed.stderr
+    assert "im004.png: shape (7, 9), expected (40, 52)" in failed.stderr
     assert not (tmp_path / "out" / "result.json").exists()
     done = command("evaluate", pred, "--gt", gt, "-o", tmp_path / "out", "--on-error", "skip", *FEW)
     assert done.returncode == 2
@@ -105,7 +105,7 @@ HUMANS = ["--humans", "--gt", "{gt}"]
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (["/no/such", "--gt", "/nor/this"], "/no/such: no such folder"),
+        (["/no/such", "--gt", "/nor/this"], "/no/such: no folder with files"),
         (["{pred}", "--gt", "{gt}", "--shard", "3"], "--shard '3': expected I/N"),
         (["{pred}", "--gt", "{gt}", "--set", "speed=9"], "speed"),
         (["{pred}", "--gt", "{gt}", "--executor", "cloud"], "executor 'cloud'"),

@@ -166,7 +166,7 @@ def test_samples_are_counted_one_by_one(kind, include_inf, ties):
     rng = np.random.default_rng(4)
     scores = KINDS[kind](rng)
     labels = rng.integers(-1, 2, scores.size)
-    found = rank(labels > 0, labels < 0, scores, ties, include_inf, rows=True)
+    found = rank(labels > 0, labels < 0, scores, ties, include_inf, stable=True)
     expected = slow.counts(labels, scores, merge=ties == "merge", include_inf=include_inf)
     assert list(zip(found.thresholds, found.tp, found.fp, strict=True)) == expected
     assert not np.signbit(found.thresholds[found.thresholds == 0]).any()

@@ -14,7 +14,6 @@ from bsdsbench.diagnosis.explain import (
     explain,
     parse_targets,
     ranked,
-    resolution,
     run_of,
 )
 from bsdsbench.files.errors import DataError
@@ -214,14 +213,6 @@ def test_between_two_signatures(many, tmp_path):
 
 
 # ---- targets -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("value", "half"),
-    [(0.788, 5e-4), ("0.788", 5e-4), (0.79, 5e-3), ("0.7900", 5e-5), (".79", 5e-3), (1 / 3, 1e-6)],
-)
-def test_a_target_has_the_digits_it_is_given_with(value, half):
-    assert resolution(value) == pytest.approx(half)
 
 
 @pytest.mark.parametrize(

@@ -81,9 +81,12 @@ def test_odd_arguments_end_in_a_result_or_one_short_line(name):
     ("call", "named"),
     [
         (lambda: bb.boundary_counts(ODD["masked"], [EDGES]), "prediction: a masked array"),
-        (lambda: bb.boundary_counts(SOFT, [ODD["masked edges"]]), "ground truth 1: a masked"),
+        (
+            lambda: bb.boundary_counts(SOFT, [ODD["masked edges"]]),
+            "GroundTruth.boundaries: a masked",
+        ),
         (lambda: bb.boundary_counts(SOFT, [EDGES], 3), "protocol: 3"),
-        (lambda: bb.Prediction("a", segs=(np.array([["x"]]),)), r"Prediction.segs 1: "),
+        (lambda: bb.Prediction("a", segs=(np.array([["x"]]),)), r"Prediction.segs: "),
         (lambda: bb.GroundTruth("a", EDGES), r"boundaries.* shape \(16,\), expected .*2 axes"),
         (lambda: bb.Evaluation.load(3), "folder: 3"),
     ],

@@ -91,9 +91,7 @@ def test_types_and_axes_of_npy(tmp_path, data, expected):
     [
         (npy(body=bytes(47)), "47 bytes"),
         (npy(body=bytes(49)), "49 bytes"),
-        (npy("(-2, -3)"), r"\(-2, -3\)"),
         (npy("(2, -3)"), r"\(2, -3\)"),
-        (npy("(-1, 0, 7)", body=b""), r"\(-1, 0, 7\)"),
         (npy("(100000, 100000)"), "100000 x 100000"),
         (npy("(18446744073709551616,)"), "18446744073709551616"),
         (npy(descr="'<c16'"), "'<c16'"),
@@ -121,21 +119,17 @@ def changed(at, value, **members):
     return bytes(data)
 
 
-@pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("how", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_archives_that_lie(tmp_path, how):
-    """Of a member's checksum, of its size, of its name; or that other programs packed."""
+    """Of a member's checksum, of its size, of its name."""
     for data in (
         changed(16, b"\0\0\0\0", how=how, x=npy()),
         changed(24, (400_000_000).to_bytes(4, "little"), how=how, x=npy()),
         changed(46, b"y", how=how, x=npy(), y=npy()),
-        packed(zipfile.ZIP_LZMA, x=npy()),
         packed(how, x=npy())[:-30],
     ):
         (tmp_path / "a.npz").write_bytes(data)
         refused(r"a\.npz: ", read_npz, tmp_path / "a.npz", error=FileFormatError)
-    refused("two arrays of one name", unpack_npz, changed(46, b"y", x=npy(), y=npy()),
-            error=FaultError)  # fmt: skip
     assert unpack_npz(packed(how)) == {}
 
 

@@ -74,8 +74,9 @@ def test_bsds_mat_has_all_annotators(tmp_path, annotators, boundaries, labels):
         ([], "no annotators"),
         ([{"Other": EDGE}], "groundTruth 1 "),
         ([{"Boundaries": EDGE & False}] * 2, "any of 2 annotations"),
-        ([{"Boundaries": EDGE}, {"Boundaries": EDGE.T}], "3 x 4, 4 x 3"),
-        ([{"Segmentation": LABELS}, {"Segmentation": LABELS.T}], "3 x 4, 4 x 3"),
+        ([{"Boundaries": EDGE}, {"Boundaries": EDGE.T}], r"\(4, 3\)"),
+        ([{"Segmentation": LABELS}, {"Segmentation": LABELS.T}], r"\(4, 3\)"),
+        ([{"Boundaries": EDGE, "Segmentation": LABELS.T}], r"\(4, 3\)"),
         ([{"Boundaries": LABELS}], "0 to 4|1 to 4"),
         ([{"Boundaries": NONE}], "annotation 1"),
     ],
@@ -154,15 +155,15 @@ def test_several_annotators_in_a_file_or_a_file_each(tmp_path, read):
     paths = (tmp_path / "7_1.png", tmp_path / "7_2.png")
     for path, values in zip(paths, (EDGE, ~EDGE), strict=True):
         Image.fromarray(values).save(path)
-    found = load_ground_truth(Pair("7", (), paths))
-    assert found.image_id == "7"
+    found = load_ground_truth(paths)
+    assert found.image_id == "7_1"
     np.testing.assert_array_equal(found.boundaries, [EDGE, ~EDGE])
     Image.fromarray(EDGE.T).save(paths[1])
-    refused(r"7_2\.png: .*3 x 4, 4 x 3", load_ground_truth, paths, error=FileFormatError)
+    refused(r"7_2\.png: .*\(4, 3\)", load_ground_truth, paths, error=FileFormatError)
     both = [tmp_path / "a.npy", paths[0]]
-    refused(r"a\.npy: 2 annotators", load_ground_truth, both, error=FileFormatError)
+    refused(r"a\.npy: several annotators", load_ground_truth, both, error=FileFormatError)
     refused(r"a\.npy: no annotators", read, np.zeros((0, 3, 4)), error=FileFormatError)
-    refused("x: no annotators", load_ground_truth, [], image_id="x", error=FileFormatError)
+    refused("x: no files", load_ground_truth, [], image_id="x", error=FileFormatError)
 
 
 def test_a_palette_s_colours_are_boundaries_and_its_indices_labels(tmp_path):

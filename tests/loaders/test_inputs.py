@@ -142,18 +142,12 @@ def test_types_of_soft_maps(given, read):
         (np.zeros((0, 3), int), "int64, expected"),
         (np.zeros((2, 3), "u4"), "uint32 with values from 0 to 0"),
         (np.zeros((2, 3), complex), "complex128"),
-        (np.array([[0, np.nan], [1, 0.5]]), "1 of 4 values"),
-        (np.array([[0, np.inf], [-np.inf, 0.5]]), "2 of 4 values"),
+        (np.array([[0, np.nan], [1, 0.5]]), "from nan to nan"),
+        (np.array([[0, np.inf], [-np.inf, 0.5]]), "from -inf to inf"),
         (np.array([[0, 1.05]]), r"from 0 to 1\.05, .*overshoot"),
-        (np.array([[-0.05, 1]]), r"from -0\.05 to 1, .*overshoot"),
         (np.array([[-1e-300, 1]]), "overshoot"),
         (np.array([[-0.051, 1]]), "sigmoid"),
-        (np.array([[-0.05, 1.051]]), "sigmoid"),
-        (np.array([[0, 1.051]]), "by 255"),
         (np.array([[0, 255.0]]), "by 255"),
-        (np.array([[0, 255.5]]), "by 65535"),
-        (np.array([[0, 65535.0]]), "by 65535"),
-        (np.array([[0, 65535.5]]), "scale to"),
     ],
 )
 def test_what_is_no_soft_map(values, words):
@@ -193,7 +187,7 @@ def test_annotators_as_one_array():
     assert annotated_maps([first, second]).tolist() == expected
     assert annotated_maps(GroundTruth("a", (first, second))).tolist() == expected
     refused("no annotators", annotated_maps, [])
-    words = r"\(3, 4\) and \(3, 3\)"
+    words = r"\(3, 3\), expected \(3, 4\)"
     refused(words, annotated_maps, [first, second[:, :3]], error=ShapeError)
     refused("^ground truth 2: ", annotated_maps, [first, MAP])
 

@@ -20,7 +20,8 @@ def params(classes, **options):
 def test_scores_agree_with_scikit_learn():
     """A class that neither map has is undefined."""
     for name, pred, gt, classes in label_pairs():
-        table = seg.segmentation_counts(pred, gt, params(classes)).confusion
+        counts = seg.segmentation_counts(pred, gt, params(classes))
+        table, each = counts.confusion, seg.class_scores(counts)
         labels, p, g = range(classes), pred.ravel(), gt.ravel()
         assert table[:-1, :-1].tolist() == sk.confusion_matrix(g, p, labels=labels).tolist(), name
         assert table.sum() == p.size
@@ -29,14 +30,17 @@ def test_scores_agree_with_scikit_learn():
         iou = sk.jaccard_score(g, p, average=None, **of)
         expected = np.full(classes, np.nan)
         expected[some] = iou
-        assert seg.class_iou(table) == pytest.approx(expected, nan_ok=True), name
+        assert each["iou"] == pytest.approx(expected, nan_ok=True), name
         expected[some] = sk.f1_score(g, p, average=None, **of)
-        assert seg.class_dice(table) == pytest.approx(expected, nan_ok=True), name
-        weighted = sk.jaccard_score(g, p, average="weighted", **of)
-        assert seg.frequency_weighted_iou(table) == pytest.approx(weighted)
-    empty = seg.segmentation_counts([[255]], [[255]], params(2)).confusion
-    for score in (seg.class_iou, seg.pixel_accuracy, seg.frequency_weighted_iou):
-        assert np.isnan(score(empty)).all()
+        assert each["dice"] == pytest.approx(expected, nan_ok=True), name
+        at = bb.Protocol(options={"segmentation": params(classes)})
+        score = score_of("segmentation", counts, protocol=at)
+        assert score.fw_iou == pytest.approx(sk.jaccard_score(g, p, average="weighted", **of))
+        assert score.pixel_accuracy == pytest.approx(sk.accuracy_score(g, p))
+        recall = sk.recall_score(g, p, average="macro", labels=np.unique(g))
+        assert score.mean_accuracy == pytest.approx(recall)
+    score = score_of("segmentation", seg.segmentation_counts([[255]], [[255]], params(1)))
+    assert np.isnan([score.mean_iou, score.pixel_accuracy, score.fw_iou]).all()
 
 
 def test_ignored_pixels_are_in_no_cell():
@@ -68,10 +72,10 @@ def test_panoptic_quality_by_hand():
     counts = seg.segmentation_counts(pred, gt, at)
     assert (counts.tp.tolist(), counts.fp.tolist(), counts.fn.tolist()) == ([1, 1], [1, 0], [1, 0])
     assert counts.iou_sum == pytest.approx([20 / 24, 32 / 40])
-    pq, sq, rq = seg.panoptic(counts)
-    assert pq == pytest.approx([20 / 24 / 2, 0.8])
-    assert sq == pytest.approx([20 / 24, 0.8])
-    assert rq == pytest.approx([0.5, 1])
+    each = seg.class_scores(counts)
+    assert each["pq"] == pytest.approx([20 / 24 / 2, 0.8])
+    assert each["sq"] == pytest.approx([20 / 24, 0.8])
+    assert each["rq"] == pytest.approx([0.5, 1])
     assert counts.confusion.tolist() == [[32, 0, 16], [0, 32, 8], [12, 0, 100]]
 
 
@@ -80,7 +84,7 @@ def test_a_class_without_a_true_instance_has_segmentation_quality_0_in_the_mean(
     at = params(3, first=1, divisor=1000, unit="instance")
     gt, pred = [[1001, 1001, 1002, 1002]], [[1001, 1001, 2001, 2001]]
     counts = seg.segmentation_counts(pred, gt, at)
-    assert seg.panoptic(counts)[1] == pytest.approx([1, 0, np.nan], nan_ok=True)
+    assert seg.class_scores(counts)["sq"] == pytest.approx([1, 0, np.nan], nan_ok=True)
     protocol = bb.Protocol(options={"segmentation": at})
     assert score_of("segmentation", counts, protocol=protocol)["sq"] == 0.5
 

@@ -7,7 +7,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.metrics.instances_metric import Options, instance_counts
-from bsdsbench.metrics.topology import betti_numbers
+from bsdsbench.metrics.structures import betti_numbers
 from tests.helpers.masks import nasty_masks, nasty_objects
 from tests.metrics.test_structures import scored
 

@@ -12,7 +12,6 @@ from bsdsbench.files.errors import DataError, InputWarning
 from bsdsbench.plotting import (
     DETCurveDisplay,
     FThresholdDisplay,
-    ImageScatterDisplay,
     PRCurveDisplay,
     ReliabilityDisplay,
     ROCCurveDisplay,
@@ -158,11 +157,10 @@ def test_axes_of_the_user_keep_limits_and_names(runs):
 
 def test_one_figure_for_many():
     shown = [PRCurveDisplay.from_predictions(*samples(gap=g), f"gap {g}") for g in (2.0, 1.0, 0.2)]
-    (ax,) = plot_curves(shown, title="three").axes
+    (ax,) = plot_curves(shown).axes
     assert [t.split(" (")[0] for t in legend_texts(ax)] == ["gap 2.0", "gap 1.0", "gap 0.2"]
     assert len({d.line_.get_color() for d in shown}) == 3
     assert sum(d.chance_ is not None for d in shown) == 1  # the same labels: one chance line
-    assert ax.get_title() == "three"
     many = [DETCurveDisplay.from_predictions(*samples(n), name=f"{n}") for n in (50, 5000)]
     (ax,) = plot_curves(many).axes
     assert ax.get_xlim()[0] == pytest.approx(1e-4)
@@ -178,19 +176,6 @@ def test_lines_of_equal_f_are_smooth():
         steps = np.diff(line.vertices, axis=0)
         angles = np.degrees(np.unwrap(np.arctan2(steps[:, 1], steps[:, 0])))
         assert np.abs(np.diff(angles)).max() < 2  # 60 even steps of recall: 20
-
-
-def test_scatter_pairs_the_images_and_names_those_that_differ_most(runs):
-    shown = ImageScatterDisplay.from_evaluations(runs[1], runs[0]).plot()
-    x, y = ({k: v["ods"] for k, v in run.image_scores("boundary").items()} for run in runs[::-1])
-    assert shown.line_.get_xydata().tolist() == [[x[i], y[i]] for i in sorted(x)]
-    better = sum(y[i] > x[i] for i in x)
-    assert f"better:\nbetter on {better}, worse on {8 - better}" in shown.ax_.get_title()
-    widest = sorted(x, key=lambda i: -abs(x[i] - y[i]))[:3]
-    assert legend_texts(shown.ax_) == widest
-    assert [mark.get_xydata().tolist() for mark in shown.labels_] == [
-        [[x[i], y[i]]] for i in widest
-    ]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 from xml.etree import ElementTree
 
 import click
@@ -84,11 +83,6 @@ def test_runs_with_human_and_published_best_first(runs):
         (lambda a, b, o: plot_runs([]), "no runs given"),
         (lambda a, b, o: plot_runs([a], metric="region"), "'region' has no curve"),
         (lambda a, b, o: plot_runs([a], look="wall"), "style 'wall': expected one of screen"),
-        (lambda a, b, o: plot_runs([a], kind="scatter"), "1 runs, expected two"),
-        (
-            lambda a, b, o: plot_runs([a, replace(b, records=b.records[1:])], kind="scatter"),
-            "image 'im0000' is in one only",
-        ),
     ],
 )
 def test_refusals(runs, nyu, draw, words):

@@ -12,17 +12,10 @@ METRICS = {
 }
 
 
-def cost_table(a, b, radius, metric, *, cost=None, a_value=0.0, b_value=0.0):
+def cost_table(a, b, radius, metric, a_value=0.0):
     """(N, M) costs of points (N, 2) with points (M, 2), infinite where a pair is not allowed."""
-    offset = b[None] - a[:, None]
-    far = METRICS[metric](offset.astype(float))
-    paid = far.copy()
-    if cost is not None:
-        middle = len(cost) // 2
-        at = np.clip(offset + middle, 0, len(cost) - 1)
-        paid = cost[at[..., 0], at[..., 1]]
-    paid = paid + np.broadcast_to(a_value, len(a))[:, None] + np.broadcast_to(b_value, len(b))
-    return np.where(far <= radius, paid, np.inf)
+    far = METRICS[metric]((b[None] - a[:, None]).astype(float))
+    return np.where(far <= radius, far + np.broadcast_to(a_value, len(a))[:, None], np.inf)
 
 
 def dense(table):

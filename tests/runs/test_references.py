@@ -94,7 +94,7 @@ def test_annotated_pixels_are_ours(bsds500_bench, request):
     pairs = ground_truths(folder)
     assert len(pairs) in (5, 200)
     for each in pairs:
-        drawn = load_ground_truth(each).boundaries
+        drawn = load_ground_truth(each.gt_paths).boundaries
         assert sum(int(np.count_nonzero(b)) for b in drawn) == totals[each.image_id], each.image_id
 
 

@@ -33,9 +33,10 @@ def sample(tmp_path_factory):
         workers=1,
         executor="thread",
     )
-    images = [
-        (p.image_id, load_prediction(p).soft, list(load_ground_truth(p).boundaries)) for p in chosen
-    ]
+    images = []
+    for p in chosen:
+        gts = load_ground_truth(p.gt_paths).boundaries
+        images.append((p.image_id, load_prediction(p.pred_paths).soft, list(gts)))
     return images, run
 
 

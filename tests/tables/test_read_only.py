@@ -46,13 +46,9 @@ def test_copies_are_equal_and_read_only(name, way):
             assert not two.flags.writeable, key
 
 
-def test_a_read_only_dict_refuses_every_change():
-    found, changes = (
-        ReadOnlyDict({"a": 1}),
-        {"clear": (), "popitem": (), "pop": ("a",), "update": ()},
-    )
-    changes |= {"__ior__": ({},), "__setitem__": ("a", 2), "__delitem__": ("a",)}
-    for name, arguments in {**changes, "setdefault": ("b",)}.items():
-        with pytest.raises(TypeError, match="read-only"):
-            getattr(found, name)(*arguments)
+@pytest.mark.parametrize("name", ["clear", "pop", "update", "setdefault", "__ior__", "__setitem__"])
+def test_a_read_only_dict_refuses_every_change(name):
+    found = ReadOnlyDict({"a": 1})
+    with pytest.raises(TypeError, match="read-only"):
+        getattr(found, name)()
     assert found == {"a": 1} == pickle.loads(pickle.dumps(found))

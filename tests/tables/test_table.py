@@ -34,12 +34,10 @@ def test_the_best_follows_the_direction_and_skips_the_undefined(column, cells, b
 @pytest.mark.parametrize(
     ("column", "cell", "text"),
     [
-        (UP, None, "-"),
         (UP, math.nan, "-"),
         (UP, np.float64(0.5), "0.500"),
         (UP, Estimate(0.51234, 0.4, 0.6, "b"), "0.512 [0.400, 0.600]"),
         (UP, Estimate(0.51234, 0.4, math.nan), "0.512"),
-        (Field("p", "p", format="p"), 1.0, "1.0000"),
         (Field("p", "p", format="p"), 0.0001, "0.0001"),
         (Field("p", "p", format="p"), 0.00009, "<0.0001"),
         (METHOD, "a\x1b[31m", "a\\x1b[31m"),

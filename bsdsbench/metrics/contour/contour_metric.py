@@ -9,9 +9,8 @@ from attrs import frozen
 from numpy.typing import ArrayLike
 
 from bsdsbench.metrics.base import F8, IMAGES, Column, Tree, over
-from bsdsbench.metrics.contour.instances import pair_of
 from bsdsbench.metrics.contour.measures import PIXELS, Compared, davis_radius, iou, values_of
-from bsdsbench.metrics.contour.pairs import CONVENTIONS
+from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_of
 from bsdsbench.metrics.label_maps import SPACING, LabelMetric, LabelOptions
 from bsdsbench.protocol.fields import (
     HOME_MADE,
@@ -251,7 +250,15 @@ class ContourMetric(LabelMetric):
             return {**dict(zip(keys, values.T, strict=True)), "over": few("pairs", found, of)}
 
         found = part(defined_mean(np.moveaxis(each, 1, -1)), n.sum(axis=1), there.sum(axis=1))
-        found["pooled"] = {key: defined_mean(v) for key, v in _pooled(total, opt).items()}
+        pooled = {"iou": iou(total["areas"], of=defined_ratio)}  # of the pixels of all images
+        shells, outline = iou(total["shells"], of=defined_ratio), total["outline"]
+        for k in range(shells.shape[2]):
+            pooled[key_at("biou", opt.boundary_sizes[k])] = shells[..., k]
+        for k in range(total["near"].shape[2]):
+            share = ratio(total["near"][:, :, k], outline)
+            f = np.where(outline.any(axis=2), f_measure(share[..., 0], share[..., 1]), np.nan)
+            pooled[key_at("f", opt.davis_bounds[k])] = f
+        found["pooled"] = {key: defined_mean(values) for key, values in pooled.items()}
         sides = ("both", "pred_only", "gt_only")
         found["pairs"] = dict(zip(sides, total["pairs"].sum(axis=1).T, strict=True))
         if len(opt.class_names) > 1:
@@ -268,17 +275,3 @@ class ContourMetric(LabelMetric):
         """What was compared, what empty masks gave, and the order of the means."""
         unit = "images" if opt.unit == "class" else "instances"
         return f"{super().describe(protocol, opt)}; means over {unit}, then over classes"
-
-
-def _pooled(total: Stack, at: ContourOptions) -> dict[str, F8]:
-    """Measures of the pixels of all images together, (..., C), NaN where neither map has any."""
-    out = {"iou": iou(total["areas"], of=defined_ratio)}
-    if "boundary-iou" in at.groups:
-        shells = iou(total["shells"], of=defined_ratio)
-        out |= {key_at("biou", w): shells[..., k] for k, w in enumerate(at.boundary_sizes)}
-    if "davis" in at.groups:
-        outline = total["outline"][..., None, :]
-        share = ratio(total["near"], outline)
-        f = np.where(outline.any(axis=-1), f_measure(share[..., 0], share[..., 1]), np.nan)
-        out |= {key_at("f", bound): f[..., k] for k, bound in enumerate(at.davis_bounds)}
-    return out

@@ -1,8 +1,8 @@
-"""Checked pairs of masks or label maps, and the conventions for empty ones.
+"""From masks, label maps and instance maps to pairs of masks; the conventions for empty ones.
 
 Masks are (H, W) bool, 0 and 1, or 0 and 255 in uint8. Label maps are (H, W) integer with the labels
 0 .. classes - 1. `ignore` is one more label: pixels with it in the ground truth are cleared in both
-maps before anything is drawn.
+maps before anything is drawn. Instances are paired by number, or matched by overlap.
 """
 
 from __future__ import annotations
@@ -14,10 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.errors import DataError
+from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.loaders.inputs import Bool, binary_map, is_binary, same_shape
-from bsdsbench.metrics.label_maps import SIDES, as_label_map, as_label_maps
+from bsdsbench.metrics.base import F8
+from bsdsbench.metrics.label_maps import SIDES, LabelOptions, as_label_map, as_label_maps
+from bsdsbench.scores.counts import I8
+from bsdsbench.scores.ratios import ratio
 
 Labels = NDArray[np.int32]
+MATCH_IOU = 0.5  # above it, a region has one partner at most
 
 
 class LabelPair(NamedTuple):
@@ -112,3 +117,138 @@ def mask_pair(pred: Bool, gt: Bool) -> LabelPair:
     box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) if i.size else slice(0, 1) for i in at)
     mine, true = (np.ascontiguousarray(m[box]).astype(np.int32) - 1 for m in (pred, gt))
     return LabelPair(mine, true, 1, gt.shape)
+
+
+def pair_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> tuple[LabelPair, I8 | None]:
+    """The masks to compare, and the class of each (None: label k is class k).
+
+    Raises DataError for what is no such map, ShapeError for unequal shapes.
+    """
+    if at.unit == "class":
+        return as_pair(pred, gt, len(at.classes) or None, at.ignore, at.first), None
+    found = instances_of(pred, gt, at)
+    if at.unit == "id":
+        both = np.union1d(found.pred.ids, found.gt.ids)
+        pred_new, gt_new = (np.searchsorted(both, side.ids) for side in found[:2])
+        class_of = class_of_value(both, at)
+    else:
+        pred_new, gt_new, class_of = match(found)[:3]
+    # what regions become, cell by cell, and -1 stays
+    sides = ((found.pred, pred_new), (found.gt, gt_new))
+    mine, true = (np.append(new, -1).astype(np.int32)[old.cells][found.cell] for old, new in sides)
+    return LabelPair(mine, true, class_of.size, mine.shape), class_of
+
+
+class Regions(NamedTuple):
+    """The regions of one map, numbered 0, 1, .. by their values in the files, ascending.
+
+    ids, class_of : i8, the value and the class of each
+    cells : i8, which of them each cell is, -1 for none; void : bool, cells that are to be ignored
+    """
+
+    ids: I8
+    class_of: I8
+    cells: I8
+    void: Bool
+
+
+class Instances(NamedTuple):
+    """The regions of both maps. The pixels fall into cells: the pairs of values that occur.
+
+    pixels    : i8, of each cell; cell : int32 (H, W), the cell of each pixel
+    on_crowd  : i8, pixels of each predicted region on any crowd, which pairing counts
+    excused   : f8, the share of each predicted region on void or on the crowd of its own class
+
+    Ignored pixels are void, but for the last numbers of the ignored label: with C classes,
+    divisor - 1 - k is the crowd of class k (from 0), and of C .. 2 C - 1 one that excuses nothing.
+    """
+
+    pred: Regions
+    gt: Regions
+    pixels: I8
+    cell: Labels
+    on_crowd: I8
+    excused: F8
+
+
+def instances_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> Instances:
+    """The regions of two instance maps. Raises DataError and ShapeError."""
+    maps = as_label_maps(pred, gt)
+    pairs, cell = value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in maps))
+    pixels = pairs[2]
+    mine, true = (_regions(values, at, what) for values, what in zip(pairs, SIDES, strict=False))
+    from_last = at.divisor - 1 - pairs[1] % max(at.divisor, 1)
+    crowd = true.void & (from_last >= 0) & (from_last < 2 * len(at.class_names))
+    own = crowd & (from_last == class_of_value(pairs[0], at))
+    in_pred, on_crowd, off = (
+        _sums(np.where(some, mine.cells, -1), pixels, mine.ids.size)
+        for some in (True, crowd, (true.void & ~crowd) | own)
+    )
+    mine.cells[true.void] = -1
+    cell = cell.reshape(maps[0].shape)
+    return Instances(mine, true, pixels, cell, on_crowd, ratio(off, in_pred))
+
+
+def class_of_value(values: I8, at: LabelOptions) -> I8:
+    """The class of values in the files, from 0."""
+    return values // at.divisor - at.first if at.divisor else values * 0
+
+
+def _sums(number: I8, pixels: I8, n: int) -> I8:
+    """Pixels of each of n regions."""
+    some = number >= 0
+    return np.bincount(number[some], pixels[some], n).astype(np.int64)
+
+
+def _regions(values: I8, at: LabelOptions, what: str) -> Regions:
+    """The regions among the values of cells. Raises DataError for those that name no class."""
+    classes = values // at.divisor if at.divisor else values
+    void = (classes == at.ignore) & (at.ignore >= 0)
+    nothing = void | ((classes == 0) & (at.first > 0) if at.divisor else values <= 0)
+    last = at.first + max(len(at.classes), 1) - 1
+    wrong = ~nothing & ((classes < at.first) | (classes > last))
+    if at.divisor and wrong.any():
+        value = int(values[wrong][0])
+        raise DataError(
+            f"{what}: value {value} is class {value // at.divisor}, expected {at.first} .. {last}"
+        )
+    ids, number = np.unique(np.where(nothing, -1, values), return_inverse=True)
+    negative = int((ids < 0).sum())
+    ids = ids[negative:]
+    return Regions(ids, class_of_value(ids, at), number - negative, void)
+
+
+class Matching(NamedTuple):
+    """Regions with a partner (iou of each), then those of pred alone (excused), then of gt alone.
+
+    pred_new, gt_new : the number of each region in this order; class_of : of the order
+    """
+
+    pred_new: I8
+    gt_new: I8
+    class_of: I8
+    iou: F8
+    excused: F8
+
+
+def match(found: Instances) -> Matching:
+    """Pairs of one class whose intersection over union is above 0.5; each region is in one.
+
+    Void counts nowhere; pixels on a crowd stay in the union. Source: panopticapi, evaluation.py.
+    """
+    pred, gt, pixels = found[:3]
+    in_pred = _sums(pred.cells, pixels, pred.ids.size) + found.on_crowd
+    in_gt = _sums(gt.cells, pixels, gt.ids.size)
+    both = (pred.cells >= 0) & (gt.cells >= 0)
+    i, j, shared = gt.cells[both], pred.cells[both], pixels[both]
+    iou = ratio(shared, in_gt[i] + in_pred[j] - shared)
+    good = np.flatnonzero((iou > MATCH_IOU) & (pred.class_of[j] == gt.class_of[i]))
+    good = good[np.argsort(i[good])]
+    i, j, iou = i[good], j[good], iou[good]
+    pred_new, gt_new = np.full(pred.ids.size, -1), np.full(gt.ids.size, -1)
+    pred_new[j] = gt_new[i] = np.arange(i.size)
+    alone_pred, alone_gt = np.flatnonzero(pred_new < 0), np.flatnonzero(gt_new < 0)
+    pred_new[alone_pred] = i.size + np.arange(alone_pred.size)
+    gt_new[alone_gt] = i.size + alone_pred.size + np.arange(alone_gt.size)
+    order = gt.class_of[i], pred.class_of[alone_pred], gt.class_of[alone_gt]
+    return Matching(pred_new, gt_new, np.concatenate(order), iou, found.excused[alone_pred])

@@ -32,14 +32,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.loaders.official_txt import table_files
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, at_least_two
+from bsdsbench.loaders.official_txt import format_rows
+from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree, at_least_two
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import PRCurve, average_precision, best
 from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, weighted_sum
 
-F8 = NDArray[np.float64]
 ADAPTED_RAND = ("are_region", "are_skimage", "are_cremi")
 # Errors, 0 is best, and beside them the name under which SEISM prints 1 - error.
 ERRORS = {
@@ -226,7 +225,8 @@ class RegionMetric(Metric):
             ],
             "eval_RI_VOI_thr.txt": np.column_stack([t, pri.curve, voi.curve]),
         }
-        yield from table_files(tables)
+        for file, table in tables.items():
+            yield file, format_rows(table)
         curves = {"thresholds": t, "covering": cover.curve, "pri": pri.curve, "voi": voi.curve}
         for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
             curves |= {f"{name}_{k}": getattr(curve, k) for k in ("precision", "recall", "f")}

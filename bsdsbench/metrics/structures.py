@@ -1,9 +1,14 @@
-"""Topology of masks: errors of the Betti numbers and of the Euler characteristic, and clDice.
+"""Structures of masks: topology, and centre lines of roads, cracks, vessels, neurites.
 
-b0 is the number of components of the foreground, b1 that of its holes, the components of the
-background that do not reach the outside; b0 - b1 is the Euler characteristic. Foreground and
-background have opposite connectivities, and whatever lies outside an image or a patch is
-background.
+Topology: errors of the Betti numbers and of the Euler characteristic, and clDice. b0 is the number
+of components of the foreground, b1 that of its holes, the components of the background that do not
+reach the outside; b0 - b1 is the Euler characteristic. Foreground and background have opposite
+connectivities, and whatever lies outside an image or a patch is background.
+
+Completeness, correctness and quality: a pixel of a centre line is matched where the other centre
+line is within the buffer, any number of them by one pixel (relaxed recall and precision). Source:
+Wiedemann, Heipke, Mayer and Jamet, "Empirical evaluation of automatically extracted road axes",
+1998.
 """
 
 from __future__ import annotations
@@ -13,15 +18,15 @@ from attrs import frozen
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map
+from bsdsbench.loaders.inputs import Bool, GroundTruth, Prediction, soft_map
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
+from bsdsbench.metrics.label_maps import SPACING
 from bsdsbench.metrics.maps import prepare, unit
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio
+from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
 
-Bool = NDArray[np.bool_]
 THRESHOLD = option(
     0.5,
     "A soft map is foreground where it is at least this.",
@@ -32,7 +37,7 @@ THRESHOLD = option(
 
 
 @frozen
-class Options:
+class TopologyOptions:
     """What a component is, and where it is counted."""
 
     threshold: float = THRESHOLD
@@ -67,7 +72,7 @@ def masks_of(pred: Prediction, gt: GroundTruth, protocol: Protocol, at: float) -
 def betti_numbers(
     mask: Bool, connectivity: int = 8, patch: int = 0, stride: int = 0
 ) -> NDArray[np.int64]:
-    """b0, b1 and the Euler characteristic of each patch, i8 (patches, 3); see `Options`.
+    """b0, b1 and the Euler characteristic of each patch, i8 (patches, 3); see `TopologyOptions`.
 
     mask : (H, W) bool; no patch that fits gives (0, 3)
     Source of the sum over 2 x 2 pixels: Gray, "Local properties of binary images", 1971.
@@ -106,7 +111,7 @@ class TopologyMetric(Metric):
     clDice as the mean over images with a skeleton.
     """
 
-    name, title, reads, options = "topology", "Topology", "mask", Options
+    name, title, reads, options = "topology", "Topology", "mask", TopologyOptions
     default_protocol = "masks"
     uses = (*MAPS, "gt_threshold")
     columns = (
@@ -119,7 +124,9 @@ class TopologyMetric(Metric):
     )
     image_columns = columns[:4]
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Tree:
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
+    ) -> Tree:
         """errors i8 (3,), of b0, b1 and Euler characteristic, summed over patches i8 (); skeleton
         i8 (2, 2), of the prediction and of the truth: pixels in the other mask, and all."""
         from skimage.morphology import skeletonize
@@ -132,9 +139,82 @@ class TopologyMetric(Metric):
         errors = np.abs(each[0] - each[1]).sum(axis=0)
         return {"errors": errors, "patches": len(each[0]), "skeleton": skeleton}
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> Tree:
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: TopologyOptions
+    ) -> Tree:
         skeleton = stack["skeleton"]
         errors = defined_ratio(stack["errors"], stack["patches"][:, None])
         cldice = defined_f(defined_ratio(skeleton[..., 0], skeleton[..., 1]))
         keys = [c.key for c in self.image_columns]
         return image_means(weights, dict(zip(keys, [*errors.T, cldice], strict=True)))
+
+
+@frozen
+class CcqOptions:
+    """What the lines are, and how near is near."""
+
+    buffer: float = option(
+        3.0,
+        "How far a matched pixel may be from the other line, in the unit of `spacing`.",
+        check(lambda v: isinstance(v, float) and 0 <= v <= 1e6, "a number from 0"),
+        caption=lambda o: f"buffer {o.buffer:g}",
+        others={3.0: "Mnih and Hinton", 2.0: HOME_MADE, 5.0: HOME_MADE},
+    )
+    spacing: tuple[float, float] = SPACING
+    lines: str = option(
+        "skeleton",
+        'Masks are thinned to their "skeleton" by scikit-image\'s skeletonize, or they are centre '
+        'lines as they are ("given").',
+        one_of("skeleton", "given"),
+        caption={"skeleton": "masks skeletonised", "given": "centre lines as given"},
+        others={"skeleton": "programs on masks", "given": "programs on centre lines"},
+    )
+    threshold: float = THRESHOLD
+
+
+class CcqMetric(Metric):
+    """Completeness, correctness and quality of centre lines within a buffer.
+
+    Scores: of the pixels of all images together. Quality is matched predicted pixels over predicted
+    pixels and unmatched annotated ones.
+    """
+
+    name, title, reads, options = "ccq", "Centre lines", "mask", CcqOptions
+    default_protocol = "masks"
+    uses = (*MAPS, "gt_threshold")
+    columns = (
+        Column("completeness", "completeness", "compl.", undefined="nothing is annotated"),
+        Column("correctness", "correctness", "corr.", undefined="nothing is predicted"),
+        Column("quality", "quality", undefined="nothing is annotated or predicted"),
+        Column("f", "F", undefined="nothing is annotated or predicted"),
+        IMAGES,
+    )
+    image_columns = (columns[2], *columns[:2])
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions) -> Tree:
+        """matched i8 (2,), total i8 (2,): pixels of the predicted and of the annotated line."""
+        from skimage.morphology import skeletonize
+
+        from bsdsbench.kernels.graph import within_reach
+
+        masks = masks_of(pred, gt, protocol, opt.threshold)
+        lines = [m if opt.lines == "given" else skeletonize(m) for m in masks]
+        steps = zip(opt.spacing, masks[1].shape, strict=True)
+        down, right = (s * np.arange(min(int(opt.buffer / s) + 1, n) + 1) for s, n in steps)
+        rows = np.concatenate([down[:0:-1], down])  # of the disk around a pixel
+        half = (np.hypot(rows[:, None], right[1:]) <= opt.buffer).sum(axis=1).astype(np.int32)
+        disk = half[rows <= opt.buffer]
+        near = [within_reach(np.ascontiguousarray(m), disk) for m in lines[::-1]]
+        matched = [(m & n).sum() for m, n in zip(lines, near, strict=True)]
+        return {"matched": matched, "total": [m.sum() for m in lines]}
+
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: CcqOptions) -> Tree:
+        matched, total = (weighted_sum(weights, stack[name]) for name in ("matched", "total"))
+        share = defined_ratio(matched, total)
+        missed = total[:, 1] - matched[:, 1]
+        return {
+            "completeness": share[:, 1],
+            "correctness": share[:, 0],
+            "quality": defined_ratio(matched[:, 0], total[:, 0] + missed),
+            "f": defined_f(share),
+        }
