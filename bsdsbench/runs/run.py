@@ -251,11 +251,10 @@ def run(
                             warnings.warn(note, InputWarning, stacklevel=4)
                     if options.progress:
                         options.progress(done, max(total, done), item.image_id)
-            failed = dict(blank.failed)
-            for image_id, error in sorted(faults.items()):
-                failed[image_id] = "; ".join(error.problems)
+            faults = dict(sorted(faults.items()))
             if faults and (options.on_error == "fail" or not records):
-                raise DataError.collect([faults[image_id] for image_id in sorted(faults)])
+                raise DataError.collect(faults.values())
+            skipped = {image_id: "; ".join(error.problems) for image_id, error in faults.items()}
             if left_out:
                 if not records and parts == 1:
                     raise DataError(f"{blank.name}: no image with boundaries in its ground truth")
@@ -263,6 +262,7 @@ def run(
             records, note = plain_forms(records, options.protocol)
             if note:
                 warnings.warn(note, InputWarning, stacklevel=4)
+            failed = {**blank.failed, **skipped}
             result = replace(blank, records=records, provenance=about, failed=failed, kept=kept)
             if options.out:
                 result.save(options.out)
