@@ -15,8 +15,8 @@ from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.run import Sources, find_sources
 from bsdsbench.runs.run_options import Folder
-from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best, four_counts
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.table import Field, Table

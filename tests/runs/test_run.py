@@ -19,7 +19,7 @@ from bsdsbench.files.errors import MergeError, PairingError
 from bsdsbench.metrics.boundary import BoundaryMetric
 from bsdsbench.runs import cluster as cluster_module
 from bsdsbench.runs import run as runs
-from bsdsbench.runs.sources import find_sources
+from bsdsbench.runs.run import find_sources
 from tests.helpers.making import edge_map, make_set, noisy_map
 from tests.helpers.runs import bits, counted, refused, stored, write_maps
 
