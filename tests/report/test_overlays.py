@@ -106,7 +106,7 @@ def test_sources_that_are_not_there(made):
     refused("x: where its predictions and ground truth are", find_sources, blank)
     assert find_sources(blank, folders[0], folders[1]).photos
     (folders[1] / "a.png").unlink()
-    refused("no ground truth", find_sources, run)
+    refused("groundTruth.*no folder with files", find_sources, run)
     (folders[2] / "b.jpg").write_bytes(b"not a picture")
     refused(r"b\.jpg", read_photo, folders[2] / "b.jpg")
 
