@@ -23,9 +23,7 @@ Sums run in the order of the image ids.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
-from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -42,8 +40,8 @@ from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, we
 ADAPTED_RAND = ("are_region", "are_skimage", "are_cremi")
 # Errors, 0 is best, and beside them the name under which SEISM prints 1 - error.
 ERRORS = {
-    **{"bgm": "bgm", "hamming_gt": "dhd", "hamming_pred": "sdhd", "van_dongen": "vd"},
-    **{"bce": "bce", "gce": "gce", "lce": "lce"},
+    **{"bgm": "bgm", "hamming_gt": "dhd", "hamming_pred": "sdhd", "van_dongen": "vd", "bce": "bce"},
+    **{"gce": "gce", "lce": "lce"},
     **dict.fromkeys(("voi_per_log_area", "voi_split", "voi_merge", *ADAPTED_RAND), ""),
 }
 SIMILAR_TO = {name: error for error, name in ERRORS.items() if name}
@@ -231,11 +229,9 @@ class RegionMetric(Metric):
         for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
             curves |= {f"{name}_{k}": getattr(curve, k) for k in ("precision", "recall", "f")}
         curves |= {name: score[name].curve for name in ERRORS}
-        out = StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(curves)
-        writer.writerows(zip(*(column.tolist() for column in curves.values()), strict=True))
-        yield "region_curves.csv", out.getvalue()
+        rows = np.column_stack([*curves.values()]).tolist()
+        lines = [",".join(curves), *(",".join(map(str, row)) for row in rows), ""]
+        yield "region_curves.csv", "\n".join(lines)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """The scores of eval_cover.txt and eval_RI_VOI.txt."""
