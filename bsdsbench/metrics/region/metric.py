@@ -76,12 +76,11 @@ class RegionMetric(Metric):
         Column("covering.ods", "Covering ODS", "Cov. ODS"),
         Column("covering.ois", "Covering OIS", "Cov. OIS"),
         Column("covering.best", "Covering best", "Cov. best"),
-        Column("pri.ods", "PRI ODS"),
-        Column("pri.ois", "PRI OIS"),
-        Column("voi.ods", "VOI ODS", lower=True),
-        Column("voi.ois", "VOI OIS", lower=True),
-        Column("fop.ods", "Fop ODS"),
-        Column("fop.ois", "Fop OIS"),
+        *(
+            Column(f"{key}.{k}", f"{words} {k.upper()}", lower=key == "voi")
+            for key, words in (("pri", "PRI"), ("voi", "VOI"), ("fop", "Fop"))
+            for k in ("ods", "ois")
+        ),
         Column("fop.ap", "Fop AP"),
         Column("fop.summed", "Fop of sums", shown="never"),
         *(Column(f"pair_f.{k}", f"Pairs {k.upper()}", shown="never") for k in ("ods", "ois", "ap")),
