@@ -134,7 +134,7 @@ def get(name: str, to: str | None, url: str | None) -> int:
     """Download a public set into the cache.
 
     What is needed is kept, and checked to be the right set. From the cache `evaluate`, `run` and
-    `doctor --task`, `demo --set` take it by its name. The same command resumes a download that
+    `doctor --task` take it by its name. The same command resumes a download that
     broke off. Of a set that cannot be downloaded by name this says where it is, with status 2.
     """
     from bsdsbench.loaders import public_sets
