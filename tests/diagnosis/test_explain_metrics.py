@@ -1,6 +1,5 @@
 """Explaining scores of other metrics than boundaries by what they say is in use."""
 
-
 import imageio.v3 as iio
 import numpy as np
 import pytest
