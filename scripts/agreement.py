@@ -1,17 +1,15 @@
 """How far every measure is from its published reference, cell by cell.
 
-Usage: python scripts/agreement.py [--images N]
+Usage: python scripts/agreement.py [N: val images where that many serve, 10]
 
 Prints a table: measure, reference, largest difference, cells, cells that differ; and the sums of
 the last two. A cell differs by more than what its reference was printed with, or by more than 1e-9.
 The references are the official result tables of the five-image self-test (BSDSBENCH_BSDS500_BENCH),
 slow plain definitions (tests/reference) on val images (BSDSBENCH_BSDS500),
-stored values of PySODMetrics, scikit-image, Pillow, numbers of published documents, and in the
-environment of .ci/peers the packages that the measures are named after. Rows whose data or packages
-are not there are left out, and named on standard error.
+stored values of PySODMetrics, scikit-image, Pillow, and numbers of published documents. Rows whose
+data are not there are left out, and named on standard error.
 """
 
-import argparse
 import base64
 import os
 import sys
@@ -30,9 +28,8 @@ import bsdsbench as bb  # noqa: E402
 from bsdsbench.loaders import load_ground_truth, load_prediction  # noqa: E402
 from bsdsbench.protocol.protocol import Protocol  # noqa: E402
 
-Cells = Iterator[
-    tuple[Any, ...]
-]  # measure, reference, found, expected, and what they may differ by
+# measure, reference, found, expected, and what they may differ by
+Cells = Iterator[tuple[Any, ...]]
 PLAIN = "plain definition"
 PRINTED = 1e-5  # of tables with six digits
 
@@ -149,63 +146,15 @@ def superpixels(count: int) -> Cells:
             yield "boundary recall of superpixels", "scikit-image, scipy", *pair
 
 
-def panoptic_quality(count: int) -> Cells:
-    """PQ, SQ and RQ of each class of random instance maps against panopticapi's sums."""
-    from panopticapi.evaluation import PQStat
-
-    from bsdsbench.metrics import segmentation as seg
-    from tests.metrics.test_segmentation_peers import instance_maps, params
-
-    rng = np.random.default_rng(6)
-    at = params(4, first=1, unit="instance", divisor=10, ignore=0)
-    for _ in range(300):
-        counts = seg.segmentation_counts(*instance_maps(rng), at)
-        stat = PQStat()
-        for k in range(4):
-            for key, name in (("tp", "tp"), ("fp", "fp"), ("fn", "fn"), ("iou", "iou_sum")):
-                setattr(stat[k + 1], key, getattr(counts, name)[k])
-        if (counts.tp + counts.fp + counts.fn).any():
-            mean = stat.pq_average({k: {"isthing": 1} for k in range(1, 5)}, None)[0]
-            for key in ("pq", "sq", "rq"):
-                pair = np.nanmean(seg.class_scores(counts)[key]), mean[key]
-                yield f"segmentation {key}, 300 random maps", "panopticapi", *pair
+GROUPS = (official_tables, objects_and_parts, crispness, edge_nms, saliency, superpixels)
 
 
-def robust_hausdorff(count: int) -> Cells:
-    """The robust Hausdorff distance of random masks against surface-distance."""
-    import surface_distance
-
-    from bsdsbench.metrics import contour
-    from tests.metrics.contour.test_peers import random_masks
-
-    vars(np).setdefault("Inf", np.inf)  # its name for it
-    for _, pred, gt in random_masks(400):
-        for spacing in (
-            ((1.0, 1.0), (0.7, 2.5), (2.0, 0.5), (1.0, 3.0)) if (pred | gt).any() else ()
-        ):
-            found = surface_distance.compute_surface_distances(gt, pred, spacing)
-            for percent in (0, 10, 25, 50, 75, 90, 95, 99, 100):
-                of = {"spacing": spacing, "empty": "inf"}
-                ours = contour.measure("hd%-area", pred, gt, percent, **of)
-                theirs = surface_distance.compute_robust_hausdorff(found, percent)
-                yield "robust Hausdorff by area, 400 random masks", "surface-distance", ours, theirs
-
-
-GROUPS = (
-    *(official_tables, objects_and_parts, crispness, edge_nms, saliency, superpixels),
-    *(panoptic_quality, robust_hausdorff),
-)
-
-
-def main() -> None:
+def main(images: int) -> None:
     """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--images", type=int, default=10, help="val images where that many serve")
-    options = parser.parse_args()
     rows: dict[tuple[str, str], list[Any]] = {}  # largest difference, cells, cells that differ
     for group in GROUPS:
         try:
-            for measure, reference, found, expected, *within in group(options.images):
+            for measure, reference, found, expected, *within in group(images):
                 a, b = (np.asarray(x, np.float64).ravel() for x in (found, expected))
                 same = (a == b) | (np.isnan(a) & np.isnan(b))
                 apart = np.where(same, 0.0, np.nan_to_num(np.abs(a - b), nan=np.inf))
@@ -213,7 +162,7 @@ def main() -> None:
                 row[0] = max(row[0], float(apart.max(initial=0.0)))
                 row[1] += a.size
                 row[2] += int((apart > (within or [1e-9])[0]).sum())
-        except (KeyError, ImportError) as gone:  # a variable, a package
+        except KeyError as gone:  # a variable
             print(f"{gone} is not there: {group.__doc__}", file=sys.stderr)
     heads = "measure", "reference", "largest difference", "cells", "differ"
     print("{:42}  {:34}  {:>18}  {:>9}  {:>6}".format(*heads))
@@ -224,4 +173,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 10)

@@ -58,17 +58,12 @@ def packed(stored: Mapping[str, Mapping[str, NDArray[Any]]]) -> bytes:
     first = next(iter(stored.values()))
     out: dict[str, NDArray[Any]] = {"ids": first["ids"], "total_gt": first["total_gt"][:, 0]}
     for key, counts in stored.items():
-        if (counts["total_gt"] != out["total_gt"][:, None]).any() or (
-            counts["ids"] != out["ids"]
-        ).any():
-            raise SystemExit(
-                f"{key}: other images or annotations than the first, expected the same"
-            )
+        same = counts["ids"] == out["ids"], counts["total_gt"] == out["total_gt"][:, None]
+        if not all(each.all() for each in same):
+            raise SystemExit(f"{key}: other images or annotations than the first")
         out[f"{key}.parameter"] = counts["parameter"]
-        missed = counts["total_pred"] - counts["matched_pred"]
-        for part, values in zip(
-            PARTS, (counts["matched_gt"], missed, counts["total_pred"]), strict=True
-        ):
+        found, missed = counts["total_pred"], counts["total_pred"] - counts["matched_pred"]
+        for part, values in zip(PARTS, (counts["matched_gt"], missed, found), strict=True):
             steps = np.diff(values.T.astype(np.int64), axis=0, prepend=0)
             folded = np.where(steps < 0, -2 * steps - 1, 2 * steps)
             out[f"{key}.{part}"] = np.stack([folded >> k & 255 for k in SHIFTS]).astype(np.uint8)

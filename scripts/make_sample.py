@@ -14,8 +14,7 @@ from pathlib import Path
 
 import imageio.v3 as iio
 import numpy as np
-from numpy.typing import NDArray
-from sample_canvas import Canvas, F, Rng, fractal, unit
+from sample_canvas import Canvas, fractal, unit
 from sample_scenes import SCENES
 from scipy import ndimage as ndi
 from scipy.io import savemat
@@ -30,12 +29,12 @@ SEED = 500
 SMALLEST = 60  # pixels; nobody outlines less
 
 
-def image_ids() -> list[str]:
+def image_ids():
     """lake1, stones1 ... meadow2."""
     return [f"{scene.__name__}{k + 1}" for k in range(ROUNDS) for scene in SCENES]
 
 
-def paint(image_id: str) -> tuple[Canvas, Rng]:
+def paint(image_id):
     """The scene of one image, and the generator for what follows it."""
     names = [scene.__name__ for scene in SCENES]
     number, k = names.index(image_id[:-1]), int(image_id[-1]) - 1
@@ -45,7 +44,7 @@ def paint(image_id: str) -> tuple[Canvas, Rng]:
     return canvas, rng
 
 
-def photograph(canvas: Canvas, rng: Rng) -> NDArray[np.uint8]:
+def photograph(canvas, rng):
     """(H, W, 3) uint8: dappled light, wear, slight blur, grain, as a plain camera would give."""
     h, w = canvas.shape
     y, x = canvas.y / h - rng.uniform(0.2, 0.8), canvas.x / w - rng.uniform(0.2, 0.8)
@@ -64,7 +63,7 @@ def photograph(canvas: Canvas, rng: Rng) -> NDArray[np.uint8]:
 # ---- annotators ---------------------------------------------------------------------------------
 
 
-def annotate(canvas: Canvas, rng: Rng, detail: float) -> NDArray[np.uint16]:
+def annotate(canvas, rng, detail):
     """One annotator's segmentation, labels 1..n.
 
     `detail` in [0, 1]: objects of higher salience are left to what is behind them. Outlines are
@@ -85,7 +84,7 @@ def annotate(canvas: Canvas, rng: Rng, detail: float) -> NDArray[np.uint16]:
     return (inverse.reshape(regions.shape) + 1).astype(np.uint16)
 
 
-def draw_by_hand(labels: NDArray[np.integer], rng: Rng) -> NDArray[np.int64]:
+def draw_by_hand(labels, rng):
     """Labels with their outlines smoothed and displaced by a slow random field."""
     smooth, drift = rng.uniform(0.8, 1.8), rng.uniform(0.9, 1.6)
     field = [ndi.gaussian_filter(rng.standard_normal(labels.shape), 9) for _ in range(2)]
@@ -99,7 +98,7 @@ def draw_by_hand(labels: NDArray[np.integer], rng: Rng) -> NDArray[np.int64]:
     return ndi.map_coordinates(drawn, at, order=0, mode="nearest")
 
 
-def annotators(canvas: Canvas, rng: Rng) -> list[NDArray[np.uint16]]:
+def annotators(canvas, rng):
     """Three to five segmentations, from coarse to fine, in random order."""
     details = np.linspace(0.14, rng.uniform(0.7, 1.0), int(rng.integers(3, 6)))
     return [annotate(canvas, rng, detail) for detail in rng.permutation(details)]
@@ -108,7 +107,7 @@ def annotators(canvas: Canvas, rng: Rng) -> list[NDArray[np.uint16]]:
 # ---- regions ------------------------------------------------------------------------------------
 
 
-def watershed_ucm(strength: F) -> F:
+def watershed_ucm(strength):
     """(2H+1, 2W+1) ultrametric contour map: watershed basins of `strength`, merged weakest
     boundary first; a contour's value is the height at which its two sides merge."""
     basins = segmentation.watershed(ndi.gaussian_filter(strength, 2.0)) - 1
@@ -122,7 +121,7 @@ def watershed_ucm(strength: F) -> F:
     return np.round(ucm, 2)
 
 
-def merge_heights(basins: NDArray[np.integer], strength: F) -> F:
+def merge_heights(basins, strength):
     """(n, n) height at which two basins become one, by mean strength of the common boundary."""
     n = int(basins.max()) + 1
     total, count = np.zeros((n, n)), np.zeros((n, n))
@@ -158,20 +157,20 @@ def merge_heights(basins: NDArray[np.integer], strength: F) -> F:
 # ---- files --------------------------------------------------------------------------------------
 
 
-def mat_bytes(**variables: object) -> bytes:
+def mat_bytes(**variables):
     """A MATLAB 5 file without the date that savemat writes into its header."""
     buffer = io.BytesIO()
     savemat(buffer, variables, do_compression=True)
     return b"MATLAB 5.0 MAT-file, bsdsbench sample".ljust(116) + buffer.getvalue()[116:]
 
 
-def png_bytes(soft: F) -> bytes:
+def png_bytes(soft):
     """An 8-bit gray PNG of values in [0, 1]."""
     gray = np.round(255 * unit(soft)).astype(np.uint8)
     return iio.imwrite("<bytes>", gray, extension=".png", optimize=True)
 
 
-def ground_truth_bytes(segmentations: list[NDArray[np.uint16]]) -> bytes:
+def ground_truth_bytes(segmentations):
     """BSDS500's nesting: a 1 x n cell of structs with Segmentation and Boundaries."""
     cell = np.empty((1, len(segmentations)), object)
     for i, labels in enumerate(segmentations):
@@ -182,7 +181,7 @@ def ground_truth_bytes(segmentations: list[NDArray[np.uint16]]) -> bytes:
     return mat_bytes(groundTruth=cell)
 
 
-def make_image(image_id: str) -> dict[str, bytes]:
+def make_image(image_id):
     """Every file of one image: path below the sample's folder -> bytes."""
     canvas, rng = paint(image_id)
     jpeg = iio.imwrite("<bytes>", photograph(canvas, rng), extension=".jpg", quality=88)
@@ -199,7 +198,7 @@ def make_image(image_id: str) -> dict[str, bytes]:
     }
 
 
-def main(out: Path) -> None:
+def main(out):
     """Write the whole sample to `out`, replacing what this script wrote before."""
     for name in ("images", "groundTruth", "results"):
         shutil.rmtree(out / name, ignore_errors=True)

@@ -6,7 +6,6 @@ would outline it, 1 = only the most patient annotator would, more = nobody.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +93,7 @@ pollen           62  42  10
 _RGB = {line[:16].strip(): np.array(line[16:].split(), float) / 100 for line in COLOURS.split("\n")}
 
 
-def rgb(colour: Colour) -> F:
+def rgb(colour):
     """A colour in [0, 1], (3,) by its name or (H, W, 3)."""
     return _RGB[colour] if isinstance(colour, str) else np.asarray(colour)
 
@@ -102,9 +101,7 @@ def rgb(colour: Colour) -> F:
 # ---- textures and shapes ------------------------------------------------------------------------
 
 
-def fractal(
-    rng: Rng, shape: tuple[int, int], beta: float = 2.0, stretch: tuple[float, float] = (1, 1)
-) -> F:
+def fractal(rng, shape, beta=2.0, stretch=(1, 1)):
     """Noise of spectrum 1/f^beta, zero mean, unit variance; `stretch` lengthens its grain."""
     fy = np.fft.fftfreq(shape[0])[:, None] * stretch[0]
     fx = np.fft.rfftfreq(shape[1])[None] * stretch[1]
@@ -113,14 +110,14 @@ def fractal(
     return (field - field.mean()) / field.std()
 
 
-def ellipse(y: F, x: F, cy: float, cx: float, ry: float, rx: float, angle: float = 0.0) -> F:
+def ellipse(y, x, cy, cx, ry, rx, angle=0.0):
     """About the signed distance to an ellipse, negative inside."""
     c, s = np.cos(angle), np.sin(angle)
     v, u = (y - cy) * c - (x - cx) * s, (y - cy) * s + (x - cx) * c
     return (np.hypot(v / ry, u / rx) - 1) * min(ry, rx)
 
 
-def capsule(y: F, x: F, a: tuple[float, float], b: tuple[float, float], ra: float, rb: float) -> F:
+def capsule(y, x, a, b, ra, rb):
     """About the signed distance to a bar from a to b (row, column), radius ra at a and rb at b."""
     (ay, ax), (by, bx) = a, b
     length = max((by - ay) ** 2 + (bx - ax) ** 2, 1e-6)
@@ -128,22 +125,22 @@ def capsule(y: F, x: F, a: tuple[float, float], b: tuple[float, float], ra: floa
     return np.hypot(y - ay - t * (by - ay), x - ax - t * (bx - ax)) - (ra + t * (rb - ra))
 
 
-def union(parts: Sequence[F], k: float = 3.0) -> F:
+def union(parts, k=3.0):
     """Smooth union of signed distances."""
     return -k * np.logaddexp.reduce([-p / k for p in parts])
 
 
-def unit(values: F) -> F:
+def unit(values):
     """Values cut to [0, 1]."""
     return np.clip(values, 0, 1)
 
 
-def cover(distance: F) -> F:
+def cover(distance):
     """Antialiased coverage of a signed distance."""
     return unit(0.5 - distance)
 
 
-def shading(distance: F, depth: float, relief: F | float = 0.0) -> F:
+def shading(distance, depth, relief=0.0):
     """Lambert shading of a shape swollen to `depth` pixels, plus a bumpy relief."""
     t = unit(-ndi.gaussian_filter(distance, 1) / depth)
     height = depth * np.sqrt(1 - (1 - t) ** 2) + relief
@@ -152,13 +149,13 @@ def shading(distance: F, depth: float, relief: F | float = 0.0) -> F:
     return 0.38 + 0.85 * unit(lambert)
 
 
-def mix(a: Colour, b: Colour, t: F | float) -> F:
+def mix(a, b, t):
     """Colour a where t = 0, b where t = 1."""
     t = np.asarray(t, float)[..., None]
     return rgb(a) * (1 - t) + rgb(b) * t
 
 
-def lit(colour: Colour, light: F) -> F:
+def lit(colour, light):
     """A colour under a light that differs from pixel to pixel."""
     return rgb(colour) * light[..., None]
 
@@ -166,20 +163,20 @@ def lit(colour: Colour, light: F) -> F:
 class Canvas:
     """The picture so far: rgb in [0, 1], each pixel's topmost object, and what is behind it."""
 
-    def __init__(self, shape: tuple[int, int], rng: Rng) -> None:
-        self.rng, self.uniform = rng, rng.uniform
-        self.shape = shape
+    def __init__(self, shape, rng):
+        self.shape, self.rng, self.uniform, self.normal = shape, rng, rng.uniform, rng.normal
+        self.choice, self.integers, self.random = rng.choice, rng.integers, rng.random
         self.y, self.x = np.mgrid[: shape[0], : shape[1]].astype(float)
         self.rgb = np.zeros((*shape, 3))
         self.labels = np.zeros(shape, np.int32)
         self.parent: list[int] = [0]
         self.salience: list[float] = [0.0]
 
-    def fractal(self, beta: float = 2.0, stretch: tuple[float, float] = (1, 1)) -> F:
+    def fractal(self, beta=2.0, stretch=(1, 1)):
         """Noise of spectrum 1/f^beta over the picture."""
         return fractal(self.rng, self.shape, beta, stretch)
 
-    def ridge(self, smooth: float, beta: float = 2.2) -> F:
+    def ridge(self, smooth, beta=2.2):
         """A one-dimensional fractal line of unit variance."""
         width = self.shape[1]
         f = np.maximum(np.fft.rfftfreq(width), 1 / width)
@@ -187,15 +184,15 @@ class Canvas:
         line = ndi.gaussian_filter1d(line, smooth) if smooth else line
         return (line - line.mean()) / line.std()
 
-    def ellipse(self, *at: float) -> F:
+    def ellipse(self, *at):
         """About the signed distance to an ellipse, as `ellipse` has it."""
         return ellipse(self.y, self.x, *at)
 
-    def capsule(self, *at: Any) -> F:
+    def capsule(self, *at):
         """About the signed distance to a bar, as `capsule` has it."""
         return capsule(self.y, self.x, *at)
 
-    def blob(self, cy: float, cx: float, r: float, flat: float = 1.0, rough: float = 0.12) -> F:
+    def blob(self, cy, cx, r, flat=1.0, rough=0.12):
         """About the signed distance to a pebble: an ellipse with a wavy radius."""
         angle = self.rng.uniform(0, np.pi)
         c, s = np.cos(angle), np.sin(angle)
@@ -207,18 +204,25 @@ class Canvas:
             radius += wave * np.cos(k * theta + self.uniform(0, 2 * np.pi))
         return np.hypot(v, u) - radius
 
-    def polygon(self, points: Sequence[tuple[float, float]]) -> F:
+    def polygon(self, points):
         """Coverage of a polygon of (row, column) corners."""
-        return ndi.gaussian_filter(
-            draw.polygon2mask(self.shape, np.array(points)).astype(float), 0.5
-        )
+        inside = draw.polygon2mask(self.shape, np.array(points))
+        return ndi.gaussian_filter(inside.astype(float), 0.5)
 
-    def paint(self, distance: F, colour: Colour, salience: float, parent: int | None = None) -> int:
+    def paint(self, distance, *how, **more):
         """Fill a signed distance: an object on top."""
-        return self.fill(cover(distance), colour, salience, parent)
+        return self.fill(cover(distance), *how, **more)
 
-    def fill(self, mask: F, colour: Colour, salience: float, parent: int | None = None) -> int:
+    def fill(
+        self,
+        mask,
+        colour,
+        salience,
+        light=None,
+        parent=None,
+    ):
         """Paint an object on top and return its label; an unseen one is painted all the same."""
+        colour = colour if light is None else lit(colour, light)
         solid = mask > 0.5
         under = np.bincount(self.labels[solid], minlength=1)
         self.parent.append(int(under.argmax()) if parent is None else parent)
@@ -228,16 +232,16 @@ class Canvas:
         self.labels[solid] = label
         return label
 
-    def shadow(self, distance: F, dy: float, dx: float, blur: float, strength: float) -> None:
+    def shadow(self, distance, dy, dx, blur, strength):
         """Darken what lies below and to the right of a shape."""
         dark = ndi.gaussian_filter(ndi.shift(cover(distance), (dy, dx), order=1), blur)
         self.rgb = self.rgb * (1 - strength * dark[..., None])
 
-    def blur(self, sigma: float) -> None:
+    def blur(self, sigma):
         """Put all that is painted so far out of focus."""
         self.rgb = ndi.gaussian_filter(self.rgb, (sigma, sigma, 0))
 
 
-def mix_mask(below: F, colour: Colour, mask: F) -> F:
+def mix_mask(below, colour, mask):
     """`colour` (3,) or (H, W, 3) over `below` where mask is 1."""
     return below * (1 - mask[..., None]) + rgb(colour) * mask[..., None]

@@ -5,8 +5,6 @@ from collections.abc import Callable
 import numpy as np
 from sample_canvas import (
     Canvas,
-    Colour,
-    F,
     cover,
     ellipse,
     lit,
@@ -20,14 +18,14 @@ from sample_canvas import (
 from scipy import ndimage as ndi
 
 
-def sky(c: Canvas, top: Colour, low: Colour, horizon: float) -> None:
+def sky(c, top, low, horizon):
     """A graded sky with soft clouds; nobody outlines those."""
     cloud = ndi.gaussian_filter(c.fractal(3.0, (1, 2.5)), 2)
     c.rgb[:] = mix(top, low, unit(c.y / horizon) ** 1.3)
     c.rgb[:] = mix_mask(c.rgb, "cloud", 0.65 * unit(0.6 * cloud - 0.1))
 
 
-def lake(c: Canvas) -> None:
+def lake(c):
     """Hazy mountain ranges, a wooded shore and sails, mirrored in rippled water."""
     h, w = c.shape
     level = h * c.uniform(0.58, 0.66)
@@ -40,18 +38,18 @@ def lake(c: Canvas) -> None:
         tone = mix(haze, land, near * 0.85)
         grain = c.fractal(1.6, (1, 1.5)) * (0.03 + 0.05 * near)
         slope = np.gradient(ndi.gaussian_filter(c.fractal(2.6), 1))[1] * 0.5 * near
-        c.paint(line[None] - c.y, lit(tone, 1 + grain + slope), 0.42 - 0.38 * near)
-    for _ in range(int(c.rng.integers(2, 4))):
+        c.paint(line[None] - c.y, tone, 0.42 - 0.38 * near, 1 + grain + slope)
+    for _ in range(c.integers(2, 4)):
         boat(c, level, c.uniform(0.12, 0.88) * w, c.uniform(22, 60))
     water(c, level)
     for _ in range(3):
         cy = c.uniform(0.86, 1.0) * h
-        cx = c.rng.choice([c.uniform(0, 0.25), c.uniform(0.75, 1)])
+        cx = c.choice([c.uniform(0, 0.25), c.uniform(0.75, 1)])
         rock = c.blob(cy, cx * w, c.uniform(18, 44), 0.6, 0.2)
-        c.paint(rock, lit("rock", shading(rock, 22, 3 * c.fractal())), 0.15)
+        c.paint(rock, "rock", 0.15, shading(rock, 22, 3 * c.fractal()))
 
 
-def boat(c: Canvas, level: float, x: float, size: float) -> None:
+def boat(c, level, x, size):
     """A hull and two sails standing on the waterline."""
     hull = [(level - 0.16 * size, x - 0.5 * size), (level - 0.2 * size, x + 0.55 * size)]
     hull += [(level + 1, x + 0.35 * size), (level + 1, x - 0.4 * size)]
@@ -65,21 +63,20 @@ def boat(c: Canvas, level: float, x: float, size: float) -> None:
     c.fill(c.polygon(hull), c.uniform(0.1, 0.45, 3), 0.15)
 
 
-def water(c: Canvas, level: float) -> None:
+def water(c, level):
     """Everything above `level`, mirrored, rippled and darkened."""
     below = np.clip(c.y - level, 0, None)
     ripple = ndi.gaussian_filter(c.fractal(1.4, (1, 9)), (0.6, 3))
     row = np.clip(level - below * 1.05 + ripple * (1 + 0.06 * below), 0, level - 1)
     col = c.x + ripple * (0.6 + 0.03 * below)
-    seen = [
-        ndi.map_coordinates(c.rgb[..., k], (row, col), order=1, mode="nearest") for k in range(3)
-    ]
+    how = {"order": 1, "mode": "nearest"}
+    seen = [ndi.map_coordinates(layer, (row, col), **how) for layer in np.moveaxis(c.rgb, -1, 0)]
     fade = unit(below / (c.shape[0] - level))
     tone = mix_mask(np.stack(seen, -1) * 0.82, "lake", 0.2 + 0.45 * fade)
-    c.paint(level - c.y, lit(tone, 1 + 0.07 * ripple), 0.0, parent=0)
+    c.paint(level - c.y, tone, 0.0, 1 + 0.07 * ripple, parent=0)
 
 
-def town(c: Canvas) -> None:
+def town(c):
     """House fronts with windows behind a street and trees."""
     h, w = c.shape
     ground = h * c.uniform(0.80, 0.86)
@@ -93,25 +90,25 @@ def town(c: Canvas) -> None:
     c.paint(ground - c.y, stone, 0.0, parent=0)
     kerb = ground + 0.3 * (h - ground)
     c.paint(kerb - c.y, stone * 0.62, 0.5)
-    for _ in range(int(c.rng.integers(2, 4))):
+    for _ in range(c.integers(2, 4)):
         tree(c, ground + c.uniform(0, 12), c.uniform(0.05, 0.95) * w, c.uniform(26, 46))
 
 
-def house(c: Canvas, x0: float, x1: float, ground: float, top: float) -> None:
+def house(c, x0, x1, ground, top):
     """A wall with a roof, a grid of windows and a door; the light comes from the left."""
     wall = mix("plaster", c.uniform(0.35, 0.9, 3), 0.6)
     rows = np.where((c.y % 6 < 1) | ((c.x + 4 * (c.y // 6 % 2)) % 9 < 1), 0.93, 1.0)
     grain = rows + 0.035 * c.fractal(1.2)
     day = 1.08 - 0.3 * unit((c.x - x0) / (x1 - x0))
     body = c.polygon([(top, x0), (top, x1), (ground, x1), (ground, x0)])
-    c.fill(body, lit(wall, grain * day), 0.12)
+    c.fill(body, wall, 0.12, grain * day)
     peak, eave = top - c.uniform(12, 42), 4
-    inset = c.rng.choice([0.0, 0.2, 0.5]) * (x1 - x0)
+    inset = c.choice([0.0, 0.2, 0.5]) * (x1 - x0)
     roof = [(top, x0 - eave), (peak, x0 + inset), (peak, x1 - inset), (top, x1 + eave)]
     tiles = np.where(c.y % 4 < 1, 0.8, 1.0) + 0.06 * c.fractal(1)
-    clay = mix("clay tiles", "slate", c.rng.random())
-    c.fill(c.polygon(roof), lit(clay, tiles), 0.22)
-    across = int(c.rng.integers(2, 4))
+    clay = mix("clay tiles", "slate", c.random())
+    c.fill(c.polygon(roof), clay, 0.22, tiles)
+    across = c.integers(2, 4)
     step, tall = (x1 - x0) / across, c.uniform(17, 24)
     frame = unit(wall * 1.25)
     for k, y in enumerate(np.arange(ground - 14, top + tall + 8, -tall * 1.75)):
@@ -119,34 +116,29 @@ def house(c: Canvas, x0: float, x1: float, ground: float, top: float) -> None:
             xc, half = x0 + (i + 0.5) * step, step * 0.26
             low = ground if k == 0 and i == across // 2 else y
             box = [(y - tall, xc - half), (y - tall, xc + half), (low, xc + half), (low, xc - half)]
-            outer = c.polygon(
-                [(a + 2 * np.sign(a - y + 5), b + 2 * np.sign(b - xc)) for a, b in box]
-            )
-            c.rgb = mix_mask(c.rgb, frame, outer * 0.8)
-            glass = mix(
-                "dark glass",
-                "bright glass",
-                c.rng.random() * 0.6 + 0.2 * (c.y - y) / tall,
-            )
-            c.fill(c.polygon(box), glass, 0.45 + 0.25 * c.rng.random())
+            outer = [(a + 2 * np.sign(a - y + 5), b + 2 * np.sign(b - xc)) for a, b in box]
+            c.rgb = mix_mask(c.rgb, frame, c.polygon(outer) * 0.8)
+            bright = c.random() * 0.6 + 0.2 * (c.y - y) / tall
+            glass = mix("dark glass", "bright glass", bright)
+            c.fill(c.polygon(box), glass, 0.45 + 0.25 * c.random())
 
 
-def tree(c: Canvas, foot: float, x: float, size: float) -> None:
+def tree(c, foot, x, size):
     """A trunk under a crown of leaf clumps."""
-    trunk = c.capsule((foot, x), (foot - 1.5 * size, x + c.rng.normal() * 3), 5, 3)
+    trunk = c.capsule((foot, x), (foot - 1.5 * size, x + c.normal() * 3), 5, 3)
     crown_y = foot - 1.9 * size
     balls = [
-        c.ellipse(crown_y + c.rng.normal() * 0.3 * size, x + c.rng.normal() * 0.4 * size, r, r)
+        c.ellipse(crown_y + c.normal() * 0.3 * size, x + c.normal() * 0.4 * size, r, r)
         for r in c.uniform(0.35, 0.65, 8) * size
     ]
     crown = union(balls) + 2.5 * c.fractal(1.6)
     c.shadow(c.ellipse(foot, x + size, 6, size), 0, 0, 4, 0.45)
     c.paint(trunk, "trunk", 0.3)
     leaf = shading(crown, size * 0.7, 2.5 * c.fractal(1.4))
-    c.paint(crown, lit(mix("green crown", "olive crown", c.rng.random()), leaf), 0.08)
+    c.paint(crown, mix("green crown", "olive crown", c.random()), 0.08, leaf)
 
 
-def stones(c: Canvas) -> None:
+def stones(c):
     """Overlapping pebbles on sand, large ones on top."""
     h, w = c.shape
     c.rgb[:] = lit("sand", 1 + 0.06 * c.fractal(0.8) + 0.05 * c.fractal(2.4))
@@ -154,14 +146,14 @@ def stones(c: Canvas) -> None:
     for r in sizes:
         cy, cx = c.uniform(0, h), c.uniform(0, w)
         d = c.blob(cy, cx, r, c.uniform(0.6, 0.95), 0.16)
-        grain = c.fractal(c.uniform(1.0, 2.2), (1, c.rng.choice([1, 1, 4])))
+        grain = c.fractal(c.uniform(1.0, 2.2), (1, c.choice([1, 1, 4])))
         tone = mix("grey stone", c.uniform(0.25, 0.85) * np.array([1.0, 0.88, 0.76]), 0.75)
         light = shading(d, 0.75 * r, 0.5 * grain) * (1 + c.uniform(0.04, 0.11) * grain)
         c.shadow(d, 0.12 * r + 1, 0.1 * r + 1, 0.08 * r + 1, 0.6)
-        c.paint(d, lit(tone, light), 0.85 if r < 12 else 0.35 if r < 31 else 0.05)
+        c.paint(d, tone, 0.85 if r < 12 else 0.35 if r < 31 else 0.05, light)
 
 
-def fruit(c: Canvas) -> None:
+def fruit(c):
     """A jug and fruit on a table in front of a papered wall."""
     h, w = c.shape
     edge = h * c.uniform(0.52, 0.6)
@@ -178,7 +170,7 @@ def fruit(c: Canvas) -> None:
         globe(c, y - 0.5 * r, c.uniform(0.08, 0.92) * w, r)
 
 
-def jug(c: Canvas, foot: float, x: float, tall: float) -> None:
+def jug(c, foot, x, tall):
     """A turned vessel with a painted band."""
     t = unit((foot - c.y) / tall)
     a, b = c.uniform(0.24, 0.30), c.uniform(0.08, 0.12)
@@ -194,17 +186,10 @@ def jug(c: Canvas, foot: float, x: float, tall: float) -> None:
     c.paint(band, lit(clay[::-1] * 0.8, light) + gloss[..., None], 0.6, parent=body)
 
 
-def globe(c: Canvas, cy: float, cx: float, r: float) -> None:
+def globe(c, cy, cx, r):
     """A fruit: a shaded globe with a bright spot, a blush and a stalk."""
     d = c.blob(cy, cx, r, c.uniform(0.88, 1.0), 0.05)
-    hues = (
-        "apple",
-        "orange",
-        "lime",
-        "quince",
-        "plum",
-    )
-    one, two = c.rng.choice(hues, 2, replace=False)
+    one, two = c.choice(["apple", "orange", "lime", "quince", "plum"], 2, replace=False)
     blush = 1 / (1 + np.exp(-2 * c.fractal(3.2)))
     gloss = 0.55 * np.exp(
         -((c.y - cy + 0.4 * r) ** 2 + (c.x - cx + 0.35 * r) ** 2) / (0.13 * r) ** 2
@@ -217,7 +202,7 @@ def globe(c: Canvas, cy: float, cx: float, r: float) -> None:
     c.paint(stalk, "stalk", 0.7)
 
 
-def leaves(c: Canvas) -> None:
+def leaves(c):
     """Sharp leaves in front of blurred ones."""
     h, w = c.shape
     c.rgb[:] = mix("shade", "sunlit leaves", 1 / (1 + np.exp(-c.fractal(2.6))))
@@ -229,7 +214,7 @@ def leaves(c: Canvas) -> None:
             c.blur(sigma)
 
 
-def leaf(c: Canvas, cy: float, cx: float, size: float, salience: float, crisp: bool) -> None:
+def leaf(c, cy, cx, size, salience, crisp):
     """A pointed blade with a bent midrib, two halves in different light, and side veins."""
     angle = c.uniform(0, 2 * np.pi)
     s, k = np.sin(angle), np.cos(angle)
@@ -238,22 +223,18 @@ def leaf(c: Canvas, cy: float, cx: float, size: float, salience: float, crisp: b
     t = np.clip(u / size, -1, 1)
     half = size * c.uniform(0.3, 0.42) * np.sqrt(unit(1 - t**2)) * (1 - 0.45 * t)
     d = np.maximum(np.abs(v) - half, np.abs(u) - size)
-    green = mix(
-        "leaf",
-        c.rng.choice(["yellow leaf", "brown leaf", "blue leaf"]),
-        c.rng.random(),
-    )
+    green = mix("leaf", c.choice(["yellow leaf", "brown leaf", "blue leaf"]), c.random())
     side = np.tanh(v / 2)
     vein = np.exp(-((np.sin((u - 0.8 * np.abs(v)) * 2 * np.pi / (size * 0.22)) / 0.16) ** 2))
     light = 0.82 + 0.14 * side * np.sign(k) + 0.13 * vein + 0.05 * c.fractal(1.5)
     light = light + 0.25 * np.exp(-((v / 1.5) ** 2)) - 0.25 * (np.abs(v) / (half + 1)) ** 3
     c.shadow(d, 7, 5, 5, 0.55)
-    blade = c.paint(d, lit(green * 1.25, light), salience)
+    blade = c.paint(d, green * 1.25, salience, light)
     if crisp:
-        c.paint(np.maximum(d, v), lit(green * 1.12, light), 0.72, parent=blade)
+        c.paint(np.maximum(d, v), green * 1.12, 0.72, light, parent=blade)
 
 
-def herd(c: Canvas) -> None:
+def herd(c):
     """Striped or spotted animals in dry grass under far trees."""
     h, w = c.shape
     line = h * c.uniform(0.3, 0.4)
@@ -266,42 +247,42 @@ def herd(c: Canvas) -> None:
     dry = mix("pale grass", "dry grass", depth)
     dry = lit(dry, 1 + (0.05 + 0.16 * depth) * blades + 0.07 * c.fractal(2.6))
     c.paint(line + 2 * c.ridge(2)[None] - c.y, dry, 0.0)
-    striped = bool(c.rng.integers(2))
+    striped = bool(c.integers(2))
     places = sorted(c.uniform(0.56, 0.9, 4))
     for y, x in zip(places, c.rng.permutation([0.14, 0.38, 0.62, 0.86]) * w, strict=True):
         size = 26 + 100 * (y - 0.52)
-        animal(c, y * h, x + c.rng.normal() * 10, size, c.rng.choice([-1, 1]), striped)
+        animal(c, y * h, x + c.normal() * 10, size, c.choice([-1, 1]), striped)
     front = h * 0.93 - 7 * np.abs(c.fractal(0.9, (9, 1)))
     c.paint(front - c.y, dry * 0.8, 0.65)
 
 
-def animal(c: Canvas, foot: float, x: float, r: float, way: float, striped: bool) -> None:
+def animal(c, foot, x, r, way, striped):
     """A four-legged body of joined bars, with a coat pattern as its texture."""
 
-    def bar(a: tuple[float, float], b: tuple[float, float], ra: float, rb: float) -> F:
+    def bar(a, b, ra, rb):
         at = [(foot + p * r, x + way * q * r) for p, q in (a, b)]
         return c.capsule(at[0], at[1], ra * r, rb * r)
 
-    low = c.rng.random() < 0.35  # grazing
+    low = c.random() < 0.35  # grazing
     head = (-0.35, 1.75) if low else (-2.15, 1.55)
     nose = (-0.1, 1.95) if low else (-1.9, 2.0)
     parts = [bar((-1.25, -0.8), (-1.2, 0.75), 0.47, 0.45), bar((-1.35, 0.8), head, 0.34, 0.2)]
     parts += [bar(head, nose, 0.22, 0.13), bar((-1.3, -1.15), (-0.6, -1.35), 0.07, 0.04)]
     parts += [bar((head[0] - 0.1, head[1] - 0.1), (head[0] - 0.42, head[1] - 0.12), 0.08, 0.05)]
     for q in (-0.95, -0.65, 0.6, 0.9):
-        parts += [bar((-0.9, q), (0.0, q + 0.12 * c.rng.normal()), 0.17, 0.085)]
+        parts += [bar((-0.9, q), (0.0, q + 0.12 * c.normal()), 0.17, 0.085)]
     d = union(parts, 0.05 * r)
     coat, dark = ("zebra", "zebra stripe") if striped else ("deer", "deer spot")
     light = shading(d, 0.45 * r) * (1 + 0.04 * c.fractal(1))
     c.shadow(c.ellipse(foot, x + 0.6 * r, 0.16 * r, 1.6 * r), 0, 0, 3, 0.5)
-    body = c.paint(d, lit(coat, light), 0.04)
+    body = c.paint(d, coat, 0.04, light)
     warp = c.fractal(3.0)
     wave = np.sin(c.x * 8.5 / r + 1.6 * warp) if striped else warp - 0.5
     pattern = np.maximum(d, 2.5 - wave * r * 0.12 - 2.5 if striped else -wave * r * 0.3)
-    c.paint(pattern, lit(dark, light), 0.93 if striped else 0.62, parent=body)
+    c.paint(pattern, dark, 0.93 if striped else 0.62, light, parent=body)
 
 
-def reef(c: Canvas) -> None:
+def reef(c):
     """Fish over coral in water that swallows what is far."""
     h, w = c.shape
     deep = rgb("deep water")
@@ -322,22 +303,22 @@ def reef(c: Canvas) -> None:
             c.blur(1.6)
 
 
-def coral(c: Canvas, foot: float, x: float, size: float, near: float) -> None:
+def coral(c, foot, x, size, near):
     """A bush of rounded branches."""
     parts = []
-    for angle in np.linspace(-1.1, 1.1, int(c.rng.integers(4, 8))) + c.rng.normal(size=1) * 0.1:
+    for angle in np.linspace(-1.1, 1.1, c.integers(4, 8)) + c.normal(size=1) * 0.1:
         mid = (foot - 0.55 * size * np.cos(angle), x + 0.55 * size * np.sin(angle))
         end = (mid[0] - 0.5 * size * np.cos(angle * 0.6), mid[1] + 0.5 * size * np.sin(angle * 0.6))
         parts += [c.capsule((foot, x), mid, 5, 4.5), c.capsule(mid, end, 4.5, 3)]
     d = union(parts, 1.5) + 0.8 * c.fractal(1.2)
-    tone = c.rng.choice(["red coral", "yellow coral", "purple coral", "pale coral"])
+    tone = c.choice(["red coral", "yellow coral", "purple coral", "pale coral"])
     light = shading(d, 5, c.fractal(1.0) * 0.6)
     c.paint(d, mix("far coral", lit(tone, light), near), 0.38 - 0.3 * near)
 
 
-def fish(c: Canvas, cy: float, cx: float, r: float, near: float) -> None:
+def fish(c, cy, cx, r, near):
     """A body, fins and tail; bars across it and an eye."""
-    way, tilt = c.rng.choice([-1, 1]), c.rng.normal() * 0.15
+    way, tilt = c.choice([-1, 1]), c.normal() * 0.15
     v = (c.y - cy) * np.cos(tilt) + (c.x - cx) * np.sin(tilt)
     u = ((c.x - cx) * np.cos(tilt) - (c.y - cy) * np.sin(tilt)) * way
     body = ellipse(v, u, 0, 0, r * c.uniform(0.42, 0.6), r)
@@ -345,7 +326,7 @@ def fish(c: Canvas, cy: float, cx: float, r: float, near: float) -> None:
     fin = np.maximum(ellipse(v, u, -0.35 * r, -0.1 * r, 0.45 * r, 0.5 * r), u - 0.35 * r)
     d = union([body, tail, fin], 1.5)
     hues = ["yellow fish", "orange fish", "silver fish", "blue fish"]
-    one, two = c.rng.choice(hues, 2, replace=False)
+    one, two = c.choice(hues, 2, replace=False)
     light = shading(d, 0.5 * r) * (1 + 0.05 * np.sin(u * 2.1) * np.sin(v * 2.1))
     haze = "far fish"
     whole = c.paint(d, mix(haze, lit(one, light), near), 0.3 - 0.27 * near)
@@ -355,31 +336,28 @@ def fish(c: Canvas, cy: float, cx: float, r: float, near: float) -> None:
     c.rgb = mix_mask(c.rgb, "eye", eye)
 
 
-def meadow(c: Canvas) -> None:
+def meadow(c):
     """Flowers on stalks in front of others out of focus."""
     h, w = c.shape
     c.rgb[:] = mix("meadow shade", "meadow light", 1 / (1 + np.exp(-1.2 * c.fractal(2.8))))
-    for sigma, count, low, high in ((6.0, 12, 22, 34), (2.2, 5, 26, 40), (0.0, 5, 42, 62)):
+    for sigma, count, low, high, salience in (
+        (6.0, 12, 22, 34, 1.5),
+        (2.2, 5, 26, 40, 0.5),
+        (0.0, 5, 42, 62, 0.04),
+    ):
         for _ in range(count):
             y, x = c.uniform(0.08, 0.72) * h, c.uniform(0.08, 0.92) * w
-            flower(
-                c,
-                y,
-                x,
-                c.uniform(low, high),
-                0.04 if not sigma else 0.5 if sigma < 3 else 1.5,
-                not sigma,
-            )
+            flower(c, y, x, c.uniform(low, high), salience, not sigma)
         if sigma:
             c.blur(sigma)
 
 
-def flower(c: Canvas, cy: float, cx: float, r: float, salience: float, crisp: bool) -> None:
+def flower(c, cy, cx, r, salience, crisp):
     """Two rings of petals around a grainy disc, on a stalk."""
-    stalk = c.capsule((cy, cx), (c.shape[0] + 9, cx + c.rng.normal() * 25), 2.4, 3.4)
-    c.paint(stalk, lit("stem", shading(stalk, 3)), salience + 0.2)
-    tone = c.rng.choice(["daisy", "buttercup", "mallow", "scabious"])
-    squash, turn, petals = c.uniform(0.65, 1), c.uniform(0, 6), int(c.rng.integers(8, 14))
+    stalk = c.capsule((cy, cx), (c.shape[0] + 9, cx + c.normal() * 25), 2.4, 3.4)
+    c.paint(stalk, "stem", salience + 0.2, shading(stalk, 3))
+    tone = c.choice(["daisy", "buttercup", "mallow", "scabious"])
+    squash, turn, petals = c.uniform(0.65, 1), c.uniform(0, 6), c.integers(8, 14)
     rho = np.hypot((c.y - cy) / squash, c.x - cx)
     theta = np.arctan2((c.y - cy) / squash, c.x - cx) + turn
     first = 0
@@ -393,7 +371,7 @@ def flower(c: Canvas, cy: float, cx: float, r: float, salience: float, crisp: bo
         first = c.paint(d, unit(lit(tone, light)), salience + 0.66 * ring)
     disc = c.ellipse(cy, cx, 0.27 * r * squash, 0.27 * r)
     grain = shading(disc, 0.2 * r, 1.2 * c.fractal(0.4))
-    c.paint(disc, lit("pollen", grain), salience + 0.22, parent=first)
+    c.paint(disc, "pollen", salience + 0.22, grain, parent=first)
 
 
 SCENES: tuple[Callable[[Canvas], None], ...] = (

@@ -1,7 +1,7 @@
 """Every number of the package on the sample and on made sets, held against the stored ones.
 
-python scripts/stored_numbers.py check [PREFIX ...]   keys that begin so may differ
-python scripts/stored_numbers.py write                the state to hold the next ones against
+python scripts/stored_numbers.py check
+python scripts/stored_numbers.py write    the state to hold the next ones against
 
 Scores, official files, intervals and areas, in stored_numbers.json beside it. Whole numbers and
 files are compared exactly, others up to 1e-12 of their size: the last bit depends on the processor.
@@ -164,7 +164,7 @@ def numbers() -> dict[str, Any]:
     return out
 
 
-def differing(old: dict[str, Any], now: dict[str, Any], free: tuple[str, ...] = ()) -> list[str]:
+def differing(old: dict[str, Any], now: dict[str, Any]) -> list[str]:
     """A line for each stored number that is another one now, or is gone."""
     lines = []
     for key, value in old.items():
@@ -172,7 +172,7 @@ def differing(old: dict[str, Any], now: dict[str, Any], free: tuple[str, ...] = 
         close = isinstance(value, float) and isinstance(new, float)
         if close and math.isclose(value, new, rel_tol=1e-12, abs_tol=1e-15):
             continue
-        if new != value and not key.startswith(free or ("\0",)):
+        if new != value:
             lines.append(f"{key}: {value} -> {new}")
     return lines
 
@@ -184,8 +184,7 @@ def main(words: list[str]) -> int:
         print(f"{len(now)} numbers written")
         return 0
     old = json.loads(STORED.read_text())
-    lines = differing(old, now, tuple(words[1:]))
-    new = len(now.keys() - old.keys())
+    lines, new = differing(old, now), len(now.keys() - old.keys())
     print(
         f"{len(old)} numbers, {len(lines)} differ or are gone, {new} are new",
         *lines[:60],

@@ -5,7 +5,6 @@ hostile    damaged files, and files that claim much, N of them: each is read, or
            number that is not the sound file's, over ten seconds of processor time or over BOUND of
            memory. Input K is made from (S, K) alone: --first K --count 1 makes it again.
 large      the same of files that decode to as much as loaders allow, or more, each once
-guided     by coverage, with atheris (`pip install atheris`): N seconds of one target
 
 --only WORDS: targets whose names hold this. Exit status 1 if anything failed. What commands leave
 that are killed is in tests/runs/test_interrupted.py.
@@ -14,7 +13,6 @@ that are killed is in tests/runs/test_interrupted.py.
 from __future__ import annotations
 
 import argparse
-import importlib
 import multiprocessing
 import os
 import random
@@ -27,10 +25,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from targets import Target
+from targets import Target, large, table
 
 SECONDS = 10.0  # of processor time for an input
 HANG = 600.0  # of any time, on a machine that others use too
@@ -62,14 +59,14 @@ def attempts(targets: list[Target], seed: int, first: int, pipe: Connection) -> 
             pipe.send(verdict)
 
 
-def hostile(table: Mapping[str, Target], first: int, count: int, seed: int) -> list[str]:
+def hostile(targets: Mapping[str, Target], first: int, count: int, seed: int) -> list[str]:
     """Try `count` inputs; a process that dies or hangs is replaced. The failures."""
-    verdicts: dict[str, Counter[str]] = {name: Counter() for name in table}
-    names = [sorted(table)[number % len(table)] for number in range(first, first + count)]
+    verdicts: dict[str, Counter[str]] = {name: Counter() for name in targets}
+    names = [sorted(targets)[number % len(targets)] for number in range(first, first + count)]
     failures, done = [], 0
     while done < count:
         ours, theirs = multiprocessing.Pipe(duplex=False)
-        given = [table[n] for n in names[done:]], seed, first + done, theirs
+        given = [targets[n] for n in names[done:]], seed, first + done, theirs
         child = multiprocessing.get_context("fork").Process(target=attempts, args=given)
         child.start()
         theirs.close()
@@ -90,51 +87,19 @@ def hostile(table: Mapping[str, Target], first: int, count: int, seed: int) -> l
                 break
         child.join()
     for name, found in sorted(verdicts.items()):
-        print(f"{name:24}", ", ".join(f"{n} {verdict}" for verdict, n in sorted(found.items())))
+        print(f"{name:24}", dict(found))
     return failures
-
-
-def guide(only: str, seconds: int) -> None:
-    """Ends this process."""
-    import atheris
-
-    import bsdsbench.kernels as kernels
-
-    for path in Path(kernels.__path__[0]).glob("*.py"):  # which numba cannot compile when followed
-        importlib.import_module(f"bsdsbench.kernels.{path.stem}")
-    with atheris.instrument_imports(include=["bsdsbench"]):
-        from targets import table
-
-        folder = Path(tempfile.mkdtemp(prefix="fuzz_guided_"))
-        target = next(iter(table(folder, only).values()))
-    corpus = folder / "corpus"
-    corpus.mkdir()
-    for number in range(20):
-        (corpus / f"seed{number}").write_bytes(target.make(random.Random(number)) or b"")
-
-    def one(data: bytes) -> None:
-        if (verdict := target.attempt(data)) not in ("loaded", "refused"):
-            raise AssertionError(verdict)
-
-    options = [f"-max_total_time={seconds}", f"-rss_limit_mb={(BOUND >> 20) + 400}"]
-    options += ["-max_len=65536", f"-timeout={SECONDS * 2:.0f}", f"-artifact_prefix={folder}/"]
-    atheris.Setup([sys.argv[0], *options, str(corpus)], one)
-    atheris.Fuzz()
 
 
 def main() -> int:
     form: Any = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("scripts/fuzz", description=__doc__, formatter_class=form)
-    parser.add_argument("kind", choices=["hostile", "large", "guided"])
+    parser.add_argument("kind", choices=["hostile", "large"])
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="")
     args = parser.parse_args()
-    if args.kind == "guided":
-        guide(args.only, args.count)
-    from targets import large, table
-
     with tempfile.TemporaryDirectory(prefix="fuzz_") as folder:
         if args.kind == "hostile":
             found = table(Path(folder), args.only)

@@ -266,7 +266,7 @@ CLAIMS: dict[str, tuple[str, Callable[[random.Random], bytes], Read]] = {
     "hdf5": ("a.mat", hdf5, load_prediction),
     "npy": ("a.npy", npy, load_prediction),
     "npz": ("a.npz", npz, load_prediction),
-    "counts": ("counts.npz", counts, unpack_records),
+    "counts": ("counts.npz", counts, lambda path: unpack_records(path, path.read_bytes())),
     "baseline": ("b.json", text, Baseline.load),
     "protocol": ("p.json", text, bb.Protocol.load),
     "scores": ("s.csv", lines, read_scores),
@@ -281,7 +281,7 @@ def results(root: Path) -> dict[str, tuple[Path, Read, bool]]:
     rng, protocol = np.random.default_rng(0), bb.Protocol.preset("bsds500").replace(thresholds=5)
     one: dict[str, Any] = {"workers": 1, "executor": "thread"}
     for folder in ("pred", "gt"):
-        (root / folder).mkdir()
+        (root / folder).mkdir(parents=True)
     for k, soft in enumerate(rng.random((3, 20, 30), np.float32)):
         np.save(root / "pred" / f"im{k}.npy", soft)
         np.save(root / "gt" / f"im{k}.npy", soft > 0.8)
@@ -331,19 +331,15 @@ def results(root: Path) -> dict[str, tuple[Path, Read, bool]]:
 
 def table(folder: Path, only: str = "") -> dict[str, Target]:
     """Name -> target, in folders of its own; raises where a sound file does not load."""
-    claims, files, runs = (folder / name for name in ("claims", "files", "runs"))
-    for each in (claims, files, runs):
-        each.mkdir()
     targets: dict[str, Target] = {}
     for name, (file, make, read) in CLAIMS.items():
-        (claims / name).mkdir()
-        targets[f"claim: {name}"] = Target(claims / name / file, read, make, names=file)
+        (folder / name).mkdir()
+        targets[f"claim: {name}"] = Target(folder / name / file, read, make, names=file)
     sound: dict[str, tuple[Path, Read, bool]] = {}
     for name, (kind, *how) in (formats.SOUND | formats.WRITTEN).items():
-        with contextlib.suppress(ImportError):  # h5py is an extra
-            formats.write(files / name, *how)
-            sound[name] = files / name, READ[kind], False
-    sound |= {f"result: {name}": row for name, row in results(runs).items()}
+        formats.write(folder / name, *how)
+        sound[name] = folder / name, READ[kind], False
+    sound |= {f"result: {name}": row for name, row in results(folder / "runs").items()}
     others = [path.read_bytes() for path, *_ in sound.values()]
     for name, (path, read, exact) in sound.items():
         data, names = path.read_bytes(), path.parent.name if exact else path.name

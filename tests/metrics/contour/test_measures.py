@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from skimage.morphology import skeletonize
 
+from bsdsbench.metrics import contour
 from bsdsbench.metrics.contour import measure
 from bsdsbench.metrics.contour.measures import _length_quantile, davis_radius, shell_width
 from tests.helpers.masks import label_pairs, mask_pairs
@@ -172,3 +173,11 @@ def test_names_and_sizes_out_of_range_are_refused():
             refused("width", measure, name, mask, mask, bad)
     for spacing in ((1, 0), (np.inf, 1), (1,), (1, 1, 1), (-1, 1), (1, np.nan)):
         refused(r"^spacing \(", measure, "hd", mask, mask, spacing=spacing)
+
+
+def test_the_usual_measures_have_functions():
+    pred, gt = np.eye(6, 8) > 0, np.eye(6, 8, 1) > 0
+    assert contour.hausdorff(pred, gt) == measure("hd", pred, gt) == 1
+    assert contour.nsd(pred, gt, 0.5) == measure("nsd-area", pred, gt, 0.5) < 1
+    nothing = np.zeros((6, 8), bool)
+    assert contour.davis_f(nothing, nothing) == contour.mask_iou(nothing, nothing) == 1
