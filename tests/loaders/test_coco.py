@@ -225,16 +225,6 @@ def test_sizes_that_an_image_may_have(small, size, fits):
         refused(f"gt.json: .*{size[0]}x{size[1]}", CocoItems, *files, error=FileFormatError)
 
 
-def test_the_number_of_instances_is_bounded(small, monkeypatch):
-    monkeypatch.setattr("bsdsbench.loaders.coco.DIVISOR", 3)
-    two = [patch(2, 0, 0, 1, 1), patch(2, 1, 0, 1, 1)]
-    ((_, _, gt),) = CocoItems(*small(two))
-    assert gt[:, 0].tolist() == [4, 5, 0, 0]
-    files = small([*two, patch(2, 2, 0, 1, 1)])
-    refused("json: 3 instances in an image, expected fewer than 3$",
-            lambda: list(CocoItems(*files)))  # fmt: skip
-
-
 def test_the_protocol_of_coco_s_maps(small):
     items = CocoItems(*small())
     how = {"classes": ["cat", "4", "tree"], "first": 1, "ignore": 4, "unit": "instance"}

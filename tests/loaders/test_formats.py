@@ -74,7 +74,6 @@ def test_npy_by_hand(tmp_path, order, how):
     [
         (npy("(1, 4)", "'|b1'", bytes([0, 1, 2, 255])), [[False, True, True, True]]),
         (npy("()", body=BYTES[:8]), 0),
-        (npy("(0, 4)", body=b""), []),
         (npy("(3,)", "'>i2'", bytes([0, 1, 1, 0, 0, 2])), [1, 256, 2]),
     ],
 )

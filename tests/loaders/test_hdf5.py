@@ -204,19 +204,6 @@ def test_what_is_elsewhere_is_not_read(read, tmp_path):
         refused(words, read, fill, error=FaultError)
 
 
-def test_text_is_no_list_of_what_it_names(read, tmp_path):
-    """Whatever it names: data of this file, or a link into another one."""
-    with h5py.File(tmp_path / "b.h5", "w") as file:
-        file["x"] = WIDE
-
-    def fill(file):
-        file["text"] = ["/y", "/#link/x"]
-        put(file, "y", WIDE)
-        file.create_group("#link")["x"] = h5py.ExternalLink(str(tmp_path / "b.h5"), "x")
-
-    assert read(fill)["text"] is None
-
-
 @pytest.mark.parametrize("suffix", [".h5", ".hdf5"])
 def test_a_plain_file_gives_its_arrays_as_h5py_does(tmp_path, suffix):
     path = tmp_path / f"a{suffix}"

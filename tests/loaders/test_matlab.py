@@ -117,12 +117,6 @@ def test_small_elements(order, size):
     assert found.tolist() == [list(range(1, size + 1))]
 
 
-@pytest.mark.parametrize("shape", [(1, 6), (1,) * 7 + (6,), (0, 3)])
-def test_dimensions(shape):
-    data = numbers(9, range(0 if 0 in shape else 6))
-    assert read(matrix(6, shape, data))["x"].shape == shape
-
-
 def test_sparse_arrays_by_hand():
     for flags, expected in ((0, [[5, 0, 7], [0, 0, 6]]), (2, [[True, False, True], [0, 0, True]])):
         found = read(sparse(flags=flags))["x"]
