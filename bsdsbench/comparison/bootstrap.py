@@ -110,9 +110,3 @@ def jackknife_weights(n_images: int) -> Iterator[Weights]:
     """Blocks of (n_images, n_images): each image left out once."""
     for rows in blocks(n_images, n_images):
         yield 1 - np.eye(len(rows), n_images, rows.start, np.int32)
-
-
-def compared_by(run: Evaluation, metric: str) -> dict[str, float]:
-    """image_id -> the value images are compared by, the metric's first image column."""
-    key = registry.get(metric).image_columns[0].key
-    return {image_id: row[key] for image_id, row in run.image_scores(metric).items()}

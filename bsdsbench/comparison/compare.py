@@ -25,7 +25,6 @@ from bsdsbench.comparison.bootstrap import (
     WeightedRun,
     bootstrap_weights,
     checked_sampling,
-    compared_by,
     jackknife_weights,
     scores_of,
 )
@@ -165,7 +164,10 @@ def compare(
         letters[score] = tuple(found_letters.get(name, "") for name in labels)
     images = []
     for metric in metrics:
-        values = [compared_by(run, metric) for run in kept]
+        # compared by the metric's first image column
+        values, key = list[dict[str, float]](), registry.get(metric).image_columns[0].key
+        for run in kept:
+            values.append({k: row[key] for k, row in run.image_scores(metric).items()})
         first = next(score for score in scores if score.startswith(f"{metric}."))
         for i, j in pairs:
             influence = np.zeros(n)

@@ -17,7 +17,6 @@ import contextlib
 import json
 import math
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -39,7 +38,7 @@ from bsdsbench.files.bounded import (
     show,
     write_atomic,
 )
-from bsdsbench.files.errors import DataError, FileFormatError, InputWarning, clip
+from bsdsbench.files.errors import DataError, FileFormatError, clip
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
@@ -83,13 +82,9 @@ class Baseline:
         for score, value in given.items():
             _limit(value, 0.0, f"tolerance of {score!r}")
         if earlier is not None and Path(earlier).exists():
-            try:
-                stored = cls.load(earlier)
-                given = {k: v for k, v in stored.tolerances.items() if k in scores} | given
-                chosen = chosen or {score: None for score in stored.gated if score in scores}
-            except DataError as error:
-                words = f"{error.problems[0]}; its tolerances are not kept"
-                warnings.warn(words, InputWarning, stacklevel=2)
+            stored = cls.load(earlier)
+            given = {k: v for k, v in stored.tolerances.items() if k in scores} | given
+            chosen = chosen or {score: None for score in stored.gated if score in scores}
         return cls(run.protocol, scores, given, run.records, list(chosen))
 
     def save(self, path: Path_) -> None:
@@ -118,8 +113,8 @@ class Baseline:
         with reading(source, "a baseline"):
             if found.get("schema") != SCHEMA:
                 raise FaultError(
-                    f"schema {clip(repr(found.get('schema')), 60)}, expected {SCHEMA!r}: make the "
-                    "baseline again from a run that is known to be good"
+                    f"schema {clip(repr(found.get('schema')), 60)}, expected {SCHEMA!r}: remove "
+                    "it, and make a baseline from a run that is known to be good"
                 )
             given = entry(found, "tolerances", dict)
             percent = {k: v for k, v in given.items() if isinstance(v, str) and v.endswith("%")}

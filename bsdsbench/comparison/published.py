@@ -144,37 +144,27 @@ def find_published(keys: Iterable[str]) -> list[PublishedResult]:
     return found
 
 
-def published_rows(results: Iterable[PublishedResult], runs: Iterable[Any]) -> list[Any]:
-    """Rows for `score_tables` beside `runs`; an AP of another rule than theirs carries its rule,
-    and every score of a task that does not belong beside all runs its set: none is the best."""
-    runs = list(runs)
-    rules = {run.protocol.ap_rule for run in runs}
-    own = rules.pop() if len(rules) == 1 else ""
-    rows = []
-    for result in results:
-        name, label = result.tasks[0], result.label
-        words = {} if result.ap_rule in (None, own) else {"ap": result.ap_rule}
-        if any(not_beside(run, name) for run in runs):
-            columns = [c for metric in result.scores() for c in registry.get(metric).columns]
-            words = dict.fromkeys([c.key for c in columns if c.score], "")
-            label += f" [{name.partition('/')[0]}]"
-        rows.append((label, result.scores(), words))
-    return rows
-
-
 def published_beside(
     keys: Iterable[str], runs: Sequence[Any], force: bool = False
 ) -> tuple[list[Any], list[str]]:
-    """The rows of `published_rows` of these keys, and by `force` a note for each run they do not
-    fit. Raises DataError for such runs without it."""
-    found = find_published(keys)
-    of = dict.fromkeys(result.tasks[0] for result in found)
-    whose: dict[str, list[str]] = {}
-    for run in runs:
-        for why in filter(None, (not_beside(run, name) for name in of)):
-            whose.setdefault(why, []).append(run.name)
-    odd = [f"{', '.join(names)}: {why}" for why, names in whose.items()]
+    """Rows for `score_tables` beside `runs`, and by `force` a note for each run they do not fit. An
+    AP of another rule than theirs carries its rule, and every score of a task that does not belong
+    beside all runs its set: none is the best. Raises DataError for such runs without `force`."""
+    found, whose = find_published(keys), dict[str, list[str]]()
+    rules, rows = {run.protocol.ap_rule for run in runs}, list[Any]()
+    for result in found:
+        task, label, marks = result.tasks[0], result.label, dict[str, str]()
+        if result.ap_rule is not None and rules != {result.ap_rule}:
+            marks = {"ap": result.ap_rule}
+        for run in runs:
+            if why := not_beside(run, task):
+                whose.setdefault(why, []).append(run.name)
+                columns = [c for metric in result.scores() for c in registry.get(metric).columns]
+                marks = dict.fromkeys([c.key for c in columns if c.score], "")
+                label = f"{result.label} [{task.partition('/')[0]}]"
+        rows.append((label, result.scores(), marks))
+    odd = [f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in whose.items()]
     if odd and not force:
         why = "such rows are not comparable (force=True shows them)"
         raise DataError.collect([DataError(f"{line}; {why}") for line in odd])
-    return published_rows(found, runs), [f"{line}; they are not comparable." for line in odd]
+    return rows, [f"{line}; they are not comparable." for line in odd]

@@ -302,14 +302,6 @@ class Inputs:
         codes |= {code for code, there in wrong.items() if there}
 
 
-REASONS = {
-    "label maps need pred_kind": "labels",
-    "no boundary pixel in any": "empty-truth",
-    "expected boundaries of 0 and 1": "gt-values",
-    "expected floats in [0, 1] (": "range",
-}
-
-
 def faults(inputs: Inputs) -> Iterator[tuple[str, Sequence[Any], dict[str, Any]]]:
     """Code, the images or files that have it, and words for its message, in the order of asking: an
     image with an error is not asked further. Without images and words there is no fault."""
@@ -343,18 +335,17 @@ def faults(inputs: Inputs) -> Iterator[tuple[str, Sequence[Any], dict[str, Any]]
         if files := [str(path) for ids in double for i in ids for path in side[i]]:
             yield "doubled", files, {"what": what}
     # what reading refused; faults that differ in numbers only are one
-    kinds: dict[tuple[str, str], list[str]] = {}
+    kinds: dict[str, list[str]] = {}
     for text in inputs.unread:
-        code = next((v for k, v in REASONS.items() if k in text), "unreadable")
-        same_but = re.sub(r"[0-9][0-9.e+-]*", "#", text.partition(": ")[2] or text)
-        kinds.setdefault((code, same_but), []).append(text)
-    for (code, _), texts in kinds.items():
-        file, _, what = texts[0].partition(": ")
-        words = texts[0] if len(texts) == 1 else f"{len(texts)} files: {what or file}"
-        said = re.search(r"\? ([^?)]*)\)$", texts[0])
-        fix = said[1] if said else "write the files again as expected"
+        what = text.partition(": ")[2] or text
+        kinds.setdefault(re.sub(r"[0-9][0-9.e+-]*", "#", what), []).append(text)
+    for texts in kinds.values():
+        said = re.search(r" \((?:[^()?]*\? )?([^()]*)\)$", texts[0])  # readers say what mends it
+        one = texts[0][: said.start()] if said else texts[0]
+        words = f"{len(texts)} files: {one.partition(': ')[2]}" if len(texts) > 1 else one
         files = [Path(text.partition(": ")[0]).name for text in texts]
-        yield code, files, {"words": words, "mends": fix}
+        fix = said[1] if said else "write the files again as expected"
+        yield "unreadable", files, {"words": words, "mends": fix}
     # sizes, annotations and values
     yield from coded("annotators", "transposed", "resized")
     name = inputs.protocol.name
@@ -405,11 +396,6 @@ CHECKS = {
     "extra": (ERROR, "{preds} without ground truth",
               "check the split, or --split-file with the ids that count"),
     "doubled": (ERROR, "more than one {what} file for an image", "leave one file for each image"),
-    "labels": (ERROR, "{words}", "--pred-kind labels"),
-    "empty-truth": (ERROR, "{words}", "--set empty_gt=skip or count, or other annotations"),
-    "gt-values": (ERROR, "{words}",
-                  "--set gt_threshold=0.5 for gray, --set gt_kind=labels for region labels"),
-    "range": (ERROR, "{words}", "{mends}, or save as 8-bit PNG"),
     "unreadable": (ERROR, "{words}", "{mends}"),
     "annotators": (ERROR, "annotators of one image have several sizes",
                    "draw its annotations in one size"),

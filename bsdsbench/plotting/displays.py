@@ -33,7 +33,7 @@ from bsdsbench.plotting.style import (
 )
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.curve import OperatingPoint
-from bsdsbench.scores.ratios import ratio, short
+from bsdsbench.scores.ratios import ratio
 
 F8 = NDArray[np.float64]
 _D = TypeVar("_D", bound="CurveDisplay")
@@ -117,7 +117,8 @@ class CurveDisplay:
     def label(self) -> str:
         """The legend's text: the F of the best point and the name, or the name and a number."""
         if self.best is not None:
-            return f"[F={short(self.best.f)}] {self.name}".strip()
+            f = f"{self.best.f:.3f}".removeprefix("0")
+            return f"[F={f}] {self.name}".strip()
         value = getattr(self, self.number, None)
         if value is None or np.isnan(value):
             return self.name
@@ -205,8 +206,9 @@ class PRCurveDisplay(CurveDisplay):
         metric : by default the run's first with a curve. Raises DataError without its counts.
         """
         score = run.score(metric_with_curve(run, metric))
-        curve, shown = score.curve, run.name if name is None else name
-        found = cls(curve.recall, curve.precision, name=shown, best=score.ods)
+        curve, shown = score["curve"], run.name if name is None else name
+        best = OperatingPoint(**{"threshold": None, **score["ods"]})
+        found = cls(curve.recall, curve.precision, name=shown, best=best)
         found.joined = run.reference is None or run.reference.ordered
         return found
 

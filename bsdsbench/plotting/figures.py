@@ -17,7 +17,6 @@ from bsdsbench.comparison.published import (
     find_published,
     published_curves,
 )
-from bsdsbench.files.arguments import given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.displays import (
@@ -115,7 +114,8 @@ def plot_runs(
         An unknown key or one without a curve, names that do not fit the runs, another suffix;
         without `force` also other protocols and other images.
     """
-    given_word(kind, "kind", DISPLAYS)
+    if kind not in DISPLAYS:
+        raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}")
     runs, extra = as_runs(runs, names), published_curves_of(published) if published else []
     if not (runs or extra):
         raise DataError("no runs given, expected at least one to plot")

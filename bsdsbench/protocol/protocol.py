@@ -190,7 +190,7 @@ def option_tables(given: Any) -> Mapping[str, Mapping[str, Any]]:
     def plain(value: Any) -> Any:
         return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
 
-    tables = {}
+    tables: dict[str, Any] = {}
     for name, table in given.items() if isinstance(given, Mapping) else [("", given)]:
         values = table
         if attrs.has(type(table)):

@@ -48,22 +48,6 @@ def test_runs_on_other_ground_truth_are_not_compared(metric):
     assert any("ground truth of image 'a'" in note for note in forced.notes)
 
 
-def test_labels_have_one_fingerprint_in_every_type_of_number():
-    labels = np.arange(12).reshape(3, 4)
-    marks = {
-        bb.evaluate_items(
-            [("a", labels, labels.astype(kind))],
-            bb.Protocol(options={"contour": {"classes": tuple("abcdefghijkl")}}),
-            metrics=("contour",),
-            workers=1,
-        )
-        .records[0]
-        .truth
-        for kind in (np.uint8, np.int64, np.uint16)
-    }
-    assert len(marks) == 1
-
-
 def test_nms_is_said_and_not_punished(tmp_path):
     raw, gt = sample_results("structure-tensor-raw"), sample_ground_truth()
     nms_files(raw, tmp_path / "thin", TEN)

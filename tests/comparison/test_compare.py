@@ -164,15 +164,6 @@ def test_an_interval_takes_as_many_undefined_draws_as_its_level_leaves():
     assert np.isnan(percentile_interval(np.r_[np.nan, draws], 0.95, 9)).all()
 
 
-@pytest.mark.parametrize(("test", "rounds"), [("bootstrap", 3), ("permutation", 3 + 2 * 3)])
-def test_progress_counts_every_sample_of_runs_and_pairs(pair, test, rounds):
-    """Three runs, three pairs of two runs, 20 samples."""
-    three, told = [*pair, replace(pair[0], name="third")], []
-    bb.compare(three, n_boot=20, test=test, progress=lambda *now: told.append(now))
-    assert {now[1:] for now in told} == {(rounds * 20, "")}
-    assert (told[0][0], told[-1][0]) == (20, rounds * 20)
-
-
 def test_holm_by_hand():
     # 4 x .01, 3 x .015, 2 x .03, 1 x .04 made monotone: .04 .045 .06 .06
     assert holm([0.03, 0.01, 0.04, 0.015]) == pytest.approx([0.06, 0.04, 0.06, 0.045])

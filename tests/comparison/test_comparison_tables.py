@@ -7,7 +7,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.compare import Difference
-from bsdsbench.comparison.comparison_tables import _column, comparison_tables
+from bsdsbench.comparison.comparison_tables import comparison_tables
 from tests.helpers.simulated import simulated_run
 
 
@@ -69,12 +69,6 @@ def test_scores_show_their_interval_and_a_letter_where_runs_are_several(found):
     shown = row[1].value, row[1].low, row[1].high, row[1].mark
     assert shown == (one.value, one.low, one.high, found.letters["boundary.ods"][0])
     assert one.low < one.value < one.high
-
-
-def test_columns_of_other_metrics_name_them():
-    column = _column("occlusion.accuracy.ods")
-    assert column.heading.endswith(": Accuracy ODS")
-    assert (column.short, column.format, _column("pixel.ods").short) == ("A-ODS", ".3f", "ODS")
 
 
 @pytest.mark.parametrize(("names", "kinds"), [("a", 1), ("ab", 2)])

@@ -66,10 +66,3 @@ def test_published_rows_beside_other_images_are_never_the_best():
         assert best == (["HED (2015, published)"] if beside else ["mine"])
         assert table.rows[2][0] == "HED (2015, published)" + " [bsds500-test]" * (not beside)
         assert all(of.mark == "" for of in table.drawn[2])
-
-
-def test_what_nobody_published_is_no_property_of_the_curve():
-    rows, _ = published_beside(["sobel"], [simulated_run("mine", 200)])
-    assert "r50" not in rows[0][1]["boundary"]
-    notes = score_tables([simulated_run("mine", 200)], extra=rows)[0].notes
-    assert not any("R50" in note for note in notes)

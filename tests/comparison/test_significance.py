@@ -1,7 +1,7 @@
 """The permutation test against a slow enumeration of what it is defined by."""
 
 from dataclasses import replace
-from itertools import combinations, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import bootstrap_weights, jackknife_weights
 from bsdsbench.comparison.significance import (
     holm,
-    letters,
     p_value,
     permutation_p,
     smallest_told,
@@ -107,13 +106,6 @@ def test_only(pair):
 def test_the_smallest_difference_of_two_images_is_that_of_students_t(draws, told):
     found = smallest_told(np.array(draws), 0.95, 2)
     assert found == pytest.approx(told, rel=1e-5, nan_ok=True)
-
-
-def test_letters_go_on_after_z():
-    names = [str(k) for k in range(28)]
-    apart = {frozenset(two) for two in combinations(names, 2)}
-    shown = list(letters(names, apart).values())
-    assert (shown[0], shown[25:]) == ("a", ["z", "(27)", "(28)"])
 
 
 def test_p_of_one_and_of_two_images():
