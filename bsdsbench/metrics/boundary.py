@@ -436,8 +436,7 @@ def soft_or_segs(pred: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
         soft = soft_map(pred.boundary_map() if isinstance(pred, Prediction) else pred)
         same_shape(soft.shape, shape)
         return soft, None
-    for seg in segs:
-        same_shape(seg.shape, shape)
+    same_shape(segs[0].shape, shape)
     return None, np.stack([seg2bdry(seg) for seg in segs])
 
 

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape, soft_map, unit
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map, unit
 from bsdsbench.loaders.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Column, Tree
 from bsdsbench.metrics.boundary import (
@@ -75,9 +75,6 @@ class OcclusionMetric(CurvesMetric):
         """
         gt_maps, soft, angles = truth_maps(gt, protocol), soft_map(pred.soft), pred.angles
         rows, cols = gt_maps.shape[1:]
-        for one in gt.angles:
-            same_shape(one.shape, (rows, cols))
-        same_shape(angles.shape, soft.shape)
         if soft.shape != (rows, cols):
             soft = np.clip(bilinear(unit(soft), (rows, cols)), 0.0, 1.0)
             angles = bilinear(angles, (rows, cols))

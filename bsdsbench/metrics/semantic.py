@@ -30,7 +30,6 @@ from bsdsbench.loaders.inputs import (
     Map,
     Prediction,
     check_white,
-    same_shape,
     scale_of_classes,
 )
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
@@ -181,8 +180,6 @@ def class_boundaries(
         without it, as in py-edge-eval; that matters only where ignored pixels are spanned.
     """
     whole = as_label_map(labels, "label map")
-    if instances is not None:
-        same_shape(as_label_map(instances, "instance map").shape, whole.shape, "instance map")
     labels = whole if framed is None else framed
     valid = ~np.isin(labels, params.ignored)
     present, known = set(np.unique(labels[valid]).tolist()), params.class_labels

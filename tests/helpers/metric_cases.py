@@ -5,30 +5,27 @@ from functools import cache, partial
 import imageio.v3 as iio
 import numpy as np
 from scipy.io import savemat
-from sklearn.metrics import auc, confusion_matrix
+from sklearn.metrics import auc
 
 import bsdsbench as bb
 from bsdsbench.loaders.inputs import Lines
 from bsdsbench.loaders.line_files import truth_lines
 from bsdsbench.loaders.line_maps import score_map, truth_map
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.contour import ContourOptions
 from tests.helpers.making import edge_map, noisy_map
 from tests.helpers.masks import blobs
 from tests.helpers.metric_contract import MetricCase
 from tests.helpers.runs import write_maps
+from tests.reference import depth as slow_depth
+from tests.reference import lines as slow_lines
 from tests.reference import (
-    contours,
     matching,
     occlusion,
     scores,
     semantic,
-    structures,
     superpixels,
     thinning,
 )
-from tests.reference import depth as slow_depth
-from tests.reference import lines as slow_lines
 from tests.reference import regions as slow_regions
 
 FOUR = ("matched_gt", "total_gt", "matched_pred", "total_pred")
@@ -230,37 +227,6 @@ def superpixel_measures(pred, gt, protocol):
     return {name: [f([one[name] for one in each]) for f in (np.mean, min, max)] for name in each[0]}
 
 
-def at_levels(pred, gt, protocol):
-    """Pixels of the stretched map at each of 256 levels and from twice its mean on."""
-    low, high = int(pred.soft.min()), int(pred.soft.max())
-    value = (pred.soft.astype(int) - low) / (high - low)
-    cuts = [*(np.floor(value * 255) >= k for k in range(256)), value >= min(2 * value.mean(), 1)]
-    return {
-        "tp": [int((on & gt.mask).sum()) for on in cuts],
-        "fp": [int((on & ~gt.mask).sum()) for on in cuts],
-        "positives": gt.mask.sum(),
-        "abs_error_sum": np.abs(value - gt.mask).sum(),
-    }
-
-
-def confusion(pred, gt, protocol):
-    return {"confusion": confusion_matrix(gt.labels.ravel(), pred.classes.ravel(), labels=range(4))}
-
-
-def outlines(pred, gt, protocol):
-    """Areas, outlines, and outlines near the other side's, of each class."""
-    found = {"areas": [], "outline": [], "near": []}
-    bounds = protocol.options["contour"].get("davis_bounds", ContourOptions().davis_bounds)
-    for k in range(3):
-        p, g = pred.classes == k, gt.labels == k
-        radii = [b if b >= 1 else np.ceil(b * np.hypot(*p.shape)) for b in bounds]
-        there = contours.both_ways(contours.side, p, g)
-        found["areas"].append([(p & g).sum(), p.sum(), g.sum()])
-        found["outline"].append([len(d) for d in there])
-        found["near"].append([[(d <= r).sum() for d in there] for r in radii])
-    return found
-
-
 def at_their_places(pred, gt, protocol):
     """tp, fp, fn, tn over annotators, and the sum of absolute errors."""
     cut = [pred.soft >= round(255 * t, 9) for t in protocol.thresholds]
@@ -373,33 +339,6 @@ def of_superpixels(counts, protocol):
     return {**found, **alone}
 
 
-def of_masks(counts, protocol):
-    return {
-        "s_measure_mean": np.mean([c.s_measure for c in counts]),
-        "mae_mean": np.mean([c.abs_error_sum / c.pixels for c in counts]),
-        "mae_sum": sum(c.abs_error_sum for c in counts) / sum(c.pixels for c in counts),
-    }
-
-
-def of_confusion(counts, protocol):
-    n = sum(c.confusion for c in counts)[:-1, :-1]
-    hit, truth, found = np.diag(n), n.sum(axis=1), n.sum(axis=0)
-    iou = hit / (truth + found - hit)
-    return {
-        "mean_iou": iou.mean(),
-        "fw_iou": (truth * iou).sum() / n.sum(),
-        "pixel_accuracy": hit.sum() / n.sum(),
-        "mean_accuracy": (hit / truth).mean(),
-        "mean_dice": (2 * hit / (truth + found)).mean(),
-    }
-
-
-def of_contours(counts, protocol):
-    """Means over images, then over classes, of the first measure."""
-    value, n = (sum(getattr(c, f"value_{k}")[:, 0] for c in counts) for k in ("sum", "count"))
-    return {"iou": (value / n).mean()}
-
-
 def of_regions(counts, protocol):
     """The official sums and means, best at one threshold and at each image's own."""
     share = sum(c.covered_gt for c in counts) / sum(c.total_gt for c in counts)
@@ -413,48 +352,6 @@ def of_regions(counts, protocol):
         "voi.ods": np.mean([c.voi for c in counts], axis=0).min(),
         "voi.ois": np.mean([c.voi.min() for c in counts]),
     }
-
-
-def components_and_holes(pred, gt, protocol):
-    return {"errors": structures.betti_errors(pred.soft >= 128, gt.mask), "patches": 1}
-
-
-def near_lines(pred, gt, protocol):
-    """Centre lines as given."""
-    totals = [(pred.soft >= 128).sum(), gt.mask.sum()]
-    shares = structures.ccq(pred.soft >= 128, gt.mask, 2)[1::-1]
-    return {"total": totals, "matched": np.multiply(shares, totals)}
-
-
-def overlaps(pred, gt, protocol):
-    found = structures.found_objects(pred.classes, gt.labels, "iou", 0.5)
-    return {"objects": found, "inside": [structures.aji(pred.classes, gt.labels)[0]] * 3}
-
-
-def filled_bins(pred, gt, protocol):
-    found = structures.calibration(pred.soft / 255, gt.boundaries)
-    return dict(zip(("pixels", "marked", "value"), found, strict=True))
-
-
-def of_topology(counts, protocol):
-    errors = np.mean([c.errors / c.patches for c in counts], axis=0)
-    return dict(zip(("b0", "b1", "euler"), errors, strict=True))
-
-
-def of_lines(counts, protocol):
-    (right, found), (n, of) = (sum(c[k] for c in counts) for k in ("matched", "total"))
-    quality = right / (n + of - found)
-    return {"completeness": found / of, "correctness": right / n, "quality": quality}
-
-
-def of_objects(counts, protocol):
-    aji = np.mean([c.inside / c.joined for c in counts], axis=0)
-    return {"aji": aji[0], "sorted_ap": np.mean([c.sorted_ap for c in counts])}
-
-
-def of_bins(counts, protocol):
-    total = [sum(c[k] for c in counts) for k in ("pixels", "marked", "value")]
-    return dict(zip(("ece", "ace", "mce"), structures.calibration_errors(*total), strict=True))
 
 
 PETS = {"classes": ("none", "cat", "dog")}
@@ -477,13 +374,13 @@ CASES = {
         FEW.replace(thresholds=(0.3, 0.6), options={"semantic": {**PETS, "radius": 1}}, thin=False),
         *(of_classes, matched_classes),
     ),
-    "saliency": (soft_and_mask, MASKS, None, of_masks, at_levels),
+    "saliency": (soft_and_mask, MASKS, None, None, None),
     "crispness": (
         *(soft_and_edges, EDGES, FEW.replace(nms=True)),
         *(of_crispness, matched_unthinned),
     ),
-    "contour": (classes, CLASSES, masks("contour"), of_contours, outlines),
-    "segmentation": (classes, CLASSES, masks("segmentation"), of_confusion, confusion),
+    "contour": (classes, CLASSES, masks("contour"), None, None),
+    "segmentation": (classes, CLASSES, masks("segmentation"), None, None),
     "aiu": (soft_and_edges, EDGES, FEW, of_cracks, at_their_places),
     "wireframe": (wires, line_folders, None, of_wires, matched),
     "depth": (
@@ -497,14 +394,10 @@ CASES = {
         *(oriented, oriented_folders, FEW.replace(thresholds=(0.2, 0.5))),
         *(of_orientations, matched_with_angles),
     ),
-    "topology": (soft_and_mask, MASKS, None, of_topology, components_and_holes),
-    "ccq": (
-        *(soft_and_mask, MASKS),
-        bb.Protocol.preset("masks").replace(options={"ccq": {"lines": "given", "buffer": 2}}),
-        *(of_lines, near_lines),
-    ),
-    "instances": (classes, CLASSES, None, of_objects, overlaps),
-    "calibration": (soft_and_edges, EDGES, None, of_bins, filled_bins),
+    "topology": (soft_and_mask, MASKS, None, None, None),
+    "ccq": (soft_and_mask, MASKS, None, None, None),
+    "instances": (classes, CLASSES, None, None, None),
+    "calibration": (soft_and_edges, EDGES, None, None, None),
 }
 
 

@@ -42,14 +42,7 @@ RECORDS = [record("b", 1, 4), record("a", 2, 2)]
 
 def test_what_is_not_said_is_not_there():
     assert (SHARE.pred_kinds, SHARE.gt_kind) == (("soft", "labels"), "annotators")
-    assert (SHARE.used(None), SHARE.describe(PROTOCOL, None), SHARE.class_names(None)) == (
-        (),
-        "",
-        (),
-    )
-    assert (SHARE.has_curve(None), SHARE.draws(None)) == (False, False)
     assert SHARE.parts(PROTOCOL, None) == {}
-    assert SHARE.reported({}) is None
     assert SHARE.fits(FLAT, WIDE, None)
     assert not SHARE.fits(FLAT, TALL, None)
 

@@ -67,9 +67,6 @@ def test_every_form_of_one_map_gives_the_same_counts(lines):
     mixed = [white[0], gts[1].astype(float)]
     for truth in (GroundTruth("a", tuple(gts)), gts.astype(np.uint8), white, mixed):
         assert boundary_counts(byte, truth, PROTOCOL).equals(expected)
-    found, plain = match_boundaries(*white, 1.5), match_boundaries(*gts, 1.5)
-    assert (found.pred_match == plain.pred_match).all()
-    assert (found.n_matched, found.cost) == (plain.n_matched, plain.cost)
 
 
 def test_boundaries_of_segmentations_are_thinned_where_the_protocol_says_so():
@@ -108,14 +105,11 @@ def test_the_scores_of_one_image_follow_from_its_counts(lines):
     ("pred", "gts", "error", "message"),
     [
         (np.zeros((6, 4)), GT, ShapeError, r"prediction: shape \(6, 4\), transposed, expected"),
-        (np.zeros((4, 6, 3)), GT, ShapeError, r"prediction: shape \(4, 6, 3\)"),
         (np.full((4, 6), np.nan), GT, DataError, "prediction: values from nan"),
         (np.zeros((4, 6), np.int64), GT, DataError, "dtype int64"),
         (np.zeros((4, 6)), [], DataError, "no annotators"),
-        (np.zeros((4, 6)), GT[0], DataError, r"boundaries: .*shape \(6,\)"),
         (np.zeros((4, 6)), GT + 2, DataError, "ground truth 1: values other than 0 and 1"),
         (np.zeros((4, 6)), [GT[0], GT[0].T], ShapeError, r"boundaries: .*\(6, 4\)"),
-        (Prediction("a", soft=np.ones((4, 6)) * 3), GT, DataError, "values from 3 to 3"),
         (Prediction("a", ucm2=np.zeros((13, 9))), GT, ShapeError, "transposed"),
         (Prediction("a", segs=(GT[0].T,)), GT, ShapeError, "transposed"),
     ],

@@ -156,17 +156,6 @@ def test_alignment_is_least_squares(how):
         assert np.isfinite(_aligned(flat, gt, np.ones(gt.shape, bool), how)).all()
 
 
-def test_alignment_moves_si():
-    gt = depth_map(np.random.default_rng(6), "steps", (20, 30))
-    assert scored(3 * gt + 5, gt, {})["si_f1"] < 0.99
-    for pred, at in (
-        (3 * gt + 5, {"align": "scale-shift"}),
-        (1 / (2 / gt + 0.1), {"align": "disparity-scale-shift"}),
-        (1 / gt, {"pred_holds": "inverse"}),
-    ):
-        assert scored(pred, gt, at)["si_f1"] == 1
-
-
 def test_a_flat_truth_leaves_the_mean_unless_strict():
     step, flat = np.ones((6, 8)), np.ones((6, 8))
     step[:, 4:] = 2
@@ -179,27 +168,21 @@ def test_a_flat_truth_leaves_the_mean_unless_strict():
         assert found["si_f1"] == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("suffix", [".npz", ".mat"])
-def test_every_map_of_a_truths_file(tmp_path, suffix):
+def test_every_map_of_a_truths_file(tmp_path):
     """What is not 0 is valid in all three masks, or drawn; of a matte what is above a tenth."""
     from bsdsbench.loaders.depth_files import depth_truth
     from bsdsbench.loaders.pairing import Pair
 
     masks = {"valid": [[0, 2, 2]], "mask_invalid": [[1, 0, 1]], "mask_transp": [[1, 1, 1]]}
     maps = {"depth": [[1.5, 0, 3]], "edges": [[0, 1, 2]], **masks}
-    mattes = {np.uint8: (25, 26), np.uint16: (6553, 6554), float: (0.1, 0.11)}
-    for kind, (below, above) in mattes.items():
-        given = {**maps, "matte": np.array([[below, above, 0]], kind)}
-        path = tmp_path / f"a{suffix}"
-        np.savez(path, **given) if suffix == ".npz" else savemat(path, {"data": given})
+    path = tmp_path / "a.mat"
+    for kind, (below, above) in {np.uint8: (25, 26), float: (0.1, 0.11)}.items():
+        savemat(path, {"data": {**maps, "matte": np.array([[below, above, 0]], kind)}})
         found = depth_truth(Pair("a", (), (path,)))
         assert found.depth.tolist() == maps["depth"]
         assert [e.tolist() for e in found.boundaries] == [[[False, True, True]]]
         assert found.valid.tolist() == [[False, False, True]]
         assert found.mask.tolist() == [[False, True, False]]
-    np.savez(tmp_path / "b.npz", K=np.eye(3), edges=[[0, 1]])
-    found = depth_truth(Pair("b", (), (tmp_path / "b.npz",)))
-    assert found.parts.keys() == {"boundaries"}
     np.savez(tmp_path / "c.npz", depth=[[1.0, 2]], edges=[[0, 1, 1]])
     with pytest.raises(FileFormatError, match=r"shape \(1, 2\), expected \(1, 3\)"):
         depth_truth(Pair("c", (), (tmp_path / "c.npz",)))
@@ -210,10 +193,7 @@ def test_what_the_truth_lacks_is_said():
     for gt, at, words in (
         (drawn, {}, "no depth, expected depth for"),
         (depth, {"measures": ("edges",)}, "no edges, expected edges for"),
-        (depth, {"measures": ("matte",)}, "no matte"),
         (drawn, {"measures": ("dbe",), "align": "scale"}, "no depth, expected one to align by"),
         (depth, {"crop": (0, 5, 0, 5)}, "4 x 5, expected the crop"),
-        (depth, {"crop": (0, 4, 0, 6)}, "4 x 5, expected the crop"),
     ):
         refused(f"^a: {words}", scored, depth, gt, at)
-    assert scored(depth, depth, {"crop": (0, 4, 0, 5)}).keys() == scored(depth, depth, {}).keys()

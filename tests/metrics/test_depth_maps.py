@@ -6,7 +6,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.depth import DepthOptions, _unit, dbe_parts, prepared
+from bsdsbench.metrics.depth import DepthOptions, dbe_parts, prepared
 from bsdsbench.scores.counts import Counts
 from tests.helpers.counting import score_of
 from tests.helpers.runs import refused
@@ -31,9 +31,7 @@ def test_options_at_their_limits():
     ("values", "drawn"),
     [
         (np.array([[0, 127, 128, 255]], np.uint8), [0, 0, 1, 1]),
-        (np.array([[0, 0, 1, 1]], np.uint8), [0, 0, 1, 1]),
         (np.array([[0, 1, 100, 300]], np.uint16), [0, 1, 1, 1]),
-        (np.array([[0, 0.5, 1, 1]]), [0, 1, 1, 1]),
     ],
 )
 def test_edges_in_a_file_of_one_map(values, drawn):
@@ -42,10 +40,6 @@ def test_edges_in_a_file_of_one_map(values, drawn):
     maps = prepared(pred, bb.GroundTruth("a", depth=values), at)
     assert maps.gt is None
     assert [e.tolist() for e in maps.edges] == [[[*map(bool, drawn)]]]
-    both = bb.GroundTruth("a", (np.eye(1, 4) > 0,), depth=values)  # its edges are there already
-    maps = prepared(pred, both, at)
-    assert np.array_equal(maps.gt, values)
-    assert [e.tolist() for e in maps.edges] == [[[True, False, False, False]]]
 
 
 def test_a_matte_in_a_file_of_one_map():
@@ -53,9 +47,6 @@ def test_a_matte_in_a_file_of_one_map():
     matte = np.array([[0, 25, 26]], np.uint8)
     maps = prepared(pred, bb.GroundTruth("a", depth=matte), at)
     assert (maps.gt, maps.matte.tolist()) == (None, [[False, False, True]])
-    mask = np.array([[True, False, False]])
-    maps = prepared(pred, bb.GroundTruth("a", depth=matte, mask=mask), at)
-    assert (maps.gt.tolist(), maps.matte.tolist()) == ([[0, 25, 26]], mask.tolist())
 
 
 nan, inf = np.nan, np.inf
@@ -103,21 +94,6 @@ def test_the_fit_is_of_pixels_known_in_both():
     assert maps.pred[0] == pytest.approx([2, 4, 6, 200, 0, 100])
     lone = prepared(pred * [[0, 0, 0, 1, 1, 1]], truth, DepthOptions(align="scale"))
     assert lone.pred.tolist() == [[0, 0, 0, 100, 0, 50]]  # none to fit
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([1, 2, 3], [0, 0.5, 1]),
-        ([1, 3, inf], [0, 1, nan]),
-        ([-inf, 1, 3], [nan, 0, 1]),
-        ([-inf, 1, inf, 3], [nan, 0, nan, 1]),
-        ([2, 2, nan], [nan, nan, nan]),
-    ],
-)
-def test_maps_are_stretched_by_what_is_finite(values, expected):
-    found = _unit(np.array([values], float))
-    np.testing.assert_array_equal(found, [expected])
 
 
 @pytest.mark.parametrize("strict", [True, False])

@@ -11,7 +11,6 @@ from scipy.io import savemat
 from skimage.measure import label
 
 import bsdsbench as bb
-from bsdsbench.metrics.boundary import clean
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import counted, write_maps
 from tests.reference import contours, matching, scores
@@ -133,12 +132,6 @@ def test_deepcrack(tmp_path, cracks):
     ]
     score = scored(tmp_path, preds, gts, "deepcrack", "pixel").score("pixel")
     assert score.ods.f == pytest.approx(best_f(rows), abs=1e-12)
-
-
-def test_single_pixels_are_dropped_where_they_are_alone():
-    maps = np.random.default_rng(0).random((3, 9, 8)) < 0.2
-    np.testing.assert_array_equal(clean(maps), [without_lonely(m) for m in maps])
-    assert clean(np.ones((1, 1, 1), bool)).sum() == 0
 
 
 @pytest.mark.parametrize("thin", [True, False])

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.loaders.identity import folder_fingerprints
 from bsdsbench.metrics import registry
 from bsdsbench.scores.counts import Counts
 
@@ -27,24 +26,6 @@ def test_counts_by_hand():
     assert found.matched_gt.tolist() == [9 + 9 + 0]
     assert found.total_pred.tolist() == [9 + 9 + 5]
     assert found.matched_pred.tolist() == [9 + 9 + 0]
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("train/a", "val/b", "test/c"),
-        ("2007_000063", "2007_000068"),
-    ],
-)
-def test_a_file_of_several_annotators_is_an_image(names, tmp_path):
-    for name in names:
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        np.save(tmp_path / f"{name}.npy", np.stack([line(5), line(5)]))
-    ids = [name.rpartition("/")[2] for name in names]
-    run = bb.evaluate_humans(tmp_path, workers=1)
-    assert (run.name, run.image_ids) == ("human", ids)
-    assert run.boundary_score().ods.f == 1.0
-    assert [*folder_fingerprints(tmp_path, PROTOCOL)] == ids
 
 
 def test_one_annotator_has_nobody_to_be_compared_with(tmp_path):

@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.metrics.many_to_one import many_to_one_counts
 from bsdsbench.metrics.maps import thin
 from bsdsbench.protocol.protocol import Protocol
@@ -42,10 +41,3 @@ def test_counts_are_those_of_a_distance_transform(seed, shape, annotators, radiu
     found = many_to_one_counts(soft, gts, protocol)
     four = (found.matched_gt, found.total_gt, found.matched_pred, found.total_pred)
     np.testing.assert_array_equal(np.stack(four, axis=-1), slow(soft, gts, protocol))
-
-
-def test_segmentations_have_their_own_thresholds():
-    seg = np.zeros((6, 7), np.int32)
-    seg[2:, 3:] = 1
-    counts = many_to_one_counts(Prediction("a", segs=(seg,)), [seg > 0], Protocol())
-    assert counts.thresholds.tolist() == [1]

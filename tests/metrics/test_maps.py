@@ -7,7 +7,7 @@ import bsdsbench as bb
 from bsdsbench.files.errors import ShapeError
 from bsdsbench.loaders.inputs import unit
 from bsdsbench.metrics.boundary import threshold_events
-from bsdsbench.metrics.maps import as_float32, invert, prepare, quantise
+from bsdsbench.metrics.maps import as_float32, invert, prepare
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.first_look import is_faint
 
@@ -57,12 +57,6 @@ def test_a_map_keeps_its_type_when_it_is_inverted(soft, turned, shares):
     assert as_float32(soft)[0] == pytest.approx(shares, abs=1e-7)
 
 
-@pytest.mark.parametrize(("bits", "top", "kind"), [(8, 255, np.uint8), (16, 65535, np.uint16)])
-def test_halves_round_up(bits, top, kind):
-    found = quantise(np.array([0, 0.499, 0.5, 1.5, top - 0.5, top]) / top, bits)
-    assert (found.dtype, found.tolist()) == (kind, [0, 0, 1, 2, top, top])
-
-
 def test_a_map_divided_by_its_largest_value():
     plain = Protocol(normalise=True)
     assert prepare(up_to(51, np.uint8), plain).tolist() == [[0, 1]]
@@ -79,5 +73,3 @@ def test_a_segmentation_of_another_size():
         ShapeError, match=r"^prediction: shape \(4, 3\), transposed, expected \(3, 4"
     ):
         threshold_events(pred, (3, 4), LOW)
-    with pytest.raises(ShapeError, match=r"^prediction: shape \(1, 2\), expected \(3, 4\)"):
-        threshold_events(up_to(1.0, float), (3, 4), LOW)

@@ -5,12 +5,11 @@ import pytest
 from PIL import Image
 
 import bsdsbench as bb
-from bsdsbench.files.errors import ShapeError
 from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.counting import counts_of
 from tests.helpers.metric_cases import case_of
-from tests.helpers.runs import counted, refused
+from tests.helpers.runs import counted
 
 SHAPE = (24, 33)
 FEW = Protocol.preset("occlusion").replace(thresholds=(0.2, 0.5, 0.8))
@@ -77,11 +76,3 @@ def test_a_quarter_turn_is_still_the_same_side():
     for angle, gt_angle in ((turn, 0 * turn), (0 * turn, turn)):
         c = occlusion_counts(row, angle, [row > 0], [gt_angle], protocol)
         assert (c.total_pred[0], c.right_gt[0]) == (8, 4)
-
-
-def test_shapes_of_angles_are_those_of_their_maps():
-    square, wide = np.zeros((5, 3)), np.zeros((3, 5))
-    for soft, angles, gt_angle in ((wide, square, wide), (wide, wide, square)):
-        words = r"shape \(5, 3\), transposed, expected \(3, 5\)"
-        call = (soft, angles, [wide > 0], [gt_angle], FEW)
-        refused(words, occlusion_counts, *call, error=ShapeError)

@@ -27,16 +27,13 @@ TWO = {"classes": ("a", "b"), "divisor": 10}
     [
         # without classes: 0 and below are nothing
         ([[3, 3, 0, -4]], [[3, 3, 3, 0]], {}, [(0, 2, 3)]),
-        ([[3, 3, 255]], [[3, 255, 255]], {}, [(0, 1, 1)]),
         ([[7, 7, 7, 7]], [[0, 7, 7, 0]], {"ignore": 0}, [(0, 2, 2)]),
         ([[7, 7, 7, 7]], [[-1, 7, 7, 7]], {"ignore": -1}, [(0, 4, 3)]),
-        ([[7, 7, 255, 255]], [[7, 7, 255, 255]], {"ignore": -1}, [(0, 2, 2), (0, 2, 2)]),
         # values 0 .. 9 are of the class 0
         ([[0, 0, 1, 19]], [[0, 0, 1, 19]], TWO, [(0, 2, 2), (0, 1, 1), (1, 1, 1)]),
         ([[0, 0, 11, 11]], [[3, 0, 11, 11]], {**TWO, "ignore": 0}, [(1, 2, 2)]),
         ([[0, 10, 10, 10]], [[0, 10, 19, 10]], {**TWO, "ignore": -1}, [(0, 1, 1), (1, 3, 2)]),
         # and here they are nothing
-        ([[9, 10, 29]], [[0, 10, 29]], {**TWO, "first": 1}, [(0, 1, 1), (1, 1, 1)]),
         (
             [[10, 10, 20]],
             [[10, 995, 20]],
@@ -56,9 +53,7 @@ def test_values_are_regions_of_classes(pred, gt, options, found, unit):
     [
         (-1, {"divisor": 10, "ignore": -1}, "-1 is class -1, expected 0 .. 0"),
         (10, {"divisor": 10}, "10 is class 1, expected 0 .. 0"),
-        (20, TWO, "20 is class 2, expected 0 .. 1"),
         (40, {**TWO, "first": 2}, "40 is class 4, expected 2 .. 3"),
-        (19, {**TWO, "first": 2}, "19 is class 1, expected 2 .. 3"),
         (-1, {**TWO, "first": 1}, "-1 is class -1, expected 1 .. 2"),
     ],
 )
