@@ -19,7 +19,7 @@ from bsdsbench.runs.run_options import Folder
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best, four_counts
 from bsdsbench.scores.ratios import or_none
-from bsdsbench.tables.table import Cell, Field, Table
+from bsdsbench.tables.table import Field, Table
 
 METRIC = registry.DEFAULT[0]
 RULES = [("AP", *rule) for rule in AP_RULES.items()]
@@ -42,7 +42,7 @@ def rules_table(runs: Sequence[Evaluation], gt_dir: Folder | None = None) -> Tab
     counts, or from its ground truth (`gt_dir`, or where the run says). Raises DataError for a run
     without a curve.
     """
-    columns, found = [Field("score", "Score"), Field("rule", "Rule")], list[list[Cell]]()
+    columns, found = [Field("score", "Score"), Field("rule", "Rule")], []
     for k, run in enumerate(runs, 1):
         curve = run.score(METRIC).curve
         whole = curve = replace(curve, whole_image=bool(curve.thresholds[0] == 0))

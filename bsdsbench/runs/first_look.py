@@ -84,7 +84,7 @@ def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
     protocol = options.protocol
     lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & options.unused
     said, thick = dict[str, list[str]](), dict[str, list[str]]()
-    dark, small, soft = list[str](), list[tuple[str, F8, F8]](), 0
+    dark, small, soft = list[str](), [], 0
     for pred, bright, truth, measured in looks:
         if not measured:
             continue
@@ -244,7 +244,7 @@ def swaps(looks: Iterable[tuple[str, F8, F8]]) -> list[tuple[str, str]]:
     looks : image, thumbnails of its map and of its ground truth. Each of the two must be the
     other's best: of the maps of one size, and of their ground truths.
     """
-    found, sizes = list[tuple[str, str]](), dict[tuple[int, ...], list[tuple[str, F8, F8]]]()
+    found, sizes = [], dict[tuple[int, ...], list[tuple[str, F8, F8]]]()
     for look in looks:
         sizes.setdefault(look[1].shape, []).append(look)
     for same in sizes.values():

@@ -67,8 +67,8 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     runs = given_list(runs, "merge", "a list of runs")
     if not runs or not all(isinstance(each, Evaluation) for each in runs):
         raise MergeError(f"merge: {clipped(runs)}, expected the shards of a run")
-    shards, problems, told = list[str](), list[str](), list[dict[str, Any]]()
-    empty, failed, taken = list[str](), dict[str, str](), list[int]()
+    shards, problems, told = list[str](), [], list[dict[str, Any]]()
+    empty, failed, taken = list[str](), dict[str, str](), []
     records = list[ImageRecord]()
     for number, each in enumerate(runs, 1):
         shards.append(clipped(each.provenance.get("shard")).strip("'"))

@@ -148,7 +148,7 @@ def official_run(path: Path) -> dict[str, Any]:
     protocol = Protocol(name=UNSTATED_GRID)
     if grid.size and grid[0] >= 0 and 0 < grid[-1] <= 1 and np.all(np.diff(grid) > 0):
         protocol = Protocol(name=UNSTATED, thresholds=tuple(grid.tolist()))
-    records, reported, origin = list[ImageRecord](), dict[str, Score](), {"official": str(path)}
+    records, reported, origin = [], dict[str, Score](), {"official": str(path)}
     if first is None:
         if tables.get("eval_bdry.txt", bare).shape[1] == SBD_COLUMNS:
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)

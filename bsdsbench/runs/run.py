@@ -215,7 +215,7 @@ def run(
         total = len(source)
         if parts > 1:
             about["shard"] = f"{part}/{parts}"
-    records, faults, left_out = list[ImageRecord](), dict[str, DataError](), list[str]()
+    records, faults, left_out = list[ImageRecord](), dict[str, DataError](), []
     looks, kept = list[Look](), 0
     # What a worker needs, ready to be pickled
     sent = attrs.evolve(options, progress=None, executor=None, out=None, task=None)

@@ -56,7 +56,7 @@ def option(default: Any = None, good: Good | None = None, **flag: Any) -> Any:
     return attrs.field(default=default, metadata={"good": good, "flag": flag})
 
 
-@attrs.frozen(kw_only=True, eq=False)
+@attrs.define(kw_only=True, eq=False)
 class RunOptions:
     """The options of a run, checked. Raises DataError that lists every wrong one, ProtocolError.
 
@@ -172,7 +172,7 @@ class RunOptions:
             fixed, says = Protocol.preset(task.protocol), f"task {task.name}:"
             protocol = fixed if protocol is None else Protocol.load(protocol)
             if protocol.replace(**{name: getattr(fixed, name) for name in MAPS}) != fixed:
-                faults.append(f"{says} its protocol is {task.protocol}, no other")
+                faults.append(f"{says} its protocol is {task.protocol}, expected no other")
             if metrics not in (registry.DEFAULT, (task.metric,)):
                 faults.append(f"{says} its metric is {task.metric}, expected no other")
             if "skip" in (self.missing, self.on_error):
@@ -184,14 +184,10 @@ class RunOptions:
             versions.append((found.name, found.version))
             if kind not in found.pred_kinds:
                 kinds = " or ".join(found.pred_kinds)
-                faults.append(
-                    f"metric {found.name}: takes predictions of kind {kinds}, not {kind!r}"
-                )
+                faults.append(f"metric {found.name}: reads predictions of {kinds}, not {kind!r}")
             if found.gt_kind != first.gt_kind:
-                faults.append(
-                    f"metrics {first.name}, {found.name}: read different ground truth "
-                    f"({first.gt_kind}, {found.gt_kind}), expected one run for each"
-                )
+                both = f"{first.name}, {found.name}: read {first.gt_kind} and {found.gt_kind}"
+                faults.append(f"metrics {both} as ground truth, expected a run for each")
         if faults:
             raise DataError("\n".join(faults), faults)
         protocol = Protocol.load(first.default_protocol if protocol is None else protocol)
@@ -201,12 +197,10 @@ class RunOptions:
             protocol = protocol.replace(options={**protocol.options, **tables})
         protocol = registry.settled(protocol)
         told = json.dumps([KERNEL_VERSION, protocol.to_mapping(), versions, kind], sort_keys=True)
-        stamp = hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
-        out = None if self.out is None else Path(self.out)
-        unused = registry.unused(metrics, protocol)
-        made = {"task": task, "protocol": protocol, "metrics": metrics, "pred_kind": kind}
-        for name, value in {**made, "out": out, "stamp": stamp, "unused": unused}.items():
-            object.__setattr__(self, name, value)
+        self.stamp = hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+        self.task, self.protocol, self.metrics, self.pred_kind = task, protocol, metrics, kind
+        self.out = None if self.out is None else Path(self.out)
+        self.unused = registry.unused(metrics, protocol)
 
     def refuse_out_in(self, **folders: Folder) -> None:
         """Raise DataError if the results would lie in a folder that is read, or one is no path.

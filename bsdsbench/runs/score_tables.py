@@ -33,7 +33,7 @@ Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
 
 def reference_notes(runs: Sequence[Any]) -> list[str]:
     """A line about each reference run among these."""
-    lines, odd, rules = list[str](), list[str](), set[str]()
+    lines, odd, rules = [], list[str](), set[str]()
     for run in runs:
         rules.add(run.protocol.ods_rule)
         if about := run.reference:
@@ -170,7 +170,7 @@ def score_tables(
             if (score := part_of(rows[0][1], path)) is not None:
                 inner.append((name, score, {"ods": GRID_END} if score.get("at_grid_end") else {}))
         rows += [(name, own[metric], words) for name, own, words in extra if metric in own]
-        usual = found.usual(opt) if columns is None else None
+        usual = None if columns else found.usual(opt)
         planned: list[Any] = [(metric, found.title, found.columns, rows)]
         if inner:
             title = f"{found.title}, part by part"
@@ -179,19 +179,12 @@ def score_tables(
             asked, shown = set().union(*[own for _, own, _ in those]), list[Column]()
             for c in every:
                 # Measures that nobody asked for are left out; undefined ones stay.
-                here = c.key.partition(".")[0] in asked
-                if usual is not None:
-                    has = any([at(own, c.key) is not None for _, own, _ in those])
-                    here = c.key in usual and has
-                if here and (c.shown in kinds or columns is not None):
+                here = c.key.partition(".")[0] in asked and (usual is None or c.key in usual)
+                if here and (columns or c.shown in kinds):
                     shown.append(c)
-            cells, values, fewer = (
-                list[list[Cell]](),
-                list[dict[str, Any]](),
-                dict[str, list[str]](),
-            )
+            cells, values, fewer = [], list[dict[str, Any]](), dict[str, list[str]]()
             for name, scores, words in those:
-                scored, row = dict[str, Any](), list[Cell]([name])
+                scored, row = {}, list[Cell]([name])
                 for c in shown:
                     value, mark = at(scores, c.key), words.get(c.key)
                     scored[c.key] = value
@@ -213,7 +206,7 @@ def score_tables(
             fields = [METHOD, *[table_column(c, max(0, c.digits - (not alone))) for c in shown]]
             table = Table(key, title, fields, cells, sentence=about, **{**how, "notes": told})
             tables.append(with_speeds(table, speeds if key == metric else {}))
-    return tables if columns is None or "all" in columns else select(tables, columns)
+    return select(tables, columns) if columns and "all" not in columns else tables
 
 
 def table_column(column: Column, digits: int, before: str = "") -> model.Field:
@@ -338,7 +331,7 @@ def full_name(score: str, known: Collection[str]) -> str:
     >>> full_name("ods", ["pixel.ods", "boundary.ods"]), full_name("mae", ["pixel.mae"])
     ('boundary.ods', 'pixel.mae')
     """
-    bare, keyed, headed = dict[str, str](), list[str](), list[str]()
+    bare, keyed, headed = dict[str, str](), [], list[str]()
     for name in known:
         metric, _, key = name.partition(".")
         bare[key] = name

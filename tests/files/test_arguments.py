@@ -37,10 +37,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "ratio": (bb.ratio, {"numerator": 0.5, "denominator": 0.5}),
     "Prediction": (bb.Prediction, {"image_id": "a", "soft": SOFT}),
     "GroundTruth": (bb.GroundTruth, {"image_id": "a", "boundaries": (EDGES,), "labels": LABELS}),
-    "StreamingEvaluator": (
-        bb.StreamingEvaluator,
-        {"protocol": "bsds500", "metrics": ("boundary",), "name": "x"},
-    ),
     "update": (
         lambda **given: bb.StreamingEvaluator(THREE).update(**given),
         {"pred": SOFT, "gts": [EDGES], "image_id": "a"},
@@ -51,7 +47,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         | {"missing": "error", "pred_kind": "soft", "workers": 1, "out": None, "on_error": "fail"},
     ),
     "load_prediction": (bb.load_prediction, {"path": "/none.png", "kind": "soft"}),
-    "load_ground_truth": (bb.load_ground_truth, {"path": "/none.png", "kind": "boundaries"}),
     "Protocol": (
         bb.Protocol,
         {"name": "x", "version": 1, "thresholds": 3, "max_dist": 0.01, "max_dist_px": None}

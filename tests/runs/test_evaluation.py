@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-import bsdsbench as bb
-from bsdsbench.files.errors import DataError, MergeError
+from bsdsbench.files.errors import MergeError
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.counts import ImageRecord
@@ -33,17 +31,3 @@ def test_values_of_a_metric_that_is_not_there():
     run = run_of("a", pixel=False)
     refused("a: no region counts, expected a metric it has: boundary", run.image_scores, "region")
     assert list(run.image_scores("boundary")) == ["a"]
-
-
-def test_nothing_has_no_table():
-    pytest.importorskip("pandas", reason="pandas is not installed")
-    with pytest.raises(DataError, match="Evaluation: no tables, expected at least one image"):
-        Evaluation(Protocol(), "x", ()).to_dataframe()
-
-
-@pytest.mark.parametrize("kind", [np.int64, np.uint8])
-def test_a_number_of_workers_may_be_of_numpy(tiny, kind):
-    run = bb.evaluate(*tiny, Protocol(thresholds=2), workers=kind(1), executor="thread")
-    assert len(run.records) == 6
-    with pytest.raises(DataError, match=r"workers .*: expected a number from 1"):
-        bb.evaluate(*tiny, Protocol(thresholds=2), workers=kind(0))

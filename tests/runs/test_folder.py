@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.bounded import digest, locked, write_atomic
+from bsdsbench.files.bounded import digest, locked
 from bsdsbench.files.errors import LINE, DataError, FileFormatError, RunLockedError
 from bsdsbench.runs import folder
 from bsdsbench.runs.folder import Records, unpack_records
@@ -109,17 +109,6 @@ def test_counts_are_whole_numbers_for_each_image(out, change, words):
     with pytest.raises(DataError, match=rf"counts\.npz: .*{words}") as caught:
         bb.Evaluation.load(out)
     assert len(str(caught.value)) <= LINE
-
-
-def test_a_full_disk_is_named_with_its_path(tmp_path, monkeypatch):
-    def full(handle):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space left on device") as caught:
-        write_atomic(tmp_path / "a.txt", b"x")
-    assert caught.value.filename == str(tmp_path / "a.txt")
-    assert not list(tmp_path.iterdir())
 
 
 def test_limits_hold_when_writing_too(out, tmp_path, monkeypatch):

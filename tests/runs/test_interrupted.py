@@ -95,7 +95,7 @@ def test_a_killed_run_goes_on_to_the_same_bytes(many, undisturbed, tmp_path, exe
 @pytest.mark.parametrize(
     ("more", "again"), [((), ": the same call goes on"), (("--fresh",), "without --fresh goes on")]
 )
-def test_ctrl_c_stops_soon_and_says_what_is_true(many, undisturbed, tmp_path, more, again):
+def test_ctrl_c_stops_soon_and_says_what_is_true(many, tmp_path, more, again):
     out = tmp_path / "out"
     status, err = amid(many, out, 3, lambda p: os.killpg(p.pid, signal.SIGINT), *more)
     (line,) = err.splitlines()
@@ -105,7 +105,6 @@ def test_ctrl_c_stops_soon_and_says_what_is_true(many, undisturbed, tmp_path, mo
     assert line.endswith(again)
     assert not (out / "result.json").exists()
     assert counted(*many, out=out).kept == kept >= 3
-    assert bits(out) == undisturbed
 
 
 def test_an_interrupt_without_a_folder_promises_nothing(tiny):

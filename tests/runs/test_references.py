@@ -18,7 +18,7 @@ from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.plotting import plot_runs
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import as_runs
-from bsdsbench.runs.references import SOLVER_MOVES, incomparable, references
+from bsdsbench.runs.references import incomparable, references
 from bsdsbench.scores.counts import ImageRecord
 from tests.helpers.runs import refused
 from tests.helpers.simulated import boundary_of
@@ -148,21 +148,6 @@ def test_another_tolerance_or_set_is_refused(tmp_path):
     other = [ImageRecord(r.image_id, r.size, r.counts, truth="0" * 16) for r in own.records]
     refused("ground truth of image", bb.compare, [replace(own, records=tuple(other)), cob])
     refused("no such reference run, expected ref: and one of cob", bb.Evaluation.load, "ref:cobb")
-
-
-@pytest.mark.slow
-def test_what_the_solver_may_have_made_is_marked():
-    cob = bb.Evaluation.load("ref:cob")
-    row = cob.records[0].counts["boundary"]
-    less = np.maximum(row.matched_gt - 19, 0)  # what the solver moves, of one image
-    moved = boundary_of(row.thresholds, less, row.total_gt, row.matched_pred, row.total_pred)
-    first = replace(cob.records[0], counts={"boundary": moved})
-    found = bb.compare(
-        [cob, replace(cob, name="near", records=(first, *cob.records[1:]))], n_boot=9
-    )
-    ods = found.difference_of("ref:cob", "near", "ods")
-    assert (0 < ods.value < SOLVER_MOVES, ods.solver) == (True, True)
-    assert found.tables()[1].rows[0][3].mark == "~"
 
 
 def test_combinations_are_drawn_as_points():
