@@ -15,7 +15,6 @@ README = Path(__file__).parents[1] / "README.md"
 
 @pytest.mark.process
 @pytest.mark.slow
-@pytest.mark.process
 def test_the_python_example(tmp_path, monkeypatch, capsys):
     pytest.importorskip("pandas")
     (code,) = re.findall(r"^```python\n(.*?)^```", README.read_text("utf-8"), re.DOTALL | re.M)
@@ -34,6 +33,4 @@ def test_the_python_example(tmp_path, monkeypatch, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("<Evaluation 'maps', 4 images: boundary ODS 0.")
     assert lines[1].startswith("<Evaluation 'streaming', 1 images: boundary ODS 0.")
-    assert lines[2] == "Scores with intervals"
     assert "Differences" in lines
-    assert not any("array(" in line for line in lines)

@@ -21,6 +21,7 @@ from bsdsbench.cli.shared import (
     printed,
     progress,
     refuse,
+    run_option,
     say,
     verb,
     words,
@@ -133,7 +134,7 @@ def get(name: str, to: str | None, url: str | None) -> int:
     """Download a public set into the cache.
 
     What is needed is kept, and checked to be the right set. From the cache `evaluate`, `run` and
-    `doctor --task`, `demo --set` take it by its name. The same command resumes a download that
+    `doctor --task` take it by its name. The same command resumes a download that
     broke off. Of a set that cannot be downloaded by name this says where it is, with status 2.
     """
     from bsdsbench.loaders import public_sets
@@ -163,7 +164,7 @@ def get(name: str, to: str | None, url: str | None) -> int:
     default="bsds500",
     metavar="NAME|FILE",
 )
-@path("--split-file", "Ids to check, one per line.")
+@run_option("split_file")
 @printed("text", "json")
 def check_set(
     folder: str | None,
@@ -194,16 +195,14 @@ def check_set(
     with progress("data check") as report:
         images = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)
     found = identify(images)
-    lists = {name: getattr(found, name) for name in ("missing", "altered", "extra")}
+    lists = {name: list(getattr(found, name)) for name in ("missing", "altered", "extra")}
     if form == "json":
-        print_json(
-            {**found.to_mapping(), "like": found.like or None, "whole": found.whole, **lists}
-        )
+        print_json({**found.to_mapping(), "whole": found.whole, **lists})
     else:
         print(f"{show(folder)}: {found.describe()}\nfingerprint {found.fingerprint}")
         for name, ids in lists.items():
             if ids:
-                print(f"{name} {listed(list(ids))} ({len(ids)} in all)")
+                print(f"{name} {listed(ids)} ({len(ids)} in all)")
     return 0 if found.whole else 1
 
 

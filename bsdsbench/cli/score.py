@@ -50,14 +50,8 @@ DRAWING = (
 
 @verb
 @path("-o", "--out", "Folder for results and plots.", default="bsdsbench-demo")
-@option(
-    "--set",
-    "split",
-    "A set that `bsdsbench data get` brought, such as bsds500-val; default: the sample.",
-    metavar="NAME",
-)
 @run_option("workers")
-def demo(out: str, split: str | None, workers: int | None) -> None:
+def demo(out: str, workers: int | None) -> None:
     """Run the whole benchmark on the shipped sample.
 
     Three detectors are run, evaluated and compared, and their curves drawn. The sample is 16
@@ -65,14 +59,11 @@ def demo(out: str, split: str | None, workers: int | None) -> None:
     (`bsdsbench run NAME`). Nothing is downloaded.
     """
     import bsdsbench as bb
-    from bsdsbench.loaders.public_sets import set_folder
     from bsdsbench.loaders.sample import sample_ground_truth, sample_images
     from bsdsbench.plotting import plot_runs
     from bsdsbench.runs.score_tables import score_tables
 
-    images = set_folder(split, "images") if split else sample_images()
-    gt = set_folder(split) if split else sample_ground_truth()
-    found = []
+    images, gt, found = sample_images(), sample_ground_truth(), []
     for method, name in NAMES.items():
         with progress(method) as report:
             given = {"name": name, "workers": workers, "progress": report}

@@ -289,8 +289,8 @@ def protocol_from(options: dict[str, Any], metrics: Sequence[str] = ()) -> Proto
 
     It starts from that of the first metric, or bsds500. Raises ProtocolError, UsageError.
     """
-    from bsdsbench.protocol.protocol import NMSParams
-    from bsdsbench.protocol.signature import Signature, overridden
+    from bsdsbench.protocol.protocol import Protocol
+    from bsdsbench.protocol.signature import Signature, parse_overrides
 
     given = dict.fromkeys(PROTOCOL) | options
     for name in PROTOCOL:
@@ -306,14 +306,14 @@ def protocol_from(options: dict[str, Any], metrics: Sequence[str] = ()) -> Proto
     for flag in ("thresholds", "max_dist", "no_thin", "invert"):
         if given[flag]:
             fields.append(f"{flag.removeprefix('no_')}={given[flag]}")
-    others: dict[str, Any] = {}
-    if given["thresholds"]:
-        others["thresholds"] = given["thresholds"]  # which is read in forms of its own
+    protocol = Protocol.load(base)
     if nms:
         fields.append("nms=true")
-        if nms != USUAL:
-            others["nms_params"] = attrs.asdict(NMSParams.recipe(nms))
-    return registry.settled(overridden(base, fields, **others))
+        protocol = protocol if nms == USUAL else protocol.replace(nms_params=nms)
+    changes = parse_overrides(fields)
+    if given["thresholds"]:
+        changes["thresholds"] = given["thresholds"]  # which is read in forms of its own
+    return registry.settled(protocol.replace(**changes))
 
 
 def settle(options: dict[str, Any]) -> None:

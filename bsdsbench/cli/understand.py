@@ -50,14 +50,13 @@ NUMBERS = {
     "roc": {"auc": "auc", "eer": "eer", "eer_threshold": "eer threshold"},
     "det": {"eer": "eer", "eer_threshold": "eer threshold"},
 }
-ONLY = {"interpolate": "pr", "normalize_prior": "pr", "plot": "roc", "scale": "det"}
 
 
 @verb
 @argument("pred_dir", type=click.Path())
 @truth
 @run_option("task")
-@path("--split-file", "Ids to check, one per line.")
+@run_option("split_file")
 @run_option("pred_kind")
 @option("--metric", "metrics", "What the inputs are for; default: boundary.")
 @protocol
@@ -169,7 +168,7 @@ def worst(
     metavar="MEASURE=VALUE",
 )
 @protocol
-@path("--split-file", "Ids to count, one per line.")
+@run_option("split_file")
 @run_option("pred_kind")
 @option("--seconds", "Approximate time limit.", type=FloatRange(1), default=60.0)
 @run_option("workers")
@@ -218,9 +217,7 @@ def explain(
     with progress("explain") as report:
         more: Any = {"seconds": seconds, "workers": workers, "progress": report}
         told = explain(found, wanted, sources=sources, **more)
-    own = next(trial for trial in told.trials if trial.label == "as it is")
     shown = told.trials[:LINES]
-    shown = shown if own in shown else (*shown[:-1], own)
     if form == "json":
         trials = [asdict(trial) for trial in shown]
         numbers = {measure: float(v) for measure, v in plain.items()}
@@ -316,13 +313,6 @@ def plot(runs: tuple[str, ...], out: str, names: list[str] | None, **options: An
     "How to treat equal scores: one point, or (VLFeat) one per row of the file.",
     of=("merge", "sample"),
 )
-@flag("--include-inf", "Rank scores of -inf last; by default they are not retrieved.")
-@option("--num-positives", "Use this number instead of those in the file.", type=IntRange(0))
-@option("--num-negatives", "Use this number instead of those in the file.", type=IntRange(0))
-@flag("--interpolate", "pr: use the envelope of the precision.")
-@option("--prior", "normalize_prior", "pr: assume this share of positives.", type=FloatRange(0, 1))
-@choice("--plot", "roc: the axes, x then y.", of=("fptp", "tntp", "tptn", "fpfn"))
-@choice("--scale", "det: the axes.", of=("normal", "log"))
 @printed("table", "csv", "json")
 def curves(
     files: tuple[str, ...], kind: str, out: tuple[str, ...], areas: bool, form: str, **options: Any
@@ -341,13 +331,8 @@ def curves(
     from bsdsbench.tables.forms import to_mappings
     from bsdsbench.tables.table import Field, Table
 
-    others = [name for name, its in ONLY.items() if its != kind]
-    refuse(others, f"--kind {kind}")
     if len(files) > 1 and any(target.endswith(".csv") for target in out):
         raise click.UsageError(f"-o FILE.csv: points of {len(files)} files, expected one file")
-    for other in others:
-        del options[other]
-    axes = {"scale": options.pop("scale")} if kind == "det" else {}
     stems = ["stdin" if file == "-" else Path(file).stem for file in files]
     names = stems if len({*stems}) == len(stems) else list(files)
     samples, found, ways = dict[str, Any](), [], []
@@ -374,7 +359,7 @@ def curves(
         else:
             display = getattr(plotting, f"{kind.upper()}CurveDisplay")
             named = zip(found, names, strict=True)
-            drawn = [display.from_curve(curve, name, **axes) for curve, name in named]
+            drawn = [display.from_curve(curve, name) for curve, name in named]
             plotting.plot_curves(drawn, target)
         say(f"wrote {target}", progress=True)
     fields = [Field("name", "name")]

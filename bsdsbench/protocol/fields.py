@@ -11,7 +11,6 @@ and `metadata` holds
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from typing import Any, TypeVar
@@ -78,18 +77,6 @@ def read_toml(path: PathLike, what: str) -> dict[str, Any]:
     data = read_bytes(path, MAX_TOML_BYTES)
     with reading(path, what):
         return parse_toml(data)
-
-
-def toml_text(values: Mapping[str, Any]) -> str:
-    """TOML of plain values and one level of tables; None is left out, as TOML has none."""
-    lines, tables = [], []
-    for name, value in values.items():
-        if isinstance(value, dict):
-            head = json.dumps(name) if "." in name else name
-            tables += ["", f"[{head}]", toml_text(value).rstrip()]
-        elif value is not None:
-            lines.append(f"{name} = {json.dumps(value, ensure_ascii=False)}")
-    return "\n".join(lines + tables) + "\n"
 
 
 def check(good: Callable[[Any], bool], expected: str) -> Validator:

@@ -38,7 +38,6 @@ from bsdsbench.protocol.fields import (
     record_of,
     shipped,
     short,
-    toml_text,
     whole,
 )
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
@@ -74,32 +73,29 @@ GRIDS = {
 
 def thresholds_of(given: Any) -> tuple[float, ...]:
     """Thresholds from what a file, the command line or a signature says of them: how many even
-    ones, a name of GRIDS, {from, to, n}, "FROM..TO/N", values; "0+" before a text adds the whole
-    image."""
+    ones, a name of GRIDS, "FROM..TO/N", values; "0+" before a text adds the whole image."""
     try:
         if isinstance(given, str):
             if given in GRIDS:
                 return GRIDS[given]
             if given.startswith("0+"):
                 return (0.0, *thresholds_of(given[2:]))
-            if given.isdecimal():
-                return thresholds_of(int(given))
-            if ".." not in given:
+            if ".." in given:
+                low, high, count = re.split(r"\.\.|/", given)
+                points = min(int(count), MAX_THRESHOLDS + 1)
+                return tuple(np.linspace(float(low), float(high), points).tolist())
+            if not given.isdecimal():
                 return tuple(map(float, given.removeprefix("at ").split(",")))
-            low, high, count = re.split(r"\.\.|/", given)
-            return thresholds_of({"from": float(low), "to": float(high), "n": int(count)})
-        if is_int(given) and 1 <= given <= MAX_THRESHOLDS:
-            return even_thresholds(given)
-        if not isinstance(given, Mapping):
+            given = int(given)
+        if not is_int(given):
             return tuple(map(float, given))
-        low, high, count = (given[key] for key in ("from", "to", "n"))
-        if len(given) == 3 and 1 <= count <= MAX_THRESHOLDS:
-            return tuple(np.linspace(low, high, count).tolist())
-    except (TypeError, ValueError, ArithmeticError, LookupError):
+        if 1 <= given <= MAX_THRESHOLDS:
+            return even_thresholds(given)
+    except (TypeError, ValueError, ArithmeticError):
         pass
     raise ProtocolError(
-        f"thresholds {clipped(given)}: expected a number of them, 1 to {MAX_THRESHOLDS}, "
-        f"values, {{ from, to, n }} or one of {', '.join(GRIDS)}"
+        f"thresholds {clipped(given)}: expected a number of them, 1 to {MAX_THRESHOLDS}, values, "
+        f"FROM..TO/N or one of {', '.join(GRIDS)}"
     )
 
 
@@ -122,7 +118,7 @@ class NMSParams:
 
     Examples
     --------
-    >>> NMSParams.recipe("rcf").describe()
+    >>> nms_params("rcf").describe()
     'rcf: 2, 5, 1.01 (8 bit, not smoothed)'
     >>> str(NMSParams(radius=3))
     '3,5,1.01,smooth,8'
@@ -143,12 +139,6 @@ class NMSParams:
         "8 or 16: the result is rounded as a PNG of that depth would; 0: kept in float32.",
         one_of(0, 8, 16),
     )
-
-    @staticmethod
-    def recipe(name: str) -> NMSParams:
-        """The constants of a recipe, such as "hed" or "rcf". Raises ProtocolError."""
-        found: NMSParams = nms_params(name)
-        return found
 
     @property
     def recipe_name(self) -> str | None:
@@ -200,17 +190,16 @@ def option_tables(given: Any) -> Mapping[str, Mapping[str, Any]]:
     def plain(value: Any) -> Any:
         return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
 
-    tables = {}
+    tables: dict[str, Any] = {}
     for name, table in given.items() if isinstance(given, Mapping) else [("", given)]:
         values = table
         if attrs.has(type(table)):
-            of = ((f.name, getattr(table, f.name), f.default) for f in attrs.fields(type(table)))
+            of = [(f.name, getattr(table, f.name), f.default) for f in attrs.fields(type(table))]
             values = {key: value for key, value, usual in of if value != usual}
         if not isinstance(values, Mapping) or not all(isinstance(k, str) for k in (name, *values)):
             raise ProtocolError(f"options {clipped(given)}: expected a table for each metric")
         kept = {key: plain(v) for key, v in values.items() if v not in (None, DEFAULT)}
-        if kept:
-            tables[name] = ReadOnlyDict(kept)
+        tables |= {name: ReadOnlyDict(kept)} if kept else {}
     return ReadOnlyDict(tables)
 
 
@@ -236,7 +225,7 @@ class Protocol:
     )
     thresholds: tuple[float, ...] = option(
         even_thresholds(99),
-        "Increasing, in [0, 1]; also an int (that many even ones), { from, to, n }, 8bit (k/255), "
+        "Increasing, in [0, 1]; also an int (that many even ones), FROM..TO/N, 8bit (k/255), "
         "seism (.001, .01 .. .99, .999) or deepcrack (0, .01 .. .99). With operator >= a threshold "
         "0 stands for the whole image, every pixel on and not thinned.",
         check(
@@ -423,11 +412,7 @@ class Protocol:
         """
         if isinstance(protocol, Protocol):
             return protocol
-        try:
-            path = Path("bsds500" if protocol is None else protocol)
-        except TypeError:
-            what = f"protocol: {kind_of_value(protocol)}"
-            raise ProtocolError(f"{what}, expected a Protocol or the name of a preset") from None
+        path = Path("bsds500" if protocol is None else str(protocol))
         if path.suffix != ".toml":
             return cls.preset(str(path))
         values = read_toml(path, "a protocol in TOML")
@@ -442,12 +427,10 @@ class Protocol:
         that is no field holds options. Raises ProtocolError for unknown names."""
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
-        known, tables = {*cls.names(), "base"}, dict[str, Any]()
-        rest: dict[str, Any] = {}
-        for name, value in values.items():
-            own = name not in known and isinstance(value, Mapping)
-            (tables if own else rest)[name] = value
-        rest["options"] = {**option_tables(rest.get("options", {})), **tables}
+        known = {*cls.names(), "base"}
+        own = {n: v for n, v in values.items() if n not in known and isinstance(v, Mapping)}
+        rest = {n: v for n, v in values.items() if n not in own}
+        rest["options"] = {**option_tables(rest.get("options", {})), **own}
         if "base" in rest:
             return cls.preset(rest.pop("base")).replace(**rest)
         return record_of(cls, rest, "protocol")
@@ -476,17 +459,14 @@ class Protocol:
         """Plain values, which `from_mapping` reads back to an equal protocol."""
         return asdict(self)
 
-    def to_toml(self) -> str:
-        """TOML text of an equal protocol."""
-        values = self.to_mapping()
-        return toml_text(values | values.pop("options"))
-
     def changed(self, other: Protocol) -> dict[str, tuple[Any, Any]]:
         """Both values of each plain one that differs, but for name and version."""
-        mine, theirs = self.leaves(), other.leaves()
-        keys = [key for key in {**mine, **theirs} if key not in ("name", "version")]
-        pairs = {key: (mine.get(key, DEFAULT), theirs.get(key, DEFAULT)) for key in keys}
-        return {key: (a, b) for key, (a, b) in pairs.items() if a != b}
+        mine, theirs, found = self.leaves(), other.leaves(), {}
+        for key in {**mine, **theirs}:
+            both = mine.get(key, DEFAULT), theirs.get(key, DEFAULT)
+            if both[0] != both[1] and key not in ("name", "version"):
+                found[key] = both
+        return found
 
     def leaves(self) -> dict[str, Any]:
         """Plain values by name, those of tables as "nms_params.radius", "saliency.beta2"."""

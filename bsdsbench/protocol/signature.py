@@ -293,17 +293,6 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
     return changes
 
 
-def overridden(protocol: Protocol | str | None, items: Iterable[str], **others: Any) -> Protocol:
-    """A protocol, or the one of that name, with what `parse_overrides` makes of the items.
-
-    others : further changes; entries of a table are under those of the items
-    """
-    changes = parse_overrides(items)
-    for name, value in others.items():
-        changes[name] = {**value, **changes.get(name, {})} if isinstance(value, dict) else value
-    return Protocol.load(protocol).replace(**changes)
-
-
 def _override(text: str) -> Any:
     """TOML, also numbers without the zero before the point; inf and nan are words here."""
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)

@@ -1,9 +1,8 @@
 """Tasks: a set, a protocol and a metric under one name.
 
 `bsds500-test/boundary` is the boundary metric by the protocol bsds500 on the test images of
-BSDS500. Those that ship are in tasks.toml. Another package adds tasks by the entry point group
-`bsdsbench.tasks` (a mapping of name to fields, or a function that returns one). A user adds one by
-a file with the same fields and `name`.
+BSDS500. Those that ship are in tasks.toml. A user adds one by a file with the same fields and
+`name`.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,6 @@ from bsdsbench.files.errors import DataError, clip, did_you_mean
 from bsdsbench.protocol.fields import check, each, option, read_toml, record_of, shipped, whole
 from bsdsbench.protocol.protocol import preset_names
 
-GROUP = "bsdsbench.tasks"
 _TEXT = check(lambda v: isinstance(v, str), "text")
 _COUNT = whole(1, 10**9, "a count")
 
@@ -112,20 +109,5 @@ class Task:
 
 @cache
 def tasks() -> dict[str, Task]:
-    """Name -> task: those that ship, then those of other packages.
-
-    Raises DataError for an entry point that cannot be loaded or takes a name of ours.
-    """
-    found: dict[str, Task] = {}
-    for entry in (None, *sorted(entry_points(group=GROUP), key=lambda e: e.name)):
-        try:
-            values = shipped("tasks.toml") if entry is None else entry.load()
-            values = values() if callable(values) else values
-            more = {n: Task.from_mapping({"name": n, **own}) for n, own in values.items()}
-        except Exception as error:  # whatever another package does while it is imported
-            what = entry.value if entry else "bsdsbench"
-            raise DataError(f"tasks of {what}: {type(error).__name__}: {error}") from None
-        if entry and (both := sorted(found.keys() & more.keys())):
-            raise DataError(f"tasks of {entry.value}: {both[0]} is there already, expected another")
-        found |= more
-    return found
+    """Name -> task, of those that ship."""
+    return {n: Task.from_mapping({"name": n, **own}) for n, own in shipped("tasks.toml").items()}

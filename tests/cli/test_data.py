@@ -70,7 +70,6 @@ def test_no_network_is_one_line(archive):
         ("evaluate", "maps", "--task", TASK),
         ("doctor", "maps", "--task", TASK),
         ("run", "sobel", "--task", TASK, "-o", "out"),
-        ("demo", "--set", "bsds500-val"),
     ],
 )
 def test_without_the_set_a_line_says_how_to_get_it(archive, words):

@@ -56,7 +56,7 @@ def test_memory_that_is_not_there_is_one_line(monkeypatch, capsys):
     [
         (["--shard", "\u00b2/4"], "--shard '\u00b2/4': expected I/N"),
         (["--set", "max_dist_px=1e308"], "max_dist_px 1e+308: expected pixels, 0 to 1000"),
-        (["--thresholds", "32768"], "thresholds '32768': expected a number of them, 1 to 32767"),
+        (["--thresholds", "32768"], "thresholds 32768: expected a number of them, 1 to 32767"),
         (["--thresholds", "9" * 5000], "thresholds"),
         (["--set", "thresholds=" + "[" * 2000], "thresholds"),
     ],

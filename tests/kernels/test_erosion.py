@@ -54,10 +54,3 @@ def test_wide_boundaries(width):
     expected = sums(*(shell(m == 0, iterations) for m in (pred, gt)))
     assert label_shells(pred, gt, 2, width)[0].tolist() == expected
     assert mask_shells(pred == 0, gt == 0, width)[1].tolist() == expected
-
-
-@pytest.mark.parametrize("shape", [(0, 0), (0, 5), (5, 0)])
-def test_no_pixels(shape):
-    pair = np.zeros((2, *shape), np.int32)
-    assert label_shells(*pair, 1, 3).tolist() == [[0, 0, 0]]
-    assert mask_shells(*(pair == 0), 3).tolist() == [[0, 0, 0]] * 2

@@ -6,8 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.metrics.maps import as_float32, invert, nms, prepare, quantise
+from bsdsbench.metrics.maps import nms, prepare, quantise
 from bsdsbench.protocol.protocol import Protocol
 from tests.reference import nms as slow
 
@@ -91,27 +90,6 @@ def test_tiny_maps(shape):
     assert out.dtype == np.float32
 
 
-def test_does_not_change_its_input_and_reads_pictures():
-    picture = quantise(smooth_noise(1, (30, 41)), 8)
-    before = picture.copy()
-    from_bytes = nms(picture)
-    assert np.array_equal(picture, before)
-    assert np.array_equal(from_bytes, nms((picture / 255).astype(np.float32)))
-    image = smooth_noise(1, (30, 41))
-    before = image.copy()
-    nms(image, smooth=False)
-    assert np.array_equal(image, before)
-
-
-def test_what_cannot_be_read_is_said():
-    with pytest.raises(ShapeError, match=r"shape \(2, 3, 4\)"):
-        nms(np.zeros((2, 3, 4), np.float32))
-    with pytest.raises(DataError, match="values from 0 to 255"):
-        nms(np.array([[0.0, 255.0]]))
-    with pytest.raises(ProtocolError, match="radius 0"):
-        nms(np.zeros((3, 4)), radius=0)
-
-
 def test_quantise_rounds_halves_up_at_both_depths():
     values = np.array([[0, 0.5 / 255, 1.49 / 255, 1]])
     assert quantise(values, 8).tolist() == [[0, 1, 1, 255]]
@@ -131,10 +109,3 @@ def test_prepare_does_what_the_protocol_says():
     assert np.array_equal(kept, nms(soft, radius=2))
     dark = prepare(255 - soft, plain.replace(nms=True, invert=True))
     assert np.array_equal(dark, eight)
-
-
-def test_invert_of_each_dtype():
-    assert invert(np.array([[True, False]])).tolist() == [[False, True]]
-    assert invert(np.array([[0, 65535]], np.uint16)).tolist() == [[65535, 0]]
-    assert invert(np.array([[0.25]], np.float32)).dtype == np.float32
-    assert as_float32(np.array([[True]])).tolist() == [[1.0]]

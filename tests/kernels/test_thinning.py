@@ -40,15 +40,6 @@ def test_same_as_scikit_image(shape, density):
     assert np.array_equal(thin(bmap), skimage_thin(bmap))
 
 
-def test_input_is_left_alone_and_empty_stays_empty():
-    bmap = np.ones((6, 9), bool)
-    thin(bmap)
-    assert bmap.all()
-    assert thin(np.zeros((0, 0), bool)).shape == (0, 0)
-    assert thin(np.zeros((4, 0), bool)).shape == (4, 0)
-    assert not thin(np.zeros((4, 5), bool)).any()
-
-
 def test_removals_come_before_additions():
     maps = np.array([[[True, False, True]], [[False, True, False]]])
     start, pixel, added = stack_events(maps)

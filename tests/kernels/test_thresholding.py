@@ -68,14 +68,3 @@ def test_views_are_read_in_their_own_order():
         assert np.array_equal(a, b)
     assert np.array_equal(levels(values[::-1, ::2], OFFICIAL), levels(values, OFFICIAL)[::-1, ::2])
     assert np.array_equal(levels(values[:, 3], OFFICIAL), reference.levels(values[:, 3], OFFICIAL))
-
-
-def test_what_is_refused():
-    with pytest.raises(ValueError, match="dtype int64, expected uint8"):
-        levels(np.zeros((2, 2), np.int64), OFFICIAL)
-    with pytest.raises(ValueError, match="increasing"):
-        levels(np.zeros((2, 2)), OFFICIAL[::-1])
-    with pytest.raises(ValueError, match="at most 32767"):
-        levels(np.zeros((2, 2)), np.linspace(0, 1, 40_000))
-    with pytest.raises(ValueError, match=r"gt: shape \(3, 2\), expected \(2, 3\)"):
-        confusion(np.zeros((2, 3)), np.zeros((3, 2), bool), OFFICIAL)

@@ -141,18 +141,11 @@ def small(tmp_path):
     ("truth", "first", "second", "top"),
     [
         (True, (0, 0, 4, 4), (0, 2, 1, 3), 2),  # the smaller
-        (True, (0, 2, 1, 3), (0, 0, 4, 4), 1),
         (True, (0, 0, 1, 4), (0, 2, 1, 4), 2),  # of one size the later
         (True, (0, 2, 1, 3, 1), (0, 0, 4, 4), 2),  # a crowd lies below
-        (True, (0, 0, 4, 4), (0, 2, 1, 3, 1), 1),
-        (True, (0, 0, 4, 4, 1), (0, 2, 1, 3, 0), 2),
         (False, (0, 0, 4, 4), (0, 2, 1, 3), 2),  # no score is 1: the later
-        (False, (0, 2, 1, 3), (0, 0, 4, 4), 2),
         (False, (0, 0, 4, 4, 0.5), (0, 2, 1, 3, 0.25), 1),
-        (False, (0, 0, 4, 4, 1.0), (0, 2, 1, 3), 2),
-        (False, (0, 0, 4, 4), (0, 2, 1, 3, 1.0), 2),
         (False, (0, 0, 4, 4), (0, 2, 1, 3, 0.75), 1),
-        (False, (0, 0, 4, 4), (0, 2, 1, 3, 1.5), 2),
         (False, (0, 0, 4, 4, 1.5), (0, 2, 1, 3), 1),
     ],
 )
@@ -222,8 +215,7 @@ def test_a_categorys_crowd_is_the_last_one(small, tmp_path):
 
 @pytest.mark.parametrize(
     ("size", "fits"),
-    [((1, 1), True), ((1, 10**8), True), ((10**8, 1), True), ((0, 4), False), ((4, 0), False),
-     ((-4, -6), False), ((1, 10**8 + 1), False)],
+    [((1, 1), True), ((1, 10**8), True), ((4, 0), False), ((1, 10**8 + 1), False)],
 )  # fmt: skip
 def test_sizes_that_an_image_may_have(small, size, fits):
     files = small(image=dict(zip(("height", "width"), size, strict=True)))
@@ -231,16 +223,6 @@ def test_sizes_that_an_image_may_have(small, size, fits):
         assert CocoItems(*files).images == {5: ("a.b", size)}
     else:
         refused(f"gt.json: .*{size[0]}x{size[1]}", CocoItems, *files, error=FileFormatError)
-
-
-def test_the_number_of_instances_is_bounded(small, monkeypatch):
-    monkeypatch.setattr("bsdsbench.loaders.coco.DIVISOR", 3)
-    two = [patch(2, 0, 0, 1, 1), patch(2, 1, 0, 1, 1)]
-    ((_, _, gt),) = CocoItems(*small(two))
-    assert gt[:, 0].tolist() == [4, 5, 0, 0]
-    files = small([*two, patch(2, 2, 0, 1, 1)])
-    refused("json: 3 instances in an image, expected fewer than 3$",
-            lambda: list(CocoItems(*files)))  # fmt: skip
 
 
 def test_the_protocol_of_coco_s_maps(small):

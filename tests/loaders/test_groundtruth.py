@@ -2,9 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from PIL import Image
 from scipy.io import savemat
 from scipy.sparse import csc_matrix
@@ -86,11 +83,10 @@ def test_bsds_mat_faults(tmp_path, annotators, words):
     refused(rf"a\.mat: .*({words})", load_ground_truth, path, error=FileFormatError)
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_bsds300_seg(tmp_path, end):
+def test_bsds300_seg(tmp_path):
     runs = ["0 0 0 1", "1 0 2 3", "0 1 0 1", "1 1 2 2", "2 1 3 3", "0 2 0 0", "2 2 1 3"]
     head = ["format ascii cr", "date Thu Apr 12 2001", "image 7", "width 4", "height 3", "data"]
-    (tmp_path / "7.seg").write_bytes((end.join([*head, *runs]) + end).encode())
+    (tmp_path / "7.seg").write_bytes(("\r\n".join([*head, *runs]) + "\r\n").encode())
     found = load_ground_truth(tmp_path / "7.seg")
     labels = np.array([[1, 1, 2, 2], [1, 1, 2, 3], [1, 3, 3, 3]])
     np.testing.assert_array_equal(found.segmentations, [labels])
@@ -112,16 +108,22 @@ def test_two_values_that_are_boundaries(read, values, suffix):
     assert read(np.full_like(values, values.max()), suffix).boundaries[0].all()
 
 
-@pytest.mark.parametrize(
-    "values",
-    [(0, 2), (0, 254), (7, 7), (1, 2), (-1, 1), (-1, 0), (1, 255), (0, np.nan), (np.inf, 1)],
-)
+@pytest.mark.parametrize("values", [(0, 2), (7, 7), (-1, 0), (1, 255), (0, np.nan)])
 def test_other_values_are_gray(read, values):
     given = np.array([values, values[::-1], (0, 0)])
     words = rf"a\.npy: .*{given.dtype} with values from {given.min()} to {given.max()}"
     refused(words, read, given, error=FileFormatError)
     if given.dtype.kind == "f":
         refused(words, read, given, gt_threshold=0.5, error=FileFormatError)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".png"])
+def test_labels_become_the_boundaries_of_seg2bdry(read, suffix):
+    labels = LABELS.astype(np.uint8)
+    found = read(labels, suffix, kind="labels")
+    np.testing.assert_array_equal(found.boundaries, [seg2bdry(labels)])
+    np.testing.assert_array_equal(found.segmentations, [labels])
+    refused("no boundary pixel", read, labels * 0, suffix, kind="labels")
 
 
 def test_gray_is_cut_where_told(read):
@@ -175,14 +177,3 @@ def test_a_palette_s_colours_are_boundaries_and_its_indices_labels(tmp_path):
     found = load_ground_truth(tmp_path / "a.png", kind="labels")
     np.testing.assert_array_equal(found.segmentations, [EDGE])
     np.testing.assert_array_equal(truth(tmp_path / "a.png", "classes").labels, EDGE)
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(hnp.arrays(np.uint8, (3, 4), elements=st.integers(0, 3)), st.sampled_from([".npy", ".png"]))
-def test_labels_become_the_boundaries_of_seg2bdry(read, labels, suffix):
-    if not seg2bdry(labels).any():
-        refused("no boundary pixel", read, labels, suffix, kind="labels")
-        return
-    found = read(labels, suffix, kind="labels")
-    np.testing.assert_array_equal(found.boundaries, [seg2bdry(labels)])
-    np.testing.assert_array_equal(found.segmentations, [labels])

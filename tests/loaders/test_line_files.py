@@ -11,7 +11,6 @@ from bsdsbench.files import bounded
 from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders import Pair, read_prediction, read_truth
 from bsdsbench.loaders.depth_files import matte_mask, read_dpt
-from bsdsbench.loaders.line_files import truth_lines
 from bsdsbench.loaders.line_maps import samples, score_map, truth_map
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
@@ -70,9 +69,6 @@ def test_a_grid_and_values_at_their_limits(read):
     found = read("lines", True, LINES | {"grid": [40, 70]})
     assert found.lines.grid == (40, 70)
     assert np.array_equal(found.soft, score_map(ENDS, SCORES, (20, 30), (40, 70)))
-    assert read("lines", True, LINES | {"grid": [1, 1]}).lines.grid == (1, 1)
-    far = {"lines": np.where(ENDS == 60, 1e6 - 1, ENDS), "score": [0, 1, 0.5], "grid": [999] * 2}
-    assert read("lines", True, far).lines.ends.max() == 1e6 - 1
 
 
 @pytest.mark.parametrize(
@@ -89,14 +85,6 @@ def test_junctions_with_their_scores(read, columns):
     points = np.array([[1.0, 2, 50], [3, 4, 60]])[:, :columns]
     found = read("lines", True, LINES | {"juncs": points, "juncs_score": [[0.25], [0.75]]})
     assert found.lines.junctions.tolist() == [[1, 2, 0.25], [3, 4, 0.75]]
-
-
-@pytest.mark.parametrize("shape", [(0, 4), (0, 2, 2), (0,), (0, 2, 3)])
-def test_no_lines(read, shape):
-    nothing = {"juncs": np.zeros((0, 2)), "juncs_score": np.zeros(0)}
-    found = read("lines", True, {"lines": np.zeros(shape), "score": np.zeros(0), **nothing})
-    assert (found.lines.ends.shape, found.lines.junctions.shape) == ((0, 4), (0, 3))
-    assert not found.soft.any()
 
 
 def test_annotated_lines(read, tmp_path, monkeypatch):
@@ -116,12 +104,6 @@ def test_annotated_lines(read, tmp_path, monkeypatch):
     assert read("lines", False, {"lines": XY}).shape == (40, 70)
     monkeypatch.setattr(bounded, "MAX_DECODED_BYTES", 40 * 70 - 1)
     refused(r"a\.npz: claims 40 x 70", read, "lines", False, TRUE)
-
-
-def test_true_lines_stay_on_the_grid():
-    """From 0 to a little below 128, by the data set of L-CNN."""
-    found = truth_lines(np.array([[0.0, 1, 20, 20], [11, 6, 100, 200]]), (20, 10))
-    assert np.allclose(found, [[0, 0, 19 * 6.4, 127.9999], [64, 64, 127.9999, 127.9999]])
 
 
 @pytest.mark.parametrize(
@@ -191,8 +173,7 @@ def test_names_of_depth_in_the_order_in_which_they_are_taken(read):
 def test_a_truth_of_one_map_is_its_depth_unless_it_says_what_it_is(read):
     found = read("depth-map", False, {"whatever": DEPTH})
     assert (found.depth.tolist(), found.boundaries) == (DEPTH.tolist(), ())
-    for name in ("edges", "matte"):
-        assert "depth" not in read("depth-map", False, {name: DEPTH / 5}).parts
+    assert "depth" not in read("depth-map", False, {"edges": DEPTH / 5}).parts
     for name in ("edges", "matte", "valid"):
         found = read("depth-map", False, {name: DEPTH / 5, "disparity": DEPTH + 1})
         assert found.depth.tolist() == (DEPTH + 1).tolist()
@@ -233,46 +214,35 @@ REFUSED = [
         ("lines", True, LINES | change, name)
         for change, name in (
             ({"score": SCORES[:2]}, "3 .*2 score"),
-            ({"score": [0.5, np.nan, 0.5]}, "scores up to nan"),
-            ({"score": ["a", "b", "c"]}, "numbers"),
             ({"lines": np.zeros((2, 6))}, "lines"),
-            ({"lines": np.where(ENDS == 60, 1e6, ENDS)}, "lines with NaN"),
             ({"lines": np.where(ENDS == 60, np.nan, ENDS)}, "lines with NaN"),
             ({"juncs": np.zeros((2, 2))}, "juncs_score"),
             ({"grid": [5, 5.5]}, r"grid 5 x 5\.5"),
         )
     ),
     ("lines", True, {"other": ENDS}, "other, .*lines"),
-    ("lines", True, {}, "nothing, .*lines"),
     ("lines", False, {"lines": XY}, r"images/a\.png"),
     *(
         ("lines", False, TRUE | change, name)
         for change, name in (
             ({"size": [20, 70]}, "row 31, column 41, .*20 x 70"),
             ({"size": [10_000, 10_001]}, "10000 x 10001"),
-            ({"size": [40, 0]}, "size 40 x 0"),
-            ({"lpos": np.zeros((2, 3))}, "lpos"),
         )
     ),
     ("oriented", True, {"edge_ori": EDGE, "ori": ANGLE}, "is damaged"),
     ("oriented", True, {"edge": EDGE}, "edge, .*ori"),
     ("oriented", True, {"edge": EDGE, "ori": ANGLE[:2]}, r"angles: shape \(2, 4\)"),
-    ("oriented", True, {"edge": EDGE, "ori": INF}, "angles"),
     *(
         ("oriented", False, {"bndinfo_pascal": {"OrientMap": ANGLE, **more}}, name)
         for more, name in (
             ({"edges": {"indices": [[0.0, 4]]}}, "indices outside"),
-            ({"edges": {"indices": [[1.0, 13]]}}, "indices outside"),
-            ({"edges": {"indices": "text"}}, "indices"),
             ({}, "indices"),
         )
     ),
-    ("oriented", False, {"gtStruct": {"gt_theta": ANGLE}}, "2 axes"),
     ("oriented", False, {"gtStruct": {"gt_theta": cells()}}, "no annotators"),
     ("oriented", False, {"gtStruct": {"gt_theta": np.dstack([EDGE, INF])}}, "angles"),
     ("oriented", False, {"edge": EDGE, "ori": ANGLE[:, :3]}, r"angles: shape \(3, 3\)"),
     ("depth-map", True, {"a": DEPTH, "b": DEPTH}, "a, b"),
-    ("depth-map", True, {}, "one named depth"),
     ("depth-map", True, {"depth": DEPTH[0]}, r"depth of shape \(3,\)"),
     ("depth-map", False, {"edges": cells(DEPTH)}, "edges"),
     *(

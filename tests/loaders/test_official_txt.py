@@ -57,12 +57,6 @@ def test_damaged_ev1(tmp_path, text, words):
     refused(rf"a_ev1\.txt: .*{words}", read_ev1, tmp_path / "a_ev1.txt", error=FileFormatError)
 
 
-def test_counts_up_to_2_to_the_53(tmp_path):
-    path = tmp_path / "a_ev1.txt"
-    path.write_text(f"0.5 {2**53} {2**53} 3 4\n")
-    assert read_ev1(path)["total_gt"].tolist() == [2**53]
-
-
 def test_rows_as_others_write_them(tmp_path):
     (tmp_path / "a.txt").write_text(
         "% thresh R P F extra\n0.500000,0.250000, 0.75,1,9\n\n1 2 3 4\n"

@@ -59,14 +59,10 @@ def test_a_soft_map_in_every_format(tmp_path, suffix, values):
         (np.asfortranarray(GRAY), np.uint8),
         (GRAY > 99, np.uint8),
         (GRAY[None, None], np.uint8),
-        (GRAY[..., None], np.uint8),
-        (SOFT[:, None], np.float64),
-        (np.zeros((1, 1, 1)), np.float64),
     ],
 )
-@pytest.mark.parametrize("suffix", [".npy", ".npz"])
-def test_types_and_axes_of_arrays(tmp_path, values, dtype, suffix):
-    found = load_prediction(save(tmp_path, values, suffix)).soft
+def test_types_and_axes_of_arrays(tmp_path, values, dtype):
+    found = load_prediction(save(tmp_path, values, ".npy")).soft
     assert (found.dtype, found.ndim, found.flags.c_contiguous) == (dtype, 2, True)
     expected = values * 255 if values.dtype == bool else values
     np.testing.assert_array_equal(found.ravel(), np.ravel(expected).astype(dtype))
@@ -91,22 +87,20 @@ def test_float_pfm_and_big_endian_tiff(tmp_path):
     np.testing.assert_array_equal(found, wide)
 
 
-@pytest.mark.parametrize("suffix", [".mat", "packed.mat"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_matlab_ucm2(tmp_path, suffix, dtype):
+def test_matlab_ucm2(tmp_path, dtype):
     ucm2 = (np.arange(7 * 11).reshape(7, 11) / 77).astype(dtype)
-    found = load_prediction(save(tmp_path, ucm2, suffix, "ucm2"))
+    found = load_prediction(save(tmp_path, ucm2, ".mat", "ucm2"))
     assert found.shape == (3, 5)
     np.testing.assert_array_equal(found.ucm2, ucm2)
     np.testing.assert_array_equal(found.boundary_map(), ucm2[2::2, 2::2])
 
 
-@pytest.mark.parametrize("suffix", [".mat", "packed.mat"])
-def test_matlab_segs(tmp_path, suffix):
+def test_matlab_segs(tmp_path):
     cells = np.empty((1, 3), object)
     for k, dtype in enumerate((np.uint16, np.float64, np.uint8)):
         cells[0, k] = (GRAY // (k + 40) + 1).astype(dtype)
-    segs = load_prediction(save(tmp_path, cells, suffix, "segs")).segs
+    segs = load_prediction(save(tmp_path, cells, ".mat", "segs")).segs
     assert {s.dtype for s in segs} == {np.dtype(np.int32)}
     np.testing.assert_array_equal(segs, [GRAY // (k + 40) + 1 for k in range(3)])
 
@@ -155,12 +149,12 @@ def test_label_maps_of_one_file_and_of_several(tmp_path, kind):
     ("values", "suffix", "name", "words"),
     [
         (GRAY.astype(np.int64), ".npy", "x", "int64 with values from 0 to 238.*pred_kind='labels'"),
-        *((np.zeros(shape), ".npy", "x", r"\(") for shape in ((0, 4), (7,), (2, 3, 4), ())),
+        *((np.zeros(shape), ".npy", "x", r"\(") for shape in ((0, 4), (2, 3, 4))),
         *(
             (np.zeros(shape), ".mat", "ucm2", f"{shape[0]}, {shape[1]}")
-            for shape in ((6, 10), (4, 5), (5, 4), (1, 5))
+            for shape in ((6, 10), (1, 5))
         ),
-        *((np.ones((9, 13), d), ".mat", "ucm2", "of u?int|of b") for d in ("u1", "u2", "i4", "?")),
+        *((np.ones((9, 13), d), ".mat", "ucm2", "of u?int|of b") for d in ("u1", "?")),
     ],
 )
 def test_what_is_no_prediction(tmp_path, values, suffix, name, words):

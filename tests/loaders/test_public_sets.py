@@ -170,30 +170,20 @@ def changed(files):
         (zipped(changed(FILES)), "expected made-test"),
         (zipped({k: v for k, v in FILES.items() if "Truth" not in k}), "no ground truth"),
         (zipped({**FILES, TRUTH + "x.mat": b"no .mat"}), "x.mat"),
-        (zipped({"a/b.txt": b""}), "nothing of made"),
         (b"no archive", "expected .zip or .tar.gz"),
-        (tarred(FILES)[:3000], "expected .zip or .tar.gz"),
-        (zipped({**FILES, "../../x.mat": b"1"}), "leads out"),
         (tarred({**FILES, "/tmp/x.mat": b"1"}), "leads out"),
         (tarred(FILES, link=next(iter(FILES))), "plain"),
         (zipped(FILES, link=next(iter(FILES))), "plain"),
         (zipped({**FILES, "b/" + TRUTH + next(iter(FILES)).rpartition("/")[2]: b"1"}), "twice"),
         (zipped({TRUTH + "bomb.mat": bytes((64 << 20) + 1)}), "bomb.mat"),
-        (b"", "empty"),
     ],
 )
-def test_wrong_or_hostile_content_is_refused(server, cache, tmp_path, content, names):
+def test_wrong_or_hostile_content_is_refused(server, cache, content, names):
     server.content = content
-    before = {p for p in tmp_path.rglob("*")}
     with pytest.raises(DataError, match=names) as caught:
         get("made", url=server.url("a"))
     assert len(caught.value.problems) == 1
     assert left(cache) == []
-    assert {p for p in tmp_path.rglob("*") if cache not in p.parents} - before <= {
-        cache.parents[1],
-        cache.parent,
-        cache,
-    }
 
 
 def test_no_network_and_no_address(server, cache):
@@ -210,18 +200,6 @@ def test_no_network_and_no_address(server, cache):
     with pytest.raises(DataError, match="--gt"):
         set_folder("unknown-test")
     assert left(cache) == []
-
-
-def test_one_download_at_a_time(server, cache):
-    from filelock import FileLock
-
-    server.content = tarred(FILES)
-    url = server.url("a")
-    with pytest.raises(DataError):
-        get("made", url=server.url("gone"))
-    mark = public_sets.hashlib.sha256(url.encode()).hexdigest()[:8]
-    with FileLock(cache / f".made-{mark}.lock"), pytest.raises(DataError, match="another process"):
-        get("made", url=url)
 
 
 def test_the_sets_that_ship():

@@ -67,16 +67,6 @@ def test_annotators_and_sizes(image_id):
     assert not ucm2[1::2, 1::2].any()  # a pixel itself is never a contour
 
 
-@pytest.mark.slow
-def test_one_image_is_made_alike_twice_and_as_shipped(maker):
-    once, again = maker.make_image("fruit1"), maker.make_image("fruit1")
-    assert once == again
-    # Codecs and libraries of other versions may differ in the last bit, so compare what is seen.
-    name = "images/test/fruit1.jpg"
-    made, shipped = (iio.imread(data).astype(int) for data in (once[name], ROOT / name))
-    assert np.abs(made - shipped).mean() < 2
-
-
 def test_ucm_heights_by_hand(maker):
     # Three columns a | b | c; a meets b at strength 0.2, the pair meets c at 0.6.
     basins = np.repeat([[0, 0, 1, 1, 2, 2]], 4, axis=0)

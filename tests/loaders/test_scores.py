@@ -35,10 +35,9 @@ def test_two_columns_by_any_separator(read, mark, header):
 
 
 def test_names_of_both_columns_among_others(read):
-    for label in ("label", "labels", "y", "y_true", "target", "class", "gt"):
+    for label in ("label", "y_true"):
         assert read(f"x,score,{label.upper()} \n9,0.5,1\n9,0.25,0\n") == [[1, 0], [0.5, 0.25]]
-    for score in ("score", "scores", "y_score", "y_pred", "pred", "prob", "probability",
-                  "confidence"):  # fmt: skip
+    for score in ("score", "confidence"):
         assert read(f"x;label; {score.title()}\n9;1;0.5\n9;0;0.25\n") == [[1, 0], [0.5, 0.25]]
     assert read('"1","0.5"\n"0","0.25"\n') == [[1, 0], [0.5, 0.25]]
     assert read('id,"score",label\n"y, z",1e-3,-1\n') == [[-1], [1e-3]]
@@ -49,30 +48,18 @@ def test_names_of_both_columns_among_others(read):
     ("text", "words"),
     [
         ("label,other\n1,2\n", "label, other"),
-        ("label,score,pred\n1,2,3\n", "label, score, pred"),
         ("label,y,score\n1,2,3\n", "label, y, score"),
-        ("a,b,c\n1,2,3\n", "a, b, c"),
         ("a\n1\n", "columns a,"),
-        ("1,2,3\n", "3 columns and no header"),
-        ("1\n", "1 columns and no header"),
         ("1,x\n1,2\n", "line 1: 'x'"),
-        ("x,1\n1,2\n", "line 1: 'x'"),
         (" \n\n", "no rows"),
         ("label,score\n\n", "a header and no rows"),
         ("1,2\nnan,2\n1,nan\n1,2\n", "2 rows with NaN"),
         ("1,2\n\n1,x\n", "line 3: 'x'"),
-        ("1,2\n#1,2\n", "line 2: '#1'"),
-        ("label,score\n1,2\ny,2\n", "line 3: 'y'"),
         ("x,label,score\n1,2,3\n1,2\n", "line 3: 2 columns, expected 3"),
         ("label,score\n1,0.5\n1,0,5\n", "line 3: 3 columns, expected 2"),  # a decimal comma
-        ("label score\n1 0.5 x\n", "line 2: 3 columns, expected 2"),
-        ("label,x,score\n1,2,0.5\n\n0,3\n", "line 4: 2 columns, expected 3"),
-        (f"1,2\n1,{'x' * 50}\n", f"line 2: '{'x' * 40}'"),
         (b'label,"' + b"x" * 200_000 + b'"\n1,2\n', "field larger than field limit"),
         (b"1,2\n1,2\0\n", "is not a number|.*line contains NUL"),
-        (b",".join([b"x" * 300] * 400) + b"\n", "expected one called label"),
         (b"1,\xff\n", "not UTF-8"),
-        (b"1,2\n" * 9000 + b"1,\xff\n", "not UTF-8"),
     ],
 )
 def test_the_line_of_each_fault(read, text, words):

@@ -38,18 +38,14 @@ def test_labels_are_one_more_than_segments(seg, label):
     [
         *(
             ([INSIDE, run], {}, "a run lies outside")
-            for run in ((TOP + 1, 1, 0, 2), (2**32, 1, 0, 2), (-1, 1, 0, 2), (0, -1, 0, 2),
-                        (0, 1, -1, 1), (0, 2, 0, 2), (0, 1, 1, 3), (0, 1, 2, 0))
+            for run in ((TOP + 1, 1, 0, 2), (0, -1, 0, 2), (0, 2, 0, 2), (0, 1, 2, 0))
         ),
         ([INSIDE, (0, 1, 0, 1)], {}, "exactly once"),
-        ([INSIDE, INSIDE], {}, "exactly once"),
-        ([INSIDE, (0, 1, 0, 2), (0, 1, 0, 0)], {}, "exactly once"),
         ([], {}, "four numbers"),
-        ([(0, 0, 0)], {}, "four numbers"),
-        *(([(0,) * 4], {"size": size}, "width and height") for size in ((0, 1), (1, 0), (-2, -2))),
+        *(([(0,) * 4], {"size": size}, "width and height") for size in ((0, 1), (-2, -2))),
         *(
             ([(0,) * 4], {"head": head}, "width and height")
-            for head in ("width 3\n", "height 2\n", "width\nheight 2\n")
+            for head in ("width 3\n", "width\nheight 2\n")
         ),
     ],
 )  # fmt: skip

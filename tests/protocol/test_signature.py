@@ -37,7 +37,7 @@ CHANGES = st.fixed_dictionaries(
         "thresholds": st.sampled_from(
             [
                 *(5, 99, "8bit", "deepcrack", (0.1, 0.25), (0.0, 0.5), (0.0, *BSDS.thresholds)),
-                *((0.001, 0.999), {"from": 0.1, "to": 0.9, "n": 50}, (0.1, 0.2, 0.25, 0.3, 0.9)),
+                *((0.001, 0.999), "0.1..0.9/50", (0.1, 0.2, 0.25, 0.3, 0.9)),
             ]
         ),
         "max_dist": st.floats(1e-6, 0.5),

@@ -10,7 +10,6 @@ import bsdsbench as bb
 from bsdsbench.loaders.identity import folder_fingerprints, set_fingerprint, shipped_sets
 from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.metrics import registry
-from bsdsbench.protocol import tasks as module
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task, tasks
 from bsdsbench.runs.run import check_truth
@@ -101,28 +100,6 @@ def test_other_ground_truth_is_refused(tiny, own, tmp_path):
 def test_a_wrong_file_is_one_line(tmp_path, text, words):
     (tmp_path / "own.toml").write_text(text)
     refused(words, Task.load, tmp_path / "own.toml")
-
-
-def test_another_package_adds_tasks(monkeypatch):
-    more = {"other/boundary": {"protocol": "nyudv2", "images": 3}}
-
-    class Entry:
-        name, value = "other", "other:tasks"
-
-        @staticmethod
-        def load():
-            return lambda: more
-
-    monkeypatch.setattr(module, "entry_points", lambda group: [Entry] * (group == module.GROUP))
-    module.tasks.cache_clear()
-    try:
-        assert tasks()["other/boundary"].protocol == "nyudv2"
-        more["bsds500-test/boundary"] = {"protocol": "bsds500"}
-        module.tasks.cache_clear()
-        refused("bsds500-test/boundary is there already", tasks)
-    finally:
-        monkeypatch.undo()
-        module.tasks.cache_clear()
 
 
 def test_a_claim_does_not_stand_against_the_ground_truth(tiny):

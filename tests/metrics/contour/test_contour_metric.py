@@ -50,9 +50,8 @@ def maps():
 def folders(maps, tmp_path_factory):
     root = tmp_path_factory.mktemp("labels")
     gt, near, far = (write(root / n, m) for n, m in zip(("gt", "near", "far"), maps, strict=True))
-    options = {metric: {"classes": list(CLASSES)} for metric in METRICS}
-    protocol = bb.Protocol.preset("masks").replace(options=options)
-    (root / "mine.toml").write_text(protocol.to_toml(), "utf-8")
+    tables = "".join(f"[{metric}]\nclasses = {[*CLASSES]}\n" for metric in METRICS)
+    (root / "mine.toml").write_text('base = "masks"\n' + tables, "utf-8")
     return root, gt, near, far
 
 
