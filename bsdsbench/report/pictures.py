@@ -157,15 +157,8 @@ def draw_pictures(
                 yield image_id, found
             if progress:
                 progress(done, len(ids), image_id)
-            used += _size(found)
+            used += len(repr(found))
             if budget is not None and used >= budget:
                 break
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _size(found: Any) -> int:
-    """Characters of the pictures in nested values."""
-    if isinstance(found, Mapping):
-        return sum(map(_size, found.values()))
-    return len(found) if isinstance(found, str) else 0

@@ -61,31 +61,6 @@ def test_undefined_scores_take_no_part_in_bests_and_tests():
     assert [[cell.line for cell in r[3:]] for r in rows] == [["-"] * 4] * 3
 
 
-def two_points(name, shares, thresholds=(0.25, 0.75)):
-    """A run whose images have the precision `shares` at one threshold, and 0.9 at the next."""
-    records = []
-    for i, share in enumerate(shares):
-        right = np.array([round(100 * share), 36])
-        counts = boundary_of(
-            np.array(thresholds), np.array([50, 20]), np.full(2, 60), right, np.array([100, 40])
-        )
-        records.append(ImageRecord(f"im{i}", (9, 9), {"boundary": counts}))
-    return bb.Evaluation(Protocol(name="two"), name, tuple(records))
-
-
-def test_a_pair_that_was_not_tested_shares_no_letter():
-    """R50 of the first run is undefined in some samples, that of the others never."""
-    some = two_points("some", (0.45, 0.45, 0.52, 0.52, 0.52, 0.45))
-    good = [two_points(name, (0.4,) * 6) for name in ("good", "same")]
-    two = bb.compare([some, good[0]], n_boot=300)
-    (r50,) = [d for d in two.differences if d.score == "boundary.r50"]
-    assert np.isnan(r50.p)
-    assert not np.isnan(r50.value)
-    assert two.letters["boundary.r50"] == ("", "")
-    three = bb.compare([some, *good], n_boot=300)
-    assert three.letters["boundary.r50"] == ("", "a", "a")
-
-
 @pytest.mark.slow
 def test_a_clear_difference_is_found_and_seeded(pair):
     found = bb.compare(pair, n_boot=250, seed=4)

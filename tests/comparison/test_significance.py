@@ -10,7 +10,6 @@ import bsdsbench as bb
 from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import bootstrap_weights, jackknife_weights
 from bsdsbench.comparison.significance import (
-    holm,
     p_value,
     permutation_p,
     smallest_told,
@@ -71,16 +70,6 @@ def test_runs_that_are_equal_differ_in_no_way(pair):
     found = bb.compare([pair[0], twin], n_boot=50, test="permutation")
     assert {d.p for d in found.differences if not np.isnan(d.p)} == {1.0}
     assert set(found.letters["boundary.ods"]) == {"a"}
-
-
-def test_holm_and_intervals_are_as_with_the_bootstrap(pair):
-    three = [*pair, simulated_run("c", 6, -0.2, 3, pixel=True)]
-    usual, found = (bb.compare(three, n_boot=64, test=t) for t in ("bootstrap", "permutation"))
-    assert found.intervals == usual.intervals
-    mine = [d for d in found.differences if d.score == "boundary.ods"]
-    assert [d.p_holm for d in mine] == holm([d.p for d in mine])
-    assert "; p by permutation of the two results" in found.tables()[1].caption
-    assert found.to_mapping()["test"] == "permutation"
 
 
 def test_refusals(pair):

@@ -111,25 +111,6 @@ def test_hull_is_the_upper_hull(p, n, data):
 
 
 @SETTINGS
-@given(st.integers(1, 12), st.integers(1, 12), st.data())
-@pytest.mark.slow
-def test_achievable_pr_is_nowhere_below_a_point(p, n, data):
-    points = data.draw(chain(p, n))
-    fpr, tpr = rates(points, p, n)
-    best = curves.achievable_pr(fpr, tpr, p, n)
-    curve = [(r, r * (1 / q - 1)) for q, r in zip(*best, strict=True) if r > 0]
-    curve.insert(0, (0.0, 0.0))
-    for f, t in points:
-        if t:
-            _, top = slow.precision_at(curve, t / p)
-            assert top >= t / (t + f) - TOLERANCE
-    # Nor is its area below that of the curve itself.
-    fp, tp = zip(*points, strict=True)
-    area = curves.davis_goadrich_area(tp, fp, p)
-    assert curves.auc_pr(*best) >= area - TOLERANCE
-
-
-@SETTINGS
 @given(st.integers(1, 10), st.integers(1, 10), st.data())
 @pytest.mark.slow
 def test_roc_dominance_is_pr_dominance(p, n, data):

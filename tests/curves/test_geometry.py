@@ -173,20 +173,14 @@ def dominates(*pair, space="pr", **options):
 
 
 REFUSED = {  # what is named: what is called
-    "rule": lambda: AREA([1], [1], rule="best"),
     "precision": lambda: AREA([-0.1, 0.5], [0, 1]),
     "precision 0": lambda: AREA([0.5, 0], [0.5, 1]),
     "precision: expected above 0": lambda: dominates(([0.5, 0], [0.5, 1]), LINE_1),
     "recall": lambda: AREA([1] * 3, [0, 1, 0.5]),
-    "recall: expected 0..1": lambda: dominates(([0.5], [1.5]), LINE_1),
-    "fpr": lambda: curves.roc_convex_hull([0, 2], [0, 1]),
     "fpr: .* turning back": lambda: dominates(([0, 0.6, 0.4], [0, 1, 1]), CURVE_2, space="roc"),
-    "tp": lambda: curves.auccalculator_areas([3], [0], 2, 5),
     # FP may fall by what float32 rounds, relative to TP + FP, and no more
     "fp: expected counts": lambda: AREA([0.5, 0.8], [0.001, 0.002]),
-    "positives": lambda: curves.auccalculator_areas([1], [1], math.nan, 3),
-    "negatives": lambda: curves.roc_to_pr([0], [0], 1, math.inf),
-    "within .0.5": lambda: dominates(CURVE_1, CURVE_2, space="roc", within=(0.5, 0.5)),
+    "positives": lambda: curves.interpolate_pr([1], [1], math.nan),
     "precision: 1 values, recall: 2": lambda: AREA([1], [0, 1]),
 }
 

@@ -1,6 +1,5 @@
 """threshold_curve: Schroedl's prec_rec, and the note's examples that use it."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 
 from bsdsbench import curves
 from bsdsbench.curves.thresholds import hazen_quantiles
-from bsdsbench.files.errors import DataError, ShapeError
 from tests.reference import curves as slow
 
 
@@ -88,17 +86,3 @@ def test_missing_classes_and_no_rows():
     assert np.isnan(curves.threshold_curve([1, 1], [1.0, 2]).fpr).all()
     empty = curves.threshold_curve([], [])
     assert (empty.thresholds.size, empty.positives) == (0, 0)
-
-
-@pytest.mark.parametrize(
-    ("error", "match", "args", "options"),
-    [
-        (DataError, "scores: infinite values", ([1, 0], [1.0, math.inf]), {}),
-        (DataError, "num_thresholds: -1", ([1, 0], [1.0, 2]), {"num_thresholds": -1}),
-        (ShapeError, "instance_count: 3 values", ([1, 0], [1.0, 2]), {"instance_count": [1, 2, 3]}),
-        (DataError, "instance_count: expected", ([1, 0], [1.0, 2]), {"instance_count": [1, -1]}),
-    ],
-)
-def test_bad_input_says_so(error, match, args, options):
-    with pytest.raises(error, match=match):
-        curves.threshold_curve(*args, **options)

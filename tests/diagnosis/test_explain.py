@@ -234,7 +234,6 @@ def test_a_target_is_reached_where_the_digits_agree(target, score, reached):
     [
         ("NYUDv2 programs", 1, "0.73", True),
         ("home-made scripts", 1, "0.73", False),
-        ("home-made scripts", 1, "0.7312", True),
         ("SBD; NYUDv2 programs", 2, "0.731", False),
     ],
 )

@@ -1,18 +1,14 @@
 """Explaining scores of other metrics than boundaries by what they say is in use."""
 
-import json
-
 import imageio.v3 as iio
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import ndimage as ndi
 
 import bsdsbench as bb
-from bsdsbench.cli import cli
 from bsdsbench.diagnosis.explain import explain
 from tests.helpers.masks import blobs
-from tests.helpers.runs import call, refused
+from tests.helpers.runs import call
 
 IDS = [f"room{k}" for k in range(8)]
 PETS = {"classes": ("none", "cat", "dog"), "ignore": -1}
@@ -113,20 +109,6 @@ def test_another_column_of_the_quantity_is_a_reading(rooms, pred, metric, own, a
     told = explain(run, {f"{metric}.{asked}": value(run, metric, other)}, workers=1, seconds=300)
     assert (told.answer.label, told.answer.kind) == (words, "reading")
     assert len(told.fitting) == 1
-
-
-@pytest.mark.slow
-def test_what_nothing_reaches_has_status_1(rooms, tmp_path):
-    run = counted(rooms, "blurred", "gt", "depth", "depth", **SI)
-    run.save(tmp_path / "out")
-    arguments = ["explain", str(tmp_path / "out"), "--workers", "1", "--quiet", "--target"]
-    asked = [*arguments, "depth.si_f1=0.987654", "--format", "json"]
-    done = CliRunner().invoke(cli, asked, standalone_mode=False)
-    assert done.return_value == 1
-    found = json.loads(done.stdout)
-    assert "not reachable by any known reading of these 8 images" in found["sentence"]
-    assert found["trials"]
-    refused("of several metrics", call, *arguments, "depth.si_f1=0.5,ap=0.4")
 
 
 @pytest.mark.parametrize(

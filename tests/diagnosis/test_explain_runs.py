@@ -4,27 +4,20 @@ import json
 
 import imageio.v3 as iio
 import numpy as np
-import pytest
 
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted
 
 
-@pytest.mark.parametrize("kind", ["labels and a split file", "a shard", "missing zero"])
-def test_it_starts_from_the_run_s_own_scores(kind, tmp_path):
-    (pred, gt), options = make_set(tmp_path, images=8), {"missing": "zero"}
-    if kind == "a shard":
-        options = {"shard": (1, 2)}
-    elif kind == "missing zero":
-        for k in (2, 5):
-            (pred / f"im{k:03d}.png").unlink()
-    else:
-        (tmp_path / "ids.txt").write_text("im001\nim004\nim005\n")
-        options = {"pred_kind": "labels", "split_file": tmp_path / "ids.txt"}
-        for k in range(8):
-            pixels = np.ones((40, 52), np.uint8)
-            pixels[12 + k : 30, 15:40] = 2
-            iio.imwrite(pred / f"im{k:03d}.png", pixels)
+def test_it_starts_from_the_run_s_own_scores(tmp_path):
+    """Of label maps, of the images of a split file."""
+    pred, gt = make_set(tmp_path, images=8)
+    (tmp_path / "ids.txt").write_text("im001\nim004\nim005\n")
+    options = {"pred_kind": "labels", "split_file": tmp_path / "ids.txt"}
+    for k in range(8):
+        pixels = np.ones((40, 52), np.uint8)
+        pixels[12 + k : 30, 15:40] = 2
+        iio.imwrite(pred / f"im{k:03d}.png", pixels)
     ods = counted(pred, gt, out=tmp_path / "out", **options).boundary_score().ods.f
     words = ["--target", f"ods={ods}", "--quiet", "--format", "json", "--workers", "1"]
     trials = json.loads(call("explain", tmp_path / "out", *words))["trials"]

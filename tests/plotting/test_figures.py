@@ -1,8 +1,5 @@
 """Whole figures: what may stand together, how they look, and files that do not change."""
 
-import os
-import subprocess
-import sys
 import threading
 from xml.etree import ElementTree
 
@@ -79,10 +76,8 @@ def test_runs_with_human_and_published_best_first(runs):
         ),
         (lambda a, b, o: plot_runs([], published=["edter"]), "'edter': no curve is stored"),
         (lambda a, b, o: plot_runs([a], human=True), "better: 8 images, but published results"),
-        (lambda a, b, o: plot_runs([a, b], names=["a"]), "1 names for 2 runs"),
         (lambda a, b, o: plot_runs([]), "no runs given"),
         (lambda a, b, o: plot_runs([a], metric="region"), "'region' has no curve"),
-        (lambda a, b, o: plot_runs([a], look="wall"), "style 'wall': expected one of screen"),
     ],
 )
 def test_refusals(runs, nyu, draw, words):
@@ -179,20 +174,6 @@ def test_pyplot_shows_what_is_drawn_and_not_what_is_written(runs, tmp_path):
     beside.start()
     beside.join()
     assert plt.get_fignums() == before
-
-
-@pytest.mark.process
-def test_without_a_display_a_figure_is_made_all_the_same(tmp_path):
-    words = (
-        "from bsdsbench.plotting import PRCurveDisplay\n"
-        "PRCurveDisplay([0, 1], [1, 0.5], name='x').plot().figure_.savefig('x.png')\n"
-    )
-    hidden = {"DISPLAY", "WAYLAND_DISPLAY"}
-    environment = {k: v for k, v in os.environ.items() if k not in hidden} | {"MPLBACKEND": "TkAgg"}
-    subprocess.run(
-        [sys.executable, "-c", words], cwd=tmp_path, env=environment, check=True, timeout=120
-    )
-    assert (tmp_path / "x.png").stat().st_size > 3000
 
 
 def test_a_users_settings_survive(runs):
