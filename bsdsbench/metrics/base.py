@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ProtocolError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.protocol.fields import captions, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
@@ -298,7 +298,7 @@ class Metric(ABC):
             protocol.resolved[key] = record_of(self.options, given, self.name)
         return protocol.resolved[key]
 
-    def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+    def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
         """The counts of one or more images: name -> (N, ...). Raises ShapeError if they differ."""
         return stacked(images, self.shared, self.ragged)
 

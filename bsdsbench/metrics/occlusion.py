@@ -20,7 +20,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map, unit
 from bsdsbench.loaders.official_txt import format_rows, safe_name
@@ -34,7 +33,7 @@ from bsdsbench.metrics.boundary import (
 )
 from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import Score, Stack
+from bsdsbench.scores.counts import I8, Score, Stack
 from bsdsbench.scores.curve import FOUR
 
 PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
@@ -103,7 +102,7 @@ class OcclusionMetric(CurvesMetric):
         """True: another size is resized."""
         return True
 
-    def four(self, stack: Stack, part: str) -> NDArray[np.int64]:
+    def four(self, stack: Stack, part: str) -> I8:
         hit = stack["matched_pred" if part == "edge" else "right_pred"]
         of = stack["matched_pred" if part == "accuracy" else "total_pred"]
         return np.stack([stack["matched_gt"], stack["total_gt"], hit, of], axis=-1)

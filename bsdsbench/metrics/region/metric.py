@@ -27,9 +27,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction
 from bsdsbench.loaders.official_txt import format_rows
 from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree, at_least_two
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
@@ -131,7 +130,7 @@ class RegionMetric(Metric):
         c, t = stack, stack["thresholds"]
         samples, images = np.arange(len(weights)), np.arange(len(c["pri"]))
 
-        def of_sums(top: F8, bottom: NDArray[Any]) -> F8:
+        def of_sums(top: F8, bottom: Map) -> F8:
             return ratio(weighted_sum(weights, top), weighted_sum(weights, bottom))
 
         curve = of_sums(c["covered_gt"], c["total_gt"])
