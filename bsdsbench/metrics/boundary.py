@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -33,7 +33,7 @@ from bsdsbench.loaders.inputs import (
 )
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, at_least_two
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, at_least_two
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
 from bsdsbench.scores.counts import I8, Counts, ImageRecord, Score, Stack
@@ -113,7 +113,7 @@ class BoundaryMetric(Metric):
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Texts:
         four = four_counts(stack)
         return boundary_files(score, ids, stack["thresholds"], four, protocol.ods_rule)
 
@@ -165,7 +165,7 @@ class CurvesMetric(Metric):
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Any
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Texts:
         """The official tables of each curve in a folder of its name."""
         for part in self.curve_names:
             how = stack["thresholds"], self.four(stack, part), protocol.ods_rule

@@ -17,13 +17,13 @@ DOOBNet (Wang, Wang, Li, ACCV 2018), EvaluateSingle.m and correspondOccPixels.m.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map, unit
 from bsdsbench.loaders.official_txt import format_rows, safe_name
-from bsdsbench.metrics.base import IMAGES, Column, Tree
+from bsdsbench.metrics.base import IMAGES, Column, Texts, Tree
 from bsdsbench.metrics.boundary import (
     CurvesMetric,
     matched,
@@ -109,7 +109,7 @@ class OcclusionMetric(CurvesMetric):
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Texts:
         """Beside those of the curves ID_ev1_occ.txt of each image: thresh cntR sumR cntP sumP
         cntR_occ cntP_occ."""
         yield from super().files(score, ids, stack, protocol, opt)

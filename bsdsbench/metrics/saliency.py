@@ -17,14 +17,13 @@ rules are those of PySODMetrics, the source of most published tables. All values
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from attrs import frozen
 
 from bsdsbench.loaders.inputs import Bool, GroundTruth, Map, Prediction, soft_map, unit
-from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree, image_means
+from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Symptoms, Tree, image_means
 from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.fields import POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
@@ -183,7 +182,7 @@ class SaliencyMetric(Metric):
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
-    ) -> Iterator[tuple[str, str, str]]:
+    ) -> Symptoms:
         """Dark objects on bright ground."""
         soft, mask = strengths(pred.soft, False), gt.mask
         if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
