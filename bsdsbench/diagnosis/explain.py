@@ -38,8 +38,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.all_rules import with_whole_image
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.folder import is_run
-from bsdsbench.runs.run import available_cores, evaluate
-from bsdsbench.runs.sources import Sources, find_sources
+from bsdsbench.runs.run import Sources, available_cores, evaluate, find_sources
 from bsdsbench.scores.counts import at as value_at
 from bsdsbench.scores.counts import one_of
 from bsdsbench.scores.curve import FOUR, four_counts
@@ -287,7 +286,7 @@ class Search:
         def one(k: int) -> None:
             if self.left < -LATE * self.seconds:
                 return
-            pred, gt = self.sources.load(self.ids[k], self.run, protocol)
+            pred, gt = self.sources.load(self.ids[k], protocol)
             gt = setting.truth(gt)
             if "1toN" in setting.how:
                 made[k] = many_to_one_counts(pred, gt, protocol)

@@ -23,8 +23,8 @@ from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import PIXELS, lines_of
 from bsdsbench.report.pictures import BUDGET, by_interest, draw_pictures
 from bsdsbench.runs.evaluation import Progress, as_runs, not_beside
+from bsdsbench.runs.run import Sources, fault_of, find_sources
 from bsdsbench.runs.score_tables import score_tables
-from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.scores.ratios import f_measure
 from bsdsbench.tables.forms import html_of_each, to_csv
 
@@ -41,7 +41,6 @@ def write_report(
     images_dir: str | Path | None = None,
     pictures: bool = True,
     full_pictures: bool = False,
-    human: bool = False,
     published: Sequence[str] = (),
     force: bool = False,
     n_boot: int = N_BOOT,
@@ -52,7 +51,7 @@ def write_report(
 
     Pictures need the files the runs were made from: the given folders, or those the runs name;
     without these the page has tables and plots only. The images are those of the first run.
-    human : mark human agreement on BSDS500 in the plot, if the runs are of its test images.
+    Human agreement on BSDS500 is marked in the plot if the runs are of its test images.
     published : keys of published results to add to tables and plot; force : also where they are of
     other images. Raises DataError if there are no runs, if published results are of other images,
     or if a given folder does not hold the files of its run, OSError.
@@ -64,13 +63,11 @@ def write_report(
     runs = as_runs(runs)
     extra, odd = published_beside(published, runs, force)
     notes: list[str] = []
-    if human:
-        apart = [(r.name, why) for r in runs if (why := not_beside(r, HUMAN_TASK))]
-        notes += [f"no human point: {name}: {why}" for name, why in apart]
-        human = not apart
     given = pred_dirs or [None] * len(runs)
     if len(given) != len(runs):
         raise DataError(f"{len(given)} prediction folders for {len(runs)} runs, expected one each")
+    if images_dir and not Path(images_dir).is_dir():
+        raise DataError(f"{images_dir}: no folder, expected one of pictures")
     sources, named = dict[str, Sources](), set[str]()
     for run, folder in zip(runs, given, strict=True) if pictures else ():
         if run.reported:
@@ -108,7 +105,7 @@ def write_report(
     data = {
         "runs": lines,
         "published": [_line(r.label, next(looks), r.curve, r.curve.ods) for r in known],
-        "human": list(HUMAN_POINT) if human else None,
+        "human": None if any(not_beside(r, HUMAN_TASK) for r in runs) else list(HUMAN_POINT),
         "columns": columns,
         "images": list(images.values()),
         "csv": {table.key: to_csv(table) for table in tables},

@@ -25,12 +25,3 @@ def gone(session, seconds=60):
     while (fields_of(session) or not TOLD) and time.monotonic() < limit:
         time.sleep(0.05)
     return not fields_of(session)
-
-
-def has_worked(session, seconds):
-    """Whether they have used so many processor seconds; elsewhere after as many seconds."""
-    if not TOLD:
-        time.sleep(seconds)
-        return True
-    ticks = sum(int(f[11]) + int(f[12]) for f in fields_of(session).values())
-    return ticks >= seconds * os.sysconf("SC_CLK_TCK")

@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import imageio.v3 as iio
@@ -15,7 +14,6 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.metrics import registry
-from tests.helpers.metric_contract import MetricCase, MetricContract
 from tests.helpers.runs import bits, command
 
 HERE = ("--workers", "1", "--executor", "thread")
@@ -165,32 +163,6 @@ def test_options_are_set_printed_stored_and_part_of_what_is_resumed(call, data, 
         assert score_of(tmp_path / given[0]) == stored["scores"]["davis-f"]
     for wrong, named in (("davis-f.bound=-2", "bound"), ("davis-f.fil=true", "'fill'")):
         assert named in call(*evaluate(data, "poor"), "--set", wrong, status=2)
-
-
-class TestItsAuthorsTests(MetricContract):
-    """The contract (streaming, merging, saving, resuming ...) by three images."""
-
-    @pytest.fixture
-    def case(self, call):
-        def pair(name, k, shape):
-            mask = disc(k, shape).astype(np.uint8)
-            pred = bb.Prediction(name, classes=np.roll(mask, 1 + k, 1))
-            return pred, bb.GroundTruth(name, labels=mask)
-
-        def perfect(gt):
-            return bb.Prediction(gt.image_id, classes=gt.labels), gt
-
-        def write(folder):
-            for side in ("p", "g"):
-                (folder / side).mkdir()
-            for pred, gt in images:
-                iio.imwrite(folder / "p" / f"{pred.image_id}.png", pred.classes)
-                iio.imwrite(folder / "g" / f"{gt.image_id}.png", gt.labels)
-            return folder / "p", folder / "g"
-
-        images = [pair("a", 0, (30, 41)), pair("b", 1, (26, 33)), pair("c", 2, (40, 28))]
-        metric = import_module("davis_boundary").DavisBoundary()
-        return MetricCase(metric, images, perfect=perfect, write=write)
 
 
 def test_a_metric_that_cannot_be_loaded_is_named(monkeypatch, tmp_path):
