@@ -118,28 +118,25 @@ class BoundaryMetric(Metric):
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """The scores of eval_bdry.txt where it is there, of the curve otherwise."""
+        if not tables.keys() & {"eval_bdry.txt", "eval_bdry_thr.txt"}:
+            return None
         if "eval_bdry_thr.txt" not in tables:
-            if "eval_bdry.txt" not in tables:
-                return None
             raise DataError("no eval_bdry_thr.txt, expected it for a curve")
         thresholds, recall, precision = tables["eval_bdry_thr.txt"][:, :3].T
         curve = PRCurve(thresholds, precision, recall)
-        ods = best(curve).to_mapping()
-        row = [*ods.values(), *[math.nan] * 4]
+        ods, ap, images = best(curve).to_mapping(), math.nan, []
+        ois = dict.fromkeys(("recall", "precision", "f"), math.nan)
         if "eval_bdry.txt" in tables:
-            row = tables["eval_bdry.txt"][0, :8].tolist()
-        keys, images = ("ods.threshold", "ods.recall", "ods.precision", "ods"), []
+            *points, ap = tables["eval_bdry.txt"][0, :8].tolist()
+            ods = dict(zip(ods, points[:4], strict=True))
+            ois = dict(zip(ois, points[4:], strict=True))
+        keys = ("ods.threshold", "ods.recall", "ods.precision", "ods")
         for number, *own in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist():
             images.append((f"{number:.0f}", dict(zip(keys, own, strict=True))))
-        return {
-            "ods": dict(zip(ods, row[:4], strict=True)),
-            "ois": dict(zip(("recall", "precision", "f"), row[4:7], strict=True)),
-            "ap": float(area(curve)) if math.isnan(row[7]) else row[7],
-            "n_images": len(images),
-            "images": tuple(images),
-            "curve": curve,
-            **{name: float(value) for name, value in recall_at_half(curve).items()},
-        }
+        half = {name: float(value) for name, value in recall_at_half(curve).items()}
+        ap = float(area(curve)) if math.isnan(ap) else ap
+        found = {"ods": ods, "ois": ois, "ap": ap, "n_images": len(images)}
+        return {**found, "images": tuple(images), "curve": curve, **half}
 
 
 class CurvesMetric(Metric):

@@ -68,9 +68,7 @@ class CalibrationMetric(Metric):
     default_protocol = "calibration"
     uses = (*MAPS, *ANNOTATED)
     columns = (
-        Column("ece", "ECE", lower=True, quantity="ece"),
-        Column("ace", "ACE", lower=True, quantity="ace"),
-        Column("mce", "MCE", lower=True, quantity="mce"),
+        *(Column(k, k.upper(), lower=True, quantity=k) for k in ("ece", "ace", "mce")),
         *(
             Column(f"{k}_mean", f"mean {k.upper()}", lower=True, shown="own", quantity=k)
             for k in ("ece", "ace", "mce")

@@ -129,17 +129,12 @@ def _steps(value: Any) -> Any:
     return found * 2 if len(found) == 1 else found
 
 
-def _spacing_words(options: Any) -> str:
-    down, right = options.spacing
-    return "" if down == right == 1 else f"spacing {down:g} x {right:g}"
-
-
 SPACING = option(
     (1.0, 1.0),
     "Row and column step, or one number for both: the unit of distances and tolerances.",
     [POSITIVES, check(lambda v: len(v) == 2, "two steps, of rows and columns, or one for both")],
     _steps,
-    caption=_spacing_words,
+    caption=lambda o: "" if o.spacing == (1, 1) else "spacing {:g} x {:g}".format(*o.spacing),
 )
 
 

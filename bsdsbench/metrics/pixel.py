@@ -171,9 +171,7 @@ def pixel_counts(
     four = [np.sum([confusion(bmap, gt, cuts) for gt in gt_maps], axis=0) for bmap in bmaps]
     counts = dict(zip(("tp", "fp", "fn", "tn"), np.hstack(four), strict=True))
     # the sum of errors is exact up to one division for integers
-    if soft.dtype == np.bool_:
-        soft = soft.view(np.uint8) * np.uint8(255)
-    top = 1 if soft.dtype.kind == "f" else int(np.iinfo(soft.dtype).max)
-    values = soft.astype(np.float64 if top == 1 else np.int64)
+    top = int(np.iinfo(soft.dtype).max) if soft.dtype.kind == "u" else 1
+    values = soft.astype(np.float64 if soft.dtype.kind == "f" else np.int64)
     error = sum(np.where(gt, top - values, values).sum() for gt in gt_maps)
     return Counts(thresholds=thresholds, **counts, abs_error_sum=error / top)

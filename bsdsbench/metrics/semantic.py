@@ -183,10 +183,10 @@ def class_boundaries(
     labels = whole if framed is None else framed
     valid = ~np.isin(labels, params.ignored)
     present, known = set(np.unique(labels[valid]).tolist()), params.class_labels
-    if strange := sorted(present - {0, *(range(max(known)) if params.ids else ()), *known}):
+    if strange := present - {0, *(range(max(known)) if params.ids else ()), *known}:
         ignored = ", ".join(map(str, params.ignored)) or "none"
         raise DataError(
-            f"label map: label {strange[0]}, expected {min(known)} .. {max(known)}, 0 or "
+            f"label map: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
             f"{ignored} (ignored)"
         )
     draw = _spanned if params.radius > 0 and params.ignored_rule == "span" else _drawn

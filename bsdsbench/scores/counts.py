@@ -104,25 +104,23 @@ def stacked(
     ragged : names of arrays of different lengths, filled up with NaN
     """
     out = {}
-    for name, first in images[0].items():
-        arrays, longest = [], 0
-        for each in images:
-            array = np.asarray(each.get(name, ()))
-            if name in ragged:
-                longest = max(longest, len(array))
-            elif array.shape != np.shape(first):
-                raise ShapeError(f"images have different {name}, expected the same shape")
-            elif name in shared and each is not images[0] and not np.array_equal(array, first):
-                raise ShapeError(f"images have different {name}, expected the same")
-            arrays.append(array)
-        if name in shared:
-            out[name] = arrays[0]
-        elif name in ragged:
-            out[name] = np.full((len(arrays), longest, *arrays[0].shape[1:]), np.nan)
+    for name in images[0]:
+        arrays = [np.asarray(each.get(name, ())) for each in images]
+        first = arrays[0]
+        if name in ragged:
+            longest = max(map(len, arrays))
+            out[name] = np.full((len(arrays), longest, *first.shape[1:]), np.nan)
             for row, array in zip(out[name], arrays, strict=True):
                 row[: len(array)] = array
-        else:
+            continue
+        try:
             out[name] = np.stack(arrays)
+        except ValueError:
+            raise ShapeError(f"images have different {name}, expected the same shape") from None
+        if name in shared:
+            if (out[name] != first).any():
+                raise ShapeError(f"images have different {name}, expected the same")
+            out[name] = first
     return out
 
 

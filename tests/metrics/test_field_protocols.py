@@ -132,15 +132,3 @@ def test_deepcrack(tmp_path, cracks):
     ]
     score = scored(tmp_path, preds, gts, "deepcrack", "pixel").score("pixel")
     assert score.ods.f == pytest.approx(best_f(rows), abs=1e-12)
-
-
-@pytest.mark.parametrize("thin", [True, False])
-def test_the_total_of_a_cleaned_map_lacks_single_pixels(thin):
-    rng = np.random.default_rng(1)
-    full, gt = rng.random((12, 9)), rng.random((12, 9)) < 0.2
-    protocol = Protocol(thresholds=9, thin=thin, clean=True)
-    counts = bb.boundary_counts(full, [gt], protocol)
-    maps = [full >= t for t in counts.thresholds]
-    maps = [bb.thin(m) for m in maps] if thin else maps
-    assert counts.total_pred.tolist() == [without_lonely(m).sum() for m in maps]
-    assert counts.total_pred.tolist() != [m.sum() for m in maps]

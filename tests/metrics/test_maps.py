@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-import bsdsbench as bb
-from bsdsbench.files.errors import ShapeError
 from bsdsbench.loaders.inputs import unit
-from bsdsbench.metrics.boundary import threshold_events
 from bsdsbench.metrics.maps import as_float32, invert, prepare
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.first_look import is_faint
@@ -65,11 +62,3 @@ def test_a_map_divided_by_its_largest_value():
     soft = up_to(51, np.uint8)
     assert prepare(soft, Protocol()) is soft
     assert prepare(soft, Protocol(invert=True)).tolist() == [[255, 204]]
-
-
-def test_a_segmentation_of_another_size():
-    pred = bb.Prediction("a", segs=(np.zeros((4, 3), int),))
-    with pytest.raises(
-        ShapeError, match=r"^prediction: shape \(4, 3\), transposed, expected \(3, 4"
-    ):
-        threshold_events(pred, (3, 4), LOW)

@@ -5,7 +5,6 @@ import pytest
 from sklearn import metrics as sk
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.metrics import segmentation as seg
 from bsdsbench.metrics.label_maps import LabelOptions
 from tests.helpers.counting import score_of
@@ -87,13 +86,6 @@ def test_a_class_without_a_true_instance_has_segmentation_quality_0_in_the_mean(
     assert seg.class_scores(counts)["sq"] == pytest.approx([1, 0, np.nan], nan_ok=True)
     protocol = bb.Protocol(options={"segmentation": at})
     assert score_of("segmentation", counts, protocol=protocol)["sq"] == 0.5
-
-
-def test_bad_input_is_one_clear_line():
-    with pytest.raises(DataError, match=r"label 5, expected 0 \.\. 1"):
-        seg.segmentation_counts([[5]], [[0]], params(2))
-    with pytest.raises(ShapeError, match=r"prediction: shape \(1, 2\), transposed"):
-        seg.segmentation_counts([[0, 0]], [[0], [0]], params(2))
 
 
 def crowded(seed):

@@ -1,13 +1,12 @@
 """Counts, stacks, records and scores by name; sums and means under weights."""
 
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.scores.counts import MAX_WHOLE, Counts, ImageRecord, Score, at, one_of, stacked
+from bsdsbench.scores.counts import MAX_WHOLE, Counts, Score, at, one_of, stacked
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import weighted_mean, weighted_sum
 
@@ -63,16 +62,6 @@ def test_a_stack_has_one_shape_what_is_shared_once_and_ragged_rows_filled_up():
     for second, named in ((made((1,)), "hits"), (other, "grid"), (missing, "hits")):
         with pytest.raises(ShapeError, match=named):
             stacked([made(), second], ("grid",), ("rows",))
-
-
-def test_records_are_equal_by_id_size_fingerprint_and_every_count():
-    one = Counts(n=[1])
-    record = ImageRecord("a", (2, 3), {"x": one, "y": {"n": [2]}}, "f", 1.5)
-    assert record.equals(replace(record, seconds=9.0, truth="t", form="soft8"))
-    others = ({"image_id": "b"}, {"size": (3, 2)}, {"fingerprint": "g"}, {"counts": {"x": one}})
-    for other in (*others, {"counts": {"x": one, "y": one}}):
-        assert not record.equals(replace(record, **other)), other
-    assert not record.equals(one)
 
 
 def test_a_score_is_nested_and_its_json_has_numbers_alone():

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bsdsbench.files.errors import ShapeError
 from bsdsbench.metrics.boundary import boundary_score
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord
@@ -113,18 +112,6 @@ def test_scores_need_counts_no_more_matched_than_there_are():
         refused(named, boundary_score, records)
     for row in ([3, 2, 1, 1], [1, 1, 3, 2]):
         refused("matched", curve_counts, [0.5], [row])
-
-
-def test_a_curve_has_one_precision_and_one_recall_per_threshold():
-    deep = np.ones((1, 1, 2))
-    for made, named in (
-        (([0.1], [0.1, 0.2], [0.3]), r"precision: shape \(2,\), expected \(1,\)"),
-        (([0.1, 0.2], [0.1, 0.2], [[0.3, 0.4]]), r"recall: shape \(1, 2\), expected \(2,\)"),
-        (([0.1, 0.2], deep, deep), r"precision: shape \(1, 1, 2\), expected \(1, 2\)"),
-        ((0.1, 0.1, 0.3), r"thresholds: shape \(\)"),
-    ):
-        refused(named, PRCurve, *made, error=ShapeError)
-    assert not PRCurve([0.1], [0.1], [0.3]).recall.flags.writeable
 
 
 PAIRS = st.tuples(st.integers(0, 9), st.integers(0, 9))

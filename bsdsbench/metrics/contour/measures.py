@@ -142,10 +142,18 @@ def _outlines(pair: LabelPair, outline: str, steps: Spacing) -> tuple[Sites, ...
         if outline == "side":
             around = np.pad(labels, ((0, 1), (0, 1)), mode="edge")
         sides.append((outlines.rims if outline == "rim" else outlines.corners)(around, pair.n))
+    # Length of the contour in 2 x 2 pixels, for each code of `outlines.corners`. It joins the
+    # middles of the sides between two pixels: half a diagonal where one pixel differs, a step where
+    # two neighbours do, two half diagonals where two opposite ones do.
+    half = 0.5 * math.sqrt(steps[0] * steps[0] + steps[1] * steps[1])
+    lengths = np.full(16, half)
+    lengths[[0b0000, 0b1111]] = 0.0
+    lengths[[0b1100, 0b0011]], lengths[[0b1010, 0b0101]] = steps[1], steps[0]
+    lengths[[0b1001, 0b0110]] = 2 * half
     found = []
     for (start, rows, cols, *code), other in zip(sides, sides[::-1], strict=True):
         distance = np.sqrt(distances.nearest(start, rows, cols, *other[:3], *steps))
-        length = contour_lengths(steps)[code[0]] if code else np.zeros(rows.size)
+        length = lengths[code[0]] if code else np.zeros(rows.size)
         found.append(Sites(start, distance, length))
     return tuple(found)
 
@@ -157,22 +165,6 @@ def pixel_distances(a: Map, b: Map, spacing: Spacing = PIXELS) -> F8:
         rows, cols = np.nonzero(drawn)
         sides += [np.array([0, rows.size]), rows.astype(np.int32), cols.astype(np.int32)]
     return np.asarray(np.sqrt(distances.nearest(*sides, *spacing)))
-
-
-def contour_lengths(spacing: Spacing) -> F8:
-    """Length of the contour in 2 x 2 pixels, for each code of `outlines.corners`, (16,).
-
-    The contour joins the middles of the sides between two pixels: half a diagonal where one pixel
-    differs, a step where two neighbours do, two half diagonals where two opposite ones do.
-    """
-    down, right = spacing
-    half = 0.5 * math.sqrt(down * down + right * right)
-    out = np.full(16, half)
-    out[[0, 15]] = 0.0
-    out[[0b1100, 0b0011]] = right
-    out[[0b1010, 0b0101]] = down
-    out[[0b1001, 0b0110]] = 2 * half
-    return out
 
 
 def shell_width(shape: tuple[int, ...], size: float) -> int:

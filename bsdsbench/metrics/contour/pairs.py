@@ -68,8 +68,13 @@ def as_pair(
 
     0 is nothing where it is below `first`. Raises DataError or ShapeError.
     """
-    if classes is None:
-        return mask_pair(*as_masks(pred, gt))
+    if classes is None:  # cut to the box of both masks, with a frame of one pixel
+        masks = as_masks(pred, gt)
+        either = masks[0] | masks[1]
+        at = [np.flatnonzero(either.any(axis=axis)) for axis in (1, 0)]
+        box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) if i.size else slice(0, 1) for i in at)
+        mine, true = (np.ascontiguousarray(m[box]).astype(np.int32) - 1 for m in masks)
+        return LabelPair(mine, true, 1, either.shape)
     maps, end = as_label_maps(pred, gt), first + classes
     nothing = {0: ""} if first else {}
     if ignore is not None and ignore >= 0:
@@ -108,15 +113,6 @@ def as_masks(pred: ArrayLike, gt: ArrayLike) -> tuple[Bool, Bool]:
     if not masks[1].size:  # the kernels look at one
         raise DataError(f"{SIDES[1]}: shape {masks[1].shape}, expected at least one pixel")
     return masks[0], masks[1]
-
-
-def mask_pair(pred: Bool, gt: Bool) -> LabelPair:
-    """A pair of bool masks of one shape, cut to the box of both with a frame of one pixel."""
-    either = pred | gt
-    at = [np.flatnonzero(either.any(axis=axis)) for axis in (1, 0)]
-    box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) if i.size else slice(0, 1) for i in at)
-    mine, true = (np.ascontiguousarray(m[box]).astype(np.int32) - 1 for m in (pred, gt))
-    return LabelPair(mine, true, 1, gt.shape)
 
 
 def pair_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> tuple[LabelPair, I8 | None]:

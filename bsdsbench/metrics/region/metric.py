@@ -23,9 +23,7 @@ Sums run in the order of the image ids.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
-from io import StringIO
 from typing import Any
 
 import numpy as np
@@ -42,8 +40,8 @@ from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, we
 ADAPTED_RAND = ("are_region", "are_skimage", "are_cremi")
 # Errors, 0 is best, and beside them the name under which SEISM prints 1 - error.
 ERRORS = {
-    **{"bgm": "bgm", "hamming_gt": "dhd", "hamming_pred": "sdhd", "van_dongen": "vd"},
-    **{"bce": "bce", "gce": "gce", "lce": "lce"},
+    **{"bgm": "bgm", "hamming_gt": "dhd", "hamming_pred": "sdhd", "van_dongen": "vd", "bce": "bce"},
+    **{"gce": "gce", "lce": "lce"},
     **dict.fromkeys(("voi_per_log_area", "voi_split", "voi_merge", *ADAPTED_RAND), ""),
 }
 SIMILAR_TO = {name: error for error, name in ERRORS.items() if name}
@@ -78,12 +76,11 @@ class RegionMetric(Metric):
         Column("covering.ods", "Covering ODS", "Cov. ODS"),
         Column("covering.ois", "Covering OIS", "Cov. OIS"),
         Column("covering.best", "Covering best", "Cov. best"),
-        Column("pri.ods", "PRI ODS"),
-        Column("pri.ois", "PRI OIS"),
-        Column("voi.ods", "VOI ODS", lower=True),
-        Column("voi.ois", "VOI OIS", lower=True),
-        Column("fop.ods", "Fop ODS"),
-        Column("fop.ois", "Fop OIS"),
+        *(
+            Column(f"{key}.{k}", f"{words} {k.upper()}", lower=key == "voi")
+            for key, words in (("pri", "PRI"), ("voi", "VOI"), ("fop", "Fop"))
+            for k in ("ods", "ois")
+        ),
         Column("fop.ap", "Fop AP"),
         Column("fop.summed", "Fop of sums", shown="never"),
         *(Column(f"pair_f.{k}", f"Pairs {k.upper()}", shown="never") for k in ("ods", "ois", "ap")),
@@ -231,11 +228,9 @@ class RegionMetric(Metric):
         for name, curve in (("fop", score.fop.curve), ("pair", score.pair_f.curve)):
             curves |= {f"{name}_{k}": getattr(curve, k) for k in ("precision", "recall", "f")}
         curves |= {name: score[name].curve for name in ERRORS}
-        out = StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(curves)
-        writer.writerows(zip(*(column.tolist() for column in curves.values()), strict=True))
-        yield "region_curves.csv", out.getvalue()
+        rows = np.column_stack([*curves.values()]).tolist()
+        lines = [",".join(curves), *(",".join(map(str, row)) for row in rows), ""]
+        yield "region_curves.csv", "\n".join(lines)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """The scores of eval_cover.txt and eval_RI_VOI.txt."""
