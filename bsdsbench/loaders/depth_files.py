@@ -11,15 +11,15 @@ options say. A file of one map without a name may also hold edges or a matte; th
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.bounded import FaultError, PathLike, check_size, listed, read_bytes, reading
-from bsdsbench.loaders.formats import plane, read_arrays
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, cut_map
-from bsdsbench.loaders.pairing import Pair
+from bsdsbench.loaders.formats import plane
+from bsdsbench.loaders.inputs import cut_map
 
 NAMES = ("depth", "pred_depths", "pred_depth", "depth_pred", "disparity", "pred", "prediction", "")
 # Of iBims-1's struct: 1 where a pixel is valid
@@ -28,33 +28,23 @@ MATTE = 0.1  # more of it is in (ml-depth-pro)
 DPT = 202021.25  # a .dpt file starts with it
 
 
-def depth_prediction(pair: Pair, shape: tuple[int, int]) -> Prediction:
-    """An image's depth map; without a file a flat one."""
-    if not pair.pred_paths:
-        return Prediction(pair.image_id, depth=np.zeros(shape))
-    path = pair.pred_paths[0]
-    found = read_arrays(path, what="a depth map")
-    with reading(path, "a depth map"):
-        return Prediction(pair.image_id, path, depth=_depth(found, needed=True))
+def predicted_depth(found: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+    """The depth map of a file."""
+    return {"depth": _depth(found, needed=True)}
 
 
-def depth_truth(pair: Pair) -> GroundTruth:
-    """What an image's file has of depth, edges, valid pixels and a matte."""
-    path = pair.gt_path
-    found = read_arrays(path, what="a depth map")
-    with reading(path, "a depth map"):
-        found = found["data"] if isinstance(found.get("data"), dict) else found
-        names = [name for name in (*VALID, "edges", "matte") if name in found]
-        maps = {name: plane(found[name], name) for name in names}
-        valid = [maps[name] != 0 for name in VALID if name in maps]
-        return GroundTruth(
-            pair.image_id,
-            (maps["edges"] != 0,) if "edges" in maps else (),
-            path=path,
-            depth=_depth(found, needed=not maps.keys() & {"edges", "matte"}),
-            valid=np.logical_and.reduce(valid) if valid else None,
-            mask=matte_mask(maps["matte"]) if "matte" in maps else None,
-        )
+def annotated_depth(found: dict[str, Any], path: Path) -> dict[str, Any]:
+    """What a file has of depth, edges, valid pixels and a matte."""
+    found = found["data"] if isinstance(found.get("data"), dict) else found
+    names = [name for name in (*VALID, "edges", "matte") if name in found]
+    maps = {name: plane(found[name], name) for name in names}
+    valid = [maps[name] != 0 for name in VALID if name in maps]
+    return {
+        "boundaries": (maps["edges"] != 0,) if "edges" in maps else (),
+        "depth": _depth(found, needed=not maps.keys() & {"edges", "matte"}),
+        "valid": np.logical_and.reduce(valid) if valid else None,
+        "mask": matte_mask(maps["matte"]) if "matte" in maps else None,
+    }
 
 
 def matte_mask(matte: NDArray[Any]) -> NDArray[np.bool_]:

@@ -45,11 +45,7 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
         return group[name]
 
     def attribute(item: Any, name: str) -> Any:
-        if name not in item.attrs:
-            return ""
-        found = h5py.h5a.open(item.id, name.encode())
-        check_size(found.shape, 1024 * found.dtype.itemsize)
-        value = item.attrs[name]
+        value = item.attrs.get(name, "")
         return value.decode("latin-1") if isinstance(value, bytes) else value
 
     def struct(group: Any, depth: int) -> Any:
@@ -58,13 +54,13 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
             return None
         budget.spend(len(group) * ITEM_COST)
         fields = {k: value(own(group, k), depth + 1) for k in group}
-        cells = [
+        # a struct array is a group of cells without the class "cell"
+        lists = [
             v for k, v in fields.items() if isinstance(v, list) and CLASS not in group[k].attrs
         ]
-        # a struct array is a group of cells without the class "cell"
-        if not fields or len(cells) < len(fields) or len({len(v) for v in cells}) > 1:
+        if not fields or len(lists) < len(fields) or len(set(map(len, lists))) > 1:
             return fields
-        return [dict(zip(fields, row, strict=True)) for row in zip(*cells, strict=True)]
+        return [dict(zip(fields, row, strict=True)) for row in zip(*lists, strict=True)]
 
     def value(item: Any, depth: int) -> Any:
         """What `read_mat` gives of a data set or a group."""

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.bounded import FaultError, check_size, read_bytes, reading
-from bsdsbench.loaders.formats import IMAGE_SUFFIXES, is_numeric, read_arrays
-from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
+from bsdsbench.files.bounded import FaultError, check_size, read_bytes
+from bsdsbench.loaders.formats import IMAGE_SUFFIXES, is_numeric
+from bsdsbench.loaders.inputs import Lines
 from bsdsbench.loaders.line_maps import GRID, score_map, truth_map
-from bsdsbench.loaders.pairing import Pair
 
 Shape = tuple[int, int]
 F8 = NDArray[np.float64]
+NO_LINES = Lines(np.zeros((0, 4)), np.zeros(0))
 FAR = 1e6  # no coordinate lies further away
 
 
@@ -63,24 +63,17 @@ def _size(found: dict[str, Any], name: str) -> Shape | None:
     return int(rows), int(columns)
 
 
-def lines_prediction(pair: Pair, shape: Shape) -> Prediction:
-    """An image's predicted lines as a map of scores; no lines without a file."""
-    if not pair.pred_paths:
-        nothing = Lines(np.zeros((0, 4)), np.zeros(0))
-        return Prediction(pair.image_id, soft=np.zeros(shape), lines=nothing)
-    path, points = pair.pred_paths[0], None
-    found = read_arrays(path, what="lines")
-    with reading(path, "predicted lines"):
-        lines = _places(found, "lines", 4)
-        scores = _scores(found, "score", lines)
-        if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
-            raise FaultError(f"scores up to {scores.max():g}, expected values in [0, 1]")
-        if "juncs" in found:
-            places = _places(found, "juncs", 2)
-            points = np.column_stack([places, _scores(found, "juncs_score", places)])
-        given = Lines(lines, scores, points, _size(found, "grid"))
-        drawn = drawn_lines(given, shape, given.grid or GRID)
-    return Prediction(pair.image_id, path, soft=drawn, lines=given)
+def predicted_lines(found: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    """Predicted lines, and a map of their scores."""
+    lines, points = _places(found, "lines", 4), None
+    scores = _scores(found, "score", lines)
+    if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
+        raise FaultError(f"scores up to {scores.max():g}, expected values in [0, 1]")
+    if "juncs" in found:
+        places = _places(found, "juncs", 2)
+        points = np.column_stack([places, _scores(found, "juncs_score", places)])
+    given = Lines(lines, scores, points, _size(found, "grid"))
+    return {"soft": drawn_lines(given, shape, given.grid or GRID), "lines": given}
 
 
 def drawn_lines(lines: Lines, shape: Shape, grid: Shape) -> F8:
@@ -90,19 +83,16 @@ def drawn_lines(lines: Lines, shape: Shape, grid: Shape) -> F8:
     return score_map(lines.ends[:end], lines.scores[:end], shape, grid)
 
 
-def lines_truth(pair: Pair) -> GroundTruth:
-    """An image's annotated lines as a map."""
-    path, points = pair.gt_path, None
-    found = read_arrays(path, what="lines")
-    with reading(path, "annotated lines"):
-        size = _size(found, "size") or _picture_size(path)
-        check_size(size, 1)
-        lines = _places(found, "lines", 4)[:, [1, 0, 3, 2]]
-        ends = _places(found, "lpos", 4) if "lpos" in found else truth_lines(lines, size)
-        if "junc" in found:
-            points = np.pad(_places(found, "junc", 2), ((0, 0), (0, 1)))
-        on_grid = Lines(ends, np.zeros(len(ends)), points, _size(found, "grid") or GRID)
-        return GroundTruth(pair.image_id, (truth_map(lines, size),), path=path, lines=on_grid)
+def annotated_lines(found: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Annotated lines on the grid, and the map of them."""
+    size, points = _size(found, "size") or _picture_size(path), None
+    check_size(size, 1)
+    lines = _places(found, "lines", 4)[:, [1, 0, 3, 2]]
+    ends = _places(found, "lpos", 4) if "lpos" in found else truth_lines(lines, size)
+    if "junc" in found:
+        points = np.pad(_places(found, "junc", 2), ((0, 0), (0, 1)))
+    on_grid = Lines(ends, np.zeros(len(ends)), points, _size(found, "grid") or GRID)
+    return {"boundaries": (truth_map(lines, size),), "lines": on_grid}
 
 
 def truth_lines(lines: F8, size: Shape) -> F8:
@@ -124,43 +114,32 @@ def _picture_size(path: Path) -> Shape:
     raise FaultError(f"no size, expected {expected}")
 
 
-def oriented_prediction(pair: Pair, shape: Shape) -> Prediction:
-    """An image's edges with an angle at each pixel; no edges without a file."""
-    if not pair.pred_paths:
-        return Prediction(pair.image_id, soft=np.zeros(shape, np.uint8), angles=np.zeros(shape))
-    path = pair.pred_paths[0]
-    found = read_arrays(path, what="oriented edges")
-    with reading(path, "oriented edges"):
-        struct = found.get("edge_ori", found)
-        return Prediction(
-            pair.image_id, path, soft=_numbers(struct, "edge"), angles=_angles(struct, "ori")
-        )
+def predicted_edges(found: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    """Edges with an angle at each pixel."""
+    struct = found.get("edge_ori", found)
+    return {"soft": _numbers(struct, "edge"), "angles": _angles(struct, "ori")}
 
 
-def oriented_truth(pair: Pair) -> GroundTruth:
+def annotated_edges(found: dict[str, Any], path: Path) -> dict[str, Any]:
     """Annotated edges with an angle at each pixel, of one annotator or several."""
-    path = pair.gt_path
-    found = read_arrays(path, what="oriented edges")
     edges: Any
     angles: Any
-    with reading(path, "oriented edges"):
-        if "bndinfo_pascal" in found:  # PIOD
-            info = found["bndinfo_pascal"]
-            angles = [_angles(info, "OrientMap")]
-            edges = [_fragments(info.get("edges"), angles[0].shape)]
-        elif "gtStruct" in found:  # BSDS ownership: a cell of (H, W, 2) per annotator
-            cells = found["gtStruct"]["gt_theta"]
-            both = [*map(np.asarray, cells)] if isinstance(cells, list) else [cells]
-            edges = [cell[..., 0] for cell in both]
-            angles = [_angles({"angles": cell[..., 1]}, "angles") for cell in both]
-        else:
-            edges, angles = _numbers(found, "edge"), _angles(found, "ori")
-            if edges.ndim == 2:
-                edges, angles = [edges], [angles]
-        if not len(edges):
-            raise FaultError("no annotators, expected at least one")
-        drawn = [edge != 0 for edge in edges]
-        return GroundTruth(pair.image_id, drawn, path=path, angles=angles)
+    if "bndinfo_pascal" in found:  # PIOD
+        info = found["bndinfo_pascal"]
+        angles = [_angles(info, "OrientMap")]
+        edges = [_fragments(info.get("edges"), angles[0].shape)]
+    elif "gtStruct" in found:  # BSDS ownership: a cell of (H, W, 2) per annotator
+        cells = found["gtStruct"]["gt_theta"]
+        both = [*map(np.asarray, cells)] if isinstance(cells, list) else [cells]
+        edges = [cell[..., 0] for cell in both]
+        angles = [_angles({"angles": cell[..., 1]}, "angles") for cell in both]
+    else:
+        edges, angles = _numbers(found, "edge"), _angles(found, "ori")
+        if edges.ndim == 2:
+            edges, angles = [edges], [angles]
+    if not len(edges):
+        raise FaultError("no annotators, expected at least one")
+    return {"boundaries": [edge != 0 for edge in edges], "angles": angles}
 
 
 def _fragments(edges: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.arguments import given_list, given_path, given_word
 from bsdsbench.files.bounded import Budget, FaultError, PathLike, check_size, listed, reading, show
 from bsdsbench.files.errors import EmptyTruthError, FileFormatError
-from bsdsbench.loaders.depth_files import depth_prediction, depth_truth
+from bsdsbench.loaders.depth_files import annotated_depth, predicted_depth
 from bsdsbench.loaders.formats import id_of, label_map, maps_of, only_array, plane, read_arrays
 from bsdsbench.loaders.inputs import (
     GroundTruth,
@@ -43,10 +43,11 @@ from bsdsbench.loaders.inputs import (
 )
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.line_files import (
-    lines_prediction,
-    lines_truth,
-    oriented_prediction,
-    oriented_truth,
+    NO_LINES,
+    annotated_edges,
+    annotated_lines,
+    predicted_edges,
+    predicted_lines,
 )
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.protocol.protocol import Protocol
@@ -54,10 +55,10 @@ from bsdsbench.protocol.protocol import Protocol
 Shape = tuple[int, int]
 # where a file holds several maps, the one of such a name is meant
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
-READERS = {
-    "lines": (lines_prediction, lines_truth),
-    "oriented": (oriented_prediction, oriented_truth),
-    "depth-map": (depth_prediction, depth_truth),
+READERS = {  # kind -> the parts that the arrays of a prediction's and of a truth's file are
+    "lines": (predicted_lines, annotated_lines),
+    "oriented": (predicted_edges, annotated_edges),
+    "depth-map": (predicted_depth, annotated_depth),
 }
 
 
@@ -163,14 +164,22 @@ def read_prediction(pair: Pair, kind: str, shape: Shape, n_classes: int = 1) -> 
 
     shape is that of its ground truth. Raises FileFormatError.
     """
-    if kind in READERS:
-        return READERS[kind][0](pair, shape)
     name, paths = pair.image_id, pair.pred_paths
-    if kind != "classes":
-        nothing = Prediction(name, soft=np.zeros(shape, np.uint8))
-        return load_prediction(paths, name, kind) if paths else nothing
     if not paths:
-        return Prediction(name, classes=np.zeros((n_classes, *shape), bool))
+        zeros = np.zeros(shape)
+        nothing: dict[str, dict[str, Any]] = {
+            "classes": {"classes": np.zeros((n_classes, *shape), bool)},
+            "depth-map": {"depth": zeros},
+            "lines": {"soft": zeros, "lines": NO_LINES},
+            "oriented": {"soft": zeros.astype(np.uint8), "angles": zeros},
+        }
+        return Prediction(name, **nothing.get(kind, {"soft": zeros.astype(np.uint8)}))
+    if kind in READERS:
+        found = read_arrays(paths[0], what=kind)
+        with reading(paths[0], kind):
+            return Prediction(name, paths[0], **READERS[kind][0](found, shape))
+    if kind != "classes":
+        return load_prediction(paths, name, kind)
     maps = []
     for path in paths:
         maps.append(only_array(read_arrays(path, indices=True), path))
@@ -317,25 +326,26 @@ def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = Fals
     """
     if kind == "annotators":
         return load_ground_truth(pair.gt_paths, pair.image_id, **protocol.gt_options())
-    path = pair.gt_path
-    if kind == "classes":
-        with reading(path, "a label map"):
-            return _class_truth(pair.image_id, path, instances)
-    if kind in READERS:
-        return READERS[kind][1](pair)
-    array, least = only_array(read_arrays(path), path), protocol.gt_threshold
-    with reading(path, "a mask"):
-        mask = cut_map(array, least, "mask", least=least is not None)
-        return GroundTruth(pair.image_id, path=path, mask=mask, scale=scale_of(array, least or 0))
+    path, least = pair.gt_path, protocol.gt_threshold
+    found = read_arrays(path, indices=kind == "classes", what=kind)
+    with reading(path, kind):
+        if kind == "classes":
+            parts = _class_parts(found, path, instances)
+        elif kind in READERS:
+            parts = READERS[kind][1](found, path)
+        else:
+            array = only_array(found, path)
+            mask = cut_map(array, least, "mask", least=least is not None)
+            parts = {"mask": mask, "scale": scale_of(array, least or 0)}
+        return GroundTruth(pair.image_id, path=path, **parts)
 
 
-def _class_truth(image_id: str, path: Path, wanted: bool) -> GroundTruth:
+def _class_parts(found: dict[str, Any], path: Path, wanted: bool) -> dict[str, Any]:
     """Class labels; of SBD's struct GTcls also boundaries, and instances where they are wanted.
 
     The boundaries of SBD's struct GTinst, one per instance, or one per class in the refined
     annotations, take the place of those of the classes, as in SEAL's program.
     """
-    found = read_arrays(path, indices=True)
     parts: dict[str, Any]
     if "GTcls" in found:
         struct: Any = found["GTcls"]
@@ -361,7 +371,7 @@ def _class_truth(image_id: str, path: Path, wanted: bool) -> GroundTruth:
                 drawn[:] = False
                 for category, outline in zip(classes, outlines, strict=True):
                     drawn[int(category) - 1] |= np.asarray(outline) != 0
-    return GroundTruth(image_id, path=path, **parts)
+    return parts
 
 
 def instances_beside(path: Path) -> Path | None:

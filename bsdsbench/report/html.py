@@ -23,8 +23,8 @@ from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import PIXELS, lines_of
 from bsdsbench.report.pictures import BUDGET, by_interest, draw_pictures
 from bsdsbench.runs.evaluation import Progress, as_runs, not_beside
+from bsdsbench.runs.run import Sources, fault_of, find_sources
 from bsdsbench.runs.score_tables import score_tables
-from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.scores.ratios import f_measure
 from bsdsbench.tables.forms import html_of_each, to_csv
 

@@ -22,7 +22,7 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import MatchMaps
 from bsdsbench.plotting.style import PIXELS
 from bsdsbench.runs.evaluation import Evaluation, Progress
-from bsdsbench.runs.sources import find_sources
+from bsdsbench.runs.run import find_sources
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import PRCurve, four_counts
 
@@ -116,7 +116,7 @@ def write_overlays(
     ods, written = run.score(metric.name).ods.threshold or 0.0, []
     records = [r for r in run.records if image_ids is None or r.image_id in image_ids]
     for done, record in enumerate(records, 1):
-        pred, gt = sources.load(record.image_id, run)
+        pred, gt = sources.load(record.image_id, run.protocol)
         photo = sources.photo(record.image_id, gt.shape)
         for kind, threshold in zip(KINDS, (None, ods), strict=True):
             found = overlay(pred, gt, run, record, threshold)

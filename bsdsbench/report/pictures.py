@@ -23,8 +23,7 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.report.overlays import COLORS, matching_metric, overlay
 from bsdsbench.runs.evaluation import Evaluation, Progress
-from bsdsbench.runs.run import available_cores
-from bsdsbench.runs.sources import Sources, fault_of
+from bsdsbench.runs.run import Sources, available_cores, fault_of
 
 THUMBNAIL = 320  # longer side, pixels
 THUMB = 120  # that of the table
@@ -127,7 +126,7 @@ def draw_pictures(
         out, faults = dict[str, Any](runs={}), dict[str, DataError]()
         for number, run, ods, records in drawn:
             try:
-                pred, gt = sources[run.name].load(image_id, run)
+                pred, gt = sources[run.name].load(image_id, run.protocol)
                 if "gt" not in out:
                     photo = sources[run.name].photo(image_id, gt.shape)
                     out.update(gt_picture(gt, photo))

@@ -15,8 +15,8 @@ from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.run import Sources, find_sources
 from bsdsbench.runs.run_options import Folder
-from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best, four_counts
 from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.table import Field, Table
@@ -28,11 +28,9 @@ RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 
 def with_whole_image(files: Sources, protocol: Protocol, grid: Any, four: Any) -> PRCurve:
     """The curve of counts (T, 4) at thresholds (T,), and of all pixels at threshold 0."""
-    first = list[Any]()
-    for image_id in files.pairs:
-        first.append(whole_image_counts(truth_maps(files.truth(image_id, protocol), protocol)))
-    rows = np.vstack([np.sum(first, axis=0), four])
-    return PRCurve.of_counts(np.r_[0.0, grid], rows)
+    maps = (truth_maps(files.truth(image_id, protocol), protocol) for image_id in files.pairs)
+    first = np.sum(list(map(whole_image_counts, maps)), axis=0)
+    return PRCurve.of_counts(np.r_[0.0, grid], np.vstack([first, four]))
 
 
 def rules_table(runs: Sequence[Evaluation], gt_dir: Folder | None = None) -> Table:
@@ -44,16 +42,17 @@ def rules_table(runs: Sequence[Evaluation], gt_dir: Folder | None = None) -> Tab
     """
     columns, found = [Field("score", "Score"), Field("rule", "Rule")], []
     for k, run in enumerate(runs, 1):
-        curve = run.score(METRIC).curve
-        whole = curve = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
-        if run.records:
-            images = [counts for _, counts in counts_in_order(run.records, METRIC)]
-            grid, four = images[0].thresholds, np.sum([four_counts(c) for c in images], axis=0)
-            whole = curve = PRCurve.of_counts(grid, four, run.protocol.operator)
-            if not curve.whole_image and grid[-1] <= 1:  # segmentations have no such row
-                with suppress(DataError):  # the ground truth is not there
-                    files = find_sources(run, gt_dir=gt_dir, metric=METRIC)
-                    whole = with_whole_image(files, run.protocol, grid, four)
+        curve = whole = run.score(METRIC).curve
+        if not run.records:
+            curve = whole = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
+        elif not curve.whole_image and curve.thresholds[-1] <= 1:  # segmentations: no such row
+            counts = [four_counts(found) for _, found in counts_in_order(run.records, METRIC)]
+            with suppress(DataError):  # the ground truth is not there
+                files, four = (
+                    find_sources(run, gt_dir=gt_dir, metric=METRIC),
+                    np.sum(counts, axis=0),
+                )
+                whole = with_whole_image(files, run.protocol, curve.thresholds, four)
         areas = [area(whole if rule == "edter" else curve, rule) for rule in AP_RULES]
         best_f = [best(curve, rule).f for rule in ODS_RULES]
         found.append([*[or_none(float(value)) for value in areas], *best_f])

@@ -275,13 +275,10 @@ class Evaluation(Shown):
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
-        values, images = self._image_values(metric).get("", {}), dict[str, dict[str, float]]()
-        for i, image_id in enumerate(self.image_ids):
-            images[image_id] = own = {}
-            for c in registry.get(metric).image_columns:
-                if c.key in values:
-                    own[c.key] = values[c.key][i]
-        return images
+        values = self._image_values(metric).get("", {})
+        keys = [c.key for c in registry.get(metric).image_columns if c.key in values]
+        images = enumerate(self.image_ids)
+        return {image_id: {key: values[key][i] for key in keys} for i, image_id in images}
 
     def _image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
         """Part -> column -> value of each image, of all that is measured; "" is the whole."""
@@ -342,10 +339,7 @@ class Evaluation(Shown):
 
     def scores(self) -> dict[str, Any]:
         """The `scores` object of result.json: metric -> plain values."""
-        found = {}
-        for metric in self.metrics:
-            found[metric] = self.score(metric).to_mapping()
-        return found
+        return {metric: self.score(metric).to_mapping() for metric in self.metrics}
 
     def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
         """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
@@ -366,7 +360,7 @@ class Evaluation(Shown):
         for what, path in self.places.items():
             with suppress(ValueError):  # on another drive
                 result["places"][what] = Path(os.path.relpath(path, out.resolve())).as_posix()
-        times, total = dict[str, float](), len(self.records)
+        total = len(self.records)
         with writing_result(out, result, counts) as write:
             for metric in self.metrics:
                 own = self.score(metric), self.image_ids, self._stack(metric), self.protocol
@@ -375,8 +369,7 @@ class Evaluation(Shown):
                     write(name, text)
                     if progress:
                         progress(min(done, total), total, name)
-            for r in self.records:
-                times[r.image_id] = round(r.seconds, 4)
+            times = {r.image_id: round(r.seconds, 4) for r in self.records}
             write("timing.json", as_json({"seconds": times}))
         return out
 
@@ -387,10 +380,7 @@ class Evaluation(Shown):
             images.append(dict(id=r.image_id, size=list(r.size), fingerprint=r.fingerprint))
         for metric in self.metrics:
             for row, own in zip(images, self.image_scores(metric).values(), strict=True):
-                row[metric] = dict[str, float | None](own)
-                for key, value in own.items():
-                    if value != value:
-                        row[metric][key] = None
+                row[metric] = {k: None if v != v else v for k, v in own.items()}
         return {
             "schema": SCHEMA,
             "bsdsbench": __version__,

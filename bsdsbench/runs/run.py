@@ -2,8 +2,7 @@
 
 A source is an iterable of items. An item has an `image_id`; `key()`, a hash of all that is read;
 `load(metric, protocol)`, prediction (None: the annotators are counted) and ground truth; and
-`form`, what stands for the prediction's own form ("humans", "none"). Items of folders are here,
-those of arrays in `items`.
+`form`, what stands for the prediction's own form ("humans", "none"). See `items` for arrays.
 """
 
 from __future__ import annotations
@@ -34,6 +33,7 @@ from typing import Any
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.bounded import listed, read_bytes, read_once, show
@@ -130,16 +130,7 @@ def evaluate_humans(gt_dir: Folder, *, options: RunOptions) -> Evaluation:
     Returns
     -------
     Evaluation
-        Records and scores of the annotators.
-
-    Raises
-    ------
-    DataError
-        As `evaluate`.
-
-    References
-    ----------
-    Source: see bsdsbench.metrics.base.
+        Records and scores of the annotators. Raises as `evaluate`.
 
     Examples
     --------
@@ -163,13 +154,12 @@ def evaluate_humans(gt_dir: Folder, *, options: RunOptions) -> Evaluation:
 def evaluate_items(items: Iterable[tuple[str, Any, Any]], *, options: RunOptions) -> Evaluation:
     """Evaluate images from an iterable: a data set of another library, arrays in zarr, a generator.
 
-    The iterable is read as the images are needed, a few for each worker at a time. The scores are
-    those that `evaluate` gives of files with the same values.
+    It is read a few images for each worker at a time, and scored as files with the same values.
 
     Parameters
     ----------
     items : iterable of (str, prediction, truth)
-        Image id; prediction and truth as `StreamingEvaluator.update` takes them for one image.
+        Image id; the others as `StreamingEvaluator.update` takes them for one image.
     {options}
 
     Returns
@@ -180,8 +170,7 @@ def evaluate_items(items: Iterable[tuple[str, Any, Any]], *, options: RunOptions
     Raises
     ------
     DataError
-        That lists every problem of the run; for an item of another form, or an id twice, at once;
-        if all maps are bytes of 0 and 1, of which none counts.
+        As `evaluate`; for an item of another form, or an id twice, at once.
 
     Examples
     --------
@@ -251,11 +240,10 @@ def run(
                             warnings.warn(note, InputWarning, stacklevel=4)
                     if options.progress:
                         options.progress(done, max(total, done), item.image_id)
-            failed = dict(blank.failed)
-            for image_id, error in sorted(faults.items()):
-                failed[image_id] = "; ".join(error.problems)
+            faults = dict(sorted(faults.items()))
             if faults and (options.on_error == "fail" or not records):
-                raise DataError.collect([faults[image_id] for image_id in sorted(faults)])
+                raise DataError.collect(faults.values())
+            skipped = {image_id: "; ".join(error.problems) for image_id, error in faults.items()}
             if left_out:
                 if not records and parts == 1:
                     raise DataError(f"{blank.name}: no image with boundaries in its ground truth")
@@ -263,6 +251,7 @@ def run(
             records, note = plain_forms(records, options.protocol)
             if note:
                 warnings.warn(note, InputWarning, stacklevel=4)
+            failed = {**blank.failed, **skipped}
             result = replace(blank, records=records, provenance=about, failed=failed, kept=kept)
             if options.out:
                 result.save(options.out)
@@ -455,6 +444,71 @@ def check_truth(
         what, expected = "" if same else f"is {identify(found).describe()}", task.set
     if what:
         raise DataError(f"{show(gt_dir)}: {what}, expected {expected} ({task.name})")
+
+
+@attrs.frozen(eq=False)
+class Sources:
+    """Two folders: image id -> pair, -> picture (may lack some); whose ground truth is read."""
+
+    pairs: dict[str, Pair]
+    photos: dict[str, Path]
+    pred_kind: str
+    metric: Metric
+
+    def load(self, image_id: str, protocol: Protocol) -> Any:
+        """Prediction and ground truth of an image, as a run reads them. Raises DataError."""
+        photo = self.photos.get(image_id) if self.metric.photo else None
+        return FileItem(self.pairs[image_id], self.pred_kind, photo).load(self.metric, protocol)
+
+    def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
+        """The ground truth alone. Raises DataError."""
+        return FileItem(self.pairs[image_id], "").load(self.metric, protocol)[1]
+
+    def photo(self, image_id: str, shape: tuple[int, int]) -> NDArray[np.uint8] | None:
+        """The picture, or None if there is none of that size."""
+        if image_id not in self.photos:
+            return None
+        pixels = read_photo(self.photos[image_id])
+        return pixels if pixels.shape[:2] == shape else None
+
+
+def find_sources(
+    run: Evaluation,
+    pred_dir: Folder | None = None,
+    gt_dir: Folder | None = None,
+    images_dir: Folder | None = None,
+    *,
+    metric: str | None = None,
+) -> Sources:
+    """The files a run was made from: the given folders, or those it names.
+
+    Only the run's own images are read; one that was counted without a prediction (missing="zero")
+    stays without. images_dir: by default those of the run, or beside its ground truth (BSDS).
+    metric : whose ground truth is meant; default: the run's first. Raises DataError if the folders
+    are not known, are gone, or lack an image of the run.
+    """
+    pred, gt = pred_dir or run.place("pred"), gt_dir or run.place("gt")
+    if not pred or not gt:
+        raise DataError(f"{run.name}: where its predictions and ground truth are is not known")
+    if not run.metrics:
+        raise DataError(f"{run.name}: no images, expected a run with records")
+    found = registry.get(metric or run.metrics[0])
+    kind = str(run.provenance.get("pred_kind") or found.pred_kinds[0])
+    missing = "zero" if run.provenance.get("missing", "zero") == "zero" else "error"
+    classes = found.class_names(found.options_of(run.protocol))
+    how = {"pred_kind": kind, "gt_kind": found.gt_kind, "classes": classes}
+    pairs = pair(pred, gt, run.image_ids, missing, **how)
+    photos = images_dir or run.place("photos") or photos_beside(gt)
+    by_id = {p.image_id: p for p in pairs}
+    return Sources(by_id, find_photos(photos, by_id) if photos else {}, kind, found)
+
+
+def fault_of(run: Evaluation, error: DataError) -> str:
+    """What is wrong with a run's files, its folders by name only: where they lie is private."""
+    line = error.problems[0]
+    for folder in filter(None, map(run.place, ("pred", "gt", "photos"))):
+        line = line.replace(show(folder), show(Path(folder).name))
+    return line
 
 
 # ---- workers -------------------------------------------------------------------------------------

@@ -57,8 +57,7 @@ def made_how(runs: Sequence[Any]) -> dict[str, Any]:
     notes, caption = reference_notes(runs), "; ".join(ways)
     if other:
         lines = ["Protocols differ; such scores are not comparable."] * apart
-        for text, who in ways.items():
-            lines.append(f"{', '.join(who)}: {text}.")
+        lines += [f"{', '.join(who)}: {text}." for text, who in ways.items()]
         notes, caption = lines + notes, ""
     names = list(map(attrgetter("name"), runs))
     return {"caption": caption, "notes": notes, "signatures": signature_lines(names, signatures)}
@@ -71,11 +70,7 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
         who.setdefault(line, []).append(name)
     if len(names) > 1 and len(who) == 1 and signatures[0]:
         return [f"Signature of each: {signatures[0]}"]
-    lines = []
-    for line, those in who.items():
-        if line:
-            lines.append(f"Signature of {', '.join(those)}: {line}")
-    return lines
+    return [f"Signature of {', '.join(those)}: {line}" for line, those in who.items() if line]
 
 
 def why_undefined(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -85,10 +80,7 @@ def why_undefined(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]
         for found in values:
             if c.score and found[c.key] is None:
                 reasons.setdefault(c.undefined, {})[c.heading] = None
-    notes = []
-    for why, headings in reasons.items():
-        notes.append(f"- under {', '.join(headings)}: {why}.")
-    return notes
+    return [f"- under {', '.join(headings)}: {why}." for why, headings in reasons.items()]
 
 
 # ---- what a detector takes -----------------------------------------------------------------------

@@ -30,8 +30,7 @@ import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline
 from bsdsbench.files.bounded import digest
 from bsdsbench.files.errors import LINE, DataError
-from bsdsbench.loaders import Pair, load_ground_truth, load_prediction
-from bsdsbench.loaders.depth_files import depth_prediction
+from bsdsbench.loaders import Pair, load_ground_truth, load_prediction, read_prediction
 from bsdsbench.loaders.official_txt import read_ev1, read_rows
 from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.scores import read_scores
@@ -50,7 +49,7 @@ READ: dict[str, Read] = {
     "soft": load_prediction,
     "labels": partial(load_prediction, kind="labels"),
     "truth": load_ground_truth,
-    "depth": lambda path: depth_prediction(Pair("a", (path,), ()), formats.SMALL),
+    "depth": lambda path: read_prediction(Pair("a", (path,), ()), "depth-map", formats.SMALL),
     "split": read_split,
     "ev1": read_ev1,
     "table": lambda path: read_rows(path, 4),

@@ -161,24 +161,6 @@ def test_which_of_two_lies_on_top(small, truth, first, second, top):
     assert not (pred if truth else gt).any()
 
 
-def test_values_of_pixels_by_hand(small):
-    """class x 10000 + number in the file; classes by id: cat 1, 4 2, tree 3, ignored 4."""
-    truth = [
-        patch(9, 0, 0, 1, 2),
-        patch(2, 1, 0, 1, 2, iscrowd=1),
-        patch(4, 2, 0, 1, 2, iscrowd=0),
-        patch(9, 3, 0, 1, 1) | {"segmentation": []},  # nothing is drawn
-        patch(2, 3, 0, 1, 2),
-    ]
-    results = [patch(4, 0, 5, 4, 1, score=0.5), patch(2, 0, 0, 1, 1, score=0.25, iscrowd=1)]
-    files = small(truth, results)
-    ((_, pred, gt),) = CocoItems(*files)
-    assert (pred.dtype, gt.dtype) == (np.int32, np.int32)
-    rows = [[30_001] * 2, [49_999] * 2, [20_003] * 2, [10_005] * 2]
-    assert gt.tolist() == [row + [0] * 4 for row in rows]
-    assert pred.tolist() == [[10_002, 0, 0, 0, 0, 20_001]] + [[0] * 5 + [20_001]] * 3
-
-
 def test_panoptic_by_hand(small, tmp_path):
     """Numbers are red + 256 green + 65536 blue; what no segment has is ignored in the truth."""
     rgb = np.zeros((4, 6, 3), np.uint8)

@@ -8,7 +8,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.files.errors import FileFormatError, ShapeError
-from bsdsbench.loaders import Pair, load_ground_truth, load_prediction, read_prediction, read_truth
+from bsdsbench.loaders import Pair, load_prediction, read_prediction, read_truth
 from bsdsbench.loaders.inputs import (
     GroundTruth,
     Prediction,
@@ -230,19 +230,6 @@ def test_masks_of_contours_have_one_scale_in_a_set(folders, metric):
     refused("1: .*one scale", bb.evaluate, *given, MASKS, metrics=metric, workers=1)
     items = [(str(k), DISK, np.load(path)) for k, path in enumerate(sorted(given[1].iterdir()))]
     refused("one scale", bb.evaluate_items, items, MASKS, metrics=metric, workers=1)
-    for options in ({"classes": ["a", "b"]}, {"unit": "instance"}):
-        bb.evaluate_items(
-            [(i, np.uint8(t), t) for i, _, t in items],
-            MASKS.replace(options={metric: options}),
-            metrics=metric,
-            workers=1,
-        )
-
-
-def test_annotators_of_an_image_have_one_scale(tmp_path):
-    for k, white in enumerate((1, 255)):
-        np.save(tmp_path / f"a_{k}.npy", np.eye(5, dtype=np.uint8) * white)
-    refused("one scale", load_ground_truth, sorted(tmp_path.iterdir()), error=FileFormatError)
 
 
 @pytest.mark.parametrize("metric", ["contour", "segmentation", "saliency"])

@@ -161,15 +161,6 @@ def test_annotated_oriented_edges(read, content, edges, angles):
 # --- depth
 
 
-def test_names_of_depth_in_the_order_in_which_they_are_taken(read):
-    names = ["depth", "pred_depths", "pred_depth", "depth_pred", "disparity", "pred", "prediction"]
-    for k, name in enumerate(names):
-        others = dict.fromkeys(["a", *names[k + 1 :]], DEPTH * 0)
-        found = read("depth-map", True, {name: DEPTH.astype(np.int16), **others}).depth
-        assert (found.tolist(), found.dtype) == (DEPTH.tolist(), np.int16), name
-    assert read("depth-map", True, {"a": DEPTH[None]}).depth.tolist() == DEPTH.tolist()
-
-
 def test_a_truth_of_one_map_is_its_depth_unless_it_says_what_it_is(read):
     found = read("depth-map", False, {"whatever": DEPTH})
     assert (found.depth.tolist(), found.boundaries) == (DEPTH.tolist(), ())

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from bsdsbench.files import bounded
 from bsdsbench.files.errors import FileFormatError
-from bsdsbench.loaders import segtext
 from bsdsbench.loaders.segtext import read_seg
 from tests.helpers.runs import refused
 
@@ -51,14 +49,3 @@ def test_labels_are_one_more_than_segments(seg, label):
 )  # fmt: skip
 def test_runs_and_heads_that_are_none(seg, runs, more, words):
     refused(rf"a\.seg: .*{words}", read_seg, seg(runs[::-1], **more), error=FileFormatError)
-
-
-@pytest.mark.parametrize("of", ["bytes", "pixels"])
-def test_bytes_and_pixels_are_bounded(seg, monkeypatch, of):
-    path = seg([INSIDE, (0, 1, 0, 2)])
-    where, name = (segtext, "MAX_SEG_BYTES") if of == "bytes" else (bounded, "MAX_DECODED_BYTES")
-    most = path.stat().st_size if of == "bytes" else 6 * 4
-    monkeypatch.setattr(where, name, most)
-    assert read_seg(path).shape == (2, 3)
-    monkeypatch.setattr(where, name, most - 1)
-    refused(r"a\.seg: .* at most", read_seg, path)

@@ -170,22 +170,21 @@ def test_a_flat_truth_leaves_the_mean_unless_strict():
 
 def test_every_map_of_a_truths_file(tmp_path):
     """What is not 0 is valid in all three masks, or drawn; of a matte what is above a tenth."""
-    from bsdsbench.loaders.depth_files import depth_truth
-    from bsdsbench.loaders.pairing import Pair
+    from bsdsbench.loaders import Pair, read_truth
 
     masks = {"valid": [[0, 2, 2]], "mask_invalid": [[1, 0, 1]], "mask_transp": [[1, 1, 1]]}
     maps = {"depth": [[1.5, 0, 3]], "edges": [[0, 1, 2]], **masks}
     path = tmp_path / "a.mat"
     for kind, (below, above) in {np.uint8: (25, 26), float: (0.1, 0.11)}.items():
         savemat(path, {"data": {**maps, "matte": np.array([[below, above, 0]], kind)}})
-        found = depth_truth(Pair("a", (), (path,)))
+        found = read_truth(Pair("a", (), (path,)), "depth-map", bb.Protocol())
         assert found.depth.tolist() == maps["depth"]
         assert [e.tolist() for e in found.boundaries] == [[[False, True, True]]]
         assert found.valid.tolist() == [[False, False, True]]
         assert found.mask.tolist() == [[False, True, False]]
     np.savez(tmp_path / "c.npz", depth=[[1.0, 2]], edges=[[0, 1, 1]])
     with pytest.raises(FileFormatError, match=r"shape \(1, 2\), expected \(1, 3\)"):
-        depth_truth(Pair("c", (), (tmp_path / "c.npz",)))
+        read_truth(Pair("c", (), (tmp_path / "c.npz",)), "depth-map", bb.Protocol())
 
 
 def test_what_the_truth_lacks_is_said():

@@ -5,10 +5,9 @@ import pytest
 from attrs import astuple
 from scipy import ndimage
 
-from bsdsbench.cli.shared import protocol_from
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics.maps import prepare
-from bsdsbench.protocol.protocol import RECIPES, NMSParams, Protocol
+from bsdsbench.protocol.protocol import RECIPES, Protocol
 from tests.reference.nms import edge_nms
 
 
@@ -43,25 +42,3 @@ def test_recipes_of_other_constants_give_other_maps(soft):
     assert len({maps.tobytes() for maps in made.values()}) == len(made) == 12
     with pytest.raises(ProtocolError, match=r"bdcn.*hed, rcf"):
         Protocol(nms_params="bdcn")
-
-
-@pytest.mark.parametrize("params", [NMSParams(7), NMSParams(2, 0, 0.5, False, 16)])
-def test_constants_are_read_from_their_text(params):
-    assert Protocol(nms_params=str(params)).nms_params == params
-
-
-@pytest.mark.parametrize(
-    ("words", "radius", "bits", "on"),
-    [
-        (["--nms", "preds"], 1, 8, True),
-        (["preds", "--nms=crack", "--set", "nms_params.bits=8"], 2, 8, True),
-    ],
-)
-def test_nms_is_a_flag_and_an_option(words, radius, bits, on):
-    from bsdsbench.cli.score import evaluate
-
-    given = evaluate.make_context("evaluate", [*words, "--gt", "gt"]).params
-    assert given["pred_dir"] == "preds"
-    protocol = protocol_from(given)
-    params = protocol.nms_params
-    assert (protocol.nms, params.radius, params.bits) == (on, radius, bits)

@@ -141,20 +141,6 @@ def test_each_documented_value_may_be_given_in_each_way(table, name, value):
         assert getattr(record, name) == value
 
 
-def test_overrides_reach_every_kind_of_field():
-    given = (
-        "max_dist=0.011 thin=false nms_params.radius=2 nms-params.bits=0 name=mine thresholds=.2,.5"
-        " semantic.interior=keep semantic.absent=default saliency.beta2=.5 contour.groups=davis"
-    )
-    mine = Protocol.preset("sbd").replace(**parse_overrides(given.split()))
-    assert (mine.max_dist, mine.thin, mine.name) == (0.011, False, "mine")
-    assert mine.nms_params == NMSParams(radius=2, bits=0)
-    assert mine.thresholds == (0.2, 0.5)
-    assert mine.options["semantic"].keys() == {"classes", "first", "interior"}
-    assert mine.options["saliency"] == {"beta2": 0.5}
-    assert registry.get("contour").options_of(mine).groups == ("davis",)
-
-
 def test_differences_leave_out_what_moves_no_score():
     on = BSDS.replace(nms=True)
     assert BSDS.differences(BSDS.replace(name="other", nms_params={"radius": 2})) == []

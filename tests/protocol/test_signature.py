@@ -120,16 +120,6 @@ def test_faults_are_named(old, new, named):
     assert named in str(caught.value)
 
 
-def test_options_are_words_where_they_differ_from_the_preset():
-    sbd = Protocol.preset("sbd")
-    changed = sbd.replace(options={"semantic": {"interior": None, "radius": 2}, "other": {"k": 1}})
-    line = str(Signature(changed))
-    assert line.endswith("|ap:sbd|semantic.radius=2|other.k=1|semantic.interior=default")
-    assert Signature.parse(line).protocol == changed
-    lines = [d.line() for d in Signature(sbd).differences(Signature(changed))]
-    assert lines[2] == "semantic.interior: as the preset / default"
-
-
 def test_words_of_what_is_not_used_are_left_out():
     """They are the preset's when the line is read, and differ from nothing."""
     unused = frozenset({*Protocol.names(), "semantic"} - {"invert"})

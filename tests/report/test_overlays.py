@@ -50,7 +50,7 @@ def test_pixels_are_where_the_hand_count_says(made):
     run, folders, _, gt = made
     sources = find_sources(run)
     assert sources.photos == {"a": folders[2] / "a.png"}
-    (record,), files = run.records, sources.load("a", run)
+    (record,), files = run.records, sources.load("a", run.protocol)
     best = overlay(*files, run, record, None)
     assert best[:3] == (0.6, 0.6, 1.0)  # threshold, recall, precision
     rows, cols = np.nonzero(best.classes == MATCHED)
@@ -80,7 +80,7 @@ def test_ground_truth_is_read_as_the_run_read_it(tmp_path, truth, changes):
         pixels = np.broadcast_to(row, SHAPE).astype(np.uint8)
         imsave(tmp_path / folder / "a.png", pixels, check_contrast=False)
     run = counted(tmp_path / "maps", tmp_path / "gt", PROTOCOL.replace(**changes))
-    _, gt = find_sources(run).load("a", run)
+    _, gt = find_sources(run).load("a", run.protocol)
     assert (
         gt.boundaries[0].sum() * len(gt.boundaries) == run.records[0].counts["boundary"].total_gt[0]
     )

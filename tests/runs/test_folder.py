@@ -42,16 +42,6 @@ def replaced(out, **files):
     return out
 
 
-def changed_counts(out, change):
-    """The bytes of counts.npz with its arrays changed in place or by name."""
-    with np.load(out / "counts.npz") as found:
-        arrays = dict(found)
-    change(arrays)
-    data = io.BytesIO()
-    np.savez_compressed(data, **arrays)
-    return data.getvalue()
-
-
 def test_a_result_names_its_counts(out, tiny, tmp_path):
     bb.evaluate(*tiny, FIVE.replace(max_dist=0.02), workers=1, out=tmp_path / "other")
     (out / "counts.npz").write_bytes((tmp_path / "other" / "counts.npz").read_bytes())
@@ -91,22 +81,6 @@ def test_fields_of_result_json_have_types_and_ranges(out, change, words):
     content = {**json.loads((out / "result.json").read_text("utf-8")), **change}
     replaced(out, result_json=json.dumps(content).encode())
     with pytest.raises(DataError, match=rf"result\.json: .*{words}") as caught:
-        bb.Evaluation.load(out)
-    assert len(str(caught.value)) <= LINE
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (lambda a: a.update({"pixel.tp": -a["pixel.tp"]}), "tp: from .*, expected counts"),
-        (lambda a: a.pop("sizes"), "is damaged .*sizes"),
-        (lambda a: a.update({"none.x": a["sizes"]}), "none"),
-        (lambda a: a.update({"pixel.tp": a["pixel.tp"][:3]}), "is damaged"),
-    ],
-)
-def test_counts_are_whole_numbers_for_each_image(out, change, words):
-    replaced(out, counts_npz=changed_counts(out, change))
-    with pytest.raises(DataError, match=rf"counts\.npz: .*{words}") as caught:
         bb.Evaluation.load(out)
     assert len(str(caught.value)) <= LINE
 

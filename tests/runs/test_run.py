@@ -3,8 +3,6 @@
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
@@ -21,7 +19,7 @@ from bsdsbench.files.errors import MergeError, PairingError
 from bsdsbench.metrics.boundary import BoundaryMetric
 from bsdsbench.runs import cluster as cluster_module
 from bsdsbench.runs import run as runs
-from bsdsbench.runs.sources import find_sources
+from bsdsbench.runs.run import find_sources
 from tests.helpers.making import edge_map, make_set, noisy_map
 from tests.helpers.runs import bits, counted, refused, stored, write_maps
 
@@ -282,17 +280,6 @@ def test_a_worker_that_dies_is_one_line_and_a_second_call_goes_on(tiny, tmp_path
     run = bb.evaluate(*tiny, TEN, workers=2, out=out)
     assert run.kept == len(kept)
     assert run.equals(counted(*tiny, TEN))
-
-
-@pytest.mark.process
-def test_a_script_without_a_guard_runs_in_threads(tiny, tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import bsdsbench as bb\n"
-        f"print(len(bb.evaluate(*{list(map(str, tiny))}, workers=3).records))"
-    )
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=ROOT)
-    assert done.stdout == "6\n", done.stderr
 
 
 # ---- a Dask cluster ------------------------------------------------------------------------------
