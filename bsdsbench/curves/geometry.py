@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.curves.samples import F8, Pair, above_zero, columns
 from bsdsbench.files.arguments import given_word
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.files.errors import DataError
 from bsdsbench.scores.ratios import defined_ratio, ratio
 
 Space = Literal["roc", "pr"]
@@ -254,7 +254,7 @@ def dominates(
     Raises
     ------
     ShapeError, DataError
-        For a curve without points, one that turns back, a range without length.
+        For PR curves without points, curves that turn back, a range without length.
 
     Examples
     --------
@@ -348,15 +348,9 @@ def _compared(
 def _polyline(curve: Any, space: Space, lines: Lines) -> Pair:
     """The curve as straight lines x, y with x not falling; larger y is better."""
     names = ("fpr", "tpr") if space == "roc" else ("recall", "precision")
-    try:
-        first, second = curve
-    except (TypeError, ValueError):
-        raise DataError(f"curve: expected {' and '.join(names)}") from None
-    given = (first, second) if space == "roc" else (second, first)
-    x, y = columns("number", **dict(zip(names, given, strict=True)))
-    if x.size == 0:
-        raise ShapeError(f"{names[0]}: no points, expected one or more")
-    if x[0] > x[-1]:
+    first, second = curve if space == "roc" else curve[::-1]
+    x, y = columns("number", **{names[0]: first, names[1]: second})
+    if x.size and x[0] > x[-1]:
         x, y = x[::-1], y[::-1]
     if space == "roc":
         x, y = np.r_[0, x, 1], np.r_[0, y, 1]
@@ -365,8 +359,8 @@ def _polyline(curve: Any, space: Space, lines: Lines) -> Pair:
         if x.size == 0 or (y <= 0).any():
             raise DataError("precision: expected above 0 wherever recall is above 0, at least once")
         # -FP/P: the fewer the better at the same recall.
-        first, y = (y[0], y) if lines == "straight" else (0, -x * (1 / y - 1))
-        x, y = np.r_[0, x], np.r_[first, y]
+        start, y = (y[0], y) if lines == "straight" else (0, -x * (1 / y - 1))
+        x, y = np.r_[0, x], np.r_[start, y]
     if (np.diff(x) < 0).any() or x[-1] > 1:  # x[0] is 0
         raise DataError(f"{names[0]}: expected 0..1, not turning back")
     return x, y

@@ -45,7 +45,6 @@ from bsdsbench.scores.curve import FOUR, four_counts
 
 METRIC = registry.DEFAULT[0]
 STEPS = (2, 6, 25)  # images that a setting is counted on, before all of them
-ROUGH = 20  # thresholds that they are counted at
 STARTS = 4  # single settings that pairs are made from
 LATE = 0.5  # of the time given: so much later images that were begun are counted to the end
 OWN = Setting("", "", "")  # the run itself
@@ -181,13 +180,7 @@ class Search:
         # images spread over the run: a longer beginning of `order` holds a shorter one
         spread = np.modf(np.arange(len(self.ids)) * 0.6180339887498949)[0]
         self.order = np.argsort(spread, kind="stable").tolist()
-        # few of the thresholds for a first estimate; label maps have their own, all of them taken
-        grid, own = run.protocol.thresholds, self.own[0].get("thresholds", ())
-        self.few = run.protocol
-        if len(grid) > ROUGH and np.array_equal(grid, own):
-            self.few = run.protocol.replace(thresholds=grid[:: len(grid) // ROUGH])
-        # counts by setting and whether at few thresholds, then by image
-        self.made: dict[Any, dict[int, Any]] = {(OWN.label, False): dict(enumerate(self.own))}
+        self.made: dict[str, dict[int, Any]] = {}  # counts by setting, then by image
         self.trials: dict[str, Trial] = {}  # by label: the last, or one that met the targets
 
     @property
@@ -265,14 +258,12 @@ class Search:
                 break
             n = next(step for step in steps if step > done)
             exact, at = n == len(self.ids), sorted(self.order[:n])
-            few = not exact and "thresholds" not in setting.fields
-            base = self.few if few else self.run.protocol
-            before, counts = self.count(OWN, base, at), self.count(setting, base, at)
-            if before is None or counts is None:
+            counts = self.count(setting, at)
+            if counts is None:
                 continue
-            scores = self.scores(counts, setting.on(base))
+            scores = self.scores(counts, setting.on(self.run.protocol))
             if not exact:
-                own = self.scores(before, base)
+                own = self.scores([self.own[k] for k in at], self.run.protocol)
                 both = scores.keys() & own.keys() & self.base.keys()
                 scores = {t: self.base[t] + scores[t] - own[t] for t in both}
             elif all(scores.get(t) == self.base[t] for t in self.targets):  # it moves nothing
@@ -287,11 +278,10 @@ class Search:
                 self.readings(setting, counts, scores)
         return gaps
 
-    def count(self, setting: Setting, base: Protocol, at: Sequence[int]) -> list[Any] | None:
+    def count(self, setting: Setting, at: Sequence[int]) -> list[Any] | None:
         """The counts of images under a setting; None where time was up or an image is refused."""
-        protocol = setting.on(base)
-        opt = self.metric.options_of(protocol)
-        made = self.made.setdefault((setting.label, base is not self.run.protocol), {})
+        protocol = setting.on(self.run.protocol)
+        opt, made = self.metric.options_of(protocol), self.made.setdefault(setting.label, {})
 
         def one(k: int) -> None:
             if self.left < -LATE * self.seconds:

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_array, given_floats, given_number, given_word
 from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, binary_map, same_shape
+from bsdsbench.loaders.inputs import GroundTruth, Map, binary_map, same_shape
 from bsdsbench.metrics.boundary import Match
 from bsdsbench.protocol.protocol import MAX_PX
 
@@ -23,12 +22,12 @@ LARGEST = 1e15  # of a value: none is too large to be added up
 
 
 def assign(
-    pred: NDArray[Any],
-    gt: NDArray[Any] | Sequence[Any] | GroundTruth,
+    pred: Map,
+    gt: Map | Sequence[Any] | GroundTruth,
     radius: float,
     *,
     metric: str = "l2",
-    pred_value: NDArray[Any] | None = None,
+    pred_value: Map | None = None,
     weight: float = 1.0,
 ) -> Match | tuple[Match, ...]:
     """Assign predicted pixels to annotated ones: most pairs first, then the least total cost.

@@ -20,14 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, ProtocolError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.protocol.fields import captions, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
 F8 = NDArray[np.float64]
-Tree = dict[str, Any]  # of scores, see `Metric.scores`
+Tree = dict[str, Any]  # of counts, or of scores, see `Metric.scores`
+Texts = Iterator[tuple[str, str]]  # file name and text
+Symptoms = Iterator[tuple[str, str, str]]  # code, words, what fixes it
 _BLOCK = 64  # images whose own values are made at a time: weights (64, 64)
 
 # What a metric may read: kind of ground truth, kinds of predictions, the default first.
@@ -164,9 +166,7 @@ class Metric(ABC):
         cls.curved = any(c.key == "ods" for c in (*cls.columns, *cls.image_columns))
 
     @abstractmethod
-    def count(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any
-    ) -> Mapping[str, Any]:
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Tree:
         """One image's counts: name -> array. No disk. Raises DataError.
 
         Parameters
@@ -201,7 +201,7 @@ class Metric(ABC):
 
     # What a metric may add.
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: Any) -> Mapping[str, Any]:
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: Any) -> Tree:
         """Each annotator against the others, the "human" point of precision-recall plots.
 
         Raises DataError where there is no such form. Sources: Martin et al. 2004; Pont-Tuset and
@@ -215,13 +215,11 @@ class Metric(ABC):
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Any
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Texts:
         """Further files of a run's folder: name and text."""
         return iter(())
 
-    def symptoms(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any
-    ) -> Iterator[tuple[str, str, str]]:
+    def symptoms(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Symptoms:
         """What looks wrong in an image that can be counted: code, words, what fixes it."""
         return iter(())
 
@@ -269,9 +267,7 @@ class Metric(ABC):
 
     # What every metric has.
 
-    def count_image(
-        self, pred: Prediction | None, gt: GroundTruth, protocol: Protocol
-    ) -> Mapping[str, Any]:
+    def count_image(self, pred: Prediction | None, gt: GroundTruth, protocol: Protocol) -> Tree:
         """`count`, or `count_humans` without a prediction. Raises DataError for other sizes."""
         opt = self.options_of(protocol)
         if pred is None:
@@ -282,7 +278,7 @@ class Metric(ABC):
 
     def result_files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Texts:
         """`files` with its options in the protocol."""
         return self.files(score, ids, stack, protocol, self.options_of(protocol))
 
@@ -298,7 +294,7 @@ class Metric(ABC):
             protocol.resolved[key] = record_of(self.options, given, self.name)
         return protocol.resolved[key]
 
-    def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, NDArray[Any]]:
+    def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
         """The counts of one or more images: name -> (N, ...). Raises ShapeError if they differ."""
         return stacked(images, self.shared, self.ragged)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from bsdsbench.files.arguments import given_number
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import (
+    Bool,
     GroundTruth,
+    Map,
     Prediction,
     annotated_maps,
     binary_map,
@@ -31,10 +33,10 @@ from bsdsbench.loaders.inputs import (
 )
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, at_least_two
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, at_least_two
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
+from bsdsbench.scores.counts import I8, Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import (
     FOUR,
     PRCurve,
@@ -49,7 +51,6 @@ from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.read_only import ReadOnly
 
 # Kernels are imported where they are called: scores are read and shown without them.
-Bool = NDArray[np.bool_]
 CURVE_COLUMNS = (
     Column("ods", "ODS"),
     Column("ods.threshold", "ODS threshold", "at", digits=3, shown="own", score=False),
@@ -112,7 +113,7 @@ class BoundaryMetric(Metric):
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Texts:
         four = four_counts(stack)
         return boundary_files(score, ids, stack["thresholds"], four, protocol.ods_rule)
 
@@ -149,7 +150,7 @@ class CurvesMetric(Metric):
     part_columns = BOUNDARY_COLUMNS
 
     @abstractmethod
-    def four(self, stack: Stack, part: str) -> NDArray[np.int64]:
+    def four(self, stack: Stack, part: str) -> I8:
         """The counts (N, T, 4) of one of the curves."""
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Any) -> Tree:
@@ -164,7 +165,7 @@ class CurvesMetric(Metric):
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Any
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Texts:
         """The official tables of each curve in a folder of its name."""
         for part in self.curve_names:
             how = stack["thresholds"], self.four(stack, part), protocol.ods_rule
@@ -250,8 +251,8 @@ class Match(ReadOnly):
     (8, 8)
     """
 
-    pred_match: NDArray[np.int64]
-    gt_match: NDArray[np.int64]
+    pred_match: I8
+    gt_match: I8
     cost: float
     n_matched: int
 
@@ -268,8 +269,8 @@ class Match(ReadOnly):
 
 
 def boundary_counts(
-    pred: NDArray[Any] | Prediction,
-    gts: Sequence[NDArray[Any]] | GroundTruth,
+    pred: Map | Prediction,
+    gts: Sequence[Map] | GroundTruth,
     protocol: Protocol | str | None = None,
     *,
     dropped: Bool | None = None,
@@ -333,7 +334,7 @@ def boundary_counts(
     return curve_counts(thresholds, four)
 
 
-def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -> Match:
+def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     """Match two boundary maps one to one at the least cost; without a boundary pixel, no pairs.
 
     As the official correspondPixels; the optimum, where that program is randomised.
@@ -379,8 +380,8 @@ def match_boundaries(bmap: NDArray[Any], gt: NDArray[Any], max_dist_px: float) -
 
 
 def boundary_match_maps(
-    pred: NDArray[Any] | Prediction,
-    gts: Sequence[NDArray[Any]] | GroundTruth,
+    pred: Map | Prediction,
+    gts: Sequence[Map] | GroundTruth,
     protocol: Protocol | None,
     threshold: float,
 ) -> MatchMaps:
@@ -406,7 +407,7 @@ def boundary_match_maps(
     return MatchMaps(matched_pred, bmaps[0] & ~matched_pred, matched_gt, gt_maps & ~matched_gt)
 
 
-def matched(bmap: Bool, gt: Bool, radius: float, annotator: int = 0) -> NDArray[np.int64]:
+def matched(bmap: Bool, gt: Bool, radius: float, annotator: int = 0) -> I8:
     """The flat indices of the pairs of two boundary maps, by the ties of that annotator."""
     from bsdsbench.kernels.matching import match_maps
 
@@ -416,7 +417,7 @@ def matched(bmap: Bool, gt: Bool, radius: float, annotator: int = 0) -> NDArray[
         raise DataError(str(error)) from None
 
 
-def truth_maps(gts: Sequence[NDArray[Any]] | GroundTruth, protocol: Protocol) -> Bool:
+def truth_maps(gts: Sequence[Map] | GroundTruth, protocol: Protocol) -> Bool:
     """Every annotator's boundaries, bool (A, H, W), thinned where the protocol says so."""
     maps = annotated_maps(gts)
     if protocol.gt_thin:
@@ -438,12 +439,12 @@ def soft_or_segs(pred: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def threshold_events(
-    pred: NDArray[Any] | Prediction,
+    pred: Map | Prediction,
     shape: tuple[int, ...],
     protocol: Protocol,
     near: NDArray[np.uint64] | None = None,
     dropped: Bool | None = None,
-) -> tuple[NDArray[np.float64], tuple[Any, Any, Any], NDArray[np.int64]]:
+) -> tuple[NDArray[np.float64], tuple[Any, Any, Any], I8]:
     """Increasing thresholds, the changes of the thinned map from the highest downwards, and its
     size after each.
 

@@ -8,17 +8,14 @@ thinning. CEval uses neither, so thick edges lose precision. All three take the 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Tree, image_means
 from bsdsbench.metrics.boundary import CurvesMetric, boundary_counts
 from bsdsbench.metrics.maps import as_float32, invert, nms
 from bsdsbench.protocol.protocol import MATCHED, Protocol
-from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.counts import I8, Stack
 from bsdsbench.scores.curve import four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio
 
@@ -66,7 +63,7 @@ class CrispnessMetric(CurvesMetric):
         found["kept"], found["total"] = crispness_sums(raw)
         return found
 
-    def four(self, stack: Stack, part: str) -> NDArray[np.int64]:
+    def four(self, stack: Stack, part: str) -> I8:
         return stack[part]
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
@@ -80,14 +77,14 @@ class CrispnessMetric(CurvesMetric):
         return f"SEval thinned after NMS {protocol.nms_params.describe()}, CEval neither"
 
 
-def crispness_sums(soft: NDArray[Any]) -> tuple[float, float]:
+def crispness_sums(soft: Map) -> tuple[float, float]:
     """sum(NMS map) and sum(raw map) of one soft map (H, W)."""
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
     return float(thin.sum(dtype=np.float64)), float(raw.sum(dtype=np.float64))
 
 
-def image_crispness(soft: NDArray[Any]) -> float:
+def image_crispness(soft: Map) -> float:
     """sum(NMS map) / sum(raw map) of one soft map, bright on dark; NaN for an all-zero map.
 
     Source: Ye, Xu, Huang, Yi, Cai, "Delving into Crispness: Guided Label Refinement for Crisp Edge

@@ -22,7 +22,7 @@ Without "edges" the curve of a run is that of "si" over the ratios, of summed pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import depth_pairs
 from bsdsbench.loaders.depth_files import matte_mask
 from bsdsbench.loaders.inputs import Bool, GroundTruth, Map, Prediction, cut_map, same_shape
-from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree, image_means
+from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Symptoms, Tree, image_means
 from bsdsbench.metrics.boundary import (
     CURVE_COLUMNS,
     MatchMaps,
@@ -466,7 +466,7 @@ class DepthMetric(Metric):
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
-    ) -> Iterator[tuple[str, str, str]]:
+    ) -> Symptoms:
         """Inverse depth, another scale, unknown pixels."""
         maps = prepared(pred.depth, gt, opt)
         unknown = np.isnan(maps.raw_pred) & maps.valid

@@ -6,13 +6,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bsdsbench.loaders.inputs import soft_map, unit
+from bsdsbench.loaders.inputs import Map, soft_map, unit
 from bsdsbench.metrics.base import F8
 
 
-def bicubic(soft: NDArray[Any], shape: tuple[int, int]) -> F8:
+def bicubic(soft: Map, shape: tuple[int, int]) -> F8:
     """A soft map resized by imresize's default, the bicubic kernel.
 
     soft : (H, W), as for `boundary_counts`; returns float64 of `shape`, clipped to [0, 1], which no
@@ -21,7 +20,7 @@ def bicubic(soft: NDArray[Any], shape: tuple[int, int]) -> F8:
     return np.clip(_resized(unit(soft_map(soft)), shape, _cubic, 4), 0.0, 1.0)
 
 
-def bilinear(values: NDArray[Any], shape: tuple[int, int]) -> F8:
+def bilinear(values: Map, shape: tuple[int, int]) -> F8:
     """A map of any numbers resized by the triangle kernel; of the same shape it is unchanged."""
     return _resized(np.asarray(values, np.float64), shape, lambda x: np.maximum(1 - x, 0.0), 2)
 

@@ -21,7 +21,7 @@ from bsdsbench.loaders.inputs import (
     scale_of,
     scale_of_classes,
 )
-from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.base import Metric, Symptoms
 from bsdsbench.protocol.fields import (
     LABEL,
     NAMES,
@@ -174,9 +174,7 @@ class LabelMetric(Metric):
     def parts(self, protocol: Protocol, opt: Any) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in opt.class_names}
 
-    def symptoms(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any
-    ) -> Iterator[tuple[str, str, str]]:
+    def symptoms(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Symptoms:
         """Classes that no pixel has in common; a label to ignore that only predictions have."""
         mine, true = label_maps(pred, gt, opt)
         if np.intersect1d(mine, true).size == 0:

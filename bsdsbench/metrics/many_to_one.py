@@ -8,12 +8,10 @@ nothing: HED's first 40 maps score .8038 instead of .7657.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction
 from bsdsbench.metrics.boundary import threshold_events, truth_maps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts
@@ -21,7 +19,7 @@ from bsdsbench.scores.curve import curve_counts
 
 
 def many_to_one_counts(
-    pred: NDArray[Any] | Prediction, gts: Sequence[NDArray[Any]] | GroundTruth, protocol: Protocol
+    pred: Map | Prediction, gts: Sequence[Map] | GroundTruth, protocol: Protocol
 ) -> Counts:
     """What `boundary_counts` would be if pixels could be matched any number of times.
 

@@ -23,17 +23,15 @@ round elsewhere, so a pixel whose comparison is a tie within about 1e-6 may diff
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders.inputs import binary_map, soft_map, unit
+from bsdsbench.loaders.inputs import Bool, Map, binary_map, soft_map, unit
 from bsdsbench.protocol.protocol import NMSParams, Protocol
 
 
 def nms(
-    prob: NDArray[Any],
+    prob: Map,
     radius: int = 1,
     border: int = 5,
     multiplier: float = 1.01,
@@ -75,26 +73,26 @@ def nms(
     return edge_nms(as_float32(prob), radius, border, float(multiplier), bool(smooth))
 
 
-def as_float32(soft: NDArray[Any]) -> NDArray[np.float32]:
+def as_float32(soft: Map) -> NDArray[np.float32]:
     """A soft map of any accepted dtype as a new contiguous float32 array in [0, 1]."""
     soft = soft_map(soft, "soft map")
     return np.array(unit(soft) if soft.dtype.kind == "u" else soft, np.float32, order="C")
 
 
-def quantise(prob: NDArray[Any], bits: int) -> NDArray[Any]:
+def quantise(prob: Map, bits: int) -> Map:
     """A map in [0, 1] as the uint8 or uint16 of an 8- or 16-bit picture; halves round up."""
     dtype = np.dtype(f"u{bits // 8}")
     return np.floor(np.asarray(prob, np.float64) * np.iinfo(dtype).max + 0.5).astype(dtype)
 
 
-def invert(soft: NDArray[Any]) -> NDArray[Any]:
+def invert(soft: Map) -> Map:
     """1 - value, in the dtype of the map (255 - value for uint8)."""
     if soft.dtype == bool:
         return ~soft
     return (np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else soft.dtype.type(1)) - soft
 
 
-def prepare(soft: NDArray[Any], protocol: Protocol) -> NDArray[Any]:
+def prepare(soft: Map, protocol: Protocol) -> Map:
     """What the protocol does to a soft map before its thresholds: inversion, scale, then NMS.
 
     With NMS the result is float32, or uint8 or uint16 where nms_params.bits asks for the rounding a
@@ -112,7 +110,7 @@ def prepare(soft: NDArray[Any], protocol: Protocol) -> NDArray[Any]:
     return quantise(thin, p.bits) if p.bits else thin
 
 
-def thin(bmap: NDArray[Any]) -> NDArray[np.bool_]:
+def thin(bmap: Map) -> Bool:
     """Thin a boundary map until it is stable, as MATLAB's bwmorph(bmap, 'thin', Inf).
 
     Source: Guo and Hall 1989; Lam, Lee and Suen 1992.

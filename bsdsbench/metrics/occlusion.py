@@ -17,14 +17,13 @@ DOOBNet (Wang, Wang, Li, ACCV 2018), EvaluateSingle.m and correspondOccPixels.m.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map, unit
 from bsdsbench.loaders.official_txt import format_rows, safe_name
-from bsdsbench.metrics.base import IMAGES, Column, Tree
+from bsdsbench.metrics.base import IMAGES, Column, Texts, Tree
 from bsdsbench.metrics.boundary import (
     CurvesMetric,
     matched,
@@ -34,7 +33,7 @@ from bsdsbench.metrics.boundary import (
 )
 from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import Score, Stack
+from bsdsbench.scores.counts import I8, Score, Stack
 from bsdsbench.scores.curve import FOUR
 
 PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
@@ -103,14 +102,14 @@ class OcclusionMetric(CurvesMetric):
         """True: another size is resized."""
         return True
 
-    def four(self, stack: Stack, part: str) -> NDArray[np.int64]:
+    def four(self, stack: Stack, part: str) -> I8:
         hit = stack["matched_pred" if part == "edge" else "right_pred"]
         of = stack["matched_pred" if part == "accuracy" else "total_pred"]
         return np.stack([stack["matched_gt"], stack["total_gt"], hit, of], axis=-1)
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Texts:
         """Beside those of the curves ID_ev1_occ.txt of each image: thresh cntR sumR cntP sumP
         cntR_occ cntP_occ."""
         yield from super().files(score, ids, stack, protocol, opt)

@@ -9,13 +9,11 @@ same holds for the sum of absolute errors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.curves.ranked import roc_of_counts
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, annotated_maps
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, soft_or_segs
 from bsdsbench.metrics.maps import prepare
@@ -118,8 +116,8 @@ def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None 
 
 
 def pixel_counts(
-    pred: NDArray[Any] | Prediction,
-    gts: Sequence[NDArray[Any]] | GroundTruth,
+    pred: Map | Prediction,
+    gts: Sequence[Map] | GroundTruth,
     protocol: Protocol | str | None = None,
 ) -> Counts:
     """Confusion counts of one image's pixels at every threshold of the protocol.

@@ -17,15 +17,13 @@ rules are those of PySODMetrics, the source of most published tables. All values
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
 
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map, unit
-from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree, image_means
+from bsdsbench.loaders.inputs import Bool, GroundTruth, Map, Prediction, soft_map, unit
+from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Symptoms, Tree, image_means
 from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.fields import POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
@@ -184,7 +182,7 @@ class SaliencyMetric(Metric):
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
-    ) -> Iterator[tuple[str, str, str]]:
+    ) -> Symptoms:
         """Dark objects on bright ground."""
         soft, mask = strengths(pred.soft, False), gt.mask
         if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
@@ -192,7 +190,7 @@ class SaliencyMetric(Metric):
             yield "inverted", words, f"--set invert={str(not protocol.invert).lower()}"
 
 
-def strengths(soft: NDArray[Any], stretch: bool) -> NDArray[Any]:
+def strengths(soft: Map, stretch: bool) -> Map:
     """A map as floats in [0, 1], stretched where the protocol says so and it is not constant.
 
     (H, W) uint8, uint16 or bool gives float64; float maps keep their precision, as their levels
@@ -230,7 +228,7 @@ def e_measure(tp: Any, fp: Any, positives: Any, pixels: Any) -> F8:
     return ratio(np.where(uniform, constant, total), np.maximum(pixels - 1, 1))
 
 
-def s_measure(soft: NDArray[Any], mask: NDArray[np.bool_]) -> float:
+def s_measure(soft: Map, mask: Bool) -> float:
     """Structure measure of a soft map (Fan et al., ICCV 2017): the mean of object and region.
 
     soft (H, W) in [0, 1], mask (H, W) bool. Standard deviations divide by n - 1. The four regions
@@ -270,7 +268,7 @@ def _similarity(a: F8, b: F8) -> float:
     return float(top / (bottom + _EPS)) if top != 0 else float(bottom == 0)
 
 
-def weighted_f(soft: NDArray[Any], mask: NDArray[np.bool_]) -> float:
+def weighted_f(soft: Map, mask: Bool) -> float:
     """Weighted F (Margolin, Zelnik-Manor, Tal, CVPR 2014): errors blurred along the object and
     counted less the nearer they are to it.
 

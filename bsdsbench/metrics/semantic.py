@@ -17,7 +17,7 @@ selects the thin or the raw form.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from bsdsbench.loaders.inputs import (
     scale_of_classes,
 )
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, over
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.imresize import bicubic
 from bsdsbench.metrics.label_maps import as_label_map
@@ -445,7 +445,7 @@ class SemanticMetric(Metric):
         stack: Stack,
         protocol: Protocol,
         opt: SemanticOptions,
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Texts:
         four = four_counts(stack)
         for k, name in enumerate(opt.classes):
             if name in score.per_class:

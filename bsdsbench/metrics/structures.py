@@ -16,7 +16,6 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
 from bsdsbench.loaders.inputs import Bool, GroundTruth, Prediction, soft_map
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
@@ -24,7 +23,7 @@ from bsdsbench.metrics.label_maps import SPACING
 from bsdsbench.metrics.maps import prepare, unit
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
-from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.counts import I8, Stack
 from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
 
 THRESHOLD = option(
@@ -69,9 +68,7 @@ def masks_of(pred: Prediction, gt: GroundTruth, protocol: Protocol, at: float) -
     return unit(prepare(soft_map(pred.soft), protocol)) >= at, gt.mask
 
 
-def betti_numbers(
-    mask: Bool, connectivity: int = 8, patch: int = 0, stride: int = 0
-) -> NDArray[np.int64]:
+def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int = 0) -> I8:
     """b0, b1 and the Euler characteristic of each patch, i8 (patches, 3); see `TopologyOptions`.
 
     mask : (H, W) bool; no patch that fits gives (0, 3)

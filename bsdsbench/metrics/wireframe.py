@@ -28,9 +28,8 @@ from __future__ import annotations
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import NDArray
 
-from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
+from bsdsbench.loaders.inputs import Bool, GroundTruth, Lines, Prediction
 from bsdsbench.loaders.line_files import drawn_lines
 from bsdsbench.loaders.line_maps import GRID
 from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree
@@ -157,7 +156,7 @@ def _scaled(values: F8, grid: tuple[int, int]) -> F8:
     return values if grid == GRID else np.asarray(values * factor)
 
 
-def _hits(distance: F8, limits: tuple[float, ...]) -> NDArray[np.bool_]:
+def _hits(distance: F8, limits: tuple[float, ...]) -> Bool:
     """In their order, whether each row's nearest column is below a limit and not taken."""
     out = np.zeros((len(distance), len(limits)), bool)
     if distance.size:

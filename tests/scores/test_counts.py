@@ -74,7 +74,7 @@ def test_a_score_is_nested_and_its_json_has_numbers_alone():
 
 def test_one_of_many_data_sets_and_the_value_of_a_column():
     point = {"f": np.array([0.5, 0.25]), "threshold": np.array([0.1, 0.2])}
-    few = {"ods": {"images": np.array([[2, 3], [3, 3]])}}
+    few = {"ods": {"images": np.array([[2, 3], [3, 3]])}, "ap": {"images": np.array([[0, 3]] * 2)}}
     tree = {"ods": point, "n": np.array([1, 2]), "over": few}
     assert one_of(tree)["over"] == {"ods": {"images": (2, 3)}}
     assert one_of(tree, 1) == {"ods": {"f": 0.25, "threshold": 0.2}, "n": 2}

@@ -98,6 +98,7 @@ def test_ois_of_an_image_without_a_single_boundary(empty_gt, predicted):
         ([(0.6, 0.8), (0.9, 0.4), (0, 0)], np.nan, 0.8 * 0.5 / 0.6),
         ([(0.5, 0.8), (0.9, 0.4), (0, 0)], 0.8, 0.8),
         ([(0.3, 0.8), (0.5, 0.4)], 0.4, 0.4),
+        ([(0.3, 0.8), (0.4, 0.4)], np.nan, 0.0),
         # One false detection at the highest threshold must not move it to recall 0.001.
         ([(0.4, 0.8), (0.6, 0.6), (0.9, 0.2), (0.5, 0.001)], 0.7, 0.001),
     ],

@@ -23,15 +23,14 @@ Sums run in the order of the image ids.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction
 from bsdsbench.loaders.official_txt import format_rows
-from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree, at_least_two
+from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Texts, Tree, at_least_two
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import PRCurve, average_precision, best
@@ -131,7 +130,7 @@ class RegionMetric(Metric):
         c, t = stack, stack["thresholds"]
         samples, images = np.arange(len(weights)), np.arange(len(c["pri"]))
 
-        def of_sums(top: F8, bottom: NDArray[Any]) -> F8:
+        def of_sums(top: F8, bottom: Map) -> F8:
             return ratio(weighted_sum(weights, top), weighted_sum(weights, bottom))
 
         curve = of_sums(c["covered_gt"], c["total_gt"])
@@ -207,7 +206,7 @@ class RegionMetric(Metric):
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Texts:
         """The five official tables, and every measure at each threshold."""
         cover, pri, voi, t = score.covering, score.pri, score.voi, stack["thresholds"]
         own = ratio(stack["covered_gt"], stack["total_gt"])
