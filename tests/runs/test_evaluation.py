@@ -8,7 +8,6 @@ from bsdsbench.files.errors import MergeError
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.counts import ImageRecord
-from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
 
 BOTH = "counts of boundary, pixel"
@@ -25,9 +24,3 @@ def test_records_of_other_metrics_are_no_evaluation():
     for records in ((one, two), (two, one), (one, ImageRecord("c", (3, 4)))):
         with pytest.raises(MergeError, match=r"x: image '[abc]' has counts of .*, expected those"):
             Evaluation(Protocol(), "x", records)
-
-
-def test_values_of_a_metric_that_is_not_there():
-    run = run_of("a", pixel=False)
-    refused("a: no region counts, expected a metric it has: boundary", run.image_scores, "region")
-    assert list(run.image_scores("boundary")) == ["a"]
