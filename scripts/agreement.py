@@ -164,8 +164,7 @@ def main(images: int) -> None:
                 row[2] += int((apart > (within or [1e-9])[0]).sum())
         except KeyError as gone:  # a variable
             print(f"{gone} is not there: {group.__doc__}", file=sys.stderr)
-    heads = "measure", "reference", "largest difference", "cells", "differ"
-    print("{:42}  {:34}  {:>18}  {:>9}  {:>6}".format(*heads))
+    print(f"{'measure':42}  {'reference':34}  largest difference      cells  differ")
     for key, row in rows.items():
         print("{:42}  {:34}  {:18.2g}  {:9d}  {:6d}".format(*key, *row))
     total, differ = (sum(row[k] for row in rows.values()) for k in (1, 2))

@@ -58,9 +58,8 @@ def packed(stored: Mapping[str, Mapping[str, NDArray[Any]]]) -> bytes:
     first = next(iter(stored.values()))
     out: dict[str, NDArray[Any]] = {"ids": first["ids"], "total_gt": first["total_gt"][:, 0]}
     for key, counts in stored.items():
-        same = counts["ids"] == out["ids"], counts["total_gt"] == out["total_gt"][:, None]
-        if not all(each.all() for each in same):
-            raise SystemExit(f"{key}: other images or annotations than the first")
+        assert (counts["ids"] == out["ids"]).all()
+        assert (counts["total_gt"] == out["total_gt"][:, None]).all()
         out[f"{key}.parameter"] = counts["parameter"]
         found, missed = counts["total_pred"], counts["total_pred"] - counts["matched_pred"]
         for part, values in zip(PARTS, (counts["matched_gt"], missed, found), strict=True):

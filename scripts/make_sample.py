@@ -202,14 +202,11 @@ def main(out):
     """Write the whole sample to `out`, replacing what this script wrote before."""
     for name in ("images", "groundTruth", "results"):
         shutil.rmtree(out / name, ignore_errors=True)
-    total = 0
     for image_id in image_ids():
         for name, data in make_image(image_id).items():
-            path = out / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data)
-            total += len(data)
-        print(image_id, f"{total / 1e6:.2f} MB", file=sys.stderr, flush=True)
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            (out / name).write_bytes(data)
+        print(image_id, flush=True)
 
 
 if __name__ == "__main__":

@@ -110,11 +110,9 @@ def fractal(rng, shape, beta=2.0, stretch=(1, 1)):
     return (field - field.mean()) / field.std()
 
 
-def ellipse(y, x, cy, cx, ry, rx, angle=0.0):
+def ellipse(y, x, cy, cx, ry, rx):
     """About the signed distance to an ellipse, negative inside."""
-    c, s = np.cos(angle), np.sin(angle)
-    v, u = (y - cy) * c - (x - cx) * s, (y - cy) * s + (x - cx) * c
-    return (np.hypot(v / ry, u / rx) - 1) * min(ry, rx)
+    return (np.hypot((y - cy) / ry, (x - cx) / rx) - 1) * min(ry, rx)
 
 
 def capsule(y, x, a, b, ra, rb):

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.tables.table import Table
 
-LINES = 10  # that explain prints
+LINES = 9  # that explain prints, and the run as it is
 # Of each kind of curve: the axes, the numbers with their headings
 RATES = {"pr": ("recall", "precision"), "roc": ("fpr", "tpr"), "det": ("fpr", "fnr")}
 NUMBERS = {
@@ -217,7 +217,7 @@ def explain(
     with progress("explain") as report:
         more: Any = {"seconds": seconds, "workers": workers, "progress": report}
         told = explain(found, wanted, sources=sources, **more)
-    shown = told.trials[:LINES]
+    shown = [t for k, t in enumerate(told.trials) if k < LINES or t.label == "as it is"]
     if form == "json":
         trials = [asdict(trial) for trial in shown]
         numbers = {measure: float(v) for measure, v in plain.items()}

@@ -125,12 +125,11 @@ class Table:
         gone = {c.heading for c in self.columns} - {c.heading for c in columns}
         notes = []
         for note in self.notes:
-            headings, colon, why = note.removeprefix("- under ").partition(":")
+            start = "- under " if note.startswith("- under ") else ""
+            headings, colon, why = note.removeprefix(start).partition(":")
             left = [heading for heading in headings.split(", ") if heading not in gone]
             if left:
-                notes.append(
-                    "- under " * note.startswith("- under ") + ", ".join(left) + colon + why
-                )
+                notes.append(f"{start}{', '.join(left)}{colon}{why}")
         rows = [[row[k] for k in kept] for row in self.rows]
         return replace(self, columns=columns, rows=rows, notes=notes)
 

@@ -4,14 +4,7 @@ import shutil
 
 import pytest
 
-CHROMIUM = next(
-    (
-        path
-        for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-        if (path := shutil.which(name))
-    ),
-    None,
-)
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 PHONE = {"width": 390, "height": 844}
 DESKTOP = {"width": 1280, "height": 720}

@@ -14,7 +14,6 @@ from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.plotting.style import lines_of
 from bsdsbench.report import write_report
 from tests.browser.conftest import DESKTOP, PHONE
-from tests.helpers.simulated import simulated_run
 from tests.report.test_overlays import sized_runs
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
@@ -87,10 +86,6 @@ def test_open_an_image_by_mouse_and_by_keyboard(open_page, demo_report):
     page.keyboard.press("Escape")
     assert not viewer.is_visible()
 
-    page.locator("#table .name").nth(1).focus()
-    page.keyboard.press("Enter")
-    assert page.locator("#viewer-title").inner_text() == "reef2"
-
 
 def test_worst_and_best_images(open_page, demo_report):
     page = open_page(demo_report)
@@ -147,17 +142,6 @@ def test_names_with_html_in_them_stay_text(open_page, tmp_path):
     page.locator("#table .name", has_text="onerror").click()
     assert page.locator("#viewer-title").inner_text() == f"{NASTY}0"
     assert page.locator("img[src='x']").count() == 0
-
-
-def test_a_run_without_its_files_has_tables_and_plot(open_page, tmp_path):
-    path = tmp_path / "report.html"
-    notes = write_report([simulated_run("made", 5)], path, n_boot=100)
-    assert "no pictures" in notes[0]
-    page = open_page(path)
-    assert page.locator("#count").inner_text() == "5 of 5 images"
-    assert page.locator("#plot svg").is_visible()
-    page.locator("#table .name").first.click()
-    assert page.locator("#viewer-title").inner_text() == "im0000"
 
 
 def test_lines_of_equal_f_are_smooth_and_right(open_page, demo_report):

@@ -88,8 +88,5 @@ def test_a_codabench_submission_is_scored(app):
     done = bash(command, where / "program")
     assert done.returncode == 0, done.stderr
     scores = json.loads((where / "output" / "scores.json").read_text())
-    wanted = yaml.safe_load((BUNDLE / "competition.yaml").read_text())
-    assert set(scores) == {column["key"] for column in wanted["leaderboards"][0]["columns"]}
     assert abs(scores["ods"] - 0.697) < 0.0005  # datasets/README.md
     assert "ODS" in (where / "output" / "detailed_results.html").read_text()
-    assert all((BUNDLE / page["file"]).is_file() for page in wanted["pages"])
