@@ -132,7 +132,7 @@ def grouped(
                 before = re.sub(r"(?<=.)_[1-9]\d*$", "", name)
                 within = before if folder == root else show(folder.name)
                 layouts[side][path] = (name, before, within) if several else (name,)
-    sides: list[Files] = [{}, {}]
+    sides: tuple[Files, Files] = {}, {}
     doubled: list[set[str]] = [set(), set()]
     for side, files in enumerate(layouts):
         known = set(chain(*layouts[1 - side].values())) if wanted is None else wanted
@@ -150,7 +150,7 @@ def grouped(
             each = [root for root in roots[side] for path in paths if path.is_relative_to(root)]
             if each != roots[side] and (frames or not alike):
                 doubled[side].add(name)
-    return wanted, sides[0], sides[1], doubled
+    return wanted, *sides, doubled
 
 
 def read_split(path: PathLike) -> list[str]:
