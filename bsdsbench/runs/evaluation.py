@@ -319,8 +319,8 @@ class Evaluation(Shown):
 
     def _stack(self, metric: str) -> dict[str, Any]:
         """The counts of all images. Raises DataError for a metric that the records do not have."""
-        if metric not in self.metrics:
-            had = ", ".join(self.metrics) or "none"
+        if not self.records or metric not in self.metrics:
+            had = ", ".join(self.metrics * bool(self.records)) or "none"
             raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
         return registry.get(metric).stack([r.counts[metric] for r in self.records])
 
@@ -354,6 +354,8 @@ class Evaluation(Shown):
         progress : callable, optional
             Called with (files written, about how many, name).
         """
+        if self.reported:
+            raise DataError(f"{self.name}: no counts per image, expected a run with them")
         out, counts, result = Path(folder), pack_records(self.records), self.to_mapping()
         if self.places:
             result["places"] = dict(self.places)
@@ -378,7 +380,7 @@ class Evaluation(Shown):
         images = list[dict[str, Any]]()
         for r in self.records:
             images.append(dict(id=r.image_id, size=list(r.size), fingerprint=r.fingerprint))
-        for metric in self.metrics:
+        for metric in self.metrics if self.records else ():
             for row, own in zip(images, self.image_scores(metric).values(), strict=True):
                 row[metric] = {k: None if v != v else v for k, v in own.items()}
         return {

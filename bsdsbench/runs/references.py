@@ -156,8 +156,6 @@ def official_run(path: Path) -> dict[str, Any]:
             for metric in map(registry.get, registry.names()):
                 if (found := metric.reported(tables)) is not None:
                     reported[metric.name] = Score(found)
-    else:
-        origin["note"] = "official files, protocol not stated"
     for image_id, own in counts.items():
         if own.thresholds.shape != grid.shape or not np.allclose(own.thresholds, printed):
             raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")

@@ -69,6 +69,9 @@ def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
     for best, own in zip(images, run.image_scores("boundary").values(), strict=True):
         assert list(best.values()) == pytest.approx([own[key] for key in best], rel=1e-5)
     refused("theirs: no counts per image", bb.compare, [run, theirs])
+    refused("theirs: no counts per image", theirs.save, tmp_path / "out")
+    refused("theirs: no boundary counts", theirs.per_image, "boundary")
+    assert theirs.to_mapping()["scores"]["boundary"]["ods"]["f"] == told.ods.f
     assert score_tables([theirs, theirs])[0].drawn[0][1].text == f"{mine.ods.f:.3f}"
 
 
