@@ -71,7 +71,7 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     empty, failed, taken = list[str](), dict[str, str](), []
     records = list[ImageRecord]()
     for number, each in enumerate(runs, 1):
-        shards.append(clipped(each.provenance.get("shard")).strip("'"))
+        shards.append(str(each.provenance.get("shard")))
         detector = each.provenance.get(SPEED)
         if isinstance(detector, dict):
             taken.append(int(detector.get("taken_over") or 0))
