@@ -337,7 +337,9 @@ def described(values: Map) -> str:
 def annotated_maps(gts: Sequence[Map] | GroundTruth) -> Bool:
     """Every annotator's boundaries, maps as for `binary_map`, as one (A, H, W) bool array."""
     truth = gts if isinstance(gts, GroundTruth) else GroundTruth("", gts)
-    maps = [binary_map(gt, f"ground truth {k}") for k, gt in enumerate(truth.boundaries, 1)]
+    maps = []
+    for k, gt in enumerate(truth.boundaries, 1):
+        maps.append(binary_map(gt, f"ground truth {k}"))
     if not maps:
         raise DataError("ground truth: no annotators, expected at least one")
     return np.array(maps)  # np.stack takes four times as long for small ones

@@ -140,7 +140,9 @@ def files_of(
 ) -> tuple[str, list[Path]]:
     """The id of an image, by default that of its first file, and its files."""
     several = [given] if isinstance(given, str | os.PathLike) else given
-    paths = [given_path(each, "path") for each in given_list(several, "path", "a path or several")]
+    paths = []
+    for each in given_list(several, "path", "a path or several"):
+        paths.append(given_path(each, "path"))
     if not paths:
         raise FileFormatError(f"{show(image_id or what)}: no files, expected at least one")
     return id_of(paths[0]) if image_id is None else image_id, paths

@@ -168,7 +168,7 @@ def option(
 
 def check_names(kind: type, given: Mapping[str, Any], what: str) -> None:
     """Raise ProtocolError for a name that is no field's."""
-    known = [f.name for f in attrs.fields(kind)]
+    known = attrs.fields_dict(kind)
     for name in given:
         if name not in known:
             raise ProtocolError(

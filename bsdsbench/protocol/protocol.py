@@ -396,7 +396,7 @@ class Protocol:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """The names of the fields."""
-        return tuple(f.name for f in attrs.fields(cls))
+        return tuple(attrs.fields_dict(cls))
 
     @classmethod
     def preset(cls, name: str) -> Protocol:

@@ -50,6 +50,7 @@ class Word:
 
 
 WORDS = {key: Word(**row) for key, row in shipped("words.toml").items()}
+WORDED = {name for word in WORDS.values() for name in word.fields}
 OWN = ("set", "gt", "ann", "pred", "maps", "match")  # words that are no fields of a protocol
 
 
@@ -99,7 +100,7 @@ class Signature:
             if text and not unused and not text == word.usual == usual.get(key):
                 found[key] = text
         if p.stated:
-            silent = self.unused.union(*(word.fields for word in WORDS.values()))
+            silent = self.unused | WORDED
             silent -= {"max_dist"} if p.max_dist_px is not None else set()
             for name, (value, _) in p.changed(base).items():
                 if not {name, name.rpartition(".")[0]} & silent:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
@@ -86,34 +86,19 @@ def why_undefined(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]
 # ---- what a detector takes -----------------------------------------------------------------------
 
 
-class Speed(NamedTuple):
-    """Median milliseconds per image, the warm-up left out, and the machine they belong to."""
-
-    ms_per_image: float
-    machine: str
-
-
-def speed_of(run: Any) -> Speed | None:
-    """What was measured, for a run that has it. Files may hold anything there."""
-    found = run.provenance.get(SPEED)
-    value = found.get("ms_per_image") if isinstance(found, Mapping) else None
-    if isinstance(value, int | float) and 0 <= value < math.inf:
-        return Speed(float(value), str(found.get("machine") or "machine not named"))
-    return None
-
-
-def with_speeds(table: Table, speeds: Mapping[str, Speed | None]) -> Table:
-    """The table with a column of times, for rows (by their first cell) that have one.
+def with_times(table: Table, runs: Sequence[Any]) -> Table:
+    """The table with a column of median milliseconds per image, for its first rows, of `runs`.
 
     Times of different machines are shown and not ranked. Without any the table stays as it is.
     """
-    machines, rows = dict[str, list[str]](), list[list[Cell]]()
-    for row in table.rows:
-        name = str(row[0])
-        speed = speeds.get(name)
-        rows.append([*row, speed.ms_per_image if speed else None])
-        if speed:
-            machines.setdefault(speed.machine, []).append(name)
+    machines, rows = dict[str, list[str]](), [[*row, None] for row in table.rows]
+    for run, row in zip(runs, rows, strict=False):
+        found = run.provenance.get(SPEED)  # a file may hold anything there
+        value = found.get("ms_per_image") if isinstance(found, Mapping) else None
+        if isinstance(value, int | float) and 0 <= value < math.inf:
+            row[-1] = float(value)
+            machine = str(found.get("machine") or "machine not named")
+            machines.setdefault(machine, []).append(run.name)
     if not machines:
         return table
     where, rank = [*machines], None if len(machines) > 1 else False
@@ -151,12 +136,9 @@ def score_tables(
         sentence += f" on {first.set_line if named else f'{len(first.records)} images'}"
     kinds = ("always", "own" if alone else "several")
     for metric in dict.fromkeys(chain(*map(attrgetter("metrics"), runs))):
-        found, rows, inner, speeds = registry.get(metric), list[Row](), list[Row](), {}
-        opt = found.options_of(first.protocol)
-        for run in runs:
-            if metric in run.metrics:
-                rows.append((run.name, run.score(metric).to_mapping(), {}))
-                speeds[run.name] = speed_of(run)
+        found, inner = registry.get(metric), list[Row]()
+        opt, mine = found.options_of(first.protocol), [run for run in runs if metric in run.metrics]
+        rows: list[Row] = [(run.name, run.score(metric).to_mapping(), {}) for run in mine]
         parts = found.parts(first.protocol, opt) if alone and first.records else {}
         for name, path in parts.items():
             if (score := part_of(rows[0][1], path)) is not None:
@@ -188,7 +170,7 @@ def score_tables(
                         fewer.setdefault(line, []).append(c.heading)
                 cells.append(row)
                 values.append(scored)
-            n_own = len(speeds) if key == metric else len(inner)
+            n_own = len(mine) if key == metric else len(inner)
             told = why_undefined(shown, values[:n_own])
             told += [f"- under {', '.join(those)}: {line}." for line, those in fewer.items()]
             told += [*how["notes"], *notes]
@@ -197,7 +179,7 @@ def score_tables(
             about = f"{title}: {sentence}, protocol {first.protocol.name}"
             fields = [METHOD, *[table_column(c, max(0, c.digits - (not alone))) for c in shown]]
             table = Table(key, title, fields, cells, sentence=about, **{**how, "notes": told})
-            tables.append(with_speeds(table, speeds if key == metric else {}))
+            tables.append(with_times(table, mine if key == metric else ()))
     return select(tables, columns) if columns and "all" not in columns else tables
 
 

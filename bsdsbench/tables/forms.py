@@ -23,34 +23,38 @@ from bsdsbench.files.errors import DataError, visible
 from bsdsbench.tables.table import Table, to_text, words_under
 
 SCHEMA = "bsdsbench.tables/2"
-_MARKDOWN = {c: "\\" + c for c in "\\`*_[]|#~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar\allowbreak{}",  # a signature is one long word
-    '"': "''",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
-    **{c: "\\" + c for c in "&%$#_{}"},
-    # A bracket or star may not follow a line end bare: it would be read as an argument.
-    **{c: "{" + c + "}" for c in "[]*`'"},
-}
+_MARKDOWN = str.maketrans(
+    {c: "\\" + c for c in "\\`*_[]|#~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+)
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar\allowbreak{}",  # a signature is one long word
+        '"': "''",
+        "↑": r"$\uparrow$",
+        "↓": r"$\downarrow$",
+        **{c: "\\" + c for c in "&%$#_{}"},
+        # A bracket or star may not follow a line end bare: it would be read as an argument.
+        **{c: "{" + c + "}" for c in "[]*`'"},
+    }
+)
 # Of a paper's table: characters of a row in one of two columns, and what stands under it.
 _ONE_COLUMN, _NOTES, _NOTE = 52, 4, 115
 
 
 def _latex_text(text: str) -> str:
-    text = "".join(_LATEX.get(c, c) for c in text)
+    text = text.translate(_LATEX)
     text = re.sub("-(?=-)", "-{}", text)  # two hyphens would become a dash
     return re.sub(r"(?<![\w.-])[+-][0-9.]+", r"$\g<0>$", text)  # a minus, not a hyphen
 
 
 _ESCAPES: dict[str, Callable[[str], str]] = {
     "html": escape,
-    "markdown": lambda text: "".join(_MARKDOWN.get(c, c) for c in text),
+    "markdown": lambda text: text.translate(_MARKDOWN),
     "latex": _latex_text,
 }
 

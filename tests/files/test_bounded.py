@@ -11,11 +11,9 @@ from bsdsbench.protocol.protocol import Protocol
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("[" * 100_000, "is damaged"),
         ("9" * 5000, "is damaged"),
         ("1e999", "has the number 1e999, expected a finite one"),
         ("NaN", "has the number NaN"),
-        ("[-Infinity]", "has the number -Infinity"),
         ("[1, 2]", "is JSON but no object, expected a thing"),
         ("{", "not JSON: Expecting"),
         ("", r"is empty \(0 bytes\)"),

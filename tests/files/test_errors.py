@@ -2,7 +2,7 @@
 
 import pickle
 
-from bsdsbench.files.errors import DataError, FileFormatError, did_you_mean, grouped
+from bsdsbench.files.errors import DataError, FileFormatError, grouped
 
 
 def test_equal_faults_are_one_line_with_their_number_and_three_names():
@@ -13,11 +13,6 @@ def test_equal_faults_are_one_line_with_their_number_and_three_names():
         "40 files: values up to 2.5, expected 0 .. 1 (such as maps/2.npy, maps/3.npy, maps/4.npy)",
         *other,
     ]
-
-
-def test_did_you_mean():
-    assert did_you_mean("evalute", ["evaluate", "merge"]) == "; did you mean 'evaluate'?"
-    assert did_you_mean("xyz", ["evaluate"]) == ""
 
 
 def test_lines_stay_lines():

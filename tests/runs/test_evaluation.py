@@ -1,8 +1,4 @@
-"""An evaluation by itself: which records make one, and which evaluations add."""
-
-from dataclasses import replace
-
-import pytest
+"""An evaluation by itself: which records make one."""
 
 from bsdsbench.files.errors import MergeError
 from bsdsbench.protocol.protocol import Protocol
@@ -11,23 +7,9 @@ from bsdsbench.scores.counts import ImageRecord
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
 
-BOTH = "counts of boundary, pixel"
 
-
-def run_of(image_id, *, pixel):
-    """One image with boundary counts, or with those and pixel counts."""
-    run = simulated_run("x", 1, pixel=pixel)
-    return replace(run, name=image_id, records=(replace(run.records[0], image_id=image_id),))
-
-
-def test_records_of_other_metrics_are_no_evaluation():
-    one, two = run_of("a", pixel=False).records[0], run_of("b", pixel=True).records[0]
-    for records in ((one, two), (two, one), (one, ImageRecord("c", (3, 4)))):
-        with pytest.raises(MergeError, match=r"x: image '[abc]' has counts of .*, expected those"):
-            Evaluation(Protocol(), "x", records)
-
-
-def test_values_of_a_metric_that_is_not_there():
-    run = run_of("a", pixel=False)
-    refused("a: no region counts, expected a metric it has: boundary", run.image_scores, "region")
-    assert list(run.image_scores("boundary")) == ["a"]
+def test_records_of_other_metrics_or_of_one_id_are_no_evaluation():
+    one, two = (simulated_run("x", 1, pixel=pixel).records[0] for pixel in (False, True))
+    cases = {"has counts of boundary, pixel, expected": two, "is a duplicate id": one}
+    for words, other in {**cases, "of no metric": ImageRecord("c", (3, 4))}.items():
+        refused(words, Evaluation, Protocol(), "x", (one, other), error=MergeError)

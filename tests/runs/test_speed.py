@@ -4,13 +4,12 @@ from dataclasses import replace
 
 from bsdsbench.report import score_tables
 from bsdsbench.runs.run_options import SPEED
-from bsdsbench.runs.score_tables import Speed, speed_of
 from tests.helpers.simulated import simulated_run
 
 
 def timed(name, ms=None, machine="made machine, 2 cores", **more):
     found = simulated_run(name, 6, quality=0.3, seed=len(name))
-    speed = {} if ms is None else {SPEED: Speed(ms, machine)._asdict()}
+    speed = {} if ms is None else {SPEED: {"ms_per_image": ms, "machine": machine}}
     return replace(found, provenance={**found.provenance, **speed}, **more)
 
 
@@ -45,4 +44,5 @@ def test_times_of_two_machines_are_shown_and_not_ranked():
 def test_a_result_that_says_something_else_has_no_time():
     found = simulated_run("x", 3, quality=0.3, seed=1)
     for value in (None, 5, {}, {"ms_per_image": "9"}, {"ms_per_image": -1}):
-        assert speed_of(replace(found, provenance={SPEED: value})) is None
+        (table,) = score_tables([replace(found, provenance={SPEED: value})])
+        assert column(table) is None
