@@ -58,6 +58,8 @@ def changes(node: ast.AST) -> Iterator[tuple[Any, str, Any]]:
         return
     if isinstance(node, ast.keyword) and node.arg in NO_VALUE:
         return
+    if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        return
     match node:
         case ast.Compare(ops=[op, *more]):
             yield node, "ops", [OPPOSITE[type(op)](), *more]

@@ -83,9 +83,8 @@ class Records:
                     return record
         return None
 
-    def add(self, record: ImageRecord) -> None:
-        """Keep a record."""
-        data = pack_records([record])
+    def add(self, record: ImageRecord, data: bytes) -> None:
+        """Keep a record. data : what `pack_records` made of it, in a worker"""
         row = (record.image_id, record.fingerprint, data, digest(data))
         self.database.execute("insert or replace into record values (?, ?, ?, ?)", row)
         self.marks[record.image_id] = record.fingerprint

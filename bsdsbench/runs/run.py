@@ -53,7 +53,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.evaluation import EMPTY, TASK, Evaluation
 from bsdsbench.runs.first_look import LOOKS, SCALE, Look, first_look, form_of, look_at, plain_forms
-from bsdsbench.runs.folder import unfinished
+from bsdsbench.runs.folder import pack_records, unfinished
 from bsdsbench.runs.items import items_of
 from bsdsbench.runs.run_options import MANY, Folder, RunOptions, takes
 from bsdsbench.scores.counts import ImageRecord
@@ -211,7 +211,7 @@ def run(
     with unfinished(options.out, options.fresh) if options.out else nullcontext() as stored:
         marks = stored.marks if stored else {}
         calls = (
-            (item, sent, marks.get(item.image_id, ""), number < LOOKS)
+            (item, sent, marks.get(item.image_id, ""), number < LOOKS, stored is not None)
             for number, item in enumerate(source)
         )
         try:
@@ -224,7 +224,7 @@ def run(
                         found.record = stored.load(item.image_id)
                         kept += found.record is not None
                         if found.record is None:  # damaged
-                            found = count(item, sent)
+                            found = count(item, sent, keep=True)
                     if found.fault:
                         faults[item.image_id] = found.fault
                     elif found.record is None:
@@ -232,7 +232,7 @@ def run(
                     else:
                         records.append(found.record)
                         if stored and not found.kept:
-                            stored.add(found.record)
+                            stored.add(found.record, found.data)
                     if found.look:
                         looks.append(found.look)
                     if done == min(LOOKS, total or LOOKS):
@@ -271,20 +271,23 @@ def run(
 class Counted:
     """What became of an image: its record, that the stored one stands (kept), or a fault.
 
-    None of these: the protocol leaves it out.
+    None of these: the protocol leaves it out. data : the record as it is stored
     """
 
     record: ImageRecord | None = None
+    data: bytes = b""
     kept: bool = False
     fault: DataError | None = None
     look: Look | None = None
 
 
-def count(item: Any, options: RunOptions, known: str = "", look: bool = False) -> Counted:
+def count(
+    item: Any, options: RunOptions, known: str = "", look: bool = False, keep: bool = False
+) -> Counted:
     """Read and count one image: the only place where that is done.
 
-    known : the fingerprint of the record that is there; look : measure what `first_look` looks at.
-    A fault is returned, whatever it is.
+    known : the fingerprint of the record that is there; look : measure what `first_look` looks at;
+    keep : the record is to be stored. A fault is returned, whatever it is.
     """
     found = Counted()
     first, protocol = registry.get(options.metrics[0]), options.protocol
@@ -314,6 +317,7 @@ def count(item: Any, options: RunOptions, known: str = "", look: bool = False) -
         form += f"{SCALE}{scale}" if scale else ""
         spent = time.perf_counter() - started
         found.record = ImageRecord(item.image_id, gt.shape, counts, mark, spent, truth, form)
+        found.data = pack_records([found.record]) if keep else b""
     except DataError as error:
         found.fault = error
     except MemoryError:

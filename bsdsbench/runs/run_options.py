@@ -56,7 +56,7 @@ def option(default: Any = None, good: Good | None = None, **flag: Any) -> Any:
     return attrs.field(default=default, metadata={"good": good, "flag": flag})
 
 
-@attrs.define(kw_only=True, eq=False)
+@attrs.frozen(kw_only=True, eq=False)
 class RunOptions:
     """The options of a run, checked. Raises DataError that lists every wrong one, ProtocolError.
 
@@ -197,10 +197,17 @@ class RunOptions:
             protocol = protocol.replace(options={**protocol.options, **tables})
         protocol = registry.settled(protocol)
         told = json.dumps([KERNEL_VERSION, protocol.to_mapping(), versions, kind], sort_keys=True)
-        self.stamp = hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
-        self.task, self.protocol, self.metrics, self.pred_kind = task, protocol, metrics, kind
-        self.out = None if self.out is None else Path(self.out)
-        self.unused = registry.unused(metrics, protocol)
+        settled: dict[str, Any] = {
+            "task": task,
+            "protocol": protocol,
+            "metrics": metrics,
+            "pred_kind": kind,
+        }
+        settled["stamp"] = hashlib.blake2b(told.encode(), digest_size=16).hexdigest()
+        settled["out"] = None if self.out is None else Path(self.out)
+        settled["unused"] = registry.unused(metrics, protocol)
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
 
     def refuse_out_in(self, **folders: Folder) -> None:
         """Raise DataError if the results would lie in a folder that is read, or one is no path.
