@@ -243,7 +243,7 @@ def run(
             faults = dict(sorted(faults.items()))
             if faults and (options.on_error == "fail" or not records):
                 raise DataError.collect(faults.values())
-            skipped = {image_id: "; ".join(error.problems) for image_id, error in faults.items()}
+            skipped = {each: "; ".join(error.problems) for each, error in faults.items()}
             if left_out:
                 if not records and parts == 1:
                     raise DataError(f"{blank.name}: no image with boundaries in its ground truth")
@@ -515,9 +515,6 @@ def fault_of(run: Evaluation, error: DataError) -> str:
     return line
 
 
-# ---- workers -------------------------------------------------------------------------------------
-
-
 def available_cores() -> int:
     """Processor cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -527,10 +524,7 @@ def available_cores() -> int:
 
 @contextmanager
 def pool(options: RunOptions, total: int) -> Iterator[tuple[Executor | None, int]]:
-    """The executor of a run, None for one worker here; and how many images may be under way.
-
-    total : how many images there are, 0 where that is not known
-    """
+    """The executor of a run, None for one worker here; and how many images may be under way."""
     asked = options.executor
     workers = max(1, min(options.workers or available_cores(), total or 10**9))
     if isinstance(asked, Executor):
@@ -542,14 +536,18 @@ def pool(options: RunOptions, total: int) -> Iterator[tuple[Executor | None, int
             yield executor, AHEAD * cores
     elif workers == 1:
         yield None, 1
-    elif asked == "process" or (asked is None and workers >= MANY):
-        methods = multiprocessing.get_all_start_methods()
-        # Never plain fork: the progress display has a thread, and locks must not be inherited
-        context = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-        with ProcessPoolExecutor(workers, context, _begin_worker) as executor:
-            yield executor, AHEAD * workers
     else:
-        with ThreadPoolExecutor(workers) as executor:
+        chosen: Executor | None = None
+        if asked == "process" or (asked is None and workers >= MANY):
+            methods = multiprocessing.get_all_start_methods()
+            # No plain fork: the progress display has a thread, and locks must not be inherited
+            way = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+            try:
+                chosen = ProcessPoolExecutor(workers, way, _begin_worker)
+            except OSError as error:  # no semaphores, as in a container without /dev/shm
+                if asked:
+                    raise DataError(f"executor 'process': {error}, expected 'thread'") from None
+        with chosen or ThreadPoolExecutor(workers) as executor:
             yield executor, AHEAD * workers
 
 

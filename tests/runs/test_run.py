@@ -282,6 +282,20 @@ def test_a_worker_that_dies_is_one_line_and_a_second_call_goes_on(tiny, tmp_path
     assert run.equals(counted(*tiny, TEN))
 
 
+@pytest.mark.parametrize("asked", [None, "process"])
+def test_without_semaphores_threads_are_taken_or_it_is_one_line(tiny, monkeypatch, asked):
+    """As where /dev/shm is missing or read-only."""
+
+    def refuse(*given):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(runs, "ProcessPoolExecutor", refuse)
+    if asked:
+        refused("executor 'process': .*, expected 'thread'", bb.evaluate, *tiny, executor=asked)
+    else:
+        assert len(bb.evaluate(*tiny, TEN, workers=9).records) == 6
+
+
 # ---- a Dask cluster ------------------------------------------------------------------------------
 
 
