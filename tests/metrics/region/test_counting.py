@@ -144,6 +144,7 @@ def test_soft_maps_are_closed_when_asked():
     )
     closed = FIVE.replace(regions_from_soft=True, thresholds=(0.3, 0.4, 0.6))
     assert close_regions(soft, 128 / 255).max() == 2  # a boundary from its own strength on
+    assert close_regions(soft, 0.0).tolist() == [[1] * 7] * 5  # no pixel is below
     maps = [close_regions(soft, t) for t in (0.3, 0.4, 0.6)]
     assert [len(np.unique(m)) for m in maps] == [3, 2, 1]
     assert maps[1][0].tolist() == [1, 1, 1, maps[1][0, 3], 2, 2, 2]
