@@ -49,10 +49,12 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     """Files with the most slow tests come first, so that none of them is left to one process.
 
-    With --cov: what is slow is not traced, which would take it 1.6 times as long."""
+    With --cov: what is slow is not traced, which would take it 1.6 times as long; but it is for
+    `scripts/mutate.py`, which needs to know the tests of a line (--cov-context=test)."""
     long = Counter(item.path for item in items for _ in item.iter_markers("slow"))
     items.sort(key=lambda item: -long[item.path])
-    if getattr(config.option, "cov_source", None):
+    option = config.option
+    if getattr(option, "cov_source", None) and not option.cov_context:
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker("no_cover")
