@@ -88,8 +88,10 @@ def test_influence_is_what_leaving_an_image_out_does(pair):
     assert found.record == ((gaps > 0).sum(), (gaps == 0).sum(), (gaps < 0).sum())
     assert found.effect_size == pytest.approx(gaps.mean() / gaps.std(ddof=1))
     one = [replace(run, records=run.records[:1]) for run in pair]
-    (alone,) = bb.compare(one, n_boot=5).images[0].effects
-    assert alone.influence == 0
+    told = bb.compare(one, n_boot=5).images[0]
+    assert (told.effects[0].influence, told.effect_size) == (0, 0)
+    same = [pair[0], replace(pair[0], name="same")]
+    assert bb.compare(same, n_boot=5).images[0].effect_size == 0
 
 
 @pytest.mark.slow

@@ -179,5 +179,10 @@ def test_the_usual_measures_have_functions():
     pred, gt = np.eye(6, 8) > 0, np.eye(6, 8, 1) > 0
     assert contour.hausdorff(pred, gt) == measure("hd", pred, gt) == 1
     assert contour.nsd(pred, gt, 0.5) == measure("nsd-area", pred, gt, 0.5) < 1
-    nothing = np.zeros((6, 8), bool)
+    nothing, pred = np.zeros((6, 8), bool), np.tri(40, 50) > 0
+    usual = {**dict.fromkeys(("nsd-area", "nsd-counts", "nsd-mean"), 1), "trimap": 3, "bf": 0.0075}
+    for name, size in {**usual, "f": 0.008, "biou": 0.02, "hd%-area": 95, "fom": 1 / 9}.items():
+        shifted = np.roll(pred, 2, 1)
+        assert measure(name, pred, shifted) == measure(name, pred, shifted, size)
+        assert measure(name, pred, shifted) != measure(name, pred, shifted, 0.5)
     assert contour.davis_f(nothing, nothing) == contour.mask_iou(nothing, nothing) == 1
