@@ -13,8 +13,8 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.curve import FOUR
 from tests.helpers.counting import counts_of
 from tests.helpers.runs import refused
+from tests.reference import contours, thinning
 from tests.reference import semantic as slow
-from tests.reference import thinning
 
 TWO = SemanticOptions(classes=("cat", "dog"), first=1)
 
@@ -59,6 +59,12 @@ def test_boundaries_are_those_of_the_disk(seed, radius):
     for k in (0, 1):
         expected = slow.disk_boundary(labels == k + 1, labels != 255, radius)
         assert np.array_equal(found[k], expected)
+
+
+def test_without_a_radius_a_pixel_differs_from_the_next_ones():
+    labels = regions(4, (23, 31))
+    found = class_boundaries(labels, SemanticOptions(("cat", "dog"), 1, radius=0))
+    assert np.array_equal(found, [contours.side(labels == k) for k in (1, 2)])
 
 
 @pytest.mark.parametrize("radius", [0, 2])

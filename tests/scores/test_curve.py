@@ -57,6 +57,14 @@ def test_the_best_point_is_the_first_largest_of_all_steps(rows):
     assert best(PRCurve(t, p, r)) == (*(s[k] for s in steps), f[k])
 
 
+def test_a_point_at_a_threshold_lies_on_the_line():
+    drawn = curve((0.5, 0.8), (0.7, 0.4), (1.0, 0.1))
+    first, second, last = drawn.thresholds
+    assert drawn.at(first)[1:3] == (0.5, 0.8)
+    assert drawn.at((first + second) / 2)[1:3] == pytest.approx((0.6, 0.6))
+    refused("expected one from", drawn.at, last + 0.01)
+
+
 def test_a_stack_has_the_points_of_its_curves():
     rng = np.random.default_rng(3)
     p, r = rng.random((2, 20, 7))
