@@ -86,11 +86,11 @@ def _pixels(confusion: Any) -> tuple[I8, I8, I8]:
 def class_scores(counts: Any) -> dict[str, F8]:
     """The scores of each class, (C,), of the counts of an image or sums of them.
 
-    iou, dice : intersection over union and Dice (F1); NaN of a class that neither map has
-    accuracy  : share of the annotated pixels that are right; NaN without such pixels
-    pq, sq, rq : panoptic, segmentation and recognition quality; NaN without instances. PQ = sum of
-        IoU / (TP + (FP + FN) / 2). SQ = sum of IoU / TP, 0 where none is true, as in the program.
-        RQ = TP / (TP + (FP + FN) / 2)
+    - iou, dice: intersection over union and Dice (F1); NaN of a class that neither map has.
+    - accuracy: share of the annotated pixels that are right; NaN without such pixels.
+    - pq, sq, rq: panoptic, segmentation and recognition quality; NaN without instances. PQ = sum of
+      IoU / (TP + (FP + FN) / 2). SQ = sum of IoU / TP, 0 where none is true, as in the program.
+      RQ = TP / (TP + (FP + FN) / 2).
 
     Pairs are regions of one class with an intersection over union above 0.5. Ignored pixels of the
     ground truth count nowhere, and a predicted region of which more than half is ignored is no
