@@ -3,7 +3,7 @@
     python scripts/mutate.py named [WORDS]          the changes of mutants.toml
     python scripts/mutate.py sample PATH ... [--count N --seed S]     N changes drawn of these files
 
-A change is tested by the tests that run its line, those of the file's own name first, which
+A change is tested by the tests of the file's name and by those that run its line, which
 `pytest --cov --cov-context=test` has left in .coverage; all of them must pass without it. Two are
 tried at a time, each in a fork of a process that has the libraries and reads the changed text in
 place of the file: the tree stays as it is. A change that takes over --seconds of processor time is
@@ -31,11 +31,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-MOST = 200  # tests for one change, and the stored numbers
+MOST = 200  # tests for one change, beside its own file's and the last
 JOBS = 2
 LIBRARIES = "pytest hypothesis numpy numba scipy.io scipy.ndimage scipy.sparse scipy.stats"
 LIBRARIES += " imageio.v3 PIL.Image click.testing sklearn.metrics h5py filelock rich attrs"
 # What is no score: functions of words, words shown, how an array is made
+LAST = ["tests/metrics/test_contract.py", "tests/test_stored_numbers.py"]
 NO_SCORE = ("describe", "symptoms", "__repr__")
 NO_VALUE = ("caption", "others", "digits", "ensure_ascii", "stacklevel", "strict", "copy")
 NO_ORDER = ("min", "max", "minimum", "maximum", "fmin", "fmax", "f_measure", "Field")
@@ -125,13 +126,14 @@ def tests_of(data: Any, file: str, line: int) -> list[str]:
     by_line = data.contexts_by_lineno(str(ROOT / file))
     found = {c.rpartition("|")[0] for c in by_line.get(line, ())} - {""}
     found = found or {c.rpartition("|")[0] for several in by_line.values() for c in several} - {""}
-    room, stem = Path(file).parts[1], Path(file).stem
+    own = sorted(map(str, Path("tests").rglob(f"test_{Path(file).stem}*.py")))
     places, order = Counter[str](), dict[str, tuple[Any, ...]]()
-    for name in sorted(found):  # of each file the first, then of each the second ...
+    for name in sorted(found):  # of each other file the first, then of each the second ...
         test_file = name.partition("::")[0]
         places[test_file] += 1
-        order[name] = stem not in name, f"/{room}/" not in name, places[test_file], name
-    return [*sorted(found, key=order.__getitem__)[:MOST], "tests/test_stored_numbers.py"]
+        if test_file not in own:
+            order[name] = f"/{Path(file).parts[1]}/" not in name, places[test_file], name
+    return [*own, *sorted(order, key=order.__getitem__)[:MOST], *LAST]
 
 
 def main() -> int:
