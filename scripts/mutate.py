@@ -32,11 +32,11 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 MOST = 200  # tests for one change, beside its own file's and the last
+LAST = ["tests/metrics/test_contract.py", "tests/test_stored_numbers.py"]
 JOBS = 2
 LIBRARIES = "pytest hypothesis numpy numba scipy.io scipy.ndimage scipy.sparse scipy.stats"
 LIBRARIES += " imageio.v3 PIL.Image click.testing sklearn.metrics h5py filelock rich attrs"
 # What is no score: functions of words, words shown, how an array is made
-LAST = ["tests/metrics/test_contract.py", "tests/test_stored_numbers.py"]
 NO_SCORE = ("describe", "symptoms", "__repr__")
 NO_VALUE = ("caption", "others", "digits", "ensure_ascii", "stacklevel", "strict", "copy")
 NO_ORDER = ("min", "max", "minimum", "maximum", "fmin", "fmax", "f_measure", "Field")
