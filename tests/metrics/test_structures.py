@@ -177,4 +177,5 @@ def test_calibration(closed, of):
     score, own = scored("calibration", pairs, bins=8, closed=closed, of=of)
     assert (score.ece, score.ace, score.mce) == pytest.approx(plain.calibration_errors(*total))
     assert np.nan_to_num(score.reliability.marked) * total[0] == pytest.approx(total[1])
+    assert score.reliability.pixels == pytest.approx(total[0] / total[0].sum())
     assert score.mce_mean == pytest.approx(np.mean([one["mce"] for one in own]))
