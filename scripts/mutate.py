@@ -19,7 +19,6 @@ import ast
 import importlib
 import os
 import random
-import re
 import resource
 import signal
 import sys
@@ -171,7 +170,7 @@ def main() -> int:
         every = [m for file in files for m in mutants(str(file))]
         for file, name, line, text in random.Random(given.seed).sample(every, given.count):
             cases.append((file, f"{file}:{line}: {name}", text, tests_of(data, file, line)))
-    excused = {f"{e['file']}: {e['change']}": e["why"] for e in told.get("equivalent", ())}
+    excused = {(e["file"], e["line"], e["change"]): e["why"] for e in told["equivalent"]}
     tests = sorted({test for case in cases for test in case[3]})
     file = cases[0][0]
     if os.waitpid(start(file, (ROOT / file).read_text("utf-8"), tests, 3600), 0)[1]:
@@ -182,7 +181,10 @@ def main() -> int:
         while running and (case is None or len(running) == JOBS):
             pid, status = os.wait()
             file, name = running.pop(pid)
-            why = excused.get(re.sub(r":\d+:", ":", name, count=1))
+            place, _, change = name.partition(": ")
+            number = int(place.rpartition(":")[2] or 0) if given.what == "sample" else 0
+            line = (ROOT / file).read_text("utf-8").splitlines()[number - 1].strip()
+            why = excused.get((file, line, change))
             verdict = "noticed" if status else "excused" if why else "live"
             count[verdict] += 1
             if not status:
