@@ -15,7 +15,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr, ndtri
 
 from bsdsbench.comparison.published import PublishedResult
 from bsdsbench.curves import PRResult, davis_goadrich_area, det, interpolate_pr, pr, roc
@@ -422,7 +421,9 @@ class DETCurveDisplay(CurveDisplay):
 
     def _drawing(self) -> Drawing:
         low = self.lowest / 4  # rates of 0 and 1 lie just outside the axes
-        chance = ndtr(np.linspace(ndtri(low), -ndtri(low), 300))
+        from scipy.special import ndtr
+
+        chance = ndtr(np.linspace(_deviate(low), -_deviate(low), 300))
         star = (self.eer, self.eer) if self.eer is not None and 0 < self.eer < 1 else None
         x, y = np.clip(self.fpr, low, 1 - low), np.clip(self.fnr, low, 1 - low)
         return x, y, (chance, 1 - chance), star
@@ -432,6 +433,8 @@ class DETCurveDisplay(CurveDisplay):
         if self.scale == "log":
             ax.set(xscale="log", yscale="log", xlim=(low, 1), ylim=(low, 1))
             return
+        from scipy.special import ndtr
+
         ax.set_xscale("function", functions=(_deviate, ndtr))
         ax.set_yscale("function", functions=(_deviate, ndtr))
         ax.set(xlim=(low, _RATES[-1]), ylim=(low, _RATES[-1]))
@@ -443,6 +446,8 @@ class DETCurveDisplay(CurveDisplay):
 
 def _deviate(rate: Any) -> Any:
     # The scale is also asked about limits outside (0, 1).
+    from scipy.special import ndtri  # a tenth of a second, which PR curves do not need
+
     return ndtri(np.clip(rate, 1e-12, 1 - 1e-12))
 
 
