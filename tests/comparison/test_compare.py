@@ -1,5 +1,6 @@
 """The bootstrap against `aggregate` sample by sample, against truth on simulated populations."""
 
+import inspect
 import json
 from dataclasses import replace
 
@@ -72,6 +73,11 @@ def test_a_clear_difference_is_found_and_seeded(pair):
     turned = found.difference_of("worse", "better", "boundary.ods")
     assert (turned.value, turned.low, turned.high) == (-d.value, -d.high, -d.low)
     assert bb.compare(pair, n_boot=250, seed=4).differences == found.differences
+
+
+def test_an_interval_is_of_ten_thousand_samples_unless_said():
+    usual = {name: each.default for name, each in inspect.signature(bb.compare).parameters.items()}
+    assert (usual["n_boot"], usual["seed"]) == (10_000, 0)
 
 
 def test_influence_is_what_leaving_an_image_out_does(pair):
