@@ -260,8 +260,8 @@ def run(
             left = "nothing was kept"
             if stored:
                 again = "the same call without fresh=True" if options.fresh else "the same call"
-                where = show(str(options.out))
-                left = f"{len(stored.marks)} images are kept in {where}: {again} goes on"
+                (n,) = stored.database.execute("select count(*) from record").fetchone()
+                left = f"{n} images are kept in {show(str(options.out))}: {again} goes on"
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(left) from None
             raise DataError(f"{error}; {left}") from None
