@@ -277,7 +277,8 @@ class GroundTruth(ImageParts):
         """
         digest = hashlib.sha256(b"%dx%dx%d\n" % (*self.shape, len(self.boundaries)))
         for drawn in self.boundaries:
-            digest.update(np.packbits(drawn > 0).tobytes())
+            drawn = drawn if drawn.dtype == bool else drawn > 0
+            digest.update(np.packbits(drawn).tobytes())
         names = "labels", "instances", "class_boundaries", "mask", "depth", "valid"
         others = [*map(self.parts.get, names), *self.parts.get("angles", ())]
         others += [self.lines.ends, self.lines.junctions] if "lines" in self.parts else []

@@ -318,7 +318,8 @@ def _annotations(
                 "metrics='contour')"
             )
         # MATLAB's columns into rows, once: counting runs along rows.
-        yield np.ascontiguousarray(edges == 0 if invert else edges != 0), regions, scale
+        drawn = edges if edges.dtype == bool else edges != 0
+        yield np.ascontiguousarray(~drawn if invert else drawn), regions, scale
 
 
 def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = False) -> GroundTruth:
