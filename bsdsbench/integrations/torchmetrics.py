@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 try:
@@ -31,7 +30,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.first_look import plain_forms
-from bsdsbench.runs.folder import pack_records, unpack_records
+from bsdsbench.runs.folder import pack_record, unpack_record
 from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.runs.streaming import image_items, measure, numbered
 from bsdsbench.scores.counts import ImageRecord, at
@@ -82,7 +81,7 @@ class BenchmarkMetric(Metric):
             record = measure(one, annotators, name, self.options)
             if record is None:
                 continue
-            data = pack_records([replace(record, image_id="") if image_id is None else record])
+            data = pack_record(replace(record, image_id="") if image_id is None else record)
             framed = len(data).to_bytes(8, "little") + data
             state = torch.frombuffer(bytearray(framed), dtype=torch.uint8)
             self.counts.append(state.to(self.device))
@@ -97,7 +96,7 @@ class BenchmarkMetric(Metric):
         start = 0
         while start < len(data):
             end = start + 8 + int.from_bytes(data[start : start + 8], "little")
-            (record,) = unpack_records(Path("counts"), data[start + 8 : end])
+            record = unpack_record(data[start + 8 : end])
             record = record if record.image_id else replace(record, image_id=numbered(len(records)))
             if not records.setdefault(record.image_id, record).equals(record):
                 raise DataError(f"{record.image_id}: two different images, expected an id for each")

@@ -58,7 +58,6 @@ class Records:
     """records.db: what a run has counted so far, by image id and a hash of all it depends on."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
         # OUT's own lock is held, and network disks have poor ones
         where = path.resolve().as_uri() + "?nolock=1"
         self.database = sqlite3.connect(where, uri=True, isolation_level=None)
@@ -75,16 +74,16 @@ class Records:
     def load(self, image_id: str) -> ImageRecord | None:
         """The stored record, or None if it is damaged."""
         row = "select data, hash from record where id=?"
-        with suppress(DataError, sqlite3.Error, TypeError):
+        with suppress(ValueError, sqlite3.Error, TypeError):
             data, told = self.database.execute(row, (image_id,)).fetchone()
             if digest(data) == told:
-                (record,) = unpack_records(self.path, data)
+                record = unpack_record(data)
                 if (record.image_id, record.fingerprint) == (image_id, self.marks[image_id]):
                     return record
         return None
 
     def add(self, record: ImageRecord, data: bytes) -> None:
-        """Keep a record. data : what `pack_records` made of it, in a worker"""
+        """Keep a record. data : what `pack_record` made of it, in a worker"""
         row = (record.image_id, record.fingerprint, data, digest(data))
         self.database.execute("insert or replace into record values (?, ?, ?, ?)", row)
         self.marks[record.image_id] = record.fingerprint
@@ -171,6 +170,29 @@ def is_run(folder: Path) -> bool:
 # ---- records as bytes ----------------------------------------------------------------------------
 
 
+def pack_record(record: ImageRecord) -> bytes:
+    """One record: a line of JSON that says what follows, then the arrays. An .npz takes .4 ms."""
+    arrays, values = [], []
+    for metric, counts in record.counts.items():
+        for name, array in counts.items():
+            arrays.append((metric, name, array.dtype.str, array.shape))
+            values.append(array.tobytes())
+    about = [getattr(record, field) for field in ABOUT.values()]
+    return b"\n".join([json.dumps([*about, arrays]).encode(), b"".join(values)])
+
+
+def unpack_record(data: bytes) -> ImageRecord:
+    """Read what `pack_record` made. Raises ValueError, TypeError for anything else."""
+    line, _, values = data.partition(b"\n")
+    image_id, size, mark, truth, form, arrays = json.loads(line)
+    counts, at = dict[str, Any](), 0
+    for metric, name, kind, shape in arrays:
+        array: NDArray[Any] = np.ndarray(shape, kind, values, at)
+        counts.setdefault(metric, {})[name] = array
+        at += array.nbytes
+    return ImageRecord(image_id, tuple(size), counts, mark, 0.0, truth, form)
+
+
 def pack_records(records: Sequence[ImageRecord]) -> bytes:
     """Records as the bytes of an .npz: ids, sizes, ..., and METRIC.FIELD stacked, image first.
 
@@ -193,9 +215,7 @@ def pack_records(records: Sequence[ImageRecord]) -> bytes:
             f"images and {MAX_BYTES} bytes: evaluate in parts"
         )
     buffer = BytesIO()
-    # Of one image compressing takes longer than all else
-    save: Any = np.savez if len(records) == 1 else np.savez_compressed
-    save(buffer, **arrays)
+    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
 
 

@@ -53,7 +53,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.evaluation import EMPTY, TASK, Evaluation
 from bsdsbench.runs.first_look import LOOKS, SCALE, Look, first_look, form_of, look_at, plain_forms
-from bsdsbench.runs.folder import pack_records, unfinished
+from bsdsbench.runs.folder import pack_record, unfinished
 from bsdsbench.runs.items import items_of
 from bsdsbench.runs.run_options import MANY, Folder, RunOptions, takes
 from bsdsbench.scores.counts import ImageRecord
@@ -317,7 +317,7 @@ def count(
         form += f"{SCALE}{scale}" if scale else ""
         spent = time.perf_counter() - started
         found.record = ImageRecord(item.image_id, gt.shape, counts, mark, spent, truth, form)
-        found.data = pack_records([found.record]) if keep else b""
+        found.data = pack_record(found.record) if keep else b""
     except DataError as error:
         found.fault = error
     except MemoryError:

@@ -5,6 +5,7 @@ import json
 import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ import bsdsbench as bb
 from bsdsbench.files.bounded import digest, locked
 from bsdsbench.files.errors import LINE, DataError, FileFormatError, RunLockedError
 from bsdsbench.runs import folder
-from bsdsbench.runs.folder import Records, unpack_records
+from bsdsbench.runs.folder import Records, pack_record, unpack_record, unpack_records
+from bsdsbench.scores.counts import ImageRecord
 from tests.helpers.making import make_set
 from tests.helpers.runs import bits, counted, refused, stored
 
@@ -104,6 +106,15 @@ def test_counts_that_decode_to_more_than_a_file_may(tmp_path, monkeypatch):
 
 
 # ---- what a run has done so far ------------------------------------------------------------------
+
+
+def test_a_record_is_kept_as_it_is():
+    arrays = {"none": np.zeros((0, 3), int), "parts": np.full((2, 1), np.nan), "n": np.array(2**53)}
+    counts = {"boundary": arrays, "region": {"all": np.arange(6).reshape(2, 3)}}
+    record = ImageRecord("a\n\udcff", (2, 3), counts, "mark", 0.0, "truth", "soft8")
+    read = unpack_record(pack_record(record))
+    assert read == replace(record, counts=read.counts)
+    assert read.equals(record)
 
 
 def test_damaged_records_are_counted_again(tiny, tmp_path):
