@@ -5,7 +5,6 @@ import json
 import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -113,7 +112,7 @@ def test_a_record_is_kept_as_it_is():
     counts = {"boundary": arrays, "region": {"all": np.arange(6).reshape(2, 3)}}
     record = ImageRecord("a\n\udcff", (2, 3), counts, "mark", 0.0, "truth", "soft8")
     read = unpack_record(pack_record(record))
-    assert read == replace(record, counts=read.counts)
+    assert (read.truth, read.form) == ("truth", "soft8")
     assert read.equals(record)
 
 
