@@ -20,7 +20,7 @@ from bsdsbench.scores.ratios import Weights
 
 F8 = NDArray[np.float64]
 Told = Callable[[int], object]  # of so many samples more that are done
-_SAMPLES, _CELLS = 2000, 5_000_000  # at a time; cells are samples times images, 20 MB
+_SAMPLES, _CELLS = 2000, 7_000_000  # at a time; cells are samples times images, 28 MB
 # Wherever an interval or a p-value is made: a run has one interval, in every table.
 N_BOOT, SEED = 10_000, 0
 

@@ -103,13 +103,20 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     table = np.ascontiguousarray(values, np.float64).reshape(n, values[0].size)
     out, step = np.empty((len(weights), table.shape[1])), max(1, CELLS // n)
     for first in range(0, len(weights), step):
-        factors = np.ascontiguousarray(weights[first : first + step], np.float64)
+        drawn, part = weights[first : first + step], out[first : first + step]
+        odd = drawn != 1
+        if whole and 16 * np.count_nonzero(odd) < odd.size:  # of a jackknife: all less one image
+            rows, images = odd.nonzero()
+            part[:] = table.sum(axis=0)
+            np.add.at(part, rows, (drawn[odd] - 1)[:, None] * table[images])
+            continue
+        factors = np.ascontiguousarray(drawn, np.float64)
         if not whole:
             from scipy.sparse import csr_array
 
             # Adds in the order of the columns; what is not drawn adds nothing, also NaN.
             factors = csr_array(factors)
-        out[first : first + step] = factors @ table
+        part[:] = factors @ table
     return out.reshape(len(weights), *values.shape[1:])
 
 
