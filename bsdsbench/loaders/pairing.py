@@ -142,6 +142,8 @@ def grouped(
             if wanted is None or name in wanted:
                 sides[side].setdefault(name, []).append(path)
         for name, paths in sides[side].items():
+            if len(paths) == len(roots[side]) == 1:
+                continue
             names = [id_of(path) for path in paths]
             at = {path.parent.parent if name in names else path.parent for path in paths}
             formats = {path.suffix.lower() for path in paths}
@@ -171,7 +173,8 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
 
     Hidden names are passed over, links followed.
     """
-    paths = [Path(folder, name) for name in glob("**/*", root_dir=folder, recursive=True)]
-    found = [path for path in paths if path.suffix.lower() in suffixes]
+    names = glob("**/*", root_dir=folder, recursive=True)
+    found = [name for name in names if os.path.splitext(name)[1].lower() in suffixes]
     # numbers by value, so that ID_2 comes before ID_10
-    return sorted(found, key=lambda p: re.sub(r"\d+", lambda m: m[0].zfill(20), str(p)))
+    found.sort(key=lambda name: re.sub(r"\d+", lambda m: m[0].zfill(20), name))
+    return [Path(folder, name) for name in found]

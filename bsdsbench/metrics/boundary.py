@@ -393,18 +393,20 @@ def boundary_match_maps(
     protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
-    thresholds, events, _ = threshold_events(pred, shape, protocol)
-    bmaps = replayed(events, shape)[thresholds == threshold]
+    thresholds, (start, pixel, _), _ = threshold_events(pred, shape, protocol)
     if threshold == 0 and protocol.whole_image:
-        bmaps = np.ones((1, *shape), bool)
-    if not len(bmaps):
+        bmap = np.ones(shape, bool)
+    elif threshold in thresholds:  # on are the pixels that changed an odd number of times
+        changed = pixel[: start[thresholds.size - np.argmax(thresholds == threshold)]]
+        bmap = np.bincount(changed, minlength=math.prod(shape)).reshape(shape) % 2 == 1
+    else:
         raise DataError(f"threshold {threshold:g}: expected one of the counts'")
     matched_pred, matched_gt = np.zeros(shape, bool), np.zeros(gt_maps.shape, bool)
     for annotator, gt in enumerate(gt_maps):
-        pred_at, gt_at = matched(bmaps[0], gt, protocol.radius(shape), annotator)
+        pred_at, gt_at = matched(bmap, gt, protocol.radius(shape), annotator)
         matched_pred.flat[pred_at] = True
         matched_gt[annotator].flat[gt_at] = True
-    return MatchMaps(matched_pred, bmaps[0] & ~matched_pred, matched_gt, gt_maps & ~matched_gt)
+    return MatchMaps(matched_pred, bmap & ~matched_pred, matched_gt, gt_maps & ~matched_gt)
 
 
 def matched(bmap: Bool, gt: Bool, radius: float, annotator: int = 0) -> I8:
