@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ MAX_GIVEN = 10**9  # values of an array: many may be told by few bytes (np.broad
 
 def refuse_mask(value: Any, what: str) -> None:
     """Raise DataError for a masked array: its mask would be lost."""
-    if isinstance(value, np.ma.MaskedArray):
+    if "numpy.ma" in sys.modules and isinstance(value, np.ma.MaskedArray):  # its import takes 10 ms
         raise DataError(f"{what}: a masked array, expected one without a mask: fill it first")
 
 

@@ -174,7 +174,9 @@ def plot_runs(
 def plot_result(run: Evaluation, out: Path) -> None:
     """pr.png and pr.svg of a run into its folder, if there is a precision-recall curve."""
     if run.with_curve:
-        save(plot_runs([run], path=out / "pr.png"), out / "pr.svg")
+        figure = plot_runs([run], path=out / "pr.png")
+        figure.set_layout_engine("none")  # it stays as it was laid out
+        save(figure, out / "pr.svg")
 
 
 def published_curves_of(keys: Sequence[str]) -> list[PublishedResult]:
