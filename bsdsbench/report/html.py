@@ -97,7 +97,6 @@ def write_report(
         # The small picture for the table goes into the row
         images[image_id].update({k: found.pop(k) for k in ("thumb", "paper") if k in found})
         drawn[ids.index(image_id)] = found
-    sources.clear()  # the names of many files take as much memory as their counts
     tables = score_tables(runs, extra=extra, notes=odd)
     try:
         tables += compare(runs, n_boot=n_boot, seed=seed).tables()
