@@ -108,10 +108,10 @@ def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8] | Non
     # Those with the best edges enter first; in bands, as boundaries.
     some = np.flatnonzero(own.nearest >= 0)
     order = some[np.lexsort((own.nearest[some], own.pixel[some] >> BAND))].astype(np.int32)
-    room = other.pixel.size
-    tight, front, slot, touched, waiting = np.empty((5, room), np.uint32)
-    ahead, freed = np.empty(room, np.int64), np.empty(room, np.int32)
-    _enter(order, own, other, geo, Work(tight, front, ahead, slot, touched, waiting, freed))
+    tight, front, slot, nearer, touched, waiting = np.empty((6, other.pixel.size + 1), np.uint32)
+    ahead, lengths = np.empty((2, other.pixel.size + 1), np.int64)
+    work = Work(tight, front, ahead, slot, nearer, lengths, touched, waiting, order)
+    _enter(order, own, other, geo, work)
     mate = own.node["mate"]
     mine, theirs = own.pixel[mate != NONE], other.pixel[mate[mate != NONE]]
     order = np.argsort(mine)

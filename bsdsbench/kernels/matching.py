@@ -13,6 +13,10 @@ prove it optimal, is updated to the next:
 2. Pixels that enter are inserted one after another (below).
 3. Each mate freed in 1 and still free is inserted again from its side, by the mirrored search.
 
+A pixel that leaves without a mate changes nothing. So thin maps, at whose low thresholds many
+pixels have no mate, are taken from the lowest threshold to the highest. The first map is there
+already, and the ground truth is inserted into it.
+
 Pixels may be added and removed in any order, so maps need not nest (segmentations do not).
 
 A pixel that is matched with several annotators counts once in `matched_pred`. Each predicted
@@ -76,11 +80,13 @@ from bsdsbench.kernels.graph import (
 from bsdsbench.kernels.jit import inlined, inner, kernel
 from bsdsbench.kernels.thinning import ones, pack
 
-# Room for one search: the vertices to go on from as near as the last one, those farther off, their
-# distances side by side, where a vertex stands among them, and all that were ever reached; and the
-# vertices of a batch that wait for their place; the other side's that the batch before freed
-Work = namedtuple("Work", "tight front ahead slot touched waiting freed")
+# Room for one search: the vertices to go on from as near as the last one; those farther off, their
+# distances side by side, where a vertex stands among them; the neighbours that a path brings
+# nearer, and its lengths; all that were ever reached. And the vertices of a batch that wait for
+# their place; the other side's that the batch before freed
+Work = namedtuple("Work", "tight front ahead slot nearer lengths touched waiting freed")
 CONTESTED = -1
+ABSENT = FAR  # the dual of a predicted pixel that is not in the map: no path leads to it
 
 
 @inlined
@@ -121,10 +127,9 @@ def _pair_off(root, node, there, edge, step):
     best, second, last = np.int64(0), np.int64(0), np.uint32(NONE)
     for e in range(me.first + 1, edge[me.first].to):
         need = edge[e].weight - there[edge[e].to].dual
-        if need > best:
-            best, second, last = need, best, edge[e].to
-        elif need > second:
-            second = need
+        second = max(second, min(best, need))
+        last = edge[e].to if need > best else last
+        best = max(best, need)
     me.dual = best
     if last == NONE:
         return 0
@@ -143,59 +148,62 @@ def _cheapest_end(root, own, other, geo, work):
     it (NONE: the root stays free), and how many vertices were touched on the way.
 
     Indices are np.uint64: of signed ones each access would look whether it counts from the end.
+    The loop over all edges has no branch, since the processor could not guess it.
     """
     node, there, edge = own.node, other.node, own.edge
     tight, front, ahead, slot = work.tight, work.front, work.ahead, work.slot
-    touched = work.touched
+    nearer, lengths, touched = work.nearer, work.lengths, work.touched
+    one, none = np.uint64(1), np.uint64(0)
     at = root
-    best, last = node[root].dual, np.uint32(NONE)
-    length, size, n_tight, n_touched = np.int64(0), 0, 0, 0
+    best, last, length = node[root].dual, np.uint32(NONE), np.int64(0)
+    size = n_tight = n_touched = none
     while True:
         if node[at].first == UNKNOWN:
             find_edges(np.int64(at), np.int64(at) + 1, own, other, geo)
-        base = length + node[at].dual
-        begin = node[at].first
+        base, begin, n = length + node[at].dual, node[at].first, none
         for e in range(begin + 1, edge[begin].to):
-            j = edge[e].to
-            it = there[j]
+            it = there[edge[e].to]
             d = base + it.dual - edge[e].weight
-            if d >= min(best, it.dist):
+            nearer[n], lengths[n] = edge[e].to, d
+            n += np.uint64(d < min(best, it.dist))
+        for k in range(n):
+            j, d = nearer[np.uint64(k)], lengths[np.uint64(k)]
+            if d >= best:
                 continue
+            it = there[j]
             it.parent = at
             if it.mate == NONE:
                 best, last = d, j
                 continue
-            fresh = it.dist == FAR
+            fresh = np.uint64(it.dist == FAR)
             it.dist = d
-            if fresh:
-                touched[np.uint64(n_touched)] = j
-                n_touched += 1
+            touched[n_touched] = j
+            n_touched += fresh
             if d == length:
-                tight[np.uint64(n_tight)] = j
-                n_tight += 1
+                tight[n_tight] = j
+                n_tight += one
                 if not fresh:
                     size = _take_out(slot[j], front, ahead, slot, size)
-            elif fresh:
-                front[np.uint64(size)], ahead[np.uint64(size)], slot[j] = j, d, size
-                size += 1
             else:
-                ahead[slot[j]] = d
+                place = size if fresh else np.uint64(slot[j])
+                front[place], ahead[place], slot[j] = j, d, place
+                size += fresh
         if length == best:
             return best, last, n_touched
         if n_tight > 0:
-            n_tight -= 1
-            j = tight[np.uint64(n_tight)]
+            n_tight -= one
+            j = tight[n_tight]
         else:
             length = best
             for k in range(size):
                 length = min(length, ahead[np.uint64(k)])
             if length == best:
                 return best, last, n_touched
-            at = np.uint64(0)
-            while ahead[at] != length:
-                at += np.uint64(1)
-            j = front[at]
-            size = _take_out(at, front, ahead, slot, size)
+            k = none
+            while ahead[k] != length:
+                k += one
+            j = front[k]
+            size = _take_out(k, front, ahead, slot, size)
         at = there[j].mate
         if length + node[at].dual < best:
             best, last = length + node[at].dual, j
@@ -204,8 +212,8 @@ def _cheapest_end(root, own, other, geo, work):
 @kernel(inline="always")
 def _take_out(k, front, ahead, slot, size):
     """Fill place k of the front with its last; the new size."""
-    size -= 1
-    front[k], ahead[k] = front[np.uint64(size)], ahead[np.uint64(size)]
+    size -= np.uint64(1)
+    front[k], ahead[k] = front[size], ahead[size]
     slot[front[k]] = k
     return size
 
@@ -268,7 +276,8 @@ Order = namedtuple("Order", "bands by_cost batch slot events order")
 # used   i8 (2, 1)                     bits     u8 (2, m, words), zeros
 # kept   i8 (steps + 1,)               gain     i8 ((2R+1)^2,)    change   i8 (64 words,), zeros
 # batch  i8 (2 steps bands + 2,)       by_cost  i8 (costs + 1,)
-# small, lists, wide, enters: i4 (8, m), u4 (5, m), i8 (2, m) and bool (m,), a row for each purpose
+# small, lists, wide, enters: i4 (8, m), u4 (6, m + 1), i8 (3, m + 1) and bool (m,), a row for each
+# purpose
 Room = namedtuple(
     "Room",
     "tile node edge gt_edge used bits kept gain change bands batch by_cost small lists wide enters",
@@ -300,7 +309,35 @@ def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> tuple[I8, I8
     start, pixel, added : as `thinning.thinning_events` gives them
     Returns two i8 (n,).
     """
-    return _match_in(_room(start, truth), start, pixel, added, truth, 0)
+    backwards = _rather_backwards(added, truth)
+    if backwards:
+        start, pixel, added = _turned(start, pixel, added)
+    room = _room(start, truth)
+    matched = _match_in(room, start, pixel, added, truth, 0, gt_enters=backwards)
+    return (matched[0][::-1], matched[1][::-1]) if backwards else matched
+
+
+def _rather_backwards(added: Bool, truth: Truth) -> bool:
+    """Is the last map thin, and has it half as many pixels again as an annotator's or more?
+
+    With a wide tolerance, neither direction is the faster one.
+    """
+    enter = int(np.count_nonzero(added))
+    left = added.size - enter
+    many = 2 * len(truth.sizes) * (enter - left) > 3 * sum(truth.sizes)
+    return many and 8 * left < enter and truth.disk.half.size < 16
+
+
+def _turned(start: I8, pixel: I4, added: Bool) -> tuple[I8, I4, Bool]:
+    """The events of the same maps from the last to the first."""
+    on = np.zeros(pixel.max(initial=-1) + 1, np.bool_)
+    on[pixel] = added  # of a pixel's events the last counts
+    first = np.flatnonzero(on).astype(np.int32)
+    return (
+        np.concatenate([[0], first.size + start[-1] - start[:0:-1]]),
+        np.concatenate([first, pixel[start[1] :][::-1]]),
+        np.concatenate([on[first], ~added[start[1] :][::-1]]),
+    )
 
 
 def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> I8:
@@ -311,7 +348,7 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     pixel = np.flatnonzero(bmap).astype(np.int32)
     start, target = np.array([0, pixel.size]), truth(gt[None], max_dist_px)
     room = _room(start, target)
-    _match_in(room, start, pixel, np.ones(pixel.size, np.bool_), target, annotator)
+    _match_in(room, start, pixel, np.ones(pixel.size, np.bool_), target, annotator, gt_enters=False)
     n = room.tile[0, -1]["before"]
     mate = room.node[0, :n]["mate"]
     some = mate != NONE
@@ -338,40 +375,68 @@ def _room(start: I8, truth: Truth) -> Room:
         np.empty(2 * steps * bands + 2, np.int64),
         np.empty(int(costs[0, 0]) + 2, np.int64),  # a corner is furthest
         np.empty((8, most), np.int32),
-        np.empty((5, most), np.uint32),
-        np.empty((2, most), np.int64),
+        np.empty((6, most + 1), np.uint32),
+        np.empty((3, most + 1), np.int64),
         np.empty(most, np.bool_),
     )
 
 
 def _match_in(
-    room: Room, start: I8, pixel: I4, added: Bool, truth: Truth, annotator: int
+    room: Room, start: I8, pixel: I4, added: Bool, truth: Truth, annotator: int, *, gt_enters: bool
 ) -> tuple[I8, I8]:
     matched_gt, matched_pred = np.zeros((2, start.size - 1), np.int64)
     facts = truth.bits, truth.cols, truth.near, *truth.disk[1:]
-    _match(start, pixel, added, *facts, annotator, room, matched_gt, matched_pred)
+    _match(start, pixel, added, gt_enters, *facts, annotator, room, matched_gt, matched_pred)
     return matched_gt, matched_pred
 
 
 @kernel(_nrt=False)
 def _match(
-    start, pixel, added, gts, cols, near, mask, cost, lost, first, room, matched_gt, matched_pred
+    start,
+    pixel,
+    added,
+    gt_enters,
+    gts,
+    cols,
+    near,
+    mask,
+    cost,
+    lost,
+    first,
+    room,
+    matched_gt,
+    matched_pred,
 ):
     """Match with each annotator, the first salted as number `first`, and count (n,)."""
     rows, tile, small, lists = gts.shape[1], room.tile, room.small, room.lists
     vertex, freed, wide = small[4], small[7], room.wide
-    work = Work(lists[0], lists[1], wide[1], lists[2], lists[3], lists[4], freed)
+    work = Work(lists[0], lists[1], wide[1], lists[2], lists[3], wide[2], lists[4], lists[5], freed)
     order = Order(room.bands, room.by_cost, room.batch, small[5], wide[0], small[6])
     _keep(start, pixel, added, near, cols, room.kept, vertex, room.enters, tile[0])
     pred = _side(room, 0, number(tile[0], cols, small[0]), PRED, room.edge)
     vertices_of(vertex[: room.kept[-1]], cols, tile[0], vertex)
+    for i in range(pred.nearest.size):
+        pred.nearest[i] = 0
     for annotator in range(len(gts)):
         for t in range(tile.shape[1]):
-            tile[0, t].live = tile[1, t].bits = np.uint64(0)
+            tile[0, t].live = tile[0, t].bits if gt_enters else np.uint64(0)
+            tile[1, t].bits = np.uint64(0)
         n_gt = vertices(gts[annotator], cols, tile[1], small[1])
         gt = _side(room, 1, n_gt, GT, room.gt_edge)
         geo = geometry(rows, cols, mask, cost, lost, n_gt, first + annotator, room.gain)
-        _run(room.kept, vertex, room.enters, pred, gt, geo, work, order, matched_gt)
+        _run(
+            room.kept,
+            vertex,
+            room.enters,
+            gt_enters,
+            annotator,
+            pred,
+            gt,
+            geo,
+            work,
+            order,
+            matched_gt,
+        )
     _add_runs(pred.bits, room.change, matched_pred)
 
 
@@ -384,25 +449,33 @@ def _side(room, k, n, mult, edge):
 
 
 @kernel(inline="always")
-def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
-    """One annotator: add its matched pixels to `matched_gt` (n,), set the predicted ones' bits."""
+def _run(start, vertex, added, gt_enters, annotator, pred, gt, geo, work, ordering, matched_gt):
+    """One annotator: add its matched pixels to `matched_gt` (n,), set the predicted ones' bits.
+
+    gt_enters : the ground truth enters at the first step, where the map is there already
+    """
     steps = start.size - 1
     clear(pred.node)
     clear(gt.node)
     pred.used[0] = gt.used[0] = 0
-    find_edges(np.int64(0), np.int64(pred.pixel.size), pred, gt, geo)
-    _batches(start, vertex, added, pred, ordering)
+    for i in range(pred.node.size):
+        pred.node[i].dual = ABSENT
+    if not gt_enters:
+        find_edges(np.int64(0), np.int64(pred.pixel.size), pred, gt, geo)
+    if not gt_enters or annotator == 0:  # else the order is that of the first
+        _batches(start, vertex, added, pred, ordering)
     batch, order, freed = ordering.batch[:: ordering.bands], ordering.order, work.freed
     node, matched = pred.node, 0
     for step in range(steps):
         if batch[2 * step] == batch[2 * step + 2]:
             matched_gt[step] += matched
             continue
-        forget(gt)
-        for i in order[batch[2 * step] : batch[2 * step + 2]]:
-            row, col = row_col(pred.pixel[i], geo.cols)
-            at, bit = place(row, col, geo.cols)
-            pred.tile[at].live ^= bit
+        if not gt_enters:
+            forget(gt)
+            for i in order[batch[2 * step] : batch[2 * step + 2]]:
+                row, col = row_col(pred.pixel[i], geo.cols)
+                at, bit = place(row, col, geo.cols)
+                pred.tile[at].live ^= bit
         n_freed = 0
         for i in order[batch[2 * step] : batch[2 * step + 1]]:
             j = node[i].mate
@@ -411,9 +484,17 @@ def _run(start, vertex, added, pred, gt, geo, work, ordering, matched_gt):
                 node[i].mate = gt.node[j].mate = NONE
                 freed[n_freed] = j
                 n_freed += 1
+            node[i].dual = ABSENT
         matched -= n_freed
         roots = order[batch[2 * step + 1] : batch[2 * step + 2]]
-        matched += enter(roots, pred, gt, geo, work, step)
+        if gt_enters and step == 0:
+            for i in roots:
+                node[i].dual = 0
+            n_freed = gt.node.size
+            for j in range(n_freed):
+                freed[j] = j
+        else:
+            matched += enter(roots, pred, gt, geo, work, step)
         matched += enter(freed[:n_freed], gt, pred, geo, work, step)
         matched_gt[step] += matched
     for i in range(node.size):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from bsdsbench.kernels import graph
+from bsdsbench.kernels import graph, matching
 from bsdsbench.kernels.matching import match_maps, match_steps, truth
 from bsdsbench.kernels.thinning import stack_events, thinning_events
 from bsdsbench.loaders.labels import seg2bdry
@@ -26,6 +26,12 @@ def cold(bmaps, gts, max_dist_px):
     return np.array([(g[0], p[0]) for g, p in found]).T
 
 
+@pytest.fixture(params=[False, True])
+def direction(request, monkeypatch) -> None:
+    """Thresholds are taken from the highest down, and from the lowest up."""
+    monkeypatch.setattr(matching, "_rather_backwards", lambda added, truth: request.param)
+
+
 MANY = ((200, 211), 0.3, 0.5, 1.5)  # more than 16,384 ground-truth pixels
 
 
@@ -39,6 +45,7 @@ def test_cost_and_cardinality_equal_scipy_on_larger_maps(case) -> None:
     assert match.n_matched == reference.cardinality(bmap, gt, max_dist)
 
 
+@pytest.mark.usefixtures("direction")
 def test_warm_start_equals_each_map_alone_on_soft_maps() -> None:
     rng = np.random.default_rng(5)
     gts = rng.random((3, 40, 53)) < 0.1
@@ -56,6 +63,7 @@ def test_warm_start_equals_each_map_alone_on_soft_maps() -> None:
             np.testing.assert_array_equal(warm, cold(bmaps, gts, 3.3))
 
 
+@pytest.mark.usefixtures("direction")
 def test_warm_start_equals_each_map_alone_where_maps_do_not_nest() -> None:
     rng = np.random.default_rng(6)
     gts = rng.random((2, 31, 44)) < 0.15
@@ -65,6 +73,7 @@ def test_warm_start_equals_each_map_alone_where_maps_do_not_nest() -> None:
     np.testing.assert_array_equal(warm[:, ::-1], cold(bmaps, gts, 2.5))
 
 
+@pytest.mark.usefixtures("direction")
 def test_more_thresholds_than_bits_in_a_word() -> None:
     rng = np.random.default_rng(7)
     level = rng.integers(0, 201, (25, 33)).astype(np.int16)
@@ -76,6 +85,7 @@ def test_more_thresholds_than_bits_in_a_word() -> None:
         np.testing.assert_array_equal(match_steps(*few, truth(gts, 2)), every[:, :kept])
 
 
+@pytest.mark.usefixtures("direction")
 def test_a_small_arena_changes_nothing(monkeypatch) -> None:
     rng = np.random.default_rng(8)
     level = rng.integers(0, 9, (40, 50)).astype(np.int16)
