@@ -111,5 +111,5 @@ def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Iterator[Weights
 
 def jackknife_weights(n_images: int) -> Iterator[Weights]:
     """Blocks of (n_images, n_images): each image left out once."""
-    for rows in blocks(n_images, n_images):
-        yield 1 - np.eye(len(rows), n_images, rows.start, np.int32)
+    for rows in blocks(n_images, 1 + n_images // 4):  # a byte each
+        yield 1 - np.eye(len(rows), n_images, rows.start, np.int8)
