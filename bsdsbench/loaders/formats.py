@@ -28,7 +28,7 @@ from bsdsbench.files.bounded import (
     show,
 )
 from bsdsbench.files.errors import DataError, FileFormatError
-from bsdsbench.loaders.inputs import Map, whole_labels
+from bsdsbench.loaders.inputs import Map
 
 IMAGE_SUFFIXES = (
     *(".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg"),
@@ -242,15 +242,6 @@ def plane(array: Any, what: str) -> Map:
     if array.ndim != 2 or not array.size:
         raise FaultError(f"{what} of shape {array.shape}, two dimensions only, expected (H, W)")
     return array
-
-
-def label_map(array: Any) -> Map:
-    """(H, W) labels with the values of the file: int32, or wider integers where they need it."""
-    labels = whole_labels(plane(array, "a label map"), "label map")
-    small = np.can_cast(labels.dtype, np.int32) or (
-        labels.min() >= -(2**31) and labels.max() < 2**31
-    )
-    return labels.astype(np.int32, copy=False) if small else labels
 
 
 def only_array(found: dict[str, Any], path: Path) -> Map:
