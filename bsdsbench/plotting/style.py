@@ -232,6 +232,7 @@ def save(fig: Figure, path: str | Path) -> Path:
     shows = {field: signed[fig]} if signed.get(fig) else {}
     buffer = io.BytesIO()
     with style():
-        fig.savefig(buffer, format=kind, metadata={**metadata, **shows})
+        how: Any = {"pil_kwargs": {"compress_level": 4}} if kind == "png" else {}  # `png_bytes`
+        fig.savefig(buffer, format=kind, metadata={**metadata, **shows}, **how)
     write_atomic(path, buffer.getvalue(), durable=False)
     return path

@@ -122,11 +122,13 @@ def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool
     """
     if protocol.normalise or soft.dtype == bool:
         return False
-    top = soft.max(initial=0)
-    if soft.dtype.kind == "u" and top <= SMALL[soft.dtype.itemsize]:
-        return True
-    reached = float(unit(np.asarray(top)))
-    return curve and not protocol.invert and reached < min(filter(None, protocol.thresholds))
+    small = SMALL[soft.dtype.itemsize] if soft.dtype.kind == "u" else -1
+    least = min(filter(None, protocol.thresholds)) if curve and not protocol.invert else 0
+    for part in (soft[:: 1 + len(soft) // 16], soft):  # of most maps a few rows tell
+        top = part.max(initial=0)
+        if top > small and float(unit(np.asarray(top))) >= least:
+            return False
+    return True
 
 
 def faint_words(form: str, top: float) -> str:
