@@ -170,13 +170,18 @@ def evaluate(
 
         say("first run: compiling the kernels, about 10 seconds", progress=True)
         compile_once()
-    if out:
-        # Not a daemon: where Python ends amid the import of a library it may crash
-        Thread(target=partial(list, map(import_module, DRAWING))).start()
     for name in others:
         del options[name]
     with progress("evaluate") as report:
-        run = call(*given, progress=report, **options)
+
+        def meanwhile(done: int, total: int, image: str) -> None:
+            if done == 1 and out:  # before it, the import of numba is what all wait for
+                # Not a daemon: where Python ends amid the import of a library it may crash
+                Thread(target=partial(list, map(import_module, DRAWING))).start()
+            if report:
+                report(done, total, image)
+
+        run = call(*given, progress=meanwhile, **options)
     if run.kept:
         say(
             f"{run.kept} of {len(run.records)} images were counted before; their records in "
