@@ -232,7 +232,6 @@ def save(fig: Figure, path: str | Path) -> Path:
     shows = {field: signed[fig]} if signed.get(fig) else {}
     buffer = io.BytesIO()
     with style():
-        how: Any = {"pil_kwargs": {"compress_level": 4}} if kind == "png" else {}  # `png_bytes`
-        fig.savefig(buffer, format=kind, metadata={**metadata, **shows}, **how)
+        fig.savefig(buffer, format=kind, metadata={**metadata, **shows})
     write_atomic(path, buffer.getvalue(), durable=False)
     return path
