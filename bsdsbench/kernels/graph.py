@@ -341,13 +341,9 @@ def find_edges(start, stop, own, other, geo):
         for ty in range(max(y - far, 0), min(y + far + 1, geo.down)):
             first, last = max(x - far, 0), min(x + far, geo.across - 1)
             at = ty * geo.across
-            if tile[at + first].before == tile[at + last + 1].before:
-                continue  # no vertices in these tiles
             for tx in range(first, last + 1):
                 there = tile[at + tx]
                 left = there.live & mask[ty - y + far, tx - x + far]
-                if left == 0:
-                    continue
                 tile_key = key + np.uint64((ty << 3) * geo.cols + (tx << 3)) * other.mult
                 down, right = (ty << 3) - row + reach, (tx << 3) - col + reach
                 corner = np.uint64(down * side + right)

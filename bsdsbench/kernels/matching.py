@@ -194,14 +194,12 @@ def _cheapest_end(root, own, other, geo, work):
             n_tight -= one
             j = tight[n_tight]
         else:
-            length = best
-            for k in range(size):
-                length = min(length, ahead[np.uint64(k)])
+            length, k = best, none
+            for place in range(size):
+                k = place if ahead[place] < length else k
+                length = min(length, ahead[place])
             if length == best:
                 return best, last, n_touched
-            k = none
-            while ahead[k] != length:
-                k += one
             j = front[k]
             size = _take_out(k, front, ahead, slot, size)
         at = there[j].mate
