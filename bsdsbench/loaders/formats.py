@@ -28,7 +28,7 @@ from bsdsbench.files.bounded import (
     show,
 )
 from bsdsbench.files.errors import DataError, FileFormatError
-from bsdsbench.loaders.inputs import Map
+from bsdsbench.loaders.inputs import Map, whole_labels
 
 IMAGE_SUFFIXES = (
     *(".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg"),
@@ -242,6 +242,11 @@ def plane(array: Any, what: str) -> Map:
     if array.ndim != 2 or not array.size:
         raise FaultError(f"{what} of shape {array.shape}, two dimensions only, expected (H, W)")
     return array
+
+
+def label_map(array: Any) -> Map:
+    """(H, W) labels with the values of the file, and its integers."""
+    return whole_labels(plane(array, "a label map"), "label map")
 
 
 def only_array(found: dict[str, Any], path: Path) -> Map:

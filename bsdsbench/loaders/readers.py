@@ -29,7 +29,7 @@ from bsdsbench.files.arguments import given_list, given_path, given_word
 from bsdsbench.files.bounded import Budget, FaultError, PathLike, check_size, listed, reading, show
 from bsdsbench.files.errors import EmptyTruthError, FileFormatError
 from bsdsbench.loaders.depth_files import annotated_depth, predicted_depth
-from bsdsbench.loaders.formats import id_of, maps_of, only_array, plane, read_arrays
+from bsdsbench.loaders.formats import id_of, label_map, maps_of, only_array, plane, read_arrays
 from bsdsbench.loaders.inputs import (
     GroundTruth,
     Map,
@@ -40,7 +40,6 @@ from bsdsbench.loaders.inputs import (
     one_scale,
     scale_of,
     soft_map,
-    whole_labels,
 )
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.line_files import (
@@ -128,7 +127,7 @@ def load_prediction(
                 return Prediction(image_id, one, soft=soft)
             several = isinstance(value, list) or np.ndim(value) == 3
             for each in value if several else [value]:
-                segs.append(whole_labels(plane(each, "a label map"), "label map"))
+                segs.append(label_map(each))
                 budget.spend(segs[-1].nbytes)
             if not segs:
                 raise FaultError("no label maps, expected at least one")
@@ -304,9 +303,7 @@ def _annotations(
             edges, labels = None, item
         if edges is None and labels is None:
             raise FaultError(f"groundTruth {number} has no Boundaries and no Segmentation")
-        regions: Any = labels
-        if labels is not None:
-            regions = whole_labels(plane(labels, "a label map"), "label map")
+        regions: Any = None if labels is None else label_map(labels)
         if edges is None:
             yield seg2bdry(regions), regions, ""
             continue

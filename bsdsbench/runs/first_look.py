@@ -126,7 +126,7 @@ def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool
     least = min(filter(None, protocol.thresholds)) if curve and not protocol.invert else 0
     for part in (soft[:: 1 + len(soft) // 16], soft):  # of most maps a few rows tell
         top = part.max(initial=0)
-        if top > small and float(unit(np.asarray(top))) >= least:
+        if not (top <= small or float(unit(np.asarray(top))) < least):
             return False
     return True
 
