@@ -68,8 +68,8 @@ NODE = record(
 # bit 8 (row & 7) + (col & 7) is a pixel's. Edges are found to the `live` ones among the vertices;
 # `before` counts the vertices of the tiles before this one
 TILE = record([("bits", "u8"), ("live", "u8"), ("before", "u4")])
-# A list begins with one that says whose it is, and where it ends.
-EDGE = record([("weight", "i8"), ("to", "u4")])
+# A list begins with one that says whose it is, and where it ends. Packed: searches wait for memory
+EDGE = np.dtype((np.record, np.dtype([("weight", "i8"), ("to", "u4")])))
 
 # What both sides share. cols: of the image; down, across: its tiles;
 # mask u8 (8, 8, T, T): see Disk;  gain i8 ((2R+1)^2,): (C - c) * 2^shift, row by row; top: that of

@@ -180,19 +180,19 @@ def _cheapest_end(root, own, other, geo, work):
             touched[n_touched] = j
             n_touched += fresh
             if d == length:
-                tight[n_tight] = j
+                tight[n_tight] = it.mate
                 n_tight += one
                 if not fresh:
-                    size = _take_out(slot[j], front, ahead, slot, size)
+                    size = _take_out(slot[it.mate], front, ahead, slot, size)
             else:
-                place = size if fresh else np.uint64(slot[j])
-                front[place], ahead[place], slot[j] = j, d, place
+                place = size if fresh else np.uint64(slot[it.mate])
+                front[place], ahead[place], slot[it.mate] = it.mate, d, place
                 size += fresh
         if length == best:
             return best, last, n_touched
         if n_tight > 0:
             n_tight -= one
-            j = tight[n_tight]
+            at = tight[n_tight]
         else:
             length, k = best, none
             for place in range(size):
@@ -200,11 +200,10 @@ def _cheapest_end(root, own, other, geo, work):
                 length = min(length, ahead[place])
             if length == best:
                 return best, last, n_touched
-            j = front[k]
+            at = front[k]
             size = _take_out(k, front, ahead, slot, size)
-        at = there[j].mate
         if length + node[at].dual < best:
-            best, last = length + node[at].dual, j
+            best, last = length + node[at].dual, node[at].mate
 
 
 @kernel(inline="always")
@@ -307,10 +306,10 @@ def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> tuple[I8, I8
     start, pixel, added : as `thinning.thinning_events` gives them
     Returns two i8 (n,).
     """
-    backwards = _rather_backwards(added, truth)
-    if backwards:
-        start, pixel, added = _turned(start, pixel, added)
-    room = _room(start, truth)
+    backwards, events = _rather_backwards(added, truth), int(start[-1])
+    if backwards:  # those of the first step are not undone, but all that are on at the end enter
+        events = 2 * int(np.count_nonzero(added)) - int(start[1])
+    room = _room(start.size - 1, events, truth)
     matched = _match_in(room, start, pixel, added, truth, 0, gt_enters=backwards)
     return (matched[0][::-1], matched[1][::-1]) if backwards else matched
 
@@ -326,18 +325,6 @@ def _rather_backwards(added: Bool, truth: Truth) -> bool:
     return many and 8 * left < enter and truth.disk.half.size < 16
 
 
-def _turned(start: I8, pixel: I4, added: Bool) -> tuple[I8, I4, Bool]:
-    """The events of the same maps from the last to the first."""
-    on = np.zeros(pixel.max(initial=-1) + 1, np.bool_)
-    on[pixel] = added  # of a pixel's events the last counts
-    first = np.flatnonzero(on).astype(np.int32)
-    return (
-        np.concatenate([[0], first.size + start[-1] - start[:0:-1]]),
-        np.concatenate([first, pixel[start[1] :][::-1]]),
-        np.concatenate([on[first], ~added[start[1] :][::-1]]),
-    )
-
-
 def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> I8:
     """The pairs of one (H, W) bool map with one annotator's: i8 (2, K), flat indices pred, gt.
 
@@ -345,7 +332,7 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     """
     pixel = np.flatnonzero(bmap).astype(np.int32)
     start, target = np.array([0, pixel.size]), truth(gt[None], max_dist_px)
-    room = _room(start, target)
+    room = _room(1, pixel.size, target)
     _match_in(room, start, pixel, np.ones(pixel.size, np.bool_), target, annotator, gt_enters=False)
     n = room.tile[0, -1]["before"]
     mate = room.node[0, :n]["mate"]
@@ -354,9 +341,9 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     return pairs[:, np.argsort(pairs[0])]
 
 
-def _room(start: I8, truth: Truth) -> Room:
-    """Room to match these events."""
-    steps, events, shape = start.size - 1, int(start[-1]), (truth.bits.shape[1], truth.cols)
+def _room(steps: int, events: int, truth: Truth) -> Room:
+    """Room to match the events of some steps."""
+    shape = truth.bits.shape[1], truth.cols
     words, costs, most_gt = (steps + 63) // 64, truth.disk.cost, max(truth.sizes, default=0)
     most, bands = max(events, most_gt), (math.prod(shape) >> BAND) + 1
     return Room(
@@ -410,7 +397,7 @@ def _match(
     vertex, freed, wide = small[4], small[7], room.wide
     work = Work(lists[0], lists[1], wide[1], lists[2], lists[3], wide[2], lists[4], lists[5], freed)
     order = Order(room.bands, room.by_cost, room.batch, small[5], wide[0], small[6])
-    _keep(start, pixel, added, near, cols, room.kept, vertex, room.enters, tile[0])
+    _keep(start, pixel, added, gt_enters, near, cols, room.kept, vertex, room.enters, tile[0])
     pred = _side(room, 0, number(tile[0], cols, small[0]), PRED, room.edge)
     vertices_of(vertex[: room.kept[-1]], cols, tile[0], vertex)
     for i in range(pred.nearest.size):
@@ -501,19 +488,37 @@ def _run(start, vertex, added, gt_enters, annotator, pred, gt, geo, work, orderi
 
 
 @inner
-def _keep(start, pixel, added, near, cols, kept, pixels, enters, tile):
-    """Write the events of pixels that are `near` (bits), and set the bits of their tiles."""
-    n = kept[0] = 0
-    for step in range(start.size - 1):
-        for event in range(start[step], start[step + 1]):
-            p = pixel[event]
-            row, col = row_col(p, cols)
-            if near[row, col >> np.uint64(6)] >> (col & np.uint64(63)) & np.uint64(1):
-                pixels[n], enters[n] = p, added[event]
+def _keep(start, pixel, added, backwards, near, cols, kept, pixels, enters, tile):
+    """Write the events of pixels that are `near` (bits), and set the bits of their tiles.
+
+    backwards : the events of the same maps from the last to the first
+    """
+    steps, n = start.size - 1, 0
+    for p in pixel[: start[-1]]:
+        row, col = row_col(p, cols)
+        if near[row, col >> np.uint64(6)] >> (col & np.uint64(63)) & np.uint64(1):
+            at, bit = place(row, col, cols)
+            tile[at].bits |= bit
+            tile[at].live ^= bit
+    kept[0] = 0
+    for k in range(steps):
+        first, last, by = start[k], start[k + 1], 1
+        all_at_once = backwards and k == 0
+        if all_at_once:
+            last = start[steps]
+        elif backwards:
+            first, last, by = start[steps - k + 1] - 1, start[steps - k] - 1, -1
+        for event in range(first, last, by):
+            row, col = row_col(pixel[event], cols)
+            at, bit = place(row, col, cols)
+            on = tile[at].bits
+            if all_at_once:  # what is on at the end, each pixel once
+                on = tile[at].live
+                tile[at].live &= ~bit
+            if on & bit:
+                pixels[n], enters[n] = pixel[event], added[event] ^ (backwards and k > 0)
                 n += 1
-                at, bit = place(row, col, cols)
-                tile[at].bits |= bit
-        kept[step + 1] = n
+        kept[k + 1] = n
 
 
 @kernel(inline="always")

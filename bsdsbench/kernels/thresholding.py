@@ -35,10 +35,10 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
     """
     flat, thresholds = _checked(values, thresholds)
     if flat.dtype.kind == "u":
-        out = _lookup_table(flat.dtype, thresholds.tobytes())[flat]
+        out = _lookup_table(flat.dtype, thresholds.tobytes()).take(flat)
     else:
-        out = np.empty(flat.size, np.int16)
-        _float_levels(flat, *_bisection(thresholds.tobytes()), out)
+        out = np.zeros(flat.size, np.int16)
+        _float_levels(flat, *_bisection(thresholds.tobytes()), np.empty(flat.size, np.int32), out)
     return out.reshape(np.shape(values))
 
 
@@ -122,15 +122,20 @@ def _bisection(thresholds: bytes) -> tuple[I8, F8, int, float]:
 
 
 @kernel(_nrt=False)
-def _float_levels(values, first, thresholds, halvings, k, out):
-    """Level by bucket and bisection; bucket b starts at threshold first[b], NaN after the last."""
-    for p in range(values.size):
+def _float_levels(values, first, thresholds, halvings, k, on, out):
+    """Level by bucket and bisection; bucket b starts at threshold first[b], NaN after the last.
+
+    on : room for the pixels of any level but 0;  out : zeros
+    """
+    n = np.uint64(0)
+    for p in range(values.size):  # most of a map of lines is off; no branch, as none is guessed
+        on[n] = p
+        n += np.uint64(np.float64(values[p]) >= thresholds[0])
+    for pixel in on[:n]:
+        p = np.uint64(pixel)
         value = np.float64(values[p])
-        if value < thresholds[0]:  # most of a map of lines
-            out[p] = 0
-            continue
         scaled = value * k
-        scaled = scaled if scaled > 0.0 else 0.0  # NaN as well
+        scaled = scaled if scaled > 0.0 else 0.0
         scaled = scaled if scaled < k else k
         level = first[np.uint64(np.int64(scaled))]
         for h in range(halvings - 1, -1, -1):

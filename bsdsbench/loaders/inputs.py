@@ -312,7 +312,11 @@ def soft_map(pred: Any, what: str = "prediction") -> Map:
     if kind != "f":
         return soft
     soft = soft.astype(np.float32 if size <= 4 else np.float64, copy=False)
-    low, high = float(soft.min(initial=0)), float(soft.max(initial=0))
+    # One pass over sound maps: as integers, NaN, what is below 0 and what is above 1 exceed 1.
+    bits, one = soft.view(f"u{soft.itemsize}"), np.ones(1, soft.dtype)
+    if not soft.size or bits.max() <= one.view(bits.dtype)[0]:
+        return soft
+    low, high = float(soft.min()), float(soft.max())
     if low >= 0 and high <= 1:
         return soft
     hint = " (0..255 as float? divide by 255)" if high > 1 else ""
