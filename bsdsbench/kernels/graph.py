@@ -35,14 +35,14 @@ UNKNOWN = 2**32 - 1  # where edges begin that are not in the arena
 _TIE_BITS = 24
 _SUM_BITS = 60
 _MOST_REACH = 1800  # px
-_ARENA = 4 << 20  # edges kept per side, at 16 bytes
+_ARENA = 4 << 20  # edges kept per side, at 12 bytes
 
 NONE = 2**32 - 1  # no vertex
 
 
-def record(fields: list[tuple[str, str]]) -> np.dtype[Any]:
+def record(fields: list[tuple[str, str]], align: bool = True) -> np.dtype[Any]:
     """A dtype of fields that are attributes, for the compiler and for Python."""
-    return np.dtype((np.record, np.dtype(fields, align=True)))
+    return np.dtype((np.record, np.dtype(fields, align=align)))
 
 
 # One side of the problem. n vertices, tile by tile, in a tile row by row.
@@ -69,7 +69,7 @@ NODE = record(
 # `before` counts the vertices of the tiles before this one
 TILE = record([("bits", "u8"), ("live", "u8"), ("before", "u4")])
 # A list begins with one that says whose it is, and where it ends. Packed: searches wait for memory
-EDGE = np.dtype((np.record, np.dtype([("weight", "i8"), ("to", "u4")])))
+EDGE = record([("weight", "i8"), ("to", "u4")], align=False)
 
 # What both sides share. cols: of the image; down, across: its tiles;
 # mask u8 (8, 8, T, T): see Disk;  gain i8 ((2R+1)^2,): (C - c) * 2^shift, row by row; top: that of

@@ -128,7 +128,7 @@ def _float_levels(values, first, thresholds, halvings, k, on, out):
     on : room for the pixels of any level but 0;  out : zeros
     """
     n = np.uint64(0)
-    for p in range(values.size):  # most of a map of lines is off; no branch, as none is guessed
+    for p in range(values.size):  # no branch: the processor could not guess it
         on[n] = p
         n += np.uint64(np.float64(values[p]) >= thresholds[0])
     for pixel in on[:n]:

@@ -312,7 +312,7 @@ def soft_map(pred: Any, what: str = "prediction") -> Map:
     if kind != "f":
         return soft
     soft = soft.astype(np.float32 if size <= 4 else np.float64, copy=False)
-    # One pass over sound maps: as integers, NaN, what is below 0 and what is above 1 exceed 1.
+    # One pass over sound maps: as integers, NaN, what is above 1 and what has a sign exceed 1.
     bits, one = soft.view(f"u{soft.itemsize}"), np.ones(1, soft.dtype)
     if not soft.size or bits.max() <= one.view(bits.dtype)[0]:
         return soft
