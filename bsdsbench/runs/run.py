@@ -354,12 +354,12 @@ class FileItem:
 
     def key(self) -> bytes:
         """A hash of the bytes of its files."""
-        found = hashlib.sha256(self.kind.encode())
+        found = hashlib.blake2b(self.kind.encode(), digest_size=16)
         for group in (self.pair.pred_paths, self.pair.gt_paths, (self.photo,), self.beside):
             found.update(b"|")
             for path in filter(None, group):
-                found.update(hashlib.sha256(read_bytes(path)).digest())
-        return found.digest()[:16]
+                found.update(hashlib.blake2b(read_bytes(path)).digest())
+        return found.digest()
 
     def load(self, metric: Metric, protocol: Protocol) -> Inputs:
         """Prediction and ground truth. Raises DataError."""
