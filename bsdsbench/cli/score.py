@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
 from dataclasses import replace
-from functools import partial
-from importlib import import_module
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import click
@@ -34,18 +32,10 @@ from bsdsbench.cli.shared import (
     together,
     verb,
 )
+from bsdsbench.kernels import never_compiled
+from bsdsbench.plotting.beside import plots_in
 
 NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
-
-# What drawing and printing import, also where matplotlib and rich import late: half a second
-DRAWING = (
-    "bsdsbench.plotting.figures",
-    "matplotlib.backends.backend_svg",
-    "matplotlib.backends.backend_agg",
-    "matplotlib.style",
-    "rich.console",
-    "rich.table",
-)
 
 
 @verb
@@ -136,6 +126,9 @@ def evaluate(
     Ground-truth pictures that are gray need --set gt_threshold=0.5, those of region labels --set
     gt_kind=labels. For region measures of soft maps, pass --set regions_from_soft=true.
     """
+    # numpy's BLAS, which images hardly need, would keep the other cores busy for 0.1 s at first
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    ready = click.get_current_context().with_resource(plots_in(options["out"]))
     import bsdsbench as bb
     from bsdsbench.runs.score_tables import at_threshold_of
     from bsdsbench.tables.forms import form_of, write_tables
@@ -163,9 +156,7 @@ def evaluate(
         given = (items,)
         options["protocol"] = items.protocol(options["metrics"], options["protocol"])
         options["name"] = options["name"] or Path(str(pred_dir)).stem
-    from bsdsbench.kernels import jit
-
-    if jit.FIRST_RUN:
+    if never_compiled():
         from bsdsbench.kernels.warm import compile_once
 
         say("first run: compiling the kernels, about 10 seconds", progress=True)
@@ -173,25 +164,13 @@ def evaluate(
     for name in others:
         del options[name]
     with progress("evaluate") as report:
-
-        def meanwhile(done: int, total: int, image: str) -> None:
-            if done == 1 and out:  # before it, the import of numba is what all wait for
-                # Not a daemon: where Python ends amid the import of a library it may crash
-                Thread(target=partial(list, map(import_module, DRAWING))).start()
-            if report:
-                report(done, total, image)
-
-        run = call(*given, progress=meanwhile, **options)
+        run = call(*given, progress=report, ready=ready, **options)
     if run.kept:
         say(
             f"{run.kept} of {len(run.records)} images were counted before; their records in "
             f"{out} were kept (--fresh counts them again)",
             progress=True,
         )
-    if out:
-        from bsdsbench.plotting.figures import plot_result
-
-        plot_result(run, Path(out))
     if per_image:
         write_tables([run.per_image(metric) for metric in run.metrics], per_image, written)
     at = at_threshold_of(run, other) if other else []

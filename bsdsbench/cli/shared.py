@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 import time
@@ -17,7 +16,7 @@ import click
 from click import Choice, IntRange
 from click.core import ParameterSource
 
-from bsdsbench.files.bounded import counted, listed
+from bsdsbench.files.bounded import as_json, counted, listed
 from bsdsbench.files.errors import did_you_mean
 from bsdsbench.metrics import registry
 from bsdsbench.runs.run_options import RunOptions, words_of
@@ -395,7 +394,7 @@ def progress(title: str, what: str = "images") -> Iterator[Callable[[int, int, s
 
 def print_json(value: Any) -> None:
     """Print `value` as JSON to standard output."""
-    print(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))
+    print(as_json(value), end="")
 
 
 def print_run(run: Evaluation, out: Any, columns: Sequence[str] | None = None) -> None:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import json
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -31,6 +30,7 @@ from bsdsbench.comparison.significance import holm, least_p
 from bsdsbench.files.arguments import given_number
 from bsdsbench.files.bounded import (
     FaultError,
+    as_json,
     entries,
     entry,
     read_json,
@@ -98,7 +98,7 @@ class Baseline:
         }
         if self.gated:
             content["gated"] = ", ".join(self.gated)
-        write_atomic(Path(path), json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+        write_atomic(Path(path), as_json(content))
 
     @classmethod
     def load(cls, path: Path_) -> Baseline:

@@ -161,6 +161,11 @@ def parse_json(data: bytes) -> Any:
         raise FaultError(f"not JSON: {clip(str(error), 200)}") from None
 
 
+def as_json(content: Any) -> str:
+    """The text of a JSON file. ValueError for NaN and infinity."""
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
 def too_much_json(data: bytes) -> str:
     """Why a JSON text is too large to be read; "" if it is not."""
     if len(data) > MAX_JSON_BYTES:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import json
 import os
 import platform
 import re
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 
 from bsdsbench import __version__
 from bsdsbench.files.bounded import (
+    as_json,
     counted,
     listed,
     locked,
@@ -275,8 +275,7 @@ def _detect(
     warm, saved = False, -SAVE_SECONDS
 
     def save() -> None:
-        text = json.dumps(about, indent=1, ensure_ascii=False)
-        write_atomic(maps / ABOUT, text + "\n")
+        write_atomic(maps / ABOUT, as_json(about))
 
     try:
         for done, (image_id, path) in enumerate(photos.items(), 1):

@@ -15,11 +15,10 @@ from numba import config, njit
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 
-from bsdsbench.kernels import cache_folder, never_compiled
+from bsdsbench.kernels import cache_folder
 
 _SAID = "BSDSBENCH_KERNELS_NOT_KEPT"  # in the environment, so that workers do not repeat it
 _folder = cache_folder()
-FIRST_RUN = never_compiled()  # when this process began
 if _folder is None and not os.environ.get(_SAID):
     os.environ[_SAID] = "1"
     logging.getLogger(__name__).warning(

@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import numpy as np
 
-from bsdsbench.kernels import never_compiled
-
-# Python puts the current folder first, as an empty word: what lies there is not to be imported.
-_OTHERS = """
-import sys
-sys.path[:] = filter(None, sys.path)
-from bsdsbench.kernels.warm import others
-others()
-"""
+from bsdsbench.kernels import never_compiled, second_python
 
 
 def compile_once() -> None:
@@ -30,31 +15,10 @@ def compile_once() -> None:
     """
     if not never_compiled():
         return
-    path = os.pathsep.join(filter(None, [*sys.path, os.environ.get("PYTHONPATH")]))
-    quiet = subprocess.DEVNULL
-    other = None
-    if not getattr(sys, "frozen", False) and (os.cpu_count() or 1) > 1:
-        env = {**os.environ, "PYTHONPATH": path}
-        command = [sys.executable, "-c", _OTHERS]
-        other = subprocess.Popen(command, env=env, stdin=quiet, stdout=quiet, stderr=quiet)
-    matching()
-    if other is not None:
-        other.wait()
+    with second_python("from bsdsbench.kernels.warm import others; others()"):
+        matching()
 
 
-@contextmanager
-def _no_collector() -> Iterator[None]:
-    """Compilers make many objects that live on: Python need not look for garbage meanwhile."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-@_no_collector()
 def matching() -> None:
     """What matches pixels, with ground truth that is made without a kernel."""
     from bsdsbench.kernels.graph import Disk
@@ -66,7 +30,6 @@ def matching() -> None:
     match_steps(start, pixel, added, Truth(1, words[0, :1], (0,), reach, words[0, 0]))
 
 
-@_no_collector()
 def others() -> None:
     """What thresholds and thins a few pixels, and finds those within reach."""
     from bsdsbench.kernels.matching import truth

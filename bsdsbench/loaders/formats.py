@@ -211,8 +211,10 @@ def pixels_of(data: bytes, header: Any, mode: str | None) -> Map:
         header.verify()  # every chunk's checksum: decoding does not look at those of the pixels
         if b"IEND" not in data[-64:]:
             raise FaultError("ends too early (truncated?), expected a whole PNG")
-    pixels = iio.imread(data, plugin="pillow", index=0, mode=mode, writeable_output=False)
-    return np.asarray(pixels)
+        # imageio would look for libraries of other formats each time, longer than it decodes
+        picture = header_of(data)
+        return np.asarray(picture.convert(mode) if mode else picture)
+    return iio.imread(data, plugin="pillow", index=0, mode=mode, writeable_output=False)
 
 
 # ---- what the arrays of a file are as maps of an image

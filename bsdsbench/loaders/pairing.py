@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from bsdsbench.files.bounded import PathLike, listed, read_bytes, reading, show
-from bsdsbench.files.errors import DataError, PairingError
+from bsdsbench.files.errors import PairingError
 from bsdsbench.loaders.formats import FORMATS, id_of
 
 Files = dict[str, list[Path]]
@@ -49,13 +49,6 @@ class Pair:
     image_id: str
     pred_paths: tuple[Path, ...]
     gt_paths: tuple[Path, ...]
-
-    @property
-    def gt_path(self) -> Path:
-        """Its one ground-truth file. Raises DataError for none and several."""
-        if len(self.gt_paths) != 1:
-            raise DataError(f"{self.image_id}: {len(self.gt_paths)} true files, expected one")
-        return self.gt_paths[0]
 
 
 def pair(

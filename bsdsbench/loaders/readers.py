@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_list, given_path, given_word
 from bsdsbench.files.bounded import Budget, FaultError, PathLike, check_size, listed, reading, show
-from bsdsbench.files.errors import EmptyTruthError, FileFormatError
+from bsdsbench.files.errors import DataError, EmptyTruthError, FileFormatError
 from bsdsbench.loaders.depth_files import annotated_depth, predicted_depth
 from bsdsbench.loaders.formats import id_of, label_map, maps_of, only_array, plane, read_arrays
 from bsdsbench.loaders.inputs import (
@@ -329,7 +329,9 @@ def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = Fals
     """
     if kind == "annotators":
         return load_ground_truth(pair.gt_paths, pair.image_id, **protocol.gt_options())
-    path, least = pair.gt_path, protocol.gt_threshold
+    if len(pair.gt_paths) != 1:
+        raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} true files, expected one")
+    (path,), least = pair.gt_paths, protocol.gt_threshold
     found = read_arrays(path, indices=kind == "classes", what=kind)
     with reading(path, kind):
         if kind == "classes":

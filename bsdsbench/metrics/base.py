@@ -276,12 +276,6 @@ class Metric(ABC):
             same_shape(pred.shape, gt.shape, pred.where)
         return self.count(pred, gt, protocol, opt)
 
-    def result_files(
-        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol
-    ) -> Texts:
-        """`files` with its options in the protocol."""
-        return self.files(score, ids, stack, protocol, self.options_of(protocol))
-
     def options_of(self, protocol: Protocol) -> Any:
         """Its options in a protocol, None if it has none. Raises ProtocolError for wrong ones."""
         given = protocol.options.get(self.name, {})

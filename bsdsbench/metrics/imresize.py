@@ -27,8 +27,7 @@ def bilinear(values: Map, shape: tuple[int, int]) -> F8:
 
 def _resized(value: F8, shape: tuple[int, int], kernel: Any, width: int) -> F8:
     down, across = (_weights(n, m, kernel, width) for n, m in zip(value.shape, shape, strict=True))
-    out: F8 = down @ value @ across.T
-    return out
+    return np.ascontiguousarray((across @ (down @ value).T).T)
 
 
 def _cubic(x: F8) -> F8:
@@ -37,8 +36,13 @@ def _cubic(x: F8) -> F8:
     return np.where(x <= 1, near, np.where(x <= 2, far, 0.0))
 
 
-def _weights(size: int, wanted: int, kernel: Any, width: int) -> F8:
-    """(wanted, size): the share of each sample in each resized one; mirrored beyond the ends."""
+def _weights(size: int, wanted: int, kernel: Any, width: int) -> Any:
+    """(wanted, size): the share of each sample in each resized one; mirrored beyond the ends.
+
+    Sparse, so that a product adds in one order; that of BLAS depends on the number of its threads.
+    """
+    from scipy.sparse import csr_array
+
     scale = wanted / size
     narrow = min(scale, 1.0)
     centre = (np.arange(wanted) + 0.5) / scale - 0.5
@@ -48,6 +52,5 @@ def _weights(size: int, wanted: int, kernel: Any, width: int) -> F8:
     share /= share.sum(axis=1, keepdims=True)
     mirrored = at.astype(np.int64) % (2 * size)
     mirrored = np.minimum(mirrored, 2 * size - 1 - mirrored)
-    out = np.zeros((wanted, size))
-    np.add.at(out, (np.arange(wanted)[:, None], mirrored), share)
-    return out
+    row = np.broadcast_to(np.arange(wanted)[:, None], at.shape)
+    return csr_array((share.ravel(), (row.ravel(), mirrored.ravel())), (wanted, size))

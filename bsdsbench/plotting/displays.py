@@ -205,7 +205,7 @@ class PRCurveDisplay(CurveDisplay):
         metric : by default the run's first with a curve. Raises DataError without its counts.
         """
         score = run.score(metric_with_curve(run, metric))
-        curve, shown = score["curve"], run.name if name is None else name
+        curve, shown = score["curve"], name or run.name
         best = OperatingPoint(**{"threshold": None, **score["ods"]})
         found = cls(curve.recall, curve.precision, name=shown, best=best)
         found.joined = run.reference is None or run.reference.ordered
@@ -270,7 +270,7 @@ class FThresholdDisplay(CurveDisplay):
             what = run.reference.parameter
             raise DataError(f"{run.name}: {what}, expected thresholds for F over threshold")
         score = run.score(metric_with_curve(run, metric))
-        shown = run.name if name is None else name
+        shown = name or run.name
         return cls(score.curve.thresholds, score.curve.f, name=shown, best=score.ods)
 
     def _drawing(self) -> Drawing:
@@ -300,7 +300,7 @@ class ReliabilityDisplay(CurveDisplay):
         """The bins of a run, of the pixels of all images. Raises DataError without any."""
         for one in [metric] if metric else run.metrics:
             if "reliability" in (score := run.score(one)):
-                bins, shown = score.reliability, run.name if name is None else name
+                bins, shown = score.reliability, name or run.name
                 return cls(bins.value, bins.marked, name=shown, ece=score.ece)
         raise DataError(f"{run.name}: no metric of it has bins, expected one that has")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -14,7 +14,7 @@ from typing import Any
 
 from bsdsbench import __version__
 from bsdsbench.files.arguments import given_list, given_path, kind_of_value
-from bsdsbench.files.bounded import FaultError, entries, entry, reading, show
+from bsdsbench.files.bounded import FaultError, as_json, entries, entry, reading, show
 from bsdsbench.files.errors import DataError, FileFormatError, MergeError
 from bsdsbench.loaders.identity import Identity, identify
 from bsdsbench.metrics import registry
@@ -24,7 +24,6 @@ from bsdsbench.protocol.tasks import Task, tasks
 from bsdsbench.runs.folder import (
     RESULT,
     SCHEMA,
-    as_json,
     is_run,
     pack_records,
     read_result,
@@ -341,7 +340,12 @@ class Evaluation(Shown):
         """The `scores` object of result.json: metric -> plain values."""
         return {metric: self.score(metric).to_mapping() for metric in self.metrics}
 
-    def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
+    def save(
+        self,
+        folder: str | Path,
+        progress: Progress | None = None,
+        ready: Callable[[Evaluation], None] | None = None,
+    ) -> Path:
         """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
 
         result.json is removed first and written last: a folder without it is not a result.
@@ -353,6 +357,8 @@ class Evaluation(Shown):
             Made if missing.
         progress : callable, optional
             Called with (files written, about how many, name).
+        ready : callable, optional
+            Called with this Evaluation before its files are written.
         """
         if self.reported:
             raise DataError(f"{self.name}: no counts per image, expected a run with them")
@@ -364,10 +370,12 @@ class Evaluation(Shown):
                 result["places"][what] = Path(os.path.relpath(path, out.resolve())).as_posix()
         total = len(self.records)
         with writing_result(out, result, counts) as write:
-            for metric in self.metrics:
-                own = self.score(metric), self.image_ids, self._stack(metric), self.protocol
-                made = registry.get(metric).result_files(*own)
-                for done, (name, text) in enumerate(made, 1):
+            if ready:
+                ready(self)
+            for metric in map(registry.get, self.metrics):
+                score, stack = self.score(metric.name), self._stack(metric.name)
+                about = self.image_ids, stack, self.protocol, metric.options_of(self.protocol)
+                for done, (name, text) in enumerate(metric.files(score, *about), 1):
                     write(name, text)
                     if progress:
                         progress(min(done, total), total, name)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.bounded import (
     FaultError,
+    as_json,
     digest,
     locked,
     parse_json,
@@ -63,6 +64,7 @@ class Records:
         self.database = sqlite3.connect(where, uri=True, isolation_level=None)
         # A killed process loses nothing by this; what a power cut damages is found when it is read
         self.database.execute("pragma synchronous=off")
+        self.database.execute("pragma locking_mode=exclusive")  # one journal for all records
         self.database.execute(
             "create table if not exists record (id text primary key, mark text, data blob, hash "
             "text)"
@@ -120,9 +122,9 @@ def writing_result(
     """Write a result in place of an earlier one; what is given takes the name and content of its
     other files. Raises RunLockedError, OSError."""
     named = {**result, "files": {COUNTS: digest(counts)}}
-    data = as_json(named)
+    data = as_json(named).encode()
     if too_much_json(data):  # counts.npz has all of them
-        data = as_json({**named, "images": []})
+        data = as_json({**named, "images": []}).encode()
     with locked(out, wait=60):
         # It is there before the earlier one goes, so that what is killed in between is known
         write_atomic(out / UNFINISHED, data)
@@ -133,12 +135,6 @@ def writing_result(
         yield lambda name, content: write_atomic(out / name, content, durable=False)
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
-
-
-def as_json(content: dict[str, Any]) -> bytes:
-    """The bytes of a JSON file."""
-    text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
-    return f"{text}\n".encode()
 
 
 def read_result(folder: Path) -> tuple[dict[str, Any], tuple[ImageRecord, ...]]:

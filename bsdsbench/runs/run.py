@@ -65,7 +65,7 @@ Inputs = tuple[Prediction | None, GroundTruth]
 
 @takes(
     *("protocol", "task", "metrics", "name", "split_file", "missing", "pred_kind", "images_dir"),
-    *("shard", "workers", "executor", "out", "fresh", "on_error", "progress"),
+    *("shard", "workers", "executor", "out", "fresh", "on_error", "progress", "ready"),
 )
 def evaluate(pred_dir: Folder, gt_dir: Folder, *, options: RunOptions) -> Evaluation:
     """Evaluate a folder of predictions against a folder of ground truth.
@@ -114,7 +114,7 @@ def evaluate(pred_dir: Folder, gt_dir: Folder, *, options: RunOptions) -> Evalua
 
 @takes(
     *("protocol", "metrics", "split_file", "workers", "executor", "out", "fresh", "on_error"),
-    "progress",
+    *("progress", "ready"),
 )
 def evaluate_humans(gt_dir: Folder, *, options: RunOptions) -> Evaluation:
     """Evaluate each annotator of a data set against the others: the human point of the plots.
@@ -148,7 +148,7 @@ def evaluate_humans(gt_dir: Folder, *, options: RunOptions) -> Evaluation:
 
 @takes(
     *("protocol", "metrics", "name", "workers", "executor", "out", "fresh", "on_error"),
-    "progress",
+    *("progress", "ready"),
     name="items",
 )
 def evaluate_items(items: Iterable[tuple[str, Any, Any]], *, options: RunOptions) -> Evaluation:
@@ -207,7 +207,7 @@ def run(
     records, faults, left_out = list[ImageRecord](), dict[str, DataError](), []
     looks, kept = list[Look](), 0
     # What a worker needs, ready to be pickled
-    sent = attrs.evolve(options, progress=None, executor=None, out=None, task=None)
+    sent = attrs.evolve(options, progress=None, ready=None, executor=None, out=None, task=None)
     with unfinished(options.out, options.fresh) if options.out else nullcontext() as stored:
         marks = stored.marks if stored else {}
         calls = (
@@ -254,14 +254,14 @@ def run(
             failed = {**blank.failed, **skipped}
             result = replace(blank, records=records, provenance=about, failed=failed, kept=kept)
             if options.out:
-                result.save(options.out)
+                result.save(options.out, ready=options.ready)
             return result
         except (KeyboardInterrupt, BrokenExecutor) as error:
             left = "nothing was kept"
             if stored:
                 again = "the same call without fresh=True" if options.fresh else "the same call"
-                (n,) = stored.database.execute("select count(*) from record").fetchone()
-                left = f"{n} images are kept in {show(str(options.out))}: {again} goes on"
+                kept = len(stored.marks)
+                left = f"{kept} images are kept in {show(str(options.out))}: {again} goes on"
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(left) from None
             raise DataError(f"{error}; {left}") from None

@@ -105,6 +105,8 @@ class RunOptions:
         maps/run.json.
     progress : callable or None
         Called with (done, total, image_id); total is done where the number is not known.
+    ready : callable or None
+        Called with the Evaluation once all is counted, before the files in OUT are written.
     """
 
     protocol: Any = option()
@@ -146,6 +148,7 @@ class RunOptions:
     resume: bool = option(False, is_flag=True)
     tag: str | None = option(None, TEXT, metavar="TEXT")
     progress: Progress | None = option(None, (callable, "a function"))
+    ready: Callable[[Any], None] | None = option(None, (callable, "a function"))
     stamp: str = attrs.field(init=False, default="")  # what all images' counts depend on
     unused: frozenset[str] = attrs.field(init=False, default=frozenset())  # of the protocol
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.files.bounded import write_atomic
+from bsdsbench.files.bounded import as_json, write_atomic
 from bsdsbench.files.errors import DataError, visible
 from bsdsbench.tables.table import Table, to_text, words_under
 
@@ -125,8 +124,7 @@ def _latex(whole: Table) -> str:
 
 def to_json(tables: Sequence[Table]) -> str:
     """{"schema": ..., "tables": [...]}, see `to_mappings`."""
-    content = {"schema": SCHEMA, "tables": to_mappings(tables)}
-    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return as_json({"schema": SCHEMA, "tables": to_mappings(tables)})
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:

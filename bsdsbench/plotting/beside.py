@@ -1,0 +1,56 @@
+"""The plots of a run, drawn by a second process: matplotlib takes longer to import than numba."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from bsdsbench.kernels import second_python
+
+
+@contextmanager
+def plots_in(out: str | None) -> Iterator[Callable[[Any], None] | None]:
+    """Give what begins to draw a run's pr.png and pr.svg into OUT; on leaving they are there.
+
+    Should the second process fail, they are drawn here.
+    """
+    if not out:
+        yield None
+        return
+    begun = list[Any]()
+    code = "from bsdsbench.plotting.beside import draw; draw()"
+    with second_python(code, stdin=subprocess.PIPE) as other:
+
+        def begin(run: Any) -> None:
+            begun.append(run)
+            with suppress(BrokenPipeError), other.stdin as stream:
+                pickle.dump((run, out), stream)
+
+        try:
+            yield begin
+        finally:
+            if not begun:
+                other.kill()
+    if begun and other.returncode:
+        from bsdsbench.plotting.figures import plot_result
+
+        plot_result(begun[0], Path(out))
+
+
+def draw() -> None:
+    """Draw the run that comes from standard input, after the import of all that draws."""
+    import matplotlib.backends.backend_agg
+    import matplotlib.backends.backend_svg
+    import matplotlib.style  # noqa: F401 - it would import them late
+
+    from bsdsbench.plotting.figures import plot_result
+
+    run, out = pickle.load(sys.stdin.buffer)
+    plot_result(run, Path(out))
+    os._exit(0)  # there is nothing to tidy up
