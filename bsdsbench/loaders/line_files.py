@@ -88,15 +88,17 @@ def annotated_lines(found: dict[str, Any], path: Path) -> dict[str, Any]:
     size, points = _size(found, "size") or _picture_size(path), None
     check_size(size, 1)
     lines = _places(found, "lines", 4)[:, [1, 0, 3, 2]]
-    if "lpos" in found:
-        ends = _places(found, "lpos", 4)
-    else:  # on the grid as L-CNN's data set puts them there; pixels are counted from 1
-        grid = np.array([*GRID] * 2)
-        ends = np.clip((lines - 1) * (grid / np.array([*size] * 2)), 0, grid - 1e-4)
+    ends = _places(found, "lpos", 4) if "lpos" in found else truth_lines(lines, size)
     if "junc" in found:
         points = np.pad(_places(found, "junc", 2), ((0, 0), (0, 1)))
     on_grid = Lines(ends, np.zeros(len(ends)), points, _size(found, "grid") or GRID)
     return {"boundaries": (truth_map(lines, size),), "lines": on_grid}
+
+
+def truth_lines(lines: F8, size: Shape) -> F8:
+    """Annotated lines, pixels counted from 1, on the grid as L-CNN's data set puts them there."""
+    grid = np.array([*GRID] * 2)
+    return np.asarray(np.clip((lines - 1) * (grid / np.array([*size] * 2)), 0, grid - 1e-4))
 
 
 def _picture_size(path: Path) -> Shape:
