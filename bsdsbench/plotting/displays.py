@@ -205,9 +205,9 @@ class PRCurveDisplay(CurveDisplay):
         metric : by default the run's first with a curve. Raises DataError without its counts.
         """
         score = run.score(metric_with_curve(run, metric))
-        curve, shown = score["curve"], name or run.name
+        curve = score["curve"]
         best = OperatingPoint(**{"threshold": None, **score["ods"]})
-        found = cls(curve.recall, curve.precision, name=shown, best=best)
+        found = cls(curve.recall, curve.precision, name=name or run.name, best=best)
         found.joined = run.reference is None or run.reference.ordered
         return found
 
@@ -270,8 +270,8 @@ class FThresholdDisplay(CurveDisplay):
             what = run.reference.parameter
             raise DataError(f"{run.name}: {what}, expected thresholds for F over threshold")
         score = run.score(metric_with_curve(run, metric))
-        shown = name or run.name
-        return cls(score.curve.thresholds, score.curve.f, name=shown, best=score.ods)
+        curve = score.curve
+        return cls(curve.thresholds, curve.f, name=name or run.name, best=score.ods)
 
     def _drawing(self) -> Drawing:
         best, at = self.best, self.best and self.best.threshold
@@ -300,8 +300,8 @@ class ReliabilityDisplay(CurveDisplay):
         """The bins of a run, of the pixels of all images. Raises DataError without any."""
         for one in [metric] if metric else run.metrics:
             if "reliability" in (score := run.score(one)):
-                bins, shown = score.reliability, name or run.name
-                return cls(bins.value, bins.marked, name=shown, ece=score.ece)
+                bins = score.reliability
+                return cls(bins.value, bins.marked, name=name or run.name, ece=score.ece)
         raise DataError(f"{run.name}: no metric of it has bins, expected one that has")
 
     def _drawing(self) -> Drawing:
