@@ -22,21 +22,20 @@ from numpy.typing import NDArray
 
 from bsdsbench.kernels.graph import (
     GT,
-    NODE,
     NONE,
     PRED,
     Geometry,
-    Side,
     arena,
     clear,
     empty_tiles,
     find_edges,
+    side,
     tile_mask,
     tiles,
     vertices,
 )
 from bsdsbench.kernels.jit import kernel
-from bsdsbench.kernels.matching import BAND, Work, enter
+from bsdsbench.kernels.matching import BAND, enter, work_room
 from bsdsbench.kernels.thinning import pack
 
 I8 = NDArray[np.int64]
@@ -48,7 +47,6 @@ _WEIGHT_BITS = 60
 _FINEST = 40  # a unit is at least 2^-40
 _RANKS = 12  # bits of the rank in which a vertex enters
 _NO_COSTS = np.zeros(0)
-_NO_BITS = np.zeros((0, 0), np.uint64)  # there is one step only
 
 
 def weights(parts: Sequence[F8], n: int) -> tuple[list[I8], int, float]:
@@ -76,12 +74,10 @@ def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8] | Non
         theirs, mine = assign_maps(second, first, cost[::-1, ::-1], values and values[::-1])
         order = np.argsort(mine)
         return mine[order], theirs[order]
-    pixels, made = [], []
-    for bmap in (first, second):
-        (tile,), pixel = empty_tiles(bmap.shape, 1), np.empty(np.count_nonzero(bmap), np.int32)
-        vertices(pack(bmap), bmap.shape[1], tile, pixel)
-        pixels.append(pixel)
-        made.append(tile)
+    ends, tile = np.array([0, n, n + np.count_nonzero(second)]), empty_tiles(first.shape, 2)
+    pixel = np.empty(ends[-1], np.int32)
+    vertices(pack(np.stack([first, second])), first.shape[1], tile, ends, pixel)
+    pixels = pixel[:n], pixel[n:]
     allowed = np.isfinite(cost)
     paid = (_NO_COSTS, _NO_COSTS)
     if values is not None:
@@ -95,23 +91,13 @@ def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8] | Non
     reach, mask = len(cost) // 2, tile_mask(allowed)
     geo = Geometry(first.shape[1], *tiles(first.shape), reach, mask, gain.ravel(), *rest)
     edges = arena(n, min(gain.size, pixels[1].size))
-    own, other = (
-        Side(
-            *(pixel, tile, mult, np.empty(pixel.size, NODE), edge, np.zeros(1, np.int64)),
-            *(_NO_BITS, np.empty(pixel.size, np.int32), -part),
-        )
-        for pixel, tile, mult, edge, part in zip(
-            pixels, made, (PRED, GT), (edges, edges[:0]), parts[1:], strict=True
-        )
-    )
+    own = side(pixels[0], tile[0], PRED, edges, 0, -parts[1])
+    other = side(pixels[1], tile[1], GT, edges[:0], 0, -parts[2])
     _find(own, other, geo)
     # Those with the best edges enter first; in bands, as boundaries.
     some = np.flatnonzero(own.nearest >= 0)
     order = some[np.lexsort((own.nearest[some], own.pixel[some] >> BAND))].astype(np.int32)
-    tight, front, slot, nearer, touched, waiting = np.empty((6, other.pixel.size + 1), np.uint32)
-    ahead, lengths = np.empty((2, other.pixel.size + 1), np.int64)
-    work = Work(tight, front, ahead, slot, nearer, lengths, touched, waiting, order)
-    _enter(order, own, other, geo, work)
+    _enter(order, own, other, geo, work_room(pixels[1].size))
     mate = own.node["mate"]
     mine, theirs = own.pixel[mate != NONE], other.pixel[mate[mate != NONE]]
     order = np.argsort(mine)
@@ -121,8 +107,8 @@ def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8] | Non
 @kernel(_nrt=False)
 def _find(own, other, geo):
     """The edges of all pixels of `own`."""
-    clear(own.node)
-    clear(other.node)
+    clear(own)
+    clear(other)
     find_edges(np.int64(0), np.int64(own.pixel.size), own, other, geo)
 
 

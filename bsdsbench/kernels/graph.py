@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.kernels.jit import inlined, inner, kernel
-from bsdsbench.kernels.thinning import length, ones, pack, unpack
+from bsdsbench.kernels.thinning import ones, pack, unpack
 
 FAR = 2**61  # beyond any length
 UNKNOWN = 2**32 - 1  # where edges begin that are not in the arena
@@ -38,6 +38,9 @@ _MOST_REACH = 1800  # px
 _ARENA = 4 << 20  # edges kept per side, at 12 bytes
 
 NONE = 2**32 - 1  # no vertex
+I4 = NDArray[np.int32]
+I8 = NDArray[np.int64]
+EVEN = np.zeros(0, np.int64)  # no vertex is worth more than another
 
 
 def record(fields: list[tuple[str, str]], align: bool = True) -> np.dtype[Any]:
@@ -110,24 +113,15 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 
 def tile_mask(allowed: NDArray[np.bool_]) -> NDArray[np.uint64]:
     """`Disk.mask` of the offsets (row, col) that are allowed: (2R+1, 2R+1) bool, 0 in the middle"""
-    around = 2 * (-(-(len(allowed) // 2) // 8)) + 1
-    mask = np.zeros((8, 8, around, around), np.uint64)
-    _lay(allowed, mask)
-    return mask
-
-
-@kernel(_nrt=False)
-def _lay(allowed, mask):
-    """Set the bits of what is allowed around each pixel of the tile in the middle."""
-    begin = 8 * (mask.shape[2] // 2) - len(allowed) // 2
-    for row in range(8):
-        for col in range(8):
-            for dy in range(len(allowed)):
-                r = begin + row + dy
-                for dx in range(len(allowed)):
-                    c = begin + col + dx
-                    bit = np.uint64(allowed[dy, dx]) << np.uint64((r & 7) << 3 | c & 7)
-                    mask[row, col, r >> 3, c >> 3] |= bit
+    reach = len(allowed) // 2
+    far = -(-reach // 8)
+    wide, at = 8 * (2 * far + 1), 8 * far - reach + 7
+    canvas = np.zeros((wide + 7, wide + 7), bool)
+    canvas[at : at + len(allowed), at : at + len(allowed)] = allowed
+    around = np.lib.stride_tricks.sliding_window_view(canvas, (wide, wide))[::-1, ::-1]
+    eights = np.packbits(around.reshape(8, 8, -1, 8, wide // 8, 8), axis=-1, bitorder="little")
+    tiles = np.ascontiguousarray(eights[..., 0].swapaxes(3, 4))
+    return tiles.view("<u8")[..., 0].astype(np.uint64, copy=False)
 
 
 def check_exact(lost: int, n_gt: int) -> None:
@@ -139,20 +133,31 @@ def check_exact(lost: int, n_gt: int) -> None:
 
 
 @kernel(inline="always")
-def geometry(rows, cols, mask, cost, lost, n_gt, annotator, gain):
-    """What weighs the edges to one annotator's `n_gt` pixels; `mask`, `cost`, `lost`: see Disk.
+def geometry(shape, reach, n_gt, annotator, gain):
+    """What weighs the edges to an annotator's `n_gt` pixels; reach : Disk.
 
     gain : room for i8 ((2R+1)^2,)
     """
-    room = length(np.uint64(n_gt))
-    bits = min(_TIE_BITS, _SUM_BITS - length(np.uint64(lost)) - room)
+    rows, cols = shape
+    cost, lost, room = reach.cost, reach.lost, _length(n_gt)
+    bits = min(_TIE_BITS, _SUM_BITS - _length(lost) - room)
     shift, side = bits + room, len(cost)
     for row in range(side):
         for col in range(side):
             gain[row * side + col] = (lost - cost[row, col]) << shift
     salt, drop = np.uint64(annotator) * _SALT, np.uint64(64 - bits)
     down, across = (rows + 7) >> 3, (cols + 7) >> 3
-    return Geometry(cols, down, across, side // 2, mask, gain, lost << shift, shift, salt, drop)
+    rest = gain, lost << shift, shift, salt, drop
+    return Geometry(cols, down, across, side // 2, reach.mask, *rest)
+
+
+@kernel(inline="always")
+def _length(number):
+    """How many bits a number has."""
+    n = np.int64(0)
+    while number >> n:
+        n += 1
+    return n
 
 
 def tiles(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -171,9 +176,18 @@ def arena(n: int, most_edges: int) -> NDArray[np.void]:
     return np.empty(max(min(_ARENA, n * each), each), EDGE)
 
 
+def side(pixel: I4, tile: Any, mult: np.uint64, edge: Any, words: int, value: I8 = EVEN) -> Side:
+    """A side of some vertices, with room for what becomes known of them."""
+    n = pixel.size
+    node, used, nearest = np.empty(n, NODE), np.zeros(1, np.int64), np.zeros(n, np.int32)
+    bits = np.zeros((n, words), np.uint64)
+    return Side(pixel, tile, mult, node, edge, used, bits, nearest, value)
+
+
 @kernel(inline="always")
-def clear(node):
+def clear(own):
     """Vertices without a mate, their edges unknown."""
+    node, own.used[0] = own.node, 0
     for i in range(node.size):
         node[i].dual, node[i].dist = 0, FAR
         node[i].mate, node[i].first = NONE, UNKNOWN
@@ -195,21 +209,23 @@ def empty_tiles(shape: tuple[int, ...], maps: int) -> NDArray[np.void]:
 
 
 @kernel(_nrt=False)
-def vertices(bits, cols, tile, pixel):
-    """Write the pixels of a map (thinning.pack) as vertices, from empty TILE. How many they are.
+def vertices(bits, cols, tiles, ends, pixel):
+    """Write the pixels of maps (A, H, words) as vertices, from empty TILE.
 
-    pixel : room for their flat indices, tile by tile
+    pixel : room for their flat indices, tile by tile, those of map k from ends[k] on
     """
     across = (cols + 7) >> 3
-    for row in range(bits.shape[0]):
-        shift = np.uint64((row & 7) << 3)
-        for k in range(bits.shape[1]):
-            left, at = bits[row, k], (row >> 3) * across + (k << 3)
-            while left:
-                tile[at].bits |= (left & np.uint64(255)) << shift
-                left >>= np.uint64(8)
-                at += 1
-    return number(tile, cols, pixel)
+    for a in range(len(tiles)):
+        tile = tiles[a]
+        for row in range(bits.shape[1]):
+            shift = np.uint64((row & 7) << 3)
+            for k in range(bits.shape[2]):
+                left, at = bits[a, row, k], (row >> 3) * across + (k << 3)
+                while left:
+                    tile[at].bits |= (left & np.uint64(255)) << shift
+                    left >>= np.uint64(8)
+                    at += 1
+        number(tile, cols, pixel[ends[a] :])
 
 
 @inner
@@ -247,17 +263,11 @@ def place(row, col, cols):
 
 
 @inner
-def _vertex(pixel, cols, tile):
+def vertex_at(pixel, cols, tile):
+    """The vertex at a flat index."""
     row, col = row_col(pixel, cols)
     at, bit = place(row, col, cols)
     return tile[at].before + ones(tile[at].bits & (bit - np.uint64(1)))
-
-
-@inner
-def vertices_of(pixel, cols, tile, vertex):
-    """Write the vertices at flat indices of an image of `cols` columns."""
-    for k in range(pixel.size):
-        vertex[k] = _vertex(pixel[k], cols, tile)
 
 
 def within_reach(bmap: NDArray[np.bool_], half: NDArray[np.int32]) -> NDArray[np.bool_]:
@@ -308,11 +318,11 @@ def mix(x):
 
 
 @inner
-def _add_values(i, begin, end, own, others):
-    """Add to the weights of the edges of vertex i what both ends say. Returns the largest."""
-    edge, best = own.edge, np.int64(-1)
+def _add_values(edge, begin, end, value, others):
+    """Add to the weights of a vertex's edges what both ends say. Returns the largest."""
+    best = np.int64(-1)
     for e in range(begin, end):
-        edge[e].weight += own.value[i] + others[edge[e].to]
+        edge[e].weight += value + others[edge[e].to]
         best = max(best, edge[e].weight)
     return best
 
@@ -360,6 +370,6 @@ def find_edges(start, stop, own, other, geo):
                     best = max(best, weight)
         node[i].first, edge[begin].to, edge[begin].weight = begin, end, i
         if own.value.size:
-            best = _add_values(i, begin + 1, end, own, other.value)
+            best = _add_values(edge, begin + 1, end, own.value[i], other.value)
         nearest[i] = (geo.top - best) >> geo.shift if end > begin + 1 else -1
     own.used[0] = end

@@ -51,7 +51,8 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     users = config.CACHE_DIR
     try:  # numba reads the folder when a function is decorated
         config.CACHE_DIR = str(_folder or "")
-        made = njit(function, nogil=True, no_cfunc_wrapper=True, **options)
+        # rewrites are for expressions of whole arrays, which kernels do without
+        made = njit(function, nogil=True, no_cfunc_wrapper=True, no_rewrites=True, **options)
         if _folder is not None and not config.DISABLE_JIT:
             made._cache = _Kept(function)
             made._cache.allocates = options.get("_nrt", True)

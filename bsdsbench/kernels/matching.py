@@ -56,7 +56,6 @@ from numpy.typing import NDArray
 from bsdsbench.kernels.graph import (
     FAR,
     GT,
-    NODE,
     NONE,
     PRED,
     UNKNOWN,
@@ -74,8 +73,9 @@ from bsdsbench.kernels.graph import (
     number,
     place,
     row_col,
+    side,
+    vertex_at,
     vertices,
-    vertices_of,
 )
 from bsdsbench.kernels.jit import inlined, inner, kernel
 from bsdsbench.kernels.thinning import ones, pack
@@ -264,40 +264,41 @@ Bool = NDArray[np.bool_]
 
 BAND = 18  # an image is cut into bands of 2^BAND pixels, what belongs to one fits a cache
 
-# Room for _batches
+# What `_batches` writes and works in
 Order = namedtuple("Order", "bands by_cost batch slot events order")
-
-# What `_match` works in. Kernels are given their arrays: numpy makes them, with nothing to compile.
-# m: events, or the pixels of the largest annotator if those are more; of two, the first is for pred
-# tile   TILE (2, tiles + 1), zeros    node     NODE (2, m)       edge, gt_edge  EDGE, arenas
-# used   i8 (2, 1)                     bits     u8 (2, m, words), zeros
-# kept   i8 (steps + 1,)               gain     i8 ((2R+1)^2,)    change   i8 (64 words,), zeros
-# batch  i8 (2 steps bands + 2,)       by_cost  i8 (costs + 1,)
-# small, lists, wide, enters: i4 (8, m), u4 (6, m + 1), i8 (3, m + 1) and bool (m,), a row for each
-# purpose
-Room = namedtuple(
-    "Room",
-    "tile node edge gt_edge used bits kept gain change bands batch by_cost small lists wide enters",
-)
 
 
 class Truth(NamedTuple):
     """The annotators' (H, W) maps, and what lies within the tolerance of their pixels."""
 
-    cols: int
-    bits: U8  # (A, H, words) as thinning.pack gives them
-    sizes: tuple[int, ...]  # of each annotator
+    shape: tuple[int, int]
+    ends: I8  # (A + 1,): annotator k has the vertices ends[k] : ends[k + 1]
+    pixel: I4  # of each vertex
+    tiles: NDArray[np.void]  # TILE (A, tiles + 1)
     disk: Disk
     near: U8  # the pixels within reach of any annotator's, as bits
 
 
+class Steps(NamedTuple):
+    """The events of predicted pixels within reach of the ground truth's, as those of vertices."""
+
+    start: I8  # (n + 1,): those of step k are start[k] : start[k + 1]
+    vertex: I4
+    enters: Bool  # or leaves
+    gt_enters: bool  # the ground truth enters at the first step, where the map is there already
+    pixel: I4  # of each vertex
+    tile: NDArray[np.void]  # TILE
+
+
 def truth(gts: Bool, max_dist_px: float) -> Truth:
     """What (A, H, W) maps are matched by. ValueError if too much to be exact, or for memory."""
-    reach, sizes = disk(max_dist_px, gts.shape[1:]), tuple(map(int, map(np.count_nonzero, gts)))
-    check_exact(reach.lost, max(sizes, default=0))
-    bits = pack(gts)
+    shape, ends = gts.shape[1:], np.cumsum([0, *map(np.count_nonzero, gts)])
+    reach = disk(max_dist_px, shape)
+    check_exact(reach.lost, int(np.diff(ends).max(initial=0)))
+    bits, tiles, pixel = pack(gts), empty_tiles(shape, len(gts)), np.empty(ends[-1], np.int32)
+    vertices(bits, shape[1], tiles, ends, pixel)
     either = bits[0] if len(bits) == 1 else np.bitwise_or.reduce(bits)
-    return Truth(gts.shape[2], bits, sizes, reach, bits_within_reach(either, reach.half))
+    return Truth(shape, ends, pixel, tiles, reach, bits_within_reach(either, reach.half))
 
 
 def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> tuple[I8, I8]:
@@ -306,12 +307,13 @@ def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> tuple[I8, I8
     start, pixel, added : as `thinning.thinning_events` gives them
     Returns two i8 (n,).
     """
-    backwards, events = _rather_backwards(added, truth), int(start[-1])
-    if backwards:  # those of the first step are not undone, but all that are on at the end enter
-        events = 2 * int(np.count_nonzero(added)) - int(start[1])
-    room = _room(start.size - 1, events, truth)
-    matched = _match_in(room, start, pixel, added, truth, 0, gt_enters=backwards)
-    return (matched[0][::-1], matched[1][::-1]) if backwards else matched
+    backwards = _rather_backwards(added, truth)
+    steps = steps_within_reach(start, pixel, added, truth, gt_enters=backwards)
+    matched = np.zeros((2, start.size - 1), np.int64)
+    bits = match_all(steps, truth, 0, matched[0]).bits
+    add_runs(bits, np.zeros(64 * bits.shape[1], np.int64), matched[1])
+    matched_gt, matched_pred = matched[:, ::-1] if backwards else matched
+    return matched_gt, matched_pred
 
 
 def _rather_backwards(added: Bool, truth: Truth) -> bool:
@@ -321,7 +323,7 @@ def _rather_backwards(added: Bool, truth: Truth) -> bool:
     """
     enter = int(np.count_nonzero(added))
     left = added.size - enter
-    many = 2 * len(truth.sizes) * (enter - left) > 3 * sum(truth.sizes)
+    many = 2 * len(truth.tiles) * (enter - left) > 3 * truth.pixel.size
     return many and 8 * left < enter and truth.disk.half.size < 16
 
 
@@ -332,164 +334,123 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     """
     pixel = np.flatnonzero(bmap).astype(np.int32)
     start, target = np.array([0, pixel.size]), truth(gt[None], max_dist_px)
-    room = _room(1, pixel.size, target)
-    _match_in(room, start, pixel, np.ones(pixel.size, np.bool_), target, annotator, gt_enters=False)
-    n = room.tile[0, -1]["before"]
-    mate = room.node[0, :n]["mate"]
+    all_on = np.ones(pixel.size, np.bool_)
+    steps = steps_within_reach(start, pixel, all_on, target, gt_enters=False)
+    mate = match_all(steps, target, annotator, np.zeros(1, np.int64)).node["mate"]
     some = mate != NONE
-    pairs = np.array([room.small[0, :n][some], room.small[1][mate[some]]], np.int64)
+    pairs = np.array([steps.pixel[some], target.pixel[mate[some]]], np.int64)
     return pairs[:, np.argsort(pairs[0])]
 
 
-def _room(steps: int, events: int, truth: Truth) -> Room:
-    """Room to match the events of some steps."""
-    shape = truth.bits.shape[1], truth.cols
-    words, costs, most_gt = (steps + 63) // 64, truth.disk.cost, max(truth.sizes, default=0)
-    most, bands = max(events, most_gt), (math.prod(shape) >> BAND) + 1
-    return Room(
-        empty_tiles(shape, 2),
-        np.empty((2, most), NODE),
-        arena(events, min(costs.size, most_gt)),
-        arena(most_gt, min(costs.size, events)),
-        np.empty((2, 1), np.int64),
-        np.zeros((2, most, words), np.uint64),
-        np.empty(steps + 1, np.int64),
-        np.empty(costs.size, np.int64),
-        np.zeros(64 * words, np.int64),
+def steps_within_reach(
+    start: I8, pixel: I4, added: Bool, truth: Truth, *, gt_enters: bool
+) -> Steps:
+    """The events that can change a pair; from the last map to the first if `gt_enters`."""
+    events = int(start[-1])
+    if gt_enters:  # those of the first step are not undone, but all that are on at the end enter
+        events = 2 * int(np.count_nonzero(added)) - int(start[1])
+    kept, enters = np.empty(start.size, np.int64), np.empty(events, np.bool_)
+    (vertex, pixels), (tile,) = np.empty((2, events), np.int32), empty_tiles(truth.shape, 1)
+    given = start, pixel, added, gt_enters, truth.near, truth.shape[1]
+    n = _keep(*given, kept, vertex, enters, tile, pixels)
+    return Steps(kept, vertex, enters, gt_enters, pixels[:n], tile)
+
+
+def match_all(steps: Steps, truth: Truth, first: int, matched_gt: I8) -> Side:
+    """Match with each annotator, the first salted as number `first`.
+
+    matched_gt : (n,), the matched pixels of the ground truth are added
+    Returns the predicted side as the last annotator leaves it.
+    """
+    events, n, costs = steps.start[-1], matched_gt.size, truth.disk.cost
+    most, m = int(np.diff(truth.ends).max(initial=0)), steps.pixel.size
+    bands, words = (math.prod(truth.shape) >> BAND) + 1, (n + 63) // 64
+    order = Order(
         bands,
-        np.empty(2 * steps * bands + 2, np.int64),
         np.empty(int(costs[0, 0]) + 2, np.int64),  # a corner is furthest
-        np.empty((8, most), np.int32),
-        np.empty((6, most + 1), np.uint32),
-        np.empty((3, most + 1), np.int64),
-        np.empty(most, np.bool_),
+        np.empty(2 * n * bands + 2, np.int64),
+        np.empty(events, np.int64),
+        *np.empty((2, events), np.int32),
     )
+    pred = side(steps.pixel, steps.tile, PRED, arena(m, min(costs.size, most)), words)
+    gt = side(truth.pixel[:most], steps.tile, GT, arena(most, min(costs.size, m)), words)
+    work, gain = work_room(max(m, most)), np.empty(costs.size, np.int64)
+    _match(steps, truth, first, pred, gt, gain, work, order, matched_gt)
+    return pred
 
 
-def _match_in(
-    room: Room, start: I8, pixel: I4, added: Bool, truth: Truth, annotator: int, *, gt_enters: bool
-) -> tuple[I8, I8]:
-    matched_gt, matched_pred = np.zeros((2, start.size - 1), np.int64)
-    facts = truth.bits, truth.cols, truth.near, *truth.disk[1:]
-    _match(start, pixel, added, gt_enters, *facts, annotator, room, matched_gt, matched_pred)
-    return matched_gt, matched_pred
+def work_room(m: int) -> Work:
+    """Room to search a side of at most m vertices."""
+    tight, front, slot, nearer, touched, waiting = np.empty((6, m + 1), np.uint32)
+    ahead, lengths = np.empty((2, m + 1), np.int64)
+    freed = np.empty(m, np.int32)
+    return Work(tight, front, ahead, slot, nearer, lengths, touched, waiting, freed)
 
 
 @kernel(_nrt=False)
-def _match(
-    start,
-    pixel,
-    added,
-    gt_enters,
-    gts,
-    cols,
-    near,
-    mask,
-    cost,
-    lost,
-    first,
-    room,
-    matched_gt,
-    matched_pred,
-):
-    """Match with each annotator, the first salted as number `first`, and count (n,)."""
-    rows, tile, small, lists = gts.shape[1], room.tile, room.small, room.lists
-    vertex, freed, wide = small[4], small[7], room.wide
-    work = Work(lists[0], lists[1], wide[1], lists[2], lists[3], wide[2], lists[4], lists[5], freed)
-    order = Order(room.bands, room.by_cost, room.batch, small[5], wide[0], small[6])
-    _keep(start, pixel, added, gt_enters, near, cols, room.kept, vertex, room.enters, tile[0])
-    pred = _side(room, 0, number(tile[0], cols, small[0]), PRED, room.edge)
-    vertices_of(vertex[: room.kept[-1]], cols, tile[0], vertex)
-    for i in range(pred.nearest.size):
-        pred.nearest[i] = 0
-    for annotator in range(len(gts)):
-        for t in range(tile.shape[1]):
-            tile[0, t].live = tile[0, t].bits if gt_enters else np.uint64(0)
-            tile[1, t].bits = np.uint64(0)
-        n_gt = vertices(gts[annotator], cols, tile[1], small[1])
-        gt = _side(room, 1, n_gt, GT, room.gt_edge)
-        geo = geometry(rows, cols, mask, cost, lost, n_gt, first + annotator, room.gain)
-        _run(
-            room.kept,
-            vertex,
-            room.enters,
-            gt_enters,
-            annotator,
-            pred,
-            gt,
-            geo,
-            work,
-            order,
-            matched_gt,
-        )
-    _add_runs(pred.bits, room.change, matched_pred)
+def _match(steps, truth, first, pred, most, gain, work, batches, matched_gt):
+    """Match with each annotator: add its matched pixels to `matched_gt` (n,), set pred's bits.
 
-
-@kernel(inline="always")
-def _side(room, k, n, mult, edge):
-    """Side k of n vertices: 0 predicted, 1 ground truth, whose bits nobody reads."""
-    pixel, node, nearest = room.small[k, :n], room.node[k, :n], room.small[2 + k, :n]
-    bits, no_values = room.bits[k, :n], room.gain[:0]
-    return Side(pixel, room.tile[k], mult, node, edge, room.used[k], bits, nearest, no_values)
-
-
-@kernel(inline="always")
-def _run(start, vertex, added, gt_enters, annotator, pred, gt, geo, work, ordering, matched_gt):
-    """One annotator: add its matched pixels to `matched_gt` (n,), set the predicted ones' bits.
-
-    gt_enters : the ground truth enters at the first step, where the map is there already
+    most : a side with room for each annotator;  gain : room for Geometry's
     """
-    steps = start.size - 1
-    clear(pred.node)
-    clear(gt.node)
-    pred.used[0] = gt.used[0] = 0
-    for i in range(pred.node.size):
-        pred.node[i].dual = ABSENT
-    if not gt_enters:
-        find_edges(np.int64(0), np.int64(pred.pixel.size), pred, gt, geo)
-    if not gt_enters or annotator == 0:  # else the order is that of the first
-        _batches(start, vertex, added, pred, ordering)
-    batch, order, freed = ordering.batch[:: ordering.bands], ordering.order, work.freed
-    node, matched = pred.node, 0
-    for step in range(steps):
-        if batch[2 * step] == batch[2 * step + 2]:
-            matched_gt[step] += matched
-            continue
-        if not gt_enters:
-            forget(gt)
-            for i in order[batch[2 * step] : batch[2 * step + 2]]:
-                row, col = row_col(pred.pixel[i], geo.cols)
-                at, bit = place(row, col, geo.cols)
-                pred.tile[at].live ^= bit
-        n_freed = 0
-        for i in order[batch[2 * step] : batch[2 * step + 1]]:
-            j = node[i].mate
-            if j != NONE:
-                leave(i, node, pred.bits, step)
-                node[i].mate = gt.node[j].mate = NONE
-                freed[n_freed] = j
-                n_freed += 1
+    node, tile, freed, gt_enters = pred.node, pred.tile, work.freed, steps.gt_enters
+    for k in range(len(truth.tiles)):
+        pixel, matched = truth.pixel[truth.ends[k] : truth.ends[k + 1]], 0
+        n = pixel.size
+        room = most.node[:n], most.edge, most.used, most.bits[:n], most.nearest[:n]
+        gt = Side(pixel, truth.tiles[k], GT, *room, most.value)
+        geo = geometry(truth.shape, truth.disk, n, first + k, gain)
+        clear(pred)
+        clear(gt)
+        for i in range(node.size):
             node[i].dual = ABSENT
-        matched -= n_freed
-        roots = order[batch[2 * step + 1] : batch[2 * step + 2]]
-        if gt_enters and step == 0:
-            for i in roots:
-                node[i].dual = 0
-            n_freed = gt.node.size
-            for j in range(n_freed):
-                freed[j] = j
-        else:
-            matched += enter(roots, pred, gt, geo, work, step)
-        matched += enter(freed[:n_freed], gt, pred, geo, work, step)
-        matched_gt[step] += matched
-    for i in range(node.size):
-        if node[i].mate != NONE:
-            leave(i, node, pred.bits, steps)
+        for at in range(tile.size):
+            tile[at].live = tile[at].bits if gt_enters else np.uint64(0)
+        if not gt_enters:
+            find_edges(np.int64(0), np.int64(node.size), pred, gt, geo)
+        if not gt_enters or k == 0:  # else the order is that of the first annotator
+            _batches(steps, pred.pixel, pred.nearest, batches)
+        batch, order = batches.batch[:: batches.bands], batches.order
+        for step in range(matched_gt.size):
+            begin, middle, last = batch[2 * step], batch[2 * step + 1], batch[2 * step + 2]
+            if begin == last:
+                matched_gt[step] += matched
+                continue
+            if not gt_enters:
+                forget(gt)
+                for i in order[begin:last]:
+                    row, col = row_col(pred.pixel[i], geo.cols)
+                    at, bit = place(row, col, geo.cols)
+                    tile[at].live ^= bit
+            n_freed = 0
+            for i in order[begin:middle]:
+                j = node[i].mate
+                if j != NONE:
+                    leave(i, node, pred.bits, step)
+                    node[i].mate = gt.node[j].mate = NONE
+                    freed[n_freed] = j
+                    n_freed += 1
+                node[i].dual = ABSENT
+            matched -= n_freed
+            if gt_enters and step == 0:
+                for i in order[middle:last]:
+                    node[i].dual = 0
+                middle, n_freed = last, n
+                for j in range(n):
+                    freed[j] = j
+            roots, own, other = order[middle:last], pred, gt
+            for _ in range(2):  # one place that `enter` is compiled for
+                matched += enter(roots, own, other, geo, work, step)
+                roots, own, other = freed[:n_freed], gt, pred
+            matched_gt[step] += matched
+        for i in range(node.size):
+            if node[i].mate != NONE:
+                leave(i, node, pred.bits, matched_gt.size)
 
 
-@inner
-def _keep(start, pixel, added, backwards, near, cols, kept, pixels, enters, tile):
-    """Write the events of pixels that are `near` (bits), and set the bits of their tiles.
+@kernel(_nrt=False)
+def _keep(start, pixel, added, backwards, near, cols, kept, vertex, enters, tile, pixels):
+    """Write the events of pixels that are `near` (bits), and these as vertices. How many they are.
 
     backwards : the events of the same maps from the last to the first
     """
@@ -516,13 +477,17 @@ def _keep(start, pixel, added, backwards, near, cols, kept, pixels, enters, tile
                 on = tile[at].live
                 tile[at].live &= ~bit
             if on & bit:
-                pixels[n], enters[n] = pixel[event], added[event] ^ (backwards and k > 0)
+                vertex[n], enters[n] = pixel[event], added[event] ^ (backwards and k > 0)
                 n += 1
         kept[k + 1] = n
+    m = number(tile, cols, pixels)
+    for event in range(n):
+        vertex[event] = vertex_at(vertex[event], cols, tile)
+    return m
 
 
-@kernel(inline="always")
-def _batches(start, vertex, added, pred, ordering):
+@inner
+def _batches(steps, pixel, nearest, ordering):
     """Step k removes order[batch[2 k bands] : batch[(2k+1) bands]], adds up to batch[(2k+2) bands].
 
     Only vertices with an edge, band by band, so that what is near is in the processor's cache. In a
@@ -530,7 +495,7 @@ def _batches(start, vertex, added, pred, ordering):
     Counting sort by distance, then by slot: batch and band.
     """
     bands, by_cost, batch, slot, events, order = ordering
-    nearest = pred.nearest
+    start, vertex, enters = steps.start, steps.vertex, steps.enters
     for counts in (by_cost, batch):
         for k in range(counts.size):
             counts[k] = 0
@@ -538,7 +503,7 @@ def _batches(start, vertex, added, pred, ordering):
         for event in range(start[step], start[step + 1]):
             i = vertex[event]
             if nearest[i] >= 0:
-                slot[event] = (2 * step + added[event]) * bands + (pred.pixel[i] >> BAND) + 1
+                slot[event] = (2 * step + enters[event]) * bands + (pixel[i] >> BAND) + 1
                 by_cost[nearest[i] + 1] += 1
                 batch[slot[event] + 1] += 1
     for counts in (by_cost, batch):
@@ -554,8 +519,8 @@ def _batches(start, vertex, added, pred, ordering):
         batch[slot[event]] += 1
 
 
-@inner
-def _add_runs(bits, change, matched):
+@kernel(_nrt=False)
+def add_runs(bits, change, matched):
     """How many rows have bit k set, for each step k; from where their runs begin and end."""
     one = np.uint64(1)
     for row in range(bits.shape[0]):

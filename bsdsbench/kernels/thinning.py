@@ -120,20 +120,18 @@ def events_near(
     """
     levels = np.ascontiguousarray(levels, np.int16)
     on, first = levels > 0, np.zeros(n + 2, np.int64)
-    bits, (flat, order) = pack(on), np.empty((2, np.count_nonzero(on)), np.int32)
-    _pixels(bits, levels.shape[1], flat)
-    _by_level(levels.ravel(), flat, first, order)
+    flat, order = np.empty((2, np.count_nonzero(on)), np.int32)
+    _by_level(levels.ravel(), pack(on), levels.shape[1], flat, first, order)
     first = first[:-1]
     if not do_thin:
         return (first, order, np.ones(order.size, np.bool_)), first[1:]
-    batch, size, box = np.zeros(2 * n + 1, np.int64), np.empty(n, np.int64), _box(bits)
+    batch, size, box = np.zeros(2 * n + 1, np.int64), np.empty(n, np.int64), _box(on)
     given = order, first, box, levels.shape[1], near
     pixel = np.empty(_EVENTS * order.size, np.int32)
     while not _changes(*given, _room(box), batch, size, flat, pixel):
         pixel = np.empty(2 * pixel.size, np.int32)
-    pixel, added = pixel[: batch[-1]], np.zeros(batch[-1], np.bool_)
-    _mark(batch, added)
-    return (batch[::2].copy(), pixel, added), size
+    added = np.repeat(np.arange(2 * n) % 2 == 1, np.diff(batch))
+    return (batch[::2].copy(), pixel[: batch[-1]], added), size
 
 
 def stack_events(bmaps: NDArray[np.bool_]) -> Events:
@@ -151,44 +149,24 @@ def stack_events(bmaps: NDArray[np.bool_]) -> Events:
     return start, pixel.astype(np.int32), (batch & 1).astype(bool)
 
 
-@kernel(_nrt=False)
-def _box(bits):
+def _box(on: NDArray[np.bool_]) -> Box:
     """The box of the pixels that are on: top, left, and one beyond its last row and column."""
-    top, bottom, left, right = bits.shape[0], 0, 64 * bits.shape[1], 0
-    for r in range(bits.shape[0]):
-        for k in range(bits.shape[1]):
-            word = bits[r, k]
-            if word:
-                top, bottom = min(top, r), r + 1
-                left = min(left, 64 * k + ones((word & (~word + np.uint64(1))) - np.uint64(1)))
-                right = max(right, 64 * k + length(word))
-    return (top, left, bottom, right) if bottom else (0, 0, 0, 0)
-
-
-@kernel(inline="always")
-def length(word):
-    """How many bits a number has."""
-    for step in (1, 2, 4, 8, 16, 32):
-        word |= word >> np.uint64(step)
-    return ones(word)
+    if not on.any():
+        return 0, 0, 0, 0
+    (top, bottom), (left, right) = (np.flatnonzero(on.any(axis))[[0, -1]] for axis in (1, 0))
+    return int(top), int(left), int(bottom) + 1, int(right) + 1
 
 
 @kernel(_nrt=False)
-def _pixels(bits, cols, flat):
-    """Write the flat indices of the pixels that are on."""
-    k = np.int64(0)
+def _by_level(level, bits, cols, flat, first, order):
+    """Write the pixels that are on into `flat`, and into `order` highest level first.
+
+    first : int64 (n + 2,), zeros; [:-1] becomes where the n steps start
+    """
+    k, n = 0, first.size - 2
     for r in range(bits.shape[0]):
         for word in range(bits.shape[1]):
             k = _write(bits[r, word], r * cols + (word << 6), flat, k)
-
-
-@kernel(_nrt=False)
-def _by_level(level, flat, first, order):
-    """Write the pixels `flat` into `order`, highest level first: a counting sort.
-
-    level : int16 (H * W,);  first : int64 (n + 2,), zeros; [:-1] becomes where the n steps start
-    """
-    n = first.size - 2
     for p in flat:
         first[n - level[p] + 2] += 1
     for k in range(n + 1):
@@ -197,13 +175,6 @@ def _by_level(level, flat, first, order):
         step = n - level[p] + 1
         order[first[step]] = p
         first[step] += 1
-
-
-@kernel(_nrt=False)
-def _mark(batch, added):
-    for step in range(batch.size >> 1):
-        for event in range(batch[2 * step + 1], batch[2 * step + 2]):
-            added[event] = True
 
 
 def _room(box: Box) -> Room:
@@ -290,7 +261,7 @@ def _light(pixels, box, cols, full, due, lit, n_lit):
 
 
 # _nrt=False: no reference counts for slices in a function that allocates nothing
-@kernel(_nrt=False)
+@kernel(inline="always", _nrt=False)
 def guo_hall(now, gone, at, stride, second):
     """Set `gone` to the pixels that a subiteration deletes from the tile at `at`; are there any.
 

@@ -24,22 +24,23 @@ def compile_once() -> None:
 
 
 def matching() -> None:
-    """What matches pixels, with ground truth that is made without a kernel."""
-    from bsdsbench.kernels.graph import Disk
-    from bsdsbench.kernels.matching import Truth, match_steps
+    """What matches pixels, with maps that are made without a kernel."""
+    from bsdsbench.kernels.graph import disk, empty_tiles
+    from bsdsbench.kernels.matching import Steps, Truth, match_all
 
-    start, pixel, added = np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.bool_)
-    words, cost = np.zeros((8, 8, 1, 1), np.uint64), np.zeros((1, 1), np.int64)
-    reach = Disk(pixel, words, cost, 1)
-    match_steps(start, pixel, added, Truth(1, words[0, :1], (0,), reach, words[0, 0]))
+    shape, start, none = (1, 1), np.zeros(2, np.int64), np.empty(0, np.int32)
+    tiles, near = empty_tiles(shape, 1), np.zeros((1, 1), np.uint64)
+    steps = Steps(start, none, np.empty(0, np.bool_), False, none, tiles[0])
+    match_all(steps, Truth(shape, start, none, tiles, disk(1.0, shape), near), 0, start[:1])
 
 
 def others() -> None:
-    """What thresholds and thins a few pixels, and finds those within reach."""
-    from bsdsbench.kernels.matching import truth
+    """What thresholds, thins and counts a few pixels, and finds those within reach."""
+    from bsdsbench.kernels.matching import add_runs, steps_within_reach, truth
     from bsdsbench.kernels.thinning import thinning_events
     from bsdsbench.kernels.thresholding import levels
 
-    soft, thresholds = np.eye(4), np.array([0.5])
-    thinning_events(levels(soft, thresholds), 1)
-    truth(soft[None] > 0, 1.0)
+    soft, zeros = np.eye(4), np.zeros(64, np.int64)
+    events = thinning_events(levels(soft, np.array([0.5])), 1)
+    steps_within_reach(*events, truth(soft[None] > 0, 1.0), gt_enters=False)
+    add_runs(np.zeros((4, 1), np.uint64), zeros, zeros[:1])

@@ -326,7 +326,7 @@ def boundary_counts(
         raise DataError(str(error)) from None
     thresholds, events, size = threshold_events(pred, shape, protocol, target.near, dropped)
     matched_gt, matched_pred = match_steps(*events, target)
-    total_gt = np.full(thresholds.size, sum(target.sizes))
+    total_gt = np.full(thresholds.size, target.pixel.size)
     four = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
     if protocol.whole_image and not (isinstance(pred, Prediction) and pred.kind == "segs"):
         four = np.vstack([whole_image_counts(gt_maps), four])  # at threshold 0
