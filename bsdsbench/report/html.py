@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from importlib import resources
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from typing import Any
 
@@ -93,15 +94,17 @@ def write_report(
     mains = [v for c, v in zip(columns, values, strict=True) if c["main"] and c["run"] >= 0]
     drawn, budget = {}, None if full_pictures else BUDGET
     order = by_interest(ids, mains)
-    for image_id, found in draw_pictures(runs, sources, named, notes, order, budget, progress):
-        # The small picture for the table goes into the row
-        images[image_id].update({k: found.pop(k) for k in ("thumb", "paper") if k in found})
-        drawn[ids.index(image_id)] = found
-    tables = score_tables(runs, extra=extra, notes=odd)
-    try:
-        tables += compare(runs, n_boot=n_boot, seed=seed).tables()
-    except DataError as error:
-        notes.append(f"no comparison: {error.problems[0]}")
+    with ThreadPool(1) as beside:  # does not wait for it where drawing fails or is interrupted
+        compared = beside.apply_async(compare, [runs], {"n_boot": n_boot, "seed": seed})
+        for image_id, found in draw_pictures(runs, sources, named, notes, order, budget, progress):
+            # The small picture for the table goes into the row
+            images[image_id].update({k: found.pop(k) for k in ("thumb", "paper") if k in found})
+            drawn[ids.index(image_id)] = found
+        tables = score_tables(runs, extra=extra, notes=odd)
+        try:
+            tables += compared.get().tables()
+        except DataError as error:
+            notes.append(f"no comparison: {error.problems[0]}")
     data = {
         "runs": lines,
         "published": [_line(r.label, next(looks), r.curve, r.curve.ods) for r in known],
