@@ -16,6 +16,7 @@ from io import BytesIO
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,7 +212,10 @@ def pack_records(records: Sequence[ImageRecord]) -> bytes:
             f"images and {MAX_BYTES} bytes: evaluate in parts"
         )
     buffer = BytesIO()
-    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
+    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=3) as packed:  # 6 takes thrice as long
+        for name, array in arrays.items():
+            with packed.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, array, allow_pickle=False)
     return buffer.getvalue()
 
 

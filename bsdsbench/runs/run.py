@@ -260,7 +260,7 @@ def run(
             left = "nothing was kept"
             if stored:
                 again = "the same call without fresh=True" if options.fresh else "the same call"
-                kept = len(stored.marks)
+                (kept,) = stored.database.execute("select count(*) from record").fetchone()
                 left = f"{kept} images are kept in {show(str(options.out))}: {again} goes on"
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(left) from None

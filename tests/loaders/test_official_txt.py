@@ -1,12 +1,14 @@
 """The official txt files: exact text, and the ways others write them."""
 
 import hashlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders.official_txt import (
+    boundary_files,
     format_rows,
     read_ev1,
     read_rows,
@@ -34,6 +36,16 @@ def test_ev1_round_trip(tmp_path):
     path.write_text(format_rows(EV1[::-1]))
     assert path.read_text().endswith("      0.25          9         12         30         31\n")
     assert as_rows(read_ev1(path)) == EV1
+
+
+@pytest.mark.parametrize("n", [31, 999_999, 1_000_000, 1_234_567])
+def test_ev1_is_the_same_rows_for_any_count(n):
+    t, counts = np.array([0.25, 0.5]), np.array([[[9, 12, 30, n], [5, 12, 7, 8]]])
+    point = SimpleNamespace(threshold=0.5, recall=1, precision=1, f=1)
+    curve = SimpleNamespace(thresholds=t, recall=t, precision=t, f=t)
+    score = SimpleNamespace(ods=point, ois=point, ap=1, curve=curve)
+    *_, (name, text) = boundary_files(score, ["a"], t, counts, "interpolated")
+    assert (name, text) == ("per_image/a_ev1.txt", format_rows(np.column_stack([t, counts[0]])))
 
 
 @pytest.mark.parametrize(
