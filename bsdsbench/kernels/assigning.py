@@ -29,7 +29,7 @@ from bsdsbench.kernels.graph import (
     clear,
     empty_tiles,
     find_edges,
-    side,
+    new_side,
     tile_mask,
     tiles,
     vertices,
@@ -91,8 +91,8 @@ def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8] | Non
     reach, mask = len(cost) // 2, tile_mask(allowed)
     geo = Geometry(first.shape[1], *tiles(first.shape), reach, mask, gain.ravel(), *rest)
     edges = arena(n, min(gain.size, pixels[1].size))
-    own = side(pixels[0], tile[0], PRED, edges, 0, -parts[1])
-    other = side(pixels[1], tile[1], GT, edges[:0], 0, -parts[2])
+    own = new_side(pixels[0], tile[0], PRED, edges, 0, -parts[1])
+    other = new_side(pixels[1], tile[1], GT, edges[:0], 0, -parts[2])
     _find(own, other, geo)
     # Those with the best edges enter first; in bands, as boundaries.
     some = np.flatnonzero(own.nearest >= 0)

@@ -40,7 +40,7 @@ _ARENA = 4 << 20  # edges kept per side, at 12 bytes
 NONE = 2**32 - 1  # no vertex
 I4 = NDArray[np.int32]
 I8 = NDArray[np.int64]
-EVEN = np.zeros(0, np.int64)  # no vertex is worth more than another
+_EVEN = np.zeros(0, np.int64)  # no vertex is worth more than another
 
 
 def record(fields: list[tuple[str, str]], align: bool = True) -> np.dtype[Any]:
@@ -138,8 +138,8 @@ def geometry(shape, reach, n_gt, annotator, gain):
 
     gain : room for i8 ((2R+1)^2,)
     """
-    rows, cols = shape
-    cost, lost, room = reach.cost, reach.lost, _length(n_gt)
+    (rows, cols), room = shape, _length(n_gt)
+    mask, cost, lost = reach.mask, reach.cost, reach.lost
     bits = min(_TIE_BITS, _SUM_BITS - _length(lost) - room)
     shift, side = bits + room, len(cost)
     for row in range(side):
@@ -147,8 +147,7 @@ def geometry(shape, reach, n_gt, annotator, gain):
             gain[row * side + col] = (lost - cost[row, col]) << shift
     salt, drop = np.uint64(annotator) * _SALT, np.uint64(64 - bits)
     down, across = (rows + 7) >> 3, (cols + 7) >> 3
-    rest = gain, lost << shift, shift, salt, drop
-    return Geometry(cols, down, across, side // 2, reach.mask, *rest)
+    return Geometry(cols, down, across, side // 2, mask, gain, lost << shift, shift, salt, drop)
 
 
 @kernel(inline="always")
@@ -176,7 +175,9 @@ def arena(n: int, most_edges: int) -> NDArray[np.void]:
     return np.empty(max(min(_ARENA, n * each), each), EDGE)
 
 
-def side(pixel: I4, tile: Any, mult: np.uint64, edge: Any, words: int, value: I8 = EVEN) -> Side:
+def new_side(
+    pixel: I4, tile: Any, mult: np.uint64, edge: Any, words: int, value: I8 = _EVEN
+) -> Side:
     """A side of some vertices, with room for what becomes known of them."""
     n = pixel.size
     node, used, nearest = np.empty(n, NODE), np.zeros(1, np.int64), np.zeros(n, np.int32)

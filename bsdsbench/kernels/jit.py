@@ -64,8 +64,8 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 def inner(function: Callable[..., Any]) -> Any:
     """`kernel` for what only kernels call and nothing is allocated in: there is less to compile.
 
-    It cannot be called from Python. What is called in one place compiles faster still if it is put
-    there: `@kernel(inline="always")`.
+    It cannot be called from Python. What is small, or called in one place and not large, compiles
+    faster still if it is put there: `@kernel(inline="always")`.
     """
     return kernel(function, no_cpython_wrapper=True, _nrt=False)
 

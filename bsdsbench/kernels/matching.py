@@ -70,10 +70,10 @@ from bsdsbench.kernels.graph import (
     find_edges,
     forget,
     geometry,
+    new_side,
     number,
     place,
     row_col,
-    side,
     vertex_at,
     vertices,
 )
@@ -351,8 +351,8 @@ def steps_within_reach(
         events = 2 * int(np.count_nonzero(added)) - int(start[1])
     kept, enters = np.empty(start.size, np.int64), np.empty(events, np.bool_)
     (vertex, pixels), (tile,) = np.empty((2, events), np.int32), empty_tiles(truth.shape, 1)
-    given = start, pixel, added, gt_enters, truth.near, truth.shape[1]
-    n = _keep(*given, kept, vertex, enters, tile, pixels)
+    near, cols = truth.near, truth.shape[1]
+    n = _keep(start, pixel, added, gt_enters, near, cols, kept, vertex, enters, tile, pixels)
     return Steps(kept, vertex, enters, gt_enters, pixels[:n], tile)
 
 
@@ -372,8 +372,8 @@ def match_all(steps: Steps, truth: Truth, first: int, matched_gt: I8) -> Side:
         np.empty(events, np.int64),
         *np.empty((2, events), np.int32),
     )
-    pred = side(steps.pixel, steps.tile, PRED, arena(m, min(costs.size, most)), words)
-    gt = side(truth.pixel[:most], steps.tile, GT, arena(most, min(costs.size, m)), words)
+    pred = new_side(steps.pixel, steps.tile, PRED, arena(m, min(costs.size, most)), words)
+    gt = new_side(truth.pixel[:most], steps.tile, GT, arena(most, min(costs.size, m)), words)
     work, gain = work_room(max(m, most)), np.empty(costs.size, np.int64)
     _match(steps, truth, first, pred, gt, gain, work, order, matched_gt)
     return pred
