@@ -106,7 +106,7 @@ def detectors_once():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bb, "run", kept)
-        patch.setattr("bsdsbench.runs.run.available_cores", lambda: 1)
+        patch.setattr("bsdsbench.runs.executors.available_cores", lambda: 1)
         yield
 
 

@@ -37,8 +37,9 @@ from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.all_rules import with_whole_image
 from bsdsbench.runs.evaluation import Evaluation, Progress
+from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.folder import is_run
-from bsdsbench.runs.run import Sources, available_cores, evaluate, find_sources
+from bsdsbench.runs.run import Sources, evaluate, find_sources
 from bsdsbench.scores.counts import at as value_at
 from bsdsbench.scores.counts import one_of
 from bsdsbench.scores.curve import FOUR, four_counts

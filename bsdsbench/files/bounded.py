@@ -231,13 +231,15 @@ def entries(found: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
 # ---- writing -------------------------------------------------------------------------------------
 
 
-def write_atomic(path: Path, data: bytes | str, *, durable: bool = True) -> None:
+def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:
     """Write `data` to `path` so that a reader sees the old file or the whole new one, never a part.
 
     Text is written as UTF-8, missing folders are made; `durable` also waits for the disk.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name[:40]}.{os.getpid()}.{threading.get_ident()}.part")
+    folder, name = os.path.split(path)
+    part = os.path.join(folder, f".{name[:40]}.{os.getpid()}.{threading.get_ident()}.part")
+    if not os.path.isdir(folder):
+        os.makedirs(folder or ".", exist_ok=True)
     try:
         with open(part, "wb") as stream:
             stream.write(data.encode("utf-8") if isinstance(data, str) else data)
@@ -247,7 +249,7 @@ def write_atomic(path: Path, data: bytes | str, *, durable: bool = True) -> None
         os.replace(part, path)
     except BaseException as error:
         with suppress(OSError):
-            part.unlink()
+            os.unlink(part)
         if isinstance(error, OSError):  # of the file that was meant; a full disk has no name
             raise OSError(error.errno, error.strerror or str(error), str(path)) from None
         raise

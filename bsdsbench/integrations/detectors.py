@@ -40,7 +40,8 @@ from bsdsbench.files.errors import DataError, visible
 from bsdsbench.loaders.pairing import ground_truths, read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.run import about_folders, available_cores, folders
+from bsdsbench.runs.executors import available_cores
+from bsdsbench.runs.run import about_folders, folders
 from bsdsbench.runs.run import run as score
 from bsdsbench.runs.run_options import SPEED, Folder, RunOptions, takes
 from bsdsbench.runs.score_tables import score_tables

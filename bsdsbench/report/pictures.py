@@ -23,7 +23,8 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.report.overlays import COLORS, matching_metric, overlay
 from bsdsbench.runs.evaluation import Evaluation, Progress
-from bsdsbench.runs.run import Sources, available_cores, fault_of
+from bsdsbench.runs.executors import available_cores
+from bsdsbench.runs.run import Sources, fault_of
 
 THUMBNAIL = 320  # longer side, pixels
 THUMB = 120  # that of the table

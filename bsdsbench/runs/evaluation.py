@@ -221,7 +221,7 @@ class Evaluation(Shown):
     @property
     def signature_line(self) -> str:
         """The signature as it is printed; "" where official tables are all that is known."""
-        return "" if self.reported else str(self.signature)
+        return str(self.signature) if self.records else ""
 
     def __repr__(self) -> str:
         """One line: name, images, the main scores."""

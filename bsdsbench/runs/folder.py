@@ -122,10 +122,13 @@ def writing_result(
 ) -> Iterator[Callable[[str, bytes | str], None]]:
     """Write a result in place of an earlier one; what is given takes the name and content of its
     other files. Raises RunLockedError, OSError."""
-    named = {**result, "files": {COUNTS: digest(counts)}}
-    data = as_json(named).encode()
+    text = as_json({**result, "images": [], "files": {COUNTS: digest(counts)}})
+    # An image is a line: indented it would take ten times as long
+    line = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    images = ",\n  ".join(map(line, result["images"]))
+    data = text.replace('"images": []', f'"images": [\n  {images}\n ]', 1).encode()
     if too_much_json(data):  # counts.npz has all of them
-        data = as_json({**named, "images": []}).encode()
+        data = text.encode()
     with locked(out, wait=60):
         # It is there before the earlier one goes, so that what is killed in between is known
         write_atomic(out / UNFINISHED, data)
@@ -133,7 +136,7 @@ def writing_result(
         for pattern in OURS:
             for stale in out.glob(pattern):
                 stale.unlink()
-        yield lambda name, content: write_atomic(out / name, content, durable=False)
+        yield lambda name, content: write_atomic(f"{out}/{name}", content, durable=False)
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
 
@@ -214,6 +217,8 @@ def pack_records(records: Sequence[ImageRecord]) -> bytes:
     buffer = BytesIO()
     with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=3) as packed:  # 6 takes thrice as long
         for name, array in arrays.items():
+            if array.dtype.kind == "i":  # counts, in as few bytes as they need
+                array = array.astype(np.min_scalar_type(array.max(initial=0)))
             with packed.open(f"{name}.npy", "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
     return buffer.getvalue()

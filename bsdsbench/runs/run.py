@@ -9,23 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import os
-import signal
-import threading
 import time
 import traceback
 import warnings
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from concurrent.futures import (
-    BrokenExecutor,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-)
-from contextlib import closing, contextmanager, nullcontext, suppress
+from collections.abc import Iterable, Sequence, Sized
+from concurrent.futures import BrokenExecutor
+from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -36,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import kind_of_value
-from bsdsbench.files.bounded import listed, read_bytes, read_once, show
+from bsdsbench.files.bounded import read_bytes, read_once, show
 from bsdsbench.files.errors import DataError, InputWarning
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
 from bsdsbench.loaders.identity import (
@@ -52,14 +42,14 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.evaluation import EMPTY, TASK, Evaluation
+from bsdsbench.runs.executors import mapped, pool
 from bsdsbench.runs.first_look import LOOKS, SCALE, Look, first_look, form_of, look_at, plain_forms
 from bsdsbench.runs.folder import pack_record, unfinished
 from bsdsbench.runs.items import items_of
-from bsdsbench.runs.run_options import MANY, Folder, RunOptions, takes
+from bsdsbench.runs.run_options import Folder, RunOptions, takes
 from bsdsbench.scores.counts import ImageRecord
 
 SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
-AHEAD = 3  # images under way for each worker, so that memory stays flat
 Inputs = tuple[Prediction | None, GroundTruth]
 
 
@@ -199,9 +189,11 @@ def run(
     will give, or 0. Raises DataError that lists every fault, KeyboardInterrupt with what is kept.
     """
     about, (part, parts) = dict(blank.provenance), options.shard
+    several = 1  # that a worker gets at once: more of many files
     if isinstance(source, Sequence):
         source = source[part - 1 :: parts]
         total = len(source)
+        several = max(1, min(16, total // 1000))
         if parts > 1:
             about["shard"] = f"{part}/{parts}"
     records, faults, left_out = list[ImageRecord](), dict[str, DataError](), []
@@ -216,8 +208,8 @@ def run(
         )
         try:
             with (
-                pool(options, total) as (executor, ahead),
-                closing(mapped(count, calls, executor, ahead)) as stream,
+                pool(options, total, several) as (executor, ahead),
+                closing(mapped(count, calls, executor, ahead, several)) as stream,
             ):
                 for done, ((item, *_), found) in enumerate(stream, 1):
                     if stored and found.kept:
@@ -513,87 +505,3 @@ def fault_of(run: Evaluation, error: DataError) -> str:
     for folder in filter(None, map(run.place, ("pred", "gt", "photos"))):
         line = line.replace(show(folder), show(Path(folder).name))
     return line
-
-
-def available_cores() -> int:
-    """Processor cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-@contextmanager
-def pool(options: RunOptions, total: int) -> Iterator[tuple[Executor | None, int]]:
-    """The executor of a run, None for one worker here; and how many images may be under way."""
-    asked = options.executor
-    workers = max(1, min(options.workers or available_cores(), total or 10**9))
-    if isinstance(asked, Executor):
-        yield asked, AHEAD * workers
-    elif asked not in (None, "thread", "process"):
-        from bsdsbench.runs.cluster import dask
-
-        with dask(str(asked)) as (executor, cores):
-            yield executor, AHEAD * cores
-    elif workers == 1:
-        yield None, 1
-    else:
-        chosen: Executor | None = None
-        if asked == "process" or (asked is None and workers >= MANY):
-            methods = multiprocessing.get_all_start_methods()
-            # No plain fork: the progress display has a thread, and locks must not be inherited
-            way = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
-            try:
-                chosen = ProcessPoolExecutor(workers, way, _begin_worker)
-            except OSError as error:  # no semaphores, as in a container without /dev/shm
-                if asked:
-                    raise DataError(f"executor 'process': {error}, expected 'thread'") from None
-        with chosen or ThreadPoolExecutor(workers) as executor:
-            yield executor, AHEAD * workers
-
-
-def _begin_worker() -> None:
-    """Leave Ctrl-C to the parent, and end when the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-
-    def end_with_parent() -> None:
-        if parent is not None:
-            parent.join()
-            os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
-
-
-def mapped(
-    function: Callable[..., Any], calls: Iterable[Any], executor: Executor | None, ahead: int
-) -> Any:
-    """(call, function(*call)) of every call, in order, with at most `ahead` under way.
-
-    Raises BrokenExecutor that names the images under way, where a worker died.
-    """
-    if executor is None:
-        for call in calls:
-            yield call, function(*call)
-        return
-    rest, waiting = iter(calls), deque[tuple[Any, Future[Any]]]()
-    try:
-        while True:
-            new = next(rest, None) if len(waiting) < ahead else None
-            if new is None and not waiting:
-                return
-            try:
-                if new is not None:
-                    waiting.append((new, executor.submit(function, *new)))
-                    continue
-                found = waiting[0][1].result()
-            except Exception as error:
-                lost = listed([call[0].image_id for call, _ in waiting])
-                raise BrokenExecutor(
-                    f"a worker died ({type(error).__name__}: out of memory, a cluster without "
-                    f"workers, or a script without if __name__ == '__main__'?), under way: {lost}"
-                ) from None
-            call, _ = waiting.popleft()
-            yield call, found
-    finally:
-        for _, future in waiting:
-            future.cancel()

@@ -35,7 +35,6 @@ Folder = str | os.PathLike[str]
 Progress = Callable[[int, int, str], None]  # (done, total, image id)
 MAX_WORKERS = 4096
 SPEED = "detector"  # in the provenance: what `bsdsbench run` measured
-MANY = 8  # workers from which processes are faster than threads: reading holds the GIL
 DASK = re.compile(r"thread|process|dask://[^/\s]+:[0-9]{1,5}/?")
 
 Good = tuple[Callable[[Any], bool], str]  # a check, and what it expects, in words
@@ -93,7 +92,8 @@ class RunOptions:
         Number of images processed in parallel; default: all cores.
     executor : str or Executor or None
         Where to run: thread, process, dask://HOST:PORT, in Python also any
-        concurrent.futures.Executor; default: threads, processes from 8 workers on.
+        concurrent.futures.Executor; default: threads, processes from 8 workers or 2,000
+        images on.
     out : path or None
         Folder for the results and for what is done so far, from which a later call goes on.
     fresh : bool

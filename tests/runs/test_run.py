@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.errors import MergeError, PairingError
 from bsdsbench.metrics.boundary import BoundaryMetric
-from bsdsbench.runs import cluster as cluster_module
+from bsdsbench.runs import executors
 from bsdsbench.runs import run as runs
 from bsdsbench.runs.run import find_sources
 from tests.helpers.making import edge_map, make_set, noisy_map
@@ -227,7 +228,7 @@ def test_a_few_images_at_a_time(workers):
     bb.evaluate_items(
         items(log), workers=workers, progress=lambda d, t, i: most.append(len(log) - d)
     )
-    assert max(most) <= (runs.AHEAD * workers if workers > 1 else 1)
+    assert max(most) <= (executors.AHEAD * workers if workers > 1 else 1)
     assert len(log) == len(NAMES)
 
 
@@ -289,11 +290,39 @@ def test_without_semaphores_threads_are_taken_or_it_is_one_line(tiny, monkeypatc
     def refuse(*given):
         raise OSError(38, "Function not implemented")
 
-    monkeypatch.setattr(runs, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(executors, "ProcessPoolExecutor", refuse)
     if asked:
         refused("executor 'process': .*, expected 'thread'", bb.evaluate, *tiny, executor=asked)
     else:
         assert len(bb.evaluate(*tiny, TEN, workers=9).records) == 6
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.06])
+def test_calls_that_a_worker_gets_several_at_a_time_keep_their_order(seconds):
+    """After 0.1 s what is left of them is handed out again."""
+    log = []
+
+    def slowly(k):
+        time.sleep(seconds)
+        log.append(k)
+        return -k
+
+    calls = [(k,) for k in range(20)]
+    with ThreadPoolExecutor(3) as executor:
+        found = list(executors.mapped(slowly, calls, executor, 2, 4))
+    assert found == [((k,), -k) for k in range(20)]
+    assert sorted(log) == list(range(20))
+
+
+@pytest.mark.process
+def test_two_thousand_images_go_to_processes_and_give_the_same(tmp_path, monkeypatch):
+    square = np.zeros((8, 8), np.uint8)
+    square[2:6, 3] = 255
+    maps = {f"{k:04}": np.roll(square, k % 5, 1) for k in range(2000)}
+    folders = write_maps(tmp_path / "pred", maps), write_maps(tmp_path / "gt", maps)
+    expected = bb.evaluate(*folders, TEN, workers=1)
+    monkeypatch.setattr(executors, "ThreadPoolExecutor", None)
+    assert bb.evaluate(*folders, TEN, workers=2).equals(expected)
 
 
 # ---- a Dask cluster ------------------------------------------------------------------------------
@@ -334,14 +363,14 @@ def test_workers_of_another_version_are_named(cluster, tiny, monkeypatch):
 
 def test_a_cluster_that_loses_all_workers_ends(monkeypatch):
     """Dask itself would wait for ever. Its client here has no workers, and calls that never end."""
-    monkeypatch.setattr(cluster_module, "PATIENCE", 0.1)
+    monkeypatch.setattr(executors, "PATIENCE", 0.1)
     inner = SimpleNamespace(submit=lambda *given: Future())
     info = {"scheduler_info": lambda: {"workers": {}}, "get_executor": lambda: inner}
-    watched, over = cluster_module._Watched(SimpleNamespace(status="running", **info)), Event()
+    watched, over = executors._Watched(SimpleNamespace(status="running", **info)), Event()
     threading.Thread(target=watched.watch, args=(over,), daemon=True).start()
     calls = [(SimpleNamespace(image_id=name),) for name in NAMES]
     with pytest.raises(BrokenExecutor, match=r"died \(CancelledError.*: im0, im1, im2"):
-        list(runs.mapped(len, calls, watched, 3))
+        list(executors.mapped(len, calls, watched, 3))
     over.set()
 
 
