@@ -319,7 +319,7 @@ def rank(
 
 def trapezoids(x: F8, y: F8) -> float:
     """The area under points joined by straight lines."""
-    return float(np.dot(np.diff(x), y[1:] + y[:-1]) / 2)
+    return float(np.sum(np.diff(x) * (y[1:] + y[:-1])) / 2)
 
 
 def pr_of(c: Ranking, interpolate: bool = False, prior: float | None = None) -> PRResult:
@@ -345,7 +345,7 @@ def pr_of(c: Ranking, interpolate: bool = False, prior: float | None = None) -> 
     auc = ap = ap_11 = np.nan
     if p:
         auc = trapezoids(recall, precision)
-        ap = np.dot(np.diff(hits), precision[1:]) / p
+        ap = np.sum(np.diff(hits) * precision[1:]) / p
         # The first point with recall >= i/10, in whole numbers: no level is missed by rounding.
         at = np.searchsorted(c.tp, -(-np.arange(11) * p // 10))
         best = np.maximum.reduceat(precision, at[at < c.tp.size])

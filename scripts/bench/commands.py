@@ -109,7 +109,9 @@ def main():
             for _ in range(given.rounds + 1):  # the first compiles and warms the disk's cache
                 for k, python in enumerate(pythons):
                     call = [str(word).replace("OUT", f"out{k}") for word in words]
-                    shutil.rmtree(call[call.index("-o") + 1] if "-o" in call else "", True)
+                    if "-o" in call and os.path.exists(out := call[call.index("-o") + 1]):
+                        # Not deleted: new files are slow to make where many have just gone
+                        shutil.move(out, tempfile.mkdtemp(dir=folder))
                     cold = "cold" in what and tempfile.mkdtemp(dir=folder)
                     rounds[python].append(measured(python, call, cold))
             medians = [
