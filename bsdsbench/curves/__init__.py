@@ -10,8 +10,6 @@ delong                  do two areas under ROC curves of the same samples differ
 area_table              every AP and AUC variant of the same data, with its name
 """
 
-from __future__ import annotations
-
 from bsdsbench.curves.areas import (
     AreaRow,
     DeLongResult,

@@ -6,8 +6,6 @@ integers, so the result is exact. Only stored cells are visited; a column withou
 stays unmatched at cost 0.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bsdsbench.kernels.contingency import tabulate

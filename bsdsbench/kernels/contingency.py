@@ -7,8 +7,6 @@ on rows times columns. Regions are numbered in raster order of their first pixel
 partition gives the same table for any labels and any way of building it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bsdsbench.kernels.jit import inner, kernel

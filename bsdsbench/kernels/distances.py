@@ -3,8 +3,6 @@
 Squared distances as float64; whole numbers, and so exact, where the spacing is 1.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bsdsbench.kernels.jit import kernel

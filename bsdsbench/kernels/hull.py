@@ -1,7 +1,5 @@
 """The upper convex hull of points. The caller allocates the output."""
 
-from __future__ import annotations
-
 from bsdsbench.kernels.jit import kernel
 
 

@@ -4,8 +4,6 @@ Home-made scripts do this with a distance transform. It is not the benchmark: an
 predictions may share one ground-truth pixel.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bsdsbench.kernels.jit import kernel

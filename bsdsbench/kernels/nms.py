@@ -4,8 +4,6 @@ Maps are float32 (H, W) between the steps and each step computes one pixel in fl
 result is rounded once per step and does not depend on the order of a sum.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ A label map is (H, W) int32; labels below 0 are ignored. Every list is `start` (
 columns: the sites of label k are start[k] : start[k + 1].
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bsdsbench.kernels.jit import kernel

@@ -1,7 +1,5 @@
 """Average precision of the predictions of several images, ranked together, for weighted sets."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from bsdsbench.kernels.jit import kernel

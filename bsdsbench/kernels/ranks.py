@@ -3,8 +3,6 @@
 No branch here depends on a class or a score: one that cannot be foreseen doubles the time.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

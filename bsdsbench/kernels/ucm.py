@@ -12,8 +12,6 @@ right and below need to be joined:
 Under both rules a join holds for all larger t: regions only merge.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from bsdsbench.kernels.jit import kernel

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import gc
+import signal
+from multiprocessing import get_all_start_methods, get_context
+from typing import Any
 
 import numpy as np
 
-from bsdsbench.kernels import never_compiled, second_python
+from bsdsbench.kernels import never_compiled
 
 
 def compile_once() -> None:
@@ -18,9 +21,21 @@ def compile_once() -> None:
     if not never_compiled():
         return
     gc.disable()  # a compiler makes many objects that live on
-    with second_python("from bsdsbench.kernels.warm import others; others()"):
-        matching()
+    shared()
+    way: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
+    second = way.Process(target=others, daemon=True)
+    second.start()
+    matching()
+    second.join()
     gc.enable()
+
+
+def shared() -> None:
+    """What adds up, and with it all that numba imports to compile: a fork has that too."""
+    from bsdsbench.kernels.matching import add_runs
+
+    zeros = np.zeros(64, np.int64)
+    add_runs(np.zeros((4, 1), np.uint64), zeros, zeros[:1])
 
 
 def matching() -> None:
@@ -36,11 +51,11 @@ def matching() -> None:
 
 def others() -> None:
     """What thresholds, thins and counts a few pixels, and finds those within reach."""
-    from bsdsbench.kernels.matching import add_runs, steps_within_reach, truth
+    from bsdsbench.kernels.matching import steps_within_reach, truth
     from bsdsbench.kernels.thinning import thinning_events
     from bsdsbench.kernels.thresholding import levels
 
-    soft, zeros = np.eye(4), np.zeros(64, np.int64)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word
+    soft = np.eye(4)
     events = thinning_events(levels(soft, np.array([0.5])), 1)
     steps_within_reach(*events, truth(soft[None] > 0, 1.0), gt_enters=False)
-    add_runs(np.zeros((4, 1), np.uint64), zeros, zeros[:1])

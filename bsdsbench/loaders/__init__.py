@@ -1,7 +1,5 @@
 """Reading: pictures, MATLAB and numpy files, pairing, the official txt files. Never a metric."""
 
-from __future__ import annotations
-
 from bsdsbench.loaders.pairing import Pair, ground_truths, pair
 from bsdsbench.loaders.readers import (
     load_ground_truth,
