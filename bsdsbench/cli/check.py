@@ -105,7 +105,7 @@ def _tolerances(items: tuple[str, ...], known: Collection[str]) -> dict[str, flo
     """`0.002` or `ods=5%` -> the tolerances by score; one without a score is of all others."""
     from bsdsbench.runs.score_tables import full_name
 
-    usual, found = dict[str, float | str](), dict[str, float | str]()
+    usual, found = {}, {}
     for item in items:
         score, _, text = item.rpartition("=")
         value: float | str = text  # a share in %, or what is refused where it is used
@@ -225,8 +225,8 @@ def protocols(name: str | None, form: str) -> None:
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
 
-    chosen: list[Protocol] = []
-    shown: list[Task] = []
+    chosen = []
+    shown = []
     signature = Signature.parse(name) if name and "|" in name else None
     if signature:
         chosen = [signature.protocol]

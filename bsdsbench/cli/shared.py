@@ -430,7 +430,7 @@ def show_tables(tables: Sequence[Table], out: str | None = None, form: str = "ta
     elif form != "table":
         print(render(tables, form).rstrip("\n"))
     else:
-        shown, aside = list[Any](), list[str]()
+        shown, aside = [], []
         for table in tables:
             if table.aside:
                 aside.append(table.title)

@@ -335,7 +335,7 @@ def curves(
         raise click.UsageError(f"-o FILE.csv: points of {len(files)} files, expected one file")
     stems = ["stdin" if file == "-" else Path(file).stem for file in files]
     names = stems if len({*stems}) == len(stems) else list(files)
-    samples, found, ways = dict[str, Any](), [], []
+    samples, found, ways = {}, [], []
     for file, name in zip(files, names, strict=True):
         sample = samples[name] = read_scores(file)
         with warnings.catch_warnings(record=True) as caught:

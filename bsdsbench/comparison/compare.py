@@ -133,7 +133,7 @@ def compare(
         for score, value in own.items():
             ends = significance.percentile_interval(drawn[score], level, n)
             intervals.append(Interval(name, score, value, *ends))
-    p_values = dict[Any, Any]()
+    p_values = {}
     for i, j in pairs if test == "permutation" else ():
         both = kept[i], kept[j]
         p_values[i, j] = significance.permutation_p(*both, metrics, n_boot, seed, told)
@@ -165,7 +165,7 @@ def compare(
     images = []
     for metric in metrics:
         # compared by the metric's first image column
-        values, key = list[dict[str, float]](), registry.get(metric).image_columns[0].key
+        values, key = [], registry.get(metric).image_columns[0].key
         for run in kept:
             values.append({k: row[key] for k, row in run.image_scores(metric).items()})
         first = next(score for score in scores if score.startswith(f"{metric}."))

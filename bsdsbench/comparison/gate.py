@@ -245,7 +245,7 @@ def check(
     usual = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
     tolerances = dict.fromkeys(stored.scores, usual) | _named(stored.tolerances, stored.scores)
     tolerances |= _named(given, stored.scores)
-    p: dict[str, float] = {}
+    p = {}
     if statistical and shared:
         sampling: Any = {"level": level, "n_boot": n_boot, "seed": seed, "progress": progress}
         found = compare([replace(run, name="now"), before], **sampling).differences

@@ -151,9 +151,9 @@ def published_beside(
     AP of another rule than theirs carries its rule, and every score of a task that does not belong
     beside all runs its set: none is the best. Raises DataError for such runs without `force`."""
     found, whose = find_published(keys), dict[str, list[str]]()
-    rules, rows = {run.protocol.ap_rule for run in runs}, list[Any]()
+    rules, rows = {run.protocol.ap_rule for run in runs}, []
     for result in found:
-        task, label, marks = result.tasks[0], result.label, dict[str, str]()
+        task, label, marks = result.tasks[0], result.label, {}
         if result.ap_rule is not None and rules != {result.ap_rule}:
             marks = {"ap": result.ap_rule}
         for run in runs:

@@ -58,7 +58,7 @@ def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
 def columns(kind: Literal["number", "share", "count"], **given: ArrayLike) -> list[F8]:
     """Arrays by name as f8 (K,), finite and of one size. A "share" lies in [0, 1]; a "count" is 0
     or more and does not fall. Raises DataError, ShapeError for different lengths."""
-    found: list[F8] = []
+    found = []
     for name, values in given.items():
         array = numbers(values, name).astype(np.float64)
         if not np.isfinite(array).all():

@@ -58,7 +58,7 @@ Number = float | str  # a text says its digits: "0.760" is not "0.76"
 def parse_targets(items: Sequence[str]) -> dict[str, str]:
     """`["boundary.ods=0.788"]` -> {"ods": "0.788"}; other metrics keep their name. Raises
     DataError."""
-    targets: dict[str, str] = {}
+    targets = {}
     for item in ",".join(items).split(","):
         name, _, value = map(str.strip, item.lower().partition("="))
         name = name.removeprefix(f"{METRIC}.")
@@ -250,7 +250,7 @@ class Search:
         """
         steps = [n for n in STEPS if n < len(self.ids)] + [len(self.ids)]
         open_ = {s: (-inf, 0) for s in every}
-        gaps: dict[str, float] = {}
+        gaps = {}
         near = max(resolution(t) for t in self.targets.values())
         while open_ and self.left > 0:
             setting = min(open_, key=lambda s: open_[s][0])

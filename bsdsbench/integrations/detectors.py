@@ -272,7 +272,7 @@ def _detect(
     options: RunOptions,
 ) -> dict[str, str]:
     """Make the maps, and note in `about` what they are; the pictures it fails on, with reasons."""
-    failed: dict[str, str] = {}
+    failed = {}
     warm, saved = False, -SAVE_SECONDS
 
     def save() -> None:

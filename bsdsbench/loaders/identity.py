@@ -89,7 +89,7 @@ def folder_fingerprints(
 
     All files that cannot be read are listed in one error.
     """
-    found, faults = dict[str, str](), []
+    found, faults = {}, []
     pairs = ground_truths(gt_dir, split_file)
     for done, each in enumerate(pairs, 1):
         try:

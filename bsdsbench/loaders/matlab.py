@@ -54,7 +54,7 @@ def _read_v5(data: bytes) -> dict[str, Any]:
     if len(data) < 128 or data[126:128] not in (b"IM", b"MI"):
         raise FaultError("no MATLAB header, expected a MATLAB file, version 5 to 7.3")
     file = Reader(memoryview(data), "<" if data[126:128] == b"IM" else ">", Budget(), 128)
-    found: dict[str, Any] = {}
+    found = {}
     while len(data) - file.at >= 8:
         kind, body = file.element()
         if kind == COMPRESSED:

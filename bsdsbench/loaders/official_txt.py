@@ -120,7 +120,7 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
             if sbd and np.isnan(rows[:, 6]).all():
                 rows[:, 4:] = np.nan  # what a fifth and a sixth number are differs
             tables[name] = _ascending(rows) if name.endswith(("_thr.txt", "_th.txt")) else rows
-    ev1: dict[str, Counts] = {}
+    ev1 = {}
     for place in ("", f"{PER_IMAGE}/", "nms-eval/"):
         for path in sorted(root.glob(f"{place}*{EV1}")):
             ev1[id_of(path.name[: -len(EV1)])] = read_ev1(path)
@@ -153,10 +153,11 @@ def boundary_files(
     for k in range(0, len(four), BLOCK):
         some = four[k : k + BLOCK]
         if some.max(initial=0) < 10**6:  # digit by digit, in a seventh of the time
-            words, rest = np.full((*some.shape, 11), ord(" "), np.uint8), some.astype(np.uint32)
+            blank, zero = b" 0"
+            words, rest = np.full((*some.shape, 11), blank, np.uint8), some.astype(np.uint32)
             for place in range(10, 4, -1):
                 shown = (rest > 0) | (place == 10)
-                words[..., place] = np.where(shown, rest % 10 + ord("0"), ord(" "))
+                words[..., place] = np.where(shown, rest % 10 + zero, blank)
                 rest //= 10
         else:  # of 11 letters or 12; numpy fills the shorter with zeros
             words = np.char.mod(b" %10g", some)

@@ -107,7 +107,7 @@ def load_prediction(
     given_word(kind, "kind", ("soft", "labels"))
     image_id, paths = files_of(path, image_id, "a prediction")
     kind = "labels" if len(paths) > 1 else kind
-    segs: list[Map] = []
+    segs = []
     budget = Budget()
     for one in paths:
         found = read_arrays(one, indices=kind == "labels", what="a prediction")
@@ -246,8 +246,8 @@ def load_ground_truth(
     given_word(kind, "kind", ("boundaries", "labels"))
     image_id, paths = files_of(path, image_id, "ground truth")
     boundaries: list[Map] = []
-    segs: list[Map] = []
-    scales: list[str] = []
+    segs = []
+    scales = []
     for one in paths:
         budget, before = Budget(), len(boundaries)
         with reading(one, "ground truth"):

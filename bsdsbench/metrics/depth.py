@@ -336,7 +336,7 @@ def _share(pairs: Map, of: int, strict: bool) -> F8:
 
 def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
     """The values of images (N,), or of sums of images (S,), by their keys without `_pooled`."""
-    out, at = dict[str, F8](), dict[str, F8]()
+    out, at = {}, {}
     if "si" in stack:
         recall, precision = (_share(stack["si"], of, opt.strict) for of in (2, 1))
         f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))

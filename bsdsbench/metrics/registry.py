@@ -145,7 +145,7 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
 
 def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     """Fields of a protocol, and names in its options, that no score of the metrics depends on."""
-    known = {*protocol.names(), *protocol.options} if metrics else set[str]()
+    known = {*protocol.names(), *protocol.options} if metrics else set()
     return frozenset(known.difference(metrics, used(metrics, protocol)))
 
 

@@ -24,7 +24,7 @@ def plots_in(out: str | None) -> Iterator[Callable[[Any], None] | None]:
     if not out:
         yield None
         return
-    begun = list[Any]()
+    begun = []
     code = "from bsdsbench.plotting.beside import draw; draw()"
     with second_python(code, stdin=subprocess.PIPE) as other:
 

@@ -81,7 +81,7 @@ class CurveDisplay:
     number = ""
 
     def __post_init__(self) -> None:
-        sizes = list[str]()
+        sizes = []
         for array in self.arrays:
             values = np.asarray(getattr(self, array), np.float64).ravel()
             setattr(self, array, values)
@@ -221,7 +221,7 @@ class PRCurveDisplay(CurveDisplay):
     @classmethod
     def from_curve(cls, curve: PRResult, name: str = "") -> PRCurveDisplay:  # type: ignore[override]
         counts, total = (curve.tp, curve.fp), curve.positives
-        own: dict[str, Any] = {}
+        own = {}
         rule, area = "trapezoids", curve.auc
         some = curve.tp + curve.fp > 0
         # An envelope, or another share of positives, has no counts to interpolate.

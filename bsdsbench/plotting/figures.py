@@ -137,7 +137,7 @@ def plot_runs(
         # An AP is shown of published results where its rule is the one of all runs.
         rules = {r.protocol.ap_rule for r in runs}
         rules = rules or {str(r.ap_rule) for r in extra} & set(AP_RULES)
-        shown = list[Any]()
+        shown = []
         for run in runs:
             shown.append(DISPLAYS[kind].from_evaluation(run, metric=metric))
             if ap:

@@ -138,7 +138,7 @@ def next_style(ax: Axes, name: str) -> dict[str, Any]:
     """Colour and dash of the next curve on `ax`, no other one's there."""
     from matplotlib.colors import to_hex
 
-    taken = list[str]()
+    taken = []
     for line in ax.lines:
         color = to_hex(line.get_color()).upper()
         if np.size(line.get_xdata()) > 1 and color != GREY:

@@ -24,7 +24,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import PIXELS, lines_of
 from bsdsbench.report.pictures import BUDGET, by_interest, draw_pictures
 from bsdsbench.runs.evaluation import Progress, as_runs, not_beside
-from bsdsbench.runs.run import Sources, fault_of, find_sources
+from bsdsbench.runs.run import fault_of, find_sources
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.scores.ratios import f_measure
 from bsdsbench.tables.forms import html_of_each, to_csv
@@ -63,13 +63,13 @@ def write_report(
         raise DataError("no runs given, expected at least one to report")
     runs = as_runs(runs)
     extra, odd = published_beside(published, runs, force)
-    notes: list[str] = []
+    notes = []
     given = pred_dirs or [None] * len(runs)
     if len(given) != len(runs):
         raise DataError(f"{len(given)} prediction folders for {len(runs)} runs, expected one each")
     if images_dir and not Path(images_dir).is_dir():
         raise DataError(f"{images_dir}: no folder, expected one of pictures")
-    sources, named = dict[str, Sources](), set[str]()
+    sources, named = {}, set()
     for run, folder in zip(runs, given, strict=True) if pictures else ():
         if run.reported:
             notes.append(f"no pictures: {run.name}: official tables have no files of images")
@@ -160,8 +160,8 @@ def _columns(
 
     `main` columns show on a phone. Values are from counts or from official tables.
     """
-    columns: list[dict[str, Any]] = []
-    values: list[dict[str, float]] = []
+    columns = []
+    values = []
     ids = list(runs[0].image_ids) if runs[0].records else None
     for i, run in enumerate(runs):
         for m, metric in enumerate(run.metrics):

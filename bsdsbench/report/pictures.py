@@ -124,7 +124,7 @@ def draw_pictures(
 
     def pictures(image_id: str) -> tuple[dict[str, Any], dict[str, DataError]]:
         """One image's pictures, and what was wrong with a run's files."""
-        out, faults = dict[str, Any](runs={}), dict[str, DataError]()
+        out, faults = dict[str, Any](runs={}), {}
         for number, run, ods, records in drawn:
             try:
                 pred, gt = sources[run.name].load(image_id, run.protocol)
@@ -142,7 +142,7 @@ def draw_pictures(
                 faults[run.name] = error
         return out, faults
 
-    used, faulty, ids = 0, set[str](), ids if drawn else ()
+    used, faulty, ids = 0, set(), ids if drawn else ()
     pool = ThreadPoolExecutor(available_cores())
     try:
         made = zip(ids, pool.map(pictures, ids), strict=True)

@@ -54,7 +54,7 @@ def worst_table(
     for found, v in zip(scores, values, strict=True):
         for image_id, *row in zip(v["image"], *(v[c.key] for c in fields), strict=True):
             found.setdefault(image_id, row)  # the parts of an image come after it
-    two, gaps = len(runs) == 2, dict[str, float]()
+    two, gaps = len(runs) == 2, {}
     for image_id in scores[0]:
         first = [found[image_id][0] for found in scores]
         if None not in first:

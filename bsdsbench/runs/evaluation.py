@@ -477,7 +477,7 @@ def as_runs(runs: Iterable[Any], names: Iterable[str] | None = None) -> list[Eva
     named = list(names) if names else [None] * len(given)
     if len(named) != len(given):
         raise DataError(f"{len(named)} names for {len(given)} runs, expected one each")
-    found, faults, places = [], list[DataError](), dict[int, str]()
+    found, faults, places = [], [], {}
     for k, (run, name) in enumerate(zip(given, named, strict=True)):
         try:
             if isinstance(run, str | Path):

@@ -84,7 +84,7 @@ def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
     protocol = options.protocol
     lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & options.unused
     said, thick = dict[str, list[str]](), dict[str, list[str]]()
-    dark, small, soft = list[str](), [], 0
+    dark, small, soft = [], [], 0
     for pred, bright, truth, measured in looks:
         if not measured:
             continue
@@ -163,7 +163,7 @@ def plain_forms(
     Raises DataError where every map is faint and some are not zero, and if the masks of the ground
     truth are of no scale: some up to 1 and some up to white, or all below the threshold for gray.
     """
-    plain, tops, n_sound, scales = [], list[tuple[float, str]](), 0, dict[str, str]()
+    plain, tops, n_sound, scales = [], [], 0, {}
     for r in records:
         own, _, scale = r.form.partition(SCALE)
         scales[scale] = r.image_id

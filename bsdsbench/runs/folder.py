@@ -199,7 +199,7 @@ def pack_records(records: Sequence[ImageRecord]) -> bytes:
     Same records, same bytes. Raises ValueError if the images have arrays of different shapes,
     DataError for more than can be read back.
     """
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays = {}
     for name, field in ABOUT.items():
         column = list(map(attrgetter(field), records))
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)

@@ -48,7 +48,7 @@ def items_of(items: Iterable[Any], metric: Metric) -> Iterator[ArrayItem]:
 
     Raises DataError for an item of another form, or an id twice.
     """
-    seen: set[str] = set()
+    seen = set()
     for number, item in enumerate(items, 1):
         whole = isinstance(item, tuple | list) and len(item) == 3
         if not whole or not TEXT[0](item[0]):

@@ -14,7 +14,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,6 @@ from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.fields import clipped
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.run_options import SPEED
-from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import curve_counts, four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
 
@@ -67,9 +65,9 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     runs = given_list(runs, "merge", "a list of runs")
     if not runs or not all(isinstance(each, Evaluation) for each in runs):
         raise MergeError(f"merge: {clipped(runs)}, expected the shards of a run")
-    shards, problems, told = list[str](), [], list[dict[str, Any]]()
+    shards, problems, told = [], [], []
     empty, failed, taken = list[str](), dict[str, str](), []
-    records = list[ImageRecord]()
+    records = []
     for number, each in enumerate(runs, 1):
         shards.append(str(each.provenance.get("shard")))
         detector = each.provenance.get(SPEED)

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.files.bounded import reading
 from bsdsbench.files.errors import DataError, FileFormatError, did_you_mean
@@ -85,7 +84,7 @@ def reference_run(name: str) -> dict[str, Any]:
             f"{name}: no such reference run, expected {PREFIX} and one of {known}"
             f"{did_you_mean(key, references())}"
         )
-    about, four = references()[key], list[NDArray[np.int64]]()
+    about, four = references()[key], []
     data = resources.files("bsdsbench.runs").joinpath("references.npz").read_bytes()
     with np.load(BytesIO(data)) as file:
         parameter, ids, total_gt = file[f"{key}.parameter"], file["ids"].tolist(), file["total_gt"]
@@ -148,7 +147,7 @@ def official_run(path: Path) -> dict[str, Any]:
     protocol = Protocol(name=UNSTATED_GRID)
     if grid.size and grid[0] >= 0 and 0 < grid[-1] <= 1 and np.all(np.diff(grid) > 0):
         protocol = Protocol(name=UNSTATED, thresholds=tuple(grid.tolist()))
-    records, reported, origin = [], dict[str, Score](), {"official": str(path)}
+    records, reported, origin = [], {}, {"official": str(path)}
     if first is None:
         if tables.get("eval_bdry.txt", bare).shape[1] == SBD_COLUMNS:
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)

@@ -196,8 +196,8 @@ def run(
         several = max(1, min(16, total // 1000))
         if parts > 1:
             about["shard"] = f"{part}/{parts}"
-    records, faults, left_out = list[ImageRecord](), dict[str, DataError](), []
-    looks, kept = list[Look](), 0
+    records, faults, left_out = [], {}, []
+    looks, kept = [], 0
     # What a worker needs, ready to be pickled
     sent = attrs.evolve(options, progress=None, ready=None, executor=None, out=None, task=None)
     with unfinished(options.out, options.fresh) if options.out else nullcontext() as stored:

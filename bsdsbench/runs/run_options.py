@@ -156,7 +156,7 @@ class RunOptions:
         from bsdsbench.files.arguments import kind_of_value
         from bsdsbench.protocol.protocol import MAPS, Protocol
 
-        faults, metrics, protocol = list[str](), self.metrics, self.protocol
+        faults, metrics, protocol = [], self.metrics, self.protocol
         for field in attrs.fields(RunOptions):
             good, value = field.metadata.get("good"), getattr(self, field.name)
             if good and (value is not None or field.default is not None) and not good[0](value):

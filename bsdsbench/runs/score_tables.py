@@ -33,7 +33,7 @@ Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
 
 def reference_notes(runs: Sequence[Any]) -> list[str]:
     """A line about each reference run among these."""
-    lines, odd, rules = [], list[str](), set[str]()
+    lines, odd, rules = [], [], set()
     for run in runs:
         rules.add(run.protocol.ods_rule)
         if about := run.reference:
@@ -129,14 +129,14 @@ def score_tables(
     columns : these alone, by key or heading; "all" for every one; default: the usual ones
     """
     first, n_rows = runs[0], len(runs) + len(extra)
-    alone, how, tables = n_rows == 1, made_how(runs), list[Table]()
+    alone, how, tables = n_rows == 1, made_how(runs), []
     sentence = "scores" if alone else f"{n_rows} methods"
     if first.records:
         named = not first.signature.set.startswith("set:")
         sentence += f" on {first.set_line if named else f'{len(first.records)} images'}"
     kinds = ("always", "own" if alone else "several")
     for metric in dict.fromkeys(chain(*map(attrgetter("metrics"), runs))):
-        found, inner = registry.get(metric), list[Row]()
+        found, inner = registry.get(metric), []
         opt, mine = found.options_of(first.protocol), [run for run in runs if metric in run.metrics]
         rows: list[Row] = [(run.name, run.score(metric).to_mapping(), {}) for run in mine]
         parts = found.parts(first.protocol, opt) if alone and first.records else {}
@@ -150,7 +150,7 @@ def score_tables(
             title = f"{found.title}, part by part"
             planned.append((f"{metric}-parts", title, found.part_columns, inner))
         for key, title, every, those in planned:
-            asked, shown = set().union(*[own for _, own, _ in those]), list[Column]()
+            asked, shown = set().union(*[own for _, own, _ in those]), []
             for c in every:
                 # Measures that nobody asked for are left out; undefined ones stay.
                 here = c.key.partition(".")[0] in asked and (usual is None or c.key in usual)
@@ -256,7 +256,7 @@ def per_image(run: Any, metric: str, values: Mapping[str, Mapping[str, Sequence[
     labels = ["image", "part"][: 1 + (len(values) > 1)]
     fields = [model.Field(name, name.capitalize()) for name in labels]
     fields += [table_column(c, c.digits) for c in columns.values()]
-    rows, none = list[list[Cell]](), [None] * len(run.records)
+    rows, none = [], [None] * len(run.records)
     for i, image_id in enumerate(run.image_ids):
         for part, own in values.items():
             cells = [own.get(key, none)[i] for key in columns]
@@ -305,7 +305,7 @@ def full_name(score: str, known: Collection[str]) -> str:
     >>> full_name("ods", ["pixel.ods", "boundary.ods"]), full_name("mae", ["pixel.mae"])
     ('boundary.ods', 'pixel.mae')
     """
-    bare, keyed, headed = dict[str, str](), [], list[str]()
+    bare, keyed, headed = {}, [], []
     for name in known:
         metric, _, key = name.partition(".")
         bare[key] = name

@@ -232,7 +232,7 @@ def one_of(tree: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
 
     Of what is said under "over" that is left which is over fewer than there are.
     """
-    out: dict[str, Any] = {}
+    out = {}
     for name, value in tree.items():
         if name != "over":
             found = one_of(value, k) if isinstance(value, Mapping) else value[k]

@@ -104,7 +104,7 @@ def to_latex(tables: Sequence[Table]) -> str:
 
 
 def _latex(whole: Table) -> str:
-    kept, n_scores = list[int](), 0
+    kept, n_scores = [], 0
     for k, c in enumerate(whole.columns):
         if c.paper and c.higher_is_better is not None:
             n_scores += 1

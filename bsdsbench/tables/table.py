@@ -153,7 +153,7 @@ class Table:
                 line = " ".join(filter(None, (text, span, mark)))
                 out[-1].append(Drawn(text, line, span, mark, value, low, high))
         for c, column in enumerate(self.columns):
-            ranked = list[Any]()
+            ranked = []
             for row, cells in zip(self.rows, out, strict=True):
                 if getattr(row[c], "comparable", True) and cells[c].value is not None:
                     ranked.append(cells[c])
@@ -184,7 +184,7 @@ class Table:
     def plain(self) -> dict[str, list[Any]]:
         """Column by column for programs, at full precision, None if undefined; KEY_low, KEY_high
         and KEY_mark follow a column KEY that has them."""
-        out: dict[str, list[Any]] = {}
+        out = {}
         for c, column in enumerate(self.columns):
             if not column.format:
                 out[column.key] = [row[c] for row in self.rows]
@@ -316,7 +316,7 @@ def _blocks(table: Table, width: int) -> tuple[list[str], int, list[tuple[list[i
     from rich.cells import cell_len
 
     for short, gap in ((False, 3), (True, 3), (True, 2), (True, 3)):
-        heads, needs = list[str](), list[int]()
+        heads, needs = [], []
         for c, of in enumerate(table.columns):
             heads.append(table.heading(c, short) + " ↓" * (of.higher_is_better is False))
             needs.append(max(cell_len(heads[c]), table.widest[c]) + gap)

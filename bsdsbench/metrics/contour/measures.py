@@ -160,7 +160,7 @@ def _outlines(pair: LabelPair, outline: str, steps: Spacing) -> tuple[Sites, ...
 
 def pixel_distances(a: Map, b: Map, spacing: Spacing = PIXELS) -> F8:
     """From each pixel of the map a, row by row, to the nearest of b; infinite where b has none."""
-    sides: list[Any] = []
+    sides = []
     for drawn in (a, b):
         rows, cols = np.nonzero(drawn)
         sides += [np.array([0, rows.size]), rows.astype(np.int32), cols.astype(np.int32)]

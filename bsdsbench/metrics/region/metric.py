@@ -233,7 +233,7 @@ class RegionMetric(Metric):
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """The scores of eval_cover.txt and eval_RI_VOI.txt."""
-        found: dict[str, Any] = {}
+        found = {}
         if "eval_cover.txt" in tables:
             _, ods, ois, most = tables["eval_cover.txt"][0].tolist()
             found["covering"] = {"ods": ods, "ois": ois, "best": most}
