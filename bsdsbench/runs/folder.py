@@ -217,8 +217,6 @@ def pack_records(records: Sequence[ImageRecord]) -> bytes:
     buffer = BytesIO()
     with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=3) as packed:  # 6 takes thrice as long
         for name, array in arrays.items():
-            if array.dtype.kind == "i":  # counts, in as few bytes as they need
-                array = array.astype(np.min_scalar_type(array.max(initial=0)))
             with packed.open(f"{name}.npy", "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
     return buffer.getvalue()

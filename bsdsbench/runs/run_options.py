@@ -93,7 +93,7 @@ class RunOptions:
     executor : str or Executor or None
         Where to run: thread, process, dask://HOST:PORT, in Python also any
         concurrent.futures.Executor; default: threads, processes from 8 workers or 2,000
-        images on.
+        images of folders on.
     out : path or None
         Folder for the results and for what is done so far, from which a later call goes on.
     fresh : bool
