@@ -19,6 +19,7 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.boundary import MatchMaps
 from bsdsbench.plotting.style import PIXELS
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.run import find_sources
@@ -70,11 +71,17 @@ def overlay(
             "settings are not those of the run"
         )
     recall, precision, f = (float(v[k]) for v in (curve.recall, curve.precision, curve.f))
-    classes = np.zeros(maps.true_pred.shape, np.uint8)
-    classes[maps.missed_gt.any(axis=0)] = MISSED  # where there is no prediction
-    classes[maps.false_pred] = FALSE
-    classes[maps.true_pred] = MATCHED
-    return Overlay(at, recall, precision, f, classes)
+    return Overlay(at, recall, precision, f, classes_of(maps))
+
+
+def classes_of(maps: MatchMaps) -> NDArray[np.uint8]:
+    """(H, W) uint8: predictions matched or false; where there is none, pixels some annotator has
+    and that are not matched for him."""
+    out = np.zeros(maps.true_pred.shape, np.uint8)
+    out[maps.missed_gt.any(axis=0)] = MISSED
+    out[maps.false_pred] = FALSE
+    out[maps.true_pred] = MATCHED
+    return out
 
 
 def paint(classes: NDArray[np.uint8], photo: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
