@@ -5,12 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 # Raised with every change that can move a count: stored records of other versions are redone.
 KERNEL_VERSION = 2
@@ -56,16 +53,3 @@ def never_compiled() -> bool:
     """True if the first run is to compile kernels. Where they cannot be kept jit.py says so."""
     folder = cache_folder()
     return folder is not None and not any(folder.glob("*/matching.*.nbc"))
-
-
-def second_python(code: str, stdin: int = subprocess.DEVNULL) -> Any:
-    """A `subprocess.Popen` that runs `code` with the modules of this process.
-
-    It shows nothing and does not look for garbage.
-    """
-    path = os.pathsep.join(filter(None, sys.path))
-    # Python puts the current folder first, as an empty word: what lies there is not to be imported
-    begin = "import gc, sys; gc.disable(); sys.path[:] = filter(None, sys.path); "
-    words, env = [sys.executable, "-c", begin + code], {**os.environ, "PYTHONPATH": path}
-    quiet = subprocess.DEVNULL
-    return subprocess.Popen(words, env=env, stdin=stdin, stdout=quiet, stderr=quiet)

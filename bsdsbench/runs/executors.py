@@ -107,10 +107,12 @@ def mapped(
                 if new:
                     waiting.append((new, executor.submit(_some, function, new)))
                     continue
-                found = waiting[0][1].result()
-                given, _ = waiting.popleft()
+                given, future = waiting[0]
+                found = future.result()
                 if left := given[len(found) :]:
-                    waiting.appendleft((left, executor.submit(_some, function, left)))
+                    waiting[0] = left, executor.submit(_some, function, left)
+                else:
+                    waiting.popleft()
             except Exception as error:
                 lost = listed([call[0].image_id for given, _ in waiting for call in given])
                 raise BrokenExecutor(
