@@ -75,7 +75,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     if rule == "trapezoid":
         return trapezoids(r, p)
     if rule == "step":
-        return float(np.dot(np.diff(r, prepend=0), p))
+        return float(np.sum(np.diff(r, prepend=0) * p))
     if rule != "davis-goadrich":
         parts = 10 if rule == "11-point" else 100
         return float(largest_beyond(p, r, np.arange(parts + 1) / parts).mean())
@@ -322,7 +322,7 @@ def _areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
         torch = rank(positive, negative, squeezed.astype(np.float64))
     found["torchmetrics AveragePrecision, exact"] = pr_of(torch).ap
     precision, recall = _at(torch, np.linspace(0, 1, 100))
-    found["torchmetrics AveragePrecision, binned"] = -np.dot(np.diff(np.r_[recall, 0]), precision)
+    found["torchmetrics AveragePrecision, binned"] = -np.sum(np.diff(np.r_[recall, 0]) * precision)
     curve = pr_of(sample)
     found |= {"VLFeat ap": curve.ap, "VLFeat auc": curve.auc, "VLFeat ap_interp_11": curve.ap_11}
     found["VLFeat ap, Interpolate"] = pr_of(sample, interpolate=True).ap
