@@ -31,10 +31,10 @@ class WeightedRun:
 
     def __init__(self, run: Evaluation, metrics: Sequence[str], *beside: Evaluation) -> None:
         records = [r for each in (run, *beside) for r in each.records]
-        self._protocol, self._n = run.protocol, len(records)
-        self._stacks = {
-            m: m.stack([r.counts[m.name] for r in records]) for m in map(registry.get, metrics)
-        }
+        self._protocol, self._n, self._stacks = run.protocol, len(records), {}
+        for m in map(registry.get, metrics):
+            counts = [r.counts[m.name] for r in records if beside]
+            self._stacks[m] = m.stack(counts) if beside else run.stack(m.name)
 
     def trees(self, weights: Weights) -> Iterator[tuple[Metric, Any]]:
         """Each metric and what it makes of the weights, see `Metric.scores`."""

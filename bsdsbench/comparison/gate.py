@@ -89,12 +89,13 @@ class Baseline:
 
     def save(self, path: Path_) -> None:
         """Write the JSON file, whole or not at all. Raises OSError."""
+        stack = Evaluation(self.protocol, "", self.records).stack
         content = {
             "schema": SCHEMA,
             "scores": dict(self.scores),
             "tolerances": dict(self.tolerances),
             "protocol": self.protocol.to_mapping(),
-            "counts": base64.b64encode(pack_records(self.records)).decode("ascii"),
+            "counts": base64.b64encode(pack_records(self.records, stack)).decode("ascii"),
         }
         if self.gated:
             content["gated"] = ", ".join(self.gated)

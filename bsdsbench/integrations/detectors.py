@@ -126,8 +126,8 @@ class DetectorRun(Shown):
 
 
 @takes(
-    *("out", "protocol", "metrics", "name", "split_file", "shard", "workers", "executor"),
-    *("fresh", "resume", "tag", "on_error", "progress"),
+    "out protocol metrics name split_file shard workers executor fresh resume tag on_error "
+    "progress",
     on_error="skip",
 )
 def run(

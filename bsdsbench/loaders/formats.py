@@ -31,8 +31,19 @@ from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.loaders.inputs import Map, whole_labels
 
 IMAGE_SUFFIXES = (
-    *(".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg"),
-    *(".gif", ".webp", ".pgm", ".ppm", ".pbm", ".pnm", ".pfm"),
+    ".png",
+    ".tif",
+    ".tiff",
+    ".bmp",
+    ".jpg",
+    ".jpeg",
+    ".gif",
+    ".webp",
+    ".pgm",
+    ".ppm",
+    ".pbm",
+    ".pnm",
+    ".pfm",
 )
 FORMATS = {
     **dict.fromkeys(IMAGE_SUFFIXES, "formats:read_image"),

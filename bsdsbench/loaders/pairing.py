@@ -38,7 +38,7 @@ SEVERAL = (
 FRAME = re.compile(r"(?<!\d)0\d*$")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pair:
     """One image: its id, its prediction's files (none where missing counts as zero), its truth's.
 
@@ -114,7 +114,8 @@ def grouped(
         each = [Path(pred_dir or "", name) for name in named]
         folders = each if each and all(map(Path.is_dir, each)) else folders
     roots = folders, [Path(gt_dir)]
-    layouts: list[dict[Path, Sequence[str]]] = [{}, {}]  # file -> its id in each layout
+    layouts: list[list[tuple[str, ...]]] = [[], []]  # the ids of each file, one for each layout
+    files: list[list[Path]] = [[], []]
     for side, several in ((0, pred_kind == "labels"), (1, gt_kind == "annotators")):
         for root in roots[side]:
             paths = find_files(root, FORMATS)
@@ -124,14 +125,15 @@ def grouped(
                 name, folder = id_of(path), path.parent
                 before = re.sub(r"(?<=.)_[1-9]\d*$", "", name)
                 within = before if folder == root else show(folder.name)
-                layouts[side][path] = (name, before, within) if several else (name,)
+                layouts[side].append((name, before, within) if several else (name,))
+            files[side] += paths
     sides: tuple[Files, Files] = {}, {}
     doubled: list[set[str]] = [set(), set()]
-    for side, files in enumerate(layouts):
-        known = set(chain(*layouts[1 - side].values())) if wanted is None else wanted
-        columns = zip(*files.values(), strict=True)
+    for side, ids_of in enumerate(layouts):
+        known = set(chain(*layouts[1 - side])) if wanted is None else wanted
+        columns = zip(*ids_of, strict=True)
         best = max(columns, key=lambda ids: sum(map(known.__contains__, ids)), default=())
-        for path, name in zip(files, best, strict=True):
+        for path, name in zip(files[side], best, strict=True):
             if wanted is None or name in wanted:
                 sides[side].setdefault(name, []).append(path)
         for name, paths in sides[side].items():
@@ -170,4 +172,5 @@ def find_files(folder: PathLike, suffixes: Collection[str]) -> list[Path]:
     found = [name for name in names if os.path.splitext(name)[1].lower() in suffixes]
     # numbers by value, so that ID_2 comes before ID_10
     found.sort(key=lambda name: re.sub(r"\d+", lambda m: m[0].zfill(20), name))
-    return [Path(folder, name) for name in found]
+    root = Path(folder)
+    return [root / name for name in found]

@@ -298,10 +298,14 @@ class Metric(ABC):
         Raises DataError for no records, one without counts of this metric, or different thresholds.
         """
         _, counts = zip(*counts_in_order(records, self.name), strict=True)
-        stack = self.stack(counts)
-        once = np.ones((1, len(records)), np.int64)
+        return self.score_of(self.stack(counts), protocol)
+
+    def score_of(self, stack: Stack, protocol: Protocol) -> Score:
+        """The score of the counts of a data set."""
+        n = len(stack[min(stack.keys() - self.shared)])
+        once = np.ones((1, n), np.int64)
         found = one_of(self.scores(stack, once, protocol, self.options_of(protocol)))
-        return Score({**found, "n_images": len(records)})
+        return Score({**found, "n_images": n})
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[Tree]:
         """`scores` with each image as a data set of one, of B images at a time: arrays (B,)."""

@@ -39,7 +39,7 @@ from bsdsbench.metrics.imresize import bicubic
 from bsdsbench.metrics.label_maps import as_label_map
 from bsdsbench.protocol.fields import LABEL, NAMES, check, is_int, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import ImageRecord, Score, Stack, at
+from bsdsbench.scores.counts import Score, Stack, at
 from bsdsbench.scores.curve import FOUR, curve_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
 
@@ -421,15 +421,14 @@ class SemanticMetric(Metric):
         few = over("classes", known)
         return {**means, "n_classes": there.sum(axis=1), "per_class": per_class, "over": few}
 
-    def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
+    def score_of(self, stack: Stack, protocol: Protocol) -> Score:
         """With the classes that the ground truth has, and the names of the others in `absent`.
 
         Raises DataError if no class has ground truth.
         """
-        found = dict(super().score(records, protocol))
+        found = dict(super().score_of(stack, protocol))
         every = found["per_class"]
-        own = [r.counts[self.name].total_gt.any(axis=1) for r in records]
-        has = dict(zip(every, np.any(own, axis=0), strict=True))
+        has = dict(zip(every, np.any(stack["total_gt"], axis=(0, 2)), strict=True))
         if not any(has.values()):
             raise DataError("semantic score: no class has a ground-truth boundary")
         found["per_class"] = {name: score for name, score in every.items() if has[name]}

@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bsdsbench.scores.counts import Counts, ImageRecord
+
 
 @contextmanager
 def plots_in(out: str | None) -> Iterator[Callable[[Any], None] | None]:
@@ -30,7 +32,9 @@ def plots_in(out: str | None) -> Iterator[Callable[[Any], None] | None]:
             begun.append(run)
             # Scores in place of counts, which take much longer to send
             scores = {name: run.score(name) for name in run.metrics}
-            records = [replace(r, counts={name: {} for name in r.counts}) for r in run.records]
+            records, none = [], dict.fromkeys(scores, Counts())
+            for r in run.records:
+                records.append(ImageRecord(r.image_id, r.size, none, truth=r.truth, form=r.form))
             with suppress(BrokenPipeError), other.stdin as stream:
                 pickle.dump((replace(run, records=records, reported=scores), out), stream)
 

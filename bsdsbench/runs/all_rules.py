@@ -11,7 +11,6 @@ import numpy as np
 
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
@@ -46,12 +45,9 @@ def rules_table(runs: Sequence[Evaluation], gt_dir: Folder | None = None) -> Tab
         if not run.records:
             curve = whole = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
         elif not curve.whole_image and curve.thresholds[-1] <= 1:  # segmentations: no such row
-            counts = [four_counts(found) for _, found in counts_in_order(run.records, METRIC)]
+            four = four_counts(run.stack(METRIC)).sum(axis=0)
             with suppress(DataError):  # the ground truth is not there
-                files, four = (
-                    find_sources(run, gt_dir=gt_dir, metric=METRIC),
-                    np.sum(counts, axis=0),
-                )
+                files = find_sources(run, gt_dir=gt_dir, metric=METRIC)
                 whole = with_whole_image(files, run.protocol, curve.thresholds, four)
         areas = [area(whole if rule == "edter" else curve, rule) for rule in AP_RULES]
         best_f = [best(curve, rule).f for rule in ODS_RULES]

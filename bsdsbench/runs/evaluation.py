@@ -95,6 +95,7 @@ class Evaluation(Shown):
     kept: int = 0
     reported: dict[str, Score] = field(default_factory=dict)
     _scores: dict[str, Score] = field(default_factory=dict, init=False)
+    _stacks: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
@@ -255,7 +256,8 @@ class Evaluation(Shown):
         if metric in self.reported:
             return self.reported[metric]
         if metric not in self._scores:
-            self._scores[metric] = registry.get(metric).score(self.records, self.protocol)
+            stack = self.stack(metric)
+            self._scores[metric] = registry.get(metric).score_of(stack, self.protocol)
         return self._scores[metric]
 
     def boundary_score(self) -> Score:
@@ -285,7 +287,7 @@ class Evaluation(Shown):
         parts = {"": (), **found.parts(self.protocol, found.options_of(self.protocol))}
         columns = (*found.columns, *found.image_columns, *found.part_columns)
         values: dict[str, dict[str, list[Any]]] = {}
-        for tree in found.image_scores(self._stack(metric), self.protocol):
+        for tree in found.image_scores(self.stack(metric), self.protocol):
             for part, path in parts.items():
                 own = part_of(tree, path) or {}
                 for key in dict.fromkeys(map(attrgetter("key"), columns)):
@@ -316,12 +318,21 @@ class Evaluation(Shown):
 
         return per_image(self, metric, self._image_values(metric))
 
-    def _stack(self, metric: str) -> dict[str, Any]:
-        """The counts of all images. Raises DataError for a metric that the records do not have."""
+    def stack(self, metric: str) -> dict[str, Any]:
+        """The counts of all images, name -> (N, ...). Raises DataError if the run has none.
+
+        Parameters
+        ----------
+        metric : str
+            Its name.
+        """
         if not self.records or metric not in self.metrics:
             had = ", ".join(self.metrics * bool(self.records)) or "none"
             raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
-        return registry.get(metric).stack([r.counts[metric] for r in self.records])
+        if metric not in self._stacks:
+            counts = [r.counts[metric] for r in self.records]
+            self._stacks[metric] = registry.get(metric).stack(counts)
+        return self._stacks[metric]
 
     def equals(self, other: object) -> bool:
         """True if protocol and all records are the same, bit for bit; times and names aside.
@@ -362,7 +373,8 @@ class Evaluation(Shown):
         """
         if self.reported:
             raise DataError(f"{self.name}: no counts per image, expected a run with them")
-        out, counts, result = Path(folder), pack_records(self.records), self.to_mapping()
+        out, counts = Path(folder), pack_records(self.records, self.stack)
+        result = self.to_mapping()
         if self.places:
             result["places"] = dict(self.places)
         for what, path in self.places.items():
@@ -373,7 +385,7 @@ class Evaluation(Shown):
             if ready:
                 ready(self)
             for metric in map(registry.get, self.metrics):
-                score, stack = self.score(metric.name), self._stack(metric.name)
+                score, stack = self.score(metric.name), self.stack(metric.name)
                 about = self.image_ids, stack, self.protocol, metric.options_of(self.protocol)
                 for done, (name, text) in enumerate(metric.files(score, *about), 1):
                     write(name, text)
@@ -381,6 +393,7 @@ class Evaluation(Shown):
                         progress(min(done, total), total, name)
             times = {r.image_id: round(r.seconds, 4) for r in self.records}
             write("timing.json", as_json({"seconds": times}))
+        self._stacks.clear()  # as large as the records
         return out
 
     def to_mapping(self) -> dict[str, Any]:

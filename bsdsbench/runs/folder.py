@@ -13,7 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from io import BytesIO
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
@@ -38,7 +38,7 @@ from bsdsbench.files.errors import DataError, FileFormatError
 from bsdsbench.loaders.formats import unpack_npz
 from bsdsbench.loaders.official_txt import PER_IMAGE
 from bsdsbench.metrics import registry
-from bsdsbench.scores.counts import ImageRecord, stacked
+from bsdsbench.scores.counts import Counts, ImageRecord, Stack, counts_of
 
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
 SCHEMA = "bsdsbench.result/1"
@@ -119,7 +119,7 @@ def unfinished(out: Path, fresh: bool) -> Iterator[Records]:
 @contextmanager
 def writing_result(
     out: Path, result: dict[str, Any], counts: bytes
-) -> Iterator[Callable[[str, bytes | str], None]]:
+) -> Iterator[Callable[[str, str], None]]:
     """Write a result in place of an earlier one; what is given takes the name and content of its
     other files. Raises RunLockedError, OSError."""
     text = as_json({**result, "images": [], "files": {COUNTS: digest(counts)}})
@@ -136,7 +136,20 @@ def writing_result(
         for pattern in OURS:
             for stale in out.glob(pattern):
                 stale.unlink()
-        yield lambda name, content: write_atomic(f"{out}/{name}", content, durable=False)
+        made = {""}
+
+        def write(name: str, content: str) -> None:  # not atomic: it is no result yet
+            path, folder = f"{out}/{name}", os.path.dirname(name)
+            try:
+                if folder not in made:
+                    os.makedirs(out / folder, exist_ok=True)
+                    made.add(folder)
+                with open(path, "wb") as stream:
+                    stream.write(content.encode())
+            except OSError as error:  # a full disk has no name
+                raise OSError(error.errno, error.strerror, path) from None
+
+        yield write
         write_atomic(out / COUNTS, counts)
         os.replace(out / UNFINISHED, out / RESULT)
 
@@ -175,6 +188,8 @@ def pack_record(record: ImageRecord) -> bytes:
     arrays, values = [], []
     for metric, counts in record.counts.items():
         for name, array in counts.items():
+            if array.dtype == np.int64:  # a fourth of the bytes
+                array = array.astype(np.min_scalar_type(array.max(initial=0)))
             arrays.append((metric, name, array.dtype.str, array.shape))
             values.append(array.tobytes())
     about = [getattr(record, field) for field in ABOUT.values()]
@@ -193,11 +208,11 @@ def unpack_record(data: bytes) -> ImageRecord:
     return ImageRecord(image_id, tuple(size), counts, mark, 0.0, truth, form)
 
 
-def pack_records(records: Sequence[ImageRecord]) -> bytes:
+def pack_records(records: Sequence[ImageRecord], stack: Callable[[str], Stack]) -> bytes:
     """Records as the bytes of an .npz: ids, sizes, ..., and METRIC.FIELD stacked, image first.
 
-    Same records, same bytes. Raises ValueError if the images have arrays of different shapes,
-    DataError for more than can be read back.
+    stack : a metric's counts of all images. Same records, same bytes. Raises ShapeError if the
+    images have arrays of different shapes, DataError for more than can be read back.
     """
     arrays = {}
     for name, field in ABOUT.items():
@@ -205,9 +220,9 @@ def pack_records(records: Sequence[ImageRecord]) -> bytes:
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)
     for metric in records[0].counts if records else ():
-        images = list(map(itemgetter(metric), map(attrgetter("counts"), records)))
-        for name, array in stacked(images, (), registry.get(metric).ragged).items():
-            arrays[f"{metric}.{name}"] = array
+        for name, array in stack(metric).items():
+            shape = (len(records), *array.shape) if name in registry.get(metric).shared else None
+            arrays[f"{metric}.{name}"] = np.broadcast_to(array, shape or array.shape)
     size = sum(map(attrgetter("nbytes"), arrays.values()))
     if len(records) > MAX_IMAGES or size > MAX_BYTES:
         raise DataError(
@@ -233,11 +248,16 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
         counts: list[dict[str, Any]] = [{} for _ in range(count)]
         for key, array in arrays.items():
             metric, _, name = key.partition(".")
-            ragged = name in registry.get(metric).ragged
-            for own, row in zip(counts, array, strict=True):
-                kept = row[~np.isnan(row).all(axis=-1)] if ragged else row
+            kind, (array,) = registry.get(metric), Counts(**{name: array}).values()
+            if name in kind.shared and (array == array[:1]).all():
+                array = np.broadcast_to(array[:1].copy(), array.shape)
+            for own, row in zip(counts, array[:, np.newaxis], strict=True):
+                kept = row[0, ...]  # an array, of single numbers too
+                if name in kind.ragged:
+                    kept = kept[~np.isnan(kept).all(axis=-1)]
                 own.setdefault(metric, {})[name] = kept
         found = []
         for own, (image_id, size, mark, truth, form) in zip(counts, about, strict=True):
-            found.append(ImageRecord(image_id, tuple(size), own, mark, 0.0, truth, form))
+            known = {metric: counts_of(each) for metric, each in own.items()}
+            found.append(ImageRecord(image_id, tuple(size), known, mark, 0.0, truth, form))
         return tuple(found)

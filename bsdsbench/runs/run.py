@@ -54,8 +54,8 @@ Inputs = tuple[Prediction | None, GroundTruth]
 
 
 @takes(
-    *("protocol", "task", "metrics", "name", "split_file", "missing", "pred_kind", "images_dir"),
-    *("shard", "workers", "executor", "out", "fresh", "on_error", "progress", "ready"),
+    "protocol task metrics name split_file missing pred_kind images_dir shard workers executor out "
+    "fresh on_error progress ready"
 )
 def evaluate(pred_dir: Folder, gt_dir: Folder, *, options: RunOptions) -> Evaluation:
     """Evaluate a folder of predictions against a folder of ground truth.
@@ -102,10 +102,7 @@ def evaluate(pred_dir: Folder, gt_dir: Folder, *, options: RunOptions) -> Evalua
     return run(items, options, about_folders(items, options, pred=pred_dir, gt=gt_dir))
 
 
-@takes(
-    *("protocol", "metrics", "split_file", "workers", "executor", "out", "fresh", "on_error"),
-    *("progress", "ready"),
-)
+@takes("protocol metrics split_file workers executor out fresh on_error progress ready")
 def evaluate_humans(gt_dir: Folder, *, options: RunOptions) -> Evaluation:
     """Evaluate each annotator of a data set against the others: the human point of the plots.
 
@@ -136,11 +133,7 @@ def evaluate_humans(gt_dir: Folder, *, options: RunOptions) -> Evaluation:
     return run(items, options, about_folders(items, options, gt=gt_dir))
 
 
-@takes(
-    *("protocol", "metrics", "name", "workers", "executor", "out", "fresh", "on_error"),
-    *("progress", "ready"),
-    name="items",
-)
+@takes("protocol metrics name workers executor out fresh on_error progress ready", name="items")
 def evaluate_items(items: Iterable[tuple[str, Any, Any]], *, options: RunOptions) -> Evaluation:
     """Evaluate images from an iterable: a data set of another library, arrays in zarr, a generator.
 
@@ -259,7 +252,7 @@ def run(
             raise DataError(f"{error}; {left}") from None
 
 
-@attrs.define
+@attrs.define(slots=False)
 class Counted:
     """What became of an image: its record, that the stored one stands (kept), or a fault.
 
@@ -326,7 +319,7 @@ def count(
 # ---- the images of folders -----------------------------------------------------------------------
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)
 class FileItem:
     """An image of two folders. kind : of the prediction, "" where the annotators are counted.
 

@@ -13,7 +13,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor
 from functools import wraps
 from numbers import Integral
@@ -240,43 +240,39 @@ def words_of(name: str) -> str:
     return " ".join(ABOUT.get(name, "").split("\n", 1)[-1].split())
 
 
-def takes(*names: str, **usual: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Give a function with a parameter `options` these options as arguments, shown and documented.
+def takes(words: str, **usual: Any) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Give a function with a parameter `options` some as arguments, shown and documented.
 
-    usual : defaults that differ from those of RunOptions
+    words : their names; usual : defaults that differ from those of RunOptions
     """
-    fields = attrs.fields_dict(RunOptions)
+    fields, names = attrs.fields_dict(RunOptions), words.split()
 
     def change(function: Callable[..., T]) -> Callable[..., T]:
         own = inspect.signature(function)
         parameters = [p for p in own.parameters.values() if p.name != "options"]
         for name in names:
-            keyword = name not in ("protocol", "metrics")
-            kind = (
-                inspect.Parameter.KEYWORD_ONLY
-                if keyword
-                else inspect.Parameter.POSITIONAL_OR_KEYWORD
-            )
+            either, only = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+            kind = either if name in ("protocol", "metrics") else only
             default = usual.get(name, fields[name].default)
             parameters.append(inspect.Parameter(name, kind, default=default))
         shown = own.replace(parameters=sorted(parameters, key=lambda p: p.kind))
 
         @wraps(function)
         def call(*args: Any, **given: Any) -> T:
-            bound, words = shown.bind(*args, **given), dict(usual)
+            bound, chosen = shown.bind(*args, **given), dict(usual)
             for name in names:
                 if name in bound.arguments:
-                    words[name] = bound.arguments.pop(name)
-            return function(*bound.args, **bound.kwargs, options=RunOptions(**words))
+                    chosen[name] = bound.arguments.pop(name)
+            return function(*bound.args, **bound.kwargs, options=RunOptions(**chosen))
 
         call.__signature__ = shown  # type: ignore[attr-defined]
-        call.__doc__ = documented(function.__doc__, names)
+        call.__doc__ = documented(function.__doc__, words)
         return call
 
     return change
 
 
-def documented(text: str | None, names: Sequence[str]) -> str:
+def documented(text: str | None, words: str) -> str:
     """A docstring in which {options} becomes what these options say."""
-    told = [f"{name} : {ABOUT.get(name, '')}".rstrip("\n") for name in names]
+    told = [f"{name} : {ABOUT.get(name, '')}".rstrip("\n") for name in words.split()]
     return inspect.cleandoc(text or "").replace("{options}", "\n".join(told))

@@ -37,7 +37,7 @@ from bsdsbench.runs.run_options import RunOptions, documented, takes
 from bsdsbench.scores.counts import ImageRecord
 
 LOCK = Lock()  # of all evaluators, which thus can be pickled; nothing slow is done under it
-OPTIONS = ("protocol", "metrics", "classes", "name", "on_error")
+OPTIONS = "protocol metrics classes name on_error"
 
 
 class StreamingEvaluator:
@@ -69,7 +69,7 @@ class StreamingEvaluator:
     <Evaluation 'streaming', 1 images: boundary ODS 0.402, OIS 0.402, AP 0.391, R50 0.323>
     """
 
-    @takes(*OPTIONS, name="streaming", on_error="skip")
+    @takes(OPTIONS, name="streaming", on_error="skip")
     def __init__(self, *, options: RunOptions) -> None:
         self._options, self.protocol, self.metrics = options, options.protocol, options.metrics
         self.name = options.name

@@ -259,11 +259,12 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
         blank = np.atleast_2d(curve.blank)[:, start:]
         recall, precision = np.where(blank, 0.0, recall), np.where(blank, 1.0, precision)
     # Area_PR in collect_eval_bdry.m: of equal recalls the first is kept
-    found = np.zeros((len(recall), RECALL_LEVELS.size))
-    for row, r, p in zip(found, recall, precision, strict=True):
-        x, first = np.unique(r, return_index=True)
-        if x.size > 1:
-            row[:] = np.interp(RECALL_LEVELS, x, p[first], left=0.0, right=0.0)
+    order = recall.argsort(axis=1, kind="stable")
+    recall, precision = (np.take_along_axis(v, order, axis=1) for v in (recall, precision))
+    first, found = np.diff(recall, prepend=-1) != 0, np.zeros((len(recall), RECALL_LEVELS.size))
+    for row, r, p, own in zip(found, recall, precision, first, strict=True):
+        if np.count_nonzero(own) > 1:
+            row[:] = np.interp(RECALL_LEVELS, r[own], p[own], left=0.0, right=0.0)
     return (found.sum(axis=1) * 0.01).reshape(shape)
 
 
