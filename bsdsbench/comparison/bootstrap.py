@@ -8,9 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_number
+from bsdsbench.files.arguments import F8, given_number
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -18,7 +17,6 @@ from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.counts import at
 from bsdsbench.scores.ratios import Weights
 
-F8 = NDArray[np.float64]
 Told = Callable[[int], object]  # of so many samples more that are done
 _SAMPLES, _CELLS = 2000, 40_000_000  # at a time; cells are samples times images, a byte each
 # Wherever an interval or a p-value is made: a run has one interval, in every table.

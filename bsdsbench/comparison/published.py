@@ -15,8 +15,8 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bsdsbench.files.arguments import F8
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import not_beside
@@ -38,9 +38,9 @@ class PublishedCurve:
     thresholds : None where it came without; ods : the point of its summary line, found by ods_rule
     """
 
-    recall: NDArray[np.float64]
-    precision: NDArray[np.float64]
-    thresholds: NDArray[np.float64] | None
+    recall: F8
+    precision: F8
+    thresholds: F8 | None
     ods: OperatingPoint
     ods_rule: str
     source: str

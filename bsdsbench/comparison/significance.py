@@ -12,13 +12,11 @@ import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.comparison.bootstrap import Told, WeightedRun, blocks, scores_of
+from bsdsbench.files.arguments import F8, I8
 from bsdsbench.files.errors import DataError
 from bsdsbench.runs.evaluation import Evaluation
-
-F8 = NDArray[np.float64]
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -127,7 +125,7 @@ def permutation_p(
     return out
 
 
-def _swaps(n: int, count: int, seed: int) -> Iterator[NDArray[np.int64]]:
+def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:
     """Blocks (S, n) of which images are exchanged; the first row exchanges nothing."""
     if 2**n <= count:
         for rows in blocks(2**n, n):

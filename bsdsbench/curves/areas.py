@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.curves.geometry import achievable_pr, interpolate_pr
 from bsdsbench.curves.ranked import Ranking, pr_of, rank, roc_of, trapezoids
-from bsdsbench.curves.samples import F8, Bools, LabelReading, Pair, above_zero, columns, samples
-from bsdsbench.files.arguments import given_word
+from bsdsbench.curves.samples import Bools, LabelReading, Pair, above_zero, columns, samples
+from bsdsbench.files.arguments import F8, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.protocol.protocol import even_thresholds
 from bsdsbench.scores.curve import PRCurve, area

@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.samples import F8, Pair, above_zero, columns
-from bsdsbench.files.arguments import given_word
+from bsdsbench.curves.samples import Pair, above_zero, columns
+from bsdsbench.files.arguments import F8, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.scores.ratios import defined_ratio, ratio
 

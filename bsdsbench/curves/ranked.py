@@ -23,8 +23,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.samples import EXACT, F8, I8, Bools, LabelReading, locked, samples
-from bsdsbench.files.arguments import given_number, given_word
+from bsdsbench.curves.samples import EXACT, Bools, LabelReading, locked, samples
+from bsdsbench.files.arguments import F8, I8, given_number, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import ranks
 from bsdsbench.tables.result_object import ShownCurve

@@ -8,12 +8,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.arguments import given_array, given_word
+from bsdsbench.files.arguments import F8, Bool, given_array, given_word
 from bsdsbench.files.errors import DataError, InputWarning, ShapeError
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+Bools = Bool
 Pair = tuple[F8, F8]
 LabelReading = Literal["auto", "binary", "sign"]
 

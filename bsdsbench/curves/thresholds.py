@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.samples import EXACT, F8, columns, locked
-from bsdsbench.files.arguments import given_number
+from bsdsbench.curves.samples import EXACT, columns, locked
+from bsdsbench.files.arguments import F8, given_number
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.tables.result_object import ShownCurve
 

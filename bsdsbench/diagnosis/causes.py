@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 from attrs import evolve
-from numpy.typing import NDArray
 
 from bsdsbench.curves.areas import auc_pr, largest_beyond
+from bsdsbench.files.arguments import I8
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.identity import shipped_sets
 from bsdsbench.loaders.inputs import GroundTruth
@@ -25,7 +25,6 @@ from bsdsbench.scores.curve import RECALL_LEVELS, PRCurve, area, average_precisi
 from bsdsbench.scores.ratios import f_measure
 
 MAX_SPLIT_FILES = 50
-I8 = NDArray[np.int64]
 
 
 # ---- readings: the counts stay, the score is read off them otherwise -----------------------------

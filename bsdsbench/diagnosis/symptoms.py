@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-F8 = NDArray[np.float64]
+from bsdsbench.files.arguments import F8
+
 REACH = 16
 NEAR = 3  # of the ground truth, in rows and columns
 CHANCE = 3  # standard errors; sound crops of 64 to 321 rows: none beyond 3 with a ratio above 1.2

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, clip, visible
 
+F8 = NDArray[np.float64]
+I8 = NDArray[np.int64]
+Bool = NDArray[np.bool_]
 MAX_GIVEN = 10**9  # values of an array: many may be told by few bytes (np.broadcast_to)
 
 

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from scipy import ndimage as ndi
 from skimage import color, feature, filters, segmentation
 
+from bsdsbench.files.arguments import F8
 from bsdsbench.files.errors import DataError, did_you_mean
 
-F = NDArray[np.float64]
+F = F8
 Image = NDArray[np.uint8]
 
 

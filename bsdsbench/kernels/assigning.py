@@ -18,7 +18,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.kernels.graph import (
     GT,
@@ -34,13 +33,9 @@ from bsdsbench.kernels.graph import (
     tiles,
     vertices,
 )
-from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.jit import F8, I8, Bool, kernel
 from bsdsbench.kernels.matching import BAND, enter, work_room
 from bsdsbench.kernels.thinning import pack
-
-I8 = NDArray[np.int64]
-F8 = NDArray[np.float64]
-Bool = NDArray[np.bool_]
 
 _TIE_BITS = 16
 _WEIGHT_BITS = 60

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bsdsbench.kernels.jit import inner, kernel
-
-F8 = NDArray[np.float64]
+from bsdsbench.kernels.jit import F8, I8, Bool, inner, kernel
 
 
 @inner
@@ -57,7 +54,7 @@ def ratio_pairs(pred, gt, valid, ratios):
     return count[1:]
 
 
-def thinned_pairs(pred: F8, mask: NDArray[np.bool_], ratios: F8) -> NDArray[np.int64]:
+def thinned_pairs(pred: F8, mask: Bool, ratios: F8) -> I8:
     """Edges of a mask that are largest in a run of pairs of pred beyond each ratio: i8 (R, 4, 2).
 
     pred : inverse depths f8 (H, W); mask : bool (H, W). Last: such edges, and all of the mask.

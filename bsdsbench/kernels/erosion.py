@@ -8,15 +8,9 @@ pixels, along the rows and then along the columns, so the time hardly depends on
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.jit import I4, I8, U8, Bool, kernel
 from bsdsbench.kernels.thinning import ones, pack
-
-Bits = NDArray[np.uint64]
-Bool = NDArray[np.bool_]
-I4 = NDArray[np.int32]
-I8 = NDArray[np.int64]
 
 
 def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
@@ -44,7 +38,7 @@ def label_shells(pred: I4, gt: I4, n: int, width: int) -> I8:
     return out
 
 
-def _eroded(bits: Bits, side: int, back: int) -> Bits:
+def _eroded(bits: U8, side: int, back: int) -> U8:
     """What has all of a square on that begins `back` rows and columns before it.
 
     bits : (2 H, words), two maps one below the other

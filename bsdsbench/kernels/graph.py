@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.jit import inlined, inner, kernel
+from bsdsbench.kernels.jit import I4, I8, U8, Bool, inlined, inner, kernel
 from bsdsbench.kernels.thinning import ones, pack, unpack
 
 FAR = 2**61  # beyond any length
@@ -38,8 +38,6 @@ _MOST_REACH = 1800  # px
 _ARENA = 4 << 20  # edges kept per side, at 12 bytes
 
 NONE = 2**32 - 1  # no vertex
-I4 = NDArray[np.int32]
-I8 = NDArray[np.int64]
 _EVEN = np.zeros(0, np.int64)  # no vertex is worth more than another
 
 
@@ -83,9 +81,9 @@ Geometry = namedtuple("Geometry", "cols down across reach mask gain top shift sa
 class Disk(NamedTuple):
     """The pixels within reach of a pixel, R = the reach in whole pixels."""
 
-    half: NDArray[np.int32]  # (2R+1,) half the width of each row
-    mask: NDArray[np.uint64]  # (8, 8, T, T) its part in the T x T tiles around a (row, col) & 7
-    cost: NDArray[np.int64]  # (2R+1, 2R+1) round(100 d), also outside the disk
+    half: I4  # (2R+1,) half the width of each row
+    mask: U8  # (8, 8, T, T) its part in the T x T tiles around a (row, col) & 7
+    cost: I8  # (2R+1, 2R+1) round(100 d), also outside the disk
     lost: int  # C
 
 
@@ -111,7 +109,7 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
     return Disk(half, tile_mask(allowed), cost, outlier_cost(max_dist_px))
 
 
-def tile_mask(allowed: NDArray[np.bool_]) -> NDArray[np.uint64]:
+def tile_mask(allowed: Bool) -> U8:
     """`Disk.mask` of the offsets (row, col) that are allowed: (2R+1, 2R+1) bool, 0 in the middle"""
     reach = len(allowed) // 2
     far = -(-reach // 8)
@@ -271,12 +269,12 @@ def vertex_at(pixel, cols, tile):
     return tile[at].before + ones(tile[at].bits & (bit - np.uint64(1)))
 
 
-def within_reach(bmap: NDArray[np.bool_], half: NDArray[np.int32]) -> NDArray[np.bool_]:
+def within_reach(bmap: Bool, half: I4) -> Bool:
     """(H, W) bool: is a pixel of the (H, W) map in the disk around it."""
     return unpack(bits_within_reach(pack(bmap), half), bmap.shape[1])
 
 
-def bits_within_reach(bits: NDArray[np.uint64], half: NDArray[np.int32]) -> NDArray[np.uint64]:
+def bits_within_reach(bits: U8, half: I4) -> U8:
     """The same of a map as bits (thinning.pack), as bits."""
     near, wide = np.zeros_like(bits), np.zeros((2, bits.shape[1] + 2), np.uint64)
     _widen(bits, half, wide, near)

@@ -11,11 +11,19 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba import config, njit
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
+from numpy.typing import NDArray
 
 from bsdsbench.kernels import cache_folder
+
+F8 = NDArray[np.float64]
+I4 = NDArray[np.int32]
+I8 = NDArray[np.int64]
+U8 = NDArray[np.uint64]
+Bool = NDArray[np.bool_]
 
 _SAID = "BSDSBENCH_KERNELS_NOT_KEPT"  # in the environment, so that workers do not repeat it
 _folder = cache_folder()

@@ -77,7 +77,7 @@ from bsdsbench.kernels.graph import (
     vertex_at,
     vertices,
 )
-from bsdsbench.kernels.jit import inlined, inner, kernel
+from bsdsbench.kernels.jit import I4, I8, U8, Bool, inlined, inner, kernel
 from bsdsbench.kernels.thinning import ones, pack
 
 # Room for one search: the vertices to go on from as near as the last one; those farther off, their
@@ -256,11 +256,6 @@ def leave(i, node, bits, step):
             ones = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - (hi - lo))
             bits[i, word] |= ones << np.uint64(lo)
 
-
-I8 = NDArray[np.int64]
-I4 = NDArray[np.int32]
-U8 = NDArray[np.uint64]
-Bool = NDArray[np.bool_]
 
 BAND = 18  # an image is cut into bands of 2^BAND pixels, what belongs to one fits a cache
 

@@ -33,7 +33,7 @@ from collections import namedtuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.jit import inner, kernel
+from bsdsbench.kernels.jit import I4, I8, U8, Bool, inner, kernel
 
 TILE = 64  # rows
 
@@ -48,7 +48,7 @@ def ones(x):
     return np.int64(x * np.uint64(0x0101010101010101) >> np.uint64(56))
 
 
-def pack(bmap: NDArray[np.bool_]) -> NDArray[np.uint64]:
+def pack(bmap: Bool) -> U8:
     """(..., H, W) bool as words of 64 columns: pixel (r, c) is bit c & 63 of [..., r, c >> 6]."""
     *rows, cols = bmap.shape
     eights = np.zeros((*rows, 8 * ((cols + 63) // 64)), np.uint8)
@@ -56,14 +56,14 @@ def pack(bmap: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return eights.view("<u8").astype(np.uint64, copy=False)
 
 
-def unpack(words: NDArray[np.uint64], cols: int) -> NDArray[np.bool_]:
+def unpack(words: U8, cols: int) -> Bool:
     """The (H, cols) bool map of such words."""
     eights = words.astype("<u8", copy=False).view(np.uint8)
     return np.unpackbits(eights, axis=1, count=cols, bitorder="little").view(np.bool_)
 
 
 Box = tuple[int, int, int, int]
-Events = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]
+Events = tuple[I8, I4, Bool]
 
 _EVENTS = 4  # there is room for, per pixel that is ever on; noise has 3.6, contour maps have 1
 _NEVER = 2**30  # when a tile is due that no pixel was ever in
@@ -77,7 +77,7 @@ Room = namedtuple("Room", "bits due tiles differs")
 EVERYWHERE = np.zeros((0, 0), np.uint64)
 
 
-def thin(bmap: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def thin(bmap: Bool) -> Bool:
     """Thin a (H, W) bool map until stable, as MATLAB's bwmorph(bmap, 'thin', Inf).
 
     Returns a new (H, W) bool map, a subset of `bmap`. Empty in, empty out.
@@ -89,7 +89,7 @@ def thin(bmap: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return out
 
 
-def thin_each(bmaps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def thin_each(bmaps: Bool) -> Bool:
     """Thin each of (N, H, W) bool maps; a new array."""
     out = np.empty_like(bmaps)
     for k, bmap in enumerate(bmaps):
@@ -111,8 +111,8 @@ def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> 
 
 
 def events_near(
-    levels: NDArray[np.int16], n: int, do_thin: bool = True, near: NDArray[np.uint64] = EVERYWHERE
-) -> tuple[Events, NDArray[np.int64]]:
+    levels: NDArray[np.int16], n: int, do_thin: bool = True, near: U8 = EVERYWHERE
+) -> tuple[Events, I8]:
     """`thinning_events`, and how many pixels are on after each step, int64 (n,).
 
     near : bits of the pixels whose events are needed (`pack`); those of others may be left out
@@ -134,7 +134,7 @@ def events_near(
     return (batch[::2].copy(), pixel[: batch[-1]], added), size
 
 
-def stack_events(bmaps: NDArray[np.bool_]) -> Events:
+def stack_events(bmaps: Bool) -> Events:
     """The same triple for (T, H, W) bool maps that need not nest, already thinned if need be.
 
     Step k turns map T-k into map T-1-k; step 0 starts from the empty map.
@@ -149,7 +149,7 @@ def stack_events(bmaps: NDArray[np.bool_]) -> Events:
     return start, pixel.astype(np.int32), (batch & 1).astype(bool)
 
 
-def _box(on: NDArray[np.bool_]) -> Box:
+def _box(on: Bool) -> Box:
     """The box of the pixels that are on: top, left, and one beyond its last row and column."""
     if not on.any():
         return 0, 0, 0, 0

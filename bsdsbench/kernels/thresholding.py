@@ -17,10 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.jit import kernel
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
+from bsdsbench.kernels.jit import F8, I8, Bool, kernel
 
 _LANES = 4  # histograms side by side, as neighbouring pixels often share a bin
 
@@ -42,7 +39,7 @@ def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
     return out.reshape(np.shape(values))
 
 
-def confusion(values: NDArray[Any], gt: NDArray[np.bool_], thresholds: F8) -> tuple[I8, I8, I8, I8]:
+def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> tuple[I8, I8, I8, I8]:
     """True and false positives, false and true negatives at each threshold, pixel by pixel.
 
     values, thresholds : as for `levels`

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.arguments import Bool
 from bsdsbench.files.bounded import MAX_PIXELS, FaultError, parse_json, read_bytes, reading, show
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.photos import read_photo
@@ -120,7 +121,7 @@ class CocoItems:
         return k * DIVISOR + number
 
 
-def _mask(each: Found, shape: Shape) -> NDArray[np.bool_]:
+def _mask(each: Found, shape: Shape) -> Bool:
     """A segmentation, polygons or run lengths, as a mask, by pycocotools."""
     try:
         from pycocotools import mask as coder

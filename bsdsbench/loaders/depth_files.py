@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.arguments import Bool
 from bsdsbench.files.bounded import FaultError, PathLike, check_size, listed, read_bytes, reading
 from bsdsbench.loaders.formats import plane
 from bsdsbench.loaders.inputs import cut_map
@@ -47,7 +48,7 @@ def annotated_depth(found: dict[str, Any], path: Path) -> dict[str, Any]:
     }
 
 
-def matte_mask(matte: NDArray[Any]) -> NDArray[np.bool_]:
+def matte_mask(matte: NDArray[Any]) -> Bool:
     """Where a matte is above a tenth of white. Raises DataError, see `cut_map`."""
     return cut_map(matte, MATTE, "matte")
 

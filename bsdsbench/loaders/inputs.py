@@ -12,12 +12,11 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_array, given_list, kind_of_value
+from bsdsbench.files.arguments import F8, Bool, given_array, given_list, kind_of_value
 from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError, ShapeError
 
 Map = NDArray[Any]
-Bool = NDArray[np.bool_]
 Cut = float | tuple[float, float, float] | None
 WHITE = {"u1": 255, "u2": 65535}
 WHITE_FOR_CLASSES = (
@@ -39,9 +38,9 @@ class Lines:
     grid      : rows and columns that the coordinates are in; None where the file does not say
     """
 
-    ends: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    junctions: NDArray[np.float64] | None = None
+    ends: F8
+    scores: F8
+    junctions: F8 | None = None
     grid: tuple[int, int] | None = None
 
 
@@ -328,7 +327,7 @@ def soft_map(pred: Any, what: str = "prediction") -> Map:
     raise DataError(f"{what}: values from {found}, expected floats in [0, 1]{hint}")
 
 
-def unit(soft: Map) -> NDArray[np.float64]:
+def unit(soft: Map) -> F8:
     """A sound soft map as float64 in [0, 1]: value/255 for uint8, value/65535 for uint16."""
     scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     return soft.astype(np.float64) / scale

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_array
+from bsdsbench.files.arguments import Bool, given_array
 from bsdsbench.files.errors import ShapeError
 
 
-def seg2bdry(labels: NDArray[Any]) -> NDArray[np.bool_]:
+def seg2bdry(labels: NDArray[Any]) -> Bool:
     """The boundary pixels of a label map, at image size.
 
     A pixel is boundary where its label differs from the pixel below, to the right or diagonally

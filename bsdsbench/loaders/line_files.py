@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.arguments import F8, Bool
 from bsdsbench.files.bounded import FaultError, check_size, read_bytes
 from bsdsbench.loaders.formats import IMAGE_SUFFIXES, is_numeric
 from bsdsbench.loaders.inputs import Lines
 from bsdsbench.loaders.line_maps import GRID, score_map, truth_map
 
 Shape = tuple[int, int]
-F8 = NDArray[np.float64]
 NO_LINES = Lines(np.zeros((0, 4)), np.zeros(0))
 FAR = 1e6  # no coordinate lies further away
 
@@ -142,7 +142,7 @@ def annotated_edges(found: dict[str, Any], path: Path) -> dict[str, Any]:
     return {"boundaries": [edge != 0 for edge in edges], "angles": angles}
 
 
-def _fragments(edges: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def _fragments(edges: Any, shape: tuple[int, ...]) -> Bool:
     """A map of PIOD's edge fragments, whose pixels are counted from 1 down the columns."""
     pieces = edges.get("indices") if isinstance(edges, dict) else edges
     drawn = np.zeros(shape[0] * shape[1], bool)

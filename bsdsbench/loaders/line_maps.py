@@ -14,12 +14,11 @@ Source: L-CNN (Zhou, Qi, Ma, "End-to-End Wireframe Parsing", ICCV 2019), eval_re
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bsdsbench.files.arguments import F8, I8, Bool
 from bsdsbench.files.errors import DataError
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 GRID = (128, 128)  # rows and columns that predicted lines are in where nothing else is said
 
 
@@ -37,7 +36,7 @@ def samples(start: F8, end: F8) -> F8:
     return found
 
 
-def truth_map(lines: ArrayLike, shape: tuple[int, int]) -> NDArray[np.bool_]:
+def truth_map(lines: ArrayLike, shape: tuple[int, int]) -> Bool:
     """Annotated lines (N, 4), each row column row column in pixels counted from 1, as a map.
 
     >>> truth_map([[1, 1, 1, 3]], (2, 4)).astype(int).tolist()

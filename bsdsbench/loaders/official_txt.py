@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bsdsbench.files.arguments import F8, I8
 from bsdsbench.files.bounded import FaultError, PathLike, read_bytes, reading, show
 from bsdsbench.files.errors import FileFormatError
 from bsdsbench.loaders.formats import id_of
@@ -31,7 +31,6 @@ from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.curve import PRCurve, best, curve_counts
 from bsdsbench.scores.ratios import BLOCK
 
-F8 = NDArray[np.float64]
 COLUMNS = {
     "eval_bdry.txt": 8,
     "eval_bdry_thr.txt": 4,
@@ -61,7 +60,7 @@ def read_rows(
     path: PathLike,
     columns: int,
     least: int | None = None,
-) -> NDArray[np.float64]:
+) -> F8:
     """The first `columns` numbers of every row of a text file, f8 (N, columns).
 
     A row may have as few as `least` numbers; the others are NaN. Empty lines and lines that start
@@ -131,7 +130,7 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
 
 
 def boundary_files(
-    score: Any, ids: Sequence[str], thresholds: F8, four: NDArray[np.int64], rule: str
+    score: Any, ids: Sequence[str], thresholds: F8, four: I8, rule: str
 ) -> Iterator[tuple[str, str]]:
     """File name and text of the boundary tables, and of every image's ID_ev1.txt.
 

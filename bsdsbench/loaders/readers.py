@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_list, given_path, given_word
+from bsdsbench.files.arguments import F8, given_list, given_path, given_word
 from bsdsbench.files.bounded import Budget, FaultError, PathLike, check_size, listed, reading, show
 from bsdsbench.files.errors import DataError, EmptyTruthError, FileFormatError
 from bsdsbench.loaders.depth_files import annotated_depth, predicted_depth
@@ -148,7 +147,7 @@ def files_of(
     return id_of(paths[0]) if image_id is None else image_id, paths
 
 
-def _ucm2(array: Any) -> NDArray[np.float64]:
+def _ucm2(array: Any) -> F8:
     array = plane(array, "ucm2")  # only a quarter of it may be needed in order of rows
     if min(array.shape) < 3 or 0 in (array.shape[0] % 2, array.shape[1] % 2):
         raise FaultError(f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1)")

@@ -11,11 +11,10 @@ from itertools import chain
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bsdsbench.files.arguments import F8
 from bsdsbench.files.bounded import FaultError, listed, read_bytes, reading
 
-F8 = NDArray[np.float64]
 MAX_BYTES = 128 << 20
 _TRUTH = {"false": "0", "true": "1"}  # labels in words
 _EXPECTED = "expected a label and a score in each row"

@@ -17,8 +17,8 @@ from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bsdsbench.files.arguments import F8
 from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.protocol.fields import captions, record_of
@@ -26,7 +26,6 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
-F8 = NDArray[np.float64]
 Tree = dict[str, Any]  # of counts, or of scores, see `Metric.scores`
 Texts = Iterator[tuple[str, str]]  # file name and text
 Symptoms = Iterator[tuple[str, str, str]]  # code, words, what fixes it

@@ -19,10 +19,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_number
+from bsdsbench.files.arguments import F8, I8, Bool, given_number
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import (
-    Bool,
     GroundTruth,
     Map,
     Prediction,
@@ -36,7 +35,7 @@ from bsdsbench.loaders.official_txt import boundary_files
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, at_least_two
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
-from bsdsbench.scores.counts import I8, Counts, ImageRecord, Score, Stack
+from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import (
     FOUR,
     PRCurve,
@@ -446,7 +445,7 @@ def threshold_events(
     protocol: Protocol,
     near: NDArray[np.uint64] | None = None,
     dropped: Bool | None = None,
-) -> tuple[NDArray[np.float64], tuple[Any, Any, Any], I8]:
+) -> tuple[F8, tuple[Any, Any, Any], I8]:
     """Increasing thresholds, the changes of the thinned map from the highest downwards, and its
     size after each.
 

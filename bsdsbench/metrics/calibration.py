@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
+from bsdsbench.files.arguments import F8
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
-from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.maps import prepare, unit
 from bsdsbench.protocol.fields import one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from bsdsbench.files.arguments import I8
 from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Tree, image_means
 from bsdsbench.metrics.boundary import CurvesMetric, boundary_counts
 from bsdsbench.metrics.maps import as_float32, invert, nms
 from bsdsbench.protocol.protocol import MATCHED, Protocol
-from bsdsbench.scores.counts import I8, Stack
+from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio
 

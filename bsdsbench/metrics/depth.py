@@ -28,11 +28,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from attrs import frozen
 
+from bsdsbench.files.arguments import F8, I8, Bool
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import depth_pairs
 from bsdsbench.loaders.depth_files import matte_mask
-from bsdsbench.loaders.inputs import Bool, GroundTruth, Map, Prediction, cut_map, same_shape
-from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Symptoms, Tree, image_means
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, cut_map, same_shape
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Symptoms, Tree, image_means
 from bsdsbench.metrics.boundary import (
     CURVE_COLUMNS,
     MatchMaps,
@@ -43,7 +44,7 @@ from bsdsbench.metrics.contour.measures import pixel_distances
 from bsdsbench.metrics.label_maps import faults_named
 from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, check, is_int, one_of, option, some_of
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import I8, Stack
+from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores, four_counts
 from bsdsbench.scores.ratios import (
     Weights,

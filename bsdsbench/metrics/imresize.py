@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from bsdsbench.files.arguments import F8
 from bsdsbench.loaders.inputs import Map, soft_map, unit
-from bsdsbench.metrics.base import F8
 
 
 def bicubic(soft: Map, shape: tuple[int, int]) -> F8:

@@ -26,7 +26,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.loaders.inputs import Bool, Map, binary_map, soft_map, unit
+from bsdsbench.files.arguments import Bool
+from bsdsbench.loaders.inputs import Map, binary_map, soft_map, unit
 from bsdsbench.protocol.protocol import NMSParams, Protocol
 
 

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bsdsbench.files.arguments import I8
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map, unit
 from bsdsbench.loaders.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Column, Texts, Tree
@@ -33,7 +34,7 @@ from bsdsbench.metrics.boundary import (
 )
 from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import I8, Score, Stack
+from bsdsbench.scores.counts import Score, Stack
 from bsdsbench.scores.curve import FOUR
 
 PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}

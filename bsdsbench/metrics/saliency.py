@@ -22,8 +22,9 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.loaders.inputs import Bool, GroundTruth, Map, Prediction, soft_map, unit
-from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Symptoms, Tree, image_means
+from bsdsbench.files.arguments import F8, Bool
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, soft_map, unit
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Symptoms, Tree, image_means
 from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.fields import POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol

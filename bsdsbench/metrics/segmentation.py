@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bsdsbench.files.arguments import F8, I8
 from bsdsbench.kernels.contingency import value_pairs
-from bsdsbench.metrics.base import F8, IMAGES, Column, Tree, over
+from bsdsbench.metrics.base import IMAGES, Column, Tree, over
 from bsdsbench.metrics.contour.pairs import as_masks, as_pair, instances_of, match
 from bsdsbench.metrics.label_maps import LabelMetric, LabelOptions, as_label_maps
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import I8, Counts, Stack
+from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio, weighted_sum
 
 

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
+from bsdsbench.files.arguments import Bool
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.loaders.inputs import (
-    Bool,
     GroundTruth,
     Map,
     Prediction,

@@ -17,13 +17,14 @@ import numpy as np
 from attrs import frozen
 from numpy.lib.stride_tricks import sliding_window_view
 
-from bsdsbench.loaders.inputs import Bool, GroundTruth, Prediction, soft_map
+from bsdsbench.files.arguments import I8, Bool
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.label_maps import SPACING
 from bsdsbench.metrics.maps import prepare, unit
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
-from bsdsbench.scores.counts import I8, Stack
+from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
 
 THRESHOLD = option(

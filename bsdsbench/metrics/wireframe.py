@@ -29,10 +29,11 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.loaders.inputs import Bool, GroundTruth, Lines, Prediction
+from bsdsbench.files.arguments import F8, Bool
+from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.line_files import drawn_lines
 from bsdsbench.loaders.line_maps import GRID
-from bsdsbench.metrics.base import F8, IMAGES, Column, Metric, Tree
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol

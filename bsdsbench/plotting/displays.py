@@ -14,12 +14,12 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bsdsbench.comparison.published import PublishedResult
 from bsdsbench.curves import PRResult, davis_goadrich_area, det, interpolate_pr, pr, roc
 from bsdsbench.curves.ranked import VARIANTS, ROCResult, Variant
-from bsdsbench.files.arguments import given_word
+from bsdsbench.files.arguments import F8, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.plotting.style import (
     GREY,
@@ -34,7 +34,6 @@ from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.curve import OperatingPoint
 from bsdsbench.scores.ratios import ratio
 
-F8 = NDArray[np.float64]
 _D = TypeVar("_D", bound="CurveDisplay")
 # Beyond 0 and 1, so that the line of a ranking, which may run along an edge, is not cut in half.
 ROOM = 0.01

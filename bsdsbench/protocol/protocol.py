@@ -15,9 +15,8 @@ import attrs
 import numpy as np
 from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import evolve, field, frozen
-from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import kind_of_value
+from bsdsbench.files.arguments import F8, kind_of_value
 from bsdsbench.files.errors import ProtocolError, did_you_mean
 from bsdsbench.protocol.fields import (
     DEFAULT,
@@ -514,11 +513,11 @@ class Protocol:
             "empty": self.empty_gt != "error",
         }
 
-    def threshold_array(self) -> NDArray[np.float64]:
+    def threshold_array(self) -> F8:
         """thresholds as f8 (T,)."""
         return np.array(self.thresholds, np.float64)
 
-    def cuts(self) -> NDArray[np.float64]:
+    def cuts(self) -> F8:
         """f8 (T,): a pixel is on at threshold i where its value in float64 >= cuts()[i]."""
         thresholds = self.threshold_array()
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)

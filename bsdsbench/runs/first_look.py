@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.files.arguments import F8
 from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import WHITE_FOR_CLASSES, GroundTruth, Prediction, unit
@@ -27,7 +28,6 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.scores.counts import ImageRecord
 
-F8 = NDArray[np.float64]
 LOOKS = 4  # images that are looked at: neighbours by name are exchanged most often
 FILLED = "have filled areas as ground truth, not lines (masks? metrics='contour')"
 RAW = "have broad edges, whose precision is low without NMS: nms=True?"

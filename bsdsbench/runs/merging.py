@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_list
+from bsdsbench.files.arguments import I8, given_list
 from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.metrics import registry
@@ -30,7 +29,6 @@ from bsdsbench.scores.curve import curve_counts, four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
 
 METRIC = registry.DEFAULT[0]
-I8 = NDArray[np.int64]
 
 
 def merge(runs: Sequence[Evaluation]) -> Evaluation:

@@ -18,8 +18,6 @@ from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import Shown
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
 Stack = Mapping[str, NDArray[Any]]
 MAX_WHOLE = 2**53  # up to here sums of counts are exact as float64
 

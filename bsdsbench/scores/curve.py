@@ -27,17 +27,13 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bsdsbench.files.arguments import given_floats
+from bsdsbench.files.arguments import F8, I8, Bool, given_floats
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_sum
 from bsdsbench.tables.result_object import ShownCurve
-
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-Bool = NDArray[np.bool_]
 
 
 class OperatingPoint(NamedTuple):

@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.arguments import given_floats
+from bsdsbench.files.arguments import F8, given_floats
 
-F8 = NDArray[np.float64]
 Weights = NDArray[np.integer[Any]]
 CELLS = 4_000_000  # of weights that are floats at a time, 32 MB
 

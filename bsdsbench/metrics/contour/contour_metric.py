@@ -8,7 +8,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.metrics.base import F8, IMAGES, Column, Tree, over
+from bsdsbench.files.arguments import F8
+from bsdsbench.metrics.base import IMAGES, Column, Tree, over
 from bsdsbench.metrics.contour.measures import PIXELS, Compared, davis_radius, iou, values_of
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_of
 from bsdsbench.metrics.label_maps import SPACING, LabelMetric, LabelOptions

@@ -23,14 +23,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.files.arguments import given_number, given_word
+from bsdsbench.files.arguments import F8, I8, given_number, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import distances, erosion, outlines
 from bsdsbench.kernels.contingency import value_pairs
 from bsdsbench.loaders.inputs import Map
-from bsdsbench.metrics.base import F8
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, LabelPair, as_pair
-from bsdsbench.scores.counts import I8
 from bsdsbench.scores.ratios import f_measure, ratio
 
 Spacing = tuple[float, float]

@@ -13,12 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bsdsbench.files.arguments import F8, I8, Bool
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels.contingency import value_pairs
-from bsdsbench.loaders.inputs import Bool, binary_map, is_binary, same_shape
-from bsdsbench.metrics.base import F8
+from bsdsbench.loaders.inputs import binary_map, is_binary, same_shape
 from bsdsbench.metrics.label_maps import SIDES, LabelOptions, as_label_map, as_label_maps
-from bsdsbench.scores.counts import I8
 from bsdsbench.scores.ratios import ratio
 
 Labels = NDArray[np.int32]

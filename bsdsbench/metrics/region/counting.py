@@ -25,17 +25,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.arguments import given_array, given_list
+from bsdsbench.files.arguments import F8, I8, Bool, given_array, given_list
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import contingency as kernel
 from bsdsbench.kernels import ucm
 from bsdsbench.kernels.assignment import largest_total
-from bsdsbench.loaders.inputs import Bool, GroundTruth, Map, Prediction, same_shape, soft_map, unit
-from bsdsbench.metrics.base import F8
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape, soft_map, unit
 from bsdsbench.metrics.label_maps import as_label_map
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import I8, Counts
+from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import ratio
 
 I4 = NDArray[np.int32]
