@@ -124,8 +124,8 @@ def writing_result(
     other files. Raises RunLockedError, OSError."""
     text = as_json({**result, "images": [], "files": {COUNTS: digest(counts)}})
     # An image is a line: indented it would take ten times as long
-    line = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-    images = ",\n  ".join(map(line, result["images"]))
+    images = json.dumps(result["images"], ensure_ascii=False, allow_nan=False)[1:-1]
+    images = images.replace(', {"id": ', ',\n  {"id": ')  # in a text the quotes are escaped
     data = text.replace('"images": []', f'"images": [\n  {images}\n ]', 1).encode()
     if too_much_json(data):  # counts.npz has all of them
         data = text.encode()
