@@ -146,8 +146,12 @@ def writing_result(
                     made.add(folder)
                 with open(path, "wb") as stream:
                     stream.write(content.encode())
-            except OSError as error:  # a full disk has no name
-                raise OSError(error.errno, error.strerror, path) from None
+            except BaseException as error:
+                with suppress(OSError):
+                    os.unlink(path)
+                if isinstance(error, OSError):  # a full disk has no name
+                    raise OSError(error.errno, error.strerror, path) from None
+                raise
 
         yield write
         write_atomic(out / COUNTS, counts)

@@ -38,7 +38,7 @@ def test_ev1_round_trip(tmp_path):
     assert as_rows(read_ev1(path)) == EV1
 
 
-@pytest.mark.parametrize("n", [31, 999_999, 1_000_000, 1_234_567])
+@pytest.mark.parametrize("n", [30, 31, 1_000_000, 1_234_567])
 def test_ev1_is_the_same_rows_for_any_count(n):
     t, counts = np.array([0.25, 0.5]), np.array([[[9, 12, 30, n], [5, 12, 7, 8]]])
     point = SimpleNamespace(threshold=0.5, recall=1, precision=1, f=1)

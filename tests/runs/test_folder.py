@@ -12,6 +12,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.files.bounded import digest, locked
 from bsdsbench.files.errors import LINE, DataError, FileFormatError, RunLockedError
+from bsdsbench.metrics.boundary import BoundaryMetric
 from bsdsbench.runs import folder
 from bsdsbench.runs.folder import Records, pack_record, unpack_record, unpack_records
 from bsdsbench.scores.counts import ImageRecord
@@ -153,6 +154,23 @@ def test_a_full_disk_is_one_line_and_a_later_run_goes_on(tiny, tmp_path, monkeyp
     assert len(stored(tmp_path)) == 3
     monkeypatch.undo()
     assert counted(*tiny, FIVE, out=tmp_path).kept == 3
+
+
+@pytest.mark.parametrize("stop", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_no_file_of_a_result_is_left_half_written(tiny, tmp_path, monkeypatch, stop):
+    class Halved(str):
+        def encode(self):
+            raise stop
+
+    run, out = counted(*tiny, FIVE), tmp_path / "out"
+    texts = iter([("eval_bdry.txt", "whole"), ("per_image/a.txt", Halved("half"))])
+    monkeypatch.setattr(BoundaryMetric, "files", lambda *_: texts)
+    with pytest.raises(type(stop)) as caught:
+        run.save(out)
+    if isinstance(stop, OSError):
+        assert caught.value.filename == str(out / "per_image/a.txt")
+    files = {path.name for path in out.rglob("*") if path.is_file()}
+    assert files - {".lock", ".result.json"} == {"eval_bdry.txt"}
 
 
 def in_another_thread(function):
