@@ -152,7 +152,7 @@ def boundary_files(
     for k in range(0, len(four), BLOCK):
         some = four[k : k + BLOCK]
         top = int(some.max(initial=0)) + 1
-        if top < 4 * some.size:  # each number once
+        if top < some.size:  # each number once
             words = np.array([b" %10g" % number for number in range(top)])[some]
         else:
             words = np.char.mod(b" %10g", some)

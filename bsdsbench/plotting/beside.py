@@ -12,8 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.scores.counts import Counts, ImageRecord
-
 
 @contextmanager
 def plots_in(out: str | None) -> Iterator[Callable[[Any], None] | None]:
@@ -29,6 +27,8 @@ def plots_in(out: str | None) -> Iterator[Callable[[Any], None] | None]:
     with second_python(code, stdin=subprocess.PIPE) as other:
 
         def begin(run: Any) -> None:
+            from bsdsbench.scores.counts import Counts, ImageRecord
+
             begun.append(run)
             # Scores in place of counts, which take much longer to send
             scores = {name: run.score(name) for name in run.metrics}
