@@ -17,30 +17,29 @@ from skimage import color, feature, filters, segmentation
 from bsdsbench.files.arguments import F8
 from bsdsbench.files.errors import DataError, did_you_mean
 
-F = F8
 Image = NDArray[np.uint8]
 
 
-def canny(image: Image) -> F:
+def canny(image: Image) -> F8:
     """The share of 24 thresholds at which Canny (sigma 2) calls a pixel an edge."""
     gray = color.rgb2gray(image)
     highs = np.geomspace(0.03, 0.6, 24)
     return np.mean([feature.canny(gray, 2.0, 0.4 * high, high) for high in highs], axis=0)
 
 
-def sobel(image: Image) -> F:
+def sobel(image: Image) -> F8:
     """Sobel gradient magnitude, thinned by non-maximum suppression."""
     gray = color.rgb2gray(image)
     return _gradient(filters.sobel_h(gray), filters.sobel_v(gray))
 
 
-def scharr(image: Image) -> F:
+def scharr(image: Image) -> F8:
     """Scharr gradient magnitude, thinned by non-maximum suppression."""
     gray = color.rgb2gray(image)
     return _gradient(filters.scharr_h(gray), filters.scharr_v(gray))
 
 
-def structure_tensor_maps(image: Image) -> tuple[F, F]:
+def structure_tensor_maps(image: Image) -> tuple[F8, F8]:
     """Raw and thinned maps of the colour structure tensor, averaged over three scales.
 
     The strength is how much the larger eigenvalue beats the smaller: texture counts for little.
@@ -86,7 +85,7 @@ def watershed(image: Image) -> list[NDArray[Any]]:
     ]
 
 
-def suppress(strength: F, ny: F, nx: F) -> F:
+def suppress(strength: F8, ny: F8, nx: F8) -> F8:
     """Strength where it is the largest along the normal (ny, nx), else 0; faded at the border."""
     length = np.hypot(ny, nx) + 1e-12
     y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]
@@ -98,7 +97,7 @@ def suppress(strength: F, ny: F, nx: F) -> F:
     return thin * np.clip(inset / 4, 0, 1)
 
 
-def _gradient(gy: F, gx: F) -> F:
+def _gradient(gy: F8, gx: F8) -> F8:
     return np.clip(3.5 * suppress(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
 
 
