@@ -31,11 +31,11 @@ def compile_once() -> None:
 
 
 def shared() -> None:
-    """What adds up, and with it all that numba imports to compile: a fork has that too."""
-    from bsdsbench.kernels.matching import add_runs
+    """Import all that numba needs to compile: a fork has that too."""
+    from numba.core.registry import cpu_target
 
-    zeros = np.zeros(64, np.int64)
-    add_runs(np.zeros((4, 1), np.uint64), zeros, zeros[:1])
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
 
 
 def matching() -> None:
@@ -51,11 +51,13 @@ def matching() -> None:
 
 def others() -> None:
     """What thresholds, thins and counts a few pixels, and finds those within reach."""
-    from bsdsbench.kernels.matching import steps_within_reach, truth
+    from bsdsbench.kernels.matching import add_runs, steps_within_reach, truth
     from bsdsbench.kernels.thinning import thinning_events
     from bsdsbench.kernels.thresholding import levels
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word
+    zeros = np.zeros(64, np.int64)
+    add_runs(np.zeros((4, 1), np.uint64), zeros, zeros[:1])
     soft = np.eye(4)
     events = thinning_events(levels(soft, np.array([0.5])), 1)
     steps_within_reach(*events, truth(soft[None] > 0, 1.0), gt_enters=False)
