@@ -14,6 +14,7 @@ from click import argument
 from bsdsbench.cli.shared import (
     PROTOCOL,
     chosen,
+    compile_first,
     flag,
     left_out,
     of_runs,
@@ -32,7 +33,6 @@ from bsdsbench.cli.shared import (
     together,
     verb,
 )
-from bsdsbench.kernels import never_compiled
 from bsdsbench.plotting.beside import plots_in
 
 NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
@@ -53,6 +53,7 @@ def demo(out: str, workers: int | None) -> None:
     from bsdsbench.plotting import plot_runs
     from bsdsbench.runs.score_tables import score_tables
 
+    compile_first()
     images, gt, found = sample_images(), sample_ground_truth(), []
     for method, name in NAMES.items():
         with progress(method) as report:
@@ -156,11 +157,7 @@ def evaluate(
         given = (items,)
         options["protocol"] = items.protocol(options["metrics"], options["protocol"])
         options["name"] = options["name"] or Path(str(pred_dir)).stem
-    if never_compiled():
-        from bsdsbench.kernels.warm import compile_once
-
-        say("first run: compiling the kernels, about 10 seconds", progress=True)
-        compile_once()
+    compile_first(options["metrics"])
     for name in others:
         del options[name]
     with progress("evaluate") as report:
@@ -216,6 +213,8 @@ def run(function: str, form: str, **options: Any) -> int:
         raise click.UsageError("give IMAGES, or a --task that is a whole set")
     if task:
         check_truth(task, options["gt"], options["protocol"])
+    if options["gt"]:
+        compile_first(options["metrics"])
     with progress(options["name"] or function.rpartition(":")[2]) as report:
         found = bb.run(function, progress=report, **options)
     scored, timed = found.evaluation, len(found.milliseconds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial, reduce
 from importlib import import_module
@@ -18,6 +18,7 @@ from click.core import ParameterSource
 
 from bsdsbench.files.bounded import as_json, counted, listed
 from bsdsbench.files.errors import did_you_mean
+from bsdsbench.kernels import never_compiled
 from bsdsbench.metrics import registry
 from bsdsbench.runs.run_options import RunOptions, words_of
 
@@ -342,6 +343,15 @@ def settle(options: dict[str, Any]) -> None:
         )
     options["metrics"] = registry.chosen(options["metrics"] or registry.DEFAULT)
     options["protocol"] = protocol_from(options, options["metrics"])
+
+
+def compile_first(metrics: Iterable[str] = registry.DEFAULT) -> None:
+    """Before a first run with metrics that match pixels, compile what does."""
+    if never_compiled() and any("max_dist" in registry.get(name).uses for name in metrics):
+        from bsdsbench.kernels.warm import compile_once
+
+        say("first run: compiling the kernels, about 10 seconds", progress=True)
+        compile_once()
 
 
 # What is said ------------------------------------------------------------------------------------

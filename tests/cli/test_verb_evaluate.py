@@ -39,6 +39,19 @@ def test_results_on_stdout(tiny, tmp_path):
     assert found["scores"] == saved["scores"]
 
 
+def test_a_first_run_compiles_what_its_metrics_need(tiny, monkeypatch):
+    pred, gt = tiny
+    compiled = []
+    monkeypatch.setattr("bsdsbench.cli.shared.never_compiled", lambda: True)
+    monkeypatch.setattr("bsdsbench.kernels.warm.compile_once", lambda: compiled.append(True))
+    words = ("evaluate", pred, "--gt", gt, *FEW)
+    assert "compiling" not in command(*words, "--metrics", "pixel,region").stderr
+    assert not compiled
+    assert "first run: compiling" in command(*words, "--metrics", "pixel,crispness").stderr
+    assert compiled == [True]
+
+
+@pytest.mark.slow
 def test_scores_at_the_threshold_of_another_run(tiny, tmp_path):
     pred, gt = tiny
     ids, found = sorted(path.stem for path in pred.iterdir()), {}
