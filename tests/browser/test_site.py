@@ -148,8 +148,9 @@ def test_sliders_show_the_counts_that_python_gives(open_page):
 
 
 @pytest.mark.parametrize("name", WALK)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+@pytest.mark.parametrize(
+    ("size", "scheme"), [(DESKTOP, "light"), (PHONE, "dark")], ids=["desktop", "phone"]
+)
 def test_a_page_fits_and_has_no_serious_fault(open_page, name, size, scheme):
     """No sideways scrolling; axe-core finds nothing serious or critical."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()

@@ -177,6 +177,7 @@ def test_images_of_a_split_file_are_found_and_unnamed_ones_are_not_tried(many, t
 
 
 @pytest.mark.parametrize("seconds", [0.0, 600.0])
+@pytest.mark.slow
 def test_what_no_reading_reaches_is_said(many, seconds):
     told = explained(many, {"ods": 0.123456}, seconds=seconds)
     assert told.answer is None

@@ -104,6 +104,7 @@ def test_a_planted_option_is_the_first_answer(rooms, pred, metric, own, planted,
         ("classes", "contour", PETS, "iou", "pooled.iou", "IoU of all pixels"),
     ],
 )
+@pytest.mark.slow
 def test_another_column_of_the_quantity_is_a_reading(rooms, pred, metric, own, asked, other, words):
     run = counted(rooms, pred, TRUTHS[metric], metric, PRESETS[metric], **own)
     told = explain(run, {f"{metric}.{asked}": value(run, metric, other)}, workers=1, seconds=300)

@@ -30,6 +30,7 @@ def bash(command, cwd, **env):
 
 
 @pytest.mark.parametrize(("baseline", "status"), [("canny", 0), ("structure-tensor", 1)])
+@pytest.mark.slow
 def test_the_steps_of_the_action(tmp_path, baseline, status):
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     given = {
@@ -83,6 +84,7 @@ def app(tmp_path):
     return tmp_path, command.replace("/app/", f"{tmp_path}/")
 
 
+@pytest.mark.slow
 def test_a_codabench_submission_is_scored(app):
     where, command = app
     done = bash(command, where / "program")

@@ -69,6 +69,7 @@ def same(found, expected):
 
 
 @pytest.mark.parametrize("strict", [True, False])
+@pytest.mark.slow
 def test_si_is_the_plain_one(strict, seeds):
     for seed in seeds:
         pred, gt, _ = case(seed)

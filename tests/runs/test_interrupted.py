@@ -117,6 +117,7 @@ def test_an_interrupt_without_a_folder_promises_nothing(tiny):
 
 @pytest.mark.skipif(not TOLD, reason="no /dev/full")
 @pytest.mark.process
+@pytest.mark.slow
 def test_closed_and_full_outputs(tiny):
     words = " ".join(map(str, (sys.executable, *evaluate(tiny, tiny[0].parent / "out"))))
     for where, status, said in (

@@ -30,6 +30,7 @@ NAMES = [f"im{k}" for k in range(8)]
 
 
 @pytest.mark.process
+@pytest.mark.slow
 def test_any_worker_number_and_executor_give_the_same_bits(tiny, tmp_path):
     options = {"one": {"workers": 1}, "two": {"workers": 2}, "nine": {"workers": 9}}
     options["threads"] = {"workers": 9, "executor": "thread"}
@@ -315,6 +316,7 @@ def test_calls_that_a_worker_gets_several_at_a_time_keep_their_order(seconds):
 
 
 @pytest.mark.process
+@pytest.mark.slow
 def test_two_thousand_images_go_to_processes_and_give_the_same(tmp_path, monkeypatch):
     square = np.zeros((8, 8), np.uint8)
     square[2:6, 3] = 255
