@@ -21,7 +21,6 @@ import numpy as np
 
 from bsdsbench.kernels.graph import (
     GT,
-    NONE,
     PRED,
     Geometry,
     arena,
@@ -34,14 +33,13 @@ from bsdsbench.kernels.graph import (
     vertices,
 )
 from bsdsbench.kernels.jit import F8, I8, Bool, kernel
-from bsdsbench.kernels.matching import BAND, enter, work_room
+from bsdsbench.kernels.matching import BAND, enter, pairs_of, work_room
 from bsdsbench.kernels.thinning import pack
 
 _TIE_BITS = 16
 _WEIGHT_BITS = 60
 _FINEST = 40  # a unit is at least 2^-40
 _RANKS = 12  # bits of the rank in which a vertex enters
-_NO_COSTS = np.zeros(0)
 
 
 def weights(parts: Sequence[F8], n: int) -> tuple[list[I8], int, float]:
@@ -57,8 +55,8 @@ def weights(parts: Sequence[F8], n: int) -> tuple[list[I8], int, float]:
     return whole, sum(int(part.max(initial=0)) for part in whole) + (1 << _TIE_BITS), unit
 
 
-def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8] | None) -> tuple[I8, I8]:
-    """The pairs of the pixels of two (H, W) maps: flat indices, (K,) increasing and (K,).
+def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8]) -> I8:
+    """The pairs of the pixels of two (H, W) maps: flat indices (2, K), the first increasing.
 
     cost : (2R+1, 2R+1) by the offset (row, col) from a pixel of `first` to its partner, no offset
            in the middle; infinite where a pair is not allowed
@@ -66,17 +64,14 @@ def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8] | Non
     """
     n = int(np.count_nonzero(first))
     if np.count_nonzero(second) < n:  # the fewer enter
-        theirs, mine = assign_maps(second, first, cost[::-1, ::-1], values and values[::-1])
-        order = np.argsort(mine)
-        return mine[order], theirs[order]
+        pairs = assign_maps(second, first, cost[::-1, ::-1], values[::-1])[::-1]
+        return pairs[:, np.argsort(pairs[0])]
     ends, tile = np.array([0, n, n + np.count_nonzero(second)]), empty_tiles(first.shape, 2)
     pixel = np.empty(ends[-1], np.int32)
     vertices(pack(np.stack([first, second])), first.shape[1], tile, ends, pixel)
     pixels = pixel[:n], pixel[n:]
     allowed = np.isfinite(cost)
-    paid = (_NO_COSTS, _NO_COSTS)
-    if values is not None:
-        paid = values[0].ravel()[pixels[0]], values[1].ravel()[pixels[1]]
+    paid = [value.ravel()[at] for value, at in zip(values, pixels, strict=True)]
     parts, most, _ = weights((cost[allowed], *paid), n)
     top = n * most + 1
     gain = np.zeros(cost.shape, np.int64)
@@ -93,10 +88,7 @@ def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8] | Non
     some = np.flatnonzero(own.nearest >= 0)
     order = some[np.lexsort((own.nearest[some], own.pixel[some] >> BAND))].astype(np.int32)
     _enter(order, own, other, geo, work_room(pixels[1].size))
-    mate = own.node["mate"]
-    mine, theirs = own.pixel[mate != NONE], other.pixel[mate[mate != NONE]]
-    order = np.argsort(mine)
-    return mine[order].astype(np.int64), theirs[order].astype(np.int64)
+    return pairs_of(own, other.pixel)
 
 
 @kernel(_nrt=False)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ class _Kept(FunctionCache):
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """`numba.njit` for kernels: `@kernel`, or `@kernel(option=...)` with options of njit."""
     if function is None:
-        return lambda function: kernel(function, **options)
+        return partial(kernel, **options)
     users = config.CACHE_DIR
     try:  # numba reads the folder when a function is decorated
         config.CACHE_DIR = str(_folder or "")
@@ -69,13 +70,13 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         config.CACHE_DIR = users
 
 
-def inner(function: Callable[..., Any]) -> Any:
+def inner(function: Callable[..., Any], **options: Any) -> Any:
     """`kernel` for what only kernels call and nothing is allocated in: there is less to compile.
 
     It cannot be called from Python. What is small, or called in one place and not large, compiles
     faster still if it is put there: `@kernel(inline="always")`.
     """
-    return kernel(function, no_cpython_wrapper=True, _nrt=False)
+    return kernel(function, no_cpython_wrapper=True, _nrt=False, **options)
 
 
 def inlined(function: Callable[..., Any]) -> Any:
@@ -83,4 +84,4 @@ def inlined(function: Callable[..., Any]) -> Any:
 
     For functions of many arrays: passing those of two sides takes .3 us, more than a search.
     """
-    return kernel(function, no_cpython_wrapper=True, _nrt=False, forceinline=True)
+    return inner(function, forceinline=True)

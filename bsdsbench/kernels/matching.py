@@ -259,7 +259,7 @@ def leave(i, node, bits, step):
 
 BAND = 18  # an image is cut into bands of 2^BAND pixels, what belongs to one fits a cache
 
-# What `_batches` writes and works in
+# What `batches` writes and works in
 Order = namedtuple("Order", "bands by_cost batch slot events order")
 
 
@@ -331,9 +331,15 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     start, target = np.array([0, pixel.size]), truth(gt[None], max_dist_px)
     all_on = np.ones(pixel.size, np.bool_)
     steps = steps_within_reach(start, pixel, all_on, target, gt_enters=False)
-    mate = match_all(steps, target, annotator, np.zeros(1, np.int64)).node["mate"]
+    pred = match_all(steps, target, annotator, np.zeros(1, np.int64))
+    return pairs_of(pred, target.pixel)
+
+
+def pairs_of(own: Side, others: I4) -> I8:
+    """The matched pixels of a side and of the other: (2, K), in order of the first."""
+    mate = own.node["mate"]
     some = mate != NONE
-    pairs = np.array([steps.pixel[some], target.pixel[mate[some]]], np.int64)
+    pairs = np.array([own.pixel[some], others[mate[some]]], np.int64)
     return pairs[:, np.argsort(pairs[0])]
 
 
@@ -357,21 +363,25 @@ def match_all(steps: Steps, truth: Truth, first: int, matched_gt: I8) -> Side:
     matched_gt : (n,), the matched pixels of the ground truth are added
     Returns the predicted side as the last annotator leaves it.
     """
-    events, n, costs = steps.start[-1], matched_gt.size, truth.disk.cost
+    costs, words = truth.disk.cost, (matched_gt.size + 63) // 64
     most, m = int(np.diff(truth.ends).max(initial=0)), steps.pixel.size
-    bands, words = (math.prod(truth.shape) >> BAND) + 1, (n + 63) // 64
-    order = Order(
-        bands,
-        np.empty(int(costs[0, 0]) + 2, np.int64),  # a corner is furthest
-        np.empty(2 * n * bands + 2, np.int64),
-        np.empty(events, np.int64),
-        *np.empty((2, events), np.int32),
-    )
     pred = new_side(steps.pixel, steps.tile, PRED, arena(m, min(costs.size, most)), words)
     gt = new_side(truth.pixel[:most], steps.tile, GT, arena(most, min(costs.size, m)), words)
     work, gain = work_room(max(m, most)), np.empty(costs.size, np.int64)
-    _match(steps, truth, first, pred, gt, gain, work, order, matched_gt)
+    _match(steps, truth, first, pred, gt, gain, work, new_order(steps, truth), matched_gt)
     return pred
+
+
+def new_order(steps: Steps, truth: Truth) -> Order:
+    """Room for `batches`."""
+    events, bands = steps.start[-1], (math.prod(truth.shape) >> BAND) + 1
+    return Order(
+        bands,
+        np.empty(int(truth.disk.cost[0, 0]) + 2, np.int64),  # a corner is furthest
+        np.empty(2 * (steps.start.size - 1) * bands + 2, np.int64),
+        np.empty(events, np.int64),
+        *np.empty((2, events), np.int32),
+    )
 
 
 def work_room(m: int) -> Work:
@@ -383,7 +393,7 @@ def work_room(m: int) -> Work:
 
 
 @kernel(_nrt=False)
-def _match(steps, truth, first, pred, most, gain, work, batches, matched_gt):
+def _match(steps, truth, first, pred, most, gain, work, ordering, matched_gt):
     """Match with each annotator: add its matched pixels to `matched_gt` (n,), set pred's bits.
 
     most : a side with room for each annotator;  gain : room for Geometry's
@@ -404,8 +414,8 @@ def _match(steps, truth, first, pred, most, gain, work, batches, matched_gt):
         if not gt_enters:
             find_edges(np.int64(0), np.int64(node.size), pred, gt, geo)
         if not gt_enters or k == 0:  # else the order is that of the first annotator
-            _batches(steps, pred.pixel, pred.nearest, batches)
-        batch, order = batches.batch[:: batches.bands], batches.order
+            batches(steps, pred.pixel, pred.nearest, ordering)
+        batch, order = ordering.batch[:: ordering.bands], ordering.order
         for step in range(matched_gt.size):
             begin, middle, last = batch[2 * step], batch[2 * step + 1], batch[2 * step + 2]
             if begin == last:
@@ -482,7 +492,7 @@ def _keep(start, pixel, added, backwards, near, cols, kept, vertex, enters, tile
 
 
 @inner
-def _batches(steps, pixel, nearest, ordering):
+def batches(steps, pixel, nearest, ordering):
     """Step k removes order[batch[2 k bands] : batch[(2k+1) bands]], adds up to batch[(2k+2) bands].
 
     Only vertices with an edge, band by band, so that what is near is in the processor's cache. In a

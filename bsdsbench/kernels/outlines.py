@@ -68,7 +68,7 @@ def corners(padded, n):
     for i in range(count):
         _window(flat, where[i], width, window)
         for j in range(4):
-            if _first_of_its_label(window, j):
+            if _code(window, j):
                 start[window[j] + 1] += 1
     for k in range(n):
         start[k + 1] += start[k]
@@ -77,14 +77,12 @@ def corners(padded, n):
     cols = np.empty(start[n], np.int32)
     code = np.empty(start[n], np.uint8)
     for i in range(count):
-        r, c = divmod(where[i], width)
         _window(flat, where[i], width, window)
         for j in range(4):
-            if _first_of_its_label(window, j):
-                k = window[j]
-                rows[fill[k]] = r
-                cols[fill[k]] = c
-                code[fill[k]] = _code(window, k)
+            found, k = _code(window, j), window[j]
+            if found:
+                rows[fill[k]], cols[fill[k]] = divmod(where[i], width)
+                code[fill[k]] = found
                 fill[k] += 1
     return start, rows, cols, code
 
@@ -96,18 +94,10 @@ def _window(flat, at, width, window):
 
 
 @kernel
-def _first_of_its_label(window, j):
-    if window[j] < 0:
-        return False
-    for i in range(j):  # noqa: SIM110 - any() of a generator is slow here
-        if window[i] == window[j]:
-            return False
-    return True
-
-
-@kernel
-def _code(window, k):
+def _code(window, j):
+    """The code of pixel j's label; 0 if it has none, or an earlier pixel has it."""
     code = 0
-    for j in range(4):
-        code = 2 * code + (1 if window[j] == k else 0)
-    return code
+    for i in range(4):
+        if window[i] == window[j]:
+            code |= 8 >> i
+    return code if window[j] >= 0 and code < 16 >> j else 0

@@ -20,12 +20,11 @@ class ReadOnly:
         return _made, (type(self), *(getattr(self, f.name) for f in fields(self)))  # type: ignore[arg-type]
 
 
-def _made(kind: type[_V], *values: Any) -> _V:
-    views = [v.view() if isinstance(v, np.ndarray) else v for v in values]
-    for v in views:
-        if isinstance(v, np.ndarray):
-            v.flags.writeable = False
-    return kind(*views)
+def _made(kind: Any, *values: Any) -> Any:
+    for value in values:
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+    return kind(*values)
 
 
 class ReadOnlyDict(dict[str, _V]):
