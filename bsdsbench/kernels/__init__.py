@@ -51,7 +51,5 @@ def cache_folder() -> Path | None:
 
 def never_compiled() -> bool:
     """True if the first run is to compile kernels. Where they cannot be kept jit.py says so."""
-    if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0":
-        return False
-    folder = cache_folder()
-    return folder is not None and not any(folder.glob("*/matching.*.nbc"))
+    folder, jit = cache_folder(), os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+    return jit and folder is not None and not any(folder.glob("*/matching.*.nbc"))

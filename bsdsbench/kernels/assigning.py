@@ -55,12 +55,12 @@ def weights(parts: Sequence[F8], n: int) -> tuple[list[I8], int, float]:
     return whole, sum(int(part.max(initial=0)) for part in whole) + (1 << _TIE_BITS), unit
 
 
-def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8]) -> I8:
+def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) -> I8:
     """The pairs of the pixels of two (H, W) maps: flat indices (2, K), the first increasing.
 
     cost : (2R+1, 2R+1) by the offset (row, col) from a pixel of `first` to its partner, no offset
            in the middle; infinite where a pair is not allowed
-    values : two of (H, W): what a pair costs for its pixel of `first`, of `second`
+    values : two of (H, W): what a pair costs for its pixel of `first`, of `second`; none: nothing
     """
     n = int(np.count_nonzero(first))
     if np.count_nonzero(second) < n:  # the fewer enter
@@ -71,7 +71,7 @@ def assign_maps(first: Bool, second: Bool, cost: F8, values: tuple[F8, F8]) -> I
     vertices(pack(np.stack([first, second])), first.shape[1], tile, ends, pixel)
     pixels = pixel[:n], pixel[n:]
     allowed = np.isfinite(cost)
-    paid = [value.ravel()[at] for value, at in zip(values, pixels, strict=True)]
+    paid = [v.ravel()[p] for v, p in zip(values, pixels, strict=False)] or [np.zeros(0)] * 2
     parts, most, _ = weights((cost[allowed], *paid), n)
     top = n * most + 1
     gain = np.zeros(cost.shape, np.int64)

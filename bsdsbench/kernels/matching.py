@@ -331,8 +331,7 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     start, target = np.array([0, pixel.size]), truth(gt[None], max_dist_px)
     all_on = np.ones(pixel.size, np.bool_)
     steps = steps_within_reach(start, pixel, all_on, target, gt_enters=False)
-    pred = match_all(steps, target, annotator, np.zeros(1, np.int64))
-    return pairs_of(pred, target.pixel)
+    return pairs_of(match_all(steps, target, annotator, np.zeros(1, np.int64)), target.pixel)
 
 
 def pairs_of(own: Side, others: I4) -> I8:

@@ -107,7 +107,7 @@ def assign(
     far = {"l2": np.sqrt(dy * dy + dx * dx), "l1": dy + dx, "linf": np.maximum(dy, dx)}[metric]
     table, found = np.where(far <= radius, far, np.inf), []
     for one in truth if truth.ndim == 3 else [truth]:
-        values = value, np.zeros(one.shape)
+        values = () if pred_value is None else (value, np.zeros(one.shape))
         at, gt_at = assign_maps(bmap, binary_map(one, "ground truth"), table, values)
         (row, col), (gt_row, gt_col) = (np.divmod(k, max(one.shape[1], 1)) for k in (at, gt_at))
         paid = table[gt_row - row + reach, gt_col - col + reach] + value.flat[at]

@@ -34,7 +34,7 @@ import os
 from bsdsbench.kernels import cache_folder
 
 class Made:
-    pixel = None
+    pixel = near = start = None
 
     def __iter__(self):
         return iter((self, self))
