@@ -50,6 +50,7 @@ from bsdsbench.runs.run_options import Folder, RunOptions, takes
 from bsdsbench.scores.counts import ImageRecord
 
 SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
+FEW = 1000  # images of which a worker gets one at a time
 Inputs = tuple[Prediction | None, GroundTruth]
 
 
@@ -182,11 +183,11 @@ def run(
     will give, or 0. Raises DataError that lists every fault, KeyboardInterrupt with what is kept.
     """
     about, (part, parts) = dict(blank.provenance), options.shard
-    several = 1  # that a worker gets at once: more of many files
+    several = 1  # that a worker gets at once
     if isinstance(source, Sequence):
         source = source[part - 1 :: parts]
         total = len(source)
-        several = max(1, min(16, total // 1000))
+        several = max(1, min(16, total // FEW))
         if parts > 1:
             about["shard"] = f"{part}/{parts}"
     records, faults, left_out = [], {}, []
