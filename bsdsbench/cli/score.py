@@ -57,8 +57,8 @@ def demo(out: str, workers: int | None) -> None:
     images, gt, found = sample_images(), sample_ground_truth(), []
     for method, name in NAMES.items():
         with progress(method) as report:
-            given = {"name": name, "workers": workers, "progress": report}
-            found.append(bb.run(method, images, gt=gt, out=Path(out, method), **given).evaluation)
+            how = dict(name=name, out=Path(out, method), workers=workers, progress=report)
+            found.append(bb.run(method, images, gt=gt, **how).evaluation)
     found.sort(key=lambda run: -run.boundary_score().ods.f)
     show_tables(score_tables(found))
     told = bb.compare(found).only(["ods", "ap"])
@@ -66,12 +66,12 @@ def demo(out: str, workers: int | None) -> None:
     show_tables([table for table in told.tables() if table.key == "differences"])
     with progress("human") as report:
         human = bb.evaluate_humans(gt, workers=workers, progress=report)
-    plots = [Path(out, name) for name in ("pr.png", "f_threshold.png")]
-    plot_runs(found, human=human, path=plots[0])
-    plot_runs(found, kind="f", path=plots[1])
+    pr, f = Path(out, "pr.png"), Path(out, "f_threshold.png")
+    plot_runs(found, human=human, path=pr)
+    plot_runs(found, kind="f", path=f)
     folders = " ".join(str(Path(out, method)) for method in NAMES)
     raw = Path(out, "raw")
-    print("\nplots    " + "  ".join(map(str, plots)))
+    print(f"\nplots    {pr}  {f}")
     print(f"""results  {folders}
 next
   # maps several pixels wide, as networks give them
@@ -157,7 +157,7 @@ def evaluate(
         given = (items,)
         options["protocol"] = items.protocol(options["metrics"], options["protocol"])
         options["name"] = options["name"] or Path(str(pred_dir)).stem
-    compile_first(options["metrics"])
+    compile_first(options["metrics"], *given)
     for name in others:
         del options[name]
     with progress("evaluate") as report:
@@ -214,7 +214,7 @@ def run(function: str, form: str, **options: Any) -> int:
     if task:
         check_truth(task, options["gt"], options["protocol"])
     if options["gt"]:
-        compile_first(options["metrics"])
+        compile_first(options["metrics"], options["images"], options["gt"])
     with progress(options["name"] or function.rpartition(":")[2]) as report:
         found = bb.run(function, progress=report, **options)
     scored, timed = found.evaluation, len(found.milliseconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import time
@@ -345,9 +346,10 @@ def settle(options: dict[str, Any]) -> None:
     options["protocol"] = protocol_from(options, options["metrics"])
 
 
-def compile_first(metrics: Iterable[str] = registry.DEFAULT) -> None:
-    """Before a first run with metrics that match pixels, compile what does."""
-    if never_compiled() and any("max_dist" in registry.get(name).uses for name in metrics):
+def compile_first(metrics: Iterable[str] = registry.DEFAULT, *folders: Any) -> None:
+    """Before a first run with metrics that match pixels, compile what does; no folder is wrong."""
+    match = any("max_dist" in registry.get(name).uses for name in metrics)
+    if match and never_compiled() and all(map(os.path.exists, folders)):
         from bsdsbench.kernels.warm import compile_once
 
         say("first run: compiling the kernels, about 10 seconds", progress=True)

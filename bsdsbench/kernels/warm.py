@@ -9,19 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.kernels import never_compiled
-
 
 def compile_once() -> None:
-    """Compile what the boundary benchmark runs, where that was not done yet; else do nothing.
+    """Compile what the boundary benchmark runs.
 
     One half is left to a second process and read from the disk by all who need it. Should that
     process fail, they compile it themselves.
     """
-    if not never_compiled():
-        return
+    from numba.core.registry import cpu_target
+
     gc.disable()  # a compiler makes many objects that live on
-    shared()
+    # A fork shares what numba imports to compile
+    cpu_target.typing_context.refresh()
+    cpu_target.target_context.refresh()
     way: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
     second = way.Process(target=others, daemon=True)
     second.start()
@@ -29,14 +29,6 @@ def compile_once() -> None:
     second.join()
     gc.freeze()  # the first look at all of them would take 0.4 s
     gc.enable()
-
-
-def shared() -> None:
-    """Import all that numba needs to compile: a fork has that too."""
-    from numba.core.registry import cpu_target
-
-    cpu_target.typing_context.refresh()
-    cpu_target.target_context.refresh()
 
 
 def nothing() -> tuple[Any, Any]:

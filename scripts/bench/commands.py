@@ -1,4 +1,4 @@
-"""Whole commands: wall time and peak memory (medians), a Markdown row each.
+"""Whole commands: wall time, processor time of the main thread, peak memory: medians, a row each.
 
 python scripts/bench/commands.py [WORD] [--images N ...] [--rounds 5] [--against OTHER/bin/python]
 
@@ -55,18 +55,27 @@ def val_twice(folder):
                     iio.imwrite(part / f"two/{name}.png", np.uint8(np.rint(255.0 * soft / top)))
 
 
+TIMED = """
+import atexit, runpy, sys, time
+atexit.register(lambda: print(time.thread_time(), file=sys.stderr))
+runpy.run_module("bsdsbench", run_name="__main__", alter_sys=True)
+"""
+
+
 def measured(python, words, cache):
-    """Wall time in seconds, and the peak in MB, of a call."""
+    """Seconds of wall time and of the main thread, and the peak in MB, of a call."""
     begin = time.perf_counter()
-    call = [python, "-m", "bsdsbench", *words]
+    call = [python, "-c", TIMED, *map(str, words)]
     env = os.environ | ({"NUMBA_CACHE_DIR": cache} if cache else {})
-    child = subprocess.Popen(
-        call, cwd="/", env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    _, status, usage = os.wait4(child.pid, 0)
+    with tempfile.TemporaryFile("w+") as said:
+        child = subprocess.Popen(call, cwd="/", env=env, stdout=subprocess.DEVNULL, stderr=said)
+        _, status, usage = os.wait4(child.pid, 0)
+        end = time.perf_counter()
+        said.seek(0)
+        lines = said.read().splitlines()
     if status:
-        raise SystemExit(f"{' '.join(call)}: status {status}")
-    return time.perf_counter() - begin, usage.ru_maxrss / 1024
+        raise SystemExit("\n".join([f"{words}: status {status}", *lines]))
+    return end - begin, float(lines[-1]), usage.ru_maxrss / 1024
 
 
 def main():
@@ -77,8 +86,9 @@ def main():
     parser.add_argument("--against")
     given = parser.parse_args()
     pythons = [sys.executable, given.against] if given.against else [sys.executable]
-    print("| command | seconds | MB |", "| seconds | MB | ratio |" if given.against else "")
-    print("|---|---|---|", "---|---|---|" if given.against else "", sep="")
+    heads = ["command", *["seconds", "main thread", "MB"] * len(pythons)]
+    heads += ["ratio"] * (len(pythons) > 1)
+    print(f"| {' | '.join(heads)} |", "|---" * len(heads) + "|", sep="\n")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         rows, sets = {"--help": ["--help"]}, {}
@@ -118,7 +128,7 @@ def main():
                 [statistics.median(column) for column in zip(*rounds[python][1:], strict=True)]
                 for python in pythons
             ]
-            cells = [f"{seconds:.2f} | {peak:.0f}" for seconds, peak in medians]
+            cells = [f"{wall:.2f} | {own:.2f} | {peak:.0f}" for wall, own, peak in medians]
             if given.against:
                 cells.append(f"{medians[0][0] / medians[1][0]:.2f}")
             print(f"| {what} |", " | ".join(cells), "|", flush=True)

@@ -52,7 +52,13 @@ def __getattr__(name):
     function.compile = function
     return function
 """
-WARM = "from bsdsbench.kernels import never_compiled, warm\nprint(never_compiled())\n"
+WARM = """
+import numba
+from bsdsbench.kernels import never_compiled, warm
+numba.typeof = id
+print(never_compiled())
+never_compiled() and warm.compile_once()
+"""
 
 
 def python(*words, **options):
@@ -80,7 +86,7 @@ def test_two_processes_compile_once_and_import_nothing_from_the_current_folder(t
         shutil.copy(KERNELS / name, package)
     for name in ("graph", "matching", "thinning", "thresholding"):
         (package / f"{name}.py").write_text(STAND_IN)
-    script.write_text(WARM + "import numba\nnumba.typeof = id\nwarm.compile_once()\n")
+    script.write_text(WARM)
     own = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": str(tmp_path)}
     assert python(script, cwd=here, env=own) == "True\n"
     assert not (here / "imported").exists()
