@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -127,8 +126,6 @@ def evaluate(
     Ground-truth pictures that are gray need --set gt_threshold=0.5, those of region labels --set
     gt_kind=labels. For region measures of soft maps, pass --set regions_from_soft=true.
     """
-    # numpy's BLAS, which images hardly need, would keep the other cores busy for 0.1 s at first
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     ready = click.get_current_context().with_resource(plots_in(options["out"]))
     import bsdsbench as bb
     from bsdsbench.runs.score_tables import at_threshold_of

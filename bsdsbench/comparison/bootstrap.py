@@ -18,7 +18,7 @@ from bsdsbench.scores.counts import at
 from bsdsbench.scores.ratios import Weights
 
 Told = Callable[[int], object]  # of so many samples more that are done
-_SAMPLES, _CELLS = 2000, 40_000_000  # at a time; cells are samples times images, a byte each
+_SAMPLES, _CELLS = 1250, 40_000_000  # at a time; cells are samples times images, a byte each
 # Wherever an interval or a p-value is made: a run has one interval, in every table.
 N_BOOT, SEED = 10_000, 0
 

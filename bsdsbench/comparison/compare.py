@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from math import nan
@@ -125,8 +126,15 @@ def compare(
     # by run, then score: of all images, of the samples, without each image
     once = np.ones((1, n), np.int64)
     whole = [{k: float(v[0]) for k, v in s.items()} for s in scores_of(tables, [once])]
-    draws = scores_of(tables, bootstrap_weights(n, n_boot, seed), told)
-    left_out = scores_of(tables, jackknife_weights(n)) if n > 1 else []
+
+    def undrawn() -> Any:
+        found = {metric: [run.image_scores(metric) for run in kept] for metric in metrics}
+        return scores_of(tables, jackknife_weights(n)) if n > 1 else [], found
+
+    with ThreadPoolExecutor(1) as pool:  # drawing, in a thread of its own, takes longest
+        rest = pool.submit(undrawn)
+        draws = scores_of(tables, bootstrap_weights(n, n_boot, seed), told)
+        left_out, image_scores = rest.result()
     scores = tuple(whole[0])
     intervals = []
     for name, own, drawn in zip(labels, whole, draws, strict=True):
@@ -165,9 +173,8 @@ def compare(
     images = []
     for metric in metrics:
         # compared by the metric's first image column
-        values, key = [], registry.get(metric).image_columns[0].key
-        for run in kept:
-            values.append({k: row[key] for k, row in run.image_scores(metric).items()})
+        key = registry.get(metric).image_columns[0].key
+        values = [{k: row[key] for k, row in r.items()} for r in image_scores[metric]]
         first = next(score for score in scores if score.startswith(f"{metric}."))
         for i, j in pairs:
             influence = np.zeros(n)

@@ -3,15 +3,8 @@
 `Column` and `Metric` are all that a metric of another package imports.
 """
 
-from typing import Any
+from bsdsbench.files.late import late
 
 __all__ = ["Column", "Metric"]
-
-
-def __getattr__(name: str) -> Any:
-    """The two classes when first used: names of metrics are read without numpy."""
-    if name not in __all__:
-        raise AttributeError(name)
-    from bsdsbench.metrics import base
-
-    return getattr(base, name)
+# When first used: names of metrics are read without numpy
+__getattr__ = late(__name__, dict.fromkeys(__all__, "metrics.base"))

@@ -1,9 +1,6 @@
 """Reports: one self-contained HTML page of runs, and pictures of what matched."""
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import Any
+from bsdsbench.files.late import late
 
 _HOME = {
     "comparison_tables": "comparison.comparison_tables",
@@ -15,11 +12,4 @@ _HOME = {
 }
 
 __all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'bsdsbench.report' has no attribute {name!r}")
-    value = getattr(import_module(f"bsdsbench.{_HOME[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = late(__name__, _HOME)

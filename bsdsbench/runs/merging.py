@@ -103,8 +103,8 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         origin[SPEED] = {"taken_over": sum(taken)}
     if empty:
         origin[EMPTY] = sorted(empty)
-    whole = first.protocol, first.name, records, origin, dict(sorted(failed.items()))
-    return Evaluation(*whole, first.places)
+    failed = dict(sorted(failed.items()))
+    return Evaluation(first.protocol, first.name, records, origin, failed, first.places)
 
 
 def best_rows(tables: I8) -> tuple[I8, I8]:
@@ -156,7 +156,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         form = f"best-of-{len(runs)}"
         records.append(replace(record, counts=own, fingerprint="", seconds=0.0, form=form))
     title = f"{name or first.name} (best of {len(runs)} by the ground truth)"
-    about = {k: first.provenance[k] for k in ("gt",) if k in first.provenance}
+    about = {k: v for k, v in first.provenance.items() if k == "gt"}
     about |= {"best_of": [run.name for run in runs], "chosen": times.tolist()}
     if not protocol.stated and protocol.whole_image:  # what the programs make of 100 rows
         protocol = protocol.replace(ap_rule="edter", name=protocol.name)

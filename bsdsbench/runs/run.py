@@ -370,9 +370,15 @@ def folders(
     own, photos = first.options_of(options.protocol), dict[str, Path]()
     if str(options.executor).startswith("dask://"):  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
-    how: dict[str, Any] = {"gt_kind": first.gt_kind, "classes": first.class_names(own)}
-    split = options.split_file if ids is None else ids
-    pairs = pair(pred_dir, gt_dir, split, options.missing, pred_kind=kind, **how)
+    pairs = pair(
+        pred_dir,
+        gt_dir,
+        options.split_file if ids is None else ids,
+        options.missing,
+        pred_kind=kind,
+        gt_kind=first.gt_kind,
+        classes=first.class_names(own),
+    )
     for metric in map(registry.get, options.metrics):
         if metric.photo and (place := options.images_dir or photos_beside(gt_dir)):
             photos = find_photos(place, [p.image_id for p in pairs])
@@ -485,9 +491,15 @@ def find_sources(
     found = registry.get(metric or run.metrics[0])
     kind = str(run.provenance.get("pred_kind") or found.pred_kinds[0])
     missing = "zero" if run.provenance.get("missing", "zero") == "zero" else "error"
-    classes = found.class_names(found.options_of(run.protocol))
-    how = {"pred_kind": kind, "gt_kind": found.gt_kind, "classes": classes}
-    pairs = pair(pred, gt, run.image_ids, missing, **how)
+    pairs = pair(
+        pred,
+        gt,
+        run.image_ids,
+        missing,
+        pred_kind=kind,
+        gt_kind=found.gt_kind,
+        classes=found.class_names(found.options_of(run.protocol)),
+    )
     photos = images_dir or run.place("photos") or photos_beside(gt)
     by_id = {p.image_id: p for p in pairs}
     return Sources(by_id, find_photos(photos, by_id) if photos else {}, kind, found)

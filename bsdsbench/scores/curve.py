@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.files.arguments import F8, I8, Bool, given_floats
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.scores.counts import Counts
-from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_sum
+from bsdsbench.scores.ratios import BLOCK, Weights, f_measure, ratio, weighted_sum
 from bsdsbench.tables.result_object import ShownCurve
 
 
@@ -305,7 +305,9 @@ def curve_scores(
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, four), protocol.operator)
     ods = best(curve, protocol.ods_rule)
-    own = PRCurve.of_counts(thresholds, four).f.argmax(axis=1)
+    own = np.empty(len(four), np.int64)
+    for k in range(0, len(four), BLOCK):
+        own[k : k + BLOCK] = PRCurve.of_counts(thresholds, four[k : k + BLOCK]).f.argmax(axis=1)
     if protocol.empty_gt == "count":  # F is 0 at all thresholds: the fewest false positives
         own = np.where(four[..., 1].any(axis=1), own, four[..., 3].argmin(axis=1))
     at_own = weighted_sum(weights, four[np.arange(len(four)), own])

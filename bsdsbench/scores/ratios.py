@@ -95,11 +95,14 @@ BLOCK = 1024  # images at a time where all of them would take their counts' memo
 def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     """The sum over images of each sample, (S, N) and (N, ...) -> f8 (S, ...).
 
-    Integers are far below 2^53, so that their sums are exact in any order. Floats are added in the
-    order of the images: the same bits whatever computed the parts.
+    Integers are far below 2^53, so that their sums are exact in any order; as float32, in half the
+    time, where no sum can reach 2^24. Floats are added in the order of the images: the same bits
+    whatever computed the parts.
     """
     n, whole = len(values), values.dtype.kind in "iub"
-    table = np.ascontiguousarray(values, np.float64).reshape(n, values[0].size)
+    span = float(values.max(initial=0)) - float(values.min(initial=0)) if whole else math.inf
+    exact: Any = np.float32 if span * weights.sum(axis=1).max(initial=n) < 1 << 24 else np.float64
+    table = np.ascontiguousarray(values, exact).reshape(n, values[0].size)
     out, step = np.empty((len(weights), table.shape[1])), max(1, CELLS // n)
     for first in range(0, len(weights), step):
         drawn, part = weights[first : first + step], out[first : first + step]
@@ -109,7 +112,7 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
             part[:] = table.sum(axis=0)
             np.add.at(part, rows, (drawn[odd] - 1)[:, None] * table[images])
             continue
-        factors = np.ascontiguousarray(drawn, np.float64)
+        factors = np.ascontiguousarray(drawn, exact)
         if not whole:
             from scipy.sparse import csr_array
 

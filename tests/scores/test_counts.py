@@ -93,6 +93,15 @@ def test_an_undefined_value_is_one_where_it_is_drawn(times):
     np.testing.assert_array_equal(weighted_mean(weights, values), means)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("n", [2, 40])  # of 40 one left out is another way to sum
+@pytest.mark.parametrize("top", [2**19 - 1, 2**23 - 1, 2**23 + 1, 2**24 + 1, 2**31 + 1])
+def test_integers_are_summed_exactly_where_float32_no_longer_holds_them(top, n, sign):
+    values = sign * (top - np.arange(2 * n).reshape(n, 2) % 7)
+    weights = np.vstack([1 - np.eye(n, dtype=np.int8), np.ones((1, n), np.int8)])
+    assert weighted_sum(weights, values).tolist() == (weights.astype(np.int64) @ values).tolist()
+
+
 def test_integers_are_summed_exactly_and_floats_in_the_order_of_the_images():
     large = np.array([[2**50 + 1], [3], [1]])
     assert weighted_sum(np.array([[1, 1, 1], [0, 2, 1]]), large).tolist() == [[2**50 + 5], [7]]
