@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from math import nan
@@ -126,15 +125,10 @@ def compare(
     # by run, then score: of all images, of the samples, without each image
     once = np.ones((1, n), np.int64)
     whole = [{k: float(v[0]) for k, v in s.items()} for s in scores_of(tables, [once])]
-
-    def undrawn() -> Any:
-        found = {metric: [run.image_scores(metric) for run in kept] for metric in metrics}
-        return scores_of(tables, jackknife_weights(n)) if n > 1 else [], found
-
-    with ThreadPoolExecutor(1) as pool:  # drawing, in a thread of its own, takes longest
-        rest = pool.submit(undrawn)
-        draws = scores_of(tables, bootstrap_weights(n, n_boot, seed), told)
-        left_out, image_scores = rest.result()
+    weights = bootstrap_weights(n, n_boot, seed)  # drawn meanwhile, which takes longest
+    left_out = scores_of(tables, jackknife_weights(n)) if n > 1 else []
+    image_scores = {metric: [run.image_scores(metric) for run in kept] for metric in metrics}
+    draws = scores_of(tables, weights, told)
     scores = tuple(whole[0])
     intervals = []
     for name, own, drawn in zip(labels, whole, draws, strict=True):
