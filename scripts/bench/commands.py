@@ -103,13 +103,11 @@ def main():
             runs = [where / "OUT/one", where / "OUT/two"]
             for method, run in zip(("one", "two"), runs, strict=True):
                 call = ["evaluate", where / method, "--gt", where / "gt", "-o", run, "--quiet"]
-                for workers in (1, 2):
-                    rows[f"evaluate {method}, {what}, {workers} workers"] = [
-                        *call,
-                        "--workers",
-                        workers,
-                    ]
-            rows[f"evaluate, {what}, cold"] = rows[f"evaluate two, {what}, 2 workers"]
+                for workers in (2, 1) if "BSDS" in what else (2,):
+                    name = f"evaluate {method}, {what}, {workers} workers"
+                    rows[name] = [*call, "--workers", workers]
+            if "BSDS" in what:
+                rows[f"evaluate, {what}, cold"] = rows[f"evaluate two, {what}, 2 workers"]
             rows[f"compare, {what}"] = ["compare", *runs]
             rows[f"report, {what}"] = ["report", *runs, "-o", where / "OUT/page.html"]
         for what, words in rows.items():
