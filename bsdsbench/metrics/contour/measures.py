@@ -89,12 +89,12 @@ class Compared:
     def _shells(self, width: int) -> I8:
         pred, gt, n, _ = self.pair
         if n == 1:  # masks, in a fifth of the time
-            return erosion.mask_shells(pred >= 0, gt >= 0, width)[1:]
+            return erosion.mask_shells(pred >= 0, gt >= 0, width)
         return erosion.label_shells(pred, gt, n, width)
 
     @cached_property
     def _to_other(self) -> Any:
-        return distances.to_other_label(self.pair.gt, *PIXELS)
+        return distances.to_other_label(self.pair.gt.astype(np.int32), *PIXELS)
 
     def drawn(self, what: str, size: float) -> Any:
         """What a measure compares: the outlines of pred and of gt, or pixels of each label.
@@ -135,7 +135,7 @@ def _skeletons(pair: LabelPair) -> I8:
 
 def _outlines(pair: LabelPair, outline: str, steps: Spacing) -> tuple[Sites, ...]:
     sides = []
-    for labels in pair[:2]:
+    for labels in np.array(pair[:2], np.int32):
         around = np.pad(labels, 1, constant_values=-1)
         if outline == "side":
             around = np.pad(labels, ((0, 1), (0, 1)), mode="edge")

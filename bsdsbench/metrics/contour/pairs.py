@@ -25,9 +25,10 @@ MATCH_IOU = 0.5  # above it, a region has one partner at most
 
 
 class LabelPair(NamedTuple):
-    """pred and gt as int32 (H, W), labels 0 .. n - 1, -1 for none; shape is that of the image.
+    """pred and gt, (H, W) int32, of masks int8: labels 0 .. n - 1, -1 for none.
 
-    A pair of masks has one label and may be cut to the box of both, with a frame of one pixel.
+    shape is that of the image. A pair of masks has one label and may be cut to the box of both,
+    with a frame of one pixel.
     """
 
     pred: Labels
@@ -72,7 +73,7 @@ def as_pair(
         either = masks[0] | masks[1]
         at = [np.flatnonzero(either.any(axis=axis)) for axis in (1, 0)]
         box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) if i.size else slice(0, 1) for i in at)
-        mine, true = (np.ascontiguousarray(m[box]).astype(np.int32) - 1 for m in masks)
+        mine, true = (np.subtract(m[box].view(np.int8), 1, order="C") for m in masks)
         return LabelPair(mine, true, 1, either.shape)
     maps, end = as_label_maps(pred, gt), first + classes
     nothing = {0: ""} if first else {}
