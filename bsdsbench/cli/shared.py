@@ -347,7 +347,10 @@ def settle(options: dict[str, Any]) -> None:
 
 
 def compile_first(metrics: Iterable[str] = registry.DEFAULT, *folders: Any) -> None:
-    """Before a first run with metrics that match pixels, compile what does; no folder is wrong."""
+    """Before a first run with metrics that match pixels, compile what does.
+
+    folders : where one of them does not exist, nothing is compiled
+    """
     match = any("max_dist" in registry.get(name).uses for name in metrics)
     if match and never_compiled() and all(map(os.path.exists, folders)):
         from bsdsbench.kernels.warm import compile_once

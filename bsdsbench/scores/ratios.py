@@ -110,7 +110,7 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
         if whole and 16 * np.count_nonzero(odd) < odd.size:  # of a jackknife: all less one image
             rows, images = divmod(np.flatnonzero(odd), n)  # of two axes it is far slower
             part[:] = flat.sum(axis=0)
-            np.add.at(part, rows, (drawn[odd] - 1)[:, None] * flat[images])
+            np.add.at(part, rows, (drawn[odd] - 1.0)[:, None] * flat[images])
             continue
         factors = np.ascontiguousarray(drawn, exact)
         if not whole:

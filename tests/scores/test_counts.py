@@ -102,6 +102,11 @@ def test_integers_are_summed_exactly_where_float32_no_longer_holds_them(top, n, 
     assert weighted_sum(weights, values).tolist() == (weights.astype(np.int64) @ values).tolist()
 
 
+def test_small_integers_do_not_overflow():
+    weights = np.where(np.arange(40) == 7, 3, 1).astype(np.int8)[None]
+    assert weighted_sum(weights, np.full((40, 1), 100, np.int8)).tolist() == [[4200.0]]
+
+
 def test_integers_are_summed_exactly_and_floats_in_the_order_of_the_images():
     large = np.array([[2**50 + 1], [3], [1]])
     assert weighted_sum(np.array([[1, 1, 1], [0, 2, 1]]), large).tolist() == [[2**50 + 5], [7]]
