@@ -41,7 +41,7 @@ PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot
 @flag("--pictures/--no-pictures", "Show the images.", default=True)
 @flag(
     "--full-pictures",
-    "Show every image; default: the worst, the best and those that differ most, up to 5 MB.",
+    "Show every image; default: at most 200 or 5 MB, the worst, the best, those that differ most.",
 )
 @flag("--force", "Show published results also beside runs of other images.")
 @bootstrap

@@ -43,7 +43,12 @@ def comparable(
         if not (common and shared):
             raise DataError(f"{fault}; expected the same images in all")
         notes.append(f"{fault}; compared on the {len(shared)} in all")
-    kept = [replace(r, records=[x for x in r.records if x.image_id in shared]) for r in runs]
+    kept = [
+        r
+        if len(r.records) == len(shared)
+        else replace(r, records=[x for x in r.records if x.image_id in shared])
+        for r in runs
+    ]
     faults = []
     first = kept[0]
     for run in kept[1:]:

@@ -22,7 +22,7 @@ from bsdsbench.files.bounded import write_atomic
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import PIXELS, lines_of
-from bsdsbench.report.pictures import BUDGET, by_interest, draw_pictures
+from bsdsbench.report.pictures import BUDGET, MOST, by_interest, draw_pictures
 from bsdsbench.runs.evaluation import Progress, as_runs, not_beside
 from bsdsbench.runs.run import fault_of, find_sources
 from bsdsbench.runs.score_tables import score_tables
@@ -69,33 +69,33 @@ def write_report(
         raise DataError(f"{len(given)} prediction folders for {len(runs)} runs, expected one each")
     if images_dir and not Path(images_dir).is_dir():
         raise DataError(f"{images_dir}: no folder, expected one of pictures")
-    sources, named = {}, set()
-    for run, folder in zip(runs, given, strict=True) if pictures else ():
-        if run.reported:
-            notes.append(f"no pictures: {run.name}: official tables have no files of images")
-            continue
-        if folder or gt_dir or images_dir:
-            named.add(run.name)
-        try:
-            sources[run.name] = find_sources(run, folder, gt_dir, images_dir)
-        except DataError as error:
-            if run.name in named:
-                raise
-            notes.append(f"no pictures: {fault_of(run, error)}")
-    columns, values, ids = _columns(runs)
-    known: list[Any] = [result for result in find_published(published) if result.curve]
-    looks = iter(lines_of([run.name for run in runs] + [result.label for result in known]))
-    lines = []
-    for run in runs:
-        curves = run.with_curve
-        score = run.score(curves[0]) if curves else None
-        lines.append(_line(run.name, next(looks), score and score.curve, score and score.ods))
-    images = {k: {"id": k, "values": [v.get(k) for v in values]} for k in ids}
-    mains = [v for c, v in zip(columns, values, strict=True) if c["main"] and c["run"] >= 0]
-    drawn, budget = {}, None if full_pictures else BUDGET
-    order = by_interest(ids, mains)
+    sources, named, drawn = {}, set(), {}
     with ThreadPool(1) as beside:  # does not wait for it where drawing fails or is interrupted
         compared = beside.apply_async(compare, [runs], {"n_boot": n_boot, "seed": seed})
+        for run, folder in zip(runs, given, strict=True) if pictures else ():
+            if run.reported:
+                notes.append(f"no pictures: {run.name}: official tables have no files of images")
+                continue
+            if folder or gt_dir or images_dir:
+                named.add(run.name)
+            try:
+                sources[run.name] = find_sources(run, folder, gt_dir, images_dir)
+            except DataError as error:
+                if run.name in named:
+                    raise
+                notes.append(f"no pictures: {fault_of(run, error)}")
+        columns, values, mains, ids = _columns(runs)
+        known: list[Any] = [result for result in find_published(published) if result.curve]
+        looks = iter(lines_of([run.name for run in runs] + [result.label for result in known]))
+        lines = []
+        for run in runs:
+            curves = run.with_curve
+            score = run.score(curves[0]) if curves else None
+            lines.append(_line(run.name, next(looks), score and score.curve, score and score.ods))
+        images = {k: {"id": k, "values": [v.get(k) for v in values]} for k in ids}
+        order, budget = by_interest(ids, mains), float("inf")
+        if not full_pictures:
+            order, budget = order[:MOST], BUDGET
         for image_id, found in draw_pictures(runs, sources, named, notes, order, budget, progress):
             # The small picture for the table goes into the row
             images[image_id].update({k: found.pop(k) for k in ("thumb", "paper") if k in found})
@@ -153,15 +153,13 @@ def _rounded(point: Sequence[Any]) -> list[Any]:
     return [None if v is None else round(float(v), 5) for v in point]
 
 
-def _columns(
-    runs: Sequence[Any],
-) -> tuple[list[dict[str, Any]], list[dict[str, float]], list[str]]:
-    """The table's number columns; for each, image id -> value; the images of the first run.
+def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[Any], list[Any], list[str]]:
+    """The table's number columns; for each, image id -> value; the runs' main ones of these, which
+    show on a phone; the images of the first run.
 
-    `main` columns show on a phone. Values are from counts or from official tables.
+    Values are from counts or from official tables.
     """
-    columns = []
-    values = []
+    columns, values, mains = [], [], []
     ids = list(runs[0].image_ids) if runs[0].records else None
     for i, run in enumerate(runs):
         for m, metric in enumerate(run.metrics):
@@ -171,13 +169,13 @@ def _columns(
                 columns.append({"label": c.heading, "run": i, "main": m == k == 0})
                 mine = {name: row[c.key] for name, row in rows.items() if c.key in row}
                 values.append({name: round(v, 5) for name, v in mine.items() if v == v})
-    mains = [k for k, c in enumerate(columns) if c["main"]]
-    if len(runs) == 2 and len(mains) == 2:
-        a, b = (values[k] for k in mains)
-        label = f"{columns[mains[0]]['label']} difference"
-        columns.append({"label": label, "run": -1, "main": True})
+                if m == k == 0:
+                    mains.append(values[-1])
+    if len(runs) == len(mains) == 2:
+        a, b = mains
+        columns.append({"label": f"{columns[0]['label']} difference", "run": -1, "main": True})
         values.append({k: round(a[k] - b[k], 5) for k in a if k in b})
-    return columns, values, ids or []
+    return columns, values, mains, ids or []
 
 
 def _script_json(data: Any) -> str:

@@ -2,7 +2,8 @@
 
 A page of every picture of 200 images and three methods has 30 MB. So those come first that are
 looked at first: by each method the worst and the best, and where two methods differ most; as many
-as fit into `BUDGET`.
+as fit into `BUDGET`, and at most `MOST`: nobody looks through a thousand small pictures, which take
+longer to draw than everything else.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ THUMBNAIL = 320  # longer side, pixels
 THUMB = 120  # that of the table
 QUALITY = 70
 BUDGET = 5_000_000  # characters; tables, values and scripts have room below 6 MB
+MOST = 200  # images
 _OVERLAY_PALETTE = [(*color, 255 if i else 0) for i, color in enumerate(COLORS)]
 _LEVELS = 8
 
@@ -107,7 +109,7 @@ def draw_pictures(
     named: Collection[str],
     notes: list[str],
     ids: Sequence[str],
-    budget: int | None,
+    budget: float,
     progress: Progress | None = None,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Image id and pictures, in the order of ids, until they have `budget` characters.
@@ -122,9 +124,9 @@ def draw_pictures(
             ods: Any = metric and run.score(metric.name).ods.threshold
             drawn.append((str(i), run, ods, {r.image_id: r for r in run.records}))
 
-    def pictures(image_id: str) -> tuple[dict[str, Any], dict[str, DataError]]:
-        """One image's pictures, and what was wrong with a run's files."""
-        out, faults = dict[str, Any](runs={}), {}
+    def pictures(image_id: str) -> tuple[dict[str, Any], list[Any]]:
+        """One image's pictures, and the runs with what was wrong with their files."""
+        out, faults = dict[str, Any](runs={}), []
         for number, run, ods, records in drawn:
             try:
                 pred, gt = sources[run.name].load(image_id, run.protocol)
@@ -139,7 +141,7 @@ def draw_pictures(
                         mine[kind] = {"at": [round(v, 4) for v in at], "png": png}
                     out["runs"][number] = mine
             except DataError as error:
-                faults[run.name] = error
+                faults.append((run, error))
         return out, faults
 
     used, faulty, ids = 0, set(), ids if drawn else ()
@@ -147,18 +149,18 @@ def draw_pictures(
     try:
         made = zip(ids, pool.map(pictures, ids), strict=True)
         for done, (image_id, (found, faults)) in enumerate(made, 1):
-            for _, run, *_ in drawn:
-                if run.name in faults and run.name not in faulty:
-                    if run.name in named:
-                        raise faults[run.name]
+            for run, error in faults:
+                if run.name in named:
+                    raise error
+                if run.name not in faulty:
                     faulty.add(run.name)
-                    notes.append(f"no pictures: {run.name}: {fault_of(run, faults[run.name])}")
+                    notes.append(f"no pictures: {run.name}: {fault_of(run, error)}")
             if "gt" in found:
                 yield image_id, found
             if progress:
                 progress(done, len(ids), image_id)
             used += len(repr(found))
-            if budget is not None and used >= budget:
+            if used >= budget:
                 break
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -96,6 +96,7 @@ class Evaluation(Shown):
     reported: dict[str, Score] = field(default_factory=dict)
     _scores: dict[str, Score] = field(default_factory=dict, init=False)
     _stacks: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
+    _images: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
@@ -283,6 +284,8 @@ class Evaluation(Shown):
 
     def _image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
         """Part -> column -> value of each image, of all that is measured; "" is the whole."""
+        if metric in self._images:
+            return self._images[metric]
         found = registry.get(metric)
         parts = {"": (), **found.parts(self.protocol, found.options_of(self.protocol))}
         columns = (*found.columns, *found.image_columns, *found.part_columns)
@@ -293,6 +296,7 @@ class Evaluation(Shown):
                 for key in dict.fromkeys(map(attrgetter("key"), columns)):
                     if (some := at(own, key)) is not None:
                         values.setdefault(part, {}).setdefault(key, []).extend(some.tolist())
+        self._images[metric] = values
         return values
 
     def per_image(self, metric: str) -> Table:

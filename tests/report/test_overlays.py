@@ -182,3 +182,8 @@ def test_a_report_draws_what_is_looked_at_first_within_its_budget(tmp_path, monk
     assert {ids[i] for i in drawn} == {*order[: len(drawn)]}
     assert write_report(runs, some, full_pictures=True, n_boot=10) == []
     assert some.read_bytes() == whole.read_bytes()  # also whatever threads did
+    monkeypatch.setattr("bsdsbench.report.html.MOST", 2)
+    assert write_report(runs, some, n_boot=10) == []
+    assert "2 of 12 images have pictures here" in some.read_text("utf-8")
+    assert write_report(runs, some, full_pictures=True, n_boot=10) == []
+    assert some.read_bytes() == whole.read_bytes()
