@@ -37,18 +37,13 @@ def comparable(
             raise DataError(f"{run.name}: no counts per image")
     ids = [set(run.image_ids) for run in runs]
     shared = set.intersection(*ids)
-    notes = []
+    kept, notes = list(runs), []
     if odd := sorted(set.union(*ids) - shared):
         fault = f"{', '.join(labels)}: {len(odd)} images are not in every run, such as {odd[0]!r}"
         if not (common and shared):
             raise DataError(f"{fault}; expected the same images in all")
         notes.append(f"{fault}; compared on the {len(shared)} in all")
-    kept = [
-        r
-        if len(r.records) == len(shared)
-        else replace(r, records=[x for x in r.records if x.image_id in shared])
-        for r in runs
-    ]
+        kept = [replace(r, records=[x for x in r.records if x.image_id in shared]) for r in runs]
     faults = []
     first = kept[0]
     for run in kept[1:]:

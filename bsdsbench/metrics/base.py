@@ -97,11 +97,10 @@ def over(unit: str, counts: Mapping[str, tuple[Any, Any]]) -> Tree:
 
 def image_means(weights: Weights, values: Mapping[str, F8]) -> Tree:
     """For `scores`: the mean over images of each value (N,), and under "over" of how many."""
-    means, known, n = {}, {}, weights.sum(axis=1)
-    for key, each in values.items():
-        means[key] = weighted_mean(weights, each)
-        known[key] = weighted_sum(weights, ~np.isnan(each)), n
-    return {**means, "over": over("images", known)}
+    every, n = np.column_stack(list(values.values())), weights.sum(axis=1)
+    means, known = weighted_mean(weights, every).T, weighted_sum(weights, ~np.isnan(every)).T
+    counts = {key: (each, n) for key, each in zip(values, known, strict=True)}
+    return dict(zip(values, means, strict=True)) | {"over": over("images", counts)}
 
 
 IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)

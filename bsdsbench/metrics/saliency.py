@@ -239,10 +239,8 @@ def s_measure(soft: Map, mask: Bool) -> float:
     """
     soft, mask = np.asarray(soft, np.float64), np.asarray(mask, bool)
     share = mask.mean()
-    if share == 0:
-        return float(1 - soft.mean())
-    if share == 1:
-        return float(soft.mean())
+    if share in (0, 1):
+        return float(abs(1 - share - soft.mean()))
     inside, outside = _object_similarity(soft[mask]), _object_similarity(1 - soft[~mask])
     by_object = share * inside + (1 - share) * outside
     y, x = (int(c) + 1 for c in np.rint(np.argwhere(mask).mean(axis=0)))  # before the cut
@@ -283,13 +281,12 @@ def weighted_f(soft: Map, mask: Bool) -> float:
     mask = np.asarray(mask, bool)
     if not mask.any():
         return 0.0
-    error = np.abs(np.asarray(soft, np.float64) - mask)
-    distance, nearest = ndimage.distance_transform_edt(~mask, return_indices=True)
-    near = error[tuple(nearest)]
+    error, off = np.abs(np.asarray(soft, np.float64) - mask), ~mask
+    distance, nearest = ndimage.distance_transform_edt(off, return_indices=True)
     y, x = np.indices((7, 7)) - 3
     kernel = np.exp(-(x * x + y * y) / (2 * 5.0**2))
-    blurred = ndimage.correlate(near, kernel / kernel.sum(), mode="constant")
-    weighted = np.where(mask, np.minimum(error, blurred), error * (2 - 0.5 ** (distance / 5)))
-    hit = mask.sum() - weighted[mask].sum()
-    recall, precision = ratio(hit, mask.sum()), ratio(hit, hit + weighted[~mask].sum())
+    blurred = ndimage.correlate(error[tuple(nearest)], kernel / kernel.sum(), mode="constant")
+    hit = mask.sum() - np.minimum(error, blurred)[mask].sum()
+    false = (error[off] * (2 - 0.5 ** (distance[off] / 5))).sum()
+    recall, precision = ratio(hit, mask.sum()), ratio(hit, hit + false)
     return float(f_measure(precision, recall))

@@ -22,7 +22,7 @@ from bsdsbench.files.bounded import write_atomic
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import PIXELS, lines_of
-from bsdsbench.report.pictures import BUDGET, MOST, by_interest, draw_pictures
+from bsdsbench.report.pictures import by_interest, draw_pictures
 from bsdsbench.runs.evaluation import Progress, as_runs, not_beside
 from bsdsbench.runs.run import fault_of, find_sources
 from bsdsbench.runs.score_tables import score_tables
@@ -93,10 +93,9 @@ def write_report(
             score = run.score(curves[0]) if curves else None
             lines.append(_line(run.name, next(looks), score and score.curve, score and score.ods))
         images = {k: {"id": k, "values": [v.get(k) for v in values]} for k in ids}
-        order, budget = by_interest(ids, mains), float("inf")
-        if not full_pictures:
-            order, budget = order[:MOST], BUDGET
-        for image_id, found in draw_pictures(runs, sources, named, notes, order, budget, progress):
+        for image_id, found in draw_pictures(
+            runs, sources, named, notes, by_interest(ids, mains), full_pictures, progress
+        ):
             # The small picture for the table goes into the row
             images[image_id].update({k: found.pop(k) for k in ("thumb", "paper") if k in found})
             drawn[ids.index(image_id)] = found

@@ -109,10 +109,10 @@ def draw_pictures(
     named: Collection[str],
     notes: list[str],
     ids: Sequence[str],
-    budget: float,
+    full: bool,
     progress: Progress | None = None,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Image id and pictures, in the order of ids, until they have `budget` characters.
+    """Image id and pictures, in the order of ids: of all (full), or what `MOST` and `BUDGET` allow.
 
     sources : run name -> its files
     named   : runs whose folders were given: a fault of theirs is raised; of others `notes` gets it
@@ -144,7 +144,8 @@ def draw_pictures(
                 faults.append((run, error))
         return out, faults
 
-    used, faulty, ids = 0, set(), ids if drawn else ()
+    most = len(ids) if full else MOST
+    used, faulty, ids = 0, set(), ids[: most * bool(drawn)]
     pool = ThreadPoolExecutor(available_cores())
     try:
         made = zip(ids, pool.map(pictures, ids), strict=True)
@@ -160,7 +161,7 @@ def draw_pictures(
             if progress:
                 progress(done, len(ids), image_id)
             used += len(repr(found))
-            if used >= budget:
+            if used >= BUDGET and not full:
                 break
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
