@@ -103,22 +103,20 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     span = float(values.max(initial=0)) - float(values.min(initial=0)) if whole else math.inf
     exact: Any = np.float32 if span * weights.sum(axis=1).max(initial=n) < 1 << 24 else np.float64
     flat, step = values.reshape(n, values[0].size), max(1, CELLS // n)
-    out = np.empty((len(weights), values[0].size))
-    for first in range(0, len(weights), step):
-        drawn, part = weights[first : first + step], out[first : first + step]
-        odd = drawn != 1
-        if whole and 16 * np.count_nonzero(odd) < odd.size:  # of a jackknife: all less one image
-            rows, images = divmod(np.flatnonzero(odd), n)  # of two axes it is far slower
-            part[:] = flat.sum(axis=0)
-            np.add.at(part, rows, (drawn[odd] - 1.0)[:, None] * flat[images])
-            continue
-        factors = np.ascontiguousarray(drawn, exact)
-        if not whole:
-            from scipy.sparse import csr_array
+    out, odd = np.empty((len(weights), values[0].size)), weights != 1
+    if whole and 16 * np.count_nonzero(odd) < odd.size:  # of a jackknife: all less one image
+        rows, images = divmod(np.flatnonzero(odd), n)  # of two axes it is far slower
+        out[:] = flat.sum(axis=0)
+        np.add.at(out, rows, (weights[odd] - 1.0)[:, None] * flat[images])
+    else:
+        for first in range(0, len(weights), step):
+            factors: Any = np.ascontiguousarray(weights[first : first + step], exact)
+            if not whole:
+                from scipy.sparse import csr_array
 
-            # Adds in the order of the columns; what is not drawn adds nothing, also NaN.
-            factors = csr_array(factors)
-        part[:] = factors @ np.ascontiguousarray(flat, exact)
+                # Adds in the order of the columns; what is not drawn adds nothing, also NaN.
+                factors = csr_array(factors)
+            out[first : first + step] = factors @ np.ascontiguousarray(flat, exact)
     return out.reshape(len(weights), *values.shape[1:])
 
 
