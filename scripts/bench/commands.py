@@ -108,6 +108,7 @@ def main():
                     rows[name] = [*call, "--workers", workers]
             if "BSDS" in what:
                 rows[f"evaluate, {what}, cold"] = rows[f"evaluate two, {what}, 2 workers"]
+                rows[f"doctor, {what}"] = ["doctor", where / "two", "--gt", where / "gt"]
             rows[f"compare, {what}"] = ["compare", *runs]
             rows[f"report, {what}"] = ["report", *runs, "-o", where / "OUT/page.html"]
         for what, words in rows.items():
