@@ -147,11 +147,12 @@ def compare(
             p = p_values[i, j][score] if p_values else significance.p_value(gaps, n)
             p = np.nan if np.isnan(value) else p
             ends = significance.percentile_interval(gaps, level, n)
-            least = significance.smallest_told(gaps, level, n)
+            # half the width of a normal interval, wherever the difference lies
+            least = significance.tails(level, n)[1] * gaps.std(ddof=1) if n_boot > 1 else nan
             stored = kept[i].reference or kept[j].reference
             solver = bool(stored) and abs(value) < SOLVER_MOVES
             family.append(
-                Difference(labels[i], labels[j], score, value, *ends, p, p, least, solver)
+                Difference(labels[i], labels[j], score, value, *ends, p, p, float(least), solver)
             )
         corrected = significance.holm([d.p for d in family])
         family = [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]

@@ -11,7 +11,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.runs.references import SOLVER, SOLVER_MOVES
 from bsdsbench.runs.score_tables import METHOD, signature_lines, table_column, why_undefined
-from bsdsbench.scores.ratios import or_none, short
+from bsdsbench.scores.ratios import short
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 
@@ -40,7 +40,7 @@ def comparison_tables(found: Any) -> list[Table]:
         for score in scores:
             own, mark = found.interval_of(run, score), found.letters[score][i] if several else ""
             rows[-1].append(Estimate(own.value, own.low, own.high, mark))
-            values[-1][score] = or_none(own.value)
+            values[-1][score] = None if own.value != own.value else own.value
     notes = [f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."] * several
     notes += why_undefined([replace(c, key=s) for s in scores if (c := column_of(s))], values)
     columns = [METHOD, *[_column(score, alone) for score in scores]]

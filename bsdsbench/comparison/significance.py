@@ -68,13 +68,6 @@ def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
     return min(1.0, n_tests * p_value(np.full(n_boot, -1.0), n_images))
 
 
-def smallest_told(draws: F8, level: float, n_images: int) -> float:
-    """Half the width of a normal interval of a difference from its draws (B,), whatever it is."""
-    if draws.size < 2:
-        return math.nan
-    return float(tails(level, n_images)[1] * draws.std(ddof=1))
-
-
 def tails(level: float, n_images: int) -> F8:
     """The normal deviates (low, high) of an interval: sqrt(n / (n-1)) t(n-1) in place of z.
 

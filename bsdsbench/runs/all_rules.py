@@ -17,7 +17,6 @@ from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.run import Sources, find_sources
 from bsdsbench.runs.run_options import Folder
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best, four_counts
-from bsdsbench.scores.ratios import or_none
 from bsdsbench.tables.table import Field, Table
 
 METRIC = registry.DEFAULT[0]
@@ -51,7 +50,7 @@ def rules_table(runs: Sequence[Evaluation], gt_dir: Folder | None = None) -> Tab
                 whole = with_whole_image(files, run.protocol, curve.thresholds, four)
         areas = [area(whole if rule == "edter" else curve, rule) for rule in AP_RULES]
         best_f = [best(curve, rule).f for rule in ODS_RULES]
-        found.append([*[or_none(float(value)) for value in areas], *best_f])
+        found.append([*[None if v != v else v for v in map(float, areas)], *best_f])
         columns.append(Field(f"run_{k}", run.name, "", ".4f"))
     columns.append(Field("what", "What it is"))
     cells = [[*rule[:2], *values, rule[2]] for rule, *values in zip(RULES, *found, strict=True)]

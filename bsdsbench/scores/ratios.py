@@ -8,6 +8,7 @@ samples: ones for the data set itself, the draws of a bootstrap, all but one for
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -84,11 +85,6 @@ def defined_f(shares: F8) -> F8:
     return np.where(np.isnan(shares).all(axis=-1), np.nan, f)
 
 
-def or_none(value: float) -> float | None:
-    """A number for JSON: None where it is undefined."""
-    return None if math.isnan(value) else value
-
-
 BLOCK = 1024  # images at a time where all of them would take their counts' memory several times
 
 
@@ -96,27 +92,28 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     """The sum over images of each sample, (S, N) and (N, ...) -> f8 (S, ...).
 
     Integers are far below 2^53, so that their sums are exact in any order; as float32, in half the
-    time, where no sum can reach 2^24. Floats are added in the order of the images: the same bits
-    whatever computed the parts.
+    time, over so many images at once that no sum exceeds 2^24. Floats are added in the order of the
+    images: the same bits whatever computed the parts.
     """
     n, whole = len(values), values.dtype.kind in "iub"
     span = float(values.max(initial=0)) - float(values.min(initial=0)) if whole else math.inf
-    exact: Any = np.float32 if span * weights.sum(axis=1).max(initial=n) < 1 << 24 else np.float64
-    flat, step = values.reshape(n, values[0].size), max(1, CELLS // n)
-    out, odd = np.empty((len(weights), values[0].size)), weights != 1
+    some = min(n, (1 << 24) // max(1, span * float(weights.max(initial=1))))
+    exact, many = (np.float32, int(some)) if some >= 64 else (np.float64, n)
+    flat, step = values.reshape(n, values[0].size), max(1, CELLS // many)
+    out, odd = np.zeros((len(weights), values[0].size)), weights != 1
     if whole and 16 * np.count_nonzero(odd) < odd.size:  # of a jackknife: all less one image
         rows, images = divmod(np.flatnonzero(odd), n)  # of two axes it is far slower
-        out[:] = flat.sum(axis=0)
+        out += flat.sum(axis=0)
         np.add.at(out, rows, (weights[odd] - 1.0)[:, None] * flat[images])
     else:
-        for first in range(0, len(weights), step):
-            factors: Any = np.ascontiguousarray(weights[first : first + step], exact)
+        for k, first in product(range(0, n, many), range(0, len(weights), step)):
+            factors: Any = np.ascontiguousarray(weights[first : first + step, k : k + many], exact)
             if not whole:
                 from scipy.sparse import csr_array
 
                 # Adds in the order of the columns; what is not drawn adds nothing, also NaN.
                 factors = csr_array(factors)
-            out[first : first + step] = factors @ np.ascontiguousarray(flat, exact)
+            out[first : first + step] += factors @ np.ascontiguousarray(flat[k : k + many], exact)
     return out.reshape(len(weights), *values.shape[1:])
 
 

@@ -12,7 +12,7 @@ from bsdsbench.comparison.bootstrap import bootstrap_weights, jackknife_weights
 from bsdsbench.comparison.significance import (
     p_value,
     permutation_p,
-    smallest_told,
+    tails,
 )
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
@@ -88,13 +88,10 @@ def test_only(pair):
     refused(r"score 'nope': expected some of boundary\.ods", found.only, ["nope"])
 
 
-@pytest.mark.parametrize(
-    ("draws", "told"),  # t of one degree of freedom at .975 in tables: 12.7062
-    [([0.0, 2.0], 12.7062 * 2), ([2.0], np.nan), ([np.nan, 0.0, 2.0], np.nan)],
-)
-def test_the_smallest_difference_of_two_images_is_that_of_students_t(draws, told):
-    found = smallest_told(np.array(draws), 0.95, 2)
-    assert found == pytest.approx(told, rel=1e-5, nan_ok=True)
+def test_the_smallest_difference_is_half_an_interval_by_students_t(pair):
+    """Of two images: t of one degree of freedom at .975 is 12.7062 in tables."""
+    assert tails(0.95, 2)[1] == pytest.approx(12.7062 * 2**0.5, rel=1e-5)
+    assert np.isnan(bb.compare(pair, n_boot=1).difference_of("a", "b", "ods").least)
 
 
 def test_p_of_one_and_of_two_images():
