@@ -98,6 +98,7 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     n, whole = len(values), values.dtype.kind in "iub"
     span = float(values.max(initial=0)) - float(values.min(initial=0)) if whole else math.inf
     some = min(n, (1 << 24) // max(1, span * float(weights.max(initial=1))))
+    # Of fewer at a time float32 is no faster
     exact, many = (np.float32, int(some)) if some >= 64 else (np.float64, n)
     flat, step = values.reshape(n, values[0].size), max(1, CELLS // many)
     out, odd = np.zeros((len(weights), values[0].size)), weights != 1

@@ -8,12 +8,9 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison import significance
-from bsdsbench.comparison.bootstrap import bootstrap_weights, jackknife_weights
-from bsdsbench.comparison.significance import (
-    p_value,
-    permutation_p,
-    tails,
-)
+from bsdsbench.comparison.bootstrap import WeightedRun, bootstrap_weights, jackknife_weights
+from bsdsbench.comparison.significance import p_value, permutation_p
+from bsdsbench.scores.counts import Counts
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
 
@@ -88,10 +85,24 @@ def test_only(pair):
     refused(r"score 'nope': expected some of boundary\.ods", found.only, ["nope"])
 
 
-def test_the_smallest_difference_is_half_an_interval_by_students_t(pair):
-    """Of two images: t of one degree of freedom at .975 is 12.7062 in tables."""
-    assert tails(0.95, 2)[1] == pytest.approx(12.7062 * 2**0.5, rel=1e-5)
-    assert np.isnan(bb.compare(pair, n_boot=1).difference_of("a", "b", "ods").least)
+def test_the_smallest_difference_of_two_images_is_that_of_students_t(pair):
+    """t of one degree of freedom at .975 is 12.7062 in tables; NaN for one draw, or undefined ones:
+    a sample of the first image alone has no R50."""
+    two = [replace(run, records=run.records[:2]) for run in pair]
+    first, other = two[0].records
+    never = {**first.counts["boundary"], "matched_pred": np.zeros(99, np.int64)}
+    odd = replace(first, counts={**first.counts, "boundary": Counts(**never)})
+    two[0] = replace(two[0], records=[odd, other])
+    draws = [WeightedRun(run, run.metrics).scores(next(bootstrap_weights(2, 40, 0))) for run in two]
+    found = bb.compare(two, n_boot=40)
+    for score in found.scores:
+        gaps = draws[0][score] - draws[1][score]
+        assert np.isnan(gaps).any() == (score == "boundary.r50")
+        told = 12.7062 * 2**0.5 * gaps.std(ddof=1)
+        least = found.difference_of("a", "b", score).least
+        assert least == pytest.approx(told, rel=1e-5, nan_ok=True)
+    alone = bb.compare(two, n_boot=1).difference_of("a", "b", "ods").least
+    assert np.isnan(alone)
 
 
 def test_p_of_one_and_of_two_images():
