@@ -53,8 +53,7 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         if cmd_name not in VERBS:
             ctx.fail(f"no verb {cmd_name!r}{did_you_mean(cmd_name, VERBS)}")
-        file = import_module(f"bsdsbench.cli.{VERBS[cmd_name]}")
-        return getattr(file, cmd_name)
+        return getattr(import_module(f"bsdsbench.cli.{VERBS[cmd_name]}"), cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         wide = max(map(len, VERBS))

@@ -201,8 +201,7 @@ def explain(
     if between:
         first, second = map(_signature, between)
         differences = [difference.line() for difference in first.differences(second)]
-        same = "no known difference: the scores are comparable"
-        print("\n".join(differences) or same)
+        print("\n".join(differences) or "no known difference: the scores are comparable")
         return 1 if differences else 0
     if run is None:
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
@@ -359,8 +358,7 @@ def curves(
         else:
             display = getattr(plotting, f"{kind.upper()}CurveDisplay")
             named = zip(found, names, strict=True)
-            drawn = [display.from_curve(curve, name) for curve, name in named]
-            plotting.plot_curves(drawn, target)
+            plotting.plot_curves([display.from_curve(curve, name) for curve, name in named], target)
         say(f"wrote {target}", progress=True)
     fields = [Field("name", "name")]
     fields += [Field(key, key, "", "d") for key in ("positives", "negatives", "points")]
@@ -377,8 +375,7 @@ def curves(
         fields += [Field(key, key) for key in ("points", "ties", "rule")]
         rows = []
         for a, *more in zip(*ways, strict=True):
-            values = [way.value for way in (a, *more)]
-            rows.append([a.name, *values, a.points, a.ties, a.rule])
+            rows.append([a.name, *(way.value for way in (a, *more)), a.points, a.ties, a.rule])
         shown.append(Table("areas", "", fields, rows))
     if kind == "roc" or len(files) > 1:
         shown += _roc_tables(samples, options["reading"])

@@ -90,7 +90,7 @@ def blocks(count: int, n_images: int) -> list[range]:
 def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Iterator[Weights]:
     """Blocks (S, n_images): how often each image is drawn when n_images are, with replacement.
 
-    Three blocks are drawn at once, and others as these are taken. A byte is enough: 128 times has
+    Four blocks are drawn at once, and others as these are taken. A byte is enough: 128 times has
     odds of 1 to 10^215.
     """
     rng, share = np.random.default_rng(seed), np.full(n_images, 1 / n_images)
@@ -101,18 +101,27 @@ def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Iterator[Weights
             part[:] = rng.multinomial(n_images, share, size=len(part))
         return block
 
-    pool, rows = ThreadPoolExecutor(1), iter(blocks(n_boot, n_images))
-    ahead = deque(pool.submit(draw, each) for each in islice(rows, 3))
+    def drawn() -> Iterator[Any]:
+        pool, rows = ThreadPoolExecutor(1), iter(blocks(n_boot, n_images))
+        ahead = deque(pool.submit(draw, each) for each in islice(rows, 4))
+        try:
+            yield
+            while ahead:
+                block = ahead.popleft().result()
+                ahead.extend(pool.submit(draw, each) for each in islice(rows, 1))
+                yield block
+        finally:  # no others after an interrupt
+            pool.shutdown(wait=False, cancel_futures=True)
 
-    def drawn() -> Iterator[Weights]:
-        while ahead:
-            yield ahead.popleft().result()
-            ahead.extend(pool.submit(draw, each) for each in islice(rows, 1))
-
-    return drawn()
+    weights = drawn()
+    next(weights)
+    return weights
 
 
 def jackknife_weights(n_images: int) -> Iterator[Weights]:
-    """Blocks of (n_images, n_images): each image left out once."""
-    for rows in blocks(n_images, n_images):
-        yield 1 - np.eye(len(rows), n_images, rows.start, np.int8)
+    """Blocks of (n_images, n_images): each image left out once; rows are parts of one."""
+    row = np.ones(2 * n_images - 1, np.int8)
+    row[n_images - 1] = 0
+    each = np.lib.stride_tricks.sliding_window_view(row, n_images)[::-1]
+    for first in range(0, n_images, 2500):
+        yield each[first : first + 2500]

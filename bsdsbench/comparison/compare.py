@@ -109,8 +109,9 @@ def compare(
     metrics = [m for m in kept[0].metrics if all(m in run.metrics for run in kept)]
     if not metrics:
         raise DataError(f"{', '.join(labels)}: expected a metric that every run has")
-    tables = [WeightedRun(run, metrics) for run in kept]
     n = len(kept[0].records)
+    weights = bootstrap_weights(n, n_boot, seed)  # drawn meanwhile, which takes longest
+    tables = [WeightedRun(run, metrics) for run in kept]
     if n < FEW_IMAGES:
         notes.append(f"{n} images only: intervals and p-values are rough")
     pairs = list(combinations(range(len(kept)), 2))
@@ -125,7 +126,6 @@ def compare(
     # by run, then score: of all images, of the samples, without each image
     once = np.ones((1, n), np.int64)
     whole = [{k: float(v[0]) for k, v in s.items()} for s in scores_of(tables, [once])]
-    weights = bootstrap_weights(n, n_boot, seed)  # drawn meanwhile, which takes longest
     left_out = scores_of(tables, jackknife_weights(n)) if n > 1 else []
     image_scores = {metric: [run.image_scores(metric) for run in kept] for metric in metrics}
     draws = scores_of(tables, weights, told)
@@ -137,8 +137,7 @@ def compare(
             intervals.append(Interval(name, score, value, *ends))
     p_values = {}
     for i, j in pairs if test == "permutation" else ():
-        both = kept[i], kept[j]
-        p_values[i, j] = significance.permutation_p(*both, metrics, n_boot, seed, told)
+        p_values[i, j] = significance.permutation_p(kept[i], kept[j], metrics, n_boot, seed, told)
     differences, letters = [], {}
     for score in scores:
         family = []

@@ -231,8 +231,7 @@ def roc(
     [0.0, 0.5, 0.5, 1.0]
     """
     found = samples(labels, scores, reading)
-    counts = rank(*found, ties, include_inf, stable, num_positives, num_negatives)
-    return roc_of(counts, plot)
+    return roc_of(rank(*found, ties, include_inf, stable, num_positives, num_negatives), plot)
 
 
 def det(labels: ArrayLike, scores: ArrayLike, **options: Any) -> ROCResult:

@@ -131,5 +131,5 @@ def hazen_quantiles(values: F8, parts: int) -> F8:
     # 0-based position of quantile i/parts: m i / parts - 1/2.
     position = np.maximum(2 * m * np.arange(1, parts) - parts, 0)
     low, rest = np.divmod(position, 2 * parts)
-    high = np.minimum(low + 1, m - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (rest / (2 * parts))
+    rise = ordered[np.minimum(low + 1, m - 1)] - ordered[low]
+    return ordered[low] + rise * (rest / (2 * parts))

@@ -61,8 +61,7 @@ class DataError(ValueError):
     @classmethod
     def collect(cls, errors: Iterable[DataError]) -> DataError:
         """Errors as one that lists every problem, in the order given."""
-        problems = [line for error in errors for line in error.problems]
-        return cls("", problems)
+        return cls("", [line for error in errors for line in error.problems])
 
 
 class ShapeError(DataError):

@@ -230,8 +230,7 @@ def run(
         if options.shard != (1, 1):
             more["shard"] = f"{options.shard[0]}/{options.shard[1]}"
         blank = replace(blank, provenance={**blank.provenance, **more}, failed=failed)
-        evaluation = score(items, attrs.evolve(options, shard=(1, 1)), blank)
-        return replace(result, evaluation=evaluation)
+        return replace(result, evaluation=score(items, attrs.evolve(options, shard=(1, 1)), blank))
 
 
 def _opened(

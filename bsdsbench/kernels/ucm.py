@@ -107,8 +107,7 @@ def later_joins(levels, labels, n_levels):
     level = levels.reshape(2, -1)[side, p]
     order = np.argsort(level, kind="stable")
     order = order[a[order] != b[order]]
-    start = np.searchsorted(level[order], np.arange(n_levels + 1))
-    return a[order], b[order], start
+    return a[order], b[order], np.searchsorted(level[order], np.arange(n_levels + 1))
 
 
 @kernel

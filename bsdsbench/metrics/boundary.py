@@ -503,8 +503,7 @@ def replayed(events: Any, shape: tuple[int, ...]) -> Bool:
     start, pixel, _ = events
     changed = np.zeros((start.size - 1, math.prod(shape)), bool)
     changed[np.repeat(np.arange(len(changed)), np.diff(start)), pixel] = True
-    maps = np.logical_xor.accumulate(changed)[::-1]
-    return np.ascontiguousarray(maps).reshape(-1, *shape)
+    return np.ascontiguousarray(np.logical_xor.accumulate(changed)[::-1]).reshape(-1, *shape)
 
 
 def whole_image_counts(gt_maps: Bool) -> tuple[int, int, int, int]:

@@ -370,8 +370,7 @@ class SemanticMetric(Metric):
         return pred.shape == gt.shape or opt.resize != "refuse"
 
     def scale(self, gt: GroundTruth, opt: SemanticOptions) -> str:
-        known = "labels" in gt.parts
-        return scale_of_classes(gt.labels, opt.class_labels) if known else ""
+        return scale_of_classes(gt.labels, opt.class_labels) if "labels" in gt.parts else ""
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions

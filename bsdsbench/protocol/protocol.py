@@ -471,8 +471,9 @@ class Protocol:
         """Plain values by name, those of tables as "nms_params.radius", "saliency.beta2"."""
         values = self.to_mapping()
         tables = {"nms_params": values.pop("nms_params"), **values.pop("options")}
-        inner = {f"{name}.{k}": v for name, table in tables.items() for k, v in table.items()}
-        return values | inner
+        return values | {
+            f"{name}.{k}": v for name, table in tables.items() for k, v in table.items()
+        }
 
     def differences(self, other: Protocol) -> list[str]:
         """What makes scores incomparable, a line per field; nms_params only where there is NMS."""

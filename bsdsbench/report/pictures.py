@@ -144,8 +144,7 @@ def draw_pictures(
                 faults.append((run, error))
         return out, faults
 
-    most = len(ids) if full else MOST
-    used, faulty, ids = 0, set(), ids[: most * bool(drawn)]
+    used, faulty, ids = 0, set(), ids[: (len(ids) if full else MOST) * bool(drawn)]
     pool = ThreadPoolExecutor(available_cores())
     try:
         made = zip(ids, pool.map(pictures, ids), strict=True)

@@ -33,8 +33,7 @@ def nms_files(
     for path in files:
         if made.setdefault(id_of(path), path) is not path:
             faults.append(DataError(f"{show(path)}: {made[id_of(path)].name} has the same id"))
-    params = {"bits": protocol.nms_params.bits or 8}
-    protocol = protocol.replace(nms=True, nms_params=params)
+    protocol = protocol.replace(nms=True, nms_params={"bits": protocol.nms_params.bits or 8})
     for done, (image_id, path) in enumerate(made.items(), 1):
         try:
             pixels = prepare(load_prediction(path).soft, protocol)

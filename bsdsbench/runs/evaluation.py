@@ -257,8 +257,7 @@ class Evaluation(Shown):
         if metric in self.reported:
             return self.reported[metric]
         if metric not in self._scores:
-            stack = self.stack(metric)
-            self._scores[metric] = registry.get(metric).score_of(stack, self.protocol)
+            self._scores[metric] = registry.get(metric).score_of(self.stack(metric), self.protocol)
         return self._scores[metric]
 
     def boundary_score(self) -> Score:

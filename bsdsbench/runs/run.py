@@ -129,8 +129,7 @@ def evaluate_humans(gt_dir: Folder, *, options: RunOptions) -> Evaluation:
     0.81
     """
     options.refuse_out_in(gt_dir=gt_dir)
-    pairs = ground_truths(gt_dir, options.split_file)
-    items = [FileItem(p, "", form="humans") for p in pairs]
+    items = [FileItem(p, "", form="humans") for p in ground_truths(gt_dir, options.split_file)]
     return run(items, options, about_folders(items, options, gt=gt_dir))
 
 

@@ -114,8 +114,7 @@ def stacked(
         arrays = [np.asarray(each.get(name, ())) for each in images]
         first = arrays[0]
         if name in ragged:
-            longest = max(map(len, arrays))
-            out[name] = np.full((len(arrays), longest, *first.shape[1:]), np.nan)
+            out[name] = np.full((len(arrays), max(map(len, arrays)), *first.shape[1:]), np.nan)
             for row, array in zip(out[name], arrays, strict=True):
                 row[: len(array)] = array
             continue

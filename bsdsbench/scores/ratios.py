@@ -96,17 +96,18 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     images: the same bits whatever computed the parts.
     """
     n, whole = len(values), values.dtype.kind in "iub"
-    span = float(values.max(initial=0)) - float(values.min(initial=0)) if whole else math.inf
-    some = min(n, (1 << 24) // max(1, span * float(weights.max(initial=1))))
-    # Of fewer at a time float32 is no faster
-    exact, many = (np.float32, int(some)) if some >= 64 else (np.float64, n)
-    flat, step = values.reshape(n, values[0].size), max(1, CELLS // many)
-    out, odd = np.zeros((len(weights), values[0].size)), weights != 1
-    if whole and 16 * np.count_nonzero(odd) < odd.size:  # of a jackknife: all less one image
-        rows, images = divmod(np.flatnonzero(odd), n)  # of two axes it is far slower
+    flat = values.reshape(n, values[0].size)
+    out = np.zeros((len(weights), flat.shape[1]))
+    if whole and (weights[:1] != 1).sum() < 2:  # as of a jackknife: all less one image
+        rows, images = divmod(np.flatnonzero(weights != 1), n)  # of two axes it is far slower
         out += flat.sum(axis=0)
-        np.add.at(out, rows, (weights[odd] - 1.0)[:, None] * flat[images])
+        np.add.at(out, rows, (weights[rows, images] - 1.0)[:, None] * flat[images])
     else:
+        span = float(values.max(initial=0)) - float(values.min(initial=0)) if whole else math.inf
+        some = min(n, (1 << 24) // max(1, span * float(weights.max(initial=1))))
+        # Of fewer at a time float32 is no faster
+        exact, many = (np.float32, int(some)) if some >= 64 else (np.float64, n)
+        step = max(1, CELLS // many)
         for k, first in product(range(0, n, many), range(0, len(weights), step)):
             factors: Any = np.ascontiguousarray(weights[first : first + step, k : k + many], exact)
             if not whole:

@@ -1,5 +1,6 @@
 """The permutation test against a slow enumeration of what it is defined by."""
 
+import threading
 from dataclasses import replace
 from itertools import product
 
@@ -120,3 +121,24 @@ def test_weights_come_in_blocks_of_one_stream(n, monkeypatch):
     whole = np.random.default_rng(3).multinomial(n, np.full(n, 1 / n), size=50)
     assert np.array_equal(np.vstack(parts), whole)
     assert np.array_equal(np.vstack([*jackknife_weights(n)])[-2:], (1 - np.eye(n, dtype=int))[-2:])
+
+
+def test_an_interrupted_comparison_draws_no_other_block(monkeypatch):
+    parts, begun, go_on = [], threading.Event(), threading.Event()
+
+    class Slow:
+        def multinomial(self, n, share, size):
+            parts.append(size)
+            begun.set()
+            go_on.wait(10)
+            return np.ones((size, n), int)
+
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Slow())
+    weights = bootstrap_weights(2, 5000, 0)
+    drawing = [t for t in threading.enumerate() if t.name.startswith("ThreadPoolExecutor")]
+    assert begun.wait(10)
+    weights.close()
+    go_on.set()
+    for thread in drawing:
+        thread.join(10)
+    assert sum(parts) == 1250

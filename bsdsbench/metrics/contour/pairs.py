@@ -85,8 +85,9 @@ def as_pair(
         wrong = ~none & ((labels < first) | (labels >= end))
         if wrong.any():
             also = "".join(f", or {label}{words}" for label, words in nothing.items())
-            line = f"{what}: label {labels[wrong][0]}, expected {first} .. {end - 1}{also}"
-            raise DataError(line)
+            raise DataError(
+                f"{what}: label {labels[wrong][0]}, expected {first} .. {end - 1}{also}"
+            )
         new = np.ascontiguousarray(labels, np.int32) - np.int32(first)
         new[none] = -1
         found.append(new)
