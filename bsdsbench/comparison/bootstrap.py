@@ -119,7 +119,7 @@ def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Iterator[Weights
 
 
 def jackknife_weights(n_images: int) -> Iterator[Weights]:
-    """Blocks of (n_images, n_images): each image left out once; rows are parts of one."""
+    """Blocks of (n_images, n_images), each image left out once: views of one row of 1 with a 0."""
     row = np.ones(2 * n_images - 1, np.int8)
     row[n_images - 1] = 0
     each = np.lib.stride_tricks.sliding_window_view(row, n_images)[::-1]

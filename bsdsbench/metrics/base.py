@@ -29,7 +29,7 @@ from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 Tree = dict[str, Any]  # of counts, or of scores, see `Metric.scores`
 Texts = Iterator[tuple[str, str]]  # file name and text
 Symptoms = Iterator[tuple[str, str, str]]  # code, words, what fixes it
-_BLOCK = 64  # images whose own values are made at a time: weights (64, 64)
+_BLOCK = 128  # images whose own values are made at a time: weights (128, 128)
 
 # What a metric may read: kind of ground truth, kinds of predictions, the default first.
 READS = {
