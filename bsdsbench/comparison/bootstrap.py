@@ -123,5 +123,5 @@ def jackknife_weights(n_images: int) -> Iterator[Weights]:
     row = np.ones(2 * n_images - 1, np.int8)
     row[n_images - 1] = 0
     each = np.lib.stride_tricks.sliding_window_view(row, n_images)[::-1]
-    for first in range(0, n_images, 2500):
-        yield each[first : first + 2500]
+    for rows in blocks(n_images, n_images):
+        yield each[rows.start : rows.stop]
