@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,8 +15,8 @@ from bsdsbench import kernels
 
 # pytest parses what is imported, as the package is a plugin of it. In two threads at once, which
 # import kernels for their images, Python's parser fails now and then (SystemError).
-for _module in iter_modules(kernels.__path__):
-    import_module(f"bsdsbench.kernels.{_module.name}")
+for _module in walk_packages(kernels.__path__, "bsdsbench.kernels."):
+    import_module(_module.name)
 
 # No deadline: the tests are to pass on a busy machine, too.
 settings.register_profile(

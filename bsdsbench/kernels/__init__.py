@@ -16,7 +16,7 @@ _PREFIX = "kernels-"
 
 def source_hash() -> str:
     """A hash of the sources of all kernels; "" in an archive, which has none."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    sources = sorted(Path(__file__).parent.rglob("*.py"))
     content = b"\0".join(s.read_bytes() for s in sources)
     return hashlib.sha256(content).hexdigest() if sources else ""
 

@@ -33,8 +33,8 @@ def compile_once() -> None:
 
 def nothing() -> tuple[Any, Any]:
     """Steps and a truth without pixels, made without a kernel."""
-    from bsdsbench.kernels.graph import disk, empty_tiles
-    from bsdsbench.kernels.matching import Steps, Truth
+    from bsdsbench.kernels.matching.graph import disk, empty_tiles
+    from bsdsbench.kernels.matching.matching import Steps, Truth
 
     shape, start, none = (1, 1), np.zeros(2, np.int64), np.empty(0, np.int32)
     tiles, near = empty_tiles(shape, 1), np.zeros((1, 1), np.uint64)
@@ -44,7 +44,7 @@ def nothing() -> tuple[Any, Any]:
 
 def matching() -> None:
     """What matches pixels."""
-    from bsdsbench.kernels.matching import match_all
+    from bsdsbench.kernels.matching.matching import match_all
 
     match_all(*nothing(), 0, np.zeros(1, np.int64))
 
@@ -54,7 +54,13 @@ def others() -> None:
     and counts a few pixels, and finds those within reach."""
     from numba import typeof
 
-    from bsdsbench.kernels.matching import add_runs, batches, new_order, steps_within_reach, truth
+    from bsdsbench.kernels.matching.matching import (
+        add_runs,
+        batches,
+        new_order,
+        steps_within_reach,
+        truth,
+    )
     from bsdsbench.kernels.thinning import thinning_events
     from bsdsbench.kernels.thresholding import levels
 

@@ -83,7 +83,7 @@ def assign(
     >>> label.astype(int)
     array([[0, 0, 1, 0, 0, 0, 0, 1]])
     """
-    from bsdsbench.kernels.assigning import assign_maps
+    from bsdsbench.kernels.matching.training_pairs import assign_maps
 
     radius = given_number(radius, "radius", 0, MAX_PX)
     factor = given_number(weight, "weight", -LARGEST, LARGEST)

@@ -2,7 +2,7 @@
 
 At each threshold the prediction becomes a map of boundary pixels, thinned to one pixel. The map is
 matched one to one with every annotator's boundaries, within max_dist_px pixels, at the least cost
-(bsdsbench.kernels.matching). Recall counts the ground-truth pixels matched, summed over
+(bsdsbench.kernels.matching.matching). Recall counts the ground-truth pixels matched, summed over
 annotators; precision counts the predicted pixels matched with at least one annotator.
 
 Everything here takes arrays and returns counts or maps; nothing touches a disk.
@@ -314,7 +314,7 @@ def boundary_counts(
     >>> int(counts.matched_pred[0]), int(counts.total_pred[0])
     (30, 30)
     """
-    from bsdsbench.kernels.matching import match_steps, truth
+    from bsdsbench.kernels.matching.matching import match_steps, truth
 
     protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
@@ -365,7 +365,7 @@ def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     >>> bb.match_boundaries(a, b, 2).n_matched, bb.match_boundaries(a, b, 1.9).n_matched
     (9, 0)
     """
-    from bsdsbench.kernels.graph import outlier_cost
+    from bsdsbench.kernels.matching.graph import outlier_cost
 
     bmap, gt = binary_map(bmap, "prediction"), binary_map(gt, "ground truth")
     same_shape(bmap.shape, gt.shape)
@@ -410,7 +410,7 @@ def boundary_match_maps(
 
 def matched(bmap: Bool, gt: Bool, radius: float, annotator: int = 0) -> I8:
     """The flat indices of the pairs of two boundary maps, by the ties of that annotator."""
-    from bsdsbench.kernels.matching import match_maps
+    from bsdsbench.kernels.matching.matching import match_maps
 
     try:
         return match_maps(bmap, gt, radius, annotator)

@@ -9,7 +9,7 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.kernels.contingency import value_pairs
+from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.label_maps import (

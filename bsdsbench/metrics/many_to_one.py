@@ -27,7 +27,7 @@ def many_to_one_counts(
     """
     from scipy import ndimage
 
-    from bsdsbench.kernels.nearest_pixels import count_steps
+    from bsdsbench.kernels.distances.nearest import count_steps
 
     gt_maps = truth_maps(gts, protocol)
     rows, cols = gt_maps.shape[1:]

@@ -232,7 +232,7 @@ def _spanned(mask: Bool, valid: Bool, radius: int) -> Bool:
 
 def near(target: Bool, radius: float) -> Bool:
     """Pixels no further than `radius` from a target pixel."""
-    from bsdsbench.kernels.graph import disk, within_reach
+    from bsdsbench.kernels.matching.graph import disk, within_reach
 
     within: Bool = within_reach(np.ascontiguousarray(target), disk(radius, target.shape).half)
     return within

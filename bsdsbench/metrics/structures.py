@@ -193,7 +193,7 @@ class CcqMetric(Metric):
         """matched i8 (2,), total i8 (2,): pixels of the predicted and of the annotated line."""
         from skimage.morphology import skeletonize
 
-        from bsdsbench.kernels.graph import within_reach
+        from bsdsbench.kernels.matching.graph import within_reach
 
         masks = masks_of(pred, gt, protocol, opt.threshold)
         lines = [m if opt.lines == "given" else skeletonize(m) for m in masks]

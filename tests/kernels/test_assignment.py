@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
-from bsdsbench.kernels.assignment import largest_total
+from bsdsbench.kernels.regions.assignment import largest_total
 
 
 def tables():

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import ndimage
 
-from bsdsbench.kernels.graph import disk, within_reach
-from bsdsbench.kernels.thinning import pack, unpack
+from bsdsbench.kernels.bits import pack, unpack
+from bsdsbench.kernels.matching.graph import disk, within_reach
 
 COLS = st.sampled_from([1, 7, 8, 9, 63, 64, 65, 127, 128, 129, 200])
 QUICK = settings(max_examples=60, deadline=None, derandomize=True)

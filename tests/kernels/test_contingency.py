@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bsdsbench.kernels.contingency import value_pairs
+from bsdsbench.kernels.regions.contingency import value_pairs
 
 
 def assert_counted(pred: np.ndarray, gt: np.ndarray) -> None:

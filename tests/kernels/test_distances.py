@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from bsdsbench.kernels import distances
+from bsdsbench.kernels.distances import distances
 
 STEPS = ((1.0, 1.0), (0.5, 2.25))
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from bsdsbench.kernels.erosion import label_shells, mask_shells
+from bsdsbench.kernels.distances.erosion import label_shells, mask_shells
 
 
 def shell(mask: np.ndarray, width: int) -> np.ndarray:

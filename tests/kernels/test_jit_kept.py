@@ -90,5 +90,5 @@ def test_kept_nowhere_it_runs_and_says_so_once(package, run, tmp_path, monkeypat
 
 
 def test_every_kernel_is_kept_that_way():
-    others = [p.name for p in KERNELS.glob("*.py") if "njit" in p.read_text("utf-8")]
+    others = [p.name for p in KERNELS.rglob("*.py") if "njit" in p.read_text("utf-8")]
     assert others == ["jit.py"]

@@ -8,16 +8,16 @@ import sys
 import numpy as np
 import pytest
 
-from bsdsbench.kernels.contingency import value_pairs
-from bsdsbench.kernels.matching import match_steps, truth
+from bsdsbench.kernels.matching.matching import match_steps, truth
+from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
 
 SCRIPT = """
 import json, numba, sys
 import numpy as np
-from bsdsbench.kernels.contingency import value_pairs
-from bsdsbench.kernels.matching import match_steps, truth
+from bsdsbench.kernels.regions.contingency import value_pairs
+from bsdsbench.kernels.matching.matching import match_steps, truth
 from bsdsbench.kernels.thinning import thin, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
 assert numba.config.DISABLE_JIT

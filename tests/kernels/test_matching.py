@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.ndimage import gaussian_filter
 
-from bsdsbench.kernels import graph, matching
-from bsdsbench.kernels.matching import match_maps, match_steps, truth
+from bsdsbench.kernels.matching import graph, matching
+from bsdsbench.kernels.matching.matching import match_maps, match_steps, truth
 from bsdsbench.kernels.thinning import stack_events, thinning_events
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.boundary import match_boundaries

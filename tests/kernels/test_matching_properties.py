@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from bsdsbench.kernels.matching import match_maps, match_steps, truth
+from bsdsbench.kernels.matching.matching import match_maps, match_steps, truth
 from bsdsbench.kernels.thinning import stack_events
 from bsdsbench.metrics.boundary import boundary_counts, match_boundaries
 from bsdsbench.protocol.protocol import Protocol

@@ -8,7 +8,8 @@ from hypothesis.extra import numpy as hnp
 from scipy.ndimage import gaussian_filter
 
 from bsdsbench.kernels import thinning
-from bsdsbench.kernels.thinning import events_near, pack, stack_events, thinning_events
+from bsdsbench.kernels.bits import pack
+from bsdsbench.kernels.thinning import events_near, stack_events, thinning_events
 from tests.reference import thinning as reference
 from tests.reference.thinning import replay
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bsdsbench.kernels import ucm
+from bsdsbench.kernels.regions import ucm
 from tests.reference.regions import official_regions, seism_regions
 
 THRESHOLDS = np.array([0.1, 0.35, 0.5, 0.75])

@@ -84,7 +84,9 @@ def test_two_processes_compile_once_and_import_nothing_from_the_current_folder(t
     (package.parent / "__init__.py").touch()
     for name in ("__init__.py", "warm.py"):
         shutil.copy(KERNELS / name, package)
-    for name in ("graph", "matching", "thinning", "thresholding"):
+    (package / "matching").mkdir()
+    (package / "matching" / "__init__.py").touch()
+    for name in ("matching/graph", "matching/matching", "thinning", "thresholding"):
         (package / f"{name}.py").write_text(STAND_IN)
     script.write_text(WARM)
     own = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kept"), "PYTHONPATH": str(tmp_path)}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.kernels.assigning import weights
+from bsdsbench.kernels.matching.training_pairs import weights
 from tests.reference import assigning as reference
 
 METRICS = ("l2", "l1", "linf")

@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.files.arguments import F8, I8, given_number, given_word
 from bsdsbench.files.errors import DataError
-from bsdsbench.kernels import distances, erosion, outlines
-from bsdsbench.kernels.contingency import value_pairs
+from bsdsbench.kernels.distances import distances, erosion, outlines
+from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.inputs import Map
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, LabelPair, as_pair
 from bsdsbench.scores.ratios import f_measure, ratio

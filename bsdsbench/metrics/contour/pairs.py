@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.arguments import F8, I8, Bool
 from bsdsbench.files.errors import DataError
-from bsdsbench.kernels.contingency import value_pairs
+from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.inputs import binary_map, is_binary, same_shape
 from bsdsbench.metrics.label_maps import SIDES, LabelOptions, as_label_map, as_label_maps
 from bsdsbench.scores.ratios import ratio

@@ -27,9 +27,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.arguments import F8, I8, Bool, given_array, given_list
 from bsdsbench.files.errors import DataError
-from bsdsbench.kernels import contingency as kernel
-from bsdsbench.kernels import ucm
-from bsdsbench.kernels.assignment import largest_total
+from bsdsbench.kernels.regions import contingency as kernel
+from bsdsbench.kernels.regions import ucm
+from bsdsbench.kernels.regions.assignment import largest_total
 from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape, soft_map, unit
 from bsdsbench.metrics.label_maps import as_label_map
 from bsdsbench.metrics.maps import prepare
@@ -108,8 +108,8 @@ class Annotators:
 @dataclass(frozen=True, eq=False)
 class Table:
     """n(i,j) of one segmentation with all annotators: rows of (column, pixels) cells, see
-    `bsdsbench.kernels.contingency`. Equal partitions give equal cells; zero is the row of the
-    segmentation's label 0, -1 where there is none (hierarchies have none).
+    `bsdsbench.kernels.regions.contingency`. Equal partitions give equal cells; zero is the row of
+    the segmentation's label 0, -1 where there is none (hierarchies have none).
 
     cells : where each row begins, and the end; column and pixels of each cell
     """
@@ -156,7 +156,7 @@ class Table:
 
     @cached_property
     def overlaps(self) -> Any:
-        """What all measures need of the cells, see `kernels.contingency.overlap_sums`."""
+        """What all measures need of the cells, see `contingency.overlap_sums`."""
         gts = self.gts
         areas = self.row_area, gts.col_area, gts.ann_of_col
         return kernel.overlap_sums(*self.cells, *areas, len(gts.labels))
@@ -289,7 +289,7 @@ def close_regions(soft: Map, threshold: float) -> I4:
 def ucm_tables(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Table]:
     """The table at each threshold of a hierarchy; the same object while no region merges.
 
-    levels: what `bsdsbench.kernels.ucm.join_levels` gives.
+    levels: what `bsdsbench.kernels.regions.ucm.join_levels` gives.
     """
     labels, count = ucm.finest_regions(levels)
     a, b, start = ucm.later_joins(levels, labels, n_levels)

@@ -53,7 +53,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.graph import (
+from bsdsbench.kernels.bits import ones, pack
+from bsdsbench.kernels.jit import I4, I8, U8, Bool, inlined, inner, kernel
+from bsdsbench.kernels.matching.graph import (
     FAR,
     GT,
     NONE,
@@ -77,8 +79,6 @@ from bsdsbench.kernels.graph import (
     vertex_at,
     vertices,
 )
-from bsdsbench.kernels.jit import I4, I8, U8, Bool, inlined, inner, kernel
-from bsdsbench.kernels.thinning import ones, pack
 
 # Room for one search: the vertices to go on from as near as the last one; those farther off, their
 # distances side by side, where a vertex stands among them; the neighbours that a path brings

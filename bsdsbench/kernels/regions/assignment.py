@@ -8,8 +8,8 @@ stays unmatched at cost 0.
 
 import numpy as np
 
-from bsdsbench.kernels.contingency import tabulate
 from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.regions.contingency import tabulate
 
 
 @kernel

@@ -27,8 +27,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.kernels.bits import ones, pack, unpack
 from bsdsbench.kernels.jit import I4, I8, U8, Bool, inlined, inner, kernel
-from bsdsbench.kernels.thinning import ones, pack, unpack
 
 FAR = 2**61  # beyond any length
 UNKNOWN = 2**32 - 1  # where edges begin that are not in the arena

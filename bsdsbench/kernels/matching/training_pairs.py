@@ -19,7 +19,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.kernels.graph import (
+from bsdsbench.kernels.bits import pack
+from bsdsbench.kernels.jit import F8, I8, Bool, kernel
+from bsdsbench.kernels.matching.graph import (
     GT,
     PRED,
     Geometry,
@@ -32,9 +34,7 @@ from bsdsbench.kernels.graph import (
     tiles,
     vertices,
 )
-from bsdsbench.kernels.jit import F8, I8, Bool, kernel
-from bsdsbench.kernels.matching import BAND, enter, pairs_of, work_room
-from bsdsbench.kernels.thinning import pack
+from bsdsbench.kernels.matching.matching import BAND, enter, pairs_of, work_room
 
 _TIE_BITS = 16
 _WEIGHT_BITS = 60

@@ -1,0 +1,1 @@
+"""Outlines of masks and labels, distances between them, and pixels within a radius."""
