@@ -11,6 +11,24 @@ from bsdsbench.loaders.readers import load_prediction
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 
 README = Path(__file__).parents[1] / "README.md"
+PAGES = [README, *sorted((README.parent / "docs").glob("**/*.md"))]
+
+
+def test_the_whole_installation_is_one_command_in_an_environment_of_its_own():
+    """Debian's and Ubuntu's own pip refuses to install (PEP 668)."""
+    text = README.read_text("utf-8")
+    for name, last in (("first", ".venv/bin/bsdsbench demo"), ("test", "-m pytest")):
+        (command,) = re.findall(rf"<!-- {name}-command -->\n```sh\n(.*)\n```", text)
+        assert command.startswith("python3 -m venv .venv && .venv/bin/pip install ")
+        assert last in command.split(" && ")[-1]
+    assert re.findall(r"```sh\n(.*)\n```", text)[0] in (README.parent / "docs/index.md").read_text()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_no_block_installs_into_the_system(page):
+    for block in re.findall(r"```(?:sh|console)\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
+        before, pip, _ = block.partition("pip install")
+        assert not pip or ".venv/bin/" in before, block
 
 
 @pytest.mark.process

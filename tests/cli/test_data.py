@@ -109,7 +109,7 @@ def test_with_the_set_in_the_cache_its_name_is_enough(archive, tmp_path):
 @pytest.mark.slow
 def test_from_nothing_to_scores_in_three_commands(tmp_path):
     assert [words[:3] for words in commands(README)] == [
-        ["pip", "install", "."],
+        ["python3", "-m", "venv"],
         ["bsdsbench", "data", "get"],
         ["bsdsbench", "evaluate", "maps"],
     ]
