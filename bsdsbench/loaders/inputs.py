@@ -214,7 +214,8 @@ class GroundTruth(ImageParts):
     depth : array
         (H, W) numbers, depth or inverse depth, also NaN and infinite.
     valid : array
-        (H, W) bool, where the depth is known, if that is annotated.
+        (H, W) bool, the pixels that are counted: where the depth is known, or where a mask or an
+        annotation is not void. All of them where it is not there.
     angles : tuple of array
         (H, W) radians per annotator, where boundaries have an orientation.
     lines : Lines

@@ -241,6 +241,15 @@ class Metric(ABC):
         """The classes whose maps are a prediction's files; none where it is one file."""
         return ()
 
+    def void_values(self, opt: Any) -> tuple[int, ...]:
+        """Return the values of truth files whose pixels are counted nowhere, on either side.
+
+        They are False in the part `valid` of the ground truth (bool, (H, W)), which is there
+        exactly where a metric that reads masks or annotators names some. A metric with an option
+        `ignore` returns it here.
+        """
+        return ()
+
     def scale(self, gt: GroundTruth, opt: Any) -> str:
         """What a truth says about the scale of its set's maps, as `loaders.inputs.scale_of`."""
         return gt.scale

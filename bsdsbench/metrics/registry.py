@@ -143,6 +143,15 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
     return protocol.describe(used(metrics, protocol), list(filter(None, own)))
 
 
+def void_values(metrics: Sequence[str], protocol: Protocol) -> tuple[int, ...]:
+    """The values of truth files that no metric counts. Raises DataError where metrics differ."""
+    voids = {name: get(name).void_values(get(name).options_of(protocol)) for name in metrics}
+    if len(set(map(frozenset, voids.values()))) > 1:
+        words = ", ".join(f"{name}.ignore {list(values)}" for name, values in voids.items())
+        raise DataError(f"{words}: expected one void for all metrics of a run")
+    return next(iter(voids.values()), ())
+
+
 def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     """Fields of a protocol, and names in its options, that no score of the metrics depends on."""
     known = {*protocol.names(), *protocol.options} if metrics else set()

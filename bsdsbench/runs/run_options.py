@@ -199,6 +199,7 @@ class RunOptions:
             tables = {m: {**protocol.options.get(m, {}), **own} for m in metrics}
             protocol = protocol.replace(options={**protocol.options, **tables})
         protocol = registry.settled(protocol)
+        registry.void_values(metrics, protocol)  # one void, or a fault
         told = json.dumps([KERNEL_VERSION, protocol.to_mapping(), versions, kind], sort_keys=True)
         settled: dict[str, Any] = {
             "task": task,
