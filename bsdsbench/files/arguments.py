@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.errors import DataError, clip, visible
+from bsdsbench.kernels.arrays import F8 as F8
+from bsdsbench.kernels.arrays import I8 as I8
+from bsdsbench.kernels.arrays import Bool as Bool
 
-F8 = NDArray[np.float64]
-I8 = NDArray[np.int64]
-Bool = NDArray[np.bool_]
 MAX_GIVEN = 10**9  # values of an array: many may be told by few bytes (np.broadcast_to)
 
 

@@ -15,41 +15,44 @@ _PREFIX = "kernels-"
 
 
 def source_hash() -> str:
-    """A hash of the sources of all kernels; "" in an archive, which has none."""
+    """Return a hash of the sources of all kernels; "" in an archive, which has none."""
     sources = sorted(Path(__file__).parent.rglob("*.py"))
     content = b"\0".join(s.read_bytes() for s in sources)
     return hashlib.sha256(content).hexdigest() if sources else ""
 
 
 @cache
-def cache_folder() -> Path | None:
-    """Where compiled kernels are kept: a folder named by all kernels' sources; None if nowhere.
+def compiled_folder() -> Path | None:
+    """Return the folder for compiled kernels, named by a hash of their sources; None if nowhere.
 
     It is in NUMBA_CACHE_DIR if that is set, else beside the sources, else in the home folder's
-    cache; the first of these that can be written. Folders of earlier sources beside these are
-    removed.
+    cache: the first of these that can be written. Folders of earlier sources beside the sources
+    are removed.
     """
-    here, mark = Path(__file__).parent, source_hash()
-    if not mark:
+    sources, digest = Path(__file__).parent, source_hash()
+    if not digest:
         return None
-    name = _PREFIX + mark[:16]
-    given = os.environ.get("NUMBA_CACHE_DIR")
+    name = _PREFIX + digest[:16]
+    numba_folder = os.environ.get("NUMBA_CACHE_DIR")
     home = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
-    beside = here / "__pycache__"
-    for root in [Path(given)] if given else [beside, Path(home, "bsdsbench")]:
+    beside = sources / "__pycache__"
+    for root in [Path(numba_folder)] if numba_folder else [beside, Path(home, "bsdsbench")]:
         try:
             (root / name).mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=root / name).close()
         except OSError:
             continue
         if root == beside:
-            for old in set(root.glob(_PREFIX + "*")) - {root / name}:
-                shutil.rmtree(old, ignore_errors=True)
+            for stale in set(root.glob(_PREFIX + "*")) - {root / name}:
+                shutil.rmtree(stale, ignore_errors=True)
         return root / name
     return None
 
 
 def never_compiled() -> bool:
-    """True if the first run is to compile kernels. Where they cannot be kept jit.py says so."""
-    folder, jit = cache_folder(), os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+    """Return whether the first run is to compile kernels and keep them.
+
+    jit.py warns if they cannot be kept.
+    """
+    folder, jit = compiled_folder(), os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
     return jit and folder is not None and not any(folder.glob("*/matching.*.nbc"))

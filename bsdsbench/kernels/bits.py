@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.kernels.jit import U8, Bool, inner
+from bsdsbench.kernels.arrays import U8, Bool
+from bsdsbench.kernels.jit import inner
 
 
 @inner

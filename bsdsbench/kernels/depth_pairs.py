@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.kernels.jit import F8, I8, Bool, inner, kernel
+from bsdsbench.kernels.arrays import F8, I8, Bool
+from bsdsbench.kernels.jit import inner, kernel
 
 
 @inner

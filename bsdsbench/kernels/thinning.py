@@ -1,7 +1,7 @@
 """Thinning of (H, W) maps to one-pixel lines, and the changes from threshold to threshold.
 
 Two subiterations alternate until neither deletes a pixel; each deletes pixels by their eight
-neighbours. All pixels of a subiteration are judged on the map before it; pixels outside the image
+neighbours. All pixels of a subiteration are tested on the map before it; pixels outside the image
 are off. A pixel p has the neighbours
 
     x4 x3 x2
@@ -18,103 +18,131 @@ second if G1, G2 and G3':
     G3   not ((x2 or x3 or not x8) and x1)
     G3'  not ((x6 or x7 or not x4) and x5)
 
-The map is held as bits, 64 pixels of a row in a word, so that one logical operation judges them
-all. The words of a column are contiguous, so the processor takes several rows at a time. Each
-threshold is thinned from scratch, but only where something changes: the map is divided into tiles
-of one word by 64 rows, and a tile is judged again only if it changed in the last two subiterations,
-or a neighbour changed at their common border. Thinning does not depend on position, so the bits
-cover only the bounding box of the pixels that are ever on.
+The map is held as bits (bits.py), so that one logical operation tests the 64 pixels of a word. The
+words of a column are contiguous, so the processor takes several rows at a time. Each threshold is
+thinned from scratch, but only where something changes: the map is divided into tiles of one word by
+64 rows, and a tile is tested again only if it changed in the last two subiterations, or a neighbour
+changed at their common border. Thinning does not depend on position, so the bits cover only the
+bounding box of the pixels that are ever on.
+
+In memory the word with the pixels (row, 64 c .. 64 c + 63) of the box has index
+(c + 1) stride + TILE_ROWS + row, where a frame of empty words surrounds the box. Tile q is the
+words q TILE_ROWS to (q + 1) TILE_ROWS - 1.
 """
 
 from __future__ import annotations
 
 from collections import namedtuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.kernels.arrays import I4, I8, U8, Bool
 from bsdsbench.kernels.bits import ones, pack
-from bsdsbench.kernels.jit import I4, I8, U8, Bool, inner, kernel
+from bsdsbench.kernels.jit import inner, kernel
 
-TILE = 64  # rows
+TILE_ROWS = 64
+_EVENTS_PER_PIXEL = 4  # room, per pixel that is ever on; noise has 3.6, contour maps have 1
+_NEVER = 2**30  # when a tile is due in which no pixel was ever on
+_Box = tuple[int, int, int, int]  # top, left, and one beyond the last row and column
 
-
-Box = tuple[int, int, int, int]
-Events = tuple[I8, I4, Bool]
-
-_EVENTS = 4  # there is room for, per pixel that is ever on; noise has 3.6, contour maps have 1
-_NEVER = 2**30  # when a tile is due that no pixel was ever in
-
-# What _changes works in. Kernels are given their arrays: numpy makes them, with nothing to compile.
-# bits    u8 (5, words)  the map, thinned now and a step before, what leaves it, what is near;
-#                        with a frame
-# due     i4 (tiles,)    see _thin_tiles; with a frame
-# tiles   i4 (3, tiles)  lists of tiles;  differs bool (rows of tiles,)
+# The arrays that `_find_changes` works in. numpy allocates them, so there is less to compile.
+# bits     u8 (5, words)  with a frame: the map; it thinned, at this step and at the one before; the
+#                         pixels that a subiteration deletes; the pixels whose events are needed
+# due      i4 (tiles,)    with a frame, see _thin_tiles
+# tiles    i4 (3, tiles)  lists of tiles: with a pixel, to be tested, changed
+# differs  bool           by row of tiles: has it a pixel that changed from step to step?
 Room = namedtuple("Room", "bits due tiles differs")
-EVERYWHERE = np.zeros((0, 0), np.uint64)
+EVERYWHERE = np.zeros((0, 0), np.uint64)  # the events of all pixels are needed
 
 
-def thin(bmap: Bool) -> Bool:
+class Events(NamedTuple):
+    """The changes of a bool map over n steps, from an empty map on.
+
+    The events of step k are start[k] : start[k + 1]: first the pixels that leave the map, then
+    those that enter it, each by increasing flat index (row-major in the (H, W) image).
+    """
+
+    start: I8  # (n + 1,)
+    pixel: I4  # flat index of the pixel that changes
+    added: Bool  # it enters the map; otherwise it leaves
+
+
+class SizedEvents(NamedTuple):
+    """The changes of a map, and its size."""
+
+    events: Events
+    size: I8  # (n,): the number of pixels that are on after each step
+
+
+def thin_map(bmap: Bool) -> Bool:
     """Thin a (H, W) bool map until stable, as MATLAB's bwmorph(bmap, 'thin', Inf).
 
-    Returns a new (H, W) bool map, a subset of `bmap`. Empty in, empty out.
+    Returns a new (H, W) bool map, a subset of `bmap`; an empty map gives an empty map.
     """
     bmap = np.asarray(bmap, bool)
-    out = np.zeros(bmap.shape, bool)
-    _, pixel, _ = thinning_events(bmap.astype(np.int16), 1)
-    out.ravel()[pixel] = True
-    return out
+    thinned = np.zeros(bmap.shape, bool)
+    thinned.ravel()[thinning_events(bmap.astype(np.int16), 1).pixel] = True
+    return thinned
 
 
 def thin_each(bmaps: Bool) -> Bool:
-    """Thin each of (N, H, W) bool maps; a new array."""
-    out = np.empty_like(bmaps)
+    """Thin each of (N, H, W) bool maps; returns a new array."""
+    thinned = np.empty_like(bmaps)
     for k, bmap in enumerate(bmaps):
-        out[k] = thin(bmap)
-    return out
+        thinned[k] = thin_map(bmap)
+    return thinned
 
 
 def thinning_events(levels: NDArray[np.int16], n: int, do_thin: bool = True) -> Events:
-    """What changes in the thinned map from each of `n` thresholds to the next lower one.
+    """Return the changes of a thinned soft map from each of `n` thresholds to the next lower one.
 
-    levels : (H, W) int16 from `thresholding.levels`; a pixel is on at threshold i iff levels > i
-    Returns (start, pixel, added), start int64 (n+1,), pixel int32, added bool. Step k stands for
-    threshold n-1-k, the highest first; its events are start[k]:start[k+1]: first the pixels that
-    leave the thinned map, then those that enter it (`added`), each by increasing flat index
-    (row-major in (H, W)). The map at threshold i is what steps 0..n-1-i leave.
-    Without `do_thin` the events are those of the map itself, additions only.
+    Step k stands for threshold n-1-k, so the highest is first; the map at threshold i is what the
+    steps 0 .. n-1-i leave.
+
+    Parameters
+    ----------
+    levels : array
+        (H, W) int16 from `thresholding.levels`; a pixel is on at threshold i if levels > i.
+    n : int
+        Number of thresholds.
+    do_thin : bool
+        False gives the changes of the map itself, which are additions only.
     """
-    return events_near(levels, n, do_thin)[0]
+    return events_near(levels, n, do_thin).events
 
 
 def events_near(
     levels: NDArray[np.int16], n: int, do_thin: bool = True, near: U8 = EVERYWHERE
-) -> tuple[Events, I8]:
-    """`thinning_events`, and how many pixels are on after each step, int64 (n,).
+) -> SizedEvents:
+    """Return `thinning_events` and the map's size after each step.
 
-    near : bits of the pixels whose events are needed (`pack`); those of others may be left out
-    Memory: 8 bytes a pixel that is ever on, a byte a pixel of their box, 5 an event.
+    `near` has the bits (`bits.pack`) of the pixels whose events are needed; those of other pixels
+    may be left out. Memory: 8 bytes per pixel that is ever on, a byte per pixel of their bounding
+    box, 5 per event.
     """
     levels = np.ascontiguousarray(levels, np.int16)
     on, first = levels > 0, np.zeros(n + 2, np.int64)
     flat, order = np.empty((2, np.count_nonzero(on)), np.int32)
-    _by_level(levels.ravel(), pack(on), levels.shape[1], flat, first, order)
+    _sort_by_level(levels.ravel(), pack(on), levels.shape[1], flat, first, order)
     first = first[:-1]
     if not do_thin:
-        return (first, order, np.ones(order.size, np.bool_)), first[1:]
-    batch, size, box = np.zeros(2 * n + 1, np.int64), np.empty(n, np.int64), _box(on)
-    given = order, first, box, levels.shape[1], near
-    pixel = np.empty(_EVENTS * order.size, np.int32)
-    while not _changes(*given, _room(box), batch, size, flat, pixel):
+        return SizedEvents(Events(first, order, np.ones(order.size, np.bool_)), first[1:])
+    batch, size, box = np.zeros(2 * n + 1, np.int64), np.empty(n, np.int64), _bounding_box(on)
+    arguments = order, first, box, levels.shape[1], near
+    pixel = np.empty(_EVENTS_PER_PIXEL * order.size, np.int32)
+    while not _find_changes(*arguments, _new_room(box), batch, size, flat, pixel):
         pixel = np.empty(2 * pixel.size, np.int32)
     added = np.repeat(np.arange(2 * n) % 2 == 1, np.diff(batch))
-    return (batch[::2].copy(), pixel[: batch[-1]], added), size
+    return SizedEvents(Events(batch[::2].copy(), pixel[: batch[-1]], added), size)
 
 
 def stack_events(bmaps: Bool) -> Events:
-    """The same triple for (T, H, W) bool maps that need not nest, already thinned if need be.
+    """Return the changes from each of (T, H, W) bool maps to the one before it in the stack.
 
-    Step k turns map T-k into map T-1-k; step 0 starts from the empty map.
+    The maps are taken as they are, and need not nest. Step k turns map T-k into map T-1-k, and
+    step 0 starts from the empty map.
     """
     n, size = len(bmaps), bmaps[0].size if len(bmaps) else 0
     maps = np.asarray(bmaps, bool).reshape(n, size)[::-1]
@@ -123,11 +151,11 @@ def stack_events(bmaps: Bool) -> Events:
     key = np.sort((2 * step + maps[step, pixel]) * size + pixel)
     start = np.searchsorted(key, 2 * size * np.arange(n + 1, dtype=np.int64)).astype(np.int64)
     batch, pixel = np.divmod(key, max(size, 1))
-    return start, pixel.astype(np.int32), (batch & 1).astype(bool)
+    return Events(start, pixel.astype(np.int32), (batch & 1).astype(bool))
 
 
-def _box(on: Bool) -> Box:
-    """The box of the pixels that are on: top, left, and one beyond its last row and column."""
+def _bounding_box(on: Bool) -> _Box:
+    """Return top, left, and one beyond the last row and column of the pixels that are on."""
     if not on.any():
         return 0, 0, 0, 0
     (top, bottom), (left, right) = (np.flatnonzero(on.any(axis))[[0, -1]] for axis in (1, 0))
@@ -135,15 +163,18 @@ def _box(on: Bool) -> Box:
 
 
 @kernel(_nrt=False)
-def _by_level(level, bits, cols, flat, first, order):
-    """Write the pixels that are on into `flat`, and into `order` highest level first.
+def _sort_by_level(level, bits, cols, flat, first, order):
+    """Sort the pixels that are on by level, the highest first (a stable counting sort).
 
-    first : int64 (n + 2,), zeros; [:-1] becomes where the n steps start
+    level, bits : the flat map of levels; the bits of the pixels above 0
+    flat : int32, becomes the flat indices of these pixels, increasing
+    first : int64 (n + 2,), zeros; first[:-1] becomes where each of the n steps starts in `order`
+    order : int32, becomes the sorted pixels
     """
     k, n = 0, first.size - 2
     for r in range(bits.shape[0]):
         for word in range(bits.shape[1]):
-            k = _write(bits[r, word], r * cols + (word << 6), flat, k)
+            k = _write_pixels(bits[r, word], r * cols + (word << 6), flat, k)
     for p in flat:
         first[n - level[p] + 2] += 1
     for k in range(n + 1):
@@ -154,110 +185,122 @@ def _by_level(level, bits, cols, flat, first, order):
         first[step] += 1
 
 
-def _room(box: Box) -> Room:
-    """Room to thin what lies in a box."""
+def _new_room(box: _Box) -> Room:
+    """Allocate the arrays to thin the pixels in a bounding box."""
     top, left, bottom, right = box
-    words, tiles = (right - left + 63) >> 6, (bottom - top + TILE - 1) // TILE
-    framed = (words + 2) * (tiles + 2)
+    words, tiles = (right - left + 63) >> 6, (bottom - top + TILE_ROWS - 1) // TILE_ROWS
+    framed_tiles = (words + 2) * (tiles + 2)
     return Room(
-        np.zeros((5, framed * TILE), np.uint64),
-        np.empty(framed, np.int32),
+        np.zeros((5, framed_tiles * TILE_ROWS), np.uint64),
+        np.empty(framed_tiles, np.int32),
         np.empty((3, words * tiles), np.int32),
         np.zeros(tiles, np.bool_),
     )
 
 
 @kernel(inline="always")
-def _look(near, box, framed):
-    """Write the bits of the pixels that are near where those of the box are, or all if `near` has
-    none."""
+def _copy_mask(mask, box, framed):
+    """Copy the bits of `mask` inside the box into the framed layout; set all if it is empty."""
     top, left, bottom, right = box
-    words, stride = (right - left + 63) >> 6, ((bottom - top + TILE - 1) // TILE + 2) * TILE
+    words = (right - left + 63) >> 6
+    stride = ((bottom - top + TILE_ROWS - 1) // TILE_ROWS + 2) * TILE_ROWS
     shift, back = np.uint64(left & 63), np.uint64(64 - (left & 63))
     for c in range(words):
-        k, at = (left >> 6) + c, (c + 1) * stride + TILE
+        k, column = (left >> 6) + c, (c + 1) * stride + TILE_ROWS
         for row in range(top, bottom):
             word = ~np.uint64(0)
-            if near.size:
-                word = near[row, k] >> shift
-                if shift and k + 1 < near.shape[1]:
-                    word |= near[row, k + 1] << back
-            framed[at + row - top] = word
+            if mask.size:
+                word = mask[row, k] >> shift
+                if shift and k + 1 < mask.shape[1]:
+                    word |= mask[row, k + 1] << back
+            framed[column + row - top] = word
 
 
 @kernel(_nrt=False)
-def _changes(order, first, box, cols, near, room, batch, size, entering, pixel):
-    """The events: pixel[batch[2k] : batch[2k+1]] leave at step k, those up to batch[2k+2] enter.
+def _find_changes(order, first, box, cols, near, room, batch, size, entering, pixel):
+    """Switch pixels on step by step, thin the map, and write how the thinned map changes.
 
-    The word of the box's pixels (row, 64 c .. 64 c + 63) has index (c + 1) stride + TILE + row:
-    a frame of empty words is around them all. Tile q is words q TILE to (q + 1) TILE - 1.
-    size : becomes how many pixels are on after each step;  entering : room for as many
-    Returns whether `pixel` had room for all.
+    order, first : the pixels that are switched on at step k are order[first[k] : first[k + 1]]
+    box, cols : bounding box of the pixels; columns of the image
+    near : bits of the pixels whose changes are needed, or empty
+    batch : int64 (2 n + 1,); pixel[batch[2 k] : batch[2 k + 1]] leave the thinned map at step k,
+        those from there to batch[2 k + 2] enter it
+    size : int64 (n,), becomes how many pixels are on after each step
+    entering : int32, room for the pixels that enter at one step
+    pixel : int32, becomes the pixels that change
+    Returns whether `pixel` was long enough for all of them.
     """
-    full, now, before, gone = room.bits[0], room.bits[1], room.bits[2], room.bits[3]
+    full, now, before, deleted = room.bits[0], room.bits[1], room.bits[2], room.bits[3]
     lit, active, changed = room.tiles[0], room.tiles[1], room.tiles[2]
     due, differs = room.due, room.differs
-    _look(near, box, room.bits[4])
+    _copy_mask(near, box, room.bits[4])
     tiles = differs.size
     for q in range(due.size):
         due[q] = _NEVER
-    n_lit, n, end = np.int64(0), np.int64(0), np.int64(0)
+    n_lit, n_on, end = np.int64(0), np.int64(0), np.int64(0)
     for k in range(first.size - 1):
-        leaving = end
+        leaving_end = end
         if first[k] < first[k + 1]:
-            n_lit = _light(order[first[k] : first[k + 1]], box, cols, full, due, lit, n_lit)
+            n_lit = _switch_on(order[first[k] : first[k + 1]], box, cols, full, due, lit, n_lit)
             before, now = now, before
-            _thin_tiles(lit[:n_lit], full, now, gone, due, active, changed, tiles + 2)
-            most = n  # that leave
-            n = _compare(before, now, room.bits[4], lit[:n_lit], gone, differs)
-            if end + most + n > pixel.size:
+            _thin_tiles(lit[:n_lit], full, now, deleted, due, active, changed, tiles + 2)
+            most_leaving = n_on
+            turned = deleted  # the array is free again
+            n_on = _compare(before, now, room.bits[4], lit[:n_lit], turned, differs)
+            if end + most_leaving + n_on > pixel.size:
                 return False
-            leaving, end = _emit(now, gone, differs, box, cols, pixel, end, entering)
-        size[k], batch[2 * k + 1], batch[2 * k + 2] = n, leaving, end
+            leaving_end, end = _write_changes(now, turned, differs, box, cols, pixel, end, entering)
+        size[k], batch[2 * k + 1], batch[2 * k + 2] = n_on, leaving_end, end
     return True
 
 
 @kernel(inline="always")
-def _light(pixels, box, cols, full, due, lit, n_lit):
-    """Switch on pixels, given by increasing flat index; the new number of lit tiles."""
+def _switch_on(pixels, box, cols, full, due, lit, n_lit):
+    """Switch pixels of the map `full` on; their flat indices must increase.
+
+    `lit` lists the tiles with a pixel, in the order in which they got one. Returns their number.
+    """
     top, left, bottom, _ = box
-    stride = ((bottom - top + TILE - 1) // TILE + 2) * TILE
-    row, begin = TILE, top * cols + left  # begin: the flat index of column 0 of the box
+    stride = ((bottom - top + TILE_ROWS - 1) // TILE_ROWS + 2) * TILE_ROWS
+    row, begin = TILE_ROWS, top * cols + left  # begin: the flat index of column 0 of the box
     for p in pixels:
         while p >= begin + cols:
             begin += cols
             row += 1
         c = p - begin
-        at = ((c >> 6) + 1) * stride + row
-        full[at] |= np.uint64(1) << np.uint64(c & 63)
-        if due[at // TILE] == _NEVER:
-            due[at // TILE] = 0
-            lit[n_lit] = at // TILE
+        word = ((c >> 6) + 1) * stride + row
+        full[word] |= np.uint64(1) << np.uint64(c & 63)
+        if due[word // TILE_ROWS] == _NEVER:
+            due[word // TILE_ROWS] = 0
+            lit[n_lit] = word // TILE_ROWS
             n_lit += 1
     return n_lit
 
 
-# _nrt=False: no reference counts for slices in a function that allocates nothing
+# _nrt=False: slices in a function that allocates nothing need no reference counts
 @kernel(inline="always", _nrt=False)
-def guo_hall(now, gone, at, stride, second):
-    """Set `gone` to the pixels that a subiteration deletes from the tile at `at`; are there any.
+def guo_hall(now, deleted, first, stride, second):
+    """Find the pixels that a subiteration deletes from the tile whose words begin at `first`.
 
-    The three conditions in one, written out by which of x2 and x3 are on: few operations. Half a
-    turn makes G3' of G3, and leaves G1 and G2 as they are.
+    The pixels are set in `deleted`; returns whether there are any. `now` is the map, `stride` the
+    distance from a word to the one to its right, `second` selects the second subiteration.
+
+    G1, G2 and G3 are one expression, written out by which of x2 and x3 are on, so that it has few
+    operations. A rotation by 180 degrees turns G3 into G3', and leaves G1 and G2 as they are.
     """
-    one, last, found = np.uint64(1), np.uint64(63), np.uint64(0)
-    west = now[at - stride - 1 : at - stride + TILE + 1]
-    here = now[at - 1 : at + TILE + 1]
-    east = now[at + stride - 1 : at + stride + TILE + 1]
-    out = gone[at : at + TILE]
-    for r in range(TILE):
+    one, last_bit, any_deleted = np.uint64(1), np.uint64(63), np.uint64(0)
+    west = now[first - stride - 1 : first - stride + TILE_ROWS + 1]
+    here = now[first - 1 : first + TILE_ROWS + 1]
+    east = now[first + stride - 1 : first + stride + TILE_ROWS + 1]
+    out = deleted[first : first + TILE_ROWS]
+    for r in range(TILE_ROWS):
         x3, p, x7 = here[r], here[r + 1], here[r + 2]
-        x2 = x3 >> one | east[r] << last
-        x1 = p >> one | east[r + 1] << last
-        x8 = x7 >> one | east[r + 2] << last
-        x4 = x3 << one | west[r] >> last
-        x5 = p << one | west[r + 1] >> last
-        x6 = x7 << one | west[r + 2] >> last
+        x2 = x3 >> one | east[r] << last_bit
+        x1 = p >> one | east[r + 1] << last_bit
+        x8 = x7 >> one | east[r + 2] << last_bit
+        x4 = x3 << one | west[r] >> last_bit
+        x5 = p << one | west[r + 1] >> last_bit
+        x6 = x7 << one | west[r + 2] >> last_bit
         if second:
             x1, x2, x3, x4, x5, x6, x7, x8 = x5, x6, x7, x8, x1, x2, x3, x4
         west_only = x5 & ~x1
@@ -266,113 +309,125 @@ def guo_hall(now, gone, at, stride, second):
         with_3 = west_only & x3 & ~(x8 & ~(x7 & ~x2))
         just_234 = x2 & x3 & x4 & ~(x1 | x5 | x6 | x7 | x8)
         out[r] = p & (without_23 & ~(x2 | x3) | with_3 | just_234)
-        found |= out[r]
-    return found != 0
+        any_deleted |= out[r]
+    return any_deleted != 0
 
 
 @inner
-def _thin_tiles(lit, full, now, gone, due, active, changed, stride):
-    """Thin `full` into `now`.
+def _thin_tiles(lit, full, now, deleted, due, active, changed, stride):
+    """Thin the map `full` into `now`.
 
-    Tile q is words q TILE to (q + 1) TILE - 1, the tile to its right is q + stride; `lit` are those
-    with a pixel. due[q] is the last subiteration in which tile q is to be judged, _NEVER of others.
+    The tile to the right of tile q is q + stride. `lit` lists the tiles with a pixel. due[q] is the
+    last subiteration in which tile q is to be tested, _NEVER for tiles without a pixel. `deleted`,
+    `active` and `changed` are room: for the pixels that go, and for lists of tiles.
     """
     n_active = 0
     for q in lit:
-        for at in range(q * TILE, (q + 1) * TILE):
-            now[at] = full[at]
+        for word in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
+            now[word] = full[word]
         due[q] = 1
         active[n_active] = q
         n_active += 1
-    s = 0
+    subiteration = 0
     while n_active > 0:
         n_changed = 0
         for q in active[:n_active]:
-            at = q * TILE
-            if guo_hall(now, gone, at, stride * TILE, s & 1):
+            if guo_hall(now, deleted, q * TILE_ROWS, stride * TILE_ROWS, subiteration & 1):
                 changed[n_changed] = q
                 n_changed += 1
         for q in changed[:n_changed]:
-            left = gone[q * TILE : (q + 1) * TILE]
-            west, east, north, south = _leave(now[q * TILE : (q + 1) * TILE], left)
+            tile_deleted = deleted[q * TILE_ROWS : (q + 1) * TILE_ROWS]
+            west, east, north, south = _delete(
+                now[q * TILE_ROWS : (q + 1) * TILE_ROWS], tile_deleted
+            )
             for column in range(-west, east + 1):
-                first = q + column * stride
-                for near in range(first - north, first + south + 1):
-                    if due[near] < s:
-                        active[n_active] = near
+                beside = q + column * stride
+                for neighbour in range(beside - north, beside + south + 1):
+                    if due[neighbour] < subiteration:
+                        active[n_active] = neighbour
                         n_active += 1
-                    if due[near] != _NEVER:
-                        due[near] = s + 2
-        s += 1
+                    if due[neighbour] != _NEVER:
+                        due[neighbour] = subiteration + 2
+        subiteration += 1
         n_kept = 0
         for q in active[:n_active]:
-            if due[q] >= s:
+            if due[q] >= subiteration:
                 active[n_kept] = q
                 n_kept += 1
         n_active = n_kept
 
 
 @kernel(inline="always")
-def _leave(now, gone):
-    """Take the pixels `gone` out of a tile; does that touch its west, east, north and south."""
-    column, first, last = np.uint64(0), np.uint64(1), np.uint64(63)
-    for r in range(TILE):
-        now[r] &= ~gone[r]
-        column |= gone[r]
-    west, east = np.int64(column & first), np.int64(column >> last)
-    return west, east, np.int64(gone[0] != 0), np.int64(gone[TILE - 1] != 0)
+def _delete(tile, deleted):
+    """Clear the pixels `deleted` in a tile, both uint64 (TILE_ROWS,).
+
+    Returns whether any of them lies at its west, east, north and south border, 0 or 1 each.
+    """
+    columns, first_bit, last_bit = np.uint64(0), np.uint64(1), np.uint64(63)
+    for r in range(TILE_ROWS):
+        tile[r] &= ~deleted[r]
+        columns |= deleted[r]
+    west, east = np.int64(columns & first_bit), np.int64(columns >> last_bit)
+    return west, east, np.int64(deleted[0] != 0), np.int64(deleted[TILE_ROWS - 1] != 0)
 
 
 @kernel(inline="always")
 def _compare(before, now, near, lit, turned, differs):
-    """How many pixels are on now; which of those near were turned, and in which rows of tiles."""
+    """Count the pixels that are on now, and find those that differ from the step before.
+
+    turned : becomes the bits of the pixels in `near` that differ, in the tiles `lit`
+    differs : becomes, for each row of tiles, whether it has such a pixel
+    """
     for t in range(differs.size):
         differs[t] = False
-    n = np.int64(0)
+    n_on = np.int64(0)
     for q in lit:
-        some = np.uint64(0)
-        for k in range(q * TILE, (q + 1) * TILE):
-            n += ones(now[k])
+        any_turned = np.uint64(0)
+        for k in range(q * TILE_ROWS, (q + 1) * TILE_ROWS):
+            n_on += ones(now[k])
             turned[k] = (before[k] ^ now[k]) & near[k]
-            some |= turned[k]
-        if some:
+            any_turned |= turned[k]
+        if any_turned:
             differs[q % (differs.size + 2) - 1] = True
-    return n
+    return n_on
 
 
 @kernel(inline="always")
-def _emit(now, turned, differs, box, cols, pixel, end, entering):
-    """Write the flat indices of what leaves from pixel[end] on, then those of what enters.
+def _write_changes(now, turned, differs, box, cols, pixel, end, entering):
+    """Write the flat indices of the pixels that left from pixel[end] on, then those that entered.
 
-    Where the first end, and where the second.
+    now, turned : bits of the pixels that are on, and of those that changed
+    differs : whether a row of tiles has a pixel that changed
+    entering : int32, room for the pixels that entered
+    Returns where the pixels that left end, and where those that entered end.
     """
     top, left, _, right = box
-    words, stride = (right - left + 63) >> 6, (differs.size + 2) * TILE
+    words, stride = (right - left + 63) >> 6, (differs.size + 2) * TILE_ROWS
     n_entering = np.int64(0)
     for t in range(differs.size):
         if not differs[t]:
             continue
-        for row in range(t * TILE, (t + 1) * TILE):
+        for row in range(t * TILE_ROWS, (t + 1) * TILE_ROWS):
             for c in range(words):
-                at = (c + 1) * stride + TILE + row
-                if turned[at]:
+                k = (c + 1) * stride + TILE_ROWS + row
+                if turned[k]:
                     begin = (top + row) * cols + left + (c << 6)
-                    end = _write(turned[at] & ~now[at], begin, pixel, end)
-                    n_entering = _write(turned[at] & now[at], begin, entering, n_entering)
-    leaving = end
+                    end = _write_pixels(turned[k] & ~now[k], begin, pixel, end)
+                    n_entering = _write_pixels(turned[k] & now[k], begin, entering, n_entering)
+    leaving_end = end
     for k in range(n_entering):
         pixel[end] = entering[k]
         end += 1
-    return leaving, end
+    return leaving_end, end
 
 
 @kernel(inline="always")
-def _write(word, begin, pixel, k):
-    """Write begin + i for the bits i of a word from pixel[k] on; where the next ones go."""
+def _write_pixels(word, begin, pixel, end):
+    """Write begin + i for each bit i of a word from pixel[end] on; returns the new end."""
     one = np.uint64(1)
     while word:
         lowest = word & (~word + one)
-        pixel[k] = begin + ones(lowest - one)
+        pixel[end] = begin + ones(lowest - one)
         word ^= lowest
-        k += 1
-    return k
+        end += 1
+    return end

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.jit import F8, I8, Bool, kernel
+from bsdsbench.kernels.arrays import F8, I8, Bool
+from bsdsbench.kernels.jit import kernel
 
 _LANES = 4  # histograms side by side, as neighbouring pixels often share a bin
 

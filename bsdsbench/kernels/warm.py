@@ -5,70 +5,83 @@ from __future__ import annotations
 import gc
 import signal
 from multiprocessing import get_all_start_methods, get_context
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from bsdsbench.kernels.matching.matching import Steps, Truth
+
+
+class _Problem(NamedTuple):
+    """The arguments of a matching."""
+
+    steps: Steps
+    truth: Truth
+
 
 def compile_once() -> None:
-    """Compile what the boundary benchmark runs.
+    """Compile the kernels of the boundary benchmark.
 
-    One half is left to a second process and read from the disk by all who need it. Should that
-    process fail, they compile it themselves.
+    One half is left to a second process, and every process reads it from the disk. If that process
+    fails, they compile it themselves.
     """
     from numba.core.registry import cpu_target
 
-    gc.disable()  # a compiler makes many objects that live on
-    # A fork shares what numba imports to compile
+    gc.disable()  # a compiler allocates many long-lived objects
+    # A forked process shares what numba imports in order to compile
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
-    way: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
-    second = way.Process(target=others, daemon=True)
+    context: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
+    second = context.Process(target=compile_remaining_kernels, daemon=True)
     second.start()
-    matching()
+    compile_matching()
     second.join()
-    gc.freeze()  # the first look at all of them would take 0.4 s
+    gc.freeze()  # the first collection of all these objects would take 0.4 s
     gc.enable()
 
 
-def nothing() -> tuple[Any, Any]:
-    """Steps and a truth without pixels, made without a kernel."""
+def _empty_problem() -> _Problem:
+    """Return steps and a ground truth without pixels, made without a kernel."""
     from bsdsbench.kernels.matching.graph import disk, empty_tiles
     from bsdsbench.kernels.matching.matching import Steps, Truth
 
-    shape, start, none = (1, 1), np.zeros(2, np.int64), np.empty(0, np.int32)
+    shape, start, no_pixel = (1, 1), np.zeros(2, np.int64), np.empty(0, np.int32)
     tiles, near = empty_tiles(shape, 1), np.zeros((1, 1), np.uint64)
-    steps = Steps(start, none, np.empty(0, np.bool_), False, none, tiles[0])
-    return steps, Truth(shape, start, none, tiles, disk(1.0, shape), near)
+    steps = Steps(start, no_pixel, np.empty(0, np.bool_), False, no_pixel, tiles[0])
+    return _Problem(steps, Truth(shape, start, no_pixel, tiles, disk(1.0, shape), near))
 
 
-def matching() -> None:
-    """What matches pixels."""
+def compile_matching() -> None:
+    """Compile the kernels that match pixels: half of the work."""
     from bsdsbench.kernels.matching.matching import match_all
 
-    match_all(*nothing(), 0, np.zeros(1, np.int64))
+    match_all(*_empty_problem(), 0, np.zeros(1, np.int64))
 
 
-def others() -> None:
-    """What orders events for the first half, before that needs it; what adds up, thresholds, thins
-    and counts a few pixels, and finds those within reach."""
+def compile_remaining_kernels() -> None:
+    """Compile the kernels that the parent process does not compile itself.
+
+    The one that orders batches comes first, because the parent's half needs it soon.
+    """
     from numba import typeof
 
     from bsdsbench.kernels.matching.matching import (
-        add_runs,
-        batches,
+        count_set_bits,
         new_order,
+        order_batches,
+        prepare_truth,
         steps_within_reach,
-        truth,
     )
     from bsdsbench.kernels.thinning import thinning_events
     from bsdsbench.kernels.thresholding import levels
 
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a word
-    steps, none = nothing()
-    given = steps, steps.pixel, steps.pixel, new_order(steps, none)
-    batches.compile(tuple(map(typeof, given)))
-    add_runs(none.near, np.zeros(64, np.int64), steps.start)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends this process without a message
+    steps, truth = _empty_problem()
+    arguments = steps, steps.pixel, steps.pixel, new_order(steps, truth)
+    dispatcher: Any = order_batches
+    dispatcher.compile(tuple(map(typeof, arguments)))
+    count_set_bits(truth.near, np.zeros(64, np.int64), steps.start)
     soft = np.eye(4)
     events = thinning_events(levels(soft, np.array([0.5])), 1)
-    steps_within_reach(*events, truth(soft[None] > 0, 1.0), gt_enters=False)
+    steps_within_reach(*events, prepare_truth(soft[None] > 0, 1.0), gt_enters=False)

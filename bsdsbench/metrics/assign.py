@@ -83,7 +83,7 @@ def assign(
     >>> label.astype(int)
     array([[0, 0, 1, 0, 0, 0, 0, 1]])
     """
-    from bsdsbench.kernels.matching.training_pairs import assign_maps
+    from bsdsbench.kernels.matching.training_pairs import cheapest_pairs
 
     radius = given_number(radius, "radius", 0, MAX_PX)
     factor = given_number(weight, "weight", -LARGEST, LARGEST)
@@ -108,7 +108,7 @@ def assign(
     table, found = np.where(far <= radius, far, np.inf), []
     for one in truth if truth.ndim == 3 else [truth]:
         values = () if pred_value is None else (value, np.zeros(one.shape))
-        at, gt_at = assign_maps(bmap, binary_map(one, "ground truth"), table, values)
+        at, gt_at = cheapest_pairs(bmap, binary_map(one, "ground truth"), table, values)
         (row, col), (gt_row, gt_col) = (np.divmod(k, max(one.shape[1], 1)) for k in (at, gt_at))
         paid = table[gt_row - row + reach, gt_col - col + reach] + value.flat[at]
         found.append(Match.of_pairs(bmap.shape, at, gt_at, float(paid.sum())))

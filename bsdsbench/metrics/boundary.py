@@ -314,13 +314,13 @@ def boundary_counts(
     >>> int(counts.matched_pred[0]), int(counts.total_pred[0])
     (30, 30)
     """
-    from bsdsbench.kernels.matching.matching import match_steps, truth
+    from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
 
     protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
     try:
-        target = truth(gt_maps, protocol.radius(shape))
+        target = prepare_truth(gt_maps, protocol.radius(shape))
     except ValueError as error:  # a tolerance too large to be exact
         raise DataError(str(error)) from None
     thresholds, events, size = threshold_events(pred, shape, protocol, target.near, dropped)
@@ -474,7 +474,7 @@ def threshold_events(
         begin, pixel, added = events
         kept = ~np.ravel(dropped)[pixel]
         before = np.concatenate([[0], np.cumsum(kept)])
-        events, size = (before[begin], pixel[kept], added[kept]), None
+        events, size = thinning.Events(before[begin], pixel[kept], added[kept]), None
     if size is None:
         entered = np.concatenate([[0], np.cumsum(events[2])])
         size = (2 * entered[events[0]] - events[0])[1:]  # less what left

@@ -142,4 +142,4 @@ def thin(bmap: Map) -> Bool:
     """
     from bsdsbench.kernels import thinning
 
-    return thinning.thin(binary_map(bmap, "boundary map"))
+    return thinning.thin_map(binary_map(bmap, "boundary map"))

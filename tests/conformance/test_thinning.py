@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from skimage.morphology import thin as skimage_thin
 
-from bsdsbench.kernels.thinning import stack_events, thin, thinning_events
+from bsdsbench.kernels.thinning import stack_events, thin_map, thinning_events
 from bsdsbench.kernels.thresholding import levels
 from bsdsbench.loaders import load_prediction
 from bsdsbench.loaders.labels import seg2bdry
@@ -32,7 +32,7 @@ def test_maps(bsds500, bsds500_bench, each, step):
 def test_segmentations(bsds500_bench):
     for path in (bsds500_bench / "segs").glob("*.mat"):
         segs = load_prediction(path).segs
-        bmaps = np.stack([thin(seg2bdry(seg)) for seg in segs])
+        bmaps = np.stack([thin_map(seg2bdry(seg)) for seg in segs])
         for seg, bmap in zip(segs, bmaps, strict=True):
             assert np.array_equal(bmap, skimage_thin(seg2bdry(seg))), path.name
         assert np.array_equal(reference.replay(stack_events(bmaps), bmaps.shape[1:]), bmaps)

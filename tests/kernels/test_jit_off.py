@@ -8,17 +8,17 @@ import sys
 import numpy as np
 import pytest
 
-from bsdsbench.kernels.matching.matching import match_steps, truth
+from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
 from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.kernels.thinning import thin, thinning_events
+from bsdsbench.kernels.thinning import thin_map, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
 
 SCRIPT = """
 import json, numba, sys
 import numpy as np
 from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.kernels.matching.matching import match_steps, truth
-from bsdsbench.kernels.thinning import thin, thinning_events
+from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
+from bsdsbench.kernels.thinning import thin_map, thinning_events
 from bsdsbench.kernels.thresholding import confusion, levels
 assert numba.config.DISABLE_JIT
 labels = np.arange(-20, 20).repeat(3) << 40
@@ -31,8 +31,8 @@ bytes_level = levels((values * 255).astype(np.uint8), thresholds)
 counts = confusion(values, values > 0.7, thresholds)
 byte_counts = confusion((values * 255).astype(np.uint8), values > 0.7, thresholds)
 events = thinning_events(level, len(thresholds))
-arrays += [level, bytes_level, *counts, *byte_counts, *events, thin(values > 0.3)]
-arrays += match_steps(*events, truth((values > 0.7)[None], 2.5))
+arrays += [level, bytes_level, *counts, *byte_counts, *events, thin_map(values > 0.3)]
+arrays += match_steps(*events, prepare_truth((values > 0.7)[None], 2.5))
 print(json.dumps([a.tolist() for a in arrays]))
 """
 
@@ -59,6 +59,6 @@ def test_same_numbers_without_jit():
     arrays += [*confusion(values, values > 0.7, thresholds)]
     arrays += [*confusion(as_bytes, values > 0.7, thresholds)]
     events = thinning_events(level, 4)
-    arrays += [*events, thin(values > 0.3)]
-    arrays += match_steps(*events, truth((values > 0.7)[None], 2.5))
+    arrays += [*events, thin_map(values > 0.3)]
+    arrays += match_steps(*events, prepare_truth((values > 0.7)[None], 2.5))
     assert json.loads(done.stdout) == [a.tolist() for a in arrays]

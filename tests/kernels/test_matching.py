@@ -10,7 +10,7 @@ import pytest
 from scipy.ndimage import gaussian_filter
 
 from bsdsbench.kernels.matching import graph, matching
-from bsdsbench.kernels.matching.matching import match_maps, match_steps, truth
+from bsdsbench.kernels.matching.matching import match_maps, match_steps, prepare_truth
 from bsdsbench.kernels.thinning import stack_events, thinning_events
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.boundary import match_boundaries
@@ -23,14 +23,18 @@ def random_map(rng, shape, share):
 
 def cold(bmaps, gts, max_dist_px):
     """Counts of each map alone, from nothing."""
-    found = [match_steps(*stack_events(bmap[None]), truth(gts, max_dist_px)) for bmap in bmaps]
+    found = [
+        match_steps(*stack_events(bmap[None]), prepare_truth(gts, max_dist_px)) for bmap in bmaps
+    ]
     return np.array([(g[0], p[0]) for g, p in found]).T
 
 
 @pytest.fixture(params=[False, True])
 def direction(request, monkeypatch) -> None:
     """Thresholds are taken from the highest down, and from the lowest up."""
-    monkeypatch.setattr(matching, "_rather_backwards", lambda added, truth: request.param)
+    monkeypatch.setattr(
+        matching, "_should_start_at_lowest_threshold", lambda added, truth: request.param
+    )
 
 
 MANY = ((200, 211), 0.3, 0.5, 1.5)  # more than 16,384 ground-truth pixels
@@ -60,7 +64,7 @@ def test_warm_start_equals_each_map_alone_on_soft_maps() -> None:
                 step = slice(start[k], start[k + 1])
                 bmap.flat[pixel[step]] = added[step]
                 bmaps.append(bmap.copy())
-            warm = match_steps(start, pixel, added, truth(gts, 3.3))
+            warm = match_steps(start, pixel, added, prepare_truth(gts, 3.3))
             np.testing.assert_array_equal(warm, cold(bmaps, gts, 3.3))
 
 
@@ -70,7 +74,7 @@ def test_warm_start_equals_each_map_alone_where_maps_do_not_nest() -> None:
     gts = rng.random((2, 31, 44)) < 0.15
     shares = (0.3, 0.05, 0, 0.9, 0.2, 0.2, *rng.random(20))  # edges are kept for some steps only
     bmaps = np.stack([rng.random((31, 44)) < share for share in shares])
-    warm = np.array(match_steps(*stack_events(bmaps), truth(gts, 2.5)))
+    warm = np.array(match_steps(*stack_events(bmaps), prepare_truth(gts, 2.5)))
     np.testing.assert_array_equal(warm[:, ::-1], cold(bmaps, gts, 2.5))
 
 
@@ -80,10 +84,10 @@ def test_more_thresholds_than_bits_in_a_word() -> None:
     level = rng.integers(0, 201, (25, 33)).astype(np.int16)
     gts = rng.random((2, 25, 33)) < 0.2
     events = thinning_events(level, 200)
-    every = np.array(match_steps(*events, truth(gts, 2)))
+    every = np.array(match_steps(*events, prepare_truth(gts, 2)))
     for kept in (10, 64, 65, 128, 200):
         few = thinning_events(np.maximum(level - (200 - kept), 0).astype(np.int16), kept)
-        np.testing.assert_array_equal(match_steps(*few, truth(gts, 2)), every[:, :kept])
+        np.testing.assert_array_equal(match_steps(*few, prepare_truth(gts, 2)), every[:, :kept])
 
 
 @pytest.mark.usefixtures("direction")
@@ -92,9 +96,9 @@ def test_a_small_arena_changes_nothing(monkeypatch) -> None:
     level = rng.integers(0, 9, (40, 50)).astype(np.int16)
     gts = rng.random((2, 40, 50)) < 0.3
     events = thinning_events(level, 8)
-    expected = match_steps(*events, truth(gts, 4))
-    monkeypatch.setattr(graph, "_ARENA", 1)
-    np.testing.assert_array_equal(match_steps(*events, truth(gts, 4)), expected)
+    expected = match_steps(*events, prepare_truth(gts, 4))
+    monkeypatch.setattr(graph, "_ARENA_EDGES", 1)
+    np.testing.assert_array_equal(match_steps(*events, prepare_truth(gts, 4)), expected)
 
 
 def test_a_reach_whose_table_would_not_fit_is_refused() -> None:
@@ -107,7 +111,7 @@ def test_fewer_tie_bits_where_sums_would_not_fit() -> None:
     def geometry(max_dist, n_gt):
         disk = graph.disk(max_dist, (9, 9))
         graph.check_exact(disk.lost, n_gt)
-        return graph.geometry((9, 9), disk, n_gt, 0, np.empty(disk.cost.size, np.int64))
+        return graph.new_geometry((9, 9), disk, n_gt, 0, np.empty(disk.cost.size, np.int64))
 
     few, many = geometry(4.34, 3000), geometry(400.0, 2**30)
     assert 64 - int(few.drop) == 24

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from skimage.morphology import thin as skimage_thin
 
-from bsdsbench.kernels.thinning import TILE, guo_hall, stack_events, thin, thinning_events
+from bsdsbench.kernels.thinning import TILE_ROWS, guo_hall, stack_events, thin_map, thinning_events
 from tests.reference import thinning as reference
 
 OFFSETS = ((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1))  # x1 .. x8
@@ -14,20 +14,20 @@ OFFSETS = ((0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1), (1, 0), (1, 1))
 @pytest.mark.parametrize("col", [1, 62, 63, 64, 65])
 def test_a_pixel_is_judged_as_defined_in_all_neighbourhoods(second, col):
     # A box of 3 words by 3 tiles; the pixel at the tiles' corners, edges and inside.
-    stride = 5 * TILE
-    for row in (1, TILE - 1, TILE, TILE + 5):
+    stride = 5 * TILE_ROWS
+    for row in (1, TILE_ROWS - 1, TILE_ROWS, TILE_ROWS + 5):
         for code in range(256):
             x = [bool(code >> i & 1) for i in range(8)]
-            on = np.zeros((3 * TILE, 192), bool)
+            on = np.zeros((3 * TILE_ROWS, 192), bool)
             on[row, col] = True
             for beside, (down, right) in zip(x, OFFSETS, strict=True):
                 on[row + down, col + right] = beside
             now = np.zeros(5 * stride, np.uint64)
             packed = np.packbits(on, axis=1, bitorder="little").view("<u8").astype(np.uint64)
-            now.reshape(5, stride)[1:4, TILE : 4 * TILE] = packed.T
+            now.reshape(5, stride)[1:4, TILE_ROWS : 4 * TILE_ROWS] = packed.T
             gone = np.zeros_like(now)
-            at = (col // 64 + 1) * stride + TILE + row
-            tile = at // TILE * TILE
+            at = (col // 64 + 1) * stride + TILE_ROWS + row
+            tile = at // TILE_ROWS * TILE_ROWS
             guo_hall(now, gone, tile, stride, int(second))
             deleted = bool(gone[at] >> np.uint64(col % 64) & np.uint64(1))
             assert deleted == reference.removable(x, second), code
@@ -37,7 +37,7 @@ def test_a_pixel_is_judged_as_defined_in_all_neighbourhoods(second, col):
 @pytest.mark.parametrize("density", [0.2, 0.5, 0.8, 1.0])
 def test_same_as_scikit_image(shape, density):
     bmap = np.random.default_rng(7).random(shape) < density
-    assert np.array_equal(thin(bmap), skimage_thin(bmap))
+    assert np.array_equal(thin_map(bmap), skimage_thin(bmap))
 
 
 def test_removals_come_before_additions():

@@ -20,18 +20,18 @@ def compiled():
     return {f: list(f.overloads) for names in found for f in names.values()
             if getattr(f, "overloads", None)}
 
-warm.matching(), warm.others()
+warm.compile_matching(), warm.compile_remaining_kernels()
 before = compiled()
 counts = boundary_counts(np.eye(9), [np.eye(9) > 0, np.eye(9) > 0])
-some = {"_match", "_widen", "_changes", "_float_levels"} <= {f.__name__ for f in before}
-some &= [len(found) for f, found in before.items() if f.__name__ == "batches"] == [1]
+some = {"_match", "_dilate", "_find_changes", "_float_levels"} <= {f.__name__ for f in before}
+some &= [len(found) for f, found in before.items() if f.__name__ == "order_batches"] == [1]
 light = "scipy.linalg" not in sys.modules or not all(f.stats.cache_hits for f in before)
 print(some, compiled() == before, never_compiled(), light, counts.matched_pred.tolist())
 """
 # In place of each module of kernels: one that says which of its functions are called where.
 STAND_IN = """
 import os
-from bsdsbench.kernels import cache_folder
+from bsdsbench.kernels import compiled_folder
 
 class Made:
     pixel = near = start = None
@@ -46,7 +46,7 @@ def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(name)
     def function(*given, **options):
-        with open(cache_folder() / "called", "a") as file:
+        with open(compiled_folder() / "called", "a") as file:
             file.write(f"{os.getpid()} {name}\\n")
         return Made()
     function.compile = function
@@ -100,8 +100,14 @@ def test_two_processes_compile_once_and_import_nothing_from_the_current_folder(t
     matching, others = sorted(halves.values(), key=lambda names: "levels" in names)
     nothing = ["empty_tiles", "Steps", "disk", "Truth"]
     assert matching == [*nothing, "match_all"]
-    assert others[:6] == [*nothing, "new_order", "batches"]
-    assert others[6:] == ["add_runs", "levels", "thinning_events", "truth", "steps_within_reach"]
+    assert others[:6] == [*nothing, "new_order", "order_batches"]
+    assert others[6:] == [
+        "count_set_bits",
+        "levels",
+        "thinning_events",
+        "prepare_truth",
+        "steps_within_reach",
+    ]
     (kept / "of_this_folder").mkdir()
     (kept / "of_this_folder" / "matching.x.nbc").touch()
     assert python(script, cwd=here, env=own) == "False\n"

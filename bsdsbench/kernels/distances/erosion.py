@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bsdsbench.kernels.arrays import I4, I8, U8, Bool
 from bsdsbench.kernels.bits import ones, pack
-from bsdsbench.kernels.jit import I4, I8, U8, Bool, kernel
+from bsdsbench.kernels.jit import kernel
 
 
 def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:

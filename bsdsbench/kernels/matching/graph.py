@@ -27,82 +27,95 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.kernels.arrays import I4, I8, U8, Bool
 from bsdsbench.kernels.bits import ones, pack, unpack
-from bsdsbench.kernels.jit import I4, I8, U8, Bool, inlined, inner, kernel
+from bsdsbench.kernels.jit import inlined, inner, kernel
 
-FAR = 2**61  # beyond any length
-UNKNOWN = 2**32 - 1  # where edges begin that are not in the arena
+UNREACHED = 2**61  # the distance of a vertex that no path has reached: above that of any path
+EDGES_UNKNOWN = 2**32 - 1  # `first_edge` of a vertex whose edges are not in the arena
+NO_VERTEX = 2**32 - 1
 _TIE_BITS = 24
 _SUM_BITS = 60
-_MOST_REACH = 1800  # px
-_ARENA = 4 << 20  # edges kept per side, at 12 bytes
+_MAX_REACH = 1800  # px
+_ARENA_EDGES = 4 << 20  # kept per side, at 12 bytes
+_NO_VALUES = np.zeros(0, np.int64)
 
-NONE = 2**32 - 1  # no vertex
-_EVEN = np.zeros(0, np.int64)  # no vertex is worth more than another
+# Odd constants of 64 random bits, by which the hash multiplies pixels and annotators.
+PRED = np.uint64(0xD6E8FEB86659FD93)
+GT = np.uint64(0xA0761D6478BD642F)
+_ANNOTATOR = np.uint64(0x9E3779B97F4A7C15)
 
 
-def record(fields: list[tuple[str, str]], align: bool = True) -> np.dtype[Any]:
-    """A dtype of fields that are attributes, for the compiler and for Python."""
+def _record(fields: list[tuple[str, str]], align: bool = True) -> np.dtype[Any]:
+    """Return a dtype whose fields are attributes of its scalars, in numba and in Python."""
     return np.dtype((np.record, np.dtype(fields, align=align)))
 
 
-# One side of the problem. n vertices, tile by tile, in a tile row by row.
-# pixel  i4 (n,)     flat index in the (H, W) image
-# tile   TILE        the tiles, row by row, and one more whose `before` counts all vertices
-# mult   u8          multiplier of this side's pixels in the hash
-# node   NODE (n,)   what a search reads and writes of a vertex, together in memory
-# edge   EDGE        the arena;  used i8 (1,): its filled part
-# bits   u8 (n, words)  the steps a vertex was matched at
-# nearest i4 (n,)    the least cost of its edges, -1 if it has none; known once they were found
-# value  i8 (n,)     what its edges weigh more than their offset says; (0,) where nothing
-Side = namedtuple("Side", "pixel tile mult node edge used bits nearest value")
-NODE = record(
+# One side of the problem: n vertices, tile by tile, and in a tile row by row.
+# pixel   i4 (n,)        flat index in the (H, W) image
+# tile    TILE_DTYPE     the tiles, row by row, and one more whose `before` counts all vertices
+# factor  u8             PRED or GT: what the hash multiplies this side's pixels by
+# node    NODE_DTYPE (n,) what a search reads and writes of a vertex, together in memory
+# edge    EDGE_DTYPE     the arena;  used i8 (1,): the length of its filled part
+# bits    u8 (n, words)  the steps at which a vertex was matched
+# nearest i4 (n,)        the least cost of its edges once they were found, -1 if it has none
+# value   i8 (n,)        added to the weights of its edges; or (0,): nothing is added
+Side = namedtuple("Side", "pixel tile factor node edge used bits nearest value")
+NODE_DTYPE = _record(
     [
-        ("dual", "i8"),  # see matching.py
-        ("dist", "i8"),  # labels of a search: distance, FAR between searches; the vertex it was
-        ("parent", "u4"),  # reached from
-        ("mate", "u4"),  # matched vertex of the other side, or NONE
-        ("since", "i4"),  # step at which it was matched
-        ("first", "u4"),  # its edges' place in the arena, UNKNOWN if they are not there
+        ("dual", "i8"),  # see search.py
+        ("dist", "i8"),  # distance from the root of a search; UNREACHED between searches
+        ("parent", "u4"),  # the vertex of the other side that it was reached from
+        ("mate", "u4"),  # the matched vertex of the other side, or NO_VERTEX
+        ("since", "i4"),  # the step at which it was matched
+        ("first_edge", "u4"),  # its edges' header in the arena, or EDGES_UNKNOWN
     ]
 )
-# bit 8 (row & 7) + (col & 7) is a pixel's. Edges are found to the `live` ones among the vertices;
-# `before` counts the vertices of the tiles before this one
-TILE = record([("bits", "u8"), ("live", "u8"), ("before", "u4")])
-# A list begins with one that says whose it is, and where it ends. Packed: searches wait for memory
-EDGE = record([("weight", "i8"), ("to", "u4")], align=False)
+# Bit 8 (row & 7) + (col & 7) stands for a pixel. `live` are the vertices that edges lead to now;
+# `before` counts the vertices of the tiles before this one.
+TILE_DTYPE = _record([("bits", "u8"), ("live", "u8"), ("before", "u4")])
+# The edges of a vertex follow a header: its `weight` is the vertex, its `to` the end of the list.
+# Packed, because searches are bound by memory.
+EDGE_DTYPE = _record([("weight", "i8"), ("to", "u4")], align=False)
 
-# What both sides share. cols: of the image; down, across: its tiles;
-# mask u8 (8, 8, T, T): see Disk;  gain i8 ((2R+1)^2,): (C - c) * 2^shift, row by row; top: that of
-# c = 0;  drop u8: 64 - bits;  salt u8: annotator
-Geometry = namedtuple("Geometry", "cols down across reach mask gain top shift salt drop")
+# What both sides share.
+# cols    of the image;  tile_rows, tile_cols: of its tiles;  reach: of the disk, in whole pixels
+# mask    u8 (8, 8, T, T), see Disk
+# gain    i8 ((2R+1)^2,): (C - c) * 2^shift by offset, row by row;  top_gain: C * 2^shift
+# drop    u8: 64 - bits, the hash's low bits that are dropped;  salt u8: of the annotator
+Geometry = namedtuple(
+    "Geometry", "cols tile_rows tile_cols reach mask gain top_gain shift salt drop"
+)
 
 
 class Disk(NamedTuple):
-    """The pixels within reach of a pixel, R = the reach in whole pixels."""
+    """The pixels within reach of a pixel; R is the reach in whole pixels."""
 
     half: I4  # (2R+1,) half the width of each row
-    mask: U8  # (8, 8, T, T) its part in the T x T tiles around a (row, col) & 7
-    cost: I8  # (2R+1, 2R+1) round(100 d), also outside the disk
-    lost: int  # C
+    mask: U8  # (8, 8, T, T): the disk's bits in the T x T tiles around a pixel (row & 7, col & 7)
+    cost: I8  # (2R+1, 2R+1): round(100 d), also outside the disk
+    lost: int  # C, the cost of a missing pair
 
 
 def outlier_cost(max_dist_px: float) -> int:
-    """C, what losing a pair costs; at least 1, so that zero tolerance pairs coinciding pixels."""
+    """Return C, the cost of a missing pair.
+
+    It is at least 1, so that pixels at the same place are paired at zero tolerance.
+    """
     return max(1, math.ceil(100 * (100 * max_dist_px)))
 
 
 @lru_cache(maxsize=2)  # one may take some 100 MB
 def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
-    """The disk of a tolerance, no larger than an image of `shape` needs.
+    """Return the disk of a tolerance, no larger than an image of `shape` needs.
 
-    Raises ValueError if its table of costs would take more than some 100 MB.
+    Raises ValueError if its table of costs would take more than about 100 MB.
     """
     reach = math.floor(min(max_dist_px, math.hypot(*shape)))
-    if reach > _MOST_REACH:
-        raise ValueError(f"max_dist of {reach} px: expected at most {_MOST_REACH} px")
-    step = np.arange(-reach, reach + 1)
-    dist = np.sqrt(step[:, None] ** 2 + step**2)
+    if reach > _MAX_REACH:
+        raise ValueError(f"max_dist of {reach} px: expected at most {_MAX_REACH} px")
+    offset = np.arange(-reach, reach + 1)
+    dist = np.sqrt(offset[:, None] ** 2 + offset**2)
     allowed = dist <= max_dist_px
     half = (allowed.sum(1) // 2).astype(np.int32)
     cost = np.rint(100 * dist).astype(np.int64)
@@ -110,20 +123,21 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 
 
 def tile_mask(allowed: Bool) -> U8:
-    """`Disk.mask` of the offsets (row, col) that are allowed: (2R+1, 2R+1) bool, 0 in the middle"""
+    """Return `Disk.mask` for the allowed offsets, bool (2R+1, 2R+1), offset 0 in the middle."""
     reach = len(allowed) // 2
-    far = -(-reach // 8)
-    wide, at = 8 * (2 * far + 1), 8 * far - reach + 7
-    canvas = np.zeros((wide + 7, wide + 7), bool)
-    canvas[at : at + len(allowed), at : at + len(allowed)] = allowed
-    around = np.lib.stride_tricks.sliding_window_view(canvas, (wide, wide))[::-1, ::-1]
-    eights = np.packbits(around.reshape(8, 8, -1, 8, wide // 8, 8), axis=-1, bitorder="little")
-    tiles = np.ascontiguousarray(eights[..., 0].swapaxes(3, 4))
+    tiles_aside = -(-reach // 8)
+    size, corner = 8 * (2 * tiles_aside + 1), 8 * tiles_aside - reach + 7
+    canvas = np.zeros((size + 7, size + 7), bool)
+    canvas[corner : corner + len(allowed), corner : corner + len(allowed)] = allowed
+    # One view of the canvas per position (row & 7, col & 7) of the pixel in its tile
+    views = np.lib.stride_tricks.sliding_window_view(canvas, (size, size))[::-1, ::-1]
+    tile_bytes = np.packbits(views.reshape(8, 8, -1, 8, size // 8, 8), axis=-1, bitorder="little")
+    tiles = np.ascontiguousarray(tile_bytes[..., 0].swapaxes(3, 4))
     return tiles.view("<u8")[..., 0].astype(np.uint64, copy=False)
 
 
 def check_exact(lost: int, n_gt: int) -> None:
-    """Raises ValueError if C = `lost` leaves no bit to the ties of an annotator's `n_gt` pixels."""
+    """Raise ValueError if weights of 60 bits leave none for ties: C = `lost`, `n_gt` GT pixels."""
     if lost.bit_length() + n_gt.bit_length() >= _SUM_BITS:
         raise ValueError(
             f"max_dist of {lost / 1e4:g} px with {n_gt} pixels: too large to match exactly"
@@ -131,244 +145,266 @@ def check_exact(lost: int, n_gt: int) -> None:
 
 
 @kernel(inline="always")
-def geometry(shape, reach, n_gt, annotator, gain):
-    """What weighs the edges to an annotator's `n_gt` pixels; reach : Disk.
+def new_geometry(shape, reach, n_gt, annotator, gain):
+    """Return the Geometry of the edges to the `n_gt` pixels of an annotator.
 
-    gain : room for i8 ((2R+1)^2,)
+    reach : Disk
+    gain : int64 ((2R+1)^2,), overwritten; it becomes Geometry.gain
     """
-    (rows, cols), room = shape, _length(n_gt)
+    (rows, cols), count_bits = shape, _bit_length(n_gt)
     mask, cost, lost = reach.mask, reach.cost, reach.lost
-    bits = min(_TIE_BITS, _SUM_BITS - _length(lost) - room)
-    shift, side = bits + room, len(cost)
-    for row in range(side):
-        for col in range(side):
-            gain[row * side + col] = (lost - cost[row, col]) << shift
-    salt, drop = np.uint64(annotator) * _SALT, np.uint64(64 - bits)
-    down, across = (rows + 7) >> 3, (cols + 7) >> 3
-    return Geometry(cols, down, across, side // 2, mask, gain, lost << shift, shift, salt, drop)
+    tie_bits = min(_TIE_BITS, _SUM_BITS - _bit_length(lost) - count_bits)
+    shift, width = tie_bits + count_bits, len(cost)
+    for row in range(width):
+        for col in range(width):
+            gain[row * width + col] = (lost - cost[row, col]) << shift
+    salt, drop = np.uint64(annotator) * _ANNOTATOR, np.uint64(64 - tie_bits)
+    tile_rows, tile_cols, top_gain = (rows + 7) >> 3, (cols + 7) >> 3, lost << shift
+    return Geometry(cols, tile_rows, tile_cols, width // 2, mask, gain, top_gain, shift, salt, drop)
 
 
 @kernel(inline="always")
-def _length(number):
-    """How many bits a number has."""
+def _bit_length(number):
+    """Return the number of bits of a non-negative integer, like int.bit_length."""
     n = np.int64(0)
     while number >> n:
         n += 1
     return n
 
 
-def tiles(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Rows and columns of tiles that cover an image."""
-    return -(-shape[0] // 8), -(-shape[1] // 8)
+def tile_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Return how many rows and columns of 8 x 8 tiles cover an image of `shape`."""
+    return tuple(-(-size // 8) for size in shape)
 
 
-_SALT = np.uint64(0x9E3779B97F4A7C15)
-PRED = np.uint64(0xD6E8FEB86659FD93)
-GT = np.uint64(0xA0761D6478BD642F)
-
-
-def arena(n: int, most_edges: int) -> NDArray[np.void]:
-    """Room for the edges of n vertices, none of them with more than `most_edges`."""
-    each = most_edges + 1
-    return np.empty(max(min(_ARENA, n * each), each), EDGE)
+def new_arena(n_vertices: int, max_edges: int) -> NDArray[np.void]:
+    """Allocate an arena for the edges of `n_vertices`, each with at most `max_edges`."""
+    list_size = max_edges + 1  # with its header
+    return np.empty(max(min(_ARENA_EDGES, n_vertices * list_size), list_size), EDGE_DTYPE)
 
 
 def new_side(
-    pixel: I4, tile: Any, mult: np.uint64, edge: Any, words: int, value: I8 = _EVEN
+    pixel: I4,
+    tile: NDArray[np.void],
+    factor: np.uint64,
+    edge: NDArray[np.void],
+    words: int,
+    value: I8 = _NO_VALUES,
 ) -> Side:
-    """A side of some vertices, with room for what becomes known of them."""
+    """Allocate a Side for the vertices at the flat indices `pixel`.
+
+    words : number of 64-bit words for the steps of a vertex; the other arguments are Side's fields
+    """
     n = pixel.size
-    node, used, nearest = np.empty(n, NODE), np.zeros(1, np.int64), np.zeros(n, np.int32)
+    node, used, nearest = np.empty(n, NODE_DTYPE), np.zeros(1, np.int64), np.zeros(n, np.int32)
     bits = np.zeros((n, words), np.uint64)
-    return Side(pixel, tile, mult, node, edge, used, bits, nearest, value)
+    return Side(pixel, tile, factor, node, edge, used, bits, nearest, value)
 
 
 @kernel(inline="always")
-def clear(own):
-    """Vertices without a mate, their edges unknown."""
-    node, own.used[0] = own.node, 0
-    for i in range(node.size):
-        node[i].dual, node[i].dist = 0, FAR
-        node[i].mate, node[i].first = NONE, UNKNOWN
+def clear_matching(side):
+    """Make all vertices of a side free, with dual 0 and unknown edges."""
+    nodes, side.used[0] = side.node, 0
+    for i in range(nodes.size):
+        nodes[i].dual, nodes[i].dist = 0, UNREACHED
+        nodes[i].mate, nodes[i].first_edge = NO_VERTEX, EDGES_UNKNOWN
 
 
 @kernel(inline="always")
-def forget(own):
-    """The edges of a side's vertices are unknown."""
-    node, edge, at = own.node, own.edge, np.int64(0)
-    while at < own.used[0]:
-        node[edge[at].weight].first = UNKNOWN
-        at = np.int64(edge[at].to)
-    own.used[0] = 0
+def forget_edges(side):
+    """Empty the arena of a side: edges are found again when a search needs them."""
+    nodes, edges, header = side.node, side.edge, np.int64(0)
+    while header < side.used[0]:
+        nodes[edges[header].weight].first_edge = EDGES_UNKNOWN
+        header = np.int64(edges[header].to)
+    side.used[0] = 0
 
 
-def empty_tiles(shape: tuple[int, ...], maps: int) -> NDArray[np.void]:
-    """TILE of some (H, W) maps without pixels: (maps, tiles + 1)."""
-    return np.zeros((maps, math.prod(tiles(shape)) + 1), TILE)
+def empty_tiles(shape: tuple[int, ...], n_maps: int) -> NDArray[np.void]:
+    """Return the tiles of (H, W) maps without pixels, TILE_DTYPE (n_maps, tiles + 1)."""
+    return np.zeros((n_maps, math.prod(tile_shape(shape)) + 1), TILE_DTYPE)
 
 
 @kernel(_nrt=False)
-def vertices(bits, cols, tiles, ends, pixel):
-    """Write the pixels of maps (A, H, words) as vertices, from empty TILE.
+def write_vertices(bits, cols, tiles, ends, pixel):
+    """Number the pixels of A maps, each map's tile by tile.
 
-    pixel : room for their flat indices, tile by tile, those of map k from ends[k] on
+    bits : uint64 (A, H, words), from `bits.pack`
+    tiles : from `empty_tiles`, is filled
+    ends : int64 (A + 1,), the vertices of map k are ends[k] : ends[k + 1]
+    pixel : int32 (ends[-1],), becomes the flat index of each vertex
     """
-    across = (cols + 7) >> 3
+    tile_cols = (cols + 7) >> 3
     for a in range(len(tiles)):
         tile = tiles[a]
         for row in range(bits.shape[1]):
             shift = np.uint64((row & 7) << 3)
-            for k in range(bits.shape[2]):
-                left, at = bits[a, row, k], (row >> 3) * across + (k << 3)
-                while left:
-                    tile[at].bits |= (left & np.uint64(255)) << shift
-                    left >>= np.uint64(8)
-                    at += 1
-        number(tile, cols, pixel[ends[a] :])
+            for word in range(bits.shape[2]):
+                rest, k = bits[a, row, word], (row >> 3) * tile_cols + (word << 3)
+                while rest:
+                    tile[k].bits |= (rest & np.uint64(255)) << shift
+                    rest >>= np.uint64(8)
+                    k += 1
+        number_pixels(tile, cols, pixel[ends[a] :])
 
 
 @inner
-def number(tile, cols, pixel):
-    """Number the pixels whose bits are set in TILE, and write their flat indices. How many."""
-    one, across, n = np.uint64(1), (cols + 7) >> 3, 0
-    for at in range(tile.size):
-        left = tile[at].bits
-        tile[at].live, tile[at].before = left, n
-        if left:
-            first = (at // across << 3) * cols + (at % across << 3)
-        while left:
-            bit = ones((left & (~left + one)) - one)
+def number_pixels(tile, cols, pixel):
+    """Number the pixels whose bits are set in the tiles of a map; returns how many there are.
+
+    Sets `before` and `live` of each tile, and `pixel` to the flat index of each vertex.
+    """
+    one, tile_cols, n = np.uint64(1), (cols + 7) >> 3, 0
+    for k in range(tile.size):
+        rest = tile[k].bits
+        tile[k].live, tile[k].before = rest, n
+        if rest:
+            first = (k // tile_cols << 3) * cols + (k % tile_cols << 3)
+        while rest:
+            bit = ones((rest & (~rest + one)) - one)
             pixel[n] = first + (bit >> 3) * cols + (bit & 7)
-            left &= left - one
+            rest &= rest - one
             n += 1
     return n
 
 
 @inner
 def row_col(pixel, cols):
-    """Row and column of a flat index: without a sign, so that no index counts from the end."""
-    wide = np.uint32(cols)
-    row = np.uint32(pixel) // wide
-    return np.uint64(row), np.uint64(np.uint32(pixel) - row * wide)
+    """Return row and column of a flat index, unsigned, so that numba need not test their signs."""
+    width = np.uint32(cols)
+    row = np.uint32(pixel) // width
+    return np.uint64(row), np.uint64(np.uint32(pixel) - row * width)
 
 
 @inner
-def place(row, col, cols):
-    """The tile that a pixel lies in, and its bit."""
+def tile_and_bit(row, col, cols):
+    """Return the index of the tile that a pixel lies in, and the pixel's bit in it."""
     three, seven = np.uint64(3), np.uint64(7)
-    across = (np.uint64(cols) + seven) >> three
+    tile_cols = (np.uint64(cols) + seven) >> three
     bit = np.uint64(1) << ((row & seven) << three | col & seven)
-    return (row >> three) * across + (col >> three), bit
+    return (row >> three) * tile_cols + (col >> three), bit
 
 
 @inner
 def vertex_at(pixel, cols, tile):
-    """The vertex at a flat index."""
+    """Return the vertex at a flat index."""
     row, col = row_col(pixel, cols)
-    at, bit = place(row, col, cols)
-    return tile[at].before + ones(tile[at].bits & (bit - np.uint64(1)))
+    k, bit = tile_and_bit(row, col, cols)
+    return tile[k].before + ones(tile[k].bits & (bit - np.uint64(1)))
 
 
 def within_reach(bmap: Bool, half: I4) -> Bool:
-    """(H, W) bool: is a pixel of the (H, W) map in the disk around it."""
+    """Return which pixels of an image have a pixel of the map `bmap` in the disk around them.
+
+    bmap : bool (H, W), as the result
+    half : see Disk
+    """
     return unpack(bits_within_reach(pack(bmap), half), bmap.shape[1])
 
 
 def bits_within_reach(bits: U8, half: I4) -> U8:
-    """The same of a map as bits (thinning.pack), as bits."""
-    near, wide = np.zeros_like(bits), np.zeros((2, bits.shape[1] + 2), np.uint64)
-    _widen(bits, half, wide, near)
+    """Do `within_reach` for a map given as words of bits (`bits.pack`), and return such words."""
+    near, row_room = np.zeros_like(bits), np.zeros((2, bits.shape[1] + 2), np.uint64)
+    _dilate(bits, half, row_room, near)
     return near
 
 
 @kernel(_nrt=False)
-def _widen(bits, half, wide, near):
-    """Lay the disk over each pixel. wide : u8 (2, words + 2), room for a row between empty words"""
+def _dilate(bits, half, row_room, near):
+    """Set the bits of `near`, uint64 (H, words), in the disk around each pixel of `bits`.
+
+    Each row of pixels is widened step by step to the widths of the disk's rows, middle row last.
+    row_room : uint64 (2, words + 2), zeros; two copies of a row between empty words
+    """
     rows, words = bits.shape
-    reach, one, last = half.size // 2, np.uint64(1), np.uint64(63)
+    reach, one, last_bit = half.size // 2, np.uint64(1), np.uint64(63)
     for r in range(rows):
-        now, wider, some = wide[0], wide[1], np.uint64(0)
+        row, wider, any_pixel = row_room[0], row_room[1], np.uint64(0)
         for k in range(words):
-            now[k + 1] = bits[r, k]
-            some |= bits[r, k]
-        if some == 0:
+            row[k + 1] = bits[r, k]
+            any_pixel |= bits[r, k]
+        if any_pixel == 0:
             continue
         width = 0
         for dy in range(reach, -1, -1):
             while width < half[reach + dy]:
                 for k in range(1, words + 1):
-                    west = now[k] << one | now[k - 1] >> last
-                    east = now[k] >> one | now[k + 1] << last
-                    wider[k] = now[k] | west | east
-                now, wider = wider, now
+                    west = row[k] << one | row[k - 1] >> last_bit
+                    east = row[k] >> one | row[k + 1] << last_bit
+                    wider[k] = row[k] | west | east
+                row, wider = wider, row
                 width += 1
-            for row in (r - dy, r + dy):
-                if 0 <= row < rows:
+            for y in (r - dy, r + dy):
+                if 0 <= y < rows:
                     for k in range(words):
-                        near[row, k] |= now[k + 1]
+                        near[y, k] |= row[k + 1]
 
 
 @kernel(inline="always")
 def mix(x):
-    """The high bits of the result depend on all bits of x (the finaliser of SplitMix64)."""
+    """Return a hash of 64 bits whose high bits depend on all bits of x (SplitMix64's finaliser)."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
 
 
 @inner
-def _add_values(edge, begin, end, value, others):
-    """Add to the weights of a vertex's edges what both ends say. Returns the largest."""
+def _add_values(edges, begin, end, value, opposite_values):
+    """Add the values of both ends to the weights of edges begin .. end-1; returns the largest."""
     best = np.int64(-1)
     for e in range(begin, end):
-        edge[e].weight += value + others[edge[e].to]
-        best = max(best, edge[e].weight)
+        edges[e].weight += value + opposite_values[edges[e].to]
+        best = max(best, edges[e].weight)
     return best
 
 
 @inlined
-def find_edges(start, stop, own, other, geo):
-    """Put the edges of vertices start .. stop-1 into `own`'s arena."""
-    node, edge, nearest, tile = own.node, own.edge, own.nearest, other.tile
-    gains, one = geo.gain, np.uint64(1)
-    reach, far, side = geo.reach, geo.mask.shape[2] // 2, 2 * geo.reach + 1
-    cols, width = np.uint64(geo.cols), np.uint64(side)
-    most = min(gains.size, other.pixel.size)
-    end = own.used[0]
+def find_edges(start, stop, side, opposite, geometry):
+    """Write the edges of the vertices start .. stop-1 of `side` into its arena.
+
+    They lead to the `live` vertices of `opposite` in the disk around each vertex.
+    """
+    nodes, edges, nearest, tile = side.node, side.edge, side.nearest, opposite.tile
+    gains, one, reach = geometry.gain, np.uint64(1), geometry.reach
+    tiles_aside, size = geometry.mask.shape[2] // 2, 2 * geometry.reach + 1
+    cols, width = np.uint64(geometry.cols), np.uint64(size)
+    max_edges = min(gains.size, opposite.pixel.size)
+    end = side.used[0]
     for i in range(start, stop):
-        if end + most >= edge.size:
-            own.used[0] = end
-            forget(own)
+        if end + max_edges >= edges.size:
+            side.used[0] = end
+            forget_edges(side)
             end = 0
-        begin = end
+        header = end
         end += 1
-        above, left = row_col(own.pixel[i], geo.cols)
-        row, col = np.int64(above), np.int64(left)
-        y, x, mask = row >> 3, col >> 3, geo.mask[row & 7, col & 7]
-        key = np.uint64(own.pixel[i]) * own.mult + geo.salt
+        unsigned_row, unsigned_col = row_col(side.pixel[i], geometry.cols)
+        row, col = np.int64(unsigned_row), np.int64(unsigned_col)
+        y, x, mask = row >> 3, col >> 3, geometry.mask[row & 7, col & 7]
+        key = np.uint64(side.pixel[i]) * side.factor + geometry.salt
         best = np.int64(-1)
-        for ty in range(max(y - far, 0), min(y + far + 1, geo.down)):
-            first, last = max(x - far, 0), min(x + far, geo.across - 1)
-            at = ty * geo.across
+        for ty in range(max(y - tiles_aside, 0), min(y + tiles_aside + 1, geometry.tile_rows)):
+            first, last = max(x - tiles_aside, 0), min(x + tiles_aside, geometry.tile_cols - 1)
+            tile_row = ty * geometry.tile_cols
             for tx in range(first, last + 1):
-                there = tile[at + tx]
-                left = there.live & mask[ty - y + far, tx - x + far]
-                tile_key = key + np.uint64((ty << 3) * geo.cols + (tx << 3)) * other.mult
+                square = tile[tile_row + tx]
+                rest = square.live & mask[ty - y + tiles_aside, tx - x + tiles_aside]
+                corner_pixel = np.uint64((ty << 3) * geometry.cols + (tx << 3))
+                tile_key = key + corner_pixel * opposite.factor
                 down, right = (ty << 3) - row + reach, (tx << 3) - col + reach
-                corner = np.uint64(down * side + right)
-                while left:
-                    below = (left & (~left + one)) - one
-                    left &= left - one
+                corner = np.uint64(down * size + right)
+                while rest:  # one pixel of the tile after another, lowest bit first
+                    below = (rest & (~rest + one)) - one
+                    rest &= rest - one
                     bit = np.uint64(ones(below))
                     r, c = bit >> np.uint64(3), bit & np.uint64(7)
-                    tie = mix(tile_key + (r * cols + c) * other.mult) >> geo.drop
+                    tie = mix(tile_key + (r * cols + c) * opposite.factor) >> geometry.drop
                     weight = gains[corner + r * width + c] - np.int64(tie)
-                    edge[end].to = there.before + ones(there.bits & below)
-                    edge[end].weight = weight
+                    edges[end].to = square.before + ones(square.bits & below)
+                    edges[end].weight = weight
                     end += 1
                     best = max(best, weight)
-        node[i].first, edge[begin].to, edge[begin].weight = begin, end, i
-        if own.value.size:
-            best = _add_values(edge, begin + 1, end, own.value[i], other.value)
-        nearest[i] = (geo.top - best) >> geo.shift if end > begin + 1 else -1
-    own.used[0] = end
+        nodes[i].first_edge, edges[header].to, edges[header].weight = header, end, i
+        if side.value.size:
+            best = _add_values(edges, header + 1, end, side.value[i], opposite.value)
+        nearest[i] = (geometry.top_gain - best) >> geometry.shift if end > header + 1 else -1
+    side.used[0] = end

@@ -1,0 +1,239 @@
+"""Add vertices to an optimal matching one after another, by the cheapest alternating path.
+
+Duals. Every vertex has a dual >= 0, and a free (unmatched) vertex has dual 0. The duals of an
+edge's two ends sum to at least its weight, and to exactly its weight if it is matched; the excess
+is the edge's slack, and an edge without slack is tight. Such duals certify a matching of maximum
+weight (linear programming duality).
+
+A vertex enters with the smallest dual that its edges allow. If the other end of a tight edge is
+free, the two are matched. Otherwise the new vertex is free with a positive dual, which the cheapest
+alternating path that starts at it repairs (Dijkstra's algorithm on slacks; matched edges cost
+nothing). While a vertex waits for its search, the duals of the opposite side only rise, so its own
+dual may be larger than necessary, which makes every end of its path dearer by the same amount.
+A path can end in three ways:
+
+    stay     the new vertex stays free                           costs its dual
+    reach    the path reaches a free vertex of the other side    costs its length
+    oust     the path ends at a matched vertex of the same side,
+             which becomes free                                  costs its length and that dual
+
+No path longer than the cheapest known end is followed. Then the dual of each reached vertex moves
+by the difference between the cost of the end and its own distance, and the path is flipped.
+
+In all kernels `side` holds the entering vertices and `opposite` the vertices that they may be
+matched with; either may be the prediction. Both are `graph.Side`.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+
+import numpy as np
+
+from bsdsbench.kernels.jit import inlined, kernel
+from bsdsbench.kernels.matching.graph import (
+    EDGES_UNKNOWN,
+    NO_VERTEX,
+    UNREACHED,
+    find_edges,
+)
+
+# Preallocated arrays for one search, each with room for all vertices.
+# tight        u4  queue of vertices as near to the root as the last one taken
+# front        u4  the other vertices of the queue, in no order; front_dist i8: their distances
+# front_place  u4  place of a vertex in `front`, by vertex
+# nearer       u4  neighbours that an edge brings nearer; nearer_dist i8: their new distances
+# reached      u4  opposite vertices with a distance
+# waiting      u4  entering vertices that need a search
+# freed        i4  opposite vertices that lost their mate when pixels left (see matching.py)
+Work = namedtuple(
+    "Work", "tight front front_dist front_place nearer nearer_dist reached waiting freed"
+)
+_CONTESTED = -1  # the best partner has a mate already
+
+
+def new_work(n_vertices: int) -> Work:
+    """Allocate the arrays for searches over a side of at most `n_vertices` vertices."""
+    tight, front, front_place, nearer, reached, waiting = np.empty((6, n_vertices + 1), np.uint32)
+    front_dist, nearer_dist = np.empty((2, n_vertices + 1), np.int64)
+    freed = np.empty(n_vertices, np.int32)
+    return Work(tight, front, front_dist, front_place, nearer, nearer_dist, reached, waiting, freed)
+
+
+@inlined
+def enter_vertices(entering, side, opposite, geometry, work, step):
+    """Match the free vertices `entering`, or leave them free, so that the matching stays optimal.
+
+    Returns by how many pairs the matching grows. Vertices that need a search come last.
+    """
+    nodes, opposite_nodes, waiting = side.node, opposite.node, work.waiting
+    new_pairs, n_waiting = 0, 0
+    for vertex in entering:
+        if nodes[vertex].mate != NO_VERTEX:
+            continue
+        if nodes[vertex].first_edge == EDGES_UNKNOWN:
+            find_edges(np.int64(vertex), np.int64(vertex) + 1, side, opposite, geometry)
+        outcome = _match_directly(vertex, nodes, opposite_nodes, side.edge, step)
+        if outcome == _CONTESTED:
+            waiting[n_waiting] = vertex
+            n_waiting += 1
+        else:
+            new_pairs += outcome
+    for root in waiting[:n_waiting]:
+        cost, last, n_reached = _cheapest_end(root, side, opposite, geometry, work)
+        _move_duals(root, cost, work.reached[:n_reached], nodes, opposite_nodes)
+        if last != NO_VERTEX:
+            nodes[root].since = step
+            new_pairs += _flip(last, side, opposite_nodes, step)
+    return new_pairs
+
+
+@kernel(inline="always")
+def _match_directly(vertex, nodes, opposite_nodes, edges, step):
+    """Match a vertex with its best partner if that one is free.
+
+    Returns the number of new pairs, 0 (no partner is worth it) or 1, or _CONTESTED if the best
+    partner has a mate. The partner's dual rises as far as the vertex's second best partner allows,
+    which shortens later searches.
+    """
+    node = nodes[vertex]
+    best, second, partner = np.int64(0), np.int64(0), np.uint32(NO_VERTEX)
+    for e in range(node.first_edge + 1, edges[node.first_edge].to):
+        gain = edges[e].weight - opposite_nodes[edges[e].to].dual
+        second = max(second, min(best, gain))
+        partner = edges[e].to if gain > best else partner
+        best = max(best, gain)
+    node.dual = best
+    if partner == NO_VERTEX:
+        return 0
+    if opposite_nodes[partner].mate != NO_VERTEX:
+        return _CONTESTED
+    node.dual = second
+    opposite_nodes[partner].dual += best - second
+    node.mate, opposite_nodes[partner].mate = partner, vertex
+    node.since = opposite_nodes[partner].since = step
+    return 1
+
+
+@kernel(inline="always")
+def _cheapest_end(root, side, opposite, geometry, work):
+    """Find the end of the cheapest alternating path that starts at the free vertex `root`.
+
+    Returns its cost; the last opposite vertex on the path, from which `parent` and `mate` lead back
+    to the root (NO_VERTEX: the root stays free); and how many opposite vertices were reached, which
+    `work.reached` lists.
+
+    Indices are np.uint64, because every access by a signed index would test whether it counts from
+    the end. The loop over a vertex's edges has no branch: the processor could not predict it.
+    """
+    nodes, opposite_nodes, edges = side.node, opposite.node, side.edge
+    tight, nearer, nearer_dist, reached = work.tight, work.nearer, work.nearer_dist, work.reached
+    front, front_dist, front_place = work.front, work.front_dist, work.front_place
+    one, zero = np.uint64(1), np.uint64(0)
+    vertex = root
+    best, last, length = nodes[root].dual, np.uint32(NO_VERTEX), np.int64(0)
+    n_front = n_tight = n_reached = zero
+    while True:
+        if nodes[vertex].first_edge == EDGES_UNKNOWN:
+            find_edges(np.int64(vertex), np.int64(vertex) + 1, side, opposite, geometry)
+        base, header, n_nearer = length + nodes[vertex].dual, nodes[vertex].first_edge, zero
+        for e in range(header + 1, edges[header].to):
+            neighbour = opposite_nodes[edges[e].to]
+            dist = base + neighbour.dual - edges[e].weight
+            nearer[n_nearer], nearer_dist[n_nearer] = edges[e].to, dist
+            n_nearer += np.uint64(dist < min(best, neighbour.dist))
+        for k in range(n_nearer):
+            j, dist = nearer[np.uint64(k)], nearer_dist[np.uint64(k)]
+            if dist >= best:
+                continue
+            neighbour = opposite_nodes[j]
+            neighbour.parent = vertex
+            if neighbour.mate == NO_VERTEX:
+                best, last = dist, j
+                continue
+            is_new = np.uint64(neighbour.dist == UNREACHED)
+            neighbour.dist = dist
+            reached[n_reached] = j
+            n_reached += is_new
+            if dist == length:
+                tight[n_tight] = neighbour.mate
+                n_tight += one
+                if not is_new:
+                    n_front = _remove_from_front(
+                        front_place[neighbour.mate], front, front_dist, front_place, n_front
+                    )
+            else:
+                place = n_front if is_new else np.uint64(front_place[neighbour.mate])
+                front[place], front_dist[place] = neighbour.mate, dist
+                front_place[neighbour.mate] = place
+                n_front += is_new
+        if length == best:
+            return best, last, n_reached
+        if n_tight > 0:
+            n_tight -= one
+            vertex = tight[n_tight]
+        else:
+            length, nearest = best, zero
+            for place in range(n_front):
+                nearest = place if front_dist[place] < length else nearest
+                length = min(length, front_dist[place])
+            if length == best:
+                return best, last, n_reached
+            vertex = front[nearest]
+            n_front = _remove_from_front(nearest, front, front_dist, front_place, n_front)
+        if length + nodes[vertex].dual < best:  # oust this vertex
+            best, last = length + nodes[vertex].dual, nodes[vertex].mate
+
+
+@kernel(inline="always")
+def _remove_from_front(place, front, front_dist, front_place, n_front):
+    """Move the last entry of the front to `place`; returns the new length of the front."""
+    n_front -= np.uint64(1)
+    front[place], front_dist[place] = front[n_front], front_dist[n_front]
+    front_place[front[place]] = place
+    return n_front
+
+
+@kernel(inline="always")
+def _move_duals(root, cost, reached, nodes, opposite_nodes):
+    """Move the duals of all vertices nearer to the root than the end of the path, at `cost`."""
+    nodes[root].dual -= cost
+    for j in reached:
+        neighbour = opposite_nodes[j]
+        if neighbour.dist < cost:
+            neighbour.dual += cost - neighbour.dist
+            nodes[neighbour.mate].dual -= cost - neighbour.dist
+        neighbour.dist = UNREACHED
+
+
+@kernel(inline="always")
+def _flip(last, side, opposite_nodes, step):
+    """Exchange matched and unmatched edges of the path that ends at the opposite vertex `last`.
+
+    Returns the number of new pairs: 1, or 0 if the path ousts a vertex.
+    """
+    nodes = side.node
+    ousted, new_pairs = opposite_nodes[last].mate, 1
+    if ousted == NO_VERTEX:
+        opposite_nodes[last].since = step
+    else:
+        nodes[ousted].mate = NO_VERTEX
+        record_matched_steps(ousted, nodes, side.bits, step)
+        new_pairs = 0
+    while last != NO_VERTEX:
+        vertex = opposite_nodes[last].parent
+        opposite_nodes[last].mate = vertex
+        nodes[vertex].mate, last = last, nodes[vertex].mate
+    return new_pairs
+
+
+@kernel(inline="always")
+def record_matched_steps(vertex, nodes, bits, step):
+    """Set the bits of the steps at which a vertex was matched: from `since` to step - 1."""
+    first = nodes[vertex].since
+    if first < step:
+        for word in range(first >> 6, (step + 63) >> 6):
+            low = max(first - (word << 6), 0)
+            high = min(step - (word << 6), 64)
+            run = np.uint64(0xFFFFFFFFFFFFFFFF) >> np.uint64(64 - (high - low))
+            bits[vertex, word] |= run << np.uint64(low)
