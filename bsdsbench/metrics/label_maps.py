@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
+import attrs
 import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
 from bsdsbench.files.arguments import given_array
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, ProtocolError
 from bsdsbench.loaders.inputs import (
     GroundTruth,
     Map,
@@ -27,6 +28,7 @@ from bsdsbench.protocol.fields import (
     NAMES,
     POSITIVES,
     check,
+    clipped,
     is_number,
     one_of,
     option,
@@ -79,6 +81,21 @@ def _unit_words(options: Any) -> str:
     return f"{of} paired by {'IoU > 0.5' if options.unit == 'instance' else 'number'}"
 
 
+def _divided(options: Any, _: Any, divisor: int) -> None:
+    if options.classes and options.unit != "class" and not divisor:
+        raise ProtocolError(
+            f"divisor 0: expected that of the maps, class x divisor + number, as unit is "
+            f'"{options.unit}" and there are classes (or no classes: every number is an instance)'
+        )
+
+
+def _known_things(options: Any, _: Any, things: Any) -> None:
+    for name in things or ():
+        if name not in options.classes or options.ignore < 0:
+            expected = "names of classes, beside a label to ignore"
+            raise ProtocolError(f"things {clipped(name)}: expected {expected}")
+
+
 @frozen
 class LabelOptions:
     """What label maps hold: masks, classes or instances."""
@@ -93,9 +110,11 @@ class LabelOptions:
         0, "The label of the first class; the others follow without a gap, and 0 is nothing.", LABEL
     )
     ignore: int = option(
-        255,
-        "Label of ground-truth pixels that are cleared on both sides, or -1 for none.",
+        attrs.Factory(lambda self: 255 if self.classes else -1, takes_self=True),
+        "Label of ground-truth pixels that are cleared on both sides, or -1 for none. Without "
+        "classes 255 is a number as any other, unless it is given here.",
         whole(-1, 2**31 - 1, "a label, or -1"),
+        usual="`255` with classes, else `-1`",
         others={255: "PASCAL VOC, Cityscapes", 0: "scripts that ignore 0", -1: "scripts without"},
     )
     unit: str = option(
@@ -108,7 +127,17 @@ class LabelOptions:
         0,
         "Instance maps hold class x divisor + instance; 0: one class, what is "
         "above 0 is the number of an instance.",
-        whole(0, 2**31 - 1, "a whole number from 0"),
+        [whole(0, 2**31 - 1, "a whole number from 0"), _divided],
+    )
+    things: tuple[str, ...] | None = option(
+        None,
+        "Classes with instances, of maps in which a value below `divisor` is the label of a class "
+        "(Cityscapes: 26 beside 26001): of these classes it is a crowd, which excuses predictions "
+        "of its class and is nothing in a prediction; of others the one region. []: values below "
+        "`divisor` are instances of the class 0. none: such values are refused.",
+        _known_things,
+        lambda value: (value,) if isinstance(value, str) else value and tuple(value),
+        caption=lambda o: f"{len(o.things)} classes have instances" if o.things else "",
     )
 
     @property

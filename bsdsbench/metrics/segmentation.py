@@ -65,7 +65,7 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     else:
         regions = instances_of(pred, gt, params)
         of_pred, of_gt = (np.append(side.class_of, -1)[side.cells] for side in regions[:2])
-        found, pixels = match(regions), regions.pixels
+        found, pixels = match(regions, params.unit == "id"), regions.pixels
         ends = np.cumsum([found.iou.size, found.excused.size])
         tp, pred_only, gt_only = np.split(found.class_of, ends)
         instances = {
@@ -125,7 +125,7 @@ class SegmentationMetric(LabelMetric):
 
     name = "segmentation"
     title = "Segmentation"
-    version = 2
+    version = 3
     counts_of = staticmethod(segmentation_counts)
     columns = (
         Column("mean_iou", "mean IoU", quantity="iou"),

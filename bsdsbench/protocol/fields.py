@@ -7,6 +7,7 @@ and `metadata` holds
     caption : what a caption says of it: a format, for values that are not the default; a text for
               each value; or a function of the whole record. "" is not printed
     others  : values in use -> whose programs have them; `explain` tries them
+    usual   : the default in words, where it depends on the fields before (an attrs.Factory)
 """
 
 from __future__ import annotations
@@ -193,6 +194,14 @@ def in_use(kind: type) -> Iterator[tuple[str, Any, str]]:
             yield f.name, value, who
 
 
+def default_of(record: Any, field: attrs.Attribute[Any]) -> Any:
+    """Return the default of a field, which may depend on the fields before it."""
+    made: Any = field.default
+    if not isinstance(made, attrs.Factory):  # type: ignore[arg-type]
+        return made
+    return made.factory(record) if made.takes_self else made.factory()
+
+
 def captions(record: Any) -> dict[str, str]:
     """Field -> what a caption says of it, without those of which it says nothing."""
     out = {}
@@ -203,7 +212,7 @@ def captions(record: Any) -> dict[str, str]:
         elif isinstance(how, Mapping):
             text = how.get(value)
         else:
-            text = how.format(value) if value != f.default else ""
+            text = how.format(value) if value != default_of(record, f) else ""
         if text:
             out[f.name] = text
     return out

@@ -28,6 +28,7 @@ from bsdsbench.protocol.fields import (
     check,
     check_names,
     clipped,
+    default_of,
     is_int,
     is_number,
     number_text,
@@ -193,8 +194,8 @@ def option_tables(given: Any) -> Mapping[str, Mapping[str, Any]]:
     for name, table in given.items() if isinstance(given, Mapping) else [("", given)]:
         values = table
         if attrs.has(type(table)):
-            of = [(f.name, getattr(table, f.name), f.default) for f in attrs.fields(type(table))]
-            values = {key: value for key, value, usual in of if value != usual}
+            fields = [(f, getattr(table, f.name)) for f in attrs.fields(type(table))]
+            values = {f.name: value for f, value in fields if value != default_of(table, f)}
         if not isinstance(values, Mapping) or not all(isinstance(k, str) for k in (name, *values)):
             raise ProtocolError(f"options {clipped(given)}: expected a table for each metric")
         kept = {key: plain(v) for key, v in values.items() if v not in (None, DEFAULT)}

@@ -6,6 +6,7 @@ The page of a metric, docs/metrics/NAME.md, includes its tables.
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import attrs
 
@@ -31,6 +32,11 @@ def pages() -> dict[str, str]:
     return {**found, "index.txt": "\n".join(rows) + "\n"}
 
 
+def usual(field: Any) -> str:
+    """Return the default of an option: in its words, or as Python writes it, set as code."""
+    return str(field.metadata.get("usual", f"`{field.default!r}`"))
+
+
 def tables(metric: Metric) -> str:
     """Scores, options and settings, as the metric declares them."""
     scores = [c for c in metric.columns if c.score]
@@ -44,7 +50,7 @@ def tables(metric: Metric) -> str:
         lines += ["", f"Options (`--set {metric.name}.FIELD=VALUE`):", ""]
         lines += ["| field | default | meaning |", "|---|---|---|"]
         lines += [
-            f"| `{f.name}` | `{f.default!r}` | {cell(f.metadata['help'])} |"
+            f"| `{f.name}` | {usual(f)} | {cell(f.metadata['help'])} |"
             for f in attrs.fields(metric.options)
         ]
     if metric.uses:

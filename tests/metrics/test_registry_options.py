@@ -8,6 +8,7 @@ import pytest
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.saliency import SaliencyOptions
+from bsdsbench.protocol.fields import default_of
 from bsdsbench.protocol.protocol import MATCHED, Protocol
 from bsdsbench.protocol.signature import parse_overrides, preset_names
 
@@ -29,7 +30,7 @@ def test_every_option_is_explained_and_its_default_stands_for_itself(metric):
         return
     record = metric.options()
     for f in attrs.fields(metric.options):
-        assert getattr(record, f.name) == f.default
+        assert getattr(record, f.name) == default_of(record, f)
         assert f.metadata["help"].endswith("."), f.name
 
 

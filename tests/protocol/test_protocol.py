@@ -32,7 +32,8 @@ OPTIONS = {n: registry.get(n).options for n in registry.BUILT_IN if registry.get
 @pytest.mark.parametrize("name", NAMES)
 def test_a_preset_names_its_source_and_is_read_back(name):
     preset = Protocol.preset(name)
-    second = ("biped", "uded", "sbd", "cityscapes", "cityscapes-raw", "saliency")
+    second = ("biped", "uded", "sbd", "cityscapes", "cityscapes-raw", "saliency",
+              "davis", "boundary-iou-coco")  # fmt: skip
     assert (preset.name, preset.version) == (name, 2 if name in second else 1)
     assert re.search(r"^#.*(19|20)\d\d|^# .*as cityscapes", preset_text(name), re.M)
     assert Protocol.load(name) is preset

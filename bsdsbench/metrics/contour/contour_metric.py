@@ -208,7 +208,7 @@ class ContourMetric(LabelMetric):
 
     name = "contour"
     title = "Contours of masks"
-    version = 3
+    version = 4
     options = ContourOptions
     counts_of = staticmethod(contour_counts)
     columns = (

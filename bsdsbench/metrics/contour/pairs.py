@@ -173,7 +173,8 @@ def instances_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> Instances:
     maps = as_label_maps(pred, gt)
     pairs, cell = value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in maps))
     pixels = pairs[2]
-    mine, true = (_regions(values, at, what) for values, what in zip(pairs, SIDES, strict=False))
+    pairs = _numbered(pairs[:2], at) if at.things else pairs[:2]
+    mine, true = (_regions(values, at, what) for values, what in zip(pairs, SIDES, strict=True))
     from_last = at.divisor - 1 - pairs[1] % max(at.divisor, 1)
     crowd = true.void & (from_last >= 0) & (from_last < 2 * len(at.class_names))
     own = crowd & (from_last == class_of_value(pairs[0], at))
@@ -184,6 +185,14 @@ def instances_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> Instances:
     mine.cells[true.void] = -1
     cell = cell.reshape(maps[0].shape)
     return Instances(mine, true, pixels, cell, on_crowd, ratio(off, in_pred))
+
+
+def _numbered(values: I8, at: LabelOptions) -> I8:
+    """Return a label without a number as the first of its class, or as the crowd of a thing."""
+    alone = (values >= 0) & (values < at.divisor)
+    crowd = alone & np.isin(values - at.first, [at.classes.index(name) for name in at.things or ()])
+    of_class = (at.ignore + 1) * at.divisor - 1 - (values - at.first)
+    return np.where(crowd, of_class, np.where(alone, values * at.divisor, values))
 
 
 def class_of_value(values: I8, at: LabelOptions) -> I8:
@@ -199,16 +208,31 @@ def _sums(number: I8, pixels: I8, n: int) -> I8:
 
 def _regions(values: I8, at: LabelOptions, what: str) -> Regions:
     """The regions among the values of cells. Raises DataError for those that name no class."""
-    classes = values // at.divisor if at.divisor else values
-    void = (classes == at.ignore) & (at.ignore >= 0)
-    nothing = void | ((classes == 0) & (at.first > 0) if at.divisor else values <= 0)
     last = at.first + max(len(at.classes), 1) - 1
-    wrong = ~nothing & ((classes < at.first) | (classes > last))
-    if at.divisor and wrong.any():
-        value = int(values[wrong][0])
-        raise DataError(
-            f"{what}: value {value} is class {value // at.divisor}, expected {at.first} .. {last}"
-        )
+    if at.divisor:
+        classes = values // at.divisor
+        void = (classes == at.ignore) & (at.ignore >= 0)
+        nothing = void | ((classes == 0) & (at.first > 0))
+        alone = (values > 0) & (values < at.divisor) & ((at.first > 0) | (values <= last))
+        if at.things is None and alone.any():
+            raise DataError(
+                f"{what}: value {values[alone][0]}, expected class x {at.divisor} + number (a "
+                "class alone, or a group, as in Cityscapes: things='...' names the classes that "
+                "have instances; instances of a class 0: things=[])"
+            )
+        wrong = ~nothing & ((classes < at.first) | (classes > last))
+        if wrong.any():
+            value = int(values[wrong][0])
+            fault = f"value {value} is class {value // at.divisor}"
+            raise DataError(f"{what}: {fault}, expected {at.first} .. {last}")
+    else:
+        if values.min() < -1:
+            raise DataError(
+                f"{what}: value {values.min()}, expected 0 or -1 for nothing and the numbers of "
+                "instances (16-bit numbers read as signed?)"
+            )
+        void = (values == at.ignore) & (at.ignore >= 0) & (what == SIDES[1])
+        nothing = void | (values <= 0)
     ids, number = np.unique(np.where(nothing, -1, values), return_inverse=True)
     negative = int((ids < 0).sum())
     ids = ids[negative:]
@@ -228,8 +252,8 @@ class Matching(NamedTuple):
     excused: F8
 
 
-def match(found: Instances) -> Matching:
-    """Pairs of one class whose intersection over union is above 0.5; each region is in one.
+def match(found: Instances, by_number: bool = False) -> Matching:
+    """Pairs of one class whose intersection over union is above 0.5, or of one number.
 
     Void counts nowhere; pixels on a crowd stay in the union. Source: panopticapi, evaluation.py.
     """
@@ -238,9 +262,13 @@ def match(found: Instances) -> Matching:
     in_gt = _sums(gt.cells, pixels, gt.ids.size)
     both = (pred.cells >= 0) & (gt.cells >= 0)
     i, j, shared = gt.cells[both], pred.cells[both], pixels[both]
+    if by_number:
+        own = np.bincount(i, shared * (gt.ids[i] == pred.ids[j]), gt.ids.size).astype(np.int64)
+        _, i, j = np.intersect1d(gt.ids, pred.ids, return_indices=True)
+        shared = own[i]
     iou = ratio(shared, in_gt[i] + in_pred[j] - shared)
-    good = np.flatnonzero((iou > MATCH_IOU) & (pred.class_of[j] == gt.class_of[i]))
-    good = good[np.argsort(i[good])]
+    good = by_number | ((iou > MATCH_IOU) & (pred.class_of[j] == gt.class_of[i]))
+    good = np.flatnonzero(good)[np.argsort(i[good])]
     i, j, iou = i[good], j[good], iou[good]
     pred_new, gt_new = np.full(pred.ids.size, -1), np.full(gt.ids.size, -1)
     pred_new[j] = gt_new[i] = np.arange(i.size)

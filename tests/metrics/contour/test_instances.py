@@ -25,12 +25,17 @@ TWO = {"classes": ("a", "b"), "divisor": 10}
 @pytest.mark.parametrize(
     ("pred", "gt", "options", "found"),
     [
-        # without classes: 0 and below are nothing
-        ([[3, 3, 0, -4]], [[3, 3, 3, 0]], {}, [(0, 2, 3)]),
+        # without classes: 0 and -1 are nothing
+        ([[3, 3, 0, -1]], [[3, 3, 3, 0]], {}, [(0, 2, 3)]),
         ([[7, 7, 7, 7]], [[0, 7, 7, 0]], {"ignore": 0}, [(0, 2, 2)]),
         ([[7, 7, 7, 7]], [[-1, 7, 7, 7]], {"ignore": -1}, [(0, 4, 3)]),
         # values 0 .. 9 are of the class 0
-        ([[0, 0, 1, 19]], [[0, 0, 1, 19]], TWO, [(0, 2, 2), (0, 1, 1), (1, 1, 1)]),
+        (
+            [[0, 0, 1, 19]],
+            [[0, 0, 1, 19]],
+            {**TWO, "things": ()},
+            [(0, 2, 2), (0, 1, 1), (1, 1, 1)],
+        ),
         ([[0, 0, 11, 11]], [[3, 0, 11, 11]], {**TWO, "ignore": 0}, [(1, 2, 2)]),
         ([[0, 10, 10, 10]], [[0, 10, 19, 10]], {**TWO, "ignore": -1}, [(0, 1, 1), (1, 3, 2)]),
         # and here they are nothing
@@ -40,7 +45,7 @@ TWO = {"classes": ("a", "b"), "divisor": 10}
             {**TWO, "first": 1, "ignore": 99},
             [(0, 1, 1), (1, 1, 1)],
         ),
-        ([[50, 50, 50]], [[50, 50, 9]], {"divisor": 10, "first": 5}, [(0, 3, 2)]),
+        ([[50, 50, 50]], [[50, 50, 0]], {"divisor": 10, "first": 5}, [(0, 3, 2)]),
     ],
 )
 def test_values_are_regions_of_classes(pred, gt, options, found, unit):
