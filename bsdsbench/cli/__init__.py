@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import io
 import os
-import re
 import sys
 import warnings
 from typing import Any
@@ -17,8 +16,16 @@ from typing import Any
 import click
 
 from bsdsbench import __version__
-from bsdsbench.cli.shared import GROUPS, VERBS, Verbs, say
-from bsdsbench.files.errors import DataError, InputWarning, clip, grouped, visible
+from bsdsbench.cli.shared import GROUPS, VERBS, Verbs, as_flag, say
+from bsdsbench.files.errors import (
+    DataError,
+    InputWarning,
+    Problem,
+    Setting,
+    clip,
+    grouped,
+    visible,
+)
 
 __all__ = ["GROUPS", "VERBS", "cli", "main"]
 
@@ -38,18 +45,21 @@ def main() -> None:
     """Run the command line; every expected failure becomes a line and an exit status."""
     gc.set_threshold(100_000)  # imports allocate many long-lived objects: 1/7 of a short run
     sys.setswitchinterval(5e-5)  # workers wait for one another's Python, by 5 ms for 3 % longer
-    usual = warnings.showwarning
+    usual, words = warnings.showwarning, sys.argv[1:] or ["--help"]
+
+    def written(setting: Setting) -> str:
+        return as_flag(setting, next((word for word in words if word in VERBS), "demo"))
 
     def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
         if issubclass(category, InputWarning):  # what looks wrong with inputs is a line like others
-            say(f"warning: {visible(in_flags(str(message)))}")
+            problem = getattr(message, "problem", Problem(has=str(message)))
+            say(f"warning: {problem.line(written)}")
         else:
             usual(message, category, *where, **more)
 
     warnings.simplefilter("always", InputWarning)
     warnings.showwarning = show
     sys.stdout = sys.stdout or io.StringIO()  # where it is closed
-    words = sys.argv[1:] or ["--help"]
     if words[0] in ("evaluate", "compare", "report"):
         # Threads of numpy's BLAS wait on a core, which ours are to have; a detector keeps them
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -67,10 +77,12 @@ def main() -> None:
         message = clip(visible(" ".join(error.format_message().split())), 500)
         say(message + (f" ({of.command_path} --help)" if of else ""))
     except DataError as error:
-        for line in grouped(error.problems):
-            say(in_flags(line))
+        for problem in grouped(error.problems):
+            say(problem.line(written))
     except (KeyboardInterrupt, click.Abort) as error:
-        say(in_flags(f"interrupted{str(error) and f'; {error}'}"))
+        kept = next(iter(error.args), "")  # what is kept, and how to go on
+        kept = kept.line(written) if isinstance(kept, Problem) else kept
+        say(f"interrupted{kept and f'; {kept}'}")
         status = 130
     except BrokenPipeError:  # the reader of our output has gone; nothing more can be said there
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -94,24 +106,3 @@ def main() -> None:
         )
     gc.freeze()  # Python would look for garbage in all that was imported once more, for 0.15 s
     sys.exit(status if isinstance(status, int) else 0)
-
-
-def in_flags(line: str, words: list[str] | None = None) -> str:
-    """A message with NAME=VALUE, Python's words, as the flags of the verb that was called."""
-    from bsdsbench.metrics import registry
-    from bsdsbench.protocol.protocol import Protocol
-
-    verb = next((word for word in words or sys.argv[1:] if word in VERBS), "demo")
-    params = cli.get_command(click.Context(cli), verb).params
-    flags = {param.name: max(param.opts, key=len) for param in params}
-    fields = (*Protocol.names(), *registry.names()) if "set" in flags else ()
-
-    def flag(found: re.Match[str]) -> str:
-        name, value = found[1], found[2].strip("'")
-        if name in flags:
-            return f"{flags[name]} {value}".removesuffix(" True")
-        if name.partition(".")[0] in fields:
-            return f"--set {name}={value.lower() if value == 'True' else value}"
-        return found[0]
-
-    return re.sub(r"(?<!--set )\b([a-z_]+(?:\.[a-z_]+)?)=(True|'[^']*'|[\w.]+)", flag, line)

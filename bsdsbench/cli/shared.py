@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from click import Choice, IntRange
 from click.core import ParameterSource
 
 from bsdsbench.files.bounded import as_json, counted, listed
-from bsdsbench.files.errors import did_you_mean
+from bsdsbench.files.errors import Setting, did_you_mean
 from bsdsbench.kernels import never_compiled
 from bsdsbench.metrics import registry
 from bsdsbench.runs.run_options import RunOptions, words_of
@@ -359,6 +360,27 @@ def compile_first(metrics: Iterable[str] = registry.DEFAULT, *folders: Any) -> N
 
 
 # What is said ------------------------------------------------------------------------------------
+
+
+def as_flag(setting: Setting, verb: str) -> str:
+    """Return a setting as a user writes it on the command line of `verb`: `--nms`, `--set ...`.
+
+    An option that the verb does not have stands as in Python.
+    """
+    from bsdsbench.protocol.protocol import Protocol
+
+    params = Verbs().get_command(click.Context(Verbs()), verb).params
+    flags = {param.name: max(param.opts, key=len) for param in params}
+    fields = {*Protocol.names(), *registry.names()} if "set" in flags else set[str]()
+    name, value = setting.name, "..." if setting.value is ... else str(setting.value)
+    if name in flags and isinstance(setting.value, bool):
+        return flags[name] if setting.value else f"without {flags[name]}"
+    if name in flags:
+        return f"{flags[name]} {shlex.quote(value)}"
+    if name.partition(".")[0] in fields:
+        value = value.lower() if isinstance(setting.value, bool) else value
+        return f"--set {shlex.quote(f'{name}={value}')}"
+    return str(attrs.evolve(setting, effect=""))
 
 
 def say(line: str, progress: bool = False) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import asdict
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from statistics import NormalDist
@@ -15,6 +16,7 @@ from click import FloatRange, IntRange, argument
 
 from bsdsbench.cli.shared import (
     PROTOCOL,
+    as_flag,
     bootstrap,
     choice,
     flag,
@@ -74,10 +76,11 @@ def doctor(pred_dir: str, form: str, **options: Any) -> int:
     (metric,) = options.pop("metrics")
     with progress("doctor", "steps") as report:
         found = bb.doctor(pred_dir, options.pop("gt"), metric=metric, progress=report, **options)
+    write = partial(as_flag, verb="evaluate")  # options that a run is to have
     if form == "json":
-        print_json([asdict(finding) for finding in found])
+        print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in found])
     else:
-        print(*(finding.line() for finding in found), found.summary(), sep="\n")
+        print(*(finding.line(write=write) for finding in found), found.summary(), sep="\n")
         print(f"protocol {options['protocol'].describe()}")
     return 2 if any(finding.level == "error" for finding in found) else 0
 

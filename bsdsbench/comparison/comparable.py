@@ -9,7 +9,7 @@ import numpy as np
 
 from bsdsbench.comparison.bootstrap import WeightedRun
 from bsdsbench.comparison.comparison_tables import heading
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, Setting
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.score_tables import reference_notes
 from bsdsbench.scores.counts import ImageRecord
@@ -61,9 +61,11 @@ def comparable(
             faults.append(f"{both}: ground truth of image {other[0]!r} differs")
         notes += [f"{both}: {d.line()}" for d in found if d.key in SAID]
     if faults and not force:
-        why = "such scores are not comparable"
-        why += " (force=True compares them all the same)" if force is not None else ""
-        raise DataError.collect([DataError(f"{f}; {why}") for f in faults])
+        fix = Setting("force", True, "compares them all the same")
+        raise DataError(
+            problems=[f"{fault}; such scores are not comparable" for fault in faults],
+            fix=() if force is None else fix,
+        )
     for run in runs:
         if "official" in run.provenance:
             zero = run.protocol.whole_image and run.protocol.ap_rule != "edter"

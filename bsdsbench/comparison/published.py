@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.files.arguments import F8
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, Setting
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import not_beside
 from bsdsbench.scores.curve import OperatingPoint
@@ -165,6 +165,8 @@ def published_beside(
         rows.append((label, result.scores(), marks))
     odd = [f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in whose.items()]
     if odd and not force:
-        why = "such rows are not comparable (force=True shows them)"
-        raise DataError.collect([DataError(f"{line}; {why}") for line in odd])
+        raise DataError(
+            problems=[f"{line}; such rows are not comparable" for line in odd],
+            fix=Setting("force", True, "shows them"),
+        )
     return rows, [f"{line}; they are not comparable." for line in odd]

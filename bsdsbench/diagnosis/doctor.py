@@ -12,18 +12,18 @@ exactly k/100.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+import attrs
 import numpy as np
 
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.files.arguments import given_path
 from bsdsbench.files.bounded import counted, listed
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, Fix, Problem, Setting, alike
 from bsdsbench.loaders import Pair
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.loaders.pairing import Files, grouped
@@ -50,6 +50,7 @@ SHIFT = 1.2
 CORRELATED = 0.05
 FEW_VALUES = 10
 HUNDREDTHS = 0.01
+AS_EXPECTED = "write the files again as expected"
 # Data sets whose images have many annotators, all of which count
 MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
 
@@ -66,26 +67,29 @@ class Finding:
         "error" (a score would be wrong or impossible) or "warning" (it may be intended).
     files : tuple of str
         The files concerned.
-    fix : str
-        The option or the step that fixes it.
+    fix : tuple of Setting or str
+        The options or the steps that fix it, one or the other.
 
     Examples
     --------
-    >>> finding = Finding("inverted", "error", "maps are dark on bright", fix="--invert")
-    >>> finding.level, finding.fix
-    ('error', '--invert')
+    >>> print(Finding("inverted", "error", "dark on bright", fix=(Setting("invert"),)).line())
+    error: inverted: dark on bright -> invert=True
     """
 
     code: str
     level: str
     message: str
     files: tuple[str, ...] = ()
-    fix: str = ""
+    fix: tuple[Fix, ...] = ()
 
-    def line(self, limit: int = 3) -> str:
-        """One printable line, with `limit` of the files."""
+    def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
+        """Return what fixes it in words, with options as `write` writes them (as Python does)."""
+        return Problem(fix=self.fix).fixes(write)
+
+    def line(self, limit: int = 3, write: Callable[[Setting], str] | None = None) -> str:
+        """Return one printable line, with `limit` of the files."""
         where = f" [{listed(list(self.files), limit)}]" if self.files else ""
-        fix = f" -> {self.fix}" if self.fix else ""
+        fix = f" -> {self.fixes(write)}" if self.fix else ""
         return f"{self.level}: {self.code}: {self.message}{where}{fix}"
 
 
@@ -149,8 +153,8 @@ def doctor(
     >>> import bsdsbench as bb
     >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
     >>> thick = bb.run("structure-tensor-raw", sample_images(), out=tempfile.mkdtemp()).maps
-    >>> [finding.fix for finding in bb.doctor(thick, sample_ground_truth())]
-    ['--nms']
+    >>> [finding.fixes() for finding in bb.doctor(thick, sample_ground_truth())]
+    ['nms=True']
     """
     options = RunOptions(
         protocol=protocol, metrics=(metric,), pred_kind=pred_kind, split_file=split_file
@@ -176,14 +180,15 @@ def doctor(
             given = {"n": len(hits), "of": len(inputs.seen), "maps": counted(len(hits), "map")}
             given |= {"measured": len(inputs.measured), "first": next(iter(hits), ""), **words}
             files = tuple(hit.file if isinstance(hit, Seen) else hit for hit in hits)
-            found.append(Finding(code, level, says.format(**given), files, mends.format(**given)))
+            fix = words.get("fix", mends)
+            found.append(Finding(code, level, says.format(**given), files, fix))
             for hit in hits:
                 if isinstance(hit, Seen) and level == ERROR:
                     hit.faulty = True
     for (code, said, fix), odd in inputs.odd.items():  # what the metric itself finds odd
         if 2 * len(odd) >= inputs.n_measured:
             message = f"{said} in {counted(len(odd), 'image')}"
-            found.append(Finding(code, WARNING, message, tuple(odd), fix))
+            found.append(Finding(code, WARNING, message, tuple(odd), (fix,)))
     found.sort(key=lambda finding: finding.level != ERROR)
     found.n_images, found.n_measured = len(both), inputs.n_measured
     return found
@@ -221,9 +226,9 @@ class Inputs:
     several: list[set[str]]
     n_measured: int = 0  # looked at closely
     seen: list[Seen] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)
+    unread: list[Problem] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
-    odd: dict[tuple[str, str, str], list[str]] = field(default_factory=dict)
+    odd: dict[tuple[str, str, Fix], list[str]] = field(default_factory=dict)
 
     @property
     def sound(self) -> list[Seen]:
@@ -258,7 +263,7 @@ class Inputs:
                 try:
                     metric.count(pred, gt, protocol, opt)
                 except DataError as error:
-                    self.refused.append(error.problems[0])
+                    self.refused.append(str(error.problems[0]))
                     return
                 self.n_measured += 1
                 for symptom in metric.symptoms(pred, gt, protocol, opt):
@@ -335,17 +340,10 @@ def faults(inputs: Inputs) -> Iterator[tuple[str, Sequence[Any], dict[str, Any]]
         if files := [str(path) for ids in double for i in ids for path in side[i]]:
             yield "doubled", files, {"what": what}
     # what reading refused; faults that differ in numbers only are one
-    kinds: dict[str, list[str]] = {}
-    for text in inputs.unread:
-        what = text.partition(": ")[2] or text
-        kinds.setdefault(re.sub(r"[0-9][0-9.e+-]*", "#", what), []).append(text)
-    for texts in kinds.values():
-        said = re.search(r" \((?:[^()?]*\? )?([^()]*)\)$", texts[0])  # readers say what mends it
-        one = texts[0][: said.start()] if said else texts[0]
-        words = f"{len(texts)} files: {one.partition(': ')[2]}" if len(texts) > 1 else one
-        files = [Path(text.partition(": ")[0]).name for text in texts]
-        fix = said[1] if said else "write the files again as expected"
-        yield "unreadable", files, {"words": words, "mends": fix}
+    for equal in alike(inputs.unread):
+        files = [Path(problem.file).name for problem in equal]
+        words = f"{counted(len(equal), 'file')}: {attrs.evolve(equal[0], file='', fix=())}"
+        yield "unreadable", files, {"words": words, "fix": equal[0].fix or (AS_EXPECTED,)}
     # sizes, annotations and values
     yield from coded("annotators", "transposed", "resized")
     name = inputs.protocol.name
@@ -355,8 +353,9 @@ def faults(inputs: Inputs) -> Iterator[tuple[str, Sequence[Any], dict[str, Any]]
     tops = [s.faint for s in seen if s.faint]
     if tops and len(tops) == len(seen) and max(tops)[0]:
         top, form = max(tops)
-        what, _, fix = faint_words(form, top).partition(": ")
-        yield "faint", seen, {"words": what, "mends": fix}
+        faint = faint_words(form, top)
+        words = f"{faint.has}, expected {faint.expected}"
+        yield "faint", seen, {"words": words, "fix": faint.fix}
     yield from coded("zero", "saturated", "few-values")
     # places: darker near the ground truth are most maps, or those on bright ground
     dark = [s for s in inputs.measured if s.more["dark"]]
@@ -385,53 +384,117 @@ def faults(inputs: Inputs) -> Iterator[tuple[str, Sequence[Any], dict[str, Any]]
 
 # Code -> level, what is said, what mends it. Other metrics say themselves what is odd
 # (`Metric.symptoms`).
-# fmt: off
 CHECKS = {
-    "names": (ERROR, "names of {preds} differ from the ids by {longer!r}",
-              "rename the files to ID.png"),
-    "split": (ERROR, "only {common} of {of} images have a prediction, and {preds} no ground "
-              "truth: two different splits?", "give --gt of the same split"),
-    "missing": (ERROR, "{n} of {of} images have no prediction",
-                "predict them, or --split-file with the ids, or --missing zero|skip"),
-    "extra": (ERROR, "{preds} without ground truth",
-              "check the split, or --split-file with the ids that count"),
-    "doubled": (ERROR, "more than one {what} file for an image", "leave one file for each image"),
-    "unreadable": (ERROR, "{words}", "{mends}"),
-    "annotators": (ERROR, "annotators of one image have several sizes",
-                   "draw its annotations in one size"),
-    "transposed": (ERROR, "{n} of {of} predictions are transposed: rows and columns are "
-                   "exchanged", "transpose them before saving"),
-    "resized": (ERROR, "{n} of {of} predictions have another size: {first.sizes}",
-                "predict at the size of the image, or resize to it; no option does"),
-    "one-annotator": (WARNING, "one annotator an image, where {name} has several that all count",
-                      "give --gt the original annotations, or --protocol of your data set"),
-    "gt-polarity": (ERROR, "most ground-truth pixels are boundary: dark lines on bright ground?",
-                    "--set gt_invert=true"),
-    "faint": (ERROR, "{words}", "{mends}"),
-    "zero": (ERROR, "{maps} with zeros only", "predict again"),
-    "saturated": (ERROR, "{maps} with one value everywhere (saturated?)",
-                  "save the sigmoid's output, not the logits"),
-    "few-values": (WARNING,
-                   f"{{maps}} with fewer than {FEW_VALUES} values: the curve has few points",
-                   "save soft maps"),
-    "inverted": (ERROR, "{n} of {measured} maps are darker on the ground truth than off it",
-                 "--invert"),
-    "mirrored": (ERROR, "{maps} would fit the ground truth better {way}",
-                 "turn them back before saving"),
-    "exchanged": (ERROR, "{maps} would fit the ground truth of another image, such as the map "
-                  "of {a} that of {b}", "check the order of names and maps when saving"),
-    "raw": (WARNING, "{n} of {measured} maps have broad edges: never thinned by NMS", "--nms"),
-    "thinned": (WARNING, "{n} of {measured} maps are thinned already",
-                "give the raw maps to this protocol (one with NMS: or --set nms=false)"),
-    "grid-values": (WARNING,
-                    "{n} of {measured} maps are floats with values of exactly k/100; the "
-                    "thresholds are MATLAB's linspace, many of which differ from k/100 in the last "
-                    "bit: rounding decides whether such a value is on",
-                    "save the maps unrounded, or as 8 or 16 bit PNG"),
-    "jpeg": (WARNING, "{n} of {measured} maps have been through JPEG, which invents edges",
-             "save as PNG or .npy"),
-    "shift": (WARNING, "maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns",
-              "move them back, or undo the padding or crop of the network; no option does"),
-    "refused": (ERROR, "{words}", "what it expects, or another option of the metric"),
+    "names": (
+        ERROR,
+        "names of {preds} differ from the ids by {longer!r}",
+        ("rename the files to ID.png",),
+    ),
+    "split": (
+        ERROR,
+        "only {common} of {of} images have a prediction, and {preds} no ground "
+        "truth: two different splits?",
+        ("give the ground truth of the same split",),
+    ),
+    "missing": (
+        ERROR,
+        "{n} of {of} images have no prediction",
+        (
+            "predict them",
+            Setting("split_file", ..., "with the ids"),
+            Setting("missing", "zero"),
+            Setting("missing", "skip"),
+        ),
+    ),
+    "extra": (
+        ERROR,
+        "{preds} without ground truth",
+        ("check the split", Setting("split_file", ..., "with the ids that count")),
+    ),
+    "doubled": (
+        ERROR,
+        "more than one {what} file for an image",
+        ("leave one file for each image",),
+    ),
+    "unreadable": (ERROR, "{words}", ()),
+    "annotators": (
+        ERROR,
+        "annotators of one image have several sizes",
+        ("draw its annotations in one size",),
+    ),
+    "transposed": (
+        ERROR,
+        "{n} of {of} predictions are transposed: rows and columns are exchanged",
+        ("transpose them before saving",),
+    ),
+    "resized": (
+        ERROR,
+        "{n} of {of} predictions have another size: {first.sizes}",
+        ("predict at the size of the image", "resize to it; no option does"),
+    ),
+    "one-annotator": (
+        WARNING,
+        "one annotator an image, where {name} has several that all count",
+        ("give the original annotations", Setting("protocol", ..., "of your data set")),
+    ),
+    "gt-polarity": (
+        ERROR,
+        "most ground-truth pixels are boundary: dark lines on bright ground?",
+        (Setting("gt_invert"),),
+    ),
+    "faint": (ERROR, "{words}", ()),
+    "zero": (ERROR, "{maps} with zeros only", ("predict again",)),
+    "saturated": (
+        ERROR,
+        "{maps} with one value everywhere (saturated?)",
+        ("save the sigmoid's output, not the logits",),
+    ),
+    "few-values": (
+        WARNING,
+        f"{{maps}} with fewer than {FEW_VALUES} values: the curve has few points",
+        ("save soft maps",),
+    ),
+    "inverted": (
+        ERROR,
+        "{n} of {measured} maps are darker on the ground truth than off it",
+        (Setting("invert"),),
+    ),
+    "mirrored": (
+        ERROR,
+        "{maps} would fit the ground truth better {way}",
+        ("turn them back before saving",),
+    ),
+    "exchanged": (
+        ERROR,
+        "{maps} would fit the ground truth of another image, such as the map of {a} that of {b}",
+        ("check the order of names and maps when saving",),
+    ),
+    "raw": (
+        WARNING,
+        "{n} of {measured} maps have broad edges: never thinned by NMS",
+        (Setting("nms"),),
+    ),
+    "thinned": (
+        WARNING,
+        "{n} of {measured} maps are thinned already",
+        ("give the raw maps to this protocol", Setting("nms", False, "where it has NMS")),
+    ),
+    "grid-values": (
+        WARNING,
+        "{n} of {measured} maps are floats with values of exactly k/100; the "
+        "thresholds are MATLAB's linspace, many of which differ from k/100 in the last "
+        "bit: rounding decides whether such a value is on",
+        ("save the maps unrounded, or as 8 or 16 bit PNG",),
+    ),
+    "jpeg": (
+        WARNING,
+        "{n} of {measured} maps have been through JPEG, which invents edges",
+        ("save as PNG or .npy",),
+    ),
+    "shift": (
+        WARNING,
+        "maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns",
+        ("move them back, or undo the padding or crop of the network; no option does",),
+    ),
+    "refused": (ERROR, "{words}", ("give what it expects, or another option of the metric",)),
 }
-# fmt: on

@@ -98,7 +98,8 @@ def run_of(
         saved = Evaluation.load(folder)
     elif gt_dir is None:
         raise DataError(
-            f"{run}: no saved run (result.json), expected one, or gt_dir='FOLDER' beside maps"
+            f"{run}: no saved run (result.json), expected one",
+            fix="give the ground truth as well where it holds maps",
         )
     else:
         saved = evaluate(folder, gt_dir, protocol, metrics=metric, executor="thread", **options)

@@ -59,8 +59,8 @@ def show(name: object) -> str:
     return text if text.isprintable() else visible(text)
 
 
-class FaultError(ValueError):
-    """Why a file cannot be used, without its name; `reading` turns it into a FileFormatError."""
+class FaultError(DataError):
+    """A fault of a file, without its name; `reading` turns it into a FileFormatError."""
 
 
 def listed(names: list[str], limit: int = 10) -> str:
@@ -79,12 +79,9 @@ def reading(path: PathLike, what: str) -> Iterator[None]:
     """Turn whatever a parser raises about `path` into one FileFormatError of one line."""
     try:
         yield
-    except FaultError as fault:
-        raise FileFormatError(f"{show(path)}: {fault}") from None
     except DataError as error:
-        if show(path) in str(error):
-            raise
-        raise FileFormatError(f"{show(path)}: {error.problems[0]}") from None
+        kind = type(error) if show(path) in str(error) else FileFormatError
+        raise kind("", [problem.of(show(path)) for problem in error.problems]) from None
     except MemoryError:
         raise FileFormatError(f"{show(path)}: too large for the memory of this machine") from None
     except Exception as error:

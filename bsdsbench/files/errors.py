@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+
+import attrs
 
 
 def visible(text: str, spaces: bool = True) -> str:
@@ -31,6 +33,96 @@ def clip(text: str, limit: int = LINE) -> str:
     return f"{text[: limit - end - 5]} ... {text[-end:]}"
 
 
+@attrs.frozen(slots=False)
+class Setting:
+    """An option of a call with a value for it, which Python and the command line write differently.
+
+    Parameters
+    ----------
+    name : str
+        The option's name in Python: a keyword, a field of the protocol, or METRIC.OPTION.
+    value : object
+        The value that is proposed; `...` where the user has to find it.
+    effect : str
+        What that does, in words that follow it, such as "for region labels".
+
+    Examples
+    --------
+    >>> str(Setting("nms")), str(Setting("pred_kind", "labels", "for region labels"))
+    ('nms=True', "pred_kind='labels' for region labels")
+    """
+
+    name: str
+    value: object = True
+    effect: str = ""
+
+    def __str__(self) -> str:
+        return self.line(lambda setting: f"{setting.name}={setting.shown()}")
+
+    def line(self, write: Callable[[Setting], str]) -> str:
+        """Return the option as `write` writes it, and its effect."""
+        return f"{write(self)} {self.effect}".rstrip()
+
+    def shown(self) -> str:
+        """Return the value as Python writes it."""
+        return "..." if self.value is ... else repr(self.value)
+
+
+Fix = Setting | str  # an option, or a step in words
+
+
+@attrs.frozen(slots=False)
+class Problem:
+    """A fault of an input: one line, made of what the file has and what was expected.
+
+    Parameters
+    ----------
+    file : str
+        The file, or what else is at fault; empty where `has` says it.
+    has, expected : str
+        What it has, and what was expected; `has` may be a whole sentence.
+    fix : tuple of Setting or str
+        What mends it, one or the other: options, or steps in words.
+
+    Examples
+    --------
+    >>> str(Problem("a.png", "gray values", "a mask", (Setting("gt_threshold", 0.5),)))
+    'a.png: gray values, expected a mask (gt_threshold=0.5)'
+    """
+
+    file: str = ""
+    has: str = ""
+    expected: str = ""
+    fix: tuple[Fix, ...] = ()
+
+    def __str__(self) -> str:
+        return self.line()
+
+    def line(self, write: Callable[[Setting], str] | None = None) -> str:
+        """Return one printable line, with options as `write` writes them (as Python does)."""
+        text = ": ".join(filter(None, (self.file, self.has)))
+        text += f", expected {self.expected}" if self.expected else ""
+        text += f" ({self.fixes(write)})" if self.fix else ""
+        return clip(visible(text, spaces=False))
+
+    def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
+        """Return what mends it, in words."""
+        return "; ".join(
+            fix.line(write) if write and isinstance(fix, Setting) else str(fix) for fix in self.fix
+        )
+
+    def of(self, file: str) -> Problem:
+        """Return the problem as one of `file`, where it does not name a file so far."""
+        has = self.has.removeprefix(f"{file}: ")
+        return self if self.file or file in has else attrs.evolve(self, file=file, has=has)
+
+
+def problem_of(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Problem:
+    """Return a message in words, and what mends it, as a problem."""
+    fixes = (fix,) if isinstance(fix, Setting | str) else tuple(fix)
+    return message if isinstance(message, Problem) else Problem(has=message, fix=fixes)
+
+
 class DataError(ValueError):
     """Input that cannot be evaluated.
 
@@ -38,30 +130,38 @@ class DataError(ValueError):
 
     Parameters
     ----------
-    message : str
+    message : str or Problem
         What is wrong, in one line.
-    problems : sequence of str
-        One line per fault of the run; by default the message.
+    problems : sequence of str or Problem
+        One for each fault of the run; by default the message.
+    fix : Setting, str or sequence of these
+        What mends it, where the message is text: the options, or steps in words.
 
     Examples
     --------
     >>> error = DataError("two faults", ["a.png: one", "b.png: two"])
     >>> len(error.problems)
     2
+    >>> print(DataError("a.png: is thick", fix=Setting("nms")))
+    a.png: is thick (nms=True)
     """
 
-    def __init__(self, message: str, problems: Sequence[str] = ()) -> None:
-        lines = [clip(visible(line, spaces=False)) for line in problems or (message,)]
-        self.problems: tuple[str, ...] = tuple(lines)
-        super().__init__("\n".join(self.problems))
+    def __init__(
+        self,
+        message: str | Problem = "",
+        problems: Iterable[str | Problem] = (),
+        fix: Fix | Sequence[Fix] = (),
+    ) -> None:
+        self.problems = tuple(problem_of(each, fix) for each in tuple(problems) or (message,))
+        super().__init__("\n".join(map(str, self.problems)))
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.args[0], self.problems)
+        return type(self), ("", self.problems)
 
     @classmethod
     def collect(cls, errors: Iterable[DataError]) -> DataError:
-        """Errors as one that lists every problem, in the order given."""
-        return cls("", [line for error in errors for line in error.problems])
+        """Return errors as one that lists every problem, in the order given."""
+        return cls("", [problem for error in errors for problem in error.problems])
 
 
 class ShapeError(DataError):
@@ -95,6 +195,10 @@ class RunLockedError(DataError):
 class InputWarning(UserWarning):
     """Input that can be evaluated but looks wrong: inverted, mirrored, of other images."""
 
+    def __init__(self, message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> None:
+        self.problem = problem_of(message, fix)
+        super().__init__(str(self.problem))
+
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """ "; did you mean X?" for the known word most like this one, or ""."""
@@ -104,26 +208,35 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
-def grouped(problems: Sequence[str], few: int = 3) -> list[str]:
-    """Problems with the equal faults of more than `few` files as one line each, which names `few`.
+def alike(problems: Iterable[Problem]) -> list[list[Problem]]:
+    """Return equal faults of several files together: where only the file and numbers differ."""
+    kinds: dict[str | Problem, list[Problem]] = {}
+    for problem in map(_with_file, dict.fromkeys(problems)):
+        what = re.sub(r"[0-9][0-9.e+-]*", "#", f"{problem.has}, {problem.expected}")
+        kinds.setdefault(what if problem.file else problem, []).append(problem)
+    return list(kinds.values())
 
-    Lines are "FILE: what is wrong"; two are equal where only the file and numbers differ.
 
-    >>> grouped(["a.png: value 3, expected 0 .. 1", "b.png: value 4, expected 0 .. 1"], few=1)
-    ['2 files: value 3, expected 0 .. 1 (such as a.png)']
+def grouped(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
+    """Return problems, with equal faults of more than `few` files as one, which names `few`.
+
+    >>> faults = [Problem(file, f"value {k}", "0 .. 1") for k, file in enumerate("abcd", 3)]
+    >>> print(*grouped(faults))
+    4 files (a, b, c ...): value 3, expected 0 .. 1
     """
-    kinds: dict[str, list[str]] = {}
-    for line in dict.fromkeys(problems):
-        _, colon, what = line.partition(": ")
-        kinds.setdefault(re.sub(r"[0-9][0-9.e+-]*", "#", what) if colon else line, []).append(line)
-    out = []
-    for lines in kinds.values():
-        if len(lines) > few:
-            parts = [line.partition(": ") for line in lines]
-            files = ", ".join(file for file, *_ in parts[:few])
-            lines = [f"{len(lines)} files: {parts[0][2]} (such as {files})"]
-        out += lines
-    return out
+    lines = []
+    for same in alike(problems):
+        if len(same) > few:
+            files = ", ".join(problem.file for problem in same[:few])
+            same = [attrs.evolve(same[0], file=f"{len(same)} files ({files} ...)")]
+        lines += same
+    return lines
+
+
+def _with_file(problem: Problem) -> Problem:
+    """Return a problem in words, "FILE: what is wrong", as one of that file."""
+    file, colon, has = problem.has.partition(": ")
+    return attrs.evolve(problem, file=file, has=has) if colon and not problem.file else problem
 
 
 def is_text(value: str) -> bool:

@@ -36,7 +36,7 @@ from bsdsbench.files.bounded import (
     show,
     write_atomic,
 )
-from bsdsbench.files.errors import DataError, visible
+from bsdsbench.files.errors import DataError, Problem, Setting, visible
 from bsdsbench.loaders.pairing import ground_truths, read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.runs.evaluation import Evaluation
@@ -255,7 +255,8 @@ def _opened(
     told = [f"{w} {found[w]}" for w in ("function", "tag") if found.get(w)]
     holds += f" of {found.get('name')} ({', '.join(told)}; {found.get('made')})"
     if not options.resume:
-        raise DataError(f"{holds}: resume=True keeps them, fresh=True makes them again")
+        fix = Setting("resume", True, "keeps them"), Setting("fresh", True, "makes them again")
+        raise DataError(holds, fix=fix)
     if other := [w for w in ("function", "tag") if found.get(w) != whose[w]]:
         raise DataError(f"{holds}, expected maps of this {' and '.join(other)} to go on with")
     kept = {path.stem for path in there}
@@ -304,8 +305,10 @@ def _detect(
                 options.progress(done, len(photos), image_id)
     except KeyboardInterrupt:
         there = sum(path.suffix in SUFFIXES for path in maps.iterdir())
-        kept = f"{there} maps are kept in {show(maps)}"
-        raise KeyboardInterrupt(f"{kept}: resume=True goes on with them") from None
+        fix = Setting("resume", True, "goes on with them")
+        raise KeyboardInterrupt(
+            Problem(has=f"{there} maps are kept in {show(maps)}", fix=(fix,))
+        ) from None
     finally:
         save()
     return failed

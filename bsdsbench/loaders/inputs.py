@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import F8, Bool, given_array, given_list, kind_of_value
 from bsdsbench.files.bounded import show
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.files.errors import DataError, Setting, ShapeError
 
 Map = NDArray[Any]
 Cut = float | tuple[float, float, float] | None
@@ -306,8 +307,8 @@ def soft_map(pred: Any, what: str = "prediction") -> Map:
     kind, size = soft.dtype.kind, soft.dtype.itemsize
     if kind not in "bf" and not (kind == "u" and size <= 2):
         raise DataError(
-            f"{what}: dtype {described(soft)}, expected uint8, uint16, bool or "
-            "floats in [0, 1] (label maps need pred_kind='labels')"
+            f"{what}: dtype {described(soft)}, expected uint8, uint16, bool or floats in [0, 1]",
+            fix=Setting("pred_kind", "labels", "for label maps"),
         )
     if kind != "f":
         return soft
@@ -319,13 +320,16 @@ def soft_map(pred: Any, what: str = "prediction") -> Map:
     low, high = float(soft.min()), float(soft.max())
     if low >= 0 and high <= 1:
         return soft
-    hint = " (0..255 as float? divide by 255)" if high > 1 else ""
+    fix = "divide by 255, if it is 0..255 as float"
     if low >= -0.05 and high <= 1.05:
-        hint = " (overshoot of a resize? clip to [0, 1])"
+        fix = "clip to [0, 1], if a resize overshot"
     elif low < 0:
-        hint = " (raw network output? apply the sigmoid)"
-    found = f"{soft.min():.6g} to {soft.max():.6g}"
-    raise DataError(f"{what}: values from {found}, expected floats in [0, 1]{hint}")
+        fix = "apply the sigmoid, if it is raw network output"
+    span = f"{soft.min():.6g} to {soft.max():.6g}"
+    sound = not (math.isnan(low) or math.isnan(high))
+    raise DataError(
+        f"{what}: values from {span}, expected floats in [0, 1]", fix=(fix,) if sound else ()
+    )
 
 
 def unit(soft: Map) -> F8:

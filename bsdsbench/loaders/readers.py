@@ -26,7 +26,7 @@ import numpy as np
 
 from bsdsbench.files.arguments import F8, given_list, given_path, given_word
 from bsdsbench.files.bounded import Budget, FaultError, PathLike, check_size, listed, reading, show
-from bsdsbench.files.errors import DataError, EmptyTruthError, FileFormatError
+from bsdsbench.files.errors import DataError, EmptyTruthError, FileFormatError, Setting
 from bsdsbench.loaders.depth_files import annotated_depth, predicted_depth
 from bsdsbench.loaders.formats import id_of, label_map, maps_of, only_array, plane, read_arrays
 from bsdsbench.loaders.inputs import (
@@ -272,9 +272,13 @@ def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTr
     """The fault of an image that nobody drew a boundary in; `faint`: all is below gt_threshold."""
     below = " (all are below gt_threshold; masks of 0 and 1 need none)" if faint else ""
     return EmptyTruthError(
-        f"{show(where)}: no boundary pixel in any of {annotations} annotations{below}, expected "
-        "some (empty_gt='count' counts the false positives of such images; empty_gt='skip' or "
-        "on_error='skip' leaves them out)"
+        f"{show(where)}: no boundary pixel in any of {annotations} annotations{below}, "
+        "expected some",
+        fix=(
+            Setting("empty_gt", "count", "counts the false positives of such images"),
+            Setting("empty_gt", "skip"),
+            Setting("on_error", "skip", "leaves them out"),
+        ),
     )
 
 
@@ -312,9 +316,12 @@ def _annotations(
             edges = cut_map(edges, threshold, "gray values", least=True)
         elif not is_binary(edges):
             raise FaultError(
-                f"gray values, {described(edges)}, expected boundaries of 0 and 1 or 0 and 255 "
-                "(gray: gt_threshold=0.5; region labels: gt_kind='labels'; classes: "
-                "metrics='contour')"
+                f"gray values, {described(edges)}, expected boundaries of 0 and 1 or 0 and 255",
+                fix=(
+                    Setting("gt_threshold", 0.5, "for gray maps"),
+                    Setting("gt_kind", "labels", "for region labels"),
+                    "metric contour for classes",
+                ),
             )
         # MATLAB's columns into rows, once: counting runs along rows.
         drawn = edges if edges.dtype == bool else edges != 0

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bsdsbench.files.arguments import F8
-from bsdsbench.files.errors import DataError, ProtocolError
+from bsdsbench.files.errors import DataError, Fix, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.protocol.fields import captions, record_of
 from bsdsbench.protocol.protocol import Protocol
@@ -28,7 +28,7 @@ from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
 Tree = dict[str, Any]  # of counts, or of scores, see `Metric.scores`
 Texts = Iterator[tuple[str, str]]  # file name and text
-Symptoms = Iterator[tuple[str, str, str]]  # code, words, what fixes it
+Symptoms = Iterator[tuple[str, str, Fix]]  # code, words, what fixes it
 _BLOCK = 128  # images whose own values are made at a time: weights (128, 128)
 
 # What a metric may read: kind of ground truth, kinds of predictions, the default first.

@@ -29,7 +29,7 @@ import numpy as np
 from attrs import frozen
 
 from bsdsbench.files.arguments import F8, I8, Bool
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, Setting
 from bsdsbench.kernels import depth_pairs
 from bsdsbench.loaders.depth_files import matte_mask
 from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, cut_map, same_shape
@@ -473,16 +473,15 @@ class DepthMetric(Metric):
         unknown = np.isnan(maps.raw_pred) & maps.valid
         if unknown.mean() > 0.01:
             words = "over 1 % of the prediction is 0, NaN or infinite where the truth is known"
-            yield "unknown", words, "fill it, or --set depth.invalid=both"
+            yield "unknown", words, Setting("depth.invalid", "both", "leaves it out")
         both = maps.valid & ~unknown
         if maps.gt is None or not both.any():
             return
         a, b = (np.log(inverse(m[both])) for m in (maps.pred, maps.gt))
         if ((a - a.mean()) * (b - b.mean())).mean() < -0.3 * a.std() * b.std():
             other = "depth" if opt.pred_holds == "inverse" else "inverse"
-            fix = f"--set depth.pred_holds={other}"
+            fix = Setting("depth.pred_holds", other)
             yield "inverse", "depth falls where the truth's rises", fix
         elif abs(np.median(a - b)) > np.log(20):
             words = "depths are of another scale than the truth's"
-            fix = "--set depth.pred_scale=..., or depth.align=scale (si needs neither)"
-            yield "scale", words, fix
+            yield "scale", words, Setting("depth.align", "scale", "estimates it; si needs none")

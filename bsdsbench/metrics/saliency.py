@@ -23,6 +23,7 @@ import numpy as np
 from attrs import frozen
 
 from bsdsbench.files.arguments import F8, Bool
+from bsdsbench.files.errors import Setting
 from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, soft_map, unit
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Symptoms, Tree, image_means
 from bsdsbench.metrics.maps import invert
@@ -188,7 +189,7 @@ class SaliencyMetric(Metric):
         soft, mask = strengths(pred.soft, False), gt.mask
         if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
             words = "the map is darker on the object than beside it"
-            yield "inverted", words, f"--set invert={str(not protocol.invert).lower()}"
+            yield "inverted", words, Setting("invert", not protocol.invert)
 
 
 def strengths(soft: Map, stretch: bool) -> Map:

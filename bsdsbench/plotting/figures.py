@@ -17,7 +17,7 @@ from bsdsbench.comparison.published import (
     find_published,
     published_curves,
 )
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, Setting
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.displays import (
     CurveDisplay,
@@ -131,8 +131,10 @@ def plot_runs(
             faults.append(f"{run.name}, {runs[0].name}: protocols differ in {'; '.join(found)}")
         faults += [f"{run.name}: {why}" for task in beside if (why := not_beside(run, task))]
     if faults and not force:
-        why = "such curves are not comparable (force=True draws them)"
-        raise DataError.collect([DataError(f"{f}; {why}") for f in faults])
+        raise DataError(
+            problems=[f"{fault}; such curves are not comparable" for fault in faults],
+            fix=Setting("force", True, "draws them"),
+        )
     with style(look, path is not None):
         # An AP is shown of published results where its rule is the one of all runs.
         rules = {r.protocol.ap_rule for r in runs}

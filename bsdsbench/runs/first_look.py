@@ -22,15 +22,19 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import F8
 from bsdsbench.files.bounded import listed
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, Fix, InputWarning, Problem, Setting
 from bsdsbench.loaders.inputs import WHITE_FOR_CLASSES, GroundTruth, Prediction, unit
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.run_options import RunOptions
 from bsdsbench.scores.counts import ImageRecord
 
 LOOKS = 4  # images that are looked at: neighbours by name are exchanged most often
-FILLED = "have filled areas as ground truth, not lines (masks? metrics='contour')"
-RAW = "have broad edges, whose precision is low without NMS: nms=True?"
+_What = tuple[str, Fix | None]  # words for what maps have, and what mends it
+FILLED: _What = (
+    "have filled areas as ground truth, not lines",
+    "metric contour for masks",
+)
+RAW: _What = "have broad edges, whose precision is low without NMS", Setting("nms")
 # A faint map has no value that counts: bytes of 0 and 1, 8 bit saved as 16, divided by 255 twice.
 # One may be an image without boundaries; a set of them alone is a fault of its form.
 # Of 255 and 65535, by bytes a value: no detector's strongest boundary in a whole set
@@ -79,11 +83,11 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     return Look(pred, soft, truth, measured and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0))
 
 
-def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
+def first_look(looks: Sequence[Look], options: RunOptions) -> list[InputWarning]:
     """Warnings about the first images of a run, of the first kind that there is."""
     protocol = options.protocol
     lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & options.unused
-    said, thick = dict[str, list[str]](), dict[str, list[str]]()
+    said, thick = dict[_What, list[str]](), dict[_What, list[str]]()
     dark, small, soft = [], [], 0
     for pred, bright, truth, measured in looks:
         if not measured:
@@ -94,25 +98,26 @@ def first_look(looks: Sequence[Look], options: RunOptions) -> list[str]:
             dark.append(image_id)
         small.append((image_id, thumbnail(bright), thumbnail(truth)))
         if way := position(*small[-1][1:]):
-            said.setdefault(f"fit their ground truth only {way}", []).append(image_id)
+            said.setdefault((f"fit their ground truth only {way}", None), []).append(image_id)
         if lines and pred.kind == "soft":
             soft += 1
             if thickness(bright) > BROAD:
                 what = FILLED if thickness(truth) > BROAD else RAW
                 thick.setdefault(what, []).append(image_id)
     if 2 * len(dark) > len(small):
-        fix = "without invert=True?" if protocol.invert else "invert=True?"
-        said = {f"are darker on the ground truth than off it: {fix}": dark}
+        fix = Setting("invert", not protocol.invert)
+        said = {("are darker on the ground truth than off it", fix): dark}
     elif not said:
         if elsewhere := list(map(" looks like ".join, swaps(small))):
-            said = {"fit the ground truth of another image": elsewhere}
-        for what, ids in thick.items():
+            said = {("fit the ground truth of another image", None): elsewhere}
+        for broad, ids in thick.items():
             if not said and 2 * len(ids) > soft:
-                said = {what: ids}
-    notes = []
-    for what, ids in said.items():
-        notes.append(f"{len(ids)} of {len(small)} maps looked at {what} [{listed(ids, 3)}]")
-    return notes
+                said = {broad: ids}
+    warned = []
+    for (words, mends), ids in said.items():
+        line = f"{len(ids)} of {len(small)} maps looked at {words} [{listed(ids, 3)}]"
+        warned.append(InputWarning(line, fix=mends or ()))
+    return warned
 
 
 def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool:
@@ -131,14 +136,18 @@ def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool
     return True
 
 
-def faint_words(form: str, top: float) -> str:
+def faint_words(form: str, top: float) -> Problem:
     """The fault of a set whose maps are all faint: its strongest value, in a map of that form."""
     full = {"soft8": 255, "soft16": 65535}.get(form, 1)
-    return (
-        f"no value above {top:.4g}{f' of {full}' if full > 1 else ''} in any map (0/1 or labels "
-        "saved as 8 bit, 8 bit saved as 16, divided by 255 twice?), expected strengths from 0 to "
-        f"{full}: normalise=True takes each map's largest value as 1, pred_kind='labels' reads "
-        "region labels, metrics='contour' compares masks and classes"
+    return Problem(
+        has=f"no value above {top:.4g}{f' of {full}' if full > 1 else ''} in any map (0/1 or "
+        "labels saved as 8 bit, 8 bit saved as 16, divided by 255 twice?)",
+        expected=f"strengths from 0 to {full}",
+        fix=(
+            Setting("normalise", True, "takes each map's largest value as 1"),
+            Setting("pred_kind", "labels", "reads region labels"),
+            "metric contour for masks and classes",
+        ),
     )
 
 
@@ -176,16 +185,16 @@ def plain_forms(
     if "0/1" in scales and "full" in scales:
         raise DataError(
             f"{scales['0/1']}: its truth has values up to 1, that of {scales['full']} up to white, "
-            "expected one scale in a set (but for contour and segmentation gt_threshold=0.5 takes "
-            "gray ones apart)"
+            "expected one scale in a set",
+            fix=Setting("gt_threshold", 0.5, "takes gray ones apart (not contour, segmentation)"),
         )
     if "white" in scales and "classes" not in scales:
         raise DataError(f"{scales['white']}: its truth, as all others, has {WHITE_FOR_CLASSES}")
     if "faint" in scales and "full" not in scales:
         raise DataError(
             f"{scales['faint']}: all values of its truth, and of all others, are below "
-            f"gt_threshold = {protocol.gt_threshold}, expected values up to white (masks of 0 and "
-            "1: gt_threshold='none')"
+            f"gt_threshold = {protocol.gt_threshold}, expected values up to white",
+            fix=Setting("gt_threshold", "none", "for masks of 0 and 1"),
         )
     if not tops or n_sound:
         return plain, ""

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.bounded import read_bytes, read_once, show
-from bsdsbench.files.errors import DataError, InputWarning
+from bsdsbench.files.errors import DataError, InputWarning, Problem, Setting
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
 from bsdsbench.loaders.identity import (
     folder_fingerprints,
@@ -221,14 +221,14 @@ def run(
                     if found.look:
                         looks.append(found.look)
                     if done == min(LOOKS, total or LOOKS):
-                        for note in first_look(looks, options):
-                            warnings.warn(note, InputWarning, stacklevel=4)
+                        for warning in first_look(looks, options):
+                            warnings.warn(warning, stacklevel=4)
                     if options.progress:
                         options.progress(done, max(total, done), item.image_id)
             faults = dict(sorted(faults.items()))
             if faults and (options.on_error == "fail" or not records):
                 raise DataError.collect(faults.values())
-            skipped = {each: "; ".join(error.problems) for each, error in faults.items()}
+            skipped = {each: "; ".join(map(str, error.problems)) for each, error in faults.items()}
             if left_out:
                 if not records and parts == 1:
                     raise DataError(f"{blank.name}: no image with boundaries in its ground truth")
@@ -242,14 +242,14 @@ def run(
                 result.save(options.out, ready=options.ready)
             return result
         except (KeyboardInterrupt, BrokenExecutor) as error:
-            left = "nothing was kept"
+            left = Problem(has="nothing was kept")
             if stored:
-                again = "the same call without fresh=True" if options.fresh else "the same call"
                 (kept,) = stored.database.execute("select count(*) from record").fetchone()
-                left = f"{kept} images are kept in {show(str(options.out))}: {again} goes on"
+                text = f"{kept} images are kept in {show(str(options.out))}: the same call goes on"
+                left = Problem(has=text, fix=(Setting("fresh", False),) if options.fresh else ())
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(left) from None
-            raise DataError(f"{error}; {left}") from None
+            raise DataError(attrs.evolve(left, has=f"{error}; {left.has}")) from None
 
 
 @attrs.define(slots=False)
@@ -506,7 +506,7 @@ def find_sources(
 
 def fault_of(run: Evaluation, error: DataError) -> str:
     """What is wrong with a run's files, its folders by name only: where they lie is private."""
-    line = error.problems[0]
+    line = str(error.problems[0])
     for folder in filter(None, map(run.place, ("pred", "gt", "photos"))):
         line = line.replace(show(folder), show(Path(folder).name))
     return line

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from bsdsbench.files.bounded import show
-from bsdsbench.files.errors import DataError, is_text
+from bsdsbench.files.errors import DataError, Problem, is_text
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.metrics import registry
 
@@ -156,7 +156,7 @@ class RunOptions:
         from bsdsbench.files.arguments import kind_of_value
         from bsdsbench.protocol.protocol import MAPS, Protocol
 
-        faults, metrics, protocol = [], self.metrics, self.protocol
+        faults, metrics, protocol = list[str | Problem](), self.metrics, self.protocol
         for field in attrs.fields(RunOptions):
             good, value = field.metadata.get("good"), getattr(self, field.name)
             if good and (value is not None or field.default is not None) and not good[0](value):
@@ -166,7 +166,7 @@ class RunOptions:
         except DataError as error:
             faults += error.problems
         if faults:
-            raise DataError("\n".join(faults), faults)
+            raise DataError(problems=faults)
         task = self.task
         if task is not None:
             from bsdsbench.protocol.tasks import Task
@@ -192,7 +192,7 @@ class RunOptions:
                 both = f"{first.name}, {found.name}: read {first.gt_kind} and {found.gt_kind}"
                 faults.append(f"metrics {both} as ground truth, expected a run for each")
         if faults:
-            raise DataError("\n".join(faults), faults)
+            raise DataError(problems=faults)
         protocol = Protocol.load(first.default_protocol if protocol is None else protocol)
         if self.classes is not None:
             own = {"classes": tuple(self.classes)}
@@ -228,7 +228,7 @@ class RunOptions:
                 where = f"{show(self.out)}: lies in {what} ({show(folder)})"
                 faults.append(f"{where}, expected a folder elsewhere for the results")
         if faults:
-            raise DataError("\n".join(faults), faults)
+            raise DataError(problems=faults)
 
 
 # Option -> what its lines in the docstring say: kind, then what it means

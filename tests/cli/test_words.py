@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 from rich.progress import Progress
 
-from bsdsbench.cli import cli, in_flags, main
-from bsdsbench.cli.shared import progress
+from bsdsbench.cli import cli, main
+from bsdsbench.cli.shared import as_flag, progress
 from bsdsbench.files.bounded import png_bytes
-from bsdsbench.files.errors import DataError, grouped
+from bsdsbench.files.errors import DataError, Setting, grouped
 from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.loaders.sample import sample_ground_truth
 from tests.helpers.runs import call, refused
@@ -92,7 +92,7 @@ def ended(*words):
     found = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)
     if found.exception and not isinstance(found.exception, DataError):
         raise found.exception
-    refused = grouped(found.exception.problems) if found.exception else []
+    refused = list(map(str, grouped(found.exception.problems if found.exception else ())))
     return found.return_value, found.stdout, refused
 
 
@@ -101,8 +101,9 @@ def test_the_doctor_groups_equal_faults_and_says_what_it_rests_on(folders):
     lines = out.splitlines()
     assert status == 2
     assert re.fullmatch(
-        r"error: unreadable: 40 files: .*values from [0-9.]+ to 22\d\.\d+, expected floats in .*"
-        r"\[00\.npy, 01\.npy, 02\.npy and 37 more\] -> divide by 255",
+        r"error: unreadable: 40 files: .*values from [0-9.]+ to "
+        r"22\d\.\d+, expected floats in .*\[00\.npy, 01\.npy, 02\.npy and 37 more\] -> "
+        r"divide by 255, if it is 0\.\.255 as float",
         lines[0],
     )
     assert lines[2] == f"1 error, 1 warning; {FEW} images read, 5 of them measured"
@@ -119,10 +120,8 @@ def test_label_maps_taken_for_soft_maps_are_told_the_option(tmp_path):
     ids.write_text("\n".join(p.stem for p in maps.iterdir()), "utf-8")
     given = [maps, "--gt", sample_ground_truth(), "--split-file", ids, "--metrics", "region"]
     (line,) = ended("evaluate", *given, "--quiet")[2]
-    assert line.startswith("4 files: ")
-    assert "pred_kind='labels'" in line
-    assert "--pred-kind labels" in in_flags(line, ["evaluate"])
-    assert in_flags("empty_gt='skip', ods=0.7", ["evaluate"]) == "--set empty_gt=skip, ods=0.7"
+    assert line.startswith("4 files (")
+    assert "(pred_kind='labels' for label maps)" in line
     assert ended("evaluate", *given, "--quiet", "--pred-kind", "labels")[0] == 0
 
 
@@ -137,3 +136,37 @@ def test_an_interrupted_folder_is_called_so(tmp_path):
     (tmp_path / "out" / "records.db").touch()
     for words in (["compare"], ["check", "--baseline", "x.json"], ["merge", "-o", tmp_path / "x"]):
         refused("out: a run that was not finished; the command", call, *words, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("setting", "verb", "flag"),
+    [
+        (Setting("nms"), "evaluate", "--nms"),
+        (Setting("nms", False), "evaluate", "without --nms"),
+        (Setting("pred_kind", "labels", "for label maps"), "doctor", "--pred-kind labels"),
+        (Setting("empty_gt", "skip"), "evaluate", "--set empty_gt=skip"),
+        (Setting("gt_invert"), "run", "--set gt_invert=true"),
+        (Setting("contour.classes", "one,two"), "evaluate", "--set contour.classes=one,two"),
+        (Setting("contour.classes", "a b,c"), "evaluate", "--set 'contour.classes=a b,c'"),
+        (Setting("missing", ...), "evaluate", "--missing ..."),
+        (Setting("force"), "plot", "--force"),
+        (Setting("nms"), "compare", "nms=True"),  # which does not have it
+    ],
+)
+def test_a_setting_is_written_as_the_verb_takes_it(setting, verb, flag):
+    assert as_flag(setting, verb) == flag
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("folder", ["nms=True,max_dist=0.01", "a: empty_gt='skip'", "invert=True"])
+def test_what_a_message_quotes_stays_as_it_is(folder, tmp_path, monkeypatch, capsys):
+    place = tmp_path / folder
+    place.mkdir()
+    (place / "fruit1.png").write_bytes(b"")
+    monkeypatch.setattr(
+        "sys.argv", ["bsdsbench", "evaluate", str(place), "--gt", str(sample_ground_truth())]
+    )
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 2
+    assert folder in capsys.readouterr().err

@@ -53,7 +53,7 @@ def test_rows_are_chosen_by_key_and_all_unknown_ones_are_named():
     assert [r.key for r in find_published(["HED", " rcf "])] == ["hed", "rcf"]
     with pytest.raises(DataError) as caught:
         find_published(["hedd", "x"])
-    one, two = caught.value.problems
+    one, two = map(str, caught.value.problems)
     assert "method 'hedd': expected such as hed" in one
     assert "method 'x'" in two
 

@@ -119,15 +119,15 @@ def test_silent_on_the_clean_sample(method, protocol):
 @pytest.mark.parametrize(
     ("method", "protocol", "code", "fix"),
     [
-        (RAW, BSDS, "raw", "--nms"),
+        (RAW, BSDS, "raw", "nms=True"),
         (CLEAN, Protocol.preset("crispness-ceval"), "thinned", "give the raw maps"),
-        (CLEAN, BSDS.replace(nms=True), "thinned", "--set nms=false"),
+        (CLEAN, BSDS.replace(nms=True), "thinned", "nms=False"),
     ],
 )
 def test_maps_that_are_not_as_thick_as_the_protocol_expects(method, protocol, code, fix, small):
     found = only(doctor(small / method, small / "gt", protocol))
     assert (found.code, found.level) == (code, "warning")
-    assert fix in found.fix
+    assert fix in found.fixes()
     assert "fruit1.png" in found.files
 
 
@@ -137,7 +137,7 @@ def test_inverted(method, tmp_path, small, six):
     folder = Path(shutil.copytree(small / method, tmp_path / "pred"))
     change(folder, lambda a: 255 - a)
     found = only(doctor(folder, six))
-    assert (found.code, found.level, found.fix) == ("inverted", "error", "--invert")
+    assert (found.code, found.level, found.fixes()) == ("inverted", "error", "invert=True")
     assert doctor(folder, six, BSDS.replace(invert=True, nms=method == RAW)) == []
 
 
@@ -224,7 +224,7 @@ def test_ground_truth_in_another_form(drawn, code, mended, pred, small, tmp_path
     folder = truths(tmp_path / "gt", small, drawn)
     found = doctor(pred, folder, BRIND)
     assert {(f.code, f.level) for f in found} == {(code, "error")}
-    assert f"{next(iter(mended))}=" in found[0].fix
+    assert f"{next(iter(mended))}=" in found[0].fixes()
     assert doctor(pred, folder, BRIND.replace(**mended)) == []
 
 
@@ -240,7 +240,7 @@ def test_missing_extra_and_the_split_file_that_mends(pred, tmp_path, six):
     (pred / "lake1.png").unlink()
     found = only(doctor(pred, six))
     assert (found.code, found.level, found.files) == ("missing", "error", ("lake1",))
-    assert "--missing zero|skip" in found.fix
+    assert "missing='zero'; missing='skip'" in found.fixes()
     shutil.copy(pred / "lake2.png", pred / "more.png")
     given = {f.code: f.files for f in doctor(pred, six)}
     assert given == {"missing": ("lake1",), "extra": ("more",)}

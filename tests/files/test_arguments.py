@@ -69,7 +69,7 @@ def test_odd_arguments_end_in_a_result_or_one_short_line(name):
                 try:
                     call(**{**sound, argument: value})
                 except DataError as error:
-                    lines = error.problems
+                    lines = list(map(str, error.problems))
                     refused += 1
                 else:
                     lines = ()

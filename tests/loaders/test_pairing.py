@@ -51,8 +51,10 @@ class Tree:
     def problems(self, **options):
         with pytest.raises(DataError, match=r"\S") as caught:
             pair(self.pred, self.gt, **options)
-        assert all(line.isprintable() for line in caught.value.problems)
-        return [line.replace(str(self.root) + os.sep, "") for line in caught.value.problems]
+        assert all(line.isprintable() for line in map(str, caught.value.problems))
+        return [
+            line.replace(str(self.root) + os.sep, "") for line in map(str, caught.value.problems)
+        ]
 
 
 @pytest.fixture

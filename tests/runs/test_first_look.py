@@ -66,7 +66,7 @@ def looked_at(pred, gt=None, **changes):
     items = folders(pred, sample_ground_truth() if gt is None else gt, options)[:LOOKS]
     metric = registry.get(options.metrics[0])
     looks = [look_at(*item.load(metric, TEN), options.protocol) for item in items]
-    return first_look(looks, options)
+    return list(map(str, first_look(looks, options)))
 
 
 @pytest.mark.parametrize(

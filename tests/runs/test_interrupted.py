@@ -93,7 +93,8 @@ def test_a_killed_run_goes_on_to_the_same_bytes(many, undisturbed, tmp_path, exe
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("more", "again"), [((), ": the same call goes on"), (("--fresh",), "without --fresh goes on")]
+    ("more", "again"),
+    [((), ": the same call goes on"), (("--fresh",), "the same call goes on (without --fresh)")],
 )
 def test_ctrl_c_stops_soon_and_says_what_is_true(many, tmp_path, more, again):
     out = tmp_path / "out"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.arguments import F8, I8, Bool
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, Setting
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.inputs import binary_map, is_binary, same_shape
 from bsdsbench.metrics.label_maps import SIDES, LabelOptions, as_label_map, as_label_maps
@@ -106,8 +106,11 @@ def as_masks(pred: ArrayLike, gt: ArrayLike) -> tuple[Bool, Bool]:
             if len(labels) > 2:
                 raise DataError(
                     f"{what}: {len(labels)} labels, from {labels[0]} to {labels[-1]}, expected a "
-                    "mask of 0 and 1: name the classes (contour.classes='one,two,three' in the "
-                    "order of their labels, contour.first=1 where 0 is none)"
+                    "mask of 0 and 1: name the classes",
+                    fix=(
+                        Setting("contour.classes", "one,two,three", "in the order of their labels"),
+                        Setting("contour.first", 1, "where 0 is none"),
+                    ),
                 )
         masks.append(binary_map(found, what))
     same_shape(masks[0].shape, masks[1].shape)

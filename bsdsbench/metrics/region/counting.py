@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.arguments import F8, I8, Bool, given_array, given_list
-from bsdsbench.files.errors import DataError
+from bsdsbench.files.errors import DataError, Setting
 from bsdsbench.kernels.regions import contingency as kernel
 from bsdsbench.kernels.regions import ucm
 from bsdsbench.kernels.regions.assignment import largest_total
@@ -246,9 +246,11 @@ def region_counts(
         same_shape(soft.shape, annotators.shape, pred.where)
         if soft.any() and not proto.regions_from_soft:
             raise DataError(
-                f"{pred.where}: a soft boundary map, expected ucm2, segs or a label map; "
-                "label maps in pictures and arrays need pred_kind='labels'; "
-                "regions_from_soft = true in the protocol closes a soft map into regions"
+                f"{pred.where}: a soft boundary map, expected ucm2, segs or a label map",
+                fix=(
+                    Setting("pred_kind", "labels", "for label maps in pictures and arrays"),
+                    Setting("regions_from_soft", True, "closes a soft map into regions"),
+                ),
             )
         soft = prepare(soft, proto)
         tables = _of_maps((close_regions(soft, t) for t in proto.thresholds), annotators)
