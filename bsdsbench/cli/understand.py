@@ -199,13 +199,17 @@ def explain(
     """
     from bsdsbench.diagnosis.explain import explain, metric_of, parse_targets, run_of
     from bsdsbench.metrics.registry import describe
+    from bsdsbench.protocol.signature import Severity
     from bsdsbench.runs.folder import is_run
 
     if between:
         first, second = map(_signature, between)
-        differences = [difference.line() for difference in first.differences(second)]
-        print("\n".join(differences) or "no known difference: the scores are comparable")
-        return 1 if differences else 0
+        lines = []
+        for difference in first.differences(second):
+            if difference.severity is not Severity.IGNORED:
+                lines.append(difference.line())
+        print("\n".join(lines) or "no known difference: the scores are comparable")
+        return 1 if lines else 0
     if run is None:
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
     if is_run(Path(run)):

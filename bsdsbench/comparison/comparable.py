@@ -5,61 +5,64 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from bsdsbench.comparison.bootstrap import WeightedRun
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.files.errors import DataError, Setting
+from bsdsbench.protocol.signature import Severity
+from bsdsbench.runs.comparability import pair_differences
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.score_tables import reference_notes
-from bsdsbench.scores.counts import ImageRecord
-
-# Words of a signature that do not make scores incomparable; those of SAID are said.
-SAID = ("pred", "nms")
-HARMLESS = ("set", "proto", "gt", *SAID)
-# and those of a reference run, which has its own parameters and its program's matching
-OWN_OF_REFERENCES = ("thr", "match", "nms", "op", "ods", "thin")
 
 
 def comparable(
-    runs: Sequence[Evaluation], common: bool = False, force: bool | None = None
+    runs: Sequence[Evaluation], common: bool | None = None, force: bool | None = None
 ) -> tuple[list[Evaluation], list[str]]:
-    """The runs on the images they share, and what is to be said about it. Raises DataError.
+    """Return the runs on the images that they share, and what a reader has to know.
 
-    common : images that some runs lack are left out, and not a fault
-    force  : other protocols and ground truth are said, and no fault; None: there is no such choice
+    Parameters
+    ----------
+    runs : sequence of Evaluation
+        One or more, with counts of images.
+    common : bool or None
+        Images that some runs lack are left out, also those that no run was told to leave out; None:
+        every image must be in all.
+    force : bool or None
+        Other protocols and ground truth are said, and no fault; None: there is no such choice.
+
+    Raises
+    ------
+    DataError
+        Where a difference forbids it.
     """
-    labels = [run.name for run in runs]
     if not runs:
         raise DataError("no runs given, expected at least one to compare")
     for run in runs:
         if not run.records:
             raise DataError(f"{run.name}: no counts per image")
-    ids = [set(run.image_ids) for run in runs]
-    shared = set.intersection(*ids)
-    kept, notes = list(runs), []
-    if odd := sorted(set.union(*ids) - shared):
-        fault = f"{', '.join(labels)}: {len(odd)} images are not in every run, such as {odd[0]!r}"
-        if not (common and shared):
-            raise DataError(f"{fault}; expected the same images in all")
-        notes.append(f"{fault}; compared on the {len(shared)} in all")
+    notes, faults, images = list[str](), list[str](), set[Severity]()
+    for pair in pair_differences(runs):
+        difference = pair.difference
+        if difference.field == "images":
+            images.add(difference.severity)
+        elif difference.severity is Severity.FORBIDS:
+            faults.append(pair.line())
+        elif difference.severity is Severity.SAID:
+            notes.append(pair.line())
+    kept = list(runs)
+    if images:
+        ids = [set(run.image_ids) for run in runs]
+        shared = set.intersection(*ids)
+        odd = sorted(set.union(*ids) - shared)
+        names = ", ".join(run.name for run in runs)
+        fault = f"{names}: {len(odd)} images are not in every run, such as {odd[0]!r}"
+        if not shared or common is None or not (common or images == {Severity.SAID}):
+            fix = Setting("common", True, "compares those that all have")
+            raise DataError(
+                f"{fault}; expected the same images in all",
+                fix=fix if shared and common is not None else (),
+            )
+        notes.insert(0, f"{fault}; compared on the {len(shared)} in all")
         kept = [replace(r, records=[x for x in r.records if x.image_id in shared]) for r in runs]
-    faults = []
-    first = kept[0]
-    for run in kept[1:]:
-        both = f"{first.name}, {run.name}"
-        found = first.signature.differences(run.signature)
-        if first.reference or run.reference:
-            found = [d for d in found if d.key not in OWN_OF_REFERENCES]
-        faults += [
-            f"{both}: protocols differ in {d.line()}"
-            for d in found
-            if d.key.partition(".")[0] not in HARMLESS
-        ]
-        records = zip(first.records, run.records, strict=True)
-        if other := [x.image_id for x, y in records if not _same_truth(x, y)]:
-            faults.append(f"{both}: ground truth of image {other[0]!r} differs")
-        notes += [f"{both}: {d.line()}" for d in found if d.key in SAID]
     if faults and not force:
         fix = Setting("force", True, "compares them all the same")
         raise DataError(
@@ -74,17 +77,6 @@ def comparable(
                 f"{run.protocol.ap_rule}{' without their row of threshold 0' if zero else ''}"
             )
     return kept, [*notes, *reference_notes(kept), *faults]
-
-
-def _same_truth(a: ImageRecord, b: ImageRecord) -> bool:
-    """By fingerprints; where one has none (official files), by the totals of ground truth."""
-    if a.truth and b.truth:
-        return a.truth == b.truth
-    for metric in a.counts.keys() & b.counts.keys():
-        mine, theirs = (r.counts[metric].get("total_gt", ()) for r in (a, b))
-        if not np.array_equal(np.unique(mine), np.unique(theirs)):
-            return False
-    return True
 
 
 def fewer_values(

@@ -151,7 +151,9 @@ def compare(
             stored = kept[i].reference or kept[j].reference
             solver = bool(stored) and abs(value) < SOLVER_MOVES
             family.append(
-                Difference(labels[i], labels[j], score, value, *ends, p, p, float(least), solver)
+                ScoreDifference(
+                    labels[i], labels[j], score, value, *ends, p, p, float(least), solver
+                )
             )
         corrected = significance.holm([d.p for d in family])
         family = [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
@@ -219,7 +221,7 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ScoreDifference:
     """Score of `a` minus score of `b`, its interval, p-value, and the p-value after Holm.
 
     least  : the smallest difference of these two runs that these images can tell, see `compare`
@@ -283,7 +285,7 @@ class Comparison(Shown):
     ----------
     names, scores : tuple of str
         Names of the runs, and of the scores (METRIC.SCORE).
-    intervals, differences : tuple of Interval or tuple of Difference
+    intervals, differences : tuple of Interval or tuple of ScoreDifference
         One per run, one per pair of runs, of each score.
     letters : dict of str to tuple of str
         Score -> one string per run; runs that share a letter do not differ significantly; "" for
@@ -314,7 +316,7 @@ class Comparison(Shown):
     names: tuple[str, ...]
     scores: tuple[str, ...]
     intervals: tuple[Interval, ...]
-    differences: tuple[Difference, ...]
+    differences: tuple[ScoreDifference, ...]
     letters: Mapping[str, tuple[str, ...]]
     images: tuple[ImagePairs, ...]
     n_images: int
@@ -367,7 +369,7 @@ class Comparison(Shown):
                 return found
         raise KeyError(f"{run}, {score}")
 
-    def difference_of(self, a: str, b: str, score: str) -> Difference:
+    def difference_of(self, a: str, b: str, score: str) -> ScoreDifference:
         """The difference a - b of one score, for any order of the two runs. Raises KeyError."""
         score = full_name(score, self.scores)
         for d in self.differences:

@@ -42,11 +42,14 @@ def comparison_tables(found: Any) -> list[Table]:
             rows[-1].append(Estimate(own.value, own.low, own.high, mark))
             values[-1][score] = None if own.value != own.value else own.value
     notes = [f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."] * several
-    notes += why_undefined([replace(c, key=s) for s in scores if (c := column_of(s))], values)
-    columns = [METHOD, *[_column(score, alone) for score in scores]]
+    fields = {score: _column(score, alone) for score in scores}
+    known = {fields[score].key: column for score in scores if (column := column_of(score))}
+    keyed = [{fields[score].key: value for score, value in row.items()} for row in values]
+    columns = [METHOD, *fields.values()]
     title = f"Scores with intervals{f' ({alone})' if alone else ''}"
     sentence = f"Scores with {level} intervals from {found.n_boot:,} bootstrap samples of {images}"
-    how |= {"sentence": sentence, "notes": [*notes, *found.notes]}
+    undefined = why_undefined(known, keyed)
+    how |= {"sentence": sentence, "notes": [*notes, *undefined, *found.notes]}
     tables = [Table("scores", title, columns, rows, **how)]
     if not several:
         return tables

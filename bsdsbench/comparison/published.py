@@ -19,7 +19,9 @@ import numpy as np
 from bsdsbench.files.arguments import F8
 from bsdsbench.files.errors import DataError, Setting
 from bsdsbench.metrics import registry
-from bsdsbench.runs.evaluation import not_beside
+from bsdsbench.protocol.tasks import tasks
+from bsdsbench.runs.comparability import comparability
+from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.scores.curve import OperatingPoint
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).
@@ -144,8 +146,15 @@ def find_published(keys: Iterable[str]) -> list[PublishedResult]:
     return found
 
 
+def why_not_beside(run: Evaluation, task: str) -> str:
+    """Say why published results of a task are not comparable with a run; "" if they are."""
+    for difference in comparability(run, tasks()[task]):
+        return f"{difference.ours}, but published results are of {difference.theirs}"
+    return ""
+
+
 def published_beside(
-    keys: Iterable[str], runs: Sequence[Any], force: bool = False
+    keys: Iterable[str], runs: Sequence[Evaluation], force: bool = False
 ) -> tuple[list[Any], list[str]]:
     """Rows for `score_tables` beside `runs`, and by `force` a note for each run they do not fit. An
     AP of another rule than theirs carries its rule, and every score of a task that does not belong
@@ -157,7 +166,7 @@ def published_beside(
         if result.ap_rule is not None and rules != {result.ap_rule}:
             marks = {"ap": result.ap_rule}
         for run in runs:
-            if why := not_beside(run, task):
+            if why := why_not_beside(run, task):
                 whose.setdefault(why, []).append(run.name)
                 columns = [c for metric in result.scores() for c in registry.get(metric).columns]
                 marks = dict.fromkeys([c.key for c in columns if c.score], "")

@@ -16,6 +16,8 @@ import numpy as np
 from bsdsbench.comparison.bootstrap import Told, WeightedRun, blocks, scores_of
 from bsdsbench.files.arguments import F8, I8
 from bsdsbench.files.errors import DataError
+from bsdsbench.protocol.signature import Severity
+from bsdsbench.runs.comparability import comparability
 from bsdsbench.runs.evaluation import Evaluation
 
 
@@ -105,10 +107,10 @@ def permutation_p(
     In all ways of exchanging images where these are at most `count`, else in `count` random ways
     and the one that was observed. Raises DataError for two protocols.
     """
-    lines = a.protocol.differences(b.protocol)
-    if found := [line for line in lines if not line.startswith("nms")]:
-        names = f"{a.name}, {b.name}"
-        raise DataError(f"{names}: protocols differ in {'; '.join(found)}, so nothing is exchanged")
+    for difference in comparability(a, b):
+        if difference.of_protocol and difference.severity is Severity.FORBIDS:
+            line = f"{a.name}, {b.name}: {difference.fault()}"
+            raise DataError(f"{line}; the results of such runs cannot be exchanged")
     n, both, out = len(a.records), [WeightedRun(a, metrics, b)], {}
     (one,) = scores_of(both, (np.hstack([1 - s, s]) for s in _swaps(n, count, seed)), told)
     (other,) = scores_of(both, (np.hstack([s, 1 - s]) for s in _swaps(n, count, seed)), told)

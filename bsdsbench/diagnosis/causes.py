@@ -21,6 +21,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.fields import HOME_MADE, in_use
 from bsdsbench.protocol.protocol import RECIPES, NMSParams, Protocol
+from bsdsbench.protocol.signature import Severity, Signature
 from bsdsbench.scores.curve import RECALL_LEVELS, PRCurve, area, average_precision, best
 from bsdsbench.scores.ratios import f_measure
 
@@ -113,10 +114,11 @@ class Setting:
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
         """False if a run under this protocol has the setting already."""
         after = self.on(protocol)
+        plain = [Signature(evolve(p, options={})) for p in (protocol, after)]
         return (
             bool(self.how)
             or metric.options_of(protocol) != metric.options_of(after)
-            or bool(evolve(protocol, options={}).differences(evolve(after, options={})))
+            or any(d.severity is not Severity.IGNORED for d in plain[0].differences(plain[1]))
         )
 
     def truth(self, gt: GroundTruth) -> GroundTruth:

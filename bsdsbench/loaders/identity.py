@@ -1,8 +1,8 @@
 """Identity of a ground-truth set: a fingerprint of its content, independent of the file format.
 
 It is the first 16 hex digits of sha256 over the lines "ID FINGERPRINT\\n", sorted by id as strings,
-with `GroundTruth.fingerprint` of each image. The splits of BSDS500 and the editions of UDED ship
-with the package.
+with version 1 of each image's fingerprint (`GroundTruth.fingerprints`). The splits of BSDS500 and
+the editions of UDED ship with the package.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def folder_fingerprints(
     for done, each in enumerate(pairs, 1):
         try:
             gt = load_ground_truth(each.gt_paths, each.image_id, **protocol.gt_options())
-            found[each.image_id] = gt.fingerprint
+            found[each.image_id] = gt.fingerprints(whole=False).listed
         except DataError as error:
             faults.append(error)
         if progress:

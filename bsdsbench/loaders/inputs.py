@@ -7,7 +7,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from attrs import frozen
@@ -186,6 +186,28 @@ class Prediction(ImageParts):
         return np.ascontiguousarray(self.ucm2[2::2, 2::2]) if self.kind == "ucm2" else self.soft
 
 
+class Fingerprints(NamedTuple):
+    """Both versions of a ground truth's fingerprint.
+
+    Parameters
+    ----------
+    listed : str
+        Version 1, by which known sets are listed.
+    whole : str
+        Version 2, of all that is annotated.
+    """
+
+    listed: str
+    whole: str
+
+
+def _narrowest(array: Map) -> str:
+    """The first type that holds the labels, whatever type they came in."""
+    low, high = int(array.min(initial=0)), int(array.max(initial=0))
+    limits = {kind: np.iinfo(kind) for kind in ("<u1", "<i4", "<i8", "<u8")}
+    return next(kind for kind, has in limits.items() if has.min <= low and high <= has.max)
+
+
 class GroundTruth(ImageParts):
     """One image's human annotations; which parts are there depends on what was asked for.
 
@@ -266,15 +288,24 @@ class GroundTruth(ImageParts):
 
     @property
     def fingerprint(self) -> str:
-        """16 hex digits that say what is annotated, whatever the file format.
-
-        They begin sha256 over "ROWSxCOLSxANNOTATORS\\n" in ASCII, then each annotator's boundaries
-        in order, one bit per pixel (row-major, big bit order), then what else is annotated, each
-        as "NUMBER SHAPE\\n" and its values, integers in four bytes and others in eight,
-        little-endian. Boundaries stand for the segmentations that they were made of.
+        """16 hex digits that say all that is annotated, whatever the file format.
 
         >>> GroundTruth("a", (np.eye(3, 4, dtype=bool),)).fingerprint
         'f55623f951edd08d'
+        """
+        return self.fingerprints().whole
+
+    def fingerprints(self, whole: bool = True) -> Fingerprints:
+        """Return both versions of the fingerprint; without `whole` the second is "".
+
+        Version 1 begins sha256 over "ROWSxCOLSxANNOTATORS\\n" in ASCII, then each annotator's
+        boundaries in order, one bit per pixel (row-major, big bit order), then what else is
+        annotated, each as "NUMBER SHAPE\\n" and its values, integers in four bytes and others in
+        eight, little-endian. Boundaries stand for the segmentations that they were made of.
+
+        Version 2 goes on with what version 1 does not hold, integers that four bytes wrap and
+        segmentations beside boundaries, each as "NUMBER SHAPE TYPE\\n" and its values in the first
+        of the types u1, i4, i8, u8 that holds them. Where there is nothing of that both are equal.
         """
         digest = hashlib.sha256(b"%dx%dx%d\n" % (*self.shape, len(self.boundaries)))
         for drawn in self.boundaries:
@@ -283,12 +314,24 @@ class GroundTruth(ImageParts):
         names = "labels", "instances", "class_boundaries", "mask", "depth", "valid"
         others = [*map(self.parts.get, names), *self.parts.get("angles", ())]
         others += [self.lines.ends, self.lines.junctions] if "lines" in self.parts else []
-        others += [] if self.boundaries else self.parts.get("segmentations", ())
+        segmentations = list(self.parts.get("segmentations", ()))
+        others += [] if self.boundaries else segmentations
+        wrapped = []
         for number, array in enumerate(others):
             if array is not None:
                 digest.update(f"{number} {array.shape}\n".encode())
                 digest.update(array.astype("<f8" if array.dtype.kind == "f" else "<i4").tobytes())
-        return digest.hexdigest()[:16]
+                if array.dtype.kind in "iu" and array.itemsize >= 4:
+                    wrapped += [(number, array)] * (_narrowest(array) in ("<i8", "<u8"))
+        listed = digest.hexdigest()[:16]
+        if not whole:
+            return Fingerprints(listed, "")
+        beside = segmentations if self.boundaries else []
+        for number, array in [*wrapped, *enumerate(beside, len(others))]:
+            kind = _narrowest(array)
+            digest.update(f"{number} {array.shape} {kind[1:]}\n".encode())
+            digest.update(array.astype(kind).tobytes())
+        return Fingerprints(listed, digest.hexdigest()[:16])
 
     def replace(self, **parts: Any) -> GroundTruth:
         """The same with other parts; None takes one away."""

@@ -119,6 +119,8 @@ class Metric(ABC):
         What it compares, a key of `READS`: "annotators" (boundary maps or segmentations with those
         of each annotator), "mask", "classes" (label maps), "depth", "lines" ... From it come
         `gt_kind` and `pred_kinds`, what is read of the ground truth and what a prediction may be.
+    segmentations : bool
+        True if it reads the segmentations of annotators, and not their boundaries alone.
     photo : bool
         True if the picture itself is of use (`GroundTruth.photo`, None if not found).
     columns, image_columns, part_columns : tuple of Column
@@ -146,6 +148,7 @@ class Metric(ABC):
     title: ClassVar[str]
     version: ClassVar[int] = 1
     reads: ClassVar[str] = "annotators"
+    segmentations: ClassVar[bool] = False
     photo: ClassVar[bool] = False
     columns: ClassVar[tuple[Column, ...]] = ()
     image_columns: ClassVar[tuple[Column, ...]] = ()
@@ -273,6 +276,11 @@ class Metric(ABC):
         return None
 
     # What every metric has.
+
+    @property
+    def reads_whole_truth(self) -> bool:
+        """False where boundaries stand for the segmentations that they were made of."""
+        return self.segmentations or self.gt_kind != "annotators"
 
     def count_image(self, pred: Prediction | None, gt: GroundTruth, protocol: Protocol) -> Tree:
         """`count`, or `count_humans` without a prediction. Raises DataError for other sizes."""

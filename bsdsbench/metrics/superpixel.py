@@ -122,6 +122,7 @@ class SuperpixelMetric(Metric):
     name = "superpixel"
     title = "Superpixels"
     reads = "regions"
+    segmentations = True
     photo = True
     uses = ("empty_gt",)
     columns = (

@@ -16,6 +16,7 @@ from bsdsbench.comparison.published import (
     PublishedResult,
     find_published,
     published_curves,
+    why_not_beside,
 )
 from bsdsbench.files.errors import DataError, Setting
 from bsdsbench.metrics import registry
@@ -27,8 +28,8 @@ from bsdsbench.plotting.displays import (
     metric_with_curve,
 )
 from bsdsbench.plotting.style import HUMAN, legend, save, signed, style
-from bsdsbench.runs.evaluation import Evaluation, as_runs, not_beside
-from bsdsbench.runs.references import incomparable
+from bsdsbench.runs.comparability import forbidden
+from bsdsbench.runs.evaluation import Evaluation, as_runs
 from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 
@@ -119,7 +120,7 @@ def plot_runs(
     runs, extra = as_runs(runs, names), published_curves_of(published) if published else []
     if not (runs or extra):
         raise DataError("no runs given, expected at least one to plot")
-    beside, faults = dict[str, None](), list[str]()
+    beside, faults = dict[str, None](), forbidden(runs)
     for result in extra:
         beside[result.tasks[0]] = None
     if human is True:
@@ -127,9 +128,7 @@ def plot_runs(
     if len(beside) > 1:
         faults.append(f"published: curves of {' and of '.join(beside)}")
     for run in runs:
-        if run is not runs[0] and (found := incomparable(run, runs[0])):
-            faults.append(f"{run.name}, {runs[0].name}: protocols differ in {'; '.join(found)}")
-        faults += [f"{run.name}: {why}" for task in beside if (why := not_beside(run, task))]
+        faults += [f"{run.name}: {why}" for task in beside if (why := why_not_beside(run, task))]
     if faults and not force:
         raise DataError(
             problems=[f"{fault}; such curves are not comparable" for fault in faults],
@@ -152,7 +151,7 @@ def plot_runs(
         figure = plot_curves(shown)
         entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
         if human is None:
-            apart = [run for run in runs if not_beside(run, HUMAN_TASK)]
+            apart = [run for run in runs if why_not_beside(run, HUMAN_TASK)]
             human = "human" in published or (bool(runs) and not apart)
         if human and kind == "pr" and metric in (None, *registry.DEFAULT):
             f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT

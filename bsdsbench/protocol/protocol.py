@@ -476,19 +476,6 @@ class Protocol:
             f"{name}.{k}": v for name, table in tables.items() for k, v in table.items()
         }
 
-    def differences(self, other: Protocol) -> list[str]:
-        """What makes scores incomparable, a line per field; nms_params only where there is NMS."""
-        stated = self.stated and other.stated
-        lines = []
-        for key, (a, b) in self.changed(other).items():
-            if stated:
-                moves = (self.nms and other.nms) or not key.startswith("nms_params.")
-            else:
-                moves = key == "thresholds" and UNSTATED_GRID not in (self.name, other.name)
-            if moves:
-                lines.append(f"{key}: {short(a)} / {short(b)}")
-        return lines
-
     def describe(self, used: Collection[str] | None = None, more: Iterable[str] = ()) -> str:
         """One line with everything that moves a score: the fields `used` and what metrics say
         (`more`)."""

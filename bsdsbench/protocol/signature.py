@@ -15,9 +15,10 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from enum import Enum
+from typing import Any
 
-from attrs import evolve, field, frozen
+from attrs import field, frozen
 
 from bsdsbench import __version__
 from bsdsbench.files.bounded import parse_toml
@@ -32,9 +33,17 @@ from bsdsbench.protocol.protocol import (
 )
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
-UNKNOWN = "?"
+UNKNOWN = "?"  # and no difference from anything
 _BASE = "bsds500"
 _SET = re.compile(r"(.+):([0-9]+|\?)(?:/([0-9]+|\?))?", re.S)
+
+
+class Severity(Enum):
+    """What a difference between two runs does to a comparison of their scores."""
+
+    IGNORED = "ignored"  # no score that both have depends on it, or a reference run has its own
+    SAID = "said"  # they may be compared, and the reader is told
+    FORBIDS = "forbids"  # they are not comparable
 
 
 @frozen
@@ -44,6 +53,7 @@ class Word:
     title: str
     meaning: str
     cost: str = ""
+    severity: Severity = field(default=Severity.FORBIDS, converter=Severity)
     fields: tuple[str, ...] = field(default=(), converter=tuple)
     usual: str = ""
     names: Mapping[str, str] = {}
@@ -91,10 +101,8 @@ class Signature:
 
     def texts(self) -> dict[str, str]:
         """Key of each word -> its text; fields that have no word of their own by name."""
-        p, name = self.protocol, self.protocol.name.rstrip("*")
-        base = Protocol.preset(name if name in preset_names() else _BASE)
-        said = {**{key: getattr(self, key) for key in OWN}, **_written(p, base)}
-        usual, found = _written(base, base), {}
+        p, base = self.protocol, _base_of(self.protocol)
+        said, usual, found = self._every_text(), _written(base, base), {}
         for key, word in WORDS.items():
             text, unused = said.get(key), word.fields and self.unused.issuperset(word.fields)
             if text and not unused and not text == word.usual == usual.get(key):
@@ -104,10 +112,13 @@ class Signature:
             silent -= {"max_dist"} if p.max_dist_px is not None else set()
             for name, (value, _) in p.changed(base).items():
                 if not {name, name.rpartition(".")[0]} & silent:
-                    bare = value in (None, DEFAULT)
-                    text = json.dumps(tidy(value), ensure_ascii=False)
-                    found[name] = (value or "none") if bare else text
+                    found[name] = _value_text(value)
         return found
+
+    def _every_text(self) -> dict[str, str]:
+        """The texts of all words, also of those that the line leaves out."""
+        own = {key: str(getattr(self, key)) for key in OWN}
+        return own | _written(self.protocol, _base_of(self.protocol))
 
     @classmethod
     def parse(cls, text: str) -> Signature:
@@ -151,11 +162,23 @@ class Signature:
             raise ProtocolError(f"signature: {error}") from None
 
     def differences(self, other: Signature) -> list[Difference]:
-        """What differs, of words that both lines can have; unknown ones differ from nothing."""
-        same: dict[str, Any] = {"unused": self.unused | other.unused, "maps": ""}
-        mine, theirs = evolve(self, **same).texts(), evolve(other, **same).texts()
-        pairs = [(key, mine.get(key, ""), theirs.get(key, "")) for key in {**mine, **theirs}]
-        return [Difference(*p) for p in pairs if p[1] != p[2] and UNKNOWN not in p]
+        """List what differs, of what both lines know; what one has no use for is IGNORED."""
+        p, q, unused = self.protocol, other.protocol, self.unused | other.unused
+        both, differing = (self._every_text(), other._every_text()), []
+        for key, word in WORDS.items():
+            ours, theirs = (texts.get(key, UNKNOWN) for texts in both)
+            if ours != theirs and key != "maps" and UNKNOWN not in (ours, theirs):
+                useless = word.fields and unused.issuperset(word.fields)
+                severity = Severity.IGNORED if useless else word.severity
+                name = word.fields[0] if word.fields and key not in OWN else key
+                differing.append(Difference(name, ours, theirs, severity, word.cost))
+        for name, values in p.changed(q).items() if p.stated and q.stated else ():
+            spellings = {name, name.rpartition(".")[0]}
+            if not spellings & WORDED:
+                ours, theirs = map(_value_text, values)
+                severity = Severity.IGNORED if spellings & unused else Severity.FORBIDS
+                differing.append(Difference(name, ours, theirs, severity))
+        return differing
 
     def decode(self) -> list[tuple[str, str]]:
         """Each word of the line, in its order, with a sentence that says what it means.
@@ -212,18 +235,67 @@ class Signature:
         )
 
 
-class Difference(NamedTuple):
-    """One word in which two signatures differ, and both texts ("" without it)."""
+@frozen
+class Difference:
+    """A respect in which two runs differ.
 
-    key: str
-    a: str
-    b: str
+    Parameters
+    ----------
+    field : str
+        A field of the protocol, METRIC.OPTION, or "set", "gt", "pred" ... as in signatures;
+        "images", "truth", "reading" and "metrics" of whole runs.
+    ours, theirs : str
+        Both sides, as signatures write them.
+    severity : Severity
+        What it does to a comparison.
+    cost : str
+        What it usually costs, or "".
+    image : str
+        The first image that shows it, "" where it is of the whole runs.
+    """
+
+    field: str
+    ours: str
+    theirs: str
+    severity: Severity
+    cost: str = ""
+    image: str = ""
+
+    @property
+    def of_protocol(self) -> bool:
+        """True for a field of the protocol or an option of a metric."""
+        return self.field in Protocol.names() or "." in self.field
 
     def line(self) -> str:
-        """For people, without a full stop: "tolerance: .0075d / .011d; usually ..."."""
-        word = WORDS.get(self.key, Word(self.key, ""))
-        tail = f"; {word.cost}" if word.cost else ""
-        return f"{word.title}: {self.a or 'as the preset'} / {self.b or 'as the preset'}{tail}"
+        """Return it for people, without a full stop: "tolerance: .0075d / .011d; usually ..."."""
+        titles = {}
+        for key, word in WORDS.items():
+            titles[word.fields[0] if word.fields and key not in OWN else key] = word.title
+        tail = f"; {self.cost}" if self.cost else ""
+        if self.image:
+            return f"ground truth of image {self.image!r} differs{tail}"
+        title = titles.get(self.field, self.field)
+        return f"{title}: {self.ours or 'as the preset'} / {self.theirs or 'as the preset'}{tail}"
+
+    def fault(self) -> str:
+        """Return the line, with the name of the field that makes two protocols differ."""
+        if not self.of_protocol:
+            return self.line()
+        line = self.line()
+        named = line if line.startswith(f"{self.field}:") else f"{self.field} ({line})"
+        return f"protocols differ in {named}"
+
+
+def _base_of(protocol: Protocol) -> Protocol:
+    """The preset that a protocol starts from, by its name."""
+    name = protocol.name.rstrip("*")
+    return Protocol.preset(name if name in preset_names() else _BASE)
+
+
+def _value_text(value: Any) -> str:
+    if value in (None, DEFAULT):
+        return str(value or "none")
+    return json.dumps(tidy(value), ensure_ascii=False)
 
 
 def _written(p: Protocol, base: Protocol) -> dict[str, str]:

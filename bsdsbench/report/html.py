@@ -17,13 +17,19 @@ from typing import Any
 from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.published import HUMAN_POINT, HUMAN_TASK, find_published, published_beside
+from bsdsbench.comparison.published import (
+    HUMAN_POINT,
+    HUMAN_TASK,
+    find_published,
+    published_beside,
+    why_not_beside,
+)
 from bsdsbench.files.bounded import write_atomic
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import PIXELS, lines_of
 from bsdsbench.report.pictures import by_interest, draw_pictures
-from bsdsbench.runs.evaluation import Progress, as_runs, not_beside
+from bsdsbench.runs.evaluation import Progress, as_runs
 from bsdsbench.runs.run import fault_of, find_sources
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.scores.ratios import f_measure
@@ -51,7 +57,7 @@ def write_report(
     """Write the report of `runs` to `path`; returns what is missing from it, one line each.
 
     Pictures need the files the runs were made from: the given folders, or those the runs name;
-    without these the page has tables and plots only. The images are those of the first run.
+    without these the page has tables and plots only. The images are those of all runs.
     Human agreement on BSDS500 is marked in the plot if the runs are of its test images.
     published : keys of published results to add to tables and plot; force : also where they are of
     other images. Raises DataError if there are no runs, if published results are of other images,
@@ -107,7 +113,7 @@ def write_report(
     data = {
         "runs": lines,
         "published": [_line(r.label, next(looks), r.curve, r.curve.ods) for r in known],
-        "human": None if any(not_beside(r, HUMAN_TASK) for r in runs) else list(HUMAN_POINT),
+        "human": None if any(why_not_beside(r, HUMAN_TASK) for r in runs) else list(HUMAN_POINT),
         "columns": columns,
         "images": list(images.values()),
         "csv": {table.key: to_csv(table) for table in tables},
@@ -154,16 +160,16 @@ def _rounded(point: Sequence[Any]) -> list[Any]:
 
 def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[Any], list[Any], list[str]]:
     """The table's number columns; for each, image id -> value; the runs' main ones of these, which
-    show on a phone; the images of the first run.
+    show on a phone; the images of all runs, those of the first before others.
 
     Values are from counts or from official tables.
     """
-    columns, values, mains = [], [], []
-    ids = list(runs[0].image_ids) if runs[0].records else None
+    columns, values, mains, ids = [], [], [], dict[str, None]()
     for i, run in enumerate(runs):
+        ids |= dict.fromkeys(run.image_ids)
         for m, metric in enumerate(run.metrics):
             rows = run.image_scores(metric)
-            ids = list(rows) if ids is None else ids
+            ids |= dict.fromkeys(rows)
             for k, c in enumerate(registry.get(metric).image_columns):
                 columns.append({"label": c.heading, "run": i, "main": m == k == 0})
                 mine = {name: row[c.key] for name, row in rows.items() if c.key in row}
@@ -174,7 +180,7 @@ def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[Any], list
         a, b = mains
         columns.append({"label": f"{columns[0]['label']} difference", "run": -1, "main": True})
         values.append({k: round(a[k] - b[k], 5) for k in a if k in b})
-    return columns, values, mains, ids or []
+    return columns, values, mains, list(ids)
 
 
 def _script_json(data: Any) -> str:

@@ -128,6 +128,8 @@ def draw_pictures(
         """One image's pictures, and the runs with what was wrong with their files."""
         out, faults = dict[str, Any](runs={}), []
         for number, run, ods, records in drawn:
+            if image_id not in sources[run.name].pairs:  # the run left it out
+                continue
             try:
                 pred, gt = sources[run.name].load(image_id, run.protocol)
                 if "gt" not in out:

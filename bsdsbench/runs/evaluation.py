@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -39,6 +39,7 @@ from bsdsbench.runs.references import (
 )
 from bsdsbench.runs.run_options import SPEED, Progress
 from bsdsbench.scores.counts import ImageRecord, Score, at, part_of
+from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
@@ -114,6 +115,8 @@ class Evaluation(Shown):
                 )
         found.sort(key=attrgetter("image_id"))
         object.__setattr__(self, "records", tuple(found))
+        for name in ("provenance", "failed", "places", "reported"):
+            object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
         for a, b in pairwise(self.image_ids):
             if a == b:
                 raise MergeError(f"{self.name}: image {a!r} is a duplicate id, expected once")
@@ -133,6 +136,16 @@ class Evaluation(Shown):
         """Images that were left out as the protocol says, their ground truth being empty."""
         found = self.provenance.get(EMPTY)
         return list(map(str, found)) if isinstance(found, list) else []
+
+    def may_lack(self, ids: Set[str]) -> bool:
+        """True if the run was told to leave these images out.
+
+        Parameters
+        ----------
+        ids : set of str
+            Images that it does not have.
+        """
+        return self.provenance.get("missing") == "skip" or ids <= {*self.failed, *self.empty}
 
     def place(self, what: str) -> str | None:
         """The folder of the inputs, where it is now or as it was given; None if not known.
@@ -322,7 +335,9 @@ class Evaluation(Shown):
         return per_image(self, metric, self._image_values(metric))
 
     def stack(self, metric: str) -> dict[str, Any]:
-        """The counts of all images, name -> (N, ...). Raises DataError if the run has none.
+        """The counts of all images, name -> (N, ...), read-only.
+
+        Raises DataError if the run has none of the metric.
 
         Parameters
         ----------
@@ -334,7 +349,10 @@ class Evaluation(Shown):
             raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
         if metric not in self._stacks:
             counts = [r.counts[metric] for r in self.records]
-            self._stacks[metric] = registry.get(metric).stack(counts)
+            stack = registry.get(metric).stack(counts)
+            for array in stack.values():
+                array.setflags(write=False)
+            self._stacks[metric] = ReadOnlyDict(stack)
         return self._stacks[metric]
 
     def equals(self, other: object) -> bool:
@@ -459,27 +477,6 @@ class Evaluation(Shown):
             if entry(found, "n_images", int) != len(run.records):
                 raise FaultError(f"n_images is not the {len(run.records)} of counts.npz")
             return run
-
-
-def not_beside(run: Evaluation, name: str) -> str:
-    """Why results of the task `name` cannot be compared with `run`; "" if they can.
-
-    If the run's ground truth is known, its fingerprint decides. For other runs, such as result
-    files of other programs, protocol and number of images must be those of the task.
-    """
-    if name in map(attrgetter("name"), run.tasks):
-        return ""
-    where = name.partition("/")[0]
-    task, preset, identity = tasks()[name], run.protocol.name, run.identity
-    published = "but published results are of"
-    if run.protocol.stated and preset != task.protocol and run.reference is None:
-        return f"protocol {preset}, {published} {task.protocol}"
-    if identity and (task.fingerprint is None or identity.fingerprint != task.fingerprint):
-        return f"{run.set_line}, {published} {where}"
-    if len(run.records) not in (0, task.images):
-        theirs = f"{task.images} images" if task.images else "images"
-        return f"{len(run.records)} images, {published} the {theirs} of {where}"
-    return ""
 
 
 def as_runs(runs: Iterable[Any], names: Iterable[str] | None = None) -> list[Evaluation]:

@@ -53,7 +53,9 @@ ABOUT = {
     "fingerprints": "fingerprint",
     "truths": "truth",
     "forms": "form",
+    "whole_truths": "whole_truth",
 }
+LATER = {"whole_truths"}  # runs of earlier versions have none
 
 
 class Records:
@@ -122,13 +124,15 @@ def writing_result(
 ) -> Iterator[Callable[[str, str], None]]:
     """Write a result in place of an earlier one; what is given takes the name and content of its
     other files. Raises RunLockedError, OSError."""
-    text = as_json({**result, "images": [], "files": {COUNTS: digest(counts)}})
+    others = {name: part for name, part in result.items() if name != "images"}
+    text = as_json({**others, "files": {COUNTS: digest(counts)}})
     # An image is a line: indented it would take ten times as long
-    images = json.dumps(result["images"], ensure_ascii=False, allow_nan=False)[1:-1]
-    images = images.replace(', {"id": ', ',\n  {"id": ')  # in a text the quotes are escaped
-    data = text.replace('"images": []', f'"images": [\n  {images}\n ]', 1).encode()
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    images = ",\n  ".join(map(encode, result["images"]))
+    start = text.rstrip().removesuffix("}").rstrip()  # the object is left open
+    data = f'{start},\n "images": [\n  {images}\n ]\n}}\n'.encode()
     if too_much_json(data):  # counts.npz has all of them
-        data = text.encode()
+        data = f'{start},\n "images": []\n}}\n'.encode()
     with locked(out, wait=60):
         # It is there before the earlier one goes, so that what is killed in between is known
         write_atomic(out / UNFINISHED, data)
@@ -203,13 +207,13 @@ def pack_record(record: ImageRecord) -> bytes:
 def unpack_record(data: bytes) -> ImageRecord:
     """Read what `pack_record` made. Raises ValueError, TypeError for anything else."""
     line, _, values = data.partition(b"\n")
-    image_id, size, mark, truth, form, arrays = json.loads(line)
+    image_id, size, mark, *texts, arrays = json.loads(line)
     counts, at = dict[str, Any](), 0
     for metric, name, kind, shape in arrays:
         array: NDArray[Any] = np.ndarray(shape, kind, values, at)
         counts.setdefault(metric, {})[name] = array
         at += array.nbytes
-    return ImageRecord(image_id, tuple(size), counts, mark, 0.0, truth, form)
+    return ImageRecord(image_id, tuple(size), counts, mark, 0.0, *texts)
 
 
 def pack_records(records: Sequence[ImageRecord], stack: Callable[[str], Stack]) -> bytes:
@@ -248,6 +252,8 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
         count = arrays["ids"].size
         if count > MAX_IMAGES:
             raise FaultError(f"has {count} images, expected at most {MAX_IMAGES}")
+        for name in LATER - arrays.keys():
+            arrays[name] = np.full(count, "")
         about = list(zip(*[arrays.pop(name).tolist() for name in ABOUT], strict=True))
         counts: list[dict[str, Any]] = [{} for _ in range(count)]
         for key, array in arrays.items():
@@ -261,7 +267,7 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
                     kept = kept[~np.isnan(kept).all(axis=-1)]
                 own.setdefault(metric, {})[name] = kept
         found = []
-        for own, (image_id, size, mark, truth, form) in zip(counts, about, strict=True):
+        for own, (image_id, size, mark, *texts) in zip(counts, about, strict=True):
             known = {metric: counts_of(each) for metric, each in own.items()}
-            found.append(ImageRecord(image_id, tuple(size), known, mark, 0.0, truth, form))
+            found.append(ImageRecord(image_id, tuple(size), known, mark, 0.0, *texts))
         return tuple(found)

@@ -23,6 +23,8 @@ from bsdsbench.files.errors import DataError, MergeError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.fields import clipped
+from bsdsbench.protocol.signature import Severity
+from bsdsbench.runs.comparability import comparability
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
 from bsdsbench.runs.run_options import SPEED
 from bsdsbench.scores.curve import curve_counts, four_counts
@@ -85,8 +87,11 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         for what, mine in told[0].items():
             free = what == "set of metrics" and None in (mine, about[what])
             if about[what] != mine and not free:
-                label = f"run {number} ({each.name})"
-                problems.append(f"{label}: another {what} than run 1, expected the same")
+                label, named = f"run {number} ({each.name})", ""
+                if what == "protocol":
+                    fields = [d.line() for d in comparability(runs[0], each) if d.of_protocol]
+                    named = f" ({'; '.join(fields)})" if fields else ""
+                problems.append(f"{label}: another {what} than run 1{named}, expected the same")
         empty += each.empty
         failed |= each.failed
         records += each.records
@@ -137,8 +142,9 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     first, protocol = runs[0], runs[0].protocol
     tables = [dict(counts_in_order(run.records, METRIC)) for run in runs]
     for run, table in zip(runs, tables, strict=True):
-        if protocol.differences(run.protocol):
-            raise MergeError(f"{run.name}: its protocol differs from that of {first.name}")
+        for difference in comparability(first, run):
+            if difference.severity is Severity.FORBIDS and difference.field != "images":
+                raise MergeError(f"{first.name}, {run.name}: {difference.fault()}")
         if other := sorted(tables[0].keys() ^ table.keys()):
             where = f"is not in both it and {first.name}"
             raise MergeError(f"{run.name}: image {other[0]!r} {where}, expected the same")

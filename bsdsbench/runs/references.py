@@ -43,7 +43,6 @@ SOLVER_MOVES = 0.0003
 NOT_STATED = frozenset(["nms", "nms_params", "operator"])
 PARTS = ("matched_gt", "unmatched_pred", "total_pred")
 SHIFTS = (0, 8, 16)
-MUST_AGREE = ("max_dist", "max_dist_px", "ap_rule")  # of a reference run's protocol
 FORMS = {"contours": "contours", "hierarchy": "ucm2", "segmentations": "segs"}
 
 
@@ -114,19 +113,6 @@ def reference_run(name: str) -> dict[str, Any]:
     said = f"{told}; {about.note}" if about.note else told
     origin = {"reference": key, "source": SOURCE, "about": said}
     return {"protocol": protocol, "name": PREFIX + key, "records": records, "provenance": origin}
-
-
-def incomparable(a: Any, b: Any) -> list[str]:
-    """The differences of protocol that make the scores of two runs incomparable, one per line.
-
-    A reference run has its own parameters and was matched and thinned by its program. Only its
-    tolerance and AP rule are compared, and `as_runs` sets the latter. Edge NMS may be done
-    beforehand as well, so that it is no difference.
-    """
-    lines = [line for line in a.protocol.differences(b.protocol) if not line.startswith("nms")]
-    if a.reference or b.reference:
-        return [line for line in lines if line.partition(":")[0] in MUST_AGREE]
-    return lines
 
 
 def official_run(path: Path) -> dict[str, Any]:

@@ -292,16 +292,20 @@ def count(
             raise empty_truth(gt.where, len(gt.boundaries))
         if found.kept or (not drawn and protocol.empty_gt != "count"):
             return found
-        truth, form, counts, curve = gt.fingerprint, item.form, {}, False
+        form, counts, curve, whole = item.form, {}, False, False
         for metric in map(registry.get, options.metrics):
             counts[metric.name] = metric.count_image(pred, gt, protocol)
             curve = curve or "thresholds" in metric.uses
+            whole = whole or metric.reads_whole_truth
         if pred is not None:
             form = form or form_of(pred, protocol, curve)
         scale = first.scale(gt, first.options_of(protocol))
         form += f"{SCALE}{scale}" if scale else ""
         spent = time.perf_counter() - started
-        found.record = ImageRecord(item.image_id, gt.shape, counts, mark, spent, truth, form)
+        truths = gt.fingerprints(whole)
+        found.record = ImageRecord(
+            item.image_id, gt.shape, counts, mark, spent, truths.listed, form, truths.whole
+        )
         found.data = pack_record(found.record) if keep else b""
     except DataError as error:
         found.fault = error

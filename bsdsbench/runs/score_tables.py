@@ -12,11 +12,12 @@ from typing import Any
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
-from bsdsbench.runs.references import incomparable
+from bsdsbench.protocol.signature import Severity
+from bsdsbench.runs.comparability import pair_differences
 from bsdsbench.runs.run_options import SPEED
 from bsdsbench.scores.counts import at, part_of
 from bsdsbench.tables import table as model
-from bsdsbench.tables.table import Cell, Estimate, Table, key_meant, select
+from bsdsbench.tables.table import Cell, Estimate, Note, Table, key_meant, select
 
 METHOD = model.Field("method", "Method")
 GRID_END = "grid end"  # beside an ODS at the first or the last threshold
@@ -47,20 +48,26 @@ def reference_notes(runs: Sequence[Any]) -> list[str]:
 
 def made_how(runs: Sequence[Any]) -> dict[str, Any]:
     """Caption, notes where the runs differ, and signatures: how the scores of a table were made."""
-    first, ways, signatures = runs[0], dict[str, list[str]](), list[str]()
-    other = apart = False
+    ways, signatures, lines, apart = dict[str, list[str]](), list[str](), list[str](), False
     for run in runs:
         ways.setdefault(f"protocol {run.described}", []).append(run.name)
         signatures.append(run.signature_line)
-        if run.protocol != first.protocol:
-            other, apart = True, apart or bool(incomparable(first, run))
+    for pair in pair_differences(runs):
+        forbids = pair.difference.severity is Severity.FORBIDS
+        if pair.difference.of_protocol:
+            apart = apart or forbids
+        elif forbids and pair.difference.field != "metrics":  # these have tables of their own
+            lines.append(f"{pair.line()}; such scores are not comparable.")
+        elif pair.difference.field == "images":
+            lines.append(f"{pair.line()}.")
     notes, caption = reference_notes(runs), "; ".join(ways)
-    if other:
-        lines = ["Protocols differ; such scores are not comparable."] * apart
+    if len(ways) > 1:
+        lines = ["Protocols differ; such scores are not comparable."] * apart + lines
         lines += [f"{', '.join(who)}: {text}." for text, who in ways.items()]
-        notes, caption = lines + notes, ""
+        caption = ""
     names = list(map(attrgetter("name"), runs))
-    return {"caption": caption, "notes": notes, "signatures": signature_lines(names, signatures)}
+    signed = signature_lines(names, signatures)
+    return {"caption": caption, "notes": lines + notes, "signatures": signed}
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
@@ -73,14 +80,22 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
     return [f"Signature of {', '.join(those)}: {line}" for line, those in who.items() if line]
 
 
-def why_undefined(columns: Sequence[Column], values: Sequence[Mapping[str, Any]]) -> list[str]:
-    """A note for each reason why a score of some row is undefined."""
+def why_undefined(columns: Mapping[str, Column], values: Sequence[Mapping[str, Any]]) -> list[Note]:
+    """Return a note for each reason why a score of some row is undefined.
+
+    Parameters
+    ----------
+    columns : dict of str to Column
+        Key of a column of the table -> that of the metric.
+    values : sequence of dict
+        Of each row the scores, by the same keys.
+    """
     reasons: dict[str, dict[str, None]] = {}
-    for c in columns:
-        for found in values:
-            if c.score and found[c.key] is None:
-                reasons.setdefault(c.undefined, {})[c.heading] = None
-    return [f"- under {', '.join(headings)}: {why}." for why, headings in reasons.items()]
+    for key, column in columns.items():
+        for row in values:
+            if column.score and row[key] is None:
+                reasons.setdefault(column.undefined, {})[key] = None
+    return [Note(f"{why}.", tuple(keys), headed=True) for why, keys in reasons.items()]
 
 
 # ---- what a detector takes -----------------------------------------------------------------------
@@ -106,7 +121,7 @@ def with_times(table: Table, runs: Sequence[Any]) -> Table:
         where = [f"{', '.join(who)} on {what}" for what, who in machines.items()]
     note = "ms per image: median time of the detector on one image, warm-up left out"
     column = model.Field("ms_per_image", "ms per image", "ms", ".1f", rank, paper=False)
-    notes = [f"{note}; {'; '.join(where)}.", *table.notes]
+    notes = [Note(f"{note}; {'; '.join(where)}.", (column.key,)), *table.notes]
     return replace(table, columns=[*table.columns, column], rows=rows, notes=notes)
 
 
@@ -156,23 +171,24 @@ def score_tables(
                 here = c.key.partition(".")[0] in asked and (usual is None or c.key in usual)
                 if here and (columns or c.shown in kinds):
                     shown.append(c)
+            keyed = {column_key(c): c for c in shown}
             cells, values, fewer = [], list[dict[str, Any]](), dict[str, list[str]]()
             for name, scores, words in those:
                 scored, row = {}, list[Cell]([name])
-                for c in shown:
+                for key_here, c in keyed.items():
                     value, mark = at(scores, c.key), words.get(c.key)
-                    scored[c.key] = value
+                    scored[key_here] = value
                     if mark is not None and value is not None:
                         value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
                     row.append(value)
                     for what, (some, of) in scores.get("over", {}).get(c.key, {}).items():
                         line = f"means over {some:,} of {of:,} {what} of {name}"
-                        fewer.setdefault(line, []).append(c.heading)
+                        fewer.setdefault(line, []).append(key_here)
                 cells.append(row)
                 values.append(scored)
             n_own = len(mine) if key == metric else len(inner)
-            told = why_undefined(shown, values[:n_own])
-            told += [f"- under {', '.join(those)}: {line}." for line, those in fewer.items()]
+            told: list[str | Note] = [*why_undefined(keyed, values[:n_own])]
+            told += [Note(f"{line}.", tuple(those), headed=True) for line, those in fewer.items()]
             told += [*how["notes"], *notes]
             if key != metric and any([words for _, _, words in those]):
                 told.append(AT_GRID_END)
@@ -183,10 +199,15 @@ def score_tables(
     return select(tables, columns) if columns and "all" not in columns else tables
 
 
+def column_key(column: Column) -> str:
+    """The key of a metric's column in a table."""
+    return column.key.replace(".", "_")
+
+
 def table_column(column: Column, digits: int, before: str = "") -> model.Field:
     """A metric's column as a column of a table."""
     return model.Field(
-        before + column.key.replace(".", "_"),
+        before + column_key(column),
         column.heading,
         column.short,
         f".{digits}f",
@@ -199,12 +220,14 @@ def at_threshold_of(run: Any, other: Any) -> list[Table]:
     """Precision, recall and F of a run at the threshold that was best on another set, beside its
     ODS: a table for each metric of both with a curve. Raises DataError if there is none, or if the
     protocols differ."""
-    if found := incomparable(run, other):
-        raise DataError(f"{other.name}, {run.name}: protocols differ in {'; '.join(found)}")
+    for pair in pair_differences([other, run]):  # the images are others, NMS must not be
+        if pair.difference.of_protocol and pair.difference.severity is not Severity.IGNORED:
+            raise DataError(f"{pair.line()}; a threshold is of one protocol")
     columns = [METHOD, model.Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
     columns += [model.Field(key, key.upper(), "", ".4f") for key in ("p", "r", "f", "ods")]
     columns.append(model.Field("ods_threshold", "ODS threshold", "at", ".3f"))
-    notes = [f"P, R, F: at the threshold of the ODS of {other.name}; ODS: at the best one here."]
+    text = f"P, R, F: at the threshold of the ODS of {other.name}; ODS: at the best one here."
+    notes: list[str | Note] = [Note(text, ("p", "r", "f", "ods"))]
     if both := {*run.image_ids} & {*other.image_ids}:
         odd = f"{len(both)} images are in {other.name} too"
         notes.append(f"{odd}, so its threshold is not chosen apart.")

@@ -146,9 +146,13 @@ class ImageRecord:
     seconds : float
         Computing time; takes no part in `equals`.
     truth : str
-        Fingerprint of the annotations alone (bsdsbench.loaders.identity); "" where not known.
+        Fingerprint of the annotations alone, version 1 (bsdsbench.loaders.identity); "" where not
+        known.
     form : str
         What the prediction was ("soft8", "ucm2" ...); "" where not known.
+    whole_truth : str
+        Fingerprint of all that is annotated, version 2; "" where no metric reads more than
+        boundaries, or in runs of versions before.
 
     Examples
     --------
@@ -167,12 +171,13 @@ class ImageRecord:
     seconds: float = 0.0
     truth: str = ""
     form: str = ""
+    whole_truth: str = ""
 
     def __post_init__(self) -> None:
         found = dict(self.counts)
         for metric, counts in found.items():
             found[metric] = counts if isinstance(counts, Counts) else Counts(**counts)
-        object.__setattr__(self, "counts", found)
+        object.__setattr__(self, "counts", ReadOnlyDict(found))
 
     def equals(self, other: object) -> bool:
         """True if id, size, fingerprint and every count are the same, bit for bit."""
@@ -207,7 +212,11 @@ class Score(Shown, _Named):
     def __init__(self, values: Mapping[str, Any]) -> None:
         found = dict(values)
         for name, value in found.items():
-            found[name] = Score(value) if isinstance(value, Mapping) else value
+            if isinstance(value, np.ndarray):
+                found[name] = value.view()
+                found[name].setflags(write=False)
+            elif isinstance(value, Mapping):
+                found[name] = Score(value)
         super().__init__(found)
 
     def numbers(self) -> dict[str, float]:
@@ -237,11 +246,15 @@ def one_of(tree: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
 
     Of what is said under "over" that is left which is over fewer than there are.
     """
-    out = {}
+    out: dict[str, Any] = {}
     for name, value in tree.items():
-        if name != "over":
-            found = one_of(value, k) if isinstance(value, Mapping) else value[k]
-            out[name] = found.item() if isinstance(found, np.generic) else found
+        if value is None:
+            out[name] = None
+        elif isinstance(value, Mapping):
+            out |= {name: one_of(value, k)} if name != "over" else {}
+        else:
+            number = value[k]
+            out[name] = number.item() if isinstance(number, np.generic) else number
     for key, units in tree.get("over", {}).items():
         for unit, pairs in units.items():
             some, of = map(int, pairs[k])

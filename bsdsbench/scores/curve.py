@@ -314,7 +314,7 @@ def curve_scores(
     ois_r, ois_p = ratio(at_own[:, 0], at_own[:, 1]), ratio(at_own[:, 2], at_own[:, 3])
     found = {
         "ods": ods.to_mapping(),
-        "ois": {"recall": ois_r, "precision": ois_p, "f": f_measure(ois_p, ois_r)},
+        "ois": OperatingPoint(None, ois_p, ois_r, f_measure(ois_p, ois_r))._asdict(),
         "ap": average_precision(curve, protocol.ap_rule),
         "n_images": weights.sum(axis=1),
         "curve": curve,

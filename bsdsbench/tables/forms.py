@@ -117,7 +117,7 @@ def _latex(whole: Table) -> str:
     rows = [[max(len(of.text + of.mark), 0.8 * len(of.span)) for of in row] for row in table.drawn]
     wide = max(map(sum, [map(len, heads), *rows]))
     star = "*" if wide + 2 * len(heads) > _ONE_COLUMN else ""
-    notes = [note for note in table.notes if len(note) <= _NOTE][:_NOTES]
+    notes = [note for note in table.note_lines if len(note) <= _NOTE][:_NOTES]
     shown = {"whole": whole, "table": table, "heads": heads, "star": star, "notes": notes}
     return str(_template("latex").render(**shown, visible=visible))
 
@@ -145,7 +145,7 @@ def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
             for c in table.columns
         ]
         words = {"key": table.key, "title": table.title, "caption": table.caption}
-        notes = [*table.notes, *table.signatures]
+        notes = [*table.note_lines, *table.signatures]
         found.append({**words, "notes": notes, "columns": about, "rows": rows})
     return found
 

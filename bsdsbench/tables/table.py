@@ -91,12 +91,32 @@ class Field:
         return format(value, self.format)
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A line under a table that is about some of its columns, and leaves with the last of them.
+
+    Parameters
+    ----------
+    text : str
+        The line.
+    columns : tuple of str
+        Their keys.
+    headed : bool
+        The headings of those that are shown stand before the text.
+    """
+
+    text: str
+    columns: tuple[str, ...]
+    headed: bool = False
+
+
 @dataclass(eq=False, repr=False)
 class Table:
     """A titled table.
 
     caption    : how the numbers were made (protocol, signature); printed with every table
-    notes      : printed under the table; signatures : last, in LaTeX a comment; a line each
+    notes      : printed under the table, as text where they are about all of it; signatures : last,
+        in LaTeX a comment; a line each
     sentence   : the caption in a paper; default: the title
     n_labels   : the first columns, which say what a row is and stay with each part of a split table
     aside      : left out where a person reads all tables at once
@@ -108,7 +128,7 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     _: KW_ONLY
     caption: str = ""
-    notes: Sequence[str] = ()
+    notes: Sequence[str | Note] = ()
     signatures: Sequence[str] = ()
     sentence: str = ""
     n_labels: int = 1
@@ -117,19 +137,27 @@ class Table:
     @property
     def words(self) -> list[str]:
         """What is printed under the table, a line each."""
-        return [*map(show, filter(None, (self.caption, *self.notes, *self.signatures)))]
+        return [*map(show, filter(None, (self.caption, *self.note_lines, *self.signatures)))]
+
+    @property
+    def note_lines(self) -> list[str]:
+        """The notes as text."""
+        headings, lines = {c.key: c.heading for c in self.columns}, []
+        for note in self.notes:
+            if isinstance(note, Note) and note.headed:
+                named = ", ".join(headings[key] for key in note.columns if key in headings)
+                lines.append(f"- under {named}: {note.text}")
+            else:
+                lines.append(note.text if isinstance(note, Note) else note)
+        return lines
 
     def only(self, kept: Sequence[int]) -> Table:
         """The table of these columns, in this order, without the notes on others alone."""
         columns = [self.columns[k] for k in kept]
-        gone = {c.heading for c in self.columns} - {c.heading for c in columns}
-        notes = []
+        keys, notes = {c.key for c in columns}, []
         for note in self.notes:
-            start = "- under " if note.startswith("- under ") else ""
-            headings, colon, why = note.removeprefix(start).partition(":")
-            left = [heading for heading in headings.split(", ") if heading not in gone]
-            if left:
-                notes.append(f"{start}{', '.join(left)}{colon}{why}")
+            if isinstance(note, str) or not keys.isdisjoint(note.columns):
+                notes.append(note)
         rows = [[row[k] for k in kept] for row in self.rows]
         return replace(self, columns=columns, rows=rows, notes=notes)
 

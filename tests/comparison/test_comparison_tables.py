@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.comparison.compare import Difference
+from bsdsbench.comparison.compare import ScoreDifference
 from bsdsbench.comparison.comparison_tables import comparison_tables
 from tests.helpers.simulated import simulated_run
 
@@ -37,7 +37,7 @@ def test_an_interval_and_a_p_that_disagree_about_0_are_explained(found, low, hig
 
 def differing(**given):
     usual = {"value": 0.1, "low": 0.05, "high": 0.2, "p": 0.5, "p_holm": 0.5, "least": 0.5}
-    return Difference("a", "b", **({"score": "boundary.ods"} | usual | given))
+    return ScoreDifference("a", "b", **({"score": "boundary.ods"} | usual | given))
 
 
 @pytest.mark.parametrize(

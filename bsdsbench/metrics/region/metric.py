@@ -71,6 +71,7 @@ class RegionMetric(Metric):
 
     name = "region"
     title = "Regions"
+    segmentations = True
     version = 2
     columns = (
         Column("covering.ods", "Covering ODS", "Cov. ODS"),
