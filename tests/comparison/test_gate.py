@@ -142,7 +142,7 @@ def test_baseline_round_trip_and_refusals(run, tmp_path):
     assert stored.tolerances == {"boundary.ap": 0.01}
     assert all(a.equals(b) for a, b in zip(stored.records, run.records, strict=True))
 
-    with pytest.raises(bb.DataError, match=r"ours, baseline: protocols differ in tolerance"):
+    with pytest.raises(bb.DataError, match=r"ours, baseline: protocols differ in max_dist \("):
         check(replace(run, protocol=run.protocol.replace(max_dist=0.01)), stored)
     with pytest.raises(bb.DataError, match="1 images are not in every run"):
         check(replace(run, records=run.records[1:]), stored)

@@ -74,7 +74,9 @@ def test_refusals(pair):
     refused("test 't': expected .*bootstrap, permutation", bb.compare, pair, test="t")
     other = simulated_run("n", 6, protocol=bb.Protocol.preset("nyudv2"))
     words = {"test": "permutation", "force": True, "n_boot": 9}
-    refused("a, n: protocols differ in .*nothing is exch", bb.compare, [pair[0], other], **words)
+    refused(
+        "a, n: protocols differ in .*cannot be exchanged", bb.compare, [pair[0], other], **words
+    )
 
 
 def test_only(pair):

@@ -68,7 +68,7 @@ def test_runs_with_human_and_published_best_first(runs):
 @pytest.mark.parametrize(
     ("draw", "words"),
     [
-        (lambda a, b, o: plot_runs([a, o]), "nyu, better: protocols differ in max_dist"),
+        (lambda a, b, o: plot_runs([a, o]), "better, nyu: protocols differ in max_dist"),
         (lambda a, b, o: plot_runs([o], published=["hed"]), "nyu: protocol nyudv2, but published"),
         (
             lambda a, b, o: plot_runs([], published=["hed", "oef-nyudv2-rgb"]),

@@ -20,7 +20,7 @@ from bsdsbench.protocol.protocol import (
     preset_names,
     preset_text,
 )
-from bsdsbench.protocol.signature import parse_overrides
+from bsdsbench.protocol.signature import Signature, parse_overrides
 from bsdsbench.protocol.tasks import Task, tasks
 from tests.helpers.runs import call, refused
 
@@ -143,11 +143,15 @@ def test_each_documented_value_may_be_given_in_each_way(table, name, value):
 
 
 def test_differences_leave_out_what_moves_no_score():
+    def lines(a, b):
+        return [d.line() for d in Signature(a).differences(Signature(b))]
+
     on = BSDS.replace(nms=True)
-    assert BSDS.differences(BSDS.replace(name="other", nms_params={"radius": 2})) == []
-    assert BSDS.differences(Protocol.preset("nyudv2")) == ["max_dist: 0.0075 / 0.011"]
-    assert len(on.differences(on.replace(nms_params={"radius": 2}))) == 1
-    assert BSDS.differences(on) == ["nms: False / True"]
+    assert lines(BSDS, BSDS.replace(name="other", nms_params={"radius": 2})) == []
+    changed = lines(BSDS, Protocol.preset("nyudv2").replace(name="bsds500"))
+    assert changed == ["tolerance: .0075d / .011d; a larger one raises every score"]
+    assert len(lines(on, on.replace(nms_params={"radius": 2}))) == 1
+    assert lines(BSDS, on)[0].startswith("edge NMS: none / hed")
 
 
 def test_describe_says_what_moves_a_score():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bsdsbench.files.errors import ProtocolError
 from bsdsbench.protocol.protocol import RECIPES, Protocol, preset_names
-from bsdsbench.protocol.signature import Signature
+from bsdsbench.protocol.signature import Severity, Signature
 from bsdsbench.scores.curve import AP_RULES
 from tests.helpers.runs import call
 
@@ -70,7 +70,6 @@ def test_any_protocol_round_trips(name, changes):
     """The name apart, which moves no score."""
     mine = Signature(Protocol.preset(name).replace(**changes), "a set:3/4", "abcd")
     read = Signature.parse(str(mine))
-    assert read.protocol.differences(mine.protocol) == []
     assert read.differences(mine) == []
     assert str(read) == str(mine)
     assert len(read.decode()) == len(read.words())
@@ -85,20 +84,26 @@ def test_numbers_are_compared_as_numbers():
     assert str(two) == str(twice) == str(Signature.parse(str(two)))
     assert two.differences(twice) == []
     written = Signature.parse(LINE.replace(".0075d", "2.0px") + "|saliency.beta2=2.0")
-    assert [d.key for d in written.differences(two)] == ["set"]
+    assert [d.field for d in written.differences(two)] == ["set"]
 
 
 def test_differences_in_words():
     other = BSDS.replace(max_dist=0.011, ap_rule="endpoints", thin=False, nms=True, operator=">")
     a = Signature(BSDS, "bsds500-val:100/100", pred="soft8")
     b = Signature(other.replace(gt_threshold=0.5), "bsds500-val:99/100", match="1toN")
-    found = {d.key: d for d in a.differences(b)}
-    assert list(found) == ["set", "tol", "match", "nms", "thin", "ap", "op", "gt_threshold"]
-    assert found["tol"].line() == "tolerance: .0075d / .011d; a larger one raises every score"
+    found = {d.field: d for d in a.differences(b)}
+    words = ["set", "max_dist", "match", "nms", "thin", "operator", "ap_rule", "gt_threshold"]
+    assert list(found) == words
+    assert [found[word].of_protocol for word in words] == [w not in ("set", "match") for w in words]
+    assert found["max_dist"].line() == "tolerance: .0075d / .011d; a larger one raises every score"
     assert ".8038 against .7657" in found["match"].line()
-    assert (found["nms"].b, found["thin"].a, found["ap"].b) == ("hed", "thin", "endpoints")
-    assert found["op"].line().startswith("threshold operator: as the preset / >")
-    assert found["gt_threshold"].line() == "gt_threshold: as the preset / 0.5"
+    assert (found["nms"].theirs, found["thin"].ours) == ("hed", "thin")
+    assert found["ap_rule"].theirs == "endpoints"
+    assert found["operator"].line().startswith("threshold operator: >= / >")
+    assert found["gt_threshold"].fault() == "protocols differ in gt_threshold: none / 0.5"
+    assert found["max_dist"].fault().startswith("protocols differ in max_dist (tolerance: .0075d")
+    assert found.pop("nms").severity is Severity.SAID
+    assert {difference.severity for difference in found.values()} == {Severity.FORBIDS}
     assert a.differences(a) == []
 
 
@@ -120,6 +125,15 @@ def test_faults_are_named(old, new, named):
     assert named in str(caught.value)
 
 
+def test_presets_that_differ_in_a_field_without_a_word_differ():
+    """Neither is changed, so that no line names the field."""
+    a, b = (Signature(Protocol.preset(name)) for name in ("bsds500", "skeleton"))
+    fields = {d.field for d in a.differences(b) if d.severity is Severity.FORBIDS}
+    changed = {name for name in a.protocol.changed(b.protocol) if "." not in name}
+    assert fields == changed - {"nms"}
+    assert changed - set(a.texts()) - set(b.texts())
+
+
 def test_words_of_what_is_not_used_are_left_out():
     """They are the preset's when the line is read, and differ from nothing."""
     unused = frozenset({*Protocol.names(), "semantic"} - {"invert"})
@@ -134,12 +148,16 @@ def test_words_of_what_is_not_used_are_left_out():
     options = {"saliency": {"beta2": 0.5}}
     assert read.protocol == Protocol.preset("saliency").replace(invert=True, options=options)
     whole = Signature(changed.replace(max_dist=0.03, thin=True, ap_rule="sbd"), set="set:3")
-    assert [d.key for d in whole.differences(mine)] == []
+    ignored = {"max_dist", "thin", "ap_rule"}
+    assert {(d.field, d.severity) for d in whole.differences(mine)} == {
+        (field, Severity.IGNORED) for field in ignored
+    }
     other = attrs.evolve(changed, options={"saliency": {"beta2": 1}}).replace(
         invert=False, max_dist=0.03
     )
-    keys = {d.key for d in Signature(other, set="set:3").differences(read)}
-    assert keys == {"saliency.beta2", "invert"}
+    differing = Signature(other, set="set:3").differences(read)
+    fields = {d.field for d in differing if d.severity is Severity.FORBIDS}
+    assert fields == {"saliency.beta2", "invert"}
 
 
 @pytest.mark.parametrize("name", preset_names())

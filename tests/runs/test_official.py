@@ -52,7 +52,7 @@ def test_nothing_is_said_of_a_protocol_that_is_not_stated(folder, tmp_path):
     _, (note,) = comparable([theirs], force=False)
     assert note.endswith("AP by the rule bsds without their row of threshold 0")
     plain = bb.Evaluation.load(path)
-    assert plain.protocol.differences(run.protocol) == []
+    assert Signature(plain.protocol).differences(Signature(run.protocol)) == []
 
 
 def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
@@ -147,4 +147,4 @@ def test_tables_without_thresholds_do_not_say_99(tmp_path):
     assert "99 thresholds" not in text
     assert "thresholds not stated" in text
     assert "thr:?" in Signature(run.protocol).words()
-    assert run.protocol.differences(Protocol(name="mine", thresholds=5)) == []
+    assert Signature(run.protocol).differences(Signature(Protocol(name="mine", thresholds=5))) == []

@@ -17,8 +17,9 @@ from bsdsbench.loaders.pairing import ground_truths
 from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.plotting import plot_runs
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.comparability import forbidden
 from bsdsbench.runs.evaluation import as_runs
-from bsdsbench.runs.references import incomparable, references
+from bsdsbench.runs.references import references
 from bsdsbench.scores.counts import ImageRecord
 from tests.helpers.runs import refused
 from tests.helpers.simulated import boundary_of
@@ -130,7 +131,7 @@ def test_rules_are_those_of_the_run_beside():
     mine, cob, egb = as_runs([own, cob, egb])
     assert (cob.protocol.ap_rule, egb.protocol.ap_rule) == ("endpoints", "endpoints")
     assert (cob.protocol.ods_rule, egb.protocol.ods_rule) == ("interpolated", "maximum")
-    assert not incomparable(mine, cob)
+    assert not forbidden([mine, cob])
     notes = bb.compare([mine, cob, egb], n_boot=20).notes
     assert any(note.startswith("ref:egb: ODS is the best of the combinations") for note in notes)
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.comparison.published import why_not_beside
 from bsdsbench.loaders.identity import folder_fingerprints, set_fingerprint
 from bsdsbench.protocol.signature import Signature
-from bsdsbench.runs.evaluation import Evaluation, not_beside
+from bsdsbench.runs.evaluation import Evaluation
 from tests.helpers.simulated import simulated_run
 
 
@@ -71,8 +72,8 @@ def test_unknown_where_a_record_does_not_tell():
 
 def test_published_results_stand_beside_the_same_set_only(five):
     run, _, _ = five
-    assert "protocol bsds500*" in not_beside(run, "bsds500-test/boundary")
+    assert "protocol bsds500*" in why_not_beside(run, "bsds500-test/boundary")
     whole = replace(run, protocol=bb.Protocol.preset("bsds500"))
-    assert not_beside(whole, "bsds500-test/boundary") == (
+    assert why_not_beside(whole, "bsds500-test/boundary") == (
         "a part of bsds500-test, 5 of 200 images, but published results are of bsds500-test"
     )

@@ -21,7 +21,7 @@ from bsdsbench.tables.forms import (
     to_markdown,
     write_tables,
 )
-from bsdsbench.tables.table import Estimate, Field, Table, print_tables, to_text
+from bsdsbench.tables.table import Estimate, Field, Note, Table, print_tables, to_text
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
 from tests.helpers.snapshots import same_as_stored
@@ -138,7 +138,8 @@ def paper():
         ["HED [bsds500-test]", *other, None, None, None],
         ["edter", 0.8, 0.81, Estimate(0.9, mark="[edter]", comparable=False), None, None],
     ]
-    notes = ["- under R50: why.", "ms per image: a processor.", "AP, R50: " + "x" * 200]
+    notes = [Note("why.", ("r50",), headed=True), Note("ms per image: a processor.", ("ms",))]
+    notes.append(Note("AP, R50: " + "x" * 200, ("ap", "r50")))
     notes += [f"note {k}" for k in range(5)]
     how = {"caption": "protocol", "notes": notes, "signatures": ["Signature of mine: |x"]}
     return Table("boundary", "Boundaries", columns, rows, sentence="3 methods", **how)
@@ -155,7 +156,7 @@ def test_a_table_for_a_paper_has_the_scores_that_all_have_and_four_notes(paper):
     below = lines[lines.index("\\end{tabular}}") + 1]
     assert below.endswith("{\\footnotesize note 0. note 1. note 2. note 3.\\par}")
     rest = [line[2:] for line in lines if line.startswith("% ")]
-    assert rest == ["protocol", *paper.notes[:3], "note 4", "Signature of mine: |x"]
+    assert rest == ["protocol", *paper.note_lines[:3], "note 4", "Signature of mine: |x"]
     assert "\\caption{3 methods.}" in lines
 
 

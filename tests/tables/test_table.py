@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from bsdsbench.tables.table import Estimate, Field, Table, select
+from bsdsbench.tables.table import Estimate, Field, Note, Table, select
 from tests.helpers.runs import refused
 
 METHOD = Field("method", "Method")
@@ -63,7 +63,12 @@ def test_a_table_for_programs_has_plain_numbers():
 
 
 def test_select_keeps_text_and_the_columns_asked_for_and_their_notes():
-    notes = ["F: how.", "- under VOI: why.", "- under F, VOI: both.", "of all"]
+    notes = [
+        Note("F: how.", ("f",)),
+        Note("why.", ("voi",), headed=True),
+        Note("both.", ("f", "voi"), headed=True),
+        "F: a run of that name.",
+    ]
     one = Table("one", "", [METHOD, UP, DOWN], [["a", 0.5, 1.5]], notes=notes)
     two = Table("two", "", [METHOD, FLAT], [["a", 0.5]])
     (found,) = select([one, two], ["voi", "one.f"])
@@ -71,7 +76,7 @@ def test_select_keeps_text_and_the_columns_asked_for_and_their_notes():
     assert found.rows == [["a", 1.5, 0.5]]
     assert found.notes == notes
     (less,) = select([one, two], ["voi"])
-    assert less.notes == [notes[1], "- under VOI: both.", "of all"]
+    assert less.note_lines == ["- under VOI: why.", "- under VOI: both.", "F: a run of that name."]
     assert [t.key for t in select([one, two], ["t", "f"])] == ["one", "two"]
     kinds = [Field(k, k, "", ".1f") for k in ("hd", "hd95-pooled", "hd95-area", "nsd-area@1")]
     three = Table("three", "", [METHOD, *kinds], [["a", 1.0, 2.0, 3.0, 4.0]])
