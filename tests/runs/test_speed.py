@@ -31,14 +31,14 @@ def test_scores_have_the_column_where_a_run_has_times():
     assert column(table) == ["3.2", "-", "1234.0"]
     (plain,) = score_tables(runs[1:2])
     assert column(plain) is None
-    assert not any("ms per image" in note for note in plain.notes)
+    assert not any("ms per image" in note for note in plain.note_lines)
 
 
 def test_times_of_two_machines_are_shown_and_not_ranked():
     (table,) = score_tables([timed("fast", 3), timed("slow", 9, "another machine")])
     assert column(table) == ["3.0", "9.0"]
     assert not any(table.drawn[row][len(table.columns) - 1].best for row in range(2))
-    assert any("another machine" in note for note in table.notes)
+    assert any("another machine" in note for note in table.note_lines)
 
 
 def test_a_result_that_says_something_else_has_no_time():
