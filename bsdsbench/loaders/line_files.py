@@ -88,6 +88,9 @@ def annotated_lines(found: dict[str, Any], path: Path) -> dict[str, Any]:
     size, points = _size(found, "size") or _picture_size(path), None
     check_size(size, 1)
     lines = _places(found, "lines", 4)[:, [1, 0, 3, 2]]
+    if lines.any() and lines.max() <= 1:
+        expected = "expected pixels counted from 1: multiply by columns and rows"
+        raise FaultError(f"all coordinates of lines lie within 0 .. {lines.max():.4g}, {expected}")
     ends = _places(found, "lpos", 4) if "lpos" in found else truth_lines(lines, size)
     if "junc" in found:
         points = np.pad(_places(found, "junc", 2), ((0, 0), (0, 1)))

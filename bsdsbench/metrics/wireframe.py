@@ -30,6 +30,7 @@ import numpy as np
 from attrs import frozen
 
 from bsdsbench.files.arguments import F8, Bool
+from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.line_files import drawn_lines
 from bsdsbench.loaders.line_maps import GRID
@@ -43,6 +44,7 @@ from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, weighted_
 
 SQUARED = (5.0, 10.0, 15.0)  # of lines
 APART = (0.5, 1.0, 2.0)  # of junctions
+SLACK = 2.0  # networks place points a little beyond their grid
 MORE = ("fh", "aph", "sap5", "sap10", "sap15", "msap", "map_j")
 
 
@@ -97,6 +99,8 @@ class WireframeMetric(Metric):
             return found
         mine, truth = pred.lines, gt.lines
         grid, true_grid = self._grid(mine, gt, opt), truth.grid or GRID
+        check_places(mine, grid, pred.where)
+        check_places(truth, true_grid, gt.where)
         again = np.flatnonzero((mine.ends[1:] == mine.ends[:1]).all(axis=1)) + 1
         lines = _scaled(mine.ends, grid)[: again[0] if again.size else None]
         a = lines.reshape(-1, 1, 2, 2)
@@ -149,6 +153,27 @@ class WireframeMetric(Metric):
         threshold: float,
     ) -> MatchMaps:
         return boundary_match_maps(self._drawn(pred, gt, opt), gt, protocol, threshold)
+
+
+def check_places(lines: Lines, grid: tuple[int, int], where: str) -> None:
+    """Raise DataError for lines that lie beyond their grid, or all in its first cell."""
+    junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
+    places = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
+    if not places.size:
+        return
+    row, column = places.max(axis=0)
+    if max(row, column) <= 1 and lines.ends.any():
+        raise DataError(
+            f"{where}: all coordinates lie within 0 .. {max(row, column):.4g}, expected those of "
+            f"a grid of {grid[0]} x {grid[1]} (shares of the picture? multiply by rows and columns)"
+        )
+    if row > grid[0] + SLACK or column > grid[1] + SLACK:
+        raise DataError(
+            f"{where}: lines up to row {row:.4g}, column {column:.4g}, expected them inside "
+            f"a grid of {grid[0]} x {grid[1]} (pixels of the picture: wireframe.lines_in=image; "
+            f"of the network's {GRID[0]} x {GRID[1]}: lines_in=network; another: `grid` in the "
+            "file; each point is row, column)"
+        )
 
 
 def _scaled(values: F8, grid: tuple[int, int]) -> F8:

@@ -13,7 +13,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from functools import wraps
 from numbers import Integral
@@ -39,6 +39,7 @@ DASK = re.compile(r"thread|process|dask://[^/\s]+:[0-9]{1,5}/?")
 
 Good = tuple[Callable[[Any], bool], str]  # a check, and what it expects, in words
 TEXT: Good = (lambda v: isinstance(v, str) and v != "" and is_text(v), "text in UTF-8")
+NAMES: Good = (lambda v: not isinstance(v, str) and isinstance(v, Iterable), "names in a list")
 PATH: Good = (lambda v: isinstance(v, str | os.PathLike), "a path")
 
 
@@ -112,7 +113,7 @@ class RunOptions:
     protocol: Any = option()
     task: Task | None = option(metavar="NAME|FILE")
     metrics: tuple[str, ...] = option(registry.DEFAULT)
-    classes: tuple[str, ...] | None = option()
+    classes: tuple[str, ...] | None = option(None, NAMES)
     name: str = option(None, TEXT)
     split_file: Folder | None = option(None, PATH, path=True)
     missing: str = option("error", choices=("error", "zero", "skip"))

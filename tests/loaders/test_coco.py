@@ -222,9 +222,20 @@ def test_the_protocol_of_coco_s_maps(small):
     ("truth", "results", "words"),
     [
         ([], [3], "pred.json: is damaged"),
-        ([], [{"image_id": 6}], "pred.json: .*not listed"),
+        ([], [{"image_id": 6}], "pred.json: .*image_id 6, expected one of the listed images"),
         ([], [patch(3, 0, 0, 1, 1)], "pred.json: category_id 3"),
         ([{"image_id": 5, "category_id": 2}], [], "gt.json: .*'segmentation'"),
+        ([], [{"category_id": 2}], "pred.json: an entry has category_id, expected also 'image_id'"),
+        (
+            [{k: v for k, v in patch(2, 0, 0, 1, 1).items() if k != "category_id"}],
+            [],
+            "gt.json: an entry has image_id, segmentation, expected also 'category_id'",
+        ),
+        (
+            [],
+            [{"image_id": 5, "category_id": 2, "bbox": [0, 0, 1, 1], "score": 1}],
+            "pred.json: an annotation of image 5 has only a box, expected a mask",
+        ),
         *(
             ([patch(2, 0, 0, 1, 1) | {"segmentation": given}], [], f"gt.json: .*{words}")
             for given, words in (
@@ -252,3 +263,71 @@ def test_an_image_without_a_file_s_name_is_called_by_its_number(small):
     ):
         gt.write_text(text)
         refused(f"gt.json: .*{words}", CocoItems, gt, gt, error=FileFormatError)
+
+
+# --- a panoptic JSON and its PNGs
+
+
+@pytest.fixture
+def panoptic(tmp_path):
+    """Write a panoptic JSON of the segments of one image, and its picture."""
+
+    def write(segments, entries=1, suffix="png", name="gt", **changes):
+        rgb = np.zeros((4, 6, 3), np.uint8)
+        rgb[0], rgb[1] = (7, 1, 0), (9, 0, 0)
+        (tmp_path / name).mkdir(exist_ok=True)
+        iio.imwrite(tmp_path / name / "x.png", rgb, extension=f".{suffix}")
+        listed = [{"id": k, "category_id": 2, **changes} for k in segments]
+        entry = {"image_id": 5, "file_name": "x.png", "segments_info": listed}
+        path = tmp_path / f"{name}.json"
+        given = {
+            "images": [{"id": 5, "file_name": "x.jpg", "height": 4, "width": 6}],
+            "categories": [{"id": 2, "name": "cat"}],
+            "annotations": [entry] * entries,
+        }
+        path.write_text(json.dumps(given))
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("side", ["gt", "pred"])
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"segments": (9,)}, r"x\.png: segment 263 is in the picture and not in .*SIDE\.json"),
+        ({"segments": (263, 9, 12)}, r"x\.png: segment 12 is not in the picture and 1 times in"),
+        ({"segments": (263, 9, 9)}, r"x\.png: segment 9 is in the picture and 2 times in"),
+        ({"segments": (263, 9), "suffix": "jpeg"}, r"x\.png: is JPEG of mode RGB, expected a PNG"),
+        ({"segments": (263, 9), "entries": 2}, r"SIDE\.json: image 5 \(x\) has 2 entries"),
+        ({"segments": (263, 9), "category_id": 3}, r"SIDE\.json: category_id 3, expected"),
+    ],
+)
+def test_a_panoptic_json_that_lies_is_refused(panoptic, side, given, words):
+    sound = panoptic((263, 9), name="pred" if side == "gt" else "gt")
+    wrong = panoptic(name=side, **given)
+    files = (wrong, sound) if side == "pred" else (sound, wrong)
+    refused(words.replace("SIDE", side), lambda: list(CocoItems(*files)), error=FileFormatError)
+
+
+def test_every_image_has_an_entry_in_a_panoptic_json(panoptic):
+    path = panoptic((263, 9))
+    content = json.loads(path.read_text())
+    content["images"].append({"id": 6, "file_name": "y.jpg", "height": 4, "width": 6})
+    path.write_text(json.dumps(content))
+    refused(r"gt\.json: image 6 \(y\) has 0 entries", CocoItems, path, path, error=FileFormatError)
+
+
+@pytest.mark.parametrize("score", [{}, {"score": 0.7}])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_perfect_prediction_is_perfect_also_where_segments_overlap(small, seed, turned, score):
+    rng = np.random.default_rng(seed)
+    truth = [patch(2, *rng.integers(0, 3, 2).tolist(), *rng.integers(1, 4, 2).tolist())
+             for _ in range(5)]  # fmt: skip
+    truth += [patch(9, 0, 0, 4, 6, iscrowd=1)]
+    results = [{**each, **score} for each in truth]
+    items = CocoItems(*small(truth, results[::-1] if turned else results))
+    protocol = items.protocol(["segmentation"])
+    run = bb.evaluate_items(items, protocol, metrics="segmentation", workers=1)
+    assert run.score("segmentation").pq == 1

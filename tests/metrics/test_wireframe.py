@@ -150,3 +150,42 @@ def test_no_prediction_counts_as_no_lines(tmp_path):
     run = bb.evaluate(pred, gt, metrics="wireframe", missing="zero", executor="thread", workers=1)
     assert run.records[0].counts["wireframe"].total_pred.sum() == 0
     assert run.records[0].counts["wireframe"].total_gt.min() > 0
+
+
+@pytest.mark.parametrize("suffix", ["npz", "mat"])
+@pytest.mark.parametrize("lines_in", ["network", "image"])
+@pytest.mark.parametrize(
+    ("factor", "words"),
+    [
+        (1, ""),
+        (1 / 300, "all coordinates lie within 0 .. .*multiply by rows and columns"),
+        (3, "lines up to row .*lines_in=image"),
+    ],
+)
+def test_lines_beyond_their_grid_or_shares_of_it_are_refused(
+    tmp_path, suffix, lines_in, factor, words
+):
+    """Sound lines reach the end of their grid: 128, or 240 x 300 pixels."""
+    rows, columns = (240, 300) if lines_in == "image" else (128, 128)
+    ends = np.array([[5, 7, rows, columns], [60, 80, 20, 30.5]]) * factor
+    lines = {"lines": ends.reshape(-1, 2, 2), "score": np.array([0.9, 0.8])}
+    (tmp_path / "p").mkdir(), (tmp_path / "g").mkdir()
+    place = tmp_path / "p" / f"a.{suffix}"
+    savemat(place, lines) if suffix == "mat" else np.savez(place, **lines)
+    annotated = {"lines": np.array([[8.0, 6, 120, 200]]), "size": np.array([240, 300])}
+    savemat(tmp_path / "g" / "a.mat", annotated)
+    protocol = Protocol.preset("wireframe").replace(options={"wireframe": {"lines_in": lines_in}})
+    run = tmp_path / "p", tmp_path / "g", protocol
+    if words:
+        refused(f"a.{suffix}: {words}", bb.evaluate, *run, metrics="wireframe", workers=1)
+    else:
+        assert bb.evaluate(*run, metrics="wireframe", workers=1).image_ids == ["a"]
+
+
+def test_annotated_lines_that_are_shares_are_refused(tmp_path):
+    (tmp_path / "p").mkdir(), (tmp_path / "g").mkdir()
+    np.savez(tmp_path / "p" / "a.npz", lines=np.full((1, 4), 9.0), score=[0.5])
+    savemat(tmp_path / "g" / "a.mat", {"lines": [[0.1, 0.2, 0.9, 1.0]], "size": [240, 300]})
+    words = "a.mat: all coordinates of lines lie within 0 .. 1, expected pixels"
+    run = tmp_path / "p", tmp_path / "g", "wireframe"
+    refused(words, bb.evaluate, *run, metrics="wireframe", workers=1)
