@@ -10,7 +10,69 @@
 Names are imported when first used, so that `import bsdsbench` and the command line start at once.
 """
 
+from typing import TYPE_CHECKING
+
 from bsdsbench.files.late import late
+
+if TYPE_CHECKING:
+    from bsdsbench import curves as curves
+    from bsdsbench import integrations as integrations
+    from bsdsbench import kernels as kernels
+    from bsdsbench import plotting as plotting
+    from bsdsbench import report as report
+    from bsdsbench.comparison.compare import Comparison as Comparison
+    from bsdsbench.comparison.compare import compare as compare
+    from bsdsbench.diagnosis import explain as explain
+    from bsdsbench.diagnosis.doctor import Finding as Finding
+    from bsdsbench.diagnosis.doctor import doctor as doctor
+    from bsdsbench.files.errors import DataError as DataError
+    from bsdsbench.files.errors import ShapeError as ShapeError
+    from bsdsbench.integrations.detectors import DetectorRun as DetectorRun
+    from bsdsbench.integrations.detectors import run as run
+    from bsdsbench.loaders import load_ground_truth as load_ground_truth
+    from bsdsbench.loaders import load_prediction as load_prediction
+    from bsdsbench.loaders.inputs import GroundTruth as GroundTruth
+    from bsdsbench.loaders.inputs import Prediction as Prediction
+    from bsdsbench.loaders.labels import seg2bdry as seg2bdry
+    from bsdsbench.metrics import boundary as boundary
+    from bsdsbench.metrics import contour as contour
+    from bsdsbench.metrics import crispness as crispness
+    from bsdsbench.metrics import saliency as saliency
+    from bsdsbench.metrics import segmentation as segmentation
+    from bsdsbench.metrics import semantic as semantic
+    from bsdsbench.metrics import superpixel as superpixels  # noqa: F401
+    from bsdsbench.metrics.assign import assign as assign
+    from bsdsbench.metrics.base import Column as Column
+    from bsdsbench.metrics.base import Metric as Metric
+    from bsdsbench.metrics.boundary import Match as Match
+    from bsdsbench.metrics.boundary import boundary_counts as boundary_counts
+    from bsdsbench.metrics.boundary import boundary_score as boundary_score
+    from bsdsbench.metrics.boundary import match_boundaries as match_boundaries
+    from bsdsbench.metrics.maps import nms as nms
+    from bsdsbench.metrics.maps import thin as thin
+    from bsdsbench.metrics.pixel import pixel_counts as pixel_counts
+    from bsdsbench.metrics.pixel import pixel_score as pixel_score
+    from bsdsbench.metrics.region.counting import region_counts as region_counts
+    from bsdsbench.metrics.region.metric import region_score as region_score
+    from bsdsbench.plotting import DETCurveDisplay as DETCurveDisplay
+    from bsdsbench.plotting import PRCurveDisplay as PRCurveDisplay
+    from bsdsbench.plotting import ROCCurveDisplay as ROCCurveDisplay
+    from bsdsbench.protocol.protocol import NMSParams as NMSParams
+    from bsdsbench.protocol.protocol import Protocol as Protocol
+    from bsdsbench.protocol.tasks import Task as Task
+    from bsdsbench.runs.evaluation import Evaluation as Evaluation
+    from bsdsbench.runs.merging import merge as merge
+    from bsdsbench.runs.run import evaluate as evaluate
+    from bsdsbench.runs.run import evaluate_humans as evaluate_humans
+    from bsdsbench.runs.run import evaluate_items as evaluate_items
+    from bsdsbench.runs.streaming import StreamingEvaluator as StreamingEvaluator
+    from bsdsbench.scores.counts import Counts as Counts
+    from bsdsbench.scores.counts import ImageRecord as ImageRecord
+    from bsdsbench.scores.counts import Score as Score
+    from bsdsbench.scores.curve import OperatingPoint as OperatingPoint
+    from bsdsbench.scores.curve import PRCurve as PRCurve
+    from bsdsbench.scores.ratios import f_measure as f_measure
+    from bsdsbench.scores.ratios import ratio as ratio
 
 __version__ = "0.1.0"
 
@@ -60,7 +122,8 @@ _MODULES = {
 }
 
 __all__ = sorted([*_HOME, "curves", "__version__"])
-__getattr__ = late(__name__, _HOME, _MODULES)
+if not TYPE_CHECKING:  # it would give every name the type Any
+    __getattr__ = late(__name__, _HOME, _MODULES)
 
 
 def __dir__() -> list[str]:

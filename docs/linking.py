@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import attrs
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.addnodes import pending_xref
@@ -22,6 +23,7 @@ from bsdsbench import curves
 from bsdsbench.cli import VERBS
 from bsdsbench.protocol.protocol import preset_names
 from bsdsbench.protocol.tasks import tasks
+from bsdsbench.runs import keywords
 
 WORDS = json.loads(Path(__file__).with_name("search_words.json").read_text("utf-8"))
 LONGEST = 155  # characters of a description that search engines show
@@ -149,6 +151,27 @@ def shorten(
     return (re.sub(many, r"(\1, ..., \2)", sig), returns) if sig else None
 
 
+def list_keywords(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """Put the keywords that `**options` stands for into a docstring, before numpydoc reads it."""
+    for number, line in enumerate(lines):
+        if match := re.fullmatch(r"\*\*options : (\w+)", line):
+            fields = attrs.fields_dict(keywords.RunKeywords)
+            entries = []
+            for keyword in getattr(keywords, match[1]).__annotations__:
+                field = fields[keyword]
+                kind = re.sub(r"\b(StrPath|Missing|OnError)\b", _plain_kind, str(field.type))
+                kind = kind.replace(" | ", " or ")
+                entries += [f"{keyword} : {kind}", f"    {field.metadata['help']}"]
+            lines[number : number + 2] = entries
+            return
+
+
+def _plain_kind(match: re.Match[str]) -> str:
+    return "path" if match[0] == "StrPath" else "str"
+
+
 def _escaped(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -170,4 +193,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", point_at_pages)
     app.connect("html-page-context", describe)
     app.connect("autodoc-process-signature", shorten)
+    app.connect("autodoc-process-docstring", list_keywords, priority=100)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -23,6 +23,7 @@ import resource
 import signal
 import sys
 import tempfile
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from importlib.machinery import SourceFileLoader
@@ -147,8 +148,7 @@ def main() -> int:
     sys.path.insert(0, str(ROOT))
     for name in LIBRARIES.split():
         importlib.import_module(name)
-    toml: Any = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    told = toml.loads((ROOT / "scripts/mutants.toml").read_text("utf-8"))
+    told = tomllib.loads((ROOT / "scripts/mutants.toml").read_text("utf-8"))
     cases = []
     if given.what == "named":
         for each in told["mutant"]:

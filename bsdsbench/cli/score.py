@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click import argument
@@ -34,6 +33,9 @@ from bsdsbench.cli.shared import (
 )
 from bsdsbench.plotting.beside import plots_in
 
+if TYPE_CHECKING:
+    from bsdsbench.runs.evaluation import Evaluation
+
 NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
 
@@ -53,21 +55,25 @@ def demo(out: str, workers: int | None) -> None:
     from bsdsbench.runs.score_tables import score_tables
 
     compile_first()
-    images, gt, found = sample_images(), sample_ground_truth(), []
+    images, gt = sample_images(), sample_ground_truth()
+    evaluations: list[Evaluation] = []
     for method, name in NAMES.items():
+        folder = Path(out, method)
         with progress(method) as report:
-            how = dict(name=name, out=Path(out, method), workers=workers, progress=report)
-            found.append(bb.run(method, images, gt=gt, **how).evaluation)
-    found.sort(key=lambda run: -run.boundary_score().ods.f)
-    show_tables(score_tables(found))
-    told = bb.compare(found).only(["ods", "ap"])
+            run = bb.run(
+                method, images, gt=gt, name=name, out=folder, workers=workers, progress=report
+            )
+        evaluations += [run.evaluation] if run.evaluation else []
+    evaluations.sort(key=lambda evaluation: -evaluation.boundary_score().ods.f)
+    show_tables(score_tables(evaluations))
+    comparison = bb.compare(evaluations).only(["ods", "ap"])
     print()
-    show_tables([table for table in told.tables() if table.key == "differences"])
+    show_tables([table for table in comparison.tables() if table.key == "differences"])
     with progress("human") as report:
         human = bb.evaluate_humans(gt, workers=workers, progress=report)
     pr, f = Path(out, "pr.png"), Path(out, "f_threshold.png")
-    plot_runs(found, human=human, path=pr)
-    plot_runs(found, kind="f", path=f)
+    plot_runs(evaluations, human=human, path=pr)
+    plot_runs(evaluations, kind="f", path=f)
     folders = " ".join(str(Path(out, method)) for method in NAMES)
     raw = Path(out, "raw")
     print(f"\nplots    {pr}  {f}")
@@ -128,6 +134,7 @@ def evaluate(
     """
     ready = click.get_current_context().with_resource(plots_in(options["out"]))
     import bsdsbench as bb
+    from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
     from bsdsbench.runs.score_tables import at_threshold_of
     from bsdsbench.tables.forms import form_of, write_tables
 
@@ -135,11 +142,14 @@ def evaluate(
     written: Any = per_image and form_of(per_image, None)
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
-    call: Any = bb.evaluate_humans if humans else bb.evaluate
+    call: Any = bb.evaluate
+    known: type[Any] = RunOptions
     coco = str(pred_dir).endswith(".json") and str(options["gt"]).endswith(".json")
-    if coco:
-        call = bb.evaluate_items
-    others = options.keys() - inspect.signature(call).parameters.keys() - {*PROTOCOL, "gt"}
+    if humans:
+        call, known = bb.evaluate_humans, HumanOptions
+    elif coco:
+        call, known = bb.evaluate_items, ItemOptions
+    others = options.keys() - known.__annotations__.keys() - {*PROTOCOL, "gt", "metrics"}
     if humans:
         refuse(others | {"nms", "invert"}, "--humans")
     elif coco:

@@ -22,7 +22,7 @@ from bsdsbench.files.bounded import as_json, counted, listed
 from bsdsbench.files.errors import Setting, did_you_mean
 from bsdsbench.kernels import never_compiled
 from bsdsbench.metrics import registry
-from bsdsbench.runs.run_options import RunOptions, words_of
+from bsdsbench.runs.keywords import RunKeywords
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
@@ -157,7 +157,7 @@ words = partial(option, multiple=True, callback=_words)
 
 def run_option(name: str, **changes: Any) -> Decorator:
     """The flag of an option of a run, with the words that Python's documentation has."""
-    field = attrs.fields_dict(RunOptions)[name]
+    field = attrs.fields_dict(RunKeywords)[name]
     flag: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
     names = flag.pop("names", (f"--{name.replace('_', '-')}",))
     if flag.pop("path", False):
@@ -166,7 +166,7 @@ def run_option(name: str, **changes: Any) -> Decorator:
         flag["type"] = IntRange(1)
     if "choices" in flag:
         flag["type"] = Choice(flag.pop("choices"))
-    return option(*names, name, words_of(name), **flag)
+    return option(*names, name, field.metadata["help"], **flag)
 
 
 def _form(ctx: click.Context, param: click.Parameter, form: str | None) -> str:

@@ -40,8 +40,8 @@ from bsdsbench.runs.first_look import (
     thickness,
     thumbnail,
 )
+from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.run import FileItem
-from bsdsbench.runs.run_options import RunOptions
 
 ERROR, WARNING = "error", "warning"
 THICK, THIN = 0.8, 0.6
@@ -156,10 +156,9 @@ def doctor(
     >>> [finding.fixes() for finding in bb.doctor(thick, sample_ground_truth())]
     ['nms=True']
     """
-    options = RunOptions(
-        protocol=protocol, metrics=(metric,), pred_kind=pred_kind, split_file=split_file
-    )
-    asked, kind = registry.get(metric), str(options.pred_kind)
+    keywords = RunKeywords(pred_kind=pred_kind, split_file=split_file)
+    options = plan(keywords, protocol, (metric,))
+    asked, kind = registry.get(metric), options.pred_kind
     places = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
     classes = asked.class_names(asked.options_of(options.protocol))
     _, *sides, several = grouped(*places, split_file, kind, asked.gt_kind, classes)

@@ -16,8 +16,8 @@ import hashlib
 import json
 import math
 import os
-import sys
 import threading
+import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BytesIO
@@ -35,11 +35,6 @@ from bsdsbench.files.errors import (
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 MAX_FILE_BYTES = 1 << 29
 MAX_PIXELS = 100_000_000

@@ -14,11 +14,11 @@ import platform
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import attrs
 import numpy as np
@@ -39,11 +39,13 @@ from bsdsbench.files.bounded import (
 from bsdsbench.files.errors import DataError, Problem, Setting, visible
 from bsdsbench.loaders.pairing import ground_truths, read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
+from bsdsbench.metrics import registry
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.executors import available_cores
+from bsdsbench.runs.keywords import SPEED, DetectorOptions, Plan, StrPath, planned
 from bsdsbench.runs.run import about_folders, folders
 from bsdsbench.runs.run import run as score
-from bsdsbench.runs.run_options import SPEED, Folder, RunOptions, takes
 from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
@@ -125,13 +127,14 @@ class DetectorRun(Shown):
         }
 
 
-@takes(
-    "out protocol metrics name split_file shard workers executor fresh resume tag on_error "
-    "progress",
-    on_error="skip",
-)
 def run(
-    function: Detector | str, images: Folder, *, gt: Folder | None = None, options: RunOptions
+    function: Detector | str,
+    images: StrPath,
+    protocol: Protocol | str | None = None,
+    metrics: str | Sequence[str] = registry.DEFAULT,
+    *,
+    gt: StrPath | None = None,
+    **options: Unpack[DetectorOptions],
 ) -> DetectorRun:
     """Call a detector on every picture of a folder, time it, and evaluate its maps.
 
@@ -148,9 +151,14 @@ def run(
         alone is one of `bsdsbench.integrations.baselines`, such as "canny".
     images : path
         Folder of pictures.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset; default: that of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
     gt : path, optional
         Ground-truth folder; without it there are no scores.
-    {options}
+    **options : DetectorOptions
+        Keywords of the run, see `runs.keywords.RunKeywords`; `on_error` is "skip" by default.
 
     Returns
     -------
@@ -174,39 +182,38 @@ def run(
     >>> len(found.milliseconds), round(found.evaluation.boundary_score().ods.f, 2)
     (16, 0.28)
     """
-    if options.out is None:
+    plan = planned("run", DetectorOptions, options, protocol, metrics, on_error="skip")
+    if plan.out is None:
         raise DataError("out: None, expected a folder for the maps")
-    if options.fresh and options.resume:
+    if plan.fresh and plan.resume:
         raise DataError("fresh, resume: expected one of them")
-    options = attrs.evolve(options, out=options.out.resolve(), missing="skip")
+    plan = attrs.evolve(plan, out=plan.out.resolve(), missing="skip")
     detector = load_function(function) if isinstance(function, str) else function
-    wanted = None if options.split_file is None else read_split(options.split_file)
+    wanted = None if plan.split_file is None else read_split(plan.split_file)
     photos = {i: path.resolve() for i, path in find_photos(images, wanted).items()}
     if lost := [image_id for image_id in wanted or () if image_id not in photos]:
         raise DataError(f"{show(images)}: no picture for: {listed(lost)}")
     if not photos:
         raise DataError(f"{show(images)}: no pictures, expected at least one")
     ids = sorted(photos)
-    mine = ids[options.shard[0] - 1 :: options.shard[1]]
+    mine = ids[plan.shard[0] - 1 :: plan.shard[1]]
     if gt is not None:
         gt = Path(gt).resolve()
-        options.refuse_out_in(gt=gt)
+        plan.refuse_out_in(gt=gt)
         ground_truths(gt, ids)  # they are there, before the detector is called
     named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
     path = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
     whose = {
         "function": path,
-        "name": options.name or (named.__name__ if ":" in path else path),
-        "tag": options.tag,
+        "name": plan.name or (named.__name__ if ":" in path else path),
+        "tag": plan.tag,
         "versions": {"bsdsbench": __version__, "python": platform.python_version()},
     }
-    with locked(options.out):  # type: ignore[arg-type]
-        maps = options.out / "maps"  # type: ignore[operator]
-        about, kept = _opened(maps, whose, options)
-        failed = _detect(
-            detector, {i: photos[i] for i in mine if i not in kept}, maps, about, options
-        )
-        if failed and (options.on_error == "fail" or len(failed) == len(mine)):
+    with locked(plan.out):  # type: ignore[arg-type]
+        maps = plan.out / "maps"  # type: ignore[operator]
+        about, kept = _opened(maps, whose, plan)
+        failed = _detect(detector, {i: photos[i] for i in mine if i not in kept}, maps, about, plan)
+        if failed and (plan.on_error == "fail" or len(failed) == len(mine)):
             lines = [f"{image_id}: {reason}" for image_id, reason in failed.items()]
             raise DataError("\n".join(lines), lines)
         kind, times = about.get("kind", "soft"), about["milliseconds"]
@@ -216,10 +223,10 @@ def run(
         result = DetectorRun(name, maps, kind, made, machine(), failed, kept=taken_over)
         if gt is None:
             return result
-        options = attrs.evolve(options, name=name, pred_kind=kind, split_file=None)
-        whole = folders(maps, gt, attrs.evolve(options, missing="zero"), ids)
+        plan = attrs.evolve(plan, name=name, pred_kind=kind, split_file=None)
+        whole = folders(maps, gt, attrs.evolve(plan, missing="zero"), ids)
         items = [item for item in whole if item.image_id in mine and item.pair.pred_paths]
-        blank = about_folders(whole, options, pred=maps, gt=gt)
+        blank = about_folders(whole, plan, pred=maps, gt=gt)
         told = {
             "ms_per_image": result.ms_per_image,
             "machine": result.machine,
@@ -227,15 +234,13 @@ def run(
             "taken_over": taken_over,
         }
         more: dict[str, Any] = {SPEED: told}
-        if options.shard != (1, 1):
-            more["shard"] = f"{options.shard[0]}/{options.shard[1]}"
+        if plan.shard != (1, 1):
+            more["shard"] = f"{plan.shard[0]}/{plan.shard[1]}"
         blank = replace(blank, provenance={**blank.provenance, **more}, failed=failed)
-        return replace(result, evaluation=score(items, attrs.evolve(options, shard=(1, 1)), blank))
+        return replace(result, evaluation=score(items, attrs.evolve(plan, shard=(1, 1)), blank))
 
 
-def _opened(
-    maps: Path, whose: dict[str, Any], options: RunOptions
-) -> tuple[dict[str, Any], set[str]]:
+def _opened(maps: Path, whose: dict[str, Any], options: Plan) -> tuple[dict[str, Any], set[str]]:
     """What run.json is to say, and the ids of maps that are there and stay. Those that are not to
     stay are deleted. Raises DataError for maps without the user's word, or of another detector."""
     about = {**whose, "made": time.strftime("%Y-%m-%d %H:%M"), "milliseconds": {}}
@@ -269,7 +274,7 @@ def _detect(
     photos: dict[str, Path],
     maps: Path,
     about: dict[str, Any],
-    options: RunOptions,
+    options: Plan,
 ) -> dict[str, str]:
     """Make the maps, and note in `about` what they are; the pictures it fails on, with reasons."""
     failed = {}

@@ -31,7 +31,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.first_look import plain_forms
 from bsdsbench.runs.folder import pack_record, unpack_record
-from bsdsbench.runs.run_options import RunOptions
+from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.streaming import image_items, measure, numbered
 from bsdsbench.scores.counts import ImageRecord, at
 
@@ -64,13 +64,9 @@ class BenchmarkMetric(Metric):
     ) -> None:
         super().__init__(**options)
         self.metric = registry.chosen(metric)[0]
-        self.options = RunOptions(
-            protocol=protocol,
-            metrics=(self.metric,),
-            classes=tuple(classes) if classes else None,
-            on_error="skip",
-        )
-        self.protocol = self.options.protocol
+        keywords = RunKeywords(classes=tuple(classes) if classes else None, on_error="skip")
+        self.plan = plan(keywords, protocol, (self.metric,))
+        self.protocol = self.plan.protocol
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
 
@@ -78,7 +74,7 @@ class BenchmarkMetric(Metric):
         """Add one image or a batch; as `StreamingEvaluator.update`. Without names every image
         counts."""
         for one, annotators, name in image_items(pred, gts, image_id, 0):
-            record = measure(one, annotators, name, self.options)
+            record = measure(one, annotators, name, self.plan)
             if record is None:
                 continue
             data = pack_record(replace(record, image_id="") if image_id is None else record)

@@ -1,6 +1,17 @@
 """Pictures: Display objects over computed results. The only package that imports matplotlib."""
 
+from typing import TYPE_CHECKING
+
 from bsdsbench.files.late import late
+
+if TYPE_CHECKING:
+    from bsdsbench.plotting.displays import DETCurveDisplay as DETCurveDisplay
+    from bsdsbench.plotting.displays import FThresholdDisplay as FThresholdDisplay
+    from bsdsbench.plotting.displays import PRCurveDisplay as PRCurveDisplay
+    from bsdsbench.plotting.displays import ReliabilityDisplay as ReliabilityDisplay
+    from bsdsbench.plotting.displays import ROCCurveDisplay as ROCCurveDisplay
+    from bsdsbench.plotting.figures import plot_curves as plot_curves
+    from bsdsbench.plotting.figures import plot_runs as plot_runs
 
 # Imported when first used, so that matplotlib is loaded only for a picture.
 _HOME = {
@@ -14,4 +25,5 @@ _HOME = {
 }
 
 __all__ = sorted(_HOME)
-__getattr__ = late(__name__, _HOME)
+if not TYPE_CHECKING:  # it would give every name the type Any
+    __getattr__ = late(__name__, _HOME)

@@ -1,6 +1,16 @@
 """Reports: one self-contained HTML page of runs, and pictures of what matched."""
 
+from typing import TYPE_CHECKING
+
 from bsdsbench.files.late import late
+
+if TYPE_CHECKING:
+    from bsdsbench.comparison.comparison_tables import comparison_tables as comparison_tables
+    from bsdsbench.report.html import write_report as write_report
+    from bsdsbench.runs.score_tables import score_tables as score_tables
+    from bsdsbench.tables.forms import to_csv as to_csv
+    from bsdsbench.tables.forms import to_latex as to_latex
+    from bsdsbench.tables.forms import to_markdown as to_markdown
 
 _HOME = {
     "comparison_tables": "comparison.comparison_tables",
@@ -12,4 +22,5 @@ _HOME = {
 }
 
 __all__ = sorted(_HOME)
-__getattr__ = late(__name__, _HOME)
+if not TYPE_CHECKING:  # it would give every name the type Any
+    __getattr__ = late(__name__, _HOME)

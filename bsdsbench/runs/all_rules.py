@@ -14,8 +14,8 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.runs.keywords import StrPath
 from bsdsbench.runs.run import Sources, find_sources
-from bsdsbench.runs.run_options import Folder
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best, four_counts
 from bsdsbench.tables.table import Field, Table
 
@@ -31,7 +31,7 @@ def with_whole_image(files: Sources, protocol: Protocol, grid: Any, four: Any) -
     return PRCurve.of_counts(np.r_[0.0, grid], np.vstack([first, four]))
 
 
-def rules_table(runs: Sequence[Evaluation], gt_dir: Folder | None = None) -> Table:
+def rules_table(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> Table:
     """A row for each rule of AP and ODS, a column for each run; None where it cannot be applied.
 
     Of a run without counts only the curve is read. The row of threshold 0 comes from the run's

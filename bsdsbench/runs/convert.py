@@ -11,7 +11,7 @@ from bsdsbench.loaders.formats import FORMATS, id_of
 from bsdsbench.loaders.pairing import find_files
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.run_options import Progress
+from bsdsbench.runs.keywords import Progress
 
 
 def nms_files(

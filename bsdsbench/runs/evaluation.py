@@ -29,6 +29,7 @@ from bsdsbench.runs.folder import (
     read_result,
     writing_result,
 )
+from bsdsbench.runs.keywords import SPEED, Progress
 from bsdsbench.runs.references import (
     NOT_STATED,
     PREFIX,
@@ -37,7 +38,6 @@ from bsdsbench.runs.references import (
     reference_run,
     references,
 )
-from bsdsbench.runs.run_options import SPEED, Progress
 from bsdsbench.scores.counts import ImageRecord, Score, at, part_of
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import Shown

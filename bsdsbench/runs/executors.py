@@ -26,7 +26,7 @@ from bsdsbench import __version__
 from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import KERNEL_VERSION, source_hash
-from bsdsbench.runs.run_options import RunOptions
+from bsdsbench.runs.keywords import Plan
 
 MANY = 8  # workers from which processes are faster than threads: reading holds the GIL
 AHEAD = 3  # calls under way for each worker, so that memory stays flat
@@ -42,7 +42,7 @@ def available_cores() -> int:
 
 
 @contextmanager
-def pool(options: RunOptions, total: int, several: int) -> Iterator[tuple[Executor | None, int]]:
+def pool(options: Plan, total: int, several: int) -> Iterator[tuple[Executor | None, int]]:
     """The executor of a run, None for one worker here; and how many calls may be under way."""
     asked = options.executor
     workers = max(1, min(options.workers or available_cores(), total or 10**9))

@@ -25,7 +25,7 @@ from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError, Fix, InputWarning, Problem, Setting
 from bsdsbench.loaders.inputs import WHITE_FOR_CLASSES, GroundTruth, Prediction, unit
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.run_options import RunOptions
+from bsdsbench.runs.keywords import Plan
 from bsdsbench.scores.counts import ImageRecord
 
 LOOKS = 4  # images that are looked at: neighbours by name are exchanged most often
@@ -83,7 +83,7 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     return Look(pred, soft, truth, measured and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0))
 
 
-def first_look(looks: Sequence[Look], options: RunOptions) -> list[InputWarning]:
+def first_look(looks: Sequence[Look], options: Plan) -> list[InputWarning]:
     """Warnings about the first images of a run, of the first kind that there is."""
     protocol = options.protocol
     lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & options.unused

@@ -14,7 +14,7 @@ from bsdsbench.files.arguments import given_array, kind_of_value
 from bsdsbench.files.errors import DataError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, one_scale, scale_of
 from bsdsbench.metrics.base import Metric
-from bsdsbench.runs.run_options import TEXT
+from bsdsbench.runs.keywords import TEXT
 
 
 @attrs.frozen
@@ -51,7 +51,7 @@ def items_of(items: Iterable[Any], metric: Metric) -> Iterator[ArrayItem]:
     seen = set()
     for number, item in enumerate(items, 1):
         whole = isinstance(item, tuple | list) and len(item) == 3
-        if not whole or not TEXT[0](item[0]):
+        if not whole or not TEXT.accepts(item[0]):
             wrong = f"item {number}: {kind_of_value(item[0] if whole else item)}"
             raise DataError(f"{wrong}, expected (id, prediction, truth), the id as text")
         image_id, pred, truth = item

@@ -26,7 +26,7 @@ from bsdsbench.protocol.fields import clipped
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.runs.comparability import comparability
 from bsdsbench.runs.evaluation import EMPTY, Evaluation
-from bsdsbench.runs.run_options import SPEED
+from bsdsbench.runs.keywords import SPEED
 from bsdsbench.scores.curve import curve_counts, four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
 

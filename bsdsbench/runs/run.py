@@ -19,7 +19,7 @@ from contextlib import closing, nullcontext, suppress
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import attrs
 import numpy as np
@@ -46,7 +46,14 @@ from bsdsbench.runs.executors import mapped, pool
 from bsdsbench.runs.first_look import LOOKS, SCALE, Look, first_look, form_of, look_at, plain_forms
 from bsdsbench.runs.folder import pack_record, unfinished
 from bsdsbench.runs.items import items_of
-from bsdsbench.runs.run_options import Folder, RunOptions, takes
+from bsdsbench.runs.keywords import (
+    HumanOptions,
+    ItemOptions,
+    Plan,
+    RunOptions,
+    StrPath,
+    planned,
+)
 from bsdsbench.scores.counts import ImageRecord
 
 SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
@@ -54,11 +61,13 @@ FEW = 1000  # images of which a worker gets one at a time
 Inputs = tuple[Prediction | None, GroundTruth]
 
 
-@takes(
-    "protocol task metrics name split_file missing pred_kind images_dir shard workers executor out "
-    "fresh on_error progress ready"
-)
-def evaluate(pred_dir: Folder, gt_dir: Folder, *, options: RunOptions) -> Evaluation:
+def evaluate(
+    pred_dir: StrPath,
+    gt_dir: StrPath,
+    protocol: Protocol | str | None = None,
+    metrics: str | Sequence[str] = registry.DEFAULT,
+    **options: Unpack[RunOptions],
+) -> Evaluation:
     """Evaluate a folder of predictions against a folder of ground truth.
 
     An empty folder is an error. The scores do not depend on workers, executor or shards.
@@ -67,7 +76,12 @@ def evaluate(pred_dir: Folder, gt_dir: Folder, *, options: RunOptions) -> Evalua
     ----------
     pred_dir, gt_dir : path
         Paired by image id over any mix of file formats and nested folders.
-    {options}
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset; default: that of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
+    **options : RunOptions
+        Keywords of the run; `runs.keywords.RunKeywords` says what each means.
 
     Returns
     -------
@@ -94,17 +108,22 @@ def evaluate(pred_dir: Folder, gt_dir: Folder, *, options: RunOptions) -> Evalua
     >>> round(run.boundary_score().ods.f, 3)
     0.619
     """
-    options.refuse_out_in(pred_dir=pred_dir, gt_dir=gt_dir)
+    plan = planned("evaluate", RunOptions, options, protocol, metrics)
+    plan.refuse_out_in(pred_dir=pred_dir, gt_dir=gt_dir)
     ids = None
-    if options.task is not None:
-        check_truth(options.task, gt_dir, options.protocol, options.split_file)
-        ids = None if options.split_file else options.task.ids or None
-    items = folders(pred_dir, gt_dir, options, ids)
-    return run(items, options, about_folders(items, options, pred=pred_dir, gt=gt_dir))
+    if plan.task is not None:
+        check_truth(plan.task, gt_dir, plan.protocol, plan.split_file)
+        ids = None if plan.split_file else plan.task.ids or None
+    items = folders(pred_dir, gt_dir, plan, ids)
+    return run(items, plan, about_folders(items, plan, pred=pred_dir, gt=gt_dir))
 
 
-@takes("protocol metrics split_file workers executor out fresh on_error progress ready")
-def evaluate_humans(gt_dir: Folder, *, options: RunOptions) -> Evaluation:
+def evaluate_humans(
+    gt_dir: StrPath,
+    protocol: Protocol | str | None = None,
+    metrics: str | Sequence[str] = registry.DEFAULT,
+    **options: Unpack[HumanOptions],
+) -> Evaluation:
     """Evaluate each annotator of a data set against the others: the human point of the plots.
 
     The metrics are those with a human form. Every image needs two annotators.
@@ -113,7 +132,12 @@ def evaluate_humans(gt_dir: Folder, *, options: RunOptions) -> Evaluation:
     ----------
     gt_dir : path
         Folder of ground truth.
-    {options}
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset; default: that of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
+    **options : HumanOptions
+        Keywords of the run; `runs.keywords.RunKeywords` says what each means.
 
     Returns
     -------
@@ -128,13 +152,18 @@ def evaluate_humans(gt_dir: Folder, *, options: RunOptions) -> Evaluation:
     >>> round(run.boundary_score().ods.f, 3)
     0.81
     """
-    options.refuse_out_in(gt_dir=gt_dir)
-    items = [FileItem(p, "", form="humans") for p in ground_truths(gt_dir, options.split_file)]
-    return run(items, options, about_folders(items, options, gt=gt_dir))
+    plan = planned("evaluate_humans", HumanOptions, options, protocol, metrics)
+    plan.refuse_out_in(gt_dir=gt_dir)
+    items = [FileItem(p, "", form="humans") for p in ground_truths(gt_dir, plan.split_file)]
+    return run(items, plan, about_folders(items, plan, gt=gt_dir))
 
 
-@takes("protocol metrics name workers executor out fresh on_error progress ready", name="items")
-def evaluate_items(items: Iterable[tuple[str, Any, Any]], *, options: RunOptions) -> Evaluation:
+def evaluate_items(
+    items: Iterable[tuple[str, Any, Any]],
+    protocol: Protocol | str | None = None,
+    metrics: str | Sequence[str] = registry.DEFAULT,
+    **options: Unpack[ItemOptions],
+) -> Evaluation:
     """Evaluate images from an iterable: a data set of another library, arrays in zarr, a generator.
 
     It is read a few images for each worker at a time, and scored as files with the same values.
@@ -143,7 +172,12 @@ def evaluate_items(items: Iterable[tuple[str, Any, Any]], *, options: RunOptions
     ----------
     items : iterable of (str, prediction, truth)
         Image id; the others as `StreamingEvaluator.update` takes them for one image.
-    {options}
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset; default: that of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
+    **options : ItemOptions
+        Keywords of the run; `runs.keywords.RunKeywords` says what each means.
 
     Returns
     -------
@@ -164,18 +198,17 @@ def evaluate_items(items: Iterable[tuple[str, Any, Any]], *, options: RunOptions
     """
     if not isinstance(items, Iterable):
         raise DataError(f"items: {kind_of_value(items)}, expected an iterable of images")
-    about = {"pred_kind": options.pred_kind, "missing": "error"}
+    plan = planned("evaluate_items", ItemOptions, options, protocol, metrics, name="items")
+    about = {"pred_kind": plan.pred_kind, "missing": "error"}
     total = len(items) if isinstance(items, Sized) else 0
-    blank = Evaluation(options.protocol, options.name, (), about)
-    return run(items_of(items, registry.get(options.metrics[0])), options, blank, total)
+    blank = Evaluation(plan.protocol, str(plan.name), (), about)
+    return run(items_of(items, registry.get(plan.metrics[0])), plan, blank, total)
 
 
 # ---- a run ---------------------------------------------------------------------------------------
 
 
-def run(
-    source: Iterable[Any], options: RunOptions, blank: Evaluation, total: int = 0
-) -> Evaluation:
+def run(source: Iterable[Any], options: Plan, blank: Evaluation, total: int = 0) -> Evaluation:
     """Give `blank` the records of a source, in its order, and write the results.
 
     source : a sequence is cut to the shard of the options; total : how many images another iterable
@@ -267,7 +300,7 @@ class Counted:
 
 
 def count(
-    item: Any, options: RunOptions, known: str = "", look: bool = False, keep: bool = False
+    item: Any, options: Plan, known: str = "", look: bool = False, keep: bool = False
 ) -> Counted:
     """Read and count one image: the only place where that is done.
 
@@ -363,7 +396,7 @@ class FileItem:
 
 
 def folders(
-    pred_dir: Folder, gt_dir: Folder, options: RunOptions, ids: Sequence[str] | None = None
+    pred_dir: StrPath, gt_dir: StrPath, options: Plan, ids: Sequence[str] | None = None
 ) -> list[FileItem]:
     """The images of a folder of predictions and one of ground truth. Raises PairingError.
 
@@ -393,7 +426,7 @@ def folders(
     return items
 
 
-def about_folders(items: Sequence[FileItem], options: RunOptions, **places: Folder) -> Evaluation:
+def about_folders(items: Sequence[FileItem], options: Plan, **places: StrPath) -> Evaluation:
     """The Evaluation of a run of folders (pred, gt), which still lacks its records."""
     name, about, there = "human", dict[str, Any](), dict[str, str]()
     if options.images_dir is not None and "pred" in places:
@@ -426,7 +459,7 @@ def about_folders(items: Sequence[FileItem], options: RunOptions, **places: Fold
 
 
 def check_truth(
-    task: Task, gt_dir: Folder, protocol: Protocol, split_file: Folder | None = None
+    task: Task, gt_dir: StrPath, protocol: Protocol, split_file: StrPath | None = None
 ) -> None:
     """Raise DataError if the ground truth is not the task's set.
 
@@ -473,9 +506,9 @@ class Sources:
 
 def find_sources(
     run: Evaluation,
-    pred_dir: Folder | None = None,
-    gt_dir: Folder | None = None,
-    images_dir: Folder | None = None,
+    pred_dir: StrPath | None = None,
+    gt_dir: StrPath | None = None,
+    images_dir: StrPath | None = None,
     *,
     metric: str | None = None,
 ) -> Sources:

@@ -14,7 +14,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.runs.comparability import pair_differences
-from bsdsbench.runs.run_options import SPEED
+from bsdsbench.runs.keywords import SPEED
 from bsdsbench.scores.counts import at, part_of
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Note, Table, key_meant, select

@@ -29,15 +29,15 @@ from bsdsbench.files.errors import (
 )
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
 from bsdsbench.runs.first_look import plain_forms
 from bsdsbench.runs.items import items_of
+from bsdsbench.runs.keywords import OnError, Plan, RunKeywords, plan
 from bsdsbench.runs.run import count
-from bsdsbench.runs.run_options import RunOptions, documented, takes
 from bsdsbench.scores.counts import ImageRecord
 
 LOCK = Lock()  # of all evaluators, which thus can be pickled; nothing slow is done under it
-OPTIONS = "protocol metrics classes name on_error"
 
 
 class StreamingEvaluator:
@@ -45,7 +45,18 @@ class StreamingEvaluator:
 
     Parameters
     ----------
-    {options}
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset; default: that of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
+    classes : sequence of str or None
+        Names of the classes in the order of their labels from 0, for metrics of label maps;
+        default: those of the protocol.
+    name : str
+        Name in tables.
+    on_error : str
+        "skip" leaves out images whose ground truth is empty, with a warning; "fail" refuses them
+        as the protocol says.
 
     Raises
     ------
@@ -69,10 +80,18 @@ class StreamingEvaluator:
     <Evaluation 'streaming', 1 images: boundary ODS 0.402, OIS 0.402, AP 0.391, R50 0.323>
     """
 
-    @takes(OPTIONS, name="streaming", on_error="skip")
-    def __init__(self, *, options: RunOptions) -> None:
-        self._options, self.protocol, self.metrics = options, options.protocol, options.metrics
-        self.name = options.name
+    def __init__(
+        self,
+        protocol: Protocol | str | None = None,
+        metrics: str | Sequence[str] = registry.DEFAULT,
+        *,
+        classes: Sequence[str] | None = None,
+        name: str = "streaming",
+        on_error: OnError = "skip",
+    ) -> None:
+        keywords = RunKeywords(classes=classes, name=name, on_error=on_error)
+        self._plan = plan(keywords, protocol, metrics)
+        self.protocol, self.metrics, self.name = self._plan.protocol, self._plan.metrics, name
         self._records: dict[str, ImageRecord] = {}
 
     def update(self, pred: Any, gts: Any, image_id: str | Sequence[str] | None = None) -> None:
@@ -102,7 +121,7 @@ class StreamingEvaluator:
             not count it; with on_error="fail" it is an error as the protocol says.
         """
         items = image_items(pred, gts, image_id, len(self._records))
-        counted = [measure(*each, self._options) for each in items]
+        counted = [measure(*each, self._plan) for each in items]
         with LOCK:
             fresh: dict[str, ImageRecord] = {}
             for record in filter(None, counted):
@@ -122,7 +141,7 @@ class StreamingEvaluator:
         if not self._records:
             raise DataError("no images yet, expected an update before compute")
         plain, _ = plain_forms(list(self._records.values()), self.protocol)
-        about = {"pred_kind": self._options.pred_kind, "missing": "error"}
+        about = {"pred_kind": self._plan.pred_kind, "missing": "error"}
         return Evaluation(self.protocol, self.name, plain, about)
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
@@ -155,10 +174,7 @@ class StreamingEvaluator:
         return len(self._records)
 
 
-StreamingEvaluator.__doc__ = documented(StreamingEvaluator.__doc__, OPTIONS)
-
-
-def measure(pred: Any, gts: Any, image_id: str, options: RunOptions) -> ImageRecord | None:
+def measure(pred: Any, gts: Any, image_id: str, options: Plan) -> ImageRecord | None:
     """One image's record from arrays, counted as `evaluate_items` does.
 
     None if the protocol leaves it out, as its ground truth is empty. Raises DataError.

@@ -4,11 +4,11 @@ import json
 import math
 import pickle
 import re
+import tomllib
 
 import attrs
 import numpy as np
 import pytest
-import tomllib
 
 from bsdsbench.cli.shared import protocol_from
 from bsdsbench.files.errors import FileFormatError, ProtocolError

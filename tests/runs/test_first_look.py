@@ -11,8 +11,8 @@ from bsdsbench.files.errors import InputWarning
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.runs.first_look import LOOKS, first_look, look_at
+from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.run import folders
-from bsdsbench.runs.run_options import RunOptions
 from tests.helpers.making import make_set
 from tests.helpers.runs import command, counted, refused
 
@@ -62,7 +62,9 @@ def test_maps_of_zeros_are_a_warning(tmp_path):
 
 
 def looked_at(pred, gt=None, **changes):
-    options = RunOptions(**{"protocol": TEN, **changes})
+    given = {"protocol": TEN, **changes}
+    words = {k: given.pop(k) for k in ("protocol", "metrics") if k in given}
+    options = plan(RunKeywords(**given), **words)
     items = folders(pred, sample_ground_truth() if gt is None else gt, options)[:LOOKS]
     metric = registry.get(options.metrics[0])
     looks = [look_at(*item.load(metric, TEN), options.protocol) for item in items]

@@ -1,0 +1,448 @@
+# ruff: noqa: RUF009
+"""The keywords of a run, each written once: its type, default, check, help and flag.
+
+`RunKeywords` holds what a caller gives, and checks it. `plan` resolves it, with a protocol and the
+names of metrics, into a `Plan`, which says what a run does. The TypedDicts say which keywords each
+entry point takes: they type its `**options`, and the flags of the command line and the pages of
+the documentation are made of the fields of `RunKeywords`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
+from functools import cached_property
+from numbers import Integral
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict, get_args
+
+import attrs
+
+from bsdsbench.files.bounded import show
+from bsdsbench.files.errors import DataError, Problem, did_you_mean, is_text
+from bsdsbench.kernels import KERNEL_VERSION
+from bsdsbench.metrics import registry
+
+if TYPE_CHECKING:
+    from bsdsbench.protocol.protocol import Protocol
+    from bsdsbench.protocol.tasks import Task
+    from bsdsbench.runs.evaluation import Evaluation
+
+StrPath = str | os.PathLike[str]
+Missing = Literal["error", "zero", "skip"]
+OnError = Literal["fail", "skip"]
+Progress = Callable[[int, int, str], None]  # (done, total, image id)
+Ready = Callable[["Evaluation"], None]
+MAX_WORKERS = 4096
+SPEED = "detector"  # in the provenance: what `bsdsbench run` measured
+_EXECUTORS = re.compile(r"thread|process|dask://[^/\s]+:[0-9]{1,5}/?")
+
+
+class _Check(NamedTuple):
+    """A check of a keyword's value, and what the value should have been, in words."""
+
+    accepts: Callable[[Any], bool]
+    expected: str
+
+
+def _one_of(words: tuple[str, ...]) -> _Check:
+    expected = f"one of {', '.join(words)}"
+    return _Check(lambda value: isinstance(value, str) and value in words, expected)
+
+
+def _is_count(value: Any, most: int) -> bool:
+    """Return True for a whole number from 1 to `most`."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most
+
+
+def _is_shard(value: Any) -> bool:
+    """Return True for (I, N) with 1 <= I <= N."""
+    pair = isinstance(value, tuple) and len(value) == 2
+    return pair and _is_count(value[1], 10**7) and _is_count(*value)
+
+
+def _is_executor(value: Any) -> bool:
+    named = isinstance(value, str) and _EXECUTORS.fullmatch(value) is not None
+    return named or isinstance(value, Executor)
+
+
+TEXT = _Check(
+    lambda value: isinstance(value, str) and value != "" and is_text(value), "text in UTF-8"
+)
+PATH = _Check(lambda value: isinstance(value, str | os.PathLike), "a path")
+NAMES = _Check(
+    lambda value: not isinstance(value, str) and isinstance(value, Iterable), "names in a list"
+)
+_FUNCTION = _Check(callable, "a function")
+
+
+def keyword(help: str, default: Any = None, check: _Check | None = None, **flag: Any) -> Any:
+    """Return the field of a keyword: its help, default and check, and what makes its flag."""
+    return attrs.field(default=default, metadata={"help": help, "check": check, "flag": flag})
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class RunKeywords:
+    """The keywords of a run as a caller gave them: checked, not yet resolved.
+
+    Raises
+    ------
+    DataError
+        For values that a keyword does not take, all of them listed.
+    """
+
+    task: Task | StrPath | None = keyword(
+        "A set, a protocol and a metric by one name, or in a .toml file: gives protocol and "
+        "metric, and the ground truth must be its set.",
+        metavar="NAME|FILE",
+    )
+    classes: Sequence[str] | None = keyword(
+        "Names of the classes in the order of their labels from 0, for metrics of label maps; "
+        "default: those of the protocol.",
+        check=NAMES,
+    )
+    name: str | None = keyword(
+        "Name in tables; default: the last part of the folder's path that is no split, or the "
+        "function's.",
+        check=TEXT,
+    )
+    split_file: StrPath | None = keyword(
+        "Text file of the ids to evaluate, one per line; default: all images.",
+        check=PATH,
+        path=True,
+    )
+    missing: Missing = keyword(
+        "A missing prediction is an error, counts as an empty map (zero), or is left out (skip).",
+        "error",
+        _one_of(get_args(Missing)),
+        choices=get_args(Missing),
+    )
+    pred_kind: str | None = keyword(
+        "Whether pictures and arrays hold strengths (soft), region labels (labels) or classes; "
+        "default: what the first metric expects.",
+        check=_Check(lambda value: isinstance(value, str), "a word"),
+        choices=("soft", "labels"),
+    )
+    images_dir: StrPath | None = keyword(
+        "Folder of the pictures, for metrics that use them; default: beside the ground truth in "
+        "BSDS layout.",
+        check=PATH,
+        names=("--images",),
+        path=True,
+    )
+    shard: tuple[int, int] = keyword(
+        "Evaluate part I of N of the images; merge joins them.",
+        (1, 1),
+        _Check(_is_shard, "(I, N) with 1 <= I <= N"),
+        metavar="I/N",
+    )
+    on_error: OnError = keyword(
+        "After all images: fail if some are bad, or leave those out and list them (skip).",
+        "fail",
+        _one_of(get_args(OnError)),
+        choices=get_args(OnError),
+    )
+    workers: int | None = keyword(
+        "Number of images processed in parallel; default: all cores.",
+        check=_Check(
+            lambda value: _is_count(value, MAX_WORKERS), f"a number from 1 to {MAX_WORKERS}"
+        ),
+        number=True,
+        metavar="N",
+    )
+    executor: str | Executor | None = keyword(
+        "Where to run: thread, process, dask://HOST:PORT, in Python also any "
+        "concurrent.futures.Executor; default: threads, processes from 8 workers or 2,000 images "
+        "of folders on.",
+        check=_Check(_is_executor, "thread, process, dask://HOST:PORT or an Executor"),
+        metavar="E",
+    )
+    out: StrPath | None = keyword(
+        "Folder for the results and for what is done so far, from which a later call goes on.",
+        check=PATH,
+        names=("-o", "--out"),
+        path=True,
+    )
+    fresh: bool = keyword("Ignore the results of an earlier run in OUT.", False, is_flag=True)
+    resume: bool = keyword(
+        "Keep the maps that are in OUT, and make those that lack.", False, is_flag=True
+    )
+    tag: str | None = keyword(
+        "What tells this detector from others of its name, such as a checkpoint: stands in "
+        "maps/run.json.",
+        check=TEXT,
+        metavar="TEXT",
+    )
+    progress: Progress | None = keyword(
+        "Called with (done, total, image_id); total is done where the number is not known.",
+        check=_FUNCTION,
+    )
+    ready: Ready | None = keyword(
+        "Called with the Evaluation once all is counted, before the files in OUT are written.",
+        check=_FUNCTION,
+    )
+
+    def __attrs_post_init__(self) -> None:
+        from bsdsbench.files.arguments import kind_of_value
+
+        faults: list[str | Problem] = []
+        for field in attrs.fields(RunKeywords):
+            check, value = field.metadata["check"], getattr(self, field.name)
+            is_default = value is None and field.default is None
+            if check and not is_default and not check.accepts(value):
+                faults.append(f"{field.name} {kind_of_value(value)}: expected {check.expected}")
+        if faults:
+            raise DataError(problems=faults)
+
+
+# ---- which entry point takes which keywords ------------------------------------------------------
+
+
+class EveryRunOptions(TypedDict, total=False):
+    """What may be said about every run."""
+
+    workers: int | None
+    executor: str | Executor | None
+    out: StrPath | None
+    fresh: bool
+    on_error: OnError
+    progress: Progress | None
+    ready: Ready | None
+
+
+class HumanOptions(EveryRunOptions, total=False):
+    """What may be said about a run of a data set's annotators."""
+
+    split_file: StrPath | None
+
+
+class ItemOptions(EveryRunOptions, total=False):
+    """What may be said about a run of images from an iterable."""
+
+    name: str | None
+
+
+class RunOptions(EveryRunOptions, total=False):
+    """What may be said about a run of two folders."""
+
+    task: Task | StrPath | None
+    name: str | None
+    split_file: StrPath | None
+    missing: Missing
+    pred_kind: str | None
+    images_dir: StrPath | None
+    shard: tuple[int, int]
+
+
+class DetectorOptions(TypedDict, total=False):
+    """What may be said about a run of a detector."""
+
+    out: Required[StrPath]
+    name: str | None
+    split_file: StrPath | None
+    shard: tuple[int, int]
+    workers: int | None
+    executor: str | Executor | None
+    fresh: bool
+    resume: bool
+    tag: str | None
+    on_error: OnError
+    progress: Progress | None
+
+
+# ---- what a run does -----------------------------------------------------------------------------
+
+
+@attrs.frozen(kw_only=True, eq=False, slots=False)
+class Plan:
+    """What a run does: its protocol, metrics and kind of predictions resolved, its paths absolute.
+
+    Raises DataError if the metrics read different kinds of files.
+    """
+
+    protocol: Protocol
+    metrics: tuple[str, ...]
+    pred_kind: str
+    task: Task | None
+    out: Path | None
+    name: str | None
+    split_file: StrPath | None
+    missing: Missing
+    images_dir: StrPath | None
+    shard: tuple[int, int]
+    on_error: OnError
+    workers: int | None
+    executor: str | Executor | None
+    fresh: bool
+    resume: bool
+    tag: str | None
+    progress: Progress | None
+    ready: Ready | None
+
+    def __attrs_post_init__(self) -> None:
+        first = registry.get(self.metrics[0])
+        faults: list[str | Problem] = []
+        for metric in map(registry.get, self.metrics):
+            if self.pred_kind not in metric.pred_kinds:
+                kinds = " or ".join(metric.pred_kinds)
+                faults.append(
+                    f"metric {metric.name}: reads predictions of {kinds}, not {self.pred_kind!r}"
+                )
+            if metric.gt_kind != first.gt_kind:
+                both = f"{first.name}, {metric.name}: read {first.gt_kind} and {metric.gt_kind}"
+                faults.append(f"metrics {both} as ground truth, expected a run for each")
+        if faults:
+            raise DataError(problems=faults)
+
+    @cached_property
+    def stamp(self) -> str:
+        """A hash of all that every image's counts depend on, but for the image itself."""
+        versions = [(name, registry.get(name).version) for name in self.metrics]
+        parts = [KERNEL_VERSION, self.protocol.to_mapping(), versions, self.pred_kind]
+        text = json.dumps(parts, sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    @cached_property
+    def unused(self) -> frozenset[str]:
+        """The fields of the protocol that no score depends on."""
+        return registry.unused(self.metrics, self.protocol)
+
+    def refuse_out_in(self, **folders: StrPath) -> None:
+        """Raise DataError if the results would lie in a folder that is read, or one is no path.
+
+        They would be paired with it the next time.
+        """
+        from bsdsbench.files.arguments import kind_of_value
+
+        faults: list[str | Problem] = []
+        for what, folder in folders.items():
+            if not PATH.accepts(folder):
+                faults.append(f"{what} {kind_of_value(folder)}: expected {PATH.expected}")
+            elif self.out and self.out.resolve().is_relative_to(Path(folder).resolve()):
+                where = f"{show(self.out)}: lies in {what} ({show(folder)})"
+                faults.append(f"{where}, expected a folder elsewhere for the results")
+        if faults:
+            raise DataError(problems=faults)
+
+
+def plan(
+    keywords: RunKeywords,
+    protocol: Protocol | str | None = None,
+    metrics: str | Sequence[str] = registry.DEFAULT,
+) -> Plan:
+    """Resolve what a caller said about a run.
+
+    Parameters
+    ----------
+    keywords : RunKeywords
+        What was said of it.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset; default: that of the task, or of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
+
+    Raises
+    ------
+    DataError
+        For unknown metrics, those that do not go together, and what a task does not allow.
+    ProtocolError
+        For an unknown preset.
+    """
+    from bsdsbench.protocol.protocol import Protocol
+
+    names, task = registry.chosen(metrics), None
+    if keywords.task is not None:
+        task, protocol = _task_and_protocol(keywords, protocol, names)
+        names = (task.metric,)
+    first = registry.get(names[0])
+    resolved = Protocol.load(first.default_protocol if protocol is None else protocol)
+    if keywords.classes is not None:
+        classes = {"classes": tuple(keywords.classes)}
+        tables = {name: {**resolved.options.get(name, {}), **classes} for name in names}
+        resolved = resolved.replace(options={**resolved.options, **tables})
+    kept = attrs.asdict(keywords, recurse=False)
+    del kept["classes"]
+    kept["out"] = None if keywords.out is None else Path(keywords.out)
+    kept["pred_kind"] = keywords.pred_kind or first.pred_kinds[0]
+    resolved = registry.settled(resolved)
+    registry.void_values(names, resolved)  # one void, or a fault
+    return Plan(**{**kept, "task": task, "protocol": resolved, "metrics": names})
+
+
+def planned(
+    function: str,
+    known: type[Any],
+    options: Mapping[str, Any],
+    protocol: Protocol | str | None = None,
+    metrics: str | Sequence[str] = registry.DEFAULT,
+    **usual: Any,
+) -> Plan:
+    """Return the plan of a call of an entry point, and list everything that is wrong with it.
+
+    Parameters
+    ----------
+    function : str
+        The entry point's name, for the message of an unknown keyword.
+    known : type
+        The TypedDict of the keywords it takes.
+    options : mapping
+        The keywords of the call.
+    protocol, metrics
+        As for `plan`.
+    **usual
+        Its defaults where they differ from those of `RunKeywords`.
+
+    Raises
+    ------
+    TypeError
+        For a keyword that the function does not take.
+    DataError, ProtocolError
+        For values that are not taken, and as `plan`.
+    """
+    keywords = sorted(known.__annotations__)
+    for name in options.keys() - set(keywords):
+        hint = did_you_mean(name, ("protocol", "metrics", *keywords))
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
+    faults: list[str | Problem] = []
+    try:
+        registry.chosen(metrics)
+    except DataError as error:
+        faults += error.problems
+    try:
+        given = RunKeywords(**{**usual, **options})
+    except DataError as error:
+        faults += error.problems
+    if faults:
+        raise DataError(problems=faults)
+    return plan(given, protocol, metrics)
+
+
+class _Fixed(NamedTuple):
+    task: Task
+    protocol: Protocol
+
+
+def _task_and_protocol(
+    keywords: RunKeywords, protocol: Protocol | str | None, metrics: tuple[str, ...]
+) -> _Fixed:
+    """Return the task, and its protocol, in which only what is done to maps may differ."""
+    from bsdsbench.protocol.protocol import MAPS, Protocol
+    from bsdsbench.protocol.tasks import Task
+
+    task = Task.load(keywords.task)  # type: ignore[arg-type]  # os.PathLike is a path too
+    fixed = Protocol.preset(task.protocol)
+    faults: list[str | Problem] = []
+    given = fixed if protocol is None else Protocol.load(protocol)
+    if given.replace(**{name: getattr(fixed, name) for name in MAPS}) != fixed:
+        faults.append(f"task {task.name}: its protocol is {task.protocol}, expected no other")
+    if metrics not in (registry.DEFAULT, (task.metric,)):
+        faults.append(f"task {task.name}: its metric is {task.metric}, expected no other")
+    if "skip" in (keywords.missing, keywords.on_error):
+        faults.append(f"task {task.name}: needs every image, expected none to be skipped")
+    if faults:
+        raise DataError(problems=faults)
+    return _Fixed(task, given)
