@@ -59,7 +59,10 @@ if TYPE_CHECKING:
     from bsdsbench.plotting import ROCCurveDisplay as ROCCurveDisplay
     from bsdsbench.protocol.protocol import NMSParams as NMSParams
     from bsdsbench.protocol.protocol import Protocol as Protocol
+    from bsdsbench.protocol.signature import Difference as Difference
+    from bsdsbench.protocol.signature import Severity as Severity
     from bsdsbench.protocol.tasks import Task as Task
+    from bsdsbench.runs.comparability import comparability as comparability
     from bsdsbench.runs.evaluation import Evaluation as Evaluation
     from bsdsbench.runs.merging import merge as merge
     from bsdsbench.runs.run import evaluate as evaluate
