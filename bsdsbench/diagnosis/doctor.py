@@ -161,8 +161,9 @@ def doctor(
     asked, kind = registry.get(metric), options.pred_kind
     places = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
     classes = asked.class_names(asked.options_of(options.protocol))
-    _, *sides, several = grouped(*places, split_file, kind, asked.gt_kind, classes)
-    preds, gts = (dict(sorted(side.items())) for side in sides)
+    _, *sides = grouped(*places, split_file, kind, asked.gt_kind, classes)
+    preds, gts = (dict(sorted(side.files.items())) for side in sides)
+    several = [side.doubled for side in sides]
     inputs = Inputs(asked, options.protocol, kind, preds, gts, several)
     both = [image_id for image_id in gts if image_id in preds]
     step = max(1, -(-len(both) // looked_at))
