@@ -1,4 +1,7 @@
-"""Neighbouring pixels of depth maps whose inverse depths differ by more than a ratio."""
+"""Neighbouring pixels of depth maps whose inverse depths differ by more than a ratio.
+
+A side is the place of the nearer of two neighbours: 0 left, 1 top, 2 right, 3 bottom.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,11 @@ from bsdsbench.kernels.jit import inner, kernel
 
 
 @inner
-def _steps(a, b, ratios):
-    """How many of the increasing ratios, 1 or more, the larger of two inverse depths exceeds."""
+def _count_exceeded(a, b, ratios):
+    """Return how many of the ratios the quotient of two inverse depths exceeds.
+
+    The larger is divided by the smaller. ratios : float64 (R,), increasing, from 1 on
+    """
     large, small = max(a, b), min(a, b)
     if not large > small:  # equal, or NaN
         return 0
@@ -24,10 +30,12 @@ def _steps(a, b, ratios):
 
 @kernel
 def ratio_pairs(pred, gt, valid, ratios):
-    """Pairs beyond each ratio in both maps, in pred, in gt: i8 (R, 4, 3).
+    """Count the pairs of neighbours whose inverse depths differ by more than each ratio.
 
-    pred, gt : inverse depths f8 (H, W); valid : bool (H, W), a pair with another pixel counts
-    nowhere; directions left, top, right, bottom: in which of its two pixels a pair is nearer.
+    pred, gt : float64 (H, W), inverse depths
+    valid : bool (H, W), pixels that are counted: both pixels of a pair must be
+    ratios : float64 (R,), increasing, from 1 on
+    Returns int64 (R, 4, 3), by ratio and side: pairs that differ so in both maps, in pred, in gt.
     """
     h, w = pred.shape
     n = ratios.size
@@ -36,14 +44,14 @@ def ratio_pairs(pred, gt, valid, ratios):
         for x in range(w):
             if not valid[y, x]:
                 continue
-            for way in range(2):
-                v, u = y + way, x + 1 - way
+            for vertical in range(2):
+                v, u = y + vertical, x + 1 - vertical
                 if v >= h or u >= w or not valid[v, u]:
                     continue
-                p = _steps(pred[y, x], pred[v, u], ratios)
-                g = _steps(gt[y, x], gt[v, u], ratios)
-                p_side = way if pred[y, x] > pred[v, u] else way + 2
-                g_side = way if gt[y, x] > gt[v, u] else way + 2
+                p = _count_exceeded(pred[y, x], pred[v, u], ratios)
+                g = _count_exceeded(gt[y, x], gt[v, u], ratios)
+                p_side = vertical if pred[y, x] > pred[v, u] else vertical + 2
+                g_side = vertical if gt[y, x] > gt[v, u] else vertical + 2
                 count[p, p_side, 1] += 1
                 count[g, g_side, 2] += 1
                 if p_side == g_side:
@@ -56,19 +64,29 @@ def ratio_pairs(pred, gt, valid, ratios):
 
 
 def thinned_pairs(pred: F8, mask: Bool, ratios: F8) -> I8:
-    """Edges of a mask that are largest in a run of pairs of pred beyond each ratio: i8 (R, 4, 2).
+    """Count the edges of a mask at which the depth edges of pred, thinned, lie.
 
-    pred : inverse depths f8 (H, W); mask : bool (H, W). Last: such edges, and all of the mask.
+    A run of neighbouring pairs of pred beyond a ratio is thinned to its pair with the largest
+    ratio.
+
+    pred : float64 (H, W), inverse depths
+    mask : bool (H, W); its edges are the pairs of a pixel inside and one outside
+    ratios : float64 (R,)
+    Returns int64 (R, 4, 2), by ratio and side: such edges of the mask, and all edges of the mask.
     """
     count = np.zeros((ratios.size, 4, 2), np.int64)
-    for way in range(2):  # copies are of one kind, so there is one kernel to compile
-        rows = (pred.T, mask.T) if way else (pred, mask)
-        _along_rows(*(a.copy(order="C") for a in rows), ratios, count, way)
+    for vertical in range(2):  # both copies are C-contiguous, so one kernel is compiled
+        maps = (pred.T, mask.T) if vertical else (pred, mask)
+        _count_along_rows(*(a.copy(order="C") for a in maps), ratios, count, vertical)
     return count
 
 
 @kernel
-def _along_rows(pred, mask, ratios, count, way):
+def _count_along_rows(pred, mask, ratios, count, vertical):
+    """Add the edges between neighbours in a row to `count`, as `thinned_pairs` returns it.
+
+    `vertical` is 1 if the maps are transposed, and so the rows are columns of the image.
+    """
     h, w = pred.shape
     ratio = np.empty(w)
     for y in range(h):
@@ -78,7 +96,7 @@ def _along_rows(pred, mask, ratios, count, way):
                 ratio[x] = a / b if b != 0.0 else np.inf if a > 0.0 else np.nan
                 if mask[y, x + side] and not mask[y, x + 1 - side]:
                     for k in range(ratios.size):
-                        count[k, way + 2 * side, 1] += 1
+                        count[k, vertical + 2 * side, 1] += 1
             for k in range(ratios.size):
                 best = -1
                 for x in range(w):
@@ -87,5 +105,5 @@ def _along_rows(pred, mask, ratios, count, way):
                             best = x
                     elif best >= 0:
                         if mask[y, best + side] and not mask[y, best + 1 - side]:
-                            count[k, way + 2 * side, 0] += 1
+                            count[k, vertical + 2 * side, 0] += 1
                         best = -1

@@ -1,14 +1,15 @@
-"""The upper convex hull of points. The caller allocates the output."""
+"""The upper convex hull of points."""
 
 from bsdsbench.kernels.jit import kernel
 
 
 @kernel
 def upper_hull(x, y, corners):
-    """Corners (indices) of the upper convex hull, from the first to the last point.
+    """Write the indices of the corners of the upper convex hull, from the first point to the last.
 
-    x, y f8, sorted by x, then y. Fills `corners` i8 (n,); returns how many. Points on a line
-    between two corners are left out. Source: Andrew's monotone chain.
+    x, y : float64 (n,), points sorted by x, then y
+    corners : int64 (n,), its first k elements become the indices
+    Returns k. Points on a line between two corners are left out. Andrew's monotone chain.
     """
     k = 0
     for c in range(x.size):

@@ -13,14 +13,20 @@ from bsdsbench.kernels.jit import kernel
 
 @kernel
 def _reflect(i, n):
-    """Index i of a line of n samples continued by mirroring, the border sample doubled."""
+    """Return the index of sample i of a line of n samples that is mirrored at its ends.
+
+    The border sample is repeated: -1 gives 0, n gives n - 1.
+    """
     i %= 2 * n
     return i if i < n else 2 * n - 1 - i
 
 
 @kernel
 def triangle_filter(image, radius):
-    """Separable triangle kernel [1 .. R, R+1, R .. 1] / (R+1)^2; float32 (H, W) -> float32."""
+    """Filter a float32 (H, W) map with the triangle [1 .. R, R+1, R .. 1] / (R+1)^2, R = radius.
+
+    Rows and columns are filtered one after the other, mirrored at the border. Returns float32.
+    """
     h, w = image.shape
     size, total = 2 * radius + 1, (radius + 1.0) ** 2
     weight = np.array([(radius + 1 - abs(d)) / total for d in range(-radius, radius + 1)])
@@ -30,42 +36,43 @@ def triangle_filter(image, radius):
         for x in range(line.size):
             line[x] = image[y, _reflect(x - radius, w)]
         for x in range(w):
-            s = 0.0
+            weighted = 0.0
             for d in range(size):
-                s += weight[d] * line[x + d]
-            rows[y, x] = s
-    out = np.empty((h, w), np.float32)
+                weighted += weight[d] * line[x + d]
+            rows[y, x] = weighted
+    filtered = np.empty((h, w), np.float32)
     sums = np.empty(w)
     for y in range(h):
         sums[:] = 0.0
         for d in range(size):
-            at = _reflect(y + d - radius, h)
+            row = _reflect(y + d - radius, h)
             for x in range(w):
-                sums[x] += weight[d] * rows[at, x]
+                sums[x] += weight[d] * rows[row, x]
         for x in range(w):
-            out[y, x] = sums[x]
-    return out
+            filtered[y, x] = sums[x]
+    return filtered
 
 
 @kernel
 def _gradient(image, dy, dx):
-    """Central difference along (dy, dx), one-sided at the border."""
+    """Return central differences along (dy, dx), one-sided at the border; float32 (H, W)."""
     h, w = image.shape
-    out = np.empty((h, w), np.float32)
+    difference = np.empty((h, w), np.float32)
     for y in range(h):
         for x in range(w):
             y0, y1 = max(y - dy, 0), min(y + dy, h - 1)
             x0, x1 = max(x - dx, 0), min(x + dx, w - 1)
             step = max(y1 - y0 + x1 - x0, 1)
-            out[y, x] = (np.float64(image[y1, x1]) - image[y0, x0]) / step
-    return out
+            difference[y, x] = (np.float64(image[y1, x1]) - image[y0, x0]) / step
+    return difference
 
 
 @kernel
-def normal(image):
-    """Cosine and sine of the angle of the ridges' normal; float32 (H, W) -> two float32 (H, W).
+def ridge_normal(image):
+    """Return the cosine and the sine of the angle of the ridges' normal in a float32 (H, W) map.
 
-    The angle is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)); which of its two directions is irrelevant.
+    The angle is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), from second differences; which of its two
+    directions is taken does not matter. Both arrays are float32 (H, W).
     """
     gx, gy = _gradient(image, 0, 1), _gradient(image, 1, 0)
     gxx, gxy, gyy = _gradient(gx, 0, 1), _gradient(gy, 0, 1), _gradient(gy, 1, 0)
@@ -85,7 +92,10 @@ def normal(image):
 
 @kernel
 def _bilinear(image, y, x):
-    """The map at (y, x), kept .001 inside its last row and column as in the published program."""
+    """Return the map at (y, x), interpolated bilinearly.
+
+    Coordinates are clamped to .001 inside the last row and column, as in the published program.
+    """
     h, w = image.shape
     y, x = max(min(y, h - 1.001), 0.0), max(min(x, w - 1.001), 0.0)
     y0, x0 = int(y), int(x)
@@ -97,13 +107,17 @@ def _bilinear(image, y, x):
 
 
 @kernel
-def suppress(image, cos, sin, radius, border, multiplier):
-    """Zero what is below its neighbours along the normal, then fade the border; a new float32.
+def suppress_non_maxima(image, cos, sin, radius, border, multiplier):
+    """Set pixels below a neighbour along the normal to 0, then fade the border.
 
-    The fade covers at most half of the shorter side, and its steps are those of what it covers.
+    image, cos, sin : float32 (H, W), the map and the direction of its normal
+    radius : neighbours up to that distance in pixels are compared
+    border : rows and columns of the fade, at most half of the shorter side
+    multiplier : factor of a pixel before the comparison
+    Returns a new float32 (H, W) map.
     """
     h, w = image.shape
-    out = image.copy()
+    thinned = image.copy()
     for y in range(h):
         for x in range(w):
             value = image[y, x] * multiplier
@@ -112,25 +126,28 @@ def suppress(image, cos, sin, radius, border, multiplier):
             down, right = np.float64(sin[y, x]), np.float64(cos[y, x])
             for d in range(-radius, radius + 1):
                 if d != 0 and value < _bilinear(image, y + d * down, x + d * right):
-                    out[y, x] = 0.0
+                    thinned[y, x] = 0.0
                     break
     border = min(border, h // 2, w // 2)
     for k in range(border):
         for x in range(w):
-            out[k, x] = out[k, x] * k / border
-            out[h - 1 - k, x] = out[h - 1 - k, x] * k / border
+            thinned[k, x] = thinned[k, x] * k / border
+            thinned[h - 1 - k, x] = thinned[h - 1 - k, x] * k / border
         for y in range(h):
-            out[y, k] = out[y, k] * k / border
-            out[y, w - 1 - k] = out[y, w - 1 - k] * k / border
-    return out
+            thinned[y, k] = thinned[y, k] * k / border
+            thinned[y, w - 1 - k] = thinned[y, w - 1 - k] * k / border
+    return thinned
 
 
 @kernel
 def edge_nms(image, radius, border, multiplier, smooth):
-    """The whole of it: float32 (H, W) in, float32 (H, W) out. See bsdsbench.metrics.maps."""
+    """Thin a float32 (H, W) edge map to its ridges; returns a new float32 map.
+
+    The steps and parameters are those of `bsdsbench.nms`.
+    """
     if image.size == 0:
         return image.copy()
     if smooth:
         image = triangle_filter(image, 1)
-    cos, sin = normal(triangle_filter(image, 4))
-    return suppress(image, cos, sin, radius, border, multiplier)
+    cos, sin = ridge_normal(triangle_filter(image, 4))
+    return suppress_non_maxima(image, cos, sin, radius, border, multiplier)

@@ -7,15 +7,20 @@ from bsdsbench.kernels.jit import kernel
 
 @kernel
 def hit_sums(image, score, hits, weights):
-    """The precision of each hit, the largest from its rank on, summed: f8 (S, K).
+    """Return the sum of interpolated precision over hits, for S weighted sets of images.
 
-    image, score : (L,) by falling score, of equal ones by image; hits : bool (L, K), by K rules;
-    weights : i8 (S, N), how often each image is in each set. Several copies of an image follow each
-    other where scores are equal. Divided by the number of true things a sum is the area under the
-    precision-recall curve.
+    The interpolated precision of a hit is the largest precision from its rank on. A sum, divided by
+    the number of objects, is the area under the interpolated precision-recall curve.
+
+    image, score : (L,), image index and score of each prediction, by falling score; predictions
+        with equal scores by image
+    hits : bool (L, K), whether a prediction is a hit, by K rules
+    weights : int64 (S, N), how often each of N images is in each set; its copies follow each other
+        where scores are equal
+    Returns float64 (S, K).
     """
     n_sets, n_rules, n = len(weights), hits.shape[1], len(image)
-    out = np.zeros((n_sets, n_rules))
+    sums = np.zeros((n_sets, n_rules))
     for s in range(n_sets):
         total = 0
         for i in range(n):
@@ -32,13 +37,13 @@ def hit_sums(image, score, hits, weights):
                     rank += 1
             first = last
         for k in range(n_rules):
-            true = 0
+            n_hits = 0  # among the predictions up to a rank
             for r in range(total):
-                true += hits[order[r], k]
+                n_hits += hits[order[r], k]
             best = 0.0
             for r in range(total - 1, -1, -1):
-                best = max(best, true / (r + 1))
+                best = max(best, n_hits / (r + 1))
                 if hits[order[r], k]:
-                    out[s, k] += best
-                    true -= 1
-    return out
+                    sums[s, k] += best
+                    n_hits -= 1
+    return sums

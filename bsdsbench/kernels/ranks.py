@@ -1,6 +1,7 @@
-"""Two classes of scores, each sorted, walked from the top. The caller allocates the outputs.
+"""Counts of two classes of scores at every distinct score, from the highest down.
 
-No branch here depends on a class or a score: one that cannot be foreseen doubles the time.
+No branch of `split` depends on a class: a branch that the processor cannot predict doubles the
+time. The caller allocates the outputs.
 """
 
 from functools import cache
@@ -8,21 +9,29 @@ from functools import cache
 import numpy as np
 
 
-def split(positive, negative, scores, out):
-    """Positives to the front of `out` (n + 1,), negatives to its end; where they end and begin."""
-    i, j = 0, out.size
+def split(positive, negative, scores, parted):
+    """Copy the scores of positives to the front of `parted`, of negatives to its end.
+
+    positive, negative : bool (n,), never both True
+    parted : float64 (n + 1,)
+    Returns where the positives end and where the negatives begin.
+    """
+    i, j = 0, parted.size
     for k in range(scores.size):
-        # Both are written; only the one whose end moves stays.
-        out[i] = out[j - 1] = scores[k]
+        # Both ends are written; the score stays where the end moves.
+        parted[i] = parted[j - 1] = scores[k]
         i += np.int64(positive[k])
         j -= np.int64(negative[k])
     return i, j
 
 
 def merge_levels(pos, neg, thresholds, tp, fp):
-    """Count each class, f8 rising, at or above every distinct score, falling; how many points.
+    """Count the positives and negatives at or above every distinct score.
 
-    Fills thresholds f8, tp and fp i8 (n + 1,); point 0 is +inf, 0, 0, also where a score is +inf.
+    pos, neg : float64, the scores of each class in rising order
+    thresholds, tp, fp : float64, int64, int64 (n + 1,), filled from the highest score down; point 0
+        is (+inf, 0, 0), also where a score is +inf
+    Returns the number of points.
     """
     thresholds[0], tp[0], fp[0] = np.inf, 0, 0
     i, j, k = pos.size - 1, neg.size - 1, 0
@@ -35,14 +44,17 @@ def merge_levels(pos, neg, thresholds, tp, fp):
         else:
             level, j = neg[j], j - 1
         k += (k == 0) | (thresholds[k] != level)
-        # + 0.0 makes -0 into 0
+        # + 0.0 turns -0 into 0
         thresholds[k], tp[k], fp[k] = level + 0.0, pos.size - 1 - i, neg.size - 1 - j
     return k + 1
 
 
 @cache
 def compiled():
-    """Both, compiled. Up to 10,000 scores they are done sooner than numba is imported."""
+    """Return `split` and `merge_levels`, compiled.
+
+    Up to 10,000 scores the plain functions take less time than importing numba.
+    """
     from bsdsbench.kernels.jit import kernel
 
     return kernel(split), kernel(merge_levels)

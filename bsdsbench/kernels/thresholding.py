@@ -4,15 +4,16 @@ A pixel is on at threshold t where value >= t, compared in float64: an unsigned 
 v / 255, a 16-bit one v / 65535, a float32 is promoted exactly. Its level is the number of
 thresholds at or below it, so it is on at exactly the thresholds i < level (increasing order).
 
-Integers look their level up. Floats look up their bucket, floor(value * K) with K a power of two:
-the product is exact, so all thresholds of lower buckets are reached and none of higher ones. On an
-even grid a bucket has at most one threshold, and one comparison settles it.
+The level of an integer is read from a table. That of a float follows from its bucket,
+floor(value * K) with K a power of two: the product is exact, so the value reaches all thresholds of
+lower buckets and none of higher ones. On an even grid a bucket has at most one threshold, and one
+comparison decides.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,42 +24,73 @@ from bsdsbench.kernels.jit import kernel
 _LANES = 4  # histograms side by side, as neighbouring pixels often share a bin
 
 
+class Confusion(NamedTuple):
+    """Pixels by prediction and ground truth at each of T thresholds, int64 (T,) each."""
+
+    tp: I8
+    fp: I8
+    fn: I8
+    tn: I8
+
+
+class _Checked(NamedTuple):
+    flat: NDArray[Any]
+    thresholds: F8
+
+
+class _Buckets(NamedTuple):
+    """Thresholds sorted into the buckets of [0, 1], floor(value * n)."""
+
+    of_threshold: I8  # (T,)
+    n: int  # a power of two
+    threshold: F8 | None  # (n + 1,) of each bucket, NaN if it has none; None: some share a bucket
+
+
+class _Bisection(NamedTuple):
+    """The arguments of `_float_levels`: bucket b has thresholds from index first[b] on."""
+
+    first: I8
+    thresholds: F8  # padded with NaN, which no value reaches
+    halvings: int  # so many comparisons find the level within the fullest bucket
+    n_buckets: float
+
+
 def levels(values: NDArray[Any], thresholds: F8) -> NDArray[np.int16]:
-    """How many thresholds each pixel reaches: the count of t with value >= t.
+    """Return how many thresholds each pixel reaches: the number of t with value >= t.
 
     values     : (H, W), any shape, of uint8 (v / 255), uint16 (v / 65535), float32, float64, bool
-    thresholds : f8 (T,), not decreasing, T < 32768
+    thresholds : float64 (T,), not decreasing, T < 32768
     Returns int16 of the shape of `values`. NaN reaches no threshold. Raises ValueError for other
     dtypes.
     """
     flat, thresholds = _checked(values, thresholds)
     if flat.dtype.kind == "u":
-        out = _lookup_table(flat.dtype, thresholds.tobytes()).take(flat)
+        level = _lookup_table(flat.dtype, thresholds.tobytes()).take(flat)
     else:
-        out = np.zeros(flat.size, np.int16)
-        _float_levels(flat, *_bisection(thresholds.tobytes()), np.empty(flat.size, np.int32), out)
-    return out.reshape(np.shape(values))
+        level = np.zeros(flat.size, np.int16)
+        room = np.empty(flat.size, np.int32)
+        _float_levels(flat, *_bisection(thresholds.tobytes()), room, level)
+    return level.reshape(np.shape(values))
 
 
-def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> tuple[I8, I8, I8, I8]:
-    """True and false positives, false and true negatives at each threshold, pixel by pixel.
+def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
+    """Count true and false positives and negatives at each threshold, pixel by pixel.
 
     values, thresholds : as for `levels`
     gt                 : bool, the shape of `values`
-    Returns (tp, fp, fn, tn), each int64 (T,); zeros where there is no pixel. Raises ValueError as
-    `levels` does. One histogram of the pixels, then its suffix sums.
+    Raises ValueError as `levels` does. The counts are suffix sums of one histogram of the pixels.
     """
     flat, thresholds = _checked(values, thresholds)
     truth = np.ascontiguousarray(gt, np.bool_)
     mask = truth.view(np.uint8).ravel()
     above = np.arange(1, thresholds.size + 1)  # the first bin that reaches each threshold
-    bucket, k, cut = _buckets(thresholds.tobytes())
+    buckets = _buckets(thresholds.tobytes())
     if flat.dtype.kind == "u":
         table = _lookup_table(flat.dtype, thresholds.tobytes())
         hist = _table_histogram(flat, mask, table, above.size + 1)
-    elif cut is not None:
-        hist = _cut_histogram(flat, mask, cut, float(k))
-        above = 2 * bucket + 1
+    elif buckets.threshold is not None:
+        hist = _bucket_histogram(flat, mask, buckets.threshold, float(buckets.n))
+        above = 2 * buckets.of_threshold + 1
     else:  # thresholds too close together for one comparison
         reached = levels(flat, thresholds).view(np.uint16)
         identity = np.arange(above.size + 1, dtype=np.int16)
@@ -66,21 +98,25 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> tuple[I8, I8, I
     at_least = np.cumsum(hist.sum(axis=0)[::-1], axis=0)[::-1]
     negative, positive = at_least[0]
     fp, tp = at_least[above, 0], at_least[above, 1]
-    return tp, fp, positive - tp, negative - fp
+    return Confusion(tp, fp, positive - tp, negative - fp)
 
 
-def _checked(values: NDArray[Any], thresholds: F8) -> tuple[NDArray[Any], F8]:
+def _checked(values: NDArray[Any], thresholds: F8) -> _Checked:
+    """Return flat values of a dtype that kernels take (bool as uint8), and float64 thresholds."""
     flat = np.ascontiguousarray(values).ravel()
     if flat.dtype == np.bool_:
         flat = flat.view(np.uint8) * np.uint8(255)
     if flat.dtype.str[1:] not in ("u1", "u2", "f4", "f8") or not flat.dtype.isnative:
         raise ValueError(f"dtype {flat.dtype}, expected uint8, uint16, float32, float64 or bool")
-    return flat, np.ascontiguousarray(thresholds, np.float64)
+    return _Checked(flat, np.ascontiguousarray(thresholds, np.float64))
 
 
 @lru_cache(maxsize=16)
 def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
-    """Level of every value of an unsigned integer type."""
+    """Return the level of every value of an unsigned integer type, int16.
+
+    thresholds : bytes of a float64 array, which can be a key of the cache
+    """
     t, top = np.frombuffer(thresholds), int(np.iinfo(dtype).max)
     lowest = np.ceil(np.clip(t, 0, 2) * top)  # the value that reaches t, or that before it
     lowest += lowest / top < t
@@ -89,11 +125,11 @@ def _lookup_table(dtype: np.dtype[Any], thresholds: bytes) -> NDArray[np.int16]:
 
 
 @lru_cache(maxsize=16)
-def _buckets(thresholds: bytes) -> tuple[I8, int, F8 | None]:
-    """(bucket of each threshold, K, threshold of each bucket).
+def _buckets(thresholds: bytes) -> _Buckets:
+    """Sort thresholds, given as bytes of a float64 array, into buckets.
 
-    K is doubled until no two share a bucket, up to 16 buckets each; if some then still do, the
-    last is None. A bucket without a threshold has NaN, which nothing reaches.
+    The number of buckets is doubled until no two thresholds share one, up to about 16 buckets per
+    threshold.
     """
     t = np.frombuffer(thresholds)
     k = 1 << int(t.size).bit_length()
@@ -101,29 +137,30 @@ def _buckets(thresholds: bytes) -> tuple[I8, int, F8 | None]:
     while True:
         bucket = np.floor(np.clip(t, 0, 1) * k).astype(np.int64)
         if np.all(np.diff(bucket) > 0):
-            cut = np.full(k + 1, np.nan)
-            cut[bucket] = t
-            return bucket, k, cut
+            threshold_of_bucket = np.full(k + 1, np.nan)
+            threshold_of_bucket[bucket] = t
+            return _Buckets(bucket, k, threshold_of_bucket)
         if k >= most:
-            return bucket, k, None
+            return _Buckets(bucket, k, None)
         k *= 2
 
 
 @lru_cache(maxsize=16)
-def _bisection(thresholds: bytes) -> tuple[I8, F8, int, float]:
-    """What `_float_levels` needs: first, thresholds, halvings, K."""
+def _bisection(thresholds: bytes) -> _Bisection:
+    """Prepare thresholds, given as bytes of a float64 array, for `_float_levels`."""
     bucket, k, _ = _buckets(thresholds)
     first = np.searchsorted(bucket, np.arange(k + 2))
     halvings = int(np.diff(first).max(initial=0)).bit_length()
     padded = np.append(np.frombuffer(thresholds), np.full(1 << halvings, np.nan))
-    return first, padded, halvings, float(k)
+    return _Bisection(first, padded, halvings, float(k))
 
 
 @kernel(_nrt=False)
-def _float_levels(values, first, thresholds, halvings, k, on, out):
-    """Level by bucket and bisection; bucket b starts at threshold first[b], NaN after the last.
+def _float_levels(values, first, thresholds, halvings, n_buckets, on, levels):
+    """Write the level of each value into `levels`, int16 zeros, by bucket and bisection.
 
-    on : room for the pixels of any level but 0;  out : zeros
+    first, thresholds, halvings, n_buckets : the fields of `_Bisection`
+    on : int32, room for the indices of the pixels that reach a threshold
     """
     n = np.uint64(0)
     for p in range(values.size):  # no branch: the processor could not guess it
@@ -132,34 +169,41 @@ def _float_levels(values, first, thresholds, halvings, k, on, out):
     for pixel in on[:n]:
         p = np.uint64(pixel)
         value = np.float64(values[p])
-        scaled = value * k
+        scaled = value * n_buckets
         scaled = scaled if scaled > 0.0 else 0.0
-        scaled = scaled if scaled < k else k
+        scaled = scaled if scaled < n_buckets else n_buckets
         level = first[np.uint64(np.int64(scaled))]
         for h in range(halvings - 1, -1, -1):
             step = np.int64(1) << h
             level += step * (value >= thresholds[np.uint64(level + step - 1)])
-        out[p] = level
+        levels[p] = level
 
 
 @kernel
-def _cut_histogram(values, gt, cut, k):
-    """(lanes, 2 * buckets, 2) counts: below / from the bucket's threshold on, by ground truth."""
-    hist = np.zeros((_LANES, 4 * cut.size), np.int64)
+def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets):
+    """Count the values below and from each bucket's threshold on, by ground truth.
+
+    values : float32 or float64 (N,);  gt : uint8 (N,), 0 or 1
+    Returns int64 (lanes, 2 * buckets, 2).
+    """
+    hist = np.zeros((_LANES, 4 * threshold_of_bucket.size), np.int64)
     for p in range(values.size):
         value = np.float64(values[p])
-        scaled = value * k
+        scaled = value * n_buckets
         scaled = scaled if scaled > 0.0 else 0.0
-        scaled = scaled if scaled < k else k
+        scaled = scaled if scaled < n_buckets else n_buckets
         bucket = np.int64(scaled)
-        reached = value >= cut[np.uint64(bucket)]
+        reached = value >= threshold_of_bucket[np.uint64(bucket)]
         hist[p % _LANES, np.uint64(4 * bucket + 2 * reached + gt[p])] += 1
     return hist.reshape(_LANES, -1, 2)
 
 
 @kernel
 def _table_histogram(values, gt, table, levels):
-    """(lanes, levels, 2) counts by ground truth, the level of a value read from the table."""
+    """Count the values of each level, read from `table` by value, by ground truth.
+
+    Returns int64 (lanes, levels, 2).
+    """
     hist = np.zeros((_LANES, 2 * levels), np.int64)
     for p in range(values.size):
         hist[p % _LANES, np.uint64(2 * table[values[p]] + gt[p])] += 1

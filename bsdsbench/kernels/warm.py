@@ -33,9 +33,9 @@ def compile_once() -> None:
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
     context: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
-    second = context.Process(target=compile_remaining_kernels, daemon=True)
+    second = context.Process(target=_compile_remaining_kernels, daemon=True)
     second.start()
-    compile_matching()
+    _compile_matching()
     second.join()
     gc.freeze()  # the first collection of all these objects would take 0.4 s
     gc.enable()
@@ -52,14 +52,14 @@ def _empty_problem() -> _Problem:
     return _Problem(steps, Truth(shape, start, no_pixel, tiles, disk(1.0, shape), near))
 
 
-def compile_matching() -> None:
+def _compile_matching() -> None:
     """Compile the kernels that match pixels: half of the work."""
     from bsdsbench.kernels.matching.matching import match_all
 
     match_all(*_empty_problem(), 0, np.zeros(1, np.int64))
 
 
-def compile_remaining_kernels() -> None:
+def _compile_remaining_kernels() -> None:
     """Compile the kernels that the parent process does not compile itself.
 
     The one that orders batches comes first, because the parent's half needs it soon.

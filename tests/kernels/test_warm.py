@@ -20,7 +20,7 @@ def compiled():
     return {f: list(f.overloads) for names in found for f in names.values()
             if getattr(f, "overloads", None)}
 
-warm.compile_matching(), warm.compile_remaining_kernels()
+warm._compile_matching(), warm._compile_remaining_kernels()
 before = compiled()
 counts = boundary_counts(np.eye(9), [np.eye(9) > 0, np.eye(9) > 0])
 some = {"_match", "_dilate", "_find_changes", "_float_levels"} <= {f.__name__ for f in before}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.kernels.matching.training_pairs import whole_costs
+from bsdsbench.kernels.matching.training_pairs import _whole_costs
 from tests.reference import assigning as reference
 
 METRICS = ("l2", "l1", "linf")
@@ -93,7 +93,7 @@ def test_pairs_and_cost_equal_scipys(metric, weighting, count):
 def test_weights_are_as_fine_as_their_sums_allow(n, span):
     """n of them and one have at most 59 bits; no unit is finer than 2^-40."""
     low, high = -3.0, span - 3.0
-    parts, most, unit = whole_costs([np.array([high, low]), np.empty(0)], n)
+    parts, most, unit = _whole_costs([np.array([high, low]), np.empty(0)], n)
     assert [part.tolist() for part in parts] == [[round((high - low) / unit), 0], []]
     assert n * most + 1 <= 2**59
     assert n * most + 1 > 2**56 or unit == 2**-40

@@ -1,26 +1,30 @@
 """Exact Euclidean distances between the outlines of all labels, and of all pixels of a label map.
 
-Squared distances as float64; whole numbers, and so exact, where the spacing is 1.
+Distances are squared and float64: whole numbers, and so exact, where the spacing is 1. `row_step`
+and `col_step` are the spacing of rows and columns.
 """
 
 import numpy as np
 
 from bsdsbench.kernels.jit import kernel
 
-# Rows searched per pixel of the box before the whole box is transformed instead: so all searches
-# take some few times as long as the transform at most. The distances are the same.
+# Rows visited by searches, per pixel of the bounding box, before the box is transformed instead. So
+# searches take at most a few times as long as the transform. The distances are the same.
 _PATIENCE = 2
 
 
 @kernel
 def nearest(a_start, a_rows, a_cols, b_start, b_rows, b_cols, row_step, col_step):
-    """Squared distance from each site of a to the nearest site of b with the same label.
+    """Return the squared distance from each site of a to the nearest site of b with the same label.
 
-    Sites as `bsdsbench.kernels.outlines` lists them; infinite where b has no site of the label. A
-    search through rows, outwards from the site, costs little where outlines are near each other.
-    If the distance is large, the rest of the label's sites read an exact transform of the box.
+    The sites of a and b are lists by label as in outlines.py: start (n + 1,), rows, cols. Returns
+    float64, one per site of a, infinite where b has no site of the label.
+
+    The rows around a site are searched outwards, which is fast where outlines are near each other.
+    Once the searches of a label have visited too many rows, its other sites read their distances
+    from an exact distance transform of the label's bounding box.
     """
-    out = np.full(a_rows.size, np.inf)
+    distance = np.full(a_rows.size, np.inf)
     for k in range(a_start.size - 1):
         b = slice(b_start[k], b_start[k + 1])
         if b_start[k] == b_start[k + 1] or a_start[k] == a_start[k + 1]:
@@ -28,32 +32,34 @@ def nearest(a_start, a_rows, a_cols, b_start, b_rows, b_cols, row_step, col_step
         rows, cols = b_rows[b], b_cols[b]
         low, high = rows[0], rows[-1]
         row_start = _row_index(rows)
-        top, left, bottom, right = _box(
+        top, left, bottom, right = _bounding_box(
             a_rows[a_start[k] : a_start[k + 1]], a_cols[a_start[k] : a_start[k + 1]], rows, cols
         )
         patience = _PATIENCE * (bottom - top + 1) * (right - left + 1)
-        at = a_start[k]
-        while at < a_start[k + 1] and patience >= 0:
-            found, visited = _search(
-                a_rows[at], a_cols[at], cols, row_start, low, high, row_step, col_step
+        site = a_start[k]
+        while site < a_start[k + 1] and patience >= 0:
+            distance[site], visited = _search_rows(
+                a_rows[site], a_cols[site], cols, row_start, low, high, row_step, col_step
             )
-            out[at] = found
             patience -= visited
-            at += 1
-        if at < a_start[k + 1]:
-            box = np.ones((bottom - top + 1, right - left + 1), np.int32)
+            site += 1
+        if site < a_start[k + 1]:
+            is_background = np.ones((bottom - top + 1, right - left + 1), np.int32)
             for i in range(rows.size):
-                box[rows[i] - top, cols[i] - left] = 0
-            distance = to_other_label(box, row_step, col_step)
-            for i in range(at, a_start[k + 1]):
+                is_background[rows[i] - top, cols[i] - left] = 0
+            transform = to_other_label(is_background, row_step, col_step)
+            for i in range(site, a_start[k + 1]):
                 r, c = a_rows[i] - top, a_cols[i] - left
-                out[i] = distance[r, c] if box[r, c] else 0.0
-    return out
+                distance[i] = transform[r, c] if is_background[r, c] else 0.0
+    return distance
 
 
 @kernel
 def _row_index(rows):
-    """Where each row from the first to the last begins, and the end; rows ascending."""
+    """Return where the sites of each row start, from the first row to the last, and where they end.
+
+    rows : the row of each site, ascending
+    """
     low = rows[0]
     start = np.zeros(rows[-1] - low + 2, np.int64)
     for r in rows:
@@ -64,16 +70,20 @@ def _row_index(rows):
 
 
 @kernel
-def _box(a_rows, a_cols, b_rows, b_cols):
-    """Top, left, bottom and right of two lists of sites, all within; rows ascending."""
+def _bounding_box(a_rows, a_cols, b_rows, b_cols):
+    """Return the top, left, bottom and right pixels of two lists of sites, their rows ascending."""
     top, bottom = min(a_rows[0], b_rows[0]), max(a_rows[-1], b_rows[-1])
     left, right = min(a_cols.min(), b_cols.min()), max(a_cols.max(), b_cols.max())
     return np.int64(top), np.int64(left), np.int64(bottom), np.int64(right)
 
 
 @kernel(_nrt=False)
-def _search(r, c, cols, row_start, low, high, row_step, col_step):
-    """Squared distance of (r, c) to the nearest of the sites, and how many rows were looked at."""
+def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
+    """Find the site nearest to (r, c): its squared distance, and how many rows were visited.
+
+    cols : columns of the sites, row by row, each row ascending
+    row_start : where the rows low .. high start in `cols`, see `_row_index`
+    """
     best = np.inf
     visited = np.int64(0)
     away = max(np.int64(0), low - r, r - high)
@@ -82,15 +92,20 @@ def _search(r, c, cols, row_start, low, high, row_step, col_step):
         if across >= best or (r - away < low and r + away > high):
             return best, visited
         if low <= r - away <= high:
-            best = _in_row(c, cols, row_start, r - away - low, across, col_step, best)
+            best = _nearest_in_row(c, cols, row_start, r - away - low, across, col_step, best)
         if away > 0 and low <= r + away <= high:
-            best = _in_row(c, cols, row_start, r + away - low, across, col_step, best)
+            best = _nearest_in_row(c, cols, row_start, r + away - low, across, col_step, best)
         visited += 1
         away += 1
 
 
 @kernel(_nrt=False)
-def _in_row(c, cols, row_start, row, across, col_step, best):
+def _nearest_in_row(c, cols, row_start, row, across, col_step, best):
+    """Return the squared distance of column c to the nearest site of a row, or `best` if less.
+
+    row : index in `row_start`, see `_row_index`
+    across : squared distance between the rows
+    """
     first, last = row_start[row], row_start[row + 1]
     begin, end = first, last
     while first < last:
@@ -108,26 +123,28 @@ def _in_row(c, cols, row_start, row, across, col_step, best):
 
 @kernel
 def to_other_label(labels, row_step, col_step):
-    """Squared distance of each pixel to the nearest pixel of another label, f8 (H, W).
+    """Return the squared distance of each pixel to the nearest pixel of another label.
 
-    labels int32 (H, W). Infinite if there is one label only; the outside of the map is no label.
-    Columns first, then the lower envelope of parabolas over each run of a row (Felzenszwalb and
-    Huttenlocher, Theory of Computing 2012; Meijster et al., ISMM 2000).
+    labels : int32 (H, W)
+    Returns float64 (H, W), infinite if there is one label only; the outside of the map is no label.
+
+    Distances along the columns come first, then the lower envelope of parabolas over each run of a
+    row (Felzenszwalb and Huttenlocher, Theory of Computing 2012; Meijster et al., ISMM 2000).
     """
     height, width = labels.shape
-    out = np.empty((height, width))
+    distance = np.empty((height, width))
     for c in range(width):
-        out[0, c] = np.inf
+        distance[0, c] = np.inf
     for r in range(1, height):
         for c in range(width):
             same = labels[r, c] == labels[r - 1, c]
-            out[r, c] = out[r - 1, c] + 1 if same else 1
+            distance[r, c] = distance[r - 1, c] + 1 if same else 1
     for r in range(height - 2, -1, -1):
         for c in range(width):
             same = labels[r, c] == labels[r + 1, c]
-            out[r, c] = min(out[r, c], out[r + 1, c] + 1 if same else 1)
-    place = np.empty(width + 2)
-    height_at = np.empty(width + 2)
+            distance[r, c] = min(distance[r, c], distance[r + 1, c] + 1 if same else 1)
+    vertex_x = np.empty(width + 2)
+    vertex_y = np.empty(width + 2)
     until = np.empty(width + 3)
     for r in range(height):
         first = 0
@@ -135,39 +152,45 @@ def to_other_label(labels, row_step, col_step):
             last = first + 1
             while last < width and labels[r, last] == labels[r, first]:
                 last += 1
-            _envelope(out, r, first, last, row_step, col_step, place, height_at, until)
+            _lower_envelope(distance, r, first, last, row_step, col_step, vertex_x, vertex_y, until)
             first = last
-    return out
+    return distance
 
 
 @kernel(_nrt=False)
-def _envelope(out, r, first, last, row_step, step, place, height_at, until):
-    """Replace pixels along the columns by squared distances, in out[r, first:last]."""
+def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y, until):
+    """Replace pixels along the columns by squared distances, in distance[r, first:last].
+
+    The columns first .. last-1 have one label; a neighbouring column has distance 0. Each column is
+    a parabola with its vertex at (vertex_x, vertex_y); parabola i is the lowest from until[i] to
+    until[i + 1]. The three arrays are room for the parabolas of the envelope.
+    """
     n = 0
-    for x in range(max(first - 1, 0), min(last + 1, out.shape[1])):
-        bottom = 0.0 if x < first or x >= last else (out[r, x] * row_step) ** 2
-        if bottom == np.inf:
+    for column in range(max(first - 1, 0), min(last + 1, distance.shape[1])):
+        outside = column < first or column >= last
+        y = 0.0 if outside else (distance[r, column] * row_step) ** 2
+        if y == np.inf:
             continue
-        at = x * step
-        cross = -np.inf
+        x = column * step
+        crossing = -np.inf
         while n > 0:
-            cross = (bottom + at * at - height_at[n - 1] - place[n - 1] * place[n - 1]) / (
-                2 * (at - place[n - 1])
+            crossing = (y + x * x - vertex_y[n - 1] - vertex_x[n - 1] * vertex_x[n - 1]) / (
+                2 * (x - vertex_x[n - 1])
             )
-            if cross > until[n - 1]:
+            if crossing > until[n - 1]:
                 break
             n -= 1
-        until[n] = cross
-        place[n] = at
-        height_at[n] = bottom
+        until[n] = crossing
+        vertex_x[n] = x
+        vertex_y[n] = y
         n += 1
     if n == 0:
-        for x in range(first, last):
-            out[r, x] = np.inf
+        for column in range(first, last):
+            distance[r, column] = np.inf
         return
     until[n] = np.inf
     i = 0
-    for x in range(first, last):
-        while until[i + 1] < x * step:
+    for column in range(first, last):
+        while until[i + 1] < column * step:
             i += 1
-        out[r, x] = height_at[i] + (x * step - place[i]) ** 2
+        distance[r, column] = vertex_y[i] + (column * step - vertex_x[i]) ** 2

@@ -45,7 +45,7 @@ _FINEST_UNIT = 40  # a unit is at least 2^-40
 _RANK_BITS = 12  # vertices enter in order of the best cost of their edges, in this many bits
 
 
-class WholeCosts(NamedTuple):
+class _WholeCosts(NamedTuple):
     """Costs in whole units."""
 
     parts: list[I8]  # each from 0 on
@@ -53,7 +53,7 @@ class WholeCosts(NamedTuple):
     unit: float
 
 
-def whole_costs(parts: Sequence[F8], n: int) -> WholeCosts:
+def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
     """Round the parts of the costs to units for a matching of at most n pairs.
 
     An empty part costs nothing.
@@ -64,7 +64,7 @@ def whole_costs(parts: Sequence[F8], n: int) -> WholeCosts:
     unit = 2.0 ** -min(_FINEST_UNIT, bits - 1 - math.frexp(largest)[1])
     whole = [np.rint(part / unit).astype(np.int64) for part in shifted]
     span = sum(int(part.max(initial=0)) for part in whole) + (1 << _TIE_BITS)
-    return WholeCosts(whole, span, unit)
+    return _WholeCosts(whole, span, unit)
 
 
 def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) -> I8:
@@ -91,7 +91,7 @@ def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) 
     pixels = pixel[:n], pixel[n:]
     allowed = np.isfinite(cost)
     paid = [v.ravel()[p] for v, p in zip(values, pixels, strict=False)] or [np.zeros(0)] * 2
-    (offset_cost, first_cost, second_cost), span, _ = whole_costs((cost[allowed], *paid), n)
+    (offset_cost, first_cost, second_cost), span, _ = _whole_costs((cost[allowed], *paid), n)
     top_gain = n * span + 1
     gain = np.zeros(cost.shape, np.int64)
     gain[allowed] = top_gain - offset_cost

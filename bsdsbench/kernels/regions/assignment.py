@@ -1,9 +1,9 @@
 """One-to-one assignment of regions with the largest total intersection, on a sparse table.
 
 Columns (annotated regions) are added one by one, each by the cheapest augmenting path over the rows
-(shortest augmenting paths with potentials, Jonker and Volgenant, Computing 1987). All costs are
-integers, so the result is exact. Only stored cells are visited; a column without a profitable row
-stays unmatched at cost 0.
+(shortest augmenting paths with potentials, Jonker and Volgenant, Computing 1987). A pair of n
+common pixels costs -n, an unmatched column 0. All costs are integers, so the result is exact. Only
+stored cells are visited.
 """
 
 import numpy as np
@@ -11,87 +11,103 @@ import numpy as np
 from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.regions.contingency import tabulate
 
+_UNREACHED = np.int64(2**62)
+
 
 @kernel
 def largest_total(indptr, cols, counts, col_start):
-    """Largest total of a one-to-one assignment with each annotator, summed over annotators."""
+    """Return the largest total intersection of regions paired one to one with an annotator's.
+
+    The totals are summed over annotators. `indptr`, `cols`, `counts` are a table of
+    contingency.py; the columns of annotator k are col_start[k] : col_start[k+1].
+    """
     n_rows = indptr.size - 1
-    row_of = np.empty(cols.size, np.int32)
+    row_of_cell = np.empty(cols.size, np.int32)
     for r in range(n_rows):
-        row_of[indptr[r] : indptr[r + 1]] = r
-    start, rows, n = tabulate(cols, row_of, counts, col_start[-1], n_rows)
+        row_of_cell[indptr[r] : indptr[r + 1]] = r
+    start, rows, n = tabulate(cols, row_of_cell, counts, col_start[-1], n_rows)
     total = np.int64(0)
     for k in range(col_start.size - 1):
-        total += _assign(start, rows, n, col_start[k], col_start[k + 1], n_rows)
+        first, last = col_start[k], col_start[k + 1]
+        row_of_col = _assign_columns(start, rows, n, first, last, n_rows)
+        for c in range(last - first):
+            for cell in range(start[first + c], start[first + c + 1]):
+                if rows[cell] == row_of_col[c]:
+                    total += n[cell]
     return total
 
 
 @kernel
-def _assign(start, rows, n, first, last, n_rows):
-    far = np.int64(2**62)
-    owner = np.full(n_rows, -1, np.int64)  # the column a row is given to
-    price = np.zeros(n_rows, np.int64)  # potentials of rows, never positive
-    taken = np.full(last - first, -1, np.int64)  # the row of a column
-    level = np.zeros(last - first, np.int64)  # potentials of columns
-    dist = np.full(n_rows, far, np.int64)
-    back = np.empty(n_rows, np.int64)  # the column a row was reached from
+def _assign_columns(start, rows, n, first, last, n_rows):
+    """Return the row that each of the columns first .. last-1 is paired with, -1 if with none.
+
+    The cells of column c are start[c] : start[c+1], with their rows and pixels n.
+    """
+    col_of_row = np.full(n_rows, -1, np.int64)
+    row_of_col = np.full(last - first, -1, np.int64)
+    row_potential = np.zeros(n_rows, np.int64)  # never positive
+    col_potential = np.zeros(last - first, np.int64)
+    dist = np.full(n_rows, _UNREACHED, np.int64)
+    parent_col = np.empty(n_rows, np.int64)  # the column from which a row was reached
     done = np.zeros(n_rows, np.bool_)
     seen = np.empty(n_rows, np.int64)
     scanned = np.empty(last - first, np.int64)
     for new in range(last - first):
         n_seen = n_scanned = 0
-        low = np.int64(0)
-        c, alone, alone_dist, end = new, -1, far, -1
+        length = np.int64(0)
+        # A path may also end at a column that gives its row away and stays unmatched.
+        c, unmatched, unmatched_dist, end = new, -1, _UNREACHED, -1
         while True:
             scanned[n_scanned] = c
             n_scanned += 1
-            if low - level[c] < alone_dist:  # column c could end the path by staying alone
-                alone, alone_dist = c, low - level[c]
-            for e in range(start[first + c], start[first + c + 1]):
-                r = rows[e]
-                d = low - n[e] - level[c] - price[r]
+            if length - col_potential[c] < unmatched_dist:
+                unmatched, unmatched_dist = c, length - col_potential[c]
+            for cell in range(start[first + c], start[first + c + 1]):
+                r = rows[cell]
+                d = length - n[cell] - col_potential[c] - row_potential[r]
                 if not done[r] and d < dist[r]:
-                    if dist[r] == far:
+                    if dist[r] == _UNREACHED:
                         seen[n_seen] = r
                         n_seen += 1
                     dist[r] = d
-                    back[r] = c
-            best = -1
-            for s in range(n_seen):
-                r = seen[s]
-                if not done[r] and (best < 0 or dist[r] < dist[best]):
-                    best = r
-            if best < 0 or alone_dist <= dist[best]:
-                low = alone_dist
+                    parent_col[r] = c
+            nearest = _nearest_row(seen[:n_seen], done, dist)
+            if nearest < 0 or unmatched_dist <= dist[nearest]:
+                length = unmatched_dist
                 break
-            low = dist[best]
-            if owner[best] < 0:
-                end = best
+            length = dist[nearest]
+            if col_of_row[nearest] < 0:
+                end = nearest
                 break
-            done[best] = True
-            c = owner[best]
+            done[nearest] = True
+            c = col_of_row[nearest]
         for s in range(n_scanned):
             c = scanned[s]
-            level[c] += low if c == new else low - dist[taken[c]]
+            col_potential[c] += length if c == new else length - dist[row_of_col[c]]
         for s in range(n_seen):
             r = seen[s]
             if done[r]:
-                price[r] -= low - dist[r]
-        if end < 0:  # the row of the column that stays alone is handed on
-            end = taken[alone]
-            taken[alone] = -1
-        while end >= 0:
-            c = back[end]
-            owner[end] = c
-            taken[c], end = end, taken[c]
+                row_potential[r] -= length - dist[r]
+        if end < 0:
+            end = row_of_col[unmatched]
+            row_of_col[unmatched] = -1
+        while end >= 0:  # flip the path, from its end back to the new column
+            c = parent_col[end]
+            col_of_row[end] = c
+            row_of_col[c], end = end, row_of_col[c]
             if c == new:
                 break
         for s in range(n_seen):
-            dist[seen[s]] = far
+            dist[seen[s]] = _UNREACHED
             done[seen[s]] = False
-    total = np.int64(0)
-    for c in range(last - first):
-        for e in range(start[first + c], start[first + c + 1]):
-            if rows[e] == taken[c]:
-                total += n[e]
-    return total
+    return row_of_col
+
+
+@kernel(inline="always")
+def _nearest_row(seen, done, dist):
+    """Return the nearest of the rows `seen` that are not done, the first of equals; -1 if none."""
+    nearest = -1
+    for r in seen:
+        if not done[r] and (nearest < 0 or dist[r] < dist[nearest]):
+            nearest = r
+    return nearest

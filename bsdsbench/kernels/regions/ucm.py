@@ -19,10 +19,12 @@ from bsdsbench.kernels.jit import kernel
 
 @kernel
 def join_levels(ucm2, thresholds, corners):
-    """First threshold index at which each pixel joins its right and lower neighbour.
+    """Return the index of the first threshold at which pixels join their neighbours.
 
-    ucm2 (2H+1, 2W+1), thresholds (T,) increasing, corners: the official rule.
-    Returns (2, H, W) int32, right and down; T means never.
+    ucm2 : (2H+1, 2W+1), an ultrametric contour map at double size
+    thresholds : (T,), increasing
+    corners : True for the official rule, which looks at corners too, False for SEISM's
+    Returns int32 (2, H, W): for the right neighbour, and for the one below; T stands for never.
     """
     height, width = ucm2.shape[0] // 2, ucm2.shape[1] // 2
     levels = np.full((2, height, width), thresholds.size, np.int32)
@@ -44,7 +46,7 @@ def join_levels(ucm2, thresholds, corners):
 
 @kernel
 def _level(value, thresholds):
-    """The first index with value <= threshold, by bisection."""
+    """Return the index of the first threshold that is not below the value, by bisection."""
     if value <= thresholds[0]:  # nearly all elements
         return 0
     low, high = 1, thresholds.size
@@ -58,7 +60,8 @@ def _level(value, thresholds):
 
 
 @kernel
-def _find(parent, x):
+def _find_root(parent, x):
+    """Return the root of the set that x belongs to, in a disjoint-set forest; shortens the path."""
     while parent[x] != x:
         parent[x] = parent[parent[x]]
         x = parent[x]
@@ -67,8 +70,8 @@ def _find(parent, x):
 
 @kernel
 def _union(parent, a, b):
-    """Join two sets; the root is the smallest member, so regions keep their raster order."""
-    a, b = _find(parent, a), _find(parent, b)
+    """Join the sets of a and b. A root is the least member, so regions keep their raster order."""
+    a, b = _find_root(parent, a), _find_root(parent, b)
     if a < b:
         parent[b] = a
     else:
@@ -77,7 +80,10 @@ def _union(parent, a, b):
 
 @kernel
 def finest_regions(levels):
-    """Regions at the first threshold: labels (H*W,) int32 in raster order, and their number."""
+    """Return the regions at the first threshold: labels, int32 (H*W,), and their number.
+
+    `levels` is what `join_levels` returns. Labels 0, 1, ... are in raster order of first pixels.
+    """
     _, height, width = levels.shape
     parent = np.arange(height * width).astype(np.int32)
     for i in range(height):
@@ -88,20 +94,24 @@ def finest_regions(levels):
             if levels[1, i, j] == 0:
                 _union(parent, p, p + width)
     labels = np.empty(height * width, np.int32)
-    count = 0
+    n_regions = 0
     for p in range(labels.size):
-        root = _find(parent, p)
+        root = _find_root(parent, p)
         if root == p:
-            labels[p] = count
-            count += 1
+            labels[p] = n_regions
+            n_regions += 1
         else:
             labels[p] = labels[root]
-    return labels, count
+    return labels, n_regions
 
 
 def later_joins(levels, labels, n_levels):
-    """Pairs of finest regions joined at levels 1, 2, ...: a, b (E,) sorted by level, and where each
-    level starts (n_levels+1,)."""
+    """Return the pairs of finest regions that join at the thresholds 1 .. n_levels - 1.
+
+    `levels` is what `join_levels` returns, `labels` are those of `finest_regions`. Returns two
+    arrays of labels, (E,) each, in order of the thresholds, and where each threshold's pairs start,
+    (n_levels + 1,).
+    """
     side, p = np.nonzero((levels.reshape(2, -1) > 0) & (levels.reshape(2, -1) < n_levels))
     a, b = labels[p], labels[p + np.where(side, levels.shape[2], 1)]
     level = levels.reshape(2, -1)[side, p]
@@ -112,21 +122,23 @@ def later_joins(levels, labels, n_levels):
 
 @kernel
 def join(parent, roots, a, b):
-    """Join pairs of finest regions: which row each current row moves to, and the new rows' roots.
+    """Join the pairs (a[e], b[e]) of finest regions, and number the regions that remain.
 
-    parent (R0,) is changed in place; roots (R,) are the finest regions that stand for the rows.
+    parent : int32 (finest regions,), the disjoint-set forest, changed in place
+    roots : int32 (R,), for each region until now the finest region that represents it
+    Returns the new number of each of the R regions, and the representatives of the new regions.
     """
     for e in range(a.size):
         _union(parent, a[e], b[e])
     row_of = np.empty(parent.size, np.int32)
     new_row = np.empty(roots.size, np.int32)
     new_roots = np.empty(roots.size, np.int32)
-    count = 0
+    n_regions = 0
     for r in range(roots.size):
-        root = _find(parent, roots[r])
+        root = _find_root(parent, roots[r])
         if root == roots[r]:
-            row_of[root] = count
-            new_roots[count] = root
-            count += 1
+            row_of[root] = n_regions
+            new_roots[n_regions] = root
+            n_regions += 1
         new_row[r] = row_of[root]
-    return new_row, new_roots[:count].copy()
+    return new_row, new_roots[:n_regions].copy()

@@ -23,10 +23,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from bsdsbench.files.arguments import F8, I8, Bool, given_array, given_list
 from bsdsbench.files.errors import DataError, Setting
+from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.regions import contingency as kernel
 from bsdsbench.kernels.regions import ucm
 from bsdsbench.kernels.regions.assignment import largest_total
@@ -36,8 +37,6 @@ from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import ratio
-
-I4 = NDArray[np.int32]
 
 AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
 
@@ -121,7 +120,7 @@ class Table:
     @classmethod
     def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> Table:
         """From flat labels numbered in raster order (`canonical`)."""
-        found = kernel.runs(labels, gts.labels, gts.col_start)
+        found = kernel.overlap_runs(labels, gts.labels, gts.col_start)
         return cls(gts, kernel.tabulate(*found, n_regions, gts.col_area.size), zero)
 
     @classmethod
