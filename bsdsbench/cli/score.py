@@ -31,7 +31,6 @@ from bsdsbench.cli.shared import (
     together,
     verb,
 )
-from bsdsbench.plotting.beside import plots_in
 
 if TYPE_CHECKING:
     from bsdsbench.runs.evaluation import Evaluation
@@ -132,7 +131,6 @@ def evaluate(
     Ground-truth pictures that are gray need --set gt_threshold=0.5, those of region labels --set
     gt_kind=labels. For region measures of soft maps, pass --set regions_from_soft=true.
     """
-    ready = click.get_current_context().with_resource(plots_in(options["out"]))
     import bsdsbench as bb
     from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
     from bsdsbench.runs.score_tables import at_threshold_of
@@ -168,7 +166,11 @@ def evaluate(
     for name in others:
         del options[name]
     with progress("evaluate") as report:
-        run = call(*given, progress=report, ready=ready, **options)
+        run = call(*given, progress=report, **options)
+    if out:
+        from bsdsbench.plotting.figures import plot_result
+
+        plot_result(run, Path(out))
     if run.kept:
         say(
             f"{run.kept} of {len(run.records)} images were counted before; their records in "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -376,7 +376,6 @@ class Evaluation(Shown):
         self,
         folder: str | Path,
         progress: Progress | None = None,
-        ready: Callable[[Evaluation], None] | None = None,
     ) -> Path:
         """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
 
@@ -389,8 +388,6 @@ class Evaluation(Shown):
             Made if missing.
         progress : callable, optional
             Called with (files written, about how many, name).
-        ready : callable, optional
-            Called with this Evaluation before its files are written.
         """
         if self.reported:
             raise DataError(f"{self.name}: no counts per image, expected a run with them")
@@ -403,8 +400,6 @@ class Evaluation(Shown):
                 result["places"][what] = Path(os.path.relpath(path, out.resolve())).as_posix()
         total = len(self.records)
         with writing_result(out, result, counts) as write:
-            if ready:
-                ready(self)
             for metric in map(registry.get, self.metrics):
                 score, stack = self.score(metric.name), self.stack(metric.name)
                 about = self.image_ids, stack, self.protocol, metric.options_of(self.protocol)

@@ -30,13 +30,11 @@ from bsdsbench.metrics import registry
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.tasks import Task
-    from bsdsbench.runs.evaluation import Evaluation
 
 StrPath = str | os.PathLike[str]
 Missing = Literal["error", "zero", "skip"]
 OnError = Literal["fail", "skip"]
 Progress = Callable[[int, int, str], None]  # (done, total, image id)
-Ready = Callable[["Evaluation"], None]
 MAX_WORKERS = 4096
 SPEED = "detector"  # in the provenance: what `bsdsbench run` measured
 _EXECUTORS = re.compile(r"thread|process|dask://[^/\s]+:[0-9]{1,5}/?")
@@ -181,10 +179,6 @@ class RunKeywords:
         "Called with (done, total, image_id); total is done where the number is not known.",
         check=_FUNCTION,
     )
-    ready: Ready | None = keyword(
-        "Called with the Evaluation once all is counted, before the files in OUT are written.",
-        check=_FUNCTION,
-    )
 
     def __attrs_post_init__(self) -> None:
         from bsdsbench.files.arguments import kind_of_value
@@ -211,7 +205,6 @@ class EveryRunOptions(TypedDict, total=False):
     fresh: bool
     on_error: OnError
     progress: Progress | None
-    ready: Ready | None
 
 
 class HumanOptions(EveryRunOptions, total=False):
@@ -281,7 +274,6 @@ class Plan:
     resume: bool
     tag: str | None
     progress: Progress | None
-    ready: Ready | None
 
     def __attrs_post_init__(self) -> None:
         first = registry.get(self.metrics[0])

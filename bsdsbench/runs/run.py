@@ -225,7 +225,7 @@ def run(source: Iterable[Any], options: Plan, blank: Evaluation, total: int = 0)
     records, faults, left_out = [], {}, []
     looks, kept = [], 0
     # What a worker needs, ready to be pickled
-    sent = attrs.evolve(options, progress=None, ready=None, executor=None, out=None, task=None)
+    sent = attrs.evolve(options, progress=None, executor=None, out=None, task=None)
     with unfinished(options.out, options.fresh) if options.out else nullcontext() as stored:
         marks = stored.marks if stored else {}
         calls = (
@@ -272,7 +272,7 @@ def run(source: Iterable[Any], options: Plan, blank: Evaluation, total: int = 0)
             failed = {**blank.failed, **skipped}
             result = replace(blank, records=records, provenance=about, failed=failed, kept=kept)
             if options.out:
-                result.save(options.out, ready=options.ready)
+                result.save(options.out)
             return result
         except (KeyboardInterrupt, BrokenExecutor) as error:
             left = Problem(has="nothing was kept")
