@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
+from bsdsbench.metrics.label_ids import is_stack
 from bsdsbench.metrics.label_maps import (
     LabelOptions,
     as_label_maps,
@@ -135,7 +136,10 @@ class InstancesMetric(Metric):
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Counts:
         with faults_named(pred, gt):
-            return instance_counts(*label_maps(pred, gt, LabelOptions()), opt)
+            return instance_counts(*label_maps(pred, gt, LabelOptions(unit="instance")), opt)
+
+    def fits(self, pred: Prediction, gt: GroundTruth, opt: Options) -> bool:
+        return pred.shape == gt.shape or is_stack(pred, gt)
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> Tree:
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}

@@ -23,6 +23,14 @@ from bsdsbench.loaders.inputs import (
     scale_of_classes,
 )
 from bsdsbench.metrics.base import Metric, Symptoms
+from bsdsbench.metrics.label_ids import (
+    SIDES,
+    is_stack,
+    refuse_cut_numbers,
+    refuse_other_numbering,
+    refuse_reused_numbers,
+    refuse_stack,
+)
 from bsdsbench.protocol.fields import (
     LABEL,
     NAMES,
@@ -36,8 +44,6 @@ from bsdsbench.protocol.fields import (
 )
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts
-
-SIDES = ("prediction", "ground truth")
 
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
@@ -66,11 +72,13 @@ def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        side, _, fault = str(error).partition(": ")
-        if side in (pred.where, gt.where):
+        problem = error.problems[0]
+        side, _, fault = problem.has.partition(": ")
+        if problem.file or side in (pred.where, gt.where):
             raise
         where = (gt if side == SIDES[1] else pred).where
-        raise type(error)(f"{where}: {fault if side in SIDES else error}") from None
+        has = fault if side in SIDES else problem.has
+        raise type(error)(attrs.evolve(problem, file=where, has=has)) from None
 
 
 def _unit_words(options: Any) -> str:
@@ -168,19 +176,22 @@ SPACING = option(
 
 
 def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map, Map]:
-    """Both label maps. Raises DataError for anything else."""
-    true, found = gt.mask if "mask" in gt.parts else gt.labels, pred.classes
-    if found.ndim == 3 and found.any():
-        shape = f"{found.dtype} maps of shape {found.shape}"
-        raise DataError(f"{SIDES[0]}: {shape}, expected a label map (H, W) (argmax first?)")
-    if at.unit == "class" and at.classes:
-        check_white(found, true, at.labels, SIDES[0])
-    if found.ndim == 3:  # nothing is predicted
-        nothing = at.ignore if at.classes and at.first == 0 else 0
-        if nothing < 0:
-            raise DataError(f"{SIDES[0]}: pixels of no class, expected a label to ignore")
-        found = np.full(true.shape, nothing if at.unit == "class" else nothing * max(at.divisor, 1))
-    return found, true
+    """Return both label maps, of one numbering. Raises DataError for anything else."""
+    known = [name for name in ("mask", "labels", "class_boundaries") if name in gt.parts]
+    true, mine = gt.parts[known[0]] if known else gt.labels, pred.classes
+    if mine.ndim == 3 and not mine.any():  # nothing is predicted
+        mine = np.full(true.shape[-2:], -1 if at.classes or at.divisor else 0)
+    refuse_stack(true, mine.shape, SIDES[1])
+    refuse_stack(mine, true.shape, SIDES[0])
+    if at.unit != "class":
+        refuse_cut_numbers(mine, true, at.unit)
+        for numbers, what in zip((mine, true), SIDES, strict=True):
+            refuse_reused_numbers(numbers, what)
+    elif at.classes:
+        check_white(mine, true, at.labels, SIDES[0])
+        refuse_cut_numbers(mine, true, at.unit)
+        refuse_other_numbering(mine, true, at.labels, {at.ignore, *[0] * (at.first > 0)})
+    return mine, true
 
 
 class LabelMetric(Metric):
@@ -190,6 +201,10 @@ class LabelMetric(Metric):
     default_protocol = "masks"
     options = LabelOptions
     counts_of: ClassVar[Callable[..., Counts]]  # of (pred, gt, options), one image's
+
+    def fits(self, pred: Prediction, gt: GroundTruth, opt: Any) -> bool:
+        """Return True also for a stack, whose axes `label_maps` names."""
+        return pred.shape == gt.shape or is_stack(pred, gt)
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Counts:
         with faults_named(pred, gt):

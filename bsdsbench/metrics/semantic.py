@@ -36,7 +36,8 @@ from bsdsbench.loaders.official_txt import boundary_files, safe_name
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.imresize import bicubic
-from bsdsbench.metrics.label_maps import as_label_map
+from bsdsbench.metrics.label_ids import SIDES, refuse_other_numbering, refuse_probabilities
+from bsdsbench.metrics.label_maps import as_label_map, faults_named
 from bsdsbench.protocol.fields import LABEL, NAMES, check, is_int, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Score, Stack, at
@@ -187,7 +188,8 @@ def class_boundaries(
         ignored = ", ".join(map(str, params.ignored)) or "none"
         raise DataError(
             f"label map: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
-            f"{ignored} (ignored)"
+            f"{ignored} (ignored)",
+            fix="for train ids 0, 1, ..: ids=[] and ignore=255" if params.ids else (),
         )
     draw = _spanned if params.radius > 0 and params.ignored_rule == "span" else _drawn
     out = np.zeros((len(params.classes), *labels.shape), bool)
@@ -284,9 +286,9 @@ def _from_labels(whole: Map, params: SemanticOptions, instances: Map | None) -> 
 
 def _of_classes(array: Map, params: SemanticOptions, what: str) -> Map:
     if array.ndim != 3 or array.shape[0] != len(params.classes):
-        raise ShapeError(
-            f"{what}: shape {array.shape}, expected ({len(params.classes)}, rows, columns)"
-        )
+        last = "numpy.moveaxis(maps, -1, 0)" if array.shape[-1] == len(params.classes) else ()
+        expected = f"({len(params.classes)}, rows, columns)"
+        raise ShapeError(f"{what}: shape {array.shape}, expected {expected}", fix=last)
     return array
 
 
@@ -367,7 +369,8 @@ class SemanticMetric(Metric):
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
         """True also for maps of another size where the protocol says how they are resized."""
-        return pred.shape == gt.shape or opt.resize != "refuse"
+        last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
+        return last or pred.shape == gt.shape or opt.resize != "refuse"
 
     def scale(self, gt: GroundTruth, opt: SemanticOptions) -> str:
         return scale_of_classes(gt.labels, opt.class_labels) if "labels" in gt.parts else ""
@@ -381,6 +384,13 @@ class SemanticMetric(Metric):
         counts of `boundary_counts` of each class, i8 (C, T), zero where it was not counted.
         """
         given = gt.parts.get("labels")
+        with faults_named(pred, gt):
+            if given is not None and pred.classes.ndim == 2 == given.ndim:
+                refuse_other_numbering(pred.classes, given, opt.class_labels, opt.ignored)
+            for maps, what in zip(
+                (pred.classes, gt.parts.get("class_boundaries")), SIDES, strict=True
+            ):
+                refuse_probabilities(maps, what)
         if given is not None and pred.classes.shape == given.shape:
             check_white(pred.classes, given, opt.class_labels, pred.where)
         maps, truth, labels = prepare_classes(pred.classes, gt, opt)

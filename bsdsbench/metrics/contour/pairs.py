@@ -17,7 +17,8 @@ from bsdsbench.files.arguments import F8, I8, Bool
 from bsdsbench.files.errors import DataError, Setting
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.inputs import binary_map, is_binary, same_shape
-from bsdsbench.metrics.label_maps import SIDES, LabelOptions, as_label_map, as_label_maps
+from bsdsbench.metrics.label_ids import SIDES
+from bsdsbench.metrics.label_maps import LabelOptions, as_label_map, as_label_maps
 from bsdsbench.scores.ratios import ratio
 
 Labels = NDArray[np.int32]
@@ -82,6 +83,8 @@ def as_pair(
     found = []
     for labels, what in zip(maps, SIDES, strict=True):
         none = np.isin(labels, list(nothing))
+        if what == SIDES[0] and labels.max() < 0:  # nothing is predicted
+            none = labels == -1
         wrong = ~none & ((labels < first) | (labels >= end))
         if wrong.any():
             also = "".join(f", or {label}{words}" for label, words in nothing.items())
@@ -223,6 +226,8 @@ def _regions(values: I8, at: LabelOptions, what: str) -> Regions:
                 "class alone, or a group, as in Cityscapes: things='...' names the classes that "
                 "have instances; instances of a class 0: things=[])"
             )
+        if what == SIDES[0] and values.max() < 0:  # nothing is predicted
+            nothing = values == -1
         wrong = ~nothing & ((classes < at.first) | (classes > last))
         if wrong.any():
             value = int(values[wrong][0])

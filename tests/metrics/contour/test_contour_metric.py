@@ -11,7 +11,8 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour import ContourOptions, measure
-from bsdsbench.metrics.label_maps import label_maps
+from bsdsbench.metrics.label_maps import LabelOptions, label_maps
+from bsdsbench.metrics.segmentation import segmentation_counts
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.counting import counts_of
 from tests.helpers.masks import blobs
@@ -115,20 +116,24 @@ def test_pooled_boundaries_are_those_of_all_images():
 @pytest.mark.parametrize(
     ("options", "label"),
     [
-        ({"classes": ("a", "b")}, 255),
-        ({"classes": ("a", "b"), "first": 1}, 0),
-        ({"classes": ("a", "b"), "unit": "instance", "divisor": 1000}, 255_000),
+        ({"classes": ("a", "b")}, -1),
+        ({"classes": ("a", "b"), "ignore": -1}, -1),
+        ({"classes": ("a", "b"), "first": 1}, -1),
+        ({"classes": ("a", "b"), "unit": "instance", "divisor": 1000}, -1),
+        ({"unit": "instance"}, 0),
         ({}, 0),
     ],
 )
 def test_a_missing_prediction_is_nothing(options, label):
-    """Or to be ignored, where 0 is a class."""
+    """Of no class, whatever is ignored; every pixel of the truth is missed."""
     truth = bb.GroundTruth("a", labels=np.zeros((2, 3), np.uint8))
     pred = bb.Prediction("a", classes=np.zeros((1, 2, 3), bool))
     mine, true = label_maps(pred, truth, ContourOptions(**options))
     assert (mine.tolist(), true.tolist()) == ([[label] * 3] * 2, [[0] * 3] * 2)
-    at = ContourOptions(classes=("a", "b"), ignore=-1)
-    refused("prediction: pixels of no class", label_maps, pred, truth, at)
+    truth = bb.GroundTruth("a", labels=np.full((2, 3), 1001 if "divisor" in options else 1))
+    table = segmentation_counts(*label_maps(pred, truth, at := LabelOptions(**options)), at)
+    assert table.confusion[:-1, -1].sum() == 6
+    assert table.fn.sum() == (at.unit == "instance")
 
 
 @pytest.mark.parametrize(
