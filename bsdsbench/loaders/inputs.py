@@ -83,6 +83,7 @@ class ImageParts:
                     raise DataError(f"{what}: {kind_of_value(array)}, expected {expected}")
                 if name in ("labels", "instances", "classes") and array.ndim == 2:
                     array = whole_labels(array, "label map")
+                array = array != 0 if name == "valid" else array
                 maps.append(binary_map(array, what) if name == "mask" else array)
                 if name != "photo":
                     rows, cols = array.shape[-2:]
@@ -90,6 +91,9 @@ class ImageParts:
                     shape = own if shape == (0, 0) else shape
                     same_shape(own, shape, what)
             parts[name] = tuple(maps) if many else maps[0]
+        if "valid" in parts and "depth" not in parts:
+            for name in parts.keys() & {"boundaries", "mask"}:
+                parts[name] = without_void(parts[name], parts["valid"])
         self.__attrs_init__(image_id, path, parts, shape, scale)
 
     @property
@@ -237,8 +241,9 @@ class GroundTruth(ImageParts):
     depth : array
         (H, W) numbers, depth or inverse depth, also NaN and infinite.
     valid : array
-        (H, W) bool, the pixels that are counted: where the depth is known, or where a mask or an
-        annotation is not void. All of them where it is not there.
+        (H, W) bool, the pixels that are counted, all where it is not there. Others are void,
+        neither object nor ground: mask and boundaries lose them, and what is predicted there
+        counts nowhere. Beside depth: where that is known.
     angles : tuple of array
         (H, W) radians per annotator, where boundaries have an orientation.
     lines : Lines
@@ -373,6 +378,20 @@ def soft_map(pred: Any, what: str = "prediction") -> Map:
     raise DataError(
         f"{what}: values from {span}, expected floats in [0, 1]", fix=(fix,) if sound else ()
     )
+
+
+def valid_of(gts: object) -> Bool | None:
+    """The pixels of a ground truth that are counted, None for all of them."""
+    return gts.parts.get("valid") if isinstance(gts, GroundTruth) else None
+
+
+def without_void(maps: Any, valid: Bool | None) -> Any:
+    """A map, or a tuple of maps, with 0 where pixels are void."""
+    if valid is None:
+        return maps
+    if isinstance(maps, tuple):
+        return tuple(without_void(one, valid) for one in maps)
+    return np.where(valid, maps, maps.dtype.type(0))
 
 
 def unit(soft: Map) -> F8:

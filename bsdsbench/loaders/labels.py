@@ -11,16 +11,18 @@ from bsdsbench.files.arguments import Bool, given_array
 from bsdsbench.files.errors import ShapeError
 
 
-def seg2bdry(labels: NDArray[Any]) -> Bool:
+def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     """The boundary pixels of a label map, at image size.
 
     A pixel is boundary where its label differs from the pixel below, to the right or diagonally
-    below-right; neighbours outside the image count as equal.
+    below-right; neighbours outside the image count as equal, and so do void ones.
 
     Parameters
     ----------
     labels : array
         (H, W), any integer or bool dtype; the values only need to differ between regions.
+    valid : array or None
+        (H, W) bool, False where pixels are void, which are no boundary; default: none is.
 
     Returns
     -------
@@ -47,7 +49,11 @@ def seg2bdry(labels: NDArray[Any]) -> Bool:
     if labels.ndim != 2:
         raise ShapeError(f"label map: shape {labels.shape}, expected (H, W)")
     edge = np.zeros(labels.shape, np.bool_)
-    edge[:-1] |= labels[:-1] != labels[1:]
-    edge[:, :-1] |= labels[:, :-1] != labels[:, 1:]
-    edge[:-1, :-1] |= labels[:-1, :-1] != labels[1:, 1:]
+    for here, there in (
+        (np.s_[:-1], np.s_[1:]),
+        (np.s_[:, :-1], np.s_[:, 1:]),
+        (np.s_[:-1, :-1], np.s_[1:, 1:]),
+    ):
+        differs = labels[here] != labels[there]
+        edge[here] |= differs if valid is None else differs & valid[here] & valid[there]
     return edge

@@ -83,6 +83,7 @@ def assign(
     >>> label.astype(int)
     array([[0, 0, 1, 0, 0, 0, 0, 1]])
     """
+    from bsdsbench.kernels.distances.limits import up_to
     from bsdsbench.kernels.matching.training_pairs import cheapest_pairs
 
     radius = given_number(radius, "radius", 0, MAX_PX)
@@ -101,6 +102,7 @@ def assign(
             raise DataError(
                 f"pred_value: NaN or values beyond {LARGEST:g}, expected finite numbers"
             )
+    radius = up_to(radius)
     reach = int(radius)  # costs by offset, (2 reach + 1, 2 reach + 1), infinite beyond the radius
     dx = np.abs(np.arange(-reach, reach + 1.0))
     dy = dx[:, None]

@@ -17,11 +17,12 @@ from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
+from attrs import frozen
 
 from bsdsbench.files.arguments import F8
 from bsdsbench.files.errors import DataError, Fix, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape
-from bsdsbench.protocol.fields import captions, record_of
+from bsdsbench.protocol.fields import LABELS, captions, listed_labels, option, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
@@ -103,6 +104,23 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> Tree:
     return dict(zip(values, means, strict=True)) | {"over": over("images", counts)}
 
 
+IGNORE = option(
+    (),
+    "Values of the ground truth's files that are void: their pixels are counted nowhere, on either "
+    "side. One or several; -1 or none: no value is.",
+    LABELS,
+    listed_labels,
+    caption=lambda o: f"void: {', '.join(map(str, o.ignore))}" if o.ignore else "",
+)
+
+
+@frozen
+class VoidOptions:
+    """The pixels that are counted nowhere."""
+
+    ignore: tuple[int, ...] = IGNORE
+
+
 IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 
 
@@ -134,6 +152,9 @@ class Metric(ABC):
         Its own options, a frozen attrs class (`protocol.fields`); a table of its name in a
         protocol, `--set NAME.FIELD=VALUE`. A changed default is a new `version`. With one named
         `instances` that is on the ground truth's instance maps are read too.
+    void : bool
+        True if it counts nothing where `GroundTruth.valid` is False; ground truth with that part
+        is refused by others.
     uses : tuple of str
         The fields of a protocol that move its scores; signature and caption say no others.
 
@@ -157,6 +178,7 @@ class Metric(ABC):
     ragged: ClassVar[tuple[str, ...]] = ()
     default_protocol: ClassVar[str | None] = "bsds500"
     options: ClassVar[type[Any] | None] = None
+    void: ClassVar[bool] = False
     uses: ClassVar[tuple[str, ...]] = ()
     gt_kind: ClassVar[str]
     pred_kinds: ClassVar[tuple[str, ...]]
@@ -248,10 +270,9 @@ class Metric(ABC):
         """Return the values of truth files whose pixels are counted nowhere, on either side.
 
         They are False in the part `valid` of the ground truth (bool, (H, W)), which is there
-        exactly where a metric that reads masks or annotators names some. A metric with an option
-        `ignore` returns it here.
+        exactly where a metric that reads masks or annotators names some; label maps keep theirs.
         """
-        return ()
+        return () if self.reads == "classes" else getattr(opt, "ignore", ())
 
     def scale(self, gt: GroundTruth, opt: Any) -> str:
         """What a truth says about the scale of its set's maps, as `loaders.inputs.scale_of`."""
@@ -285,6 +306,10 @@ class Metric(ABC):
     def count_image(self, pred: Prediction | None, gt: GroundTruth, protocol: Protocol) -> Tree:
         """`count`, or `count_humans` without a prediction. Raises DataError for other sizes."""
         opt = self.options_of(protocol)
+        if "valid" in gt.parts and not self.void:
+            raise DataError(
+                f"{gt.where}: has void pixels, which metric {self.name} cannot leave out"
+            )
         if pred is None:
             return self.count_humans(gt, protocol, opt)
         if not self.fits(pred, gt, opt):

@@ -29,10 +29,11 @@ from bsdsbench.loaders.inputs import (
     binary_map,
     same_shape,
     soft_map,
+    valid_of,
 )
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.official_txt import boundary_files
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, at_least_two
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, VoidOptions, at_least_two
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
@@ -76,6 +77,7 @@ class BoundaryMetric(Metric):
 
     name = "boundary"
     title = "Boundaries"
+    options, void = VoidOptions, True
     uses = MATCHED
     columns = BOUNDARY_COLUMNS
     image_columns = (
@@ -85,10 +87,12 @@ class BoundaryMetric(Metric):
         Column("ods.threshold", "at", score=False),
     )
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
+    ) -> Counts:
         return boundary_counts(pred, gt, protocol)
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Tree:
         """Every annotator against the others, summed; one threshold, 0.5.
 
         The protocol gives tolerance and thinning. Raises DataError with fewer than two annotators.
@@ -97,21 +101,26 @@ class BoundaryMetric(Metric):
         at_least_two(gt, len(annotators))
         plain = protocol.replace(thresholds=(0.5,), nms=False, invert=False)
         each = [
-            boundary_counts(one, annotators[:k] + annotators[k + 1 :], plain)
+            boundary_counts(one, gt.replace(boundaries=annotators[:k] + annotators[k + 1 :]), plain)
             for k, one in enumerate(annotators)
         ]
         return {**each[0], **{name: sum(c[name] for c in each) for name in FOUR}}
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions) -> Tree:
         return curve_scores(stack["thresholds"], four_counts(stack), weights, protocol, r50=True)
 
     def match_maps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None, threshold: float
+        self,
+        pred: Prediction,
+        gt: GroundTruth,
+        protocol: Protocol,
+        opt: VoidOptions,
+        threshold: float,
     ) -> MatchMaps:
         return boundary_match_maps(pred, gt, protocol, threshold)
 
     def files(
-        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: VoidOptions
     ) -> Texts:
         four = four_counts(stack)
         return boundary_files(score, ids, stack["thresholds"], four, protocol.ods_rule)
@@ -323,12 +332,13 @@ def boundary_counts(
         target = prepare_truth(gt_maps, protocol.radius(shape))
     except ValueError as error:  # a tolerance too large to be exact
         raise DataError(str(error)) from None
-    thresholds, events, size = threshold_events(pred, shape, protocol, target.near, dropped)
+    valid = valid_of(gts)
+    thresholds, events, size = threshold_events(pred, shape, protocol, target.near, dropped, valid)
     matched_gt, matched_pred = match_steps(*events, target)
     total_gt = np.full(thresholds.size, target.pixel.size)
     four = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
     if protocol.whole_image and not (isinstance(pred, Prediction) and pred.kind == "segs"):
-        four = np.vstack([whole_image_counts(gt_maps), four])  # at threshold 0
+        four = np.vstack([whole_image_counts(gt_maps, valid), four])  # at threshold 0
         thresholds = np.r_[0.0, thresholds]
     return curve_counts(thresholds, four)
 
@@ -392,9 +402,10 @@ def boundary_match_maps(
     protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
-    thresholds, (start, pixel, _), _ = threshold_events(pred, shape, protocol)
+    valid = valid_of(gts)
+    thresholds, (start, pixel, _), _ = threshold_events(pred, shape, protocol, valid=valid)
     if threshold == 0 and protocol.whole_image:
-        bmap = np.ones(shape, bool)
+        bmap = np.ones(shape, bool) if valid is None else valid
     elif threshold in thresholds:  # on are the pixels that changed an odd number of times
         changed = pixel[: start[thresholds.size - np.argmax(thresholds == threshold)]]
         bmap = np.bincount(changed, minlength=math.prod(shape)).reshape(shape) % 2 == 1
@@ -428,7 +439,7 @@ def truth_maps(gts: Sequence[Map] | GroundTruth, protocol: Protocol) -> Bool:
     return maps
 
 
-def soft_or_segs(pred: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
+def soft_or_segs(pred: Any, shape: tuple[int, ...], valid: Bool | None = None) -> tuple[Any, Any]:
     """A prediction's soft map of that shape, or the boundaries (T, H, W) of its segmentations."""
     segs = pred.parts.get("segs") if isinstance(pred, Prediction) else None
     if segs is None:
@@ -436,7 +447,7 @@ def soft_or_segs(pred: Any, shape: tuple[int, ...]) -> tuple[Any, Any]:
         same_shape(soft.shape, shape)
         return soft, None
     same_shape(segs[0].shape, shape)
-    return None, np.stack([seg2bdry(seg) for seg in segs])
+    return None, np.stack([seg2bdry(seg, valid) for seg in segs])
 
 
 def threshold_events(
@@ -445,17 +456,21 @@ def threshold_events(
     protocol: Protocol,
     near: NDArray[np.uint64] | None = None,
     dropped: Bool | None = None,
+    valid: Bool | None = None,
 ) -> tuple[F8, tuple[Any, Any, Any], I8]:
     """Increasing thresholds, the changes of the thinned map from the highest downwards, and its
     size after each.
 
     near : bits of the pixels whose changes are needed; those of others may be left out
     dropped : pixels that are taken out after thinning
+    valid : where False, void pixels, which are taken out before thinning
     """
     from bsdsbench.kernels import thinning, thresholding
 
     size = None
-    soft, bmaps = soft_or_segs(pred, shape)
+    soft, bmaps = soft_or_segs(pred, shape, valid)
+    if valid is not None:  # also where a threshold of 0 takes every pixel
+        dropped = ~valid if dropped is None else dropped | ~valid
     if soft is None:
         thresholds = np.arange(1.0, len(bmaps) + 1)
         events = thinning.stack_events(thinning.thin_each(bmaps) if protocol.thin else bmaps)
@@ -464,8 +479,8 @@ def threshold_events(
         thresholds, cuts = protocol.threshold_array()[start:], protocol.cuts()[start:]
         if near is None or protocol.clean or dropped is not None:
             near = thinning.EVERYWHERE
-        if protocol.invert or protocol.normalise or protocol.nms:
-            soft = prepare(soft, protocol)
+        if protocol.invert or protocol.normalise or protocol.nms or valid is not None:
+            soft = prepare(soft, protocol, valid)
         level = thresholding.levels(soft, cuts)
         events, size = thinning.events_near(level, thresholds.size, protocol.thin, near)
         if protocol.clean:
@@ -506,11 +521,12 @@ def replayed(events: Any, shape: tuple[int, ...]) -> Bool:
     return np.ascontiguousarray(np.logical_xor.accumulate(changed)[::-1]).reshape(-1, *shape)
 
 
-def whole_image_counts(gt_maps: Bool) -> tuple[int, int, int, int]:
+def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> tuple[int, int, int, int]:
     """matched_gt, total_gt, matched_pred and total_pred of an image that is boundary everywhere.
 
     gt_maps : bool (A, H, W). No pixels give zeros.
     """
     annotated = int(np.count_nonzero(gt_maps))
     drawn = int(np.count_nonzero(gt_maps.any(axis=0)))
-    return annotated, annotated, drawn, int(gt_maps[0].size)
+    pixels = int(gt_maps[0].size if valid is None else np.count_nonzero(valid))
+    return annotated, annotated, drawn, pixels

@@ -12,8 +12,9 @@ import numpy as np
 from attrs import frozen
 
 from bsdsbench.files.arguments import F8
+from bsdsbench.kernels.distances.limits import SHARE, up_to
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
+from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.maps import prepare, unit
 from bsdsbench.protocol.fields import one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
@@ -26,6 +27,7 @@ from bsdsbench.scores.ratios import (
     weighted_sum,
 )
 
+_FLOAT32 = 1e-6  # the share by which .7 and 1 - .3 as float32 differ from .7, and some more
 _SIDE: dict[str, Any] = {"left": "right", "right": "left"}  # of `searchsorted`
 
 
@@ -56,6 +58,7 @@ class Options:
         caption={"foreground": "p of the foreground", "decision": "max(p, 1 - p) of the decision"},
         others={"foreground": "MONAI, torchmetrics (binary)", "decision": "Guo et al."},
     )
+    ignore: tuple[int, ...] = IGNORE
 
 
 class CalibrationMetric(Metric):
@@ -67,6 +70,7 @@ class CalibrationMetric(Metric):
 
     name, title, reads, options = "calibration", "Calibration", "soft", Options
     default_protocol = "calibration"
+    void = True
     uses = (*MAPS, *ANNOTATED)
     columns = (
         *(Column(k, k.upper(), lower=True, quantity=k) for k in ("ece", "ace", "mce")),
@@ -81,13 +85,19 @@ class CalibrationMetric(Metric):
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Tree:
         """Of each bin: pixels i8 (B,), marked i8 (B,), summed over annotators, and value f8 (B,),
         the sum of p."""
-        p, drawn = unit(prepare(soft_map(pred.soft), protocol)), annotated_maps(gt)
+        drawn, valid = annotated_maps(gt), gt.parts.get("valid")
+        soft = prepare(soft_map(pred.soft), protocol, valid)
+        p, share = unit(soft), _FLOAT32 if soft.dtype == np.float32 else SHARE
         same_shape(p.shape, drawn.shape[1:], pred.where)
         marked = drawn.sum(axis=0)
+        if valid is not None:
+            p, marked = p[valid], marked[valid]
         if opt.of == "decision":
             marked = np.where(p >= 0.5, marked, len(drawn) - marked)
             p = np.maximum(p, 1 - p)
-        at = np.searchsorted(np.linspace(0, 1, opt.bins + 1)[1:-1], p.ravel(), _SIDE[opt.closed])
+        edges = np.arange(1, opt.bins) / opt.bins
+        edges = edges / up_to(1, share) if opt.closed == "left" else up_to(edges, share)
+        at = np.searchsorted(edges, p.ravel(), _SIDE[opt.closed])
         pixels, value, hits = (
             np.bincount(at, x, opt.bins) for x in (None, p.ravel(), marked.ravel())
         )

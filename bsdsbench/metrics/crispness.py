@@ -11,8 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from bsdsbench.files.arguments import I8
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction
-from bsdsbench.metrics.base import IMAGES, Column, Tree, image_means
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, valid_of, without_void
+from bsdsbench.metrics.base import IMAGES, Column, Tree, VoidOptions, image_means
 from bsdsbench.metrics.boundary import CurvesMetric, boundary_counts
 from bsdsbench.metrics.maps import as_float32, invert, nms
 from bsdsbench.protocol.protocol import MATCHED, Protocol
@@ -28,6 +28,7 @@ class CrispnessMetric(CurvesMetric):
 
     name = "crispness"
     title = "Crispness"
+    options, void = VoidOptions, True
     reads = "soft"
     default_protocol = "crispness-seval"
     columns = (
@@ -50,7 +51,9 @@ class CrispnessMetric(CurvesMetric):
     )
     uses = tuple(field for field in MATCHED if field not in ("nms", "thin"))
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
+    ) -> Tree:
         """How much the NMS keeps, and the counts of both evaluations.
 
         thresholds f8 (T,); kept, total f8 (), sums of the NMS map and of the raw map; seval, ceval
@@ -61,19 +64,19 @@ class CrispnessMetric(CurvesMetric):
             of = protocol.replace(nms=part == "seval", thin=part == "seval")
             found[part] = four_counts(boundary_counts(pred, gt, of))
         raw = invert(pred.soft) if protocol.invert else pred.soft
-        found["kept"], found["total"] = crispness_sums(raw)
+        found["kept"], found["total"] = crispness_sums(without_void(raw, valid_of(gt)))
         return found
 
     def four(self, stack: Stack, part: str) -> I8:
         return stack[part]
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions) -> Tree:
         """The mean crispness of the images that have any strength; SEval, CEval."""
         share = defined_ratio(stack["kept"], stack["total"])
         curves = super().scores(stack, weights, protocol, opt)
         return {**curves, **image_means(weights, {"average": share})}
 
-    def describe(self, protocol: Protocol, opt: None) -> str:
+    def describe(self, protocol: Protocol, opt: VoidOptions) -> str:
         """How the two evaluations differ."""
         return f"SEval thinned after NMS {protocol.nms_params.describe()}, CEval neither"
 

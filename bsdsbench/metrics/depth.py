@@ -356,10 +356,8 @@ def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
     if "dbe_n" in stack:
         sums, n = stack["dbe_sum"], stack["dbe_n"]
         none = n[..., 0] == 0
-        # "sharpdepth" counts edges of the truth alone
-        for k, far in enumerate((none, none & (n[..., 1] > n[..., 2]))):
-            value = np.where(far, RADIUS, ratio(sums[..., k], n[..., k]))
-            key = ("dbe_accuracy", "dbe_completeness")[k]
+        for k, key in enumerate(("dbe_accuracy", "dbe_completeness")):
+            value = np.where(none, RADIUS, ratio(sums[..., k], n[..., k]))
             out[key] = np.where(n[..., 2] > 0, value, np.nan)
     return out
 
@@ -383,6 +381,7 @@ class DepthMetric(Metric):
     reads = "depth"
     default_protocol = "depth"
     options = DepthOptions
+    void = True
     uses = (*MAPS, *CURVE, *MATCHING)
     columns = (
         *(Column(k, h, s, lower=k.startswith("dbe"), quantity=k) for k, h, s in _MEASURED),

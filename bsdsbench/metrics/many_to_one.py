@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction
+from bsdsbench.kernels.distances.limits import up_to
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, valid_of
 from bsdsbench.metrics.boundary import threshold_events, truth_maps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts
@@ -32,14 +33,16 @@ def many_to_one_counts(
     gt_maps = truth_maps(gts, protocol)
     rows, cols = gt_maps.shape[1:]
     radius = protocol.radius((rows, cols))
-    thresholds, (start, pixel, added), _ = threshold_events(pred, (rows, cols), protocol)
+    thresholds, (start, pixel, added), _ = threshold_events(
+        pred, (rows, cols), protocol, valid=valid_of(gts)
+    )
     marked = gt_maps.any(axis=0)
     close = np.zeros(marked.shape, bool)
     if marked.any():
-        close = ndimage.distance_transform_edt(~marked) <= radius
-    reach = int(radius)
+        close = ndimage.distance_transform_edt(~marked) <= up_to(radius)
+    reach = int(up_to(radius))
     dy, dx = (a.ravel() for a in np.mgrid[-reach : reach + 1, -reach : reach + 1])
-    inside = dy * dy + dx * dx <= radius * radius
+    inside = np.hypot(dy, dx) <= up_to(radius)
     annotators = gt_maps.sum(axis=0, dtype=np.int64)
     matched_gt, matched_pred, total_pred = count_steps(
         start, pixel, added, annotators.ravel(), close.ravel(), rows, cols, dy[inside], dx[inside]

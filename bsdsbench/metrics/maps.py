@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import Bool
-from bsdsbench.loaders.inputs import Map, binary_map, soft_map, unit
+from bsdsbench.loaders.inputs import Map, binary_map, soft_map, unit, without_void
 from bsdsbench.protocol.protocol import NMSParams, Protocol
 
 
@@ -93,14 +93,16 @@ def invert(soft: Map) -> Map:
     return (np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else soft.dtype.type(1)) - soft
 
 
-def prepare(soft: Map, protocol: Protocol) -> Map:
+def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
     """What the protocol does to a soft map before its thresholds: inversion, scale, then NMS.
 
+    Void pixels (`valid` is False) are 0 for what follows the inversion.
     With NMS the result is float32, or uint8 or uint16 where nms_params.bits asks for the rounding a
     PNG brings, so that scores are those of a map written by `bsdsbench nms` and read again.
     """
     if protocol.invert:
         soft = invert(soft)
+    soft = without_void(soft, valid)
     if protocol.normalise:
         top = soft.max(initial=0)
         soft = unit(soft) / (unit(top) if top else 1.0)

@@ -13,14 +13,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from bsdsbench.curves.ranked import roc_of_counts
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, annotated_maps
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, annotated_maps, valid_of
+from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, VoidOptions
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, soft_or_segs
 from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import curve_scores
-from bsdsbench.scores.ratios import Weights, ratio, weighted_mean, weighted_sum
+from bsdsbench.scores.ratios import Weights, defined_ratio, ratio, weighted_mean, weighted_sum
 
 
 class PixelMetric(Metric):
@@ -32,6 +32,7 @@ class PixelMetric(Metric):
 
     name = "pixel"
     title = "Pixels"
+    options, void = VoidOptions, True
     columns = (
         *CURVE_COLUMNS[:2],
         *CURVE_COLUMNS[4:],
@@ -43,10 +44,12 @@ class PixelMetric(Metric):
     image_columns = (Column("ods", "pixel F", "F"),)
     uses = (*MAPS, *ANNOTATED, *CURVE)
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
+    ) -> Counts:
         return pixel_counts(pred, gt, protocol)
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions) -> Tree:
         t, names = stack["thresholds"], ("tp", "fp", "fn", "tn", "abs_error_sum")
         tp, fp, fn = (stack[name] for name in names[:3])
         four = np.stack([tp, tp + fn, tp, tp + fp], axis=-1)
@@ -58,7 +61,7 @@ class PixelMetric(Metric):
             **curve_scores(t, four, weights, protocol),
             "auc_roc": np.array([roc.auc for roc in rocs]),
             "eer": np.array([roc.eer for roc in rocs]),
-            "mae": ratio(error, with_edge + without),
+            "mae": defined_ratio(error, with_edge + without),
         }
 
 
@@ -71,18 +74,22 @@ class AverageIoUMetric(Metric):
     2020.
     """
 
-    name, title = "aiu", "Average IoU"
+    name, title, options, void = "aiu", "Average IoU", VoidOptions, True
     default_protocol = "crack-aiu"
     uses = ("thresholds", "operator", *MAPS, *ANNOTATED)
     columns = (Column("aiu", "AIU"), IMAGES)
     image_columns = columns[:1]
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
+    ) -> Counts:
         return pixel_counts(pred, gt, protocol)
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions) -> Tree:
         """The mean over images, then over thresholds."""
-        iou = ratio(stack["tp"], stack["tp"] + stack["fp"] + stack["fn"])  # 0/0 is 0
+        union = stack["tp"] + stack["fp"] + stack["fn"]
+        iou = ratio(stack["tp"], union)  # 0/0 is 0, but of an image that is void
+        iou = np.where(union + stack["tn"] > 0, iou, np.nan)
         return {"aiu": weighted_mean(weights, iou).mean(axis=-1)}
 
 
@@ -158,14 +165,16 @@ def pixel_counts(
     from bsdsbench.kernels.thresholding import confusion
 
     protocol = Protocol.load(protocol)
-    gt_maps = annotated_maps(gts)
+    gt_maps, valid = annotated_maps(gts), valid_of(gts)
     thresholds, cuts = protocol.threshold_array(), protocol.cuts()
-    soft, bmaps = soft_or_segs(pred, gt_maps.shape[1:])
+    soft, bmaps = soft_or_segs(pred, gt_maps.shape[1:], valid)
     if soft is None:
         thresholds, cuts, soft = np.arange(1.0, len(bmaps) + 1), np.array([1.0]), bmaps.mean(axis=0)
     else:
-        soft = prepare(soft, protocol)
+        soft = prepare(soft, protocol, valid)
         bmaps = soft[None]
+    if valid is not None:
+        soft, bmaps, gt_maps = (m[..., valid][..., None, :] for m in (soft, bmaps, gt_maps))
     four = [np.sum([confusion(bmap, gt, cuts) for gt in gt_maps], axis=0) for bmap in bmaps]
     counts = dict(zip(("tp", "fp", "fn", "tn"), np.hstack(four), strict=True))
     # the sum of errors is exact up to one division for integers

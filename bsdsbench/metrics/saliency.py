@@ -24,13 +24,20 @@ from attrs import frozen
 
 from bsdsbench.files.arguments import F8, Bool
 from bsdsbench.files.errors import Setting
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, soft_map, unit
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Symptoms, Tree, image_means
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, soft_map, unit, without_void
+from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Symptoms, Tree, image_means
 from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.fields import POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.ratios import Weights, f_measure, ratio, weighted_mean, weighted_sum
+from bsdsbench.scores.ratios import (
+    Weights,
+    defined_ratio,
+    f_measure,
+    ratio,
+    weighted_mean,
+    weighted_sum,
+)
 
 LEVELS = 256
 _EPS = float(np.spacing(1.0))
@@ -53,6 +60,7 @@ class SaliencyOptions:
         caption={True: "maps stretched to 0 .. 1", False: "maps as they are"},
         others={True: "PySODMetrics", False: "scripts that take maps as they are"},
     )
+    ignore: tuple[int, ...] = IGNORE
 
 
 def _curves(c: Stack, beta2: float) -> dict[str, F8]:
@@ -61,7 +69,7 @@ def _curves(c: Stack, beta2: float) -> dict[str, F8]:
     tp, fp = (np.column_stack([c[name], c[f"half_{name}"]]) for name in ("tp", "fp"))
     positives, negatives = c["positives"][:, None], (c["pixels"] - c["positives"])[:, None]
     precision, recall = ratio(tp, tp + fp), ratio(tp, positives)
-    return {
+    curves = {
         "precision": precision,
         "recall": recall,
         "f": f_beta(precision, recall, beta2),
@@ -70,6 +78,12 @@ def _curves(c: Stack, beta2: float) -> dict[str, F8]:
         # the rate of a class without pixels is 0
         "ber": 1 - 0.5 * (recall + ratio(negatives - fp, negatives)),
     }
+    return {name: _unless_void(curve, c) for name, curve in curves.items()}
+
+
+def _unless_void(values: F8, c: Stack) -> F8:
+    """Values (N,) or (N, T), NaN where no pixel is counted."""
+    return np.where(c["pixels"].reshape(-1, *(1,) * (values.ndim - 1)) > 0, values, np.nan)
 
 
 # Key without "_mean" -> heading; the names of papers are those of `explain`.
@@ -103,6 +117,7 @@ class SaliencyMetric(Metric):
 
     name = "saliency"
     title = "Salient objects"
+    void = True
     reads = "mask"
     default_protocol = "saliency"
     options = SaliencyOptions
@@ -131,14 +146,23 @@ class SaliencyMetric(Metric):
         """All measures of one image.
 
         tp, fp i8 (257,), at the levels and last the adaptive threshold; half_tp, half_fp i8 (),
-        above one half; positives, pixels i8 (), mask pixels and all pixels; abs_error_sum f8 (),
+        above one half; positives, pixels i8 (), mask pixels and all counted; abs_error_sum f8 (),
         sum of |map - mask|; s_measure, weighted_f f8 ().
         """
-        mask = gt.mask
-        value = strengths(invert(pred.soft) if protocol.invert else pred.soft, opt.stretch)
+        mask, valid = gt.mask, gt.parts.get("valid")
+        soft = invert(pred.soft) if protocol.invert else pred.soft
+        if valid is not None and valid.any():  # what is void stretches nothing
+            soft = np.where(valid, soft, soft[valid].min())
+        value = strengths(soft, opt.stretch)
+        found: Tree = {
+            "s_measure": s_measure(value, mask, valid),
+            "weighted_f": weighted_f(value, mask, valid),
+        }
+        if valid is not None:
+            value, mask = value[valid], mask[valid]
         levels = np.floor(value * 255).astype(np.uint8)
-        adaptive, half = value >= float(min(2 * value.mean(), 1.0)), value > 0.5
-        found: Tree = {}
+        mean = value.mean() if value.size else 0.0
+        adaptive, half = value >= float(min(2 * mean, 1.0)), value > 0.5
         for name, where in (("tp", mask), ("fp", ~mask)):
             at = np.bincount(levels[where], minlength=LEVELS)
             from_each_on = np.cumsum(at[::-1])[::-1]
@@ -149,8 +173,6 @@ class SaliencyMetric(Metric):
             "positives": mask.sum(),
             "pixels": mask.size,
             "abs_error_sum": np.abs(value - mask).sum(dtype=np.float64),
-            "s_measure": s_measure(value, mask),
-            "weighted_f": weighted_f(value, mask),
         }
 
     def scores(
@@ -160,18 +182,20 @@ class SaliencyMetric(Metric):
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         curves, sums = _curves(stack, opt.beta2), _curves(total, opt.beta2)
         sizes = stack["positives"][:, None], stack["pixels"][:, None]
-        curves["e"] = e_measure(stack["tp"], stack["fp"], *sizes)
+        curves["e"] = _unless_void(e_measure(stack["tp"], stack["fp"], *sizes), stack)
         precision, recall = (
             weighted_mean(weights, curves.pop(name)[:, :LEVELS]) for name in ("precision", "recall")
         )
         found = {
             "max_f_pr": f_beta(precision, recall, opt.beta2).max(axis=1),
-            "mae_sum": ratio(total["abs_error_sum"], total["pixels"]),
+            "mae_sum": defined_ratio(total["abs_error_sum"], total["pixels"]),
             "max_f_sum": sums["f"][:, :LEVELS].max(axis=1),
             "adaptive_f_sum": sums["f"][:, LEVELS],
         }
-        means = {f"{name}_mean": stack[name] for name in ("s_measure", "weighted_f")}
-        means["mae_mean"] = ratio(stack["abs_error_sum"], stack["pixels"])
+        means = {
+            f"{name}_mean": _unless_void(stack[name], stack) for name in ("s_measure", "weighted_f")
+        }
+        means["mae_mean"] = defined_ratio(stack["abs_error_sum"], stack["pixels"])
         for name, curve in curves.items():
             levels = curve[:, :LEVELS]
             means[f"mean_{name}_mean"] = levels.mean(axis=1)
@@ -230,26 +254,33 @@ def e_measure(tp: Any, fp: Any, positives: Any, pixels: Any) -> F8:
     return ratio(np.where(uniform, constant, total), np.maximum(pixels - 1, 1))
 
 
-def s_measure(soft: Map, mask: Bool) -> float:
+def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """Structure measure of a soft map (Fan et al., ICCV 2017): the mean of object and region.
 
     soft (H, W) in [0, 1], mask (H, W) bool. Standard deviations divide by n - 1. The four regions
     around the centroid of the mask are weighted by their area, as the authors' program does; a
     centroid half way between two pixels goes to the even one. An empty mask gives 1 - mean(soft), a
-    full one mean(soft); negative values become 0.
+    full one mean(soft); negative values become 0. Void pixels (`valid` is False) are in no object
+    and no region, as if they were not there; nothing else gives 0.
     """
-    soft, mask = np.asarray(soft, np.float64), np.asarray(mask, bool)
-    share = mask.mean()
+    soft, mask = np.asarray(soft, np.float64), without_void(np.asarray(mask, bool), valid)
+
+    def counted(values: Map, part: Any = ...) -> Map:
+        return values[part] if valid is None else values[part][valid[part]]
+
+    every, on = counted(soft), counted(mask)
+    share = on.mean() if on.size else 0.0
     if share in (0, 1):
-        return float(abs(1 - share - soft.mean()))
-    inside, outside = _object_similarity(soft[mask]), _object_similarity(1 - soft[~mask])
+        return float(abs(1 - share - every.mean())) if on.size else 0.0
+    inside, outside = _object_similarity(every[on]), _object_similarity(1 - every[~on])
     by_object = share * inside + (1 - share) * outside
     y, x = (int(c) + 1 for c in np.rint(np.argwhere(mask).mean(axis=0)))  # before the cut
     total = 0.0
     for part in (np.s_[:y, :x], np.s_[:y, x:], np.s_[y:, :x], np.s_[y:, x:]):
-        if soft[part].size:
-            total += soft[part].size * _similarity(soft[part], mask[part].astype(np.float64))
-    return max(0.0, float(0.5 * by_object + 0.5 * (total / soft.size)))
+        own = counted(soft, part)
+        if own.size:
+            total += own.size * _similarity(own, counted(mask, part).astype(np.float64))
+    return max(0.0, float(0.5 * by_object + 0.5 * (total / every.size)))
 
 
 def _object_similarity(values: F8) -> float:
@@ -268,26 +299,28 @@ def _similarity(a: F8, b: F8) -> float:
     return float(top / (bottom + _EPS)) if top != 0 else float(bottom == 0)
 
 
-def weighted_f(soft: Map, mask: Bool) -> float:
+def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """Weighted F (Margolin, Zelnik-Manor, Tal, CVPR 2014): errors blurred along the object and
     counted less the nearer they are to it.
 
     soft (H, W) in [0, 1], mask (H, W) bool. Off the mask an error is first replaced by the one at
     the nearest mask pixel. A Gaussian (7 x 7, sigma 5, zeros outside) blurs the errors. A mask
     pixel takes the smaller of the two. Off the mask errors weigh 2 - 0.5^(distance / 5). An empty
-    mask gives 0.
+    mask gives 0. Void pixels (`valid` is False) have no error, as what lies outside the image.
     """
     from scipy import ndimage
 
-    mask = np.asarray(mask, bool)
+    mask = without_void(np.asarray(mask, bool), valid)
     if not mask.any():
         return 0.0
     error, off = np.abs(np.asarray(soft, np.float64) - mask), ~mask
     distance, nearest = ndimage.distance_transform_edt(off, return_indices=True)
     y, x = np.indices((7, 7)) - 3
     kernel = np.exp(-(x * x + y * y) / (2 * 5.0**2))
-    blurred = ndimage.correlate(error[tuple(nearest)], kernel / kernel.sum(), mode="constant")
+    spread = without_void(error[tuple(nearest)], valid)
+    blurred = ndimage.correlate(spread, kernel / kernel.sum(), mode="constant")
     hit = mask.sum() - np.minimum(error, blurred)[mask].sum()
+    off = without_void(off, valid)
     false = (error[off] * (2 - 0.5 ** (distance[off] / 5))).sum()
     recall, precision = ratio(hit, mask.sum()), ratio(hit, hit + false)
     return float(f_measure(precision, recall))

@@ -18,8 +18,9 @@ from attrs import frozen
 from numpy.lib.stride_tricks import sliding_window_view
 
 from bsdsbench.files.arguments import I8, Bool
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
+from bsdsbench.kernels.distances.limits import up_to
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map, valid_of
+from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.label_maps import SPACING
 from bsdsbench.metrics.maps import prepare, unit
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option, whole
@@ -62,11 +63,12 @@ class TopologyOptions:
         whole(0, 9999, "0 to 9999 pixels"),
         caption="a patch every {} pixels",
     )
+    ignore: tuple[int, ...] = IGNORE
 
 
 def masks_of(pred: Prediction, gt: GroundTruth, protocol: Protocol, at: float) -> tuple[Bool, Bool]:
-    """The predicted foreground and the annotated one. Raises DataError."""
-    return unit(prepare(soft_map(pred.soft), protocol)) >= at, gt.mask
+    """The predicted foreground and the annotated one, both without void. Raises DataError."""
+    return unit(prepare(soft_map(pred.soft), protocol, valid_of(gt))) >= at, gt.mask
 
 
 def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int = 0) -> I8:
@@ -110,7 +112,7 @@ class TopologyMetric(Metric):
     """
 
     name, title, reads, options = "topology", "Topology", "mask", TopologyOptions
-    default_protocol = "masks"
+    default_protocol, void = "masks", True
     uses = (*MAPS, "gt_threshold")
     columns = (
         *(
@@ -130,7 +132,11 @@ class TopologyMetric(Metric):
         from skimage.morphology import skeletonize
 
         masks = masks_of(pred, gt, protocol, opt.threshold)
-        each = [betti_numbers(m, opt.connectivity, opt.patch, opt.stride) for m in masks]
+        patches = opt.connectivity, opt.patch, opt.stride
+        each = [betti_numbers(m, *patches) for m in masks]
+        if "valid" in gt.parts:  # patches that have a pixel that is counted
+            some = betti_numbers(gt.valid, *patches)[:, 0] > 0
+            each = [numbers[some] for numbers in each]
         lines = [skeletonize(m) for m in masks]
         inside = [(s & m).sum() for s, m in zip(lines, masks[::-1], strict=True)]
         skeleton = np.array([inside, [s.sum() for s in lines]]).T
@@ -168,6 +174,7 @@ class CcqOptions:
         others={"skeleton": "programs on masks", "given": "programs on centre lines"},
     )
     threshold: float = THRESHOLD
+    ignore: tuple[int, ...] = IGNORE
 
 
 class CcqMetric(Metric):
@@ -178,7 +185,7 @@ class CcqMetric(Metric):
     """
 
     name, title, reads, options = "ccq", "Centre lines", "mask", CcqOptions
-    default_protocol = "masks"
+    default_protocol, void = "masks", True
     uses = (*MAPS, "gt_threshold")
     columns = (
         Column("completeness", "completeness", "compl.", undefined="nothing is annotated"),
@@ -197,11 +204,12 @@ class CcqMetric(Metric):
 
         masks = masks_of(pred, gt, protocol, opt.threshold)
         lines = [m if opt.lines == "given" else skeletonize(m) for m in masks]
+        buffer = up_to(opt.buffer)
         steps = zip(opt.spacing, masks[1].shape, strict=True)
-        down, right = (s * np.arange(min(int(opt.buffer / s) + 1, n) + 1) for s, n in steps)
+        down, right = (s * np.arange(min(int(buffer / s) + 1, n) + 1) for s, n in steps)
         rows = np.concatenate([down[:0:-1], down])  # of the disk around a pixel
-        half = (np.hypot(rows[:, None], right[1:]) <= opt.buffer).sum(axis=1).astype(np.int32)
-        disk = half[rows <= opt.buffer]
+        half = (np.hypot(rows[:, None], right[1:]) <= buffer).sum(axis=1).astype(np.int32)
+        disk = half[rows <= buffer]
         near = [within_reach(np.ascontiguousarray(m), disk) for m in lines[::-1]]
         matched = [(m & n).sum() for m, n in zip(lines, near, strict=True)]
         return {"matched": matched, "total": [m.sum() for m in lines]}

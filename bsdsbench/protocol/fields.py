@@ -132,6 +132,7 @@ NAMES = [
 ]
 BOOL = check(lambda v: isinstance(v, bool), "true or false")
 LABEL = whole(0, 2**31 - 1, "a label from 0")
+LABELS = each(lambda v: is_int(v) and 0 <= v < 2**31, 0, MAX_LIST, "labels from 0, or -1 for none")
 POSITIVE = check(lambda v: is_number(v) and 0 < v <= 1e6, "a number above 0, at most 1e6")
 POSITIVES = numbers(lambda v: 0 < v <= 1e6, "numbers above 0, at most 1e6")
 
@@ -165,6 +166,12 @@ def option(
     return attrs.field(
         default=default, validator=validator, converter=converter or read, metadata=metadata
     )
+
+
+def listed_labels(given: Any) -> Any:
+    """One label or several as a tuple; -1 is none."""
+    labels = tuple(given) if isinstance(given, list | tuple) else (given,)
+    return () if labels == (-1,) else labels
 
 
 def check_names(kind: type, given: Mapping[str, Any], what: str) -> None:

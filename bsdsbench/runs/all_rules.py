@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.inputs import valid_of
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.protocol.protocol import Protocol
@@ -26,8 +27,8 @@ RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 
 def with_whole_image(files: Sources, protocol: Protocol, grid: Any, four: Any) -> PRCurve:
     """The curve of counts (T, 4) at thresholds (T,), and of all pixels at threshold 0."""
-    maps = (truth_maps(files.truth(image_id, protocol), protocol) for image_id in files.pairs)
-    first = np.sum(list(map(whole_image_counts, maps)), axis=0)
+    truths = (files.truth(image_id, protocol) for image_id in files.pairs)
+    first = sum(np.array(whole_image_counts(truth_maps(t, protocol), valid_of(t))) for t in truths)
     return PRCurve.of_counts(np.r_[0.0, grid], np.vstack([first, four]))
 
 

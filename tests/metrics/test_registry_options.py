@@ -56,7 +56,7 @@ def test_what_is_said_by_default_is_not_kept():
         ({"saliency": {"beta": 1}}, "saliency field 'beta': expected one of beta2, stretch"),
         ({"saliancy": {"beta2": 1}}, "options 'saliancy': expected the name of a metric, one of"),
         ({"saliancy": {"beta2": 1}}, "did you mean 'saliency'?"),
-        ({"boundary": {"beta2": 1}}, "options 'boundary': this metric has none"),
+        ({"region": {"beta2": 1}}, "options 'region': this metric has none"),
         ({"semantic": {"first": 1}}, "no classes, expected one of cityscapes, sbd"),
         ({"semantic": {"classes": ["a", "a"]}}, "semantic classes"),
         ({"contour": {"empty": "none"}}, "contour empty"),

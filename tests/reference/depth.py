@@ -161,13 +161,12 @@ def dbe(pred, gt, radius=10.0, mask=None):
 
 
 def dbe_sharp(pred, gt, radius=10.0):
-    """The form of SharpDepth; the diagonal where nothing is predicted."""
+    """The form of SharpDepth; 10 and 10 where nothing is predicted near the truth."""
     if not gt.any():
         return math.nan, math.nan
     to_gt, to_pred = distance(gt), distance(pred)
     near = pred & (to_gt < radius)
-    accuracy = to_gt[near].mean() if near.any() else radius
-    return accuracy, np.minimum(to_pred[gt], np.hypot(*gt.shape)).mean()
+    return (to_gt[near].mean(), to_pred[gt].mean()) if near.any() else (radius, radius)
 
 
 def log_steps(depth):

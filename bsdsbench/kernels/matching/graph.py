@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool
 from bsdsbench.kernels.bits import ones, pack, unpack
+from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.kernels.jit import inlined, inner, kernel
 
 UNREACHED = 2**61  # the distance of a vertex that no path has reached: above that of any path
@@ -111,12 +112,12 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 
     Raises ValueError if its table of costs would take more than about 100 MB.
     """
-    reach = math.floor(min(max_dist_px, math.hypot(*shape)))
+    reach = math.floor(min(up_to(max_dist_px), math.hypot(*shape)))
     if reach > _MAX_REACH:
         raise ValueError(f"max_dist of {reach} px: expected at most {_MAX_REACH} px")
     offset = np.arange(-reach, reach + 1)
     dist = np.sqrt(offset[:, None] ** 2 + offset**2)
-    allowed = dist <= max_dist_px
+    allowed = dist <= up_to(max_dist_px)
     half = (allowed.sum(1) // 2).astype(np.int32)
     cost = np.rint(100 * dist).astype(np.int64)
     return Disk(half, tile_mask(allowed), cost, outlier_cost(max_dist_px))

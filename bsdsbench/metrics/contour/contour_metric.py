@@ -9,6 +9,7 @@ from attrs import frozen
 from numpy.typing import ArrayLike
 
 from bsdsbench.files.arguments import F8
+from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.metrics.base import IMAGES, Column, Tree, over
 from bsdsbench.metrics.contour.measures import PIXELS, Compared, davis_radius, iou, values_of
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_of
@@ -179,7 +180,7 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
     shells = [c.drawn("shells", size) for size in widths]
     radii = [davis_radius(pair.shape, b) for b in opt.davis_bounds if "davis" in opt.groups]
     drawn = c.sites("side", PIXELS) if radii else ()
-    near = [[side.sums(side.distance <= radius) for side in drawn] for radius in radii]
+    near = [[side.sums(side.distance <= up_to(radius)) for side in drawn] for radius in radii]
     has_pred, has_gt = c.areas[:, 1] > 0, c.areas[:, 2] > 0
     rows = {
         "value_sum": np.nan_to_num(table, posinf=np.inf),

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.files.arguments import F8, I8, given_number, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels.distances import distances, erosion, outlines
+from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.inputs import Map
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, LabelPair, as_pair
@@ -111,7 +112,7 @@ class Compared:
             if not 0 < size < math.inf:
                 raise DataError(f"trimap width {size}: expected pixels above 0")
             pairs, pair_of = self._labels
-            near = pair_of[np.ravel(self._to_other) <= size * size]
+            near = pair_of[np.ravel(self._to_other) <= up_to(size * size)]
             return self._areas(np.bincount(near, minlength=pairs.shape[1]))
         if what == "skeletons":
             return _skeletons(self.pair)
@@ -192,7 +193,7 @@ def _cldice(n: I8, _: float) -> F8:
 
 def _f_within(sides: Sides, radius: float) -> F8:
     """F of the shares of both outlines within a radius in pixels."""
-    return f_measure(*(ratio(s.sums(s.distance <= radius), s.n) for s in sides))
+    return f_measure(*(ratio(s.sums(s.distance <= up_to(radius)), s.n) for s in sides))
 
 
 def _fom(sides: Sides, alpha: float) -> F8:
@@ -240,7 +241,7 @@ def _assd(mean: bool, sides: Sides, _: float) -> F8:
 def _nsd(form: str, sides: Sides, tolerance: float) -> F8:
     lengths = [s.length if form == "area" else np.ones(s.length.size) for s in sides]
     both = [*zip(sides, lengths, strict=True)]
-    near = [s.sums((s.distance <= tolerance) * length) for s, length in both]
+    near = [s.sums((s.distance <= up_to(tolerance)) * length) for s, length in both]
     return _of_both(near, [s.sums(length) for s, length in both], form == "mean")
 
 
