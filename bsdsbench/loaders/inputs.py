@@ -91,9 +91,6 @@ class ImageParts:
                     shape = own if shape == (0, 0) else shape
                     same_shape(own, shape, what)
             parts[name] = tuple(maps) if many else maps[0]
-        if "valid" in parts and "depth" not in parts:
-            for name in parts.keys() & {"boundaries", "mask"}:
-                parts[name] = without_void(parts[name], parts["valid"])
         self.__attrs_init__(image_id, path, parts, shape, scale)
 
     @property
@@ -241,9 +238,9 @@ class GroundTruth(ImageParts):
     depth : array
         (H, W) numbers, depth or inverse depth, also NaN and infinite.
     valid : array
-        (H, W) bool, the pixels that are counted, all where it is not there. Others are void,
-        neither object nor ground: mask and boundaries lose them, and what is predicted there
-        counts nowhere. Beside depth: where that is known.
+        (H, W) bool, the pixels that are counted, all where it is not there: those of known depth,
+        or those that are not void. Void is neither object nor ground and counts nowhere, whatever
+        mask, boundaries and prediction have there.
     angles : tuple of array
         (H, W) radians per annotator, where boundaries have an orientation.
     lines : Lines
@@ -385,13 +382,9 @@ def valid_of(gts: object) -> Bool | None:
     return gts.parts.get("valid") if isinstance(gts, GroundTruth) else None
 
 
-def without_void(maps: Any, valid: Bool | None) -> Any:
-    """A map, or a tuple of maps, with 0 where pixels are void."""
-    if valid is None:
-        return maps
-    if isinstance(maps, tuple):
-        return tuple(without_void(one, valid) for one in maps)
-    return np.where(valid, maps, maps.dtype.type(0))
+def without_void(maps: Map, valid: Bool | None) -> Map:
+    """A map (..., H, W) with 0 where pixels are void."""
+    return maps if valid is None else np.where(valid, maps, maps.dtype.type(0))
 
 
 def unit(soft: Map) -> F8:
@@ -413,7 +406,9 @@ def annotated_maps(gts: Sequence[Map] | GroundTruth) -> Bool:
         maps.append(binary_map(gt, f"ground truth {k}"))
     if not maps:
         raise DataError("ground truth: no annotators, expected at least one")
-    return np.array(maps)  # np.stack takes four times as long for small ones
+    return without_void(
+        np.array(maps), valid_of(truth)
+    )  # np.stack takes four times as long for small ones
 
 
 def binary_map(values: Map, what: str) -> Bool:

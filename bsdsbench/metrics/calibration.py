@@ -13,7 +13,14 @@ from attrs import frozen
 
 from bsdsbench.files.arguments import F8
 from bsdsbench.kernels.distances.limits import SHARE, up_to
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, annotated_maps, same_shape, soft_map
+from bsdsbench.loaders.inputs import (
+    GroundTruth,
+    Prediction,
+    annotated_maps,
+    same_shape,
+    soft_map,
+    valid_of,
+)
 from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.maps import prepare, unit
 from bsdsbench.protocol.fields import one_of, option, whole
@@ -85,7 +92,7 @@ class CalibrationMetric(Metric):
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Tree:
         """Of each bin: pixels i8 (B,), marked i8 (B,), summed over annotators, and value f8 (B,),
         the sum of p."""
-        drawn, valid = annotated_maps(gt), gt.parts.get("valid")
+        drawn, valid = annotated_maps(gt), valid_of(gt)
         soft = prepare(soft_map(pred.soft), protocol, valid)
         p, share = unit(soft), _FLOAT32 if soft.dtype == np.float32 else SHARE
         same_shape(p.shape, drawn.shape[1:], pred.where)

@@ -24,7 +24,15 @@ from attrs import frozen
 
 from bsdsbench.files.arguments import F8, Bool
 from bsdsbench.files.errors import Setting
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, soft_map, unit, without_void
+from bsdsbench.loaders.inputs import (
+    GroundTruth,
+    Map,
+    Prediction,
+    soft_map,
+    unit,
+    valid_of,
+    without_void,
+)
 from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Symptoms, Tree, image_means
 from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.fields import POSITIVE, option
@@ -149,7 +157,8 @@ class SaliencyMetric(Metric):
         above one half; positives, pixels i8 (), mask pixels and all counted; abs_error_sum f8 (),
         sum of |map - mask|; s_measure, weighted_f f8 ().
         """
-        mask, valid = gt.mask, gt.parts.get("valid")
+        valid = valid_of(gt)
+        mask = without_void(gt.mask, valid)
         soft = invert(pred.soft) if protocol.invert else pred.soft
         if valid is not None and valid.any():  # what is void stretches nothing
             soft = np.where(valid, soft, soft[valid].min())

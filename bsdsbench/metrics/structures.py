@@ -19,7 +19,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from bsdsbench.files.arguments import I8, Bool
 from bsdsbench.kernels.distances.limits import up_to
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map, valid_of
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map, valid_of, without_void
 from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.label_maps import SPACING
 from bsdsbench.metrics.maps import prepare, unit
@@ -68,7 +68,9 @@ class TopologyOptions:
 
 def masks_of(pred: Prediction, gt: GroundTruth, protocol: Protocol, at: float) -> tuple[Bool, Bool]:
     """The predicted foreground and the annotated one, both without void. Raises DataError."""
-    return unit(prepare(soft_map(pred.soft), protocol, valid_of(gt))) >= at, gt.mask
+    valid = valid_of(gt)
+    soft = prepare(soft_map(pred.soft), protocol, valid)
+    return unit(soft) >= at, without_void(gt.mask, valid)
 
 
 def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int = 0) -> I8:

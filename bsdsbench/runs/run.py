@@ -34,7 +34,7 @@ from bsdsbench.loaders.identity import (
     identify,
     set_fingerprint,
 )
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, valid_of, without_void
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.loaders.readers import empty_truth, instances_beside
 from bsdsbench.metrics import registry
@@ -320,7 +320,8 @@ def count(
             pred, gt = item.load(first, protocol)
         if look and pred is not None:
             found.look = look_at(pred, gt, protocol)
-        drawn = first.gt_kind != "annotators" or any(map(np.any, gt.boundaries))
+        counted = (without_void(one, valid_of(gt)) for one in gt.boundaries)
+        drawn = first.gt_kind != "annotators" or any(map(np.any, counted))
         if not drawn and protocol.empty_gt == "error":
             raise empty_truth(gt.where, len(gt.boundaries))
         if found.kept or (not drawn and protocol.empty_gt != "count"):
