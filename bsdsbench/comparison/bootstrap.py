@@ -16,7 +16,8 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.scores.counts import at
+from bsdsbench.scores.counts import Stack, at
+from bsdsbench.scores.curve import FOUR
 from bsdsbench.scores.ratios import Weights
 
 Told = Callable[[int], object]  # of so many samples more that are done
@@ -26,15 +27,29 @@ N_BOOT, SEED = 10_000, 0
 
 
 class WeightedRun:
-    """A run's counts as arrays (those of `beside` follow), and its scores under any weights of
-    images."""
+    """A run's counts as arrays, and its scores under any weights of images.
 
-    def __init__(self, run: Evaluation, metrics: Sequence[str], *beside: Evaluation) -> None:
+    Parameters
+    ----------
+    run : Evaluation
+        The run.
+    metrics : sequence of str
+        Those of its metrics that count here.
+    beside : Evaluation
+        Other runs, whose images follow.
+    more_pairs : int
+        So many pairs more are matched in each map, where there are as many pixels.
+    """
+
+    def __init__(
+        self, run: Evaluation, metrics: Sequence[str], *beside: Evaluation, more_pairs: int = 0
+    ) -> None:
         records = [r for each in (run, *beside) for r in each.records]
         self._protocol, self._n, self._stacks = run.protocol, len(records), {}
         for m in map(registry.get, metrics):
             counts = [r.counts[m.name] for r in records if beside]
-            self._stacks[m] = m.stack(counts) if beside else run.stack(m.name)
+            stack = m.stack(counts) if beside else run.stack(m.name)
+            self._stacks[m] = _with_more_pairs(stack, more_pairs) if more_pairs else stack
 
     def trees(self, weights: Weights) -> Iterator[tuple[Metric, Any]]:
         """Each metric and what it makes of the weights, see `Metric.scores`."""
@@ -59,6 +74,19 @@ class WeightedRun:
             for metric, tree in self.trees(np.ones((1, self._n), np.int64))
             for key, units in tree.get("over", {}).items()
         }
+
+
+def _with_more_pairs(stack: Stack, pairs: int) -> Stack:
+    """Counts with so many pairs more, as far as there are pixels; those without pairs stay."""
+    if not {*FOUR} <= stack.keys():
+        return stack
+    missed, wrong = (stack[f"total_{side}"] - stack[f"matched_{side}"] for side in ("gt", "pred"))
+    more = np.minimum(np.minimum(missed, wrong), pairs)
+    return {
+        **stack,
+        "matched_gt": stack["matched_gt"] + more,
+        "matched_pred": stack["matched_pred"] + more,
+    }
 
 
 def scores_of(

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from math import nan
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,12 +30,13 @@ from bsdsbench.comparison.bootstrap import (
 )
 from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.comparison_tables import comparison_tables, lower_is_better
-from bsdsbench.files.arguments import given_word
+from bsdsbench.files.arguments import F8, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
-from bsdsbench.runs.references import SOLVER_MOVES
+from bsdsbench.runs.references import PAIRS_LOST, SOLVER_MOVES
 from bsdsbench.runs.score_tables import full_name, usual_scores
+from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
@@ -117,71 +118,41 @@ def compare(
     pairs = list(combinations(range(len(kept)), 2))
     done, total = 0, (len(kept) + 2 * len(pairs) * (test == "permutation")) * n_boot
 
-    def told(samples: int) -> None:
+    def count_samples(samples: int) -> None:
         nonlocal done
         done += samples
         if progress:
             progress(min(done, total), total, "")
 
-    # by run, then score: of all images, of the samples, without each image
-    once = np.ones((1, n), np.int64)
-    whole = [{k: float(v[0]) for k, v in s.items()} for s in scores_of(tables, [once])]
-    left_out = scores_of(tables, jackknife_weights(n)) if n > 1 else []
+    once = scores_of(tables, [np.ones((1, n), np.int64)])
+    without = scores_of(tables, jackknife_weights(n)) if n > 1 else [{}] * len(kept)
     image_scores = {metric: [run.image_scores(metric) for run in kept] for metric in metrics}
-    draws = scores_of(tables, weights, told)
-    scores = tuple(whole[0])
+    draws = scores_of(tables, weights, count_samples)
+    sampled = []
+    for run, whole, drawn, rest in zip(kept, once, draws, without, strict=True):
+        numbers = {score: float(number[0]) for score, number in whole.items()}
+        sampled.append(_Sampled(run, numbers, drawn, rest))
+    scores = tuple(sampled[0].values)
     intervals = []
-    for name, own, drawn in zip(labels, whole, draws, strict=True):
-        for score, value in own.items():
-            ends = significance.percentile_interval(drawn[score], level, n)
-            intervals.append(Interval(name, score, value, *ends))
-    p_values = {}
+    for one in sampled:
+        for score, value in one.values.items():
+            ends = significance.percentile_interval(one.draws[score], level, n)
+            intervals.append(Interval(one.name, score, value, *ends))
+    exchanged = {}
     for i, j in pairs if test == "permutation" else ():
-        p_values[i, j] = significance.permutation_p(kept[i], kept[j], metrics, n_boot, seed, told)
-    differences, letters = [], {}
+        p_values = significance.permutation_p(
+            kept[i], kept[j], metrics, n_boot, seed, count_samples
+        )
+        exchanged[labels[i], labels[j]] = p_values
+    moves = _solver_moves(kept, metrics, once)
+    differences = list[ScoreDifference]()
     for score in scores:
-        family = []
-        for i, j in pairs:
-            value, gaps = whole[i][score] - whole[j][score], draws[i][score] - draws[j][score]
-            p = p_values[i, j][score] if p_values else significance.p_value(gaps, n)
-            p = np.nan if np.isnan(value) else p
-            ends = significance.percentile_interval(gaps, level, n)
-            # half the width of a normal interval, wherever the difference lies
-            least = significance.tails(level, n)[1] * gaps.std(ddof=1) if n_boot > 1 else nan
-            stored = kept[i].reference or kept[j].reference
-            solver = bool(stored) and abs(value) < SOLVER_MOVES
-            family.append(
-                ScoreDifference(
-                    labels[i], labels[j], score, value, *ends, p, p, float(least), solver
-                )
-            )
-        corrected = significance.holm([d.p for d in family])
-        family = [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
-        differences += family
-        known = [d for d in family if not np.isnan(d.p)]
-        # Best first; those that were tested against no other have no letter.
-        sign = 1 if lower_is_better(score) else -1
-        tested = [k for k, name in enumerate(labels) if any(name in (d.a, d.b) for d in known)]
-        order = [labels[k] for k in sorted(tested, key=lambda k: (sign * whole[k][score], k))]
-        apart = {frozenset((d.a, d.b)) for d in known if d.p_holm < 1 - level}
-        found_letters = significance.letters(order, apart)
-        letters[score] = tuple(found_letters.get(name, "") for name in labels)
+        differences += _differences_of(score, sampled, exchanged, moves, level)
     images = []
     for metric in metrics:
-        # compared by the metric's first image column
-        key = registry.get(metric).image_columns[0].key
-        values = [{k: row[key] for k, row in r.items()} for r in image_scores[metric]]
-        first = next(score for score in scores if score.startswith(f"{metric}."))
         for i, j in pairs:
-            influence = np.zeros(n)
-            if left_out:
-                gap = whole[i][first] - whole[j][first]
-                influence = gap - (left_out[i][first] - left_out[j][first])
-            rows = zip(values[i].items(), values[j].values(), influence.tolist(), strict=True)
-            effects = [
-                ImageEffect(k, a, b, a - b, pull) for (k, a), b, pull in rows if a - b == a - b
-            ]
-            images.append(ImagePairs(labels[i], labels[j], metric, tuple(effects)))
+            of_images = image_scores[metric][i], image_scores[metric][j]
+            images.append(_image_pairs(metric, (sampled[i], sampled[j]), of_images))
     if pairs:
         notes += fewer_values(tables, labels, scores)
         least_p = significance.least_p(n, n_boot, len(pairs))
@@ -195,7 +166,7 @@ def compare(
         scores=scores,
         intervals=tuple(intervals),
         differences=tuple(differences),
-        letters=letters,
+        letters={score: _letters(score, sampled, differences, level) for score in scores},
         images=tuple(images),
         n_images=n,
         n_boot=n_boot,
@@ -207,6 +178,102 @@ def compare(
         signatures=tuple(str(run.signature) for run in kept),
         shown=tuple(usual_scores(kept[0], scores)),
     )
+
+
+class _Sampled(NamedTuple):
+    """A run and its scores, by METRIC.SCORE: of all images, of the samples, without each image."""
+
+    run: Evaluation
+    values: dict[str, float]
+    draws: dict[str, F8]
+    without: dict[str, F8]
+
+    @property
+    def name(self) -> str:
+        return self.run.name
+
+
+def _solver_moves(
+    runs: Sequence[Evaluation], metrics: Sequence[str], once: Sequence[Mapping[str, F8]]
+) -> dict[str, dict[str, float]]:
+    """Name of a run that the official solver matched -> by how much the pairs that it loses move
+    each score."""
+    moves = {}
+    for run, scores in zip(runs, once, strict=True):
+        if run.by_official_solver:
+            (more,) = scores_of([WeightedRun(run, metrics, more_pairs=PAIRS_LOST)], _once(run))
+            moves[run.name] = {key: float(abs(more[key] - scores[key])[0]) for key in scores}
+    return moves
+
+
+def _once(run: Evaluation) -> list[Weights]:
+    """Weights of one data set that holds each image once."""
+    return [np.ones((1, len(run.records)), np.int64)]
+
+
+def _differences_of(
+    score: str,
+    runs: Sequence[_Sampled],
+    exchanged: Mapping[tuple[str, str], Mapping[str, float]],
+    moves: Mapping[str, Mapping[str, float]],
+    level: float,
+) -> list[ScoreDifference]:
+    """The differences of one score of all pairs of runs, their p-values corrected together."""
+    family = []
+    for a, b in combinations(runs, 2):
+        n = len(a.run.records)
+        value, gaps = a.values[score] - b.values[score], a.draws[score] - b.draws[score]
+        p = significance.p_value(gaps, n)
+        p = exchanged[a.name, b.name][score] if exchanged else p
+        p = nan if np.isnan(value) else p
+        ends = significance.percentile_interval(gaps, level, n)
+        least = significance.detectable(gaps, level, n)
+        solved = [run.name for run in (a, b) if run.name in moves]
+        # Two runs of one solver lose alike; what is left is chance.
+        reach = SOLVER_MOVES if len(solved) == 2 else sum(moves[name][score] for name in solved)
+        solver = abs(value) < reach
+        family.append(
+            ScoreDifference(a.name, b.name, score, value, *ends, p, p, least, solver, reach)
+        )
+    corrected = significance.holm([d.p for d in family])
+    return [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
+
+
+def _letters(
+    score: str, runs: Sequence[_Sampled], differences: Sequence[ScoreDifference], level: float
+) -> tuple[str, ...]:
+    """A run's letters for one score, "" for one that was tested against no other."""
+    family = [d for d in differences if d.score == score and not np.isnan(d.p)]
+    sign = 1 if lower_is_better(score) else -1
+    names = [run.name for run in runs]
+    tested = {name for d in family for name in (d.a, d.b)}
+    ranked = sorted(enumerate(runs), key=lambda place: (sign * place[1].values[score], place[0]))
+    order = [run.name for _, run in ranked if run.name in tested]
+    apart = {frozenset((d.a, d.b)) for d in family if d.significant(level)}
+    lettered = significance.letters(order, apart)
+    return tuple(lettered.get(name, "") for name in names)
+
+
+def _image_pairs(
+    metric: str,
+    runs: tuple[_Sampled, _Sampled],
+    image_scores: tuple[Mapping[str, Mapping[str, float]], Mapping[str, Mapping[str, float]]],
+) -> ImagePairs:
+    """Two runs image by image, compared by the metric's first image column."""
+    a, b = runs
+    key = registry.get(metric).image_columns[0].key
+    first = next(score for score in a.values if score.startswith(f"{metric}."))
+    influence = np.zeros(len(a.run.records))
+    if a.without:
+        gap = a.values[first] - b.values[first]
+        influence = gap - (a.without[first] - b.without[first])
+    effects = []
+    rows = zip(image_scores[0].items(), image_scores[1].values(), influence.tolist(), strict=True)
+    for (image_id, ours), theirs, pull in rows:
+        gap = ours[key] - theirs[key]
+        if not np.isnan(gap):
+            effects.append(ImageEffect(image_id, ours[key], theirs[key], gap, pull))
+    return ImagePairs(a.name, b.name, metric, tuple(effects))
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,8 +291,21 @@ class Interval:
 class ScoreDifference:
     """Score of `a` minus score of `b`, its interval, p-value, and the p-value after Holm.
 
-    least  : the smallest difference of these two runs that these images can tell, see `compare`
-    solver : whether the difference is smaller than what the solver of a reference run moves
+    Parameters
+    ----------
+    a, b, score : str
+        The runs, and METRIC.SCORE.
+    value, low, high : float
+        The difference, and its interval.
+    p, p_holm : float
+        Before and after the correction over the pairs of the score.
+    least : float
+        The difference of two such runs that is found four times of five, with p below 1 - level
+        before the correction.
+    solver : bool
+        True if the difference is smaller than `solver_moves`.
+    solver_moves : float
+        What the official solver of one of the runs, or of both, can move.
     """
 
     a: str
@@ -238,6 +318,11 @@ class ScoreDifference:
     p_holm: float
     least: float = nan
     solver: bool = False
+    solver_moves: float = 0.0
+
+    def significant(self, level: float) -> bool:
+        """Return whether p says so at 1 - level, and no solver can have made the difference."""
+        return self.p_holm < 1 - level and not self.solver
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 from bsdsbench.files.bounded import counted
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
-from bsdsbench.runs.references import SOLVER, SOLVER_MOVES
+from bsdsbench.runs.references import PAIRS_LOST, SOLVER
 from bsdsbench.runs.score_tables import METHOD, signature_lines, table_column, why_undefined
 from bsdsbench.scores.ratios import short
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
@@ -67,17 +67,22 @@ def comparison_tables(found: Any) -> list[Table]:
     rows, here = [], [d for d in found.differences if d.score in scores]
     for d in here:
         gap = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
-        corrected = Estimate(d.p_holm, mark="*" if d.p_holm < alpha else "")
+        corrected = Estimate(d.p_holm, mark="*" if d.significant(found.level) else "")
         rows.append([d.a, d.b, heading(d.score, alone), gap, d.p, corrected, d.least])
     notes = [f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."]
     first = [d for d in here if d.score == here[0].score]
     if least := sorted(short(d.least) for d in first if not math.isnan(d.least)):
         span = least[0] if least[0] == least[-1] else f"{least[0]} to {least[-1]}, by pair,"
         what = heading(first[0].score, alone)
-        notes.append(f"With these images a difference in {what} below {span} cannot be detected.")
-    if any(d.solver for d in here):
         notes.append(
-            f"~ below {short(SOLVER_MOVES, 4)}, what {SOLVER} of a reference run can move."
+            f"With these images a difference in {what} of {span} is found four times of five (p "
+            f"below {alpha:.2g} before Holm's correction), a smaller one less often."
+        )
+    if reach := sorted(short(d.solver_moves, 4) for d in here if d.solver):
+        span = reach[0] if reach[0] == reach[-1] else f"{reach[0]} to {reach[-1]}, by row"
+        notes.append(
+            f"~ below {span}, what {SOLVER} can move: it loses about {PAIRS_LOST} pairs in a map. "
+            "Such a difference is not starred."
         )
     if found.test == "bootstrap" and any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in here):
         notes.append(

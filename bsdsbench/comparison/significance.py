@@ -20,6 +20,8 @@ from bsdsbench.protocol.signature import Severity
 from bsdsbench.runs.comparability import comparability
 from bsdsbench.runs.evaluation import Evaluation
 
+POWER = 0.8  # with which the smallest detectable difference is found
+
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's step-down correction, in the order given; undefined p-values (NaN) do not count."""
@@ -81,6 +83,19 @@ def tails(level: float, n_images: int) -> F8:
     if n_images < 2:
         return np.asarray(ndtri(share))
     return np.asarray(stdtrit(n_images - 1, share) * np.sqrt(n_images / (n_images - 1)))
+
+
+def detectable(draws: F8, level: float, n_images: int) -> float:
+    """Return the difference that is found four times of five, given draws (B,) of one.
+
+    A difference is found where its p-value is below 1 - level. The distance of its mean from 0 has
+    to be the half width of a normal interval and the deviate that four of five samples exceed, both
+    of Student's t. NaN for one draw, or where draws are undefined.
+    """
+    if draws.size < 2:
+        return math.nan
+    half, most = tails(level, n_images)[1], tails(2 * POWER - 1, n_images)[1]
+    return float((half + most) * draws.std(ddof=1))
 
 
 def percentile_interval(draws: F8, level: float, n_images: int) -> tuple[float, float]:

@@ -323,10 +323,7 @@ class Metric(ABC):
             if given:
                 raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
             return None
-        key = self.name, self.options  # metrics may share a class of options
-        if key not in protocol.resolved:
-            protocol.resolved[key] = record_of(self.options, given, self.name)
-        return protocol.resolved[key]
+        return record_of(self.options, given, self.name)
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
         """The counts of one or more images: name -> (N, ...). Raises ShapeError if they differ."""

@@ -54,6 +54,7 @@ _RATES = (1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
 
 # What a display draws: its line, the line of a random ranking, a marked point.
 Drawing = tuple[F8, F8, tuple[Any, Any] | None, tuple[float, float] | None]
+ARTISTS = ("ax_", "figure_", "line_", "point_", "chance_")  # what `plot` adds to a display
 
 
 class CurveDisplay:

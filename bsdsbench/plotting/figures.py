@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from bsdsbench.comparison.published import (
 from bsdsbench.files.errors import DataError, Setting
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.displays import (
+    ARTISTS,
     CurveDisplay,
     FThresholdDisplay,
     PRCurveDisplay,
@@ -59,9 +61,12 @@ def plot_curves(displays: Sequence[CurveDisplay], path: str | Path | None = None
     with style(file=path is not None):
         for display in displays:
             chance = getattr(display, "chance", None)
+            drawing: Any = copy(display)  # what is given keeps its own reach
             if hasattr(display, "lowest"):
-                display.lowest = reach
-            ax = display.plot(ax, chance=chance not in drawn).ax_  # one that they share once
+                drawing.lowest = reach
+            ax = drawing.plot(ax, chance=chance not in drawn).ax_  # one that they share once
+            for artist in ARTISTS:
+                setattr(display, artist, getattr(drawing, artist))
             drawn.add(chance)
         if len(displays) > 1:  # the title is of one curve
             displays[0].ax_.set_title("")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache, cached_property
+from functools import cache
 from importlib import resources
 from itertools import pairwise
 from pathlib import Path
@@ -377,11 +377,6 @@ class Protocol:
     def __repr__(self) -> str:
         """One line, as printed under tables."""
         return f"<Protocol {self.describe()}>"
-
-    @cached_property
-    def resolved(self) -> dict[tuple[str, type], Any]:
-        """Metric and class of its options -> what `Metric.options_of` made of them, once."""
-        return {}
 
     @property
     def stated(self) -> bool:

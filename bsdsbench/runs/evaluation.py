@@ -203,6 +203,11 @@ class Evaluation(Shown):
         return references().get(key) if isinstance(key, str) else None
 
     @property
+    def by_official_solver(self) -> bool:
+        """True where the counts are those of the official program, whose matching is random."""
+        return self.reference is not None or "official" in self.provenance
+
+    @property
     def described(self) -> str:
         """How the scores are made, in words."""
         return registry.describe(self.metrics, self.protocol)

@@ -10,7 +10,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import WeightedRun, bootstrap_weights, jackknife_weights
-from bsdsbench.comparison.significance import p_value, permutation_p
+from bsdsbench.comparison.significance import detectable, p_value, permutation_p
 from bsdsbench.scores.counts import Counts
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
@@ -89,8 +89,8 @@ def test_only(pair):
 
 
 def test_the_smallest_difference_of_two_images_is_that_of_students_t(pair):
-    """t of one degree of freedom at .975 is 12.7062 in tables; NaN for one draw, or undefined ones:
-    a sample of the first image alone has no R50."""
+    """t of one degree of freedom is 12.7062 at .975, 1.3764 at .8 in tables; NaN for one draw, or
+    undefined ones: a sample of the first image alone has no R50."""
     two = [replace(run, records=run.records[:2]) for run in pair]
     first, other = two[0].records
     never = {**first.counts["boundary"], "matched_pred": np.zeros(99, np.int64)}
@@ -101,7 +101,7 @@ def test_the_smallest_difference_of_two_images_is_that_of_students_t(pair):
     for score in found.scores:
         gaps = draws[0][score] - draws[1][score]
         assert np.isnan(gaps).any() == (score == "boundary.r50")
-        told = 12.7062 * 2**0.5 * gaps.std(ddof=1)
+        told = (12.7062 + 1.3764) * 2**0.5 * gaps.std(ddof=1)
         least = found.difference_of("a", "b", score).least
         assert least == pytest.approx(told, rel=1e-5, nan_ok=True)
     alone = bb.compare(two, n_boot=1).difference_of("a", "b", "ods").least
@@ -146,3 +146,15 @@ def test_an_interrupted_comparison_draws_no_other_block(monkeypatch):
     for thread in drawing:
         thread.join(10)
     assert sum(parts) == 1250
+
+
+@pytest.mark.parametrize(("n", "level"), [(25, 0.95), (200, 0.9)])
+def test_the_smallest_detectable_difference_is_found_four_times_of_five(n, level):
+    """Means of n images that differ by it from another run; images whose spread is 1 tell it."""
+    rng = np.random.default_rng(n)
+    weights = rng.multinomial(n, np.full(n, 1 / n), size=1000) / n
+    images = rng.normal(0, 1, n)
+    true = detectable(weights @ (images / images.std(ddof=1)), level, n)
+    samples = weights @ (rng.normal(0, 1, (n, 800)) + true)
+    significant = [p_value(draws, n) < 1 - level for draws in samples.T]
+    assert np.mean(significant) == pytest.approx(0.8, abs=0.04)

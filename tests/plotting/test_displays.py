@@ -162,7 +162,10 @@ def test_one_figure_for_many():
     assert len({d.line_.get_color() for d in shown}) == 3
     assert sum(d.chance_ is not None for d in shown) == 1  # the same labels: one chance line
     many = [DETCurveDisplay.from_predictions(*samples(n), name=f"{n}") for n in (50, 5000)]
+    before = [(one.lowest, one.fpr.tolist(), one.name) for one in many]
     (ax,) = plot_curves(many).axes
+    assert [(one.lowest, one.fpr.tolist(), one.name) for one in many] == before
+    assert {one.ax_ for one in many} == {ax}
     assert ax.get_xlim()[0] == pytest.approx(1e-4)
     assert legend_texts(ax)[-1] == "equal error rate"
 

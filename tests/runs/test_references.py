@@ -122,7 +122,8 @@ def test_two_are_compared_as_a_slow_bootstrap_does():
     share = (min((differences <= 0).sum(), (differences >= 0).sum()) + 1) / 101
     z = stats.norm.ppf(min(0.5, share)) * math.sqrt(199 / 200)
     assert found.p == pytest.approx(2 * stats.t(199).cdf(z), abs=1e-9)
-    assert found.least == pytest.approx(t * differences.std(ddof=1), abs=1e-12)
+    both = t + stats.t(199).ppf(0.8) * math.sqrt(200 / 199)
+    assert found.least == pytest.approx(both * differences.std(ddof=1), abs=1e-12)
 
 
 def test_rules_are_those_of_the_run_beside():
