@@ -27,19 +27,12 @@ from bsdsbench.files.errors import DataError, Fix, Problem, Setting, alike
 from bsdsbench.loaders import Pair
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.loaders.pairing import Files, grouped
+from bsdsbench.loaders.reading import faint_problem, is_faint
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Progress
-from bsdsbench.runs.first_look import (
-    faint_words,
-    is_faint,
-    look_at,
-    position,
-    swaps,
-    thickness,
-    thumbnail,
-)
+from bsdsbench.runs.first_look import look_at, position, swaps, thickness, thumbnail
 from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.run import FileItem
 
@@ -353,7 +346,7 @@ def faults(inputs: Inputs) -> Iterator[tuple[str, Sequence[Any], dict[str, Any]]
     tops = [s.faint for s in seen if s.faint]
     if tops and len(tops) == len(seen) and max(tops)[0]:
         top, form = max(tops)
-        faint = faint_words(form, top)
+        faint = faint_problem(form, top)
         words = f"{faint.has}, expected {faint.expected}"
         yield "faint", seen, {"words": words, "fix": faint.fix}
     yield from coded("zero", "saturated", "few-values")

@@ -29,7 +29,6 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.first_look import plain_forms
 from bsdsbench.runs.folder import pack_record, unpack_record
 from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.streaming import image_items, measure, numbered
@@ -97,8 +96,9 @@ class BenchmarkMetric(Metric):
             if not records.setdefault(record.image_id, record).equals(record):
                 raise DataError(f"{record.image_id}: two different images, expected an id for each")
             start = end
-        plain, _ = plain_forms(records.values(), self.protocol)
-        return Evaluation(self.protocol, name, plain)
+        run = Evaluation(self.protocol, name, list(records.values()))
+        run.verdict()  # its warnings are none during training
+        return run
 
     def __repr__(self) -> str:
         return f"BenchmarkMetric({self.protocol.name}, {self.metric})"

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bsdsbench.files.arguments import Bool
 from bsdsbench.files.bounded import FaultError, PathLike, check_size, listed, read_bytes, reading
 from bsdsbench.loaders.formats import plane
-from bsdsbench.loaders.inputs import cut_map
+from bsdsbench.loaders.reading import binarise
 
 NAMES = ("depth", "pred_depths", "pred_depth", "depth_pred", "disparity", "pred", "prediction", "")
 # Of iBims-1's struct: 1 where a pixel is valid
@@ -49,8 +49,8 @@ def annotated_depth(found: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def matte_mask(matte: NDArray[Any]) -> Bool:
-    """Where a matte is above a tenth of white. Raises DataError, see `cut_map`."""
-    return cut_map(matte, MATTE, "matte")
+    """Where a matte is above a tenth of white. Raises DataError, see `binarise`."""
+    return binarise(matte, MATTE, "matte")
 
 
 def _depth(found: dict[str, Any], needed: bool) -> NDArray[Any] | None:

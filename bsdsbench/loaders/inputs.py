@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -16,14 +16,9 @@ from numpy.typing import NDArray
 from bsdsbench.files.arguments import F8, Bool, given_array, given_list, kind_of_value
 from bsdsbench.files.bounded import show
 from bsdsbench.files.errors import DataError, Setting, ShapeError
+from bsdsbench.scores.evidence import UNKNOWN, Evidence
 
 Map = NDArray[Any]
-Cut = float | tuple[float, float, float] | None
-WHITE = {"u1": 255, "u2": 65535}
-WHITE_FOR_CLASSES = (
-    "only 0 and 255, expected the labels of `classes`, from `first` on (masks: divide them by 255, "
-    "or name no `classes`)"
-)
 FORMS = ("soft", "ucm2", "segs", "classes", "depth")
 # parts with other axes than (H, W), or other than any real numbers
 AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
@@ -58,12 +53,14 @@ class ImageParts:
     path: Path | None
     parts: Mapping[str, Any]
     shape: tuple[int, int]
-    scale: str
+    evidence: Evidence
 
     known: ClassVar[Sequence[str]]
     several: ClassVar[Sequence[str]]  # tuples, of one array per threshold or annotator
 
-    def __init__(self, image_id: str, path: Path | None, scale: str, **given: Any) -> None:
+    def __init__(
+        self, image_id: str, path: Path | None, evidence: Evidence | None, **given: Any
+    ) -> None:
         owner, parts, shape = type(self).__name__, dict[str, Any](), (0, 0)
         if not isinstance(image_id, str):
             raise DataError(f"{owner}.image_id: {kind_of_value(image_id)}, expected text")
@@ -91,12 +88,17 @@ class ImageParts:
                     shape = own if shape == (0, 0) else shape
                     same_shape(own, shape, what)
             parts[name] = tuple(maps) if many else maps[0]
-        self.__attrs_init__(image_id, path, parts, shape, scale)
+        self.__attrs_init__(image_id, path, parts, shape, evidence or UNKNOWN)
 
     @property
     def where(self) -> str:
         """Its file, or its id, for errors."""
         return show(self.path or self.image_id)
+
+    @property
+    def file(self) -> str:
+        """The name of its file, or its id."""
+        return show(self.path.name if self.path else self.image_id)
 
     def __getattr__(self, name: str) -> Any:
         if name not in self.known:
@@ -133,6 +135,8 @@ class Prediction(ImageParts):
         (H, W) radians, beside a soft map whose edges have an orientation.
     lines : Lines
         Straight lines, beside the soft map that they are drawn as.
+    evidence : Evidence or None
+        What the values of its files show.
 
     Attributes
     ----------
@@ -155,8 +159,15 @@ class Prediction(ImageParts):
     known = (*FORMS, "angles", "lines")
     several = ("segs",)
 
-    def __init__(self, image_id: str, path: Path | None = None, **parts: Any) -> None:
-        super().__init__(image_id, path, "", **parts)
+    def __init__(
+        self,
+        image_id: str,
+        path: Path | None = None,
+        *,
+        evidence: Evidence | None = None,
+        **parts: Any,
+    ) -> None:
+        super().__init__(image_id, path, evidence, **parts)
         if len(self.parts.keys() & set(FORMS)) != 1:
             has = ", ".join(self.parts) or "nothing"
             raise DataError(f"Prediction: has {has}, expected one of {', '.join(FORMS)}")
@@ -223,8 +234,8 @@ class GroundTruth(ImageParts):
         boundaries.
     path : path or None
         The file it was read from, or None.
-    scale : str
-        What 8- and 16-bit maps were taken for, as `scale_of` says.
+    evidence : Evidence or None
+        What the values of its files show.
     labels : array
         (H, W) class labels, kept as integers (`whole_labels`).
     class_boundaries : array
@@ -282,11 +293,11 @@ class GroundTruth(ImageParts):
         segmentations: Sequence[Any] | None = None,
         path: Path | None = None,
         *,
-        scale: str = "",
+        evidence: Evidence | None = None,
         **parts: Any,
     ) -> None:
         drawn = {"boundaries": boundaries, "segmentations": segmentations}
-        super().__init__(image_id, path, scale, **drawn, **parts)
+        super().__init__(image_id, path, evidence, **drawn, **parts)
 
     @property
     def fingerprint(self) -> str:
@@ -337,7 +348,7 @@ class GroundTruth(ImageParts):
 
     def replace(self, **parts: Any) -> GroundTruth:
         """The same with other parts; None takes one away."""
-        kept = {"path": self.path, "scale": self.scale, **self.parts}
+        kept = {"path": self.path, "evidence": self.evidence, **self.parts}
         return GroundTruth(self.image_id, **{**kept, **parts})
 
 
@@ -434,69 +445,6 @@ def is_binary(values: Map) -> bool:
         return True
     top = values.max(initial=0)
     return top in (0, 1, 255, 65535) and not ((values != 0) & (values != top)).any()
-
-
-def cut_map(values: Map, cut: Cut, what: str, least: bool = False) -> Bool:
-    """The one rule for masks that may be gray, (H, W) as bool.
-
-    bool and two values as in `binary_map` need no cut. uint8 and uint16 go up to 255 and 65535,
-    floats to 1, whatever the values of one image.
-
-    cut   : a share of white, or the values for uint8, uint16 and floats; what is above them is on.
-            None: above 128 of 255, as masks are often resized or saved as JPEG, or half of floats
-    least : also what is equal, and 0 and 1 in uint8 and uint16 are gray too
-    Without `least` integers none of which is above the cut are of no known scale, an error.
-    """
-    if cut is None:
-        cut = 128.0, 128.0 * 257, 0.5
-    cuts = cut if isinstance(cut, tuple) else (cut * 255, cut * 65535, cut)
-    white = 1 if values.dtype.kind == "f" else WHITE.get(values.dtype.str[1:], 0)
-    top = values.max(initial=0)
-    if is_binary(values) and not (least and top == 1 and white > 1):
-        return np.asarray(values != 0)
-    value = {255: cuts[0], 65535: cuts[1]}.get(white, cuts[2])
-    sound = values.min(initial=0) >= 0 and top <= white
-    if not sound or (not least and white > 1 and top <= value):
-        raise DataError(
-            f"{what}: {described(values)}, expected 0 and 1, 0 and 255, or gray in uint8, uint16 "
-            "or floats from 0 to 1"
-        )
-    return np.asarray(values >= value if least else values > value)
-
-
-def scale_of(values: Map, cut: float = 0) -> str:
-    """The scale of an 8- or 16-bit map: 0 and 1 could be a mask, or noise of a gray map.
-
-    "0/1", "full", "faint" where nothing reaches `cut`, a share of white; "" where nothing says.
-    """
-    white = WHITE.get(values.dtype.str[1:], 0)
-    top = values.max(initial=0) if white else 0
-    if not cut or not top:
-        return "0/1" if top == 1 else "full" if top else ""
-    binary = top in WHITE.values() and is_binary(values)
-    return "full" if binary or top >= cut * white else "faint"
-
-
-def scale_of_classes(labels: Map, known: Collection[int]) -> str:
-    """ "white" for a map of 0 and 255 where 255 is no class. One image may hold nothing but 0 and a
-    label to ignore, a whole set does not."""
-    white = 255 not in known and labels.max(initial=0) == 255 and is_binary(labels)
-    return "white" if white else "classes"
-
-
-def check_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
-    """Raise DataError for labels of 0 and 255 beside others, but where 255 is from these."""
-    labels = (gt != 0) & (gt != 255)
-    if scale_of_classes(pred, known) == "white" and labels.any() and (pred[gt != 255] != 0).any():
-        raise DataError(f"{what}: {WHITE_FOR_CLASSES}")
-
-
-def one_scale(scales: Iterable[str], what: str) -> str:
-    """The scale of an image's maps: all of 0 and 1, or all gray."""
-    found = set(scales)
-    if {"0/1", "full"} <= found:
-        raise DataError(f"{what}: some maps up to 1, some up to white, expected one scale")
-    return max(found, default="")  # "full" before "faint", and before none
 
 
 def whole_labels(values: Map, what: str) -> Map:

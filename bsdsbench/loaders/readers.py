@@ -19,27 +19,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from attrs import evolve
 
 from bsdsbench.files.arguments import F8, given_list, given_path, given_word
-from bsdsbench.files.bounded import Budget, FaultError, PathLike, check_size, listed, reading, show
+from bsdsbench.files.bounded import Budget, FaultError, PathLike, check_size, listed, show
+from bsdsbench.files.bounded import reading as faults_of
 from bsdsbench.files.errors import DataError, EmptyTruthError, FileFormatError, Setting
 from bsdsbench.loaders.depth_files import annotated_depth, predicted_depth
 from bsdsbench.loaders.formats import id_of, label_map, maps_of, only_array, plane, read_arrays
-from bsdsbench.loaders.inputs import (
-    GroundTruth,
-    Map,
-    Prediction,
-    cut_map,
-    described,
-    is_binary,
-    one_scale,
-    scale_of,
-    soft_map,
-)
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, is_binary, soft_map
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.line_files import (
     NO_LINES,
@@ -49,9 +43,12 @@ from bsdsbench.loaders.line_files import (
     predicted_lines,
 )
 from bsdsbench.loaders.pairing import Pair
+from bsdsbench.loaders.reading import Kind, Reading, refuse_one_hot
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.evidence import Evidence, Values
 
 Shape = tuple[int, int]
+MOST_ANNOTATORS = 16  # more of them than this, of smaller images, nobody has
 # where a file holds several maps, the one of such a name is meant
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
 READERS = {  # kind -> the parts that the arrays of a prediction's and of a truth's file are
@@ -110,7 +107,7 @@ def load_prediction(
     budget = Budget()
     for one in paths:
         found = read_arrays(one, indices=kind == "labels", what="a prediction")
-        with reading(one, "a prediction"):
+        with faults_of(one, "a prediction"):
             if "ucm2" in found:
                 return Prediction(image_id, one, ucm2=_ucm2(found["ucm2"]))
             likely = {"segs": found["segs"]} if "segs" in found else maps_of(found)
@@ -160,10 +157,13 @@ def _ucm2(array: Any) -> F8:
     return soft_map(array.astype(np.float64, copy=False), "ucm2")
 
 
-def read_prediction(pair: Pair, kind: str, shape: Shape, n_classes: int = 1) -> Prediction:
+def read_prediction(
+    pair: Pair, kind: str, shape: Shape, n_classes: int = 1, reading: Reading | None = None
+) -> Prediction:
     """An image's prediction of a kind; where it has no files, nothing is predicted.
 
-    shape is that of its ground truth. Raises FileFormatError.
+    shape is that of its ground truth; reading, what the values of masks mean (None: they are
+    labels). Raises FileFormatError.
     """
     name, paths = pair.image_id, pair.pred_paths
     if not paths:
@@ -177,17 +177,20 @@ def read_prediction(pair: Pair, kind: str, shape: Shape, n_classes: int = 1) -> 
         return Prediction(name, **nothing.get(kind, {"soft": zeros.astype(np.uint8)}))
     if kind in READERS:
         found = read_arrays(paths[0], what=kind)
-        with reading(paths[0], kind):
+        with faults_of(paths[0], kind):
             return Prediction(name, paths[0], **READERS[kind][0](found, shape))
     if kind != "classes":
         return load_prediction(paths, name, kind)
     maps = []
     for path in paths:
         maps.append(only_array(read_arrays(path, indices=True), path))
-        with reading(path, "a label map"):
+        with faults_of(path, "a label map"):
             if maps[-1].shape != maps[0].shape:
                 raise FaultError(f"shape {maps[-1].shape}, of another class {maps[0].shape}")
-    with reading(paths[0], "a label map"):
+    with faults_of(paths[0], "a label map"):
+        if reading is not None and reading.kind is Kind.MASK and len(maps) == 1:
+            read = reading.mask(plane(maps[0], "mask"), "mask", paths[0].name)
+            return Prediction(name, paths[0], classes=read.mask, evidence=read.evidence)
         return Prediction(name, paths[0], classes=maps[0] if len(maps) == 1 else np.stack(maps))
 
 
@@ -243,29 +246,52 @@ def load_ground_truth(
     (4, (321, 481))
     """
     given_word(kind, "kind", ("boundaries", "labels"))
+    holds = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
+    return read_annotators(path, image_id, Reading(holds, gt_threshold, (), gt_invert), empty)
+
+
+def read_annotators(
+    path: PathLike | Sequence[PathLike], image_id: str | None, reading: Reading, empty: bool
+) -> GroundTruth:
+    """Read every annotator of one image, as `load_ground_truth` does. Raises as it does."""
     image_id, paths = files_of(path, image_id, "ground truth")
-    boundaries: list[Map] = []
-    segs = []
-    scales = []
+    annotations: list[Annotation] = []
     for one in paths:
-        budget, before = Budget(), len(boundaries)
-        with reading(one, "ground truth"):
-            for edges, labels, scale in _annotations(one, gt_invert, kind, gt_threshold):
-                budget.spend(edges.nbytes + (0 if labels is None else labels.nbytes))
-                boundaries.append(edges)
-                scales.append(scale)
-                segs += [] if labels is None else [labels]
-            if len(boundaries) == before:
+        budget, before = Budget(), len(annotations)
+        with faults_of(one, "ground truth"):
+            for annotation in _annotations(one, reading):
+                budget.spend(annotation.edges.nbytes)
+                budget.spend(0 if annotation.labels is None else annotation.labels.nbytes)
+                annotations.append(annotation)
+            if len(annotations) == before:
                 raise FaultError("no annotators, expected at least one annotation")
-            if len(boundaries) > before + 1 and len(paths) > 1:
+            if len(annotations) > before + 1 and len(paths) > 1:
                 raise FaultError("several annotators, expected one in each of several files")
-            # segmentations only where every annotator has one: region scores need all of them
-            whole = segs if len(segs) == len(boundaries) else ()
-            scale = one_scale(scales, "annotations")
-            gt = GroundTruth(image_id, boundaries, whole, paths[0], scale=scale)
-    if not (empty or any(map(np.any, boundaries))):
-        raise empty_truth(paths[0], len(boundaries), "faint" in scales)
+            gt = truth_of(image_id, paths[0], annotations)
+    if not (empty or any(map(np.any, gt.boundaries))):
+        faint = bool(gt.evidence.values & Values.FAINT)
+        raise empty_truth(paths[0], len(annotations), faint)
     return gt
+
+
+class Annotation(NamedTuple):
+    """One annotator's boundaries, regions and pixels that are not void (None: unknown, all)."""
+
+    edges: Map
+    labels: Map | None
+    valid: Map | None
+    evidence: Evidence
+
+
+def truth_of(image_id: str, path: Path | None, annotations: Sequence[Annotation]) -> GroundTruth:
+    """Return the ground truth of all annotators of an image. Raises DataError for a one-hot one."""
+    edges, labels, valid, evidence = zip(*annotations, strict=True)
+    refuse_one_hot(edges)
+    # segmentations only where every annotator has one: region scores need all of them
+    whole = () if any(regions is None for regions in labels) else labels
+    known = [array for array in valid if array is not None]
+    parts = {"valid": np.logical_and.reduce(known)} if known else {}
+    return GroundTruth(image_id, edges, whole, path, evidence=reduce(or_, evidence), **parts)
 
 
 def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
@@ -282,73 +308,108 @@ def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTr
     )
 
 
-def _annotations(
-    path: Path, invert: bool, kind: str, threshold: float | None
-) -> Iterator[tuple[Map, Map | None, str]]:
-    """Of each annotator of a file: boundaries, labels where there are any, the map's scale."""
-    found, suffix = read_arrays(path, indices=kind == "labels", what="ground truth"), path.suffix
-    is_bsds = suffix.lower() == ".mat" and "groundTruth" in found
-    items: Any = [*maps_of(found).values()]
+def _annotations(path: Path, reading: Reading) -> Iterator[Annotation]:
+    """Yield what each annotator of a file drew."""
+    labelled = reading.kind is Kind.REGIONS
+    arrays, suffix = read_arrays(path, labelled, "ground truth"), path.suffix.lower()
+    is_bsds = suffix == ".mat" and "groundTruth" in arrays
+    items: Any = [*maps_of(arrays).values()]
     if is_bsds:
-        cells = found["groundTruth"]
-        items, invert, threshold = cells if isinstance(cells, list) else [cells], False, None
+        cells = arrays["groundTruth"]
+        items = cells if isinstance(cells, list) else [cells]
     elif len(items) != 1 or not isinstance(items[0], np.ndarray):
-        names = listed(sorted(found)) or "nothing"
+        names = listed(sorted(arrays)) or "nothing"
         raise FaultError(f"has variables {names}, expected groundTruth or one numeric array")
     elif items[0].ndim == 3:
+        refuse_last_axis(items[0])
         items = items[0]
     for number, item in enumerate(items, 1):
-        edges, labels = item, None
-        if is_bsds:
-            parts = item if isinstance(item, dict) else {}
-            edges, labels = parts.get("Boundaries"), parts.get("Segmentation")
-        elif kind == "labels" or suffix.lower() == ".seg":
-            edges, labels = None, item
-        if edges is None and labels is None:
-            raise FaultError(f"groundTruth {number} has no Boundaries and no Segmentation")
-        regions: Any = None if labels is None else label_map(labels)
-        if edges is None:
-            yield seg2bdry(regions), regions, ""
+        what = f"annotation {number}"
+        if not is_bsds:
+            regions = labelled or suffix == ".seg"
+            yield annotation_of(item, reading, what, path.name, regions)
             continue
-        edges = plane(edges, f"annotation {number}")
-        scale = "" if is_bsds else scale_of(edges, threshold or 0)
-        if threshold is not None:
-            edges = cut_map(edges, threshold, "gray values", least=True)
-        elif not is_binary(edges):
-            raise FaultError(
-                f"gray values, {described(edges)}, expected boundaries of 0 and 1 or 0 and 255",
-                fix=(
-                    Setting("gt_threshold", 0.5, "for gray maps"),
-                    Setting("gt_kind", "labels", "for region labels"),
-                    "metric contour for classes",
-                ),
-            )
-        # MATLAB's columns into rows, once: counting runs along rows.
-        drawn = edges if edges.dtype == bool else edges != 0
-        yield np.ascontiguousarray(~drawn if invert else drawn), regions, scale
+        parts = item if isinstance(item, dict) else {}
+        drawn, labels = parts.get("Boundaries"), parts.get("Segmentation")
+        if drawn is None and labels is None:
+            raise FaultError(f"groundTruth {number} has no Boundaries and no Segmentation")
+        if drawn is None:
+            yield annotation_of(labels, reading, what, path.name, regions=True)
+            continue
+        binary = is_binary(plane(drawn, what))  # a struct says itself that it holds boundaries
+        struct = evolve(reading, cut=None) if binary else reading
+        annotation = annotation_of(drawn, struct, what, path.name)
+        labels = None if labels is None else label_map(labels)
+        shown = Values.NOTHING if binary else annotation.evidence.values
+        evidence = evolve(annotation.evidence, values=shown)
+        yield annotation._replace(labels=labels, evidence=evidence)
 
 
-def read_truth(pair: Pair, kind: str, protocol: Protocol, instances: bool = False) -> GroundTruth:
+def annotation_of(
+    array: Any, reading: Reading, what: str, file: str, regions: bool = False
+) -> Annotation:
+    """Return what one array of an annotator means: boundaries, or regions and theirs."""
+    if regions:
+        none = Setting("gt_invert", False), Setting("gt_threshold", "none")
+        for setting, used in zip(none, (reading.inverted, reading.cut), strict=True):
+            if used:
+                has = f"{what} holds region labels, for which {setting.name} means nothing"
+                raise FaultError(has, fix=setting)
+        labels = label_map(array)
+        return Annotation(seg2bdry(labels), labels, None, Evidence(maps=1, file=file))
+    read = reading.boundary(plane(array, what), what, file)
+    # MATLAB's columns into rows, once: counting runs along rows.
+    return Annotation(np.ascontiguousarray(read.mask), None, read.valid, read.evidence)
+
+
+def refuse_last_axis(array: Map) -> None:
+    """Raise FaultError for maps that lie along the last axis of an array, (H, W, N)."""
+    rows, cols, n = array.shape
+    if 1 < n <= MOST_ANNOTATORS < min(rows, cols):
+        raise FaultError(
+            f"shape {array.shape}, expected the annotators first, ({n}, {rows}, {cols})",
+            fix="np.moveaxis(array, -1, 0)",
+        )
+
+
+def read_truth(
+    pair: Pair,
+    kind: str,
+    protocol: Protocol,
+    instances: bool = False,
+    reading: Reading | None = None,
+) -> GroundTruth:
     """An image's ground truth of a kind, of classes with instances where they are asked for.
 
-    Raises FileFormatError, DataError.
+    reading : what its values mean; None: what the protocol says. Raises FileFormatError, DataError.
     """
+    if reading is None:
+        holds = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
+        if kind == "annotators" and protocol.gt_kind == "labels":
+            holds = Kind.REGIONS
+        reading = Reading(holds, protocol.gt_threshold, (), protocol.gt_invert)
     if kind == "annotators":
-        return load_ground_truth(pair.gt_paths, pair.image_id, **protocol.gt_options())
+        empty = protocol.empty_gt != "error"
+        return read_annotators(pair.gt_paths, pair.image_id, reading, empty)
     if len(pair.gt_paths) != 1:
         raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} true files, expected one")
-    (path,), least = pair.gt_paths, protocol.gt_threshold
-    found = read_arrays(path, indices=kind == "classes", what=kind)
-    with reading(path, kind):
-        if kind == "classes":
-            parts = _class_parts(found, path, instances)
-        elif kind in READERS:
-            parts = READERS[kind][1](found, path)
+    (path,) = pair.gt_paths
+    arrays = read_arrays(path, indices=kind == "classes", what=kind)
+    with faults_of(path, kind):
+        if kind in READERS:
+            parts = READERS[kind][1](arrays, path)
+        elif reading.kind is Kind.MASK:
+            parts = mask_parts(only_array(arrays, path), reading, path.name)
         else:
-            array = only_array(found, path)
-            mask = cut_map(array, least, "mask", least=least is not None)
-            parts = {"mask": mask, "scale": scale_of(array, least or 0)}
+            parts = _class_parts(arrays, path, instances)
+        parts = {"evidence": Evidence(maps=1, file=path.name), **parts}
         return GroundTruth(pair.image_id, path=path, **parts)
+
+
+def mask_parts(array: Map, reading: Reading, file: str, what: str = "mask") -> dict[str, Any]:
+    """Return the parts of a ground truth that a mask gives. Raises DataError."""
+    read = reading.mask(plane(array, what), what, file)
+    return {"mask": read.mask, "valid": read.valid, "evidence": read.evidence}
 
 
 def _class_parts(found: dict[str, Any], path: Path, wanted: bool) -> dict[str, Any]:
@@ -367,7 +428,7 @@ def _class_parts(found: dict[str, Any], path: Path, wanted: bool) -> dict[str, A
         parts = {"labels": array} if array.ndim == 2 else {"class_boundaries": array != 0}
     if "labels" in parts and wanted and (file := instances_beside(path)):
         found = read_arrays(file, indices=True)
-        with reading(file, "instances"):
+        with faults_of(file, "instances"):
             struct = found.get("GTinst")
             parts["instances"] = struct["Segmentation"] if struct else only_array(found, file)
             drawn = parts.get("class_boundaries")

@@ -11,7 +11,7 @@ packages in the entry point group `bsdsbench.metrics`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, ClassVar
@@ -22,6 +22,7 @@ from attrs import frozen
 from bsdsbench.files.arguments import F8
 from bsdsbench.files.errors import DataError, Fix, ProtocolError
 from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape
+from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.protocol.fields import LABELS, captions, listed_labels, option, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
@@ -42,6 +43,16 @@ READS = {
     "depth": ("depth-map", ("depth-map",)),
     "lines": ("lines", ("lines",)),
     "oriented": ("oriented", ("oriented",)),
+}
+# What the files of predictions hold that are no soft maps, and those of truths, by their kind
+_KINDS = {
+    "soft": Kind.SOFT,
+    "labels": Kind.REGIONS,
+    "annotators": Kind.BOUNDARIES,
+    "mask": Kind.MASK,
+    "depth-map": Kind.DEPTH,
+    "lines": Kind.LINES,
+    "oriented": Kind.BOUNDARIES,
 }
 
 
@@ -274,9 +285,13 @@ class Metric(ABC):
         """
         return () if self.reads == "classes" else getattr(opt, "ignore", ())
 
-    def scale(self, gt: GroundTruth, opt: Any) -> str:
-        """What a truth says about the scale of its set's maps, as `loaders.inputs.scale_of`."""
-        return gt.scale
+    def label_kind(self, opt: Any) -> Kind:
+        """Return what label maps hold with these options: classes, instances or masks."""
+        return Kind.CLASSES
+
+    def known_labels(self, opt: Any) -> Collection[int] | None:
+        """Return the labels of classes, of which maps of 0 and 255 are none; None without any."""
+        return None
 
     def has_curve(self, opt: Any) -> bool:
         """True if the score has a precision-recall curve, `curve`."""
@@ -315,6 +330,20 @@ class Metric(ABC):
         if not self.fits(pred, gt, opt):
             same_shape(pred.shape, gt.shape, pred.where)
         return self.count(pred, gt, protocol, opt)
+
+    def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
+        """Return what options say about the files of both sides; `pred_kind` as in a run."""
+        opt = self.options_of(protocol)
+        labels, void = self.label_kind(opt), self.void_values(opt)
+        option = f"{self.name}.ignore" if hasattr(opt, "ignore") else ""
+        kind = _KINDS.get(self.gt_kind, labels)
+        if kind is Kind.BOUNDARIES and protocol.gt_kind == "labels":
+            kind = Kind.REGIONS
+        pred = _KINDS.get(pred_kind, labels)
+        return Readings(
+            Reading(pred, None, void, protocol.invert, protocol.normalise, False, option),
+            Reading(kind, protocol.gt_threshold, void, protocol.gt_invert, False, True, option),
+        )
 
     def options_of(self, protocol: Protocol) -> Any:
         """Its options in a protocol, None if it has none. Raises ProtocolError for wrong ones."""

@@ -32,7 +32,8 @@ from bsdsbench.files.arguments import F8, I8, Bool
 from bsdsbench.files.errors import DataError, Setting
 from bsdsbench.kernels import depth_pairs
 from bsdsbench.loaders.depth_files import matte_mask
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, cut_map, same_shape
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape
+from bsdsbench.loaders.reading import binarise
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Symptoms, Tree, image_means
 from bsdsbench.metrics.boundary import (
     CURVE_COLUMNS,
@@ -211,7 +212,7 @@ def prepared(pred: Map, gt: GroundTruth, at: DepthOptions) -> DepthMaps:
     edges = tuple(np.asarray(b[cut]) != 0 for b in gt.boundaries)
     matte, given = (gt.parts[k][cut] if k in gt.parts else None for k in ("mask", "depth"))
     if given is not None and at.gt_holds == "edges" and not edges:
-        edges, given = (cut_map(given, (127, 0, 0), "edges"),), None
+        edges, given = (binarise(given, (127, 0, 0), "edges"),), None
     if given is not None and at.gt_holds == "matte" and matte is None:
         matte, given = matte_mask(given), None
     depth, there, known = _depth(pred[cut], at.pred_holds, at.pred_scale)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -17,11 +17,9 @@ from bsdsbench.loaders.inputs import (
     GroundTruth,
     Map,
     Prediction,
-    check_white,
     same_shape,
-    scale_of,
-    scale_of_classes,
 )
+from bsdsbench.loaders.reading import Kind, refuse_white
 from bsdsbench.metrics.base import Metric, Symptoms
 from bsdsbench.metrics.label_ids import (
     SIDES,
@@ -181,6 +179,8 @@ def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map
     true, mine = gt.parts[known[0]] if known else gt.labels, pred.classes
     if mine.ndim == 3 and not mine.any():  # nothing is predicted
         mine = np.full(true.shape[-2:], -1 if at.classes or at.divisor else 0)
+    if "mask" in gt.parts and "valid" in gt.parts:
+        mine = np.where(gt.valid, mine, mine.dtype.type(0))
     refuse_stack(true, mine.shape, SIDES[1])
     refuse_stack(mine, true.shape, SIDES[0])
     if at.unit != "class":
@@ -188,7 +188,7 @@ def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map
         for numbers, what in zip((mine, true), SIDES, strict=True):
             refuse_reused_numbers(numbers, what)
     elif at.classes:
-        check_white(mine, true, at.labels, SIDES[0])
+        refuse_white(mine, true, at.labels, SIDES[0])
         refuse_cut_numbers(mine, true, at.unit)
         refuse_other_numbering(mine, true, at.labels, {at.ignore, *[0] * (at.first > 0)})
     return mine, true
@@ -210,10 +210,17 @@ class LabelMetric(Metric):
         with faults_named(pred, gt):
             return self.counts_of(*label_maps(pred, gt, opt), opt)
 
-    def scale(self, gt: GroundTruth, opt: Any) -> str:
-        if "labels" not in gt.parts or opt.unit != "class":
-            return ""
-        return scale_of_classes(gt.labels, opt.labels) if opt.classes else scale_of(gt.labels)
+    def label_kind(self, opt: Any) -> Kind:
+        if opt.unit != "class":
+            return Kind.INSTANCES
+        return Kind.CLASSES if opt.classes else Kind.MASK
+
+    def known_labels(self, opt: Any) -> Collection[int] | None:
+        return opt.labels if self.label_kind(opt) is Kind.CLASSES else None
+
+    def void_values(self, opt: Any) -> tuple[int, ...]:
+        """Return the void of masks; maps of classes and instances keep theirs."""
+        return (opt.ignore,) if self.label_kind(opt) is Kind.MASK and opt.ignore >= 0 else ()
 
     def parts(self, protocol: Protocol, opt: Any) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in opt.class_names}

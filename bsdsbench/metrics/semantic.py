@@ -25,14 +25,9 @@ from attrs import frozen
 
 from bsdsbench.files.arguments import Bool
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.loaders.inputs import (
-    GroundTruth,
-    Map,
-    Prediction,
-    check_white,
-    scale_of_classes,
-)
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
+from bsdsbench.loaders.reading import refuse_white
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.imresize import bicubic
@@ -372,8 +367,8 @@ class SemanticMetric(Metric):
         last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
         return last or pred.shape == gt.shape or opt.resize != "refuse"
 
-    def scale(self, gt: GroundTruth, opt: SemanticOptions) -> str:
-        return scale_of_classes(gt.labels, opt.class_labels) if "labels" in gt.parts else ""
+    def known_labels(self, opt: SemanticOptions) -> Sequence[int]:
+        return opt.class_labels
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions
@@ -392,7 +387,7 @@ class SemanticMetric(Metric):
             ):
                 refuse_probabilities(maps, what)
         if given is not None and pred.classes.shape == given.shape:
-            check_white(pred.classes, given, opt.class_labels, pred.where)
+            refuse_white(pred.classes, given, opt.class_labels, pred.where)
         maps, truth, labels = prepare_classes(pred.classes, gt, opt)
         if opt.interior != "keep" and labels is None:
             raise DataError(

@@ -15,8 +15,9 @@ from typing import Any
 from bsdsbench import __version__
 from bsdsbench.files.arguments import given_list, given_path, kind_of_value
 from bsdsbench.files.bounded import FaultError, as_json, entries, entry, reading, show
-from bsdsbench.files.errors import DataError, FileFormatError, MergeError
+from bsdsbench.files.errors import DataError, FileFormatError, InputWarning, MergeError
 from bsdsbench.loaders.identity import Identity, identify
+from bsdsbench.loaders.reading import Readings
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
@@ -195,6 +196,27 @@ class Evaluation(Shown):
             if mine:
                 found.append(task)
         return tuple(found)
+
+    @property
+    def readings(self) -> Readings | None:
+        """What the values of its files mean, both sides; None without records."""
+        if not self.records:
+            return None
+        kind = str(self.provenance.get("pred_kind", ""))
+        return registry.get(self.metrics[0]).readings(self.protocol, kind)
+
+    @property
+    def read_as(self) -> str:
+        """The readings in a line; "" where it is not known what the files show."""
+        return self.readings.describe(self.records) if self.readings else ""
+
+    def verdict(self) -> list[InputWarning]:
+        """Return what looks wrong with the whole set; nothing for a shard, which `merge` completes.
+
+        Raises DataError where the files of a side have no one reading.
+        """
+        whole = self.readings if "shard" not in self.provenance else None
+        return whole.verdict(self.records) if whole else []
 
     @property
     def reference(self) -> Reference | None:
@@ -431,6 +453,7 @@ class Evaluation(Shown):
             "name": self.name,
             "signature": str(self.signature),
             "set": self.identity.to_mapping() if self.identity else None,
+            "read_as": self.read_as,
             "tasks": list(map(attrgetter("name"), self.tasks)),
             "protocol": self.protocol.to_mapping(),
             "metrics": list(self.metrics),

@@ -1,32 +1,26 @@
-"""What looks wrong with a run's inputs: the first images as they come, and what all maps hold.
+"""What looks wrong with the first images of a run: maps inverted, mirrored, of other images, thick.
 
-| fault | what happens |
-|---|---|
-| every map below the lowest threshold, or of a few small integers | refused |
-| every truth of 0 and 255 where other classes are named | refused |
-| every map zero; maps inverted, mirrored, of other images, or thick without NMS | a warning |
-
-The doctor, which measures every image, asks the same functions.
+What all images together show is a verdict of `loaders.reading`, also whether they are inverted,
+which `polarity` measures of each. The doctor, which measures every image, asks the same functions.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import F8
 from bsdsbench.files.bounded import listed
-from bsdsbench.files.errors import DataError, Fix, InputWarning, Problem, Setting
-from bsdsbench.loaders.inputs import WHITE_FOR_CLASSES, GroundTruth, Prediction, unit
+from bsdsbench.files.errors import Fix, InputWarning, Setting
+from bsdsbench.loaders.inputs import GroundTruth, Prediction, unit
+from bsdsbench.loaders.reading import DARKER
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.keywords import Plan
-from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.evidence import Values
 
 LOOKS = 4  # images that are looked at: neighbours by name are exchanged most often
 _What = tuple[str, Fix | None]  # words for what maps have, and what mends it
@@ -35,14 +29,8 @@ FILLED: _What = (
     "metric contour for masks",
 )
 RAW: _What = "have broad edges, whose precision is low without NMS", Setting("nms")
-# A faint map has no value that counts: bytes of 0 and 1, 8 bit saved as 16, divided by 255 twice.
-# One may be an image without boundaries; a set of them alone is a fault of its form.
-# Of 255 and 65535, by bytes a value: no detector's strongest boundary in a whole set
-SMALL = {1: 9, 2: 255}
-TOP = " top "  # within a record's form, before the largest value of a faint map
-SCALE = " beside truth "  # and then what the ground truth says about the scale of its set
 # Inverted: what is missing to full brightness is so many times as much near the ground truth
-DARKER = 1.3
+MUCH_DARKER = 1.3
 # Correlations of thumbnails, on BSDS500 val and the sample: .22 to .85 with the own ground truth
 # (one map .03), up to .24 with those of other images and up to .26 in another position
 AROUND = 9  # pixels a side whose mean is taken off: images are alike on a coarse scale
@@ -89,12 +77,12 @@ def first_look(looks: Sequence[Look], options: Plan) -> list[InputWarning]:
     lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & options.unused
     said, thick = dict[_What, list[str]](), dict[_What, list[str]]()
     dark, small, soft = [], [], 0
-    for pred, bright, truth, measured in looks:
+    for look in looks:
+        pred, bright, truth, measured = look
         if not measured:
             continue
-        image_id, dim, marked = pred.image_id, 1 - blocks(bright), blocks(truth) > 0
-        light = not marked.all() and bright.mean() > 0.5
-        if light and dim[marked].mean() > DARKER * dim[~marked].mean():
+        image_id = pred.image_id
+        if is_dark(look):
             dark.append(image_id)
         small.append((image_id, thumbnail(bright), thumbnail(truth)))
         if way := position(*small[-1][1:]):
@@ -106,7 +94,7 @@ def first_look(looks: Sequence[Look], options: Plan) -> list[InputWarning]:
                 thick.setdefault(what, []).append(image_id)
     if 2 * len(dark) > len(small):
         fix = Setting("invert", not protocol.invert)
-        said = {("are darker on the ground truth than off it", fix): dark}
+        said = {(DARKER, fix): dark}
     elif not said:
         if elsewhere := list(map(" looks like ".join, swaps(small))):
             said = {("fit the ground truth of another image", None): elsewhere}
@@ -120,88 +108,28 @@ def first_look(looks: Sequence[Look], options: Plan) -> list[InputWarning]:
     return warned
 
 
-def is_faint(soft: NDArray[Any], protocol: Protocol, curve: bool = True) -> bool:
-    """True if nothing of a map reaches the lowest threshold, or it holds only small integers.
+def polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
+    """Return whether a soft map is darker on the boundaries than off them, where that is known.
 
-    curve : False for metrics without thresholds.
+    Most maps are dark as a whole, which one look at their mean shows.
     """
-    if protocol.normalise or soft.dtype == bool:
-        return False
-    small = SMALL[soft.dtype.itemsize] if soft.dtype.kind == "u" else -1
-    least = min(filter(None, protocol.thresholds)) if curve and not protocol.invert else 0
-    for part in (soft[:: 1 + len(soft) // 16], soft):  # of most maps a few rows tell
-        top = part.max(initial=0)
-        if not (top <= small or float(unit(np.asarray(top))) < least):
-            return False
-    return True
+    if pred.kind not in ("soft", "ucm2") or 0 in pred.shape:
+        return Values.NOTHING
+    soft = pred.soft if pred.kind == "soft" else pred.ucm2[2::2, 2::2]
+    bright = float(soft.mean()) / (np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1)
+    if (bright > 0.5) == protocol.invert:
+        return Values.LIGHT
+    look = look_at(pred, gt, protocol)
+    if not look.measured:
+        return Values.NOTHING
+    return Values.DARK if is_dark(look) else Values.LIGHT
 
 
-def faint_words(form: str, top: float) -> Problem:
-    """The fault of a set whose maps are all faint: its strongest value, in a map of that form."""
-    full = {"soft8": 255, "soft16": 65535}.get(form, 1)
-    return Problem(
-        has=f"no value above {top:.4g}{f' of {full}' if full > 1 else ''} in any map (0/1 or "
-        "labels saved as 8 bit, 8 bit saved as 16, divided by 255 twice?)",
-        expected=f"strengths from 0 to {full}",
-        fix=(
-            Setting("normalise", True, "takes each map's largest value as 1"),
-            Setting("pred_kind", "labels", "reads region labels"),
-            "metric contour for masks and classes",
-        ),
-    )
-
-
-def form_of(pred: Prediction, protocol: Protocol, curve: bool) -> str:
-    """The prediction's form; for a faint map with its largest value.
-
-    curve : False for metrics without thresholds. Arrays are faint as small integers only: a network
-    that is still trained may give any numbers.
-    """
-    if pred.kind in ("soft", "ucm2"):
-        soft = pred.parts[pred.kind]
-        if is_faint(soft, protocol, curve) and (pred.path or soft.dtype.kind == "u"):
-            return f"{pred.form}{TOP}{float(soft.max(initial=0))!r}"
-    return pred.form
-
-
-def plain_forms(
-    records: Iterable[ImageRecord], protocol: Protocol
-) -> tuple[list[ImageRecord], str]:
-    """Records with plain forms, and a warning where every map is zero.
-
-    Raises DataError where every map is faint and some are not zero, and if the masks of the ground
-    truth are of no scale: some up to 1 and some up to white, or all below the threshold for gray.
-    """
-    plain, tops, n_sound, scales = [], [], 0, {}
-    for r in records:
-        own, _, scale = r.form.partition(SCALE)
-        scales[scale] = r.image_id
-        form, mark, top = own.partition(TOP)
-        plain.append(replace(r, form=form) if r.form != form else r)
-        if mark:
-            tops.append((float(top), form))
-        elif form != "none":
-            n_sound += 1
-    if "0/1" in scales and "full" in scales:
-        raise DataError(
-            f"{scales['0/1']}: its truth has values up to 1, that of {scales['full']} up to white, "
-            "expected one scale in a set",
-            fix=Setting("gt_threshold", 0.5, "takes gray ones apart (not contour, segmentation)"),
-        )
-    if "white" in scales and "classes" not in scales:
-        raise DataError(f"{scales['white']}: its truth, as all others, has {WHITE_FOR_CLASSES}")
-    if "faint" in scales and "full" not in scales:
-        raise DataError(
-            f"{scales['faint']}: all values of its truth, and of all others, are below "
-            f"gt_threshold = {protocol.gt_threshold}, expected values up to white",
-            fix=Setting("gt_threshold", "none", "for masks of 0 and 1"),
-        )
-    if not tops or n_sound:
-        return plain, ""
-    most, form = max(tops)
-    if most:
-        raise DataError(faint_words(form, most))
-    return plain, "every map is zero everywhere: all scores are 0"
+def is_dark(look: Look) -> bool:
+    """Return True for a bright map that is darker on the ground truth than off it."""
+    dim, marked = 1 - blocks(look.soft), blocks(look.truth) > 0
+    light = marked.any() and not marked.all() and look.soft.mean() > 0.5
+    return bool(light and dim[marked].mean() > MUCH_DARKER * dim[~marked].mean())
 
 
 # ---- geometry ------------------------------------------------------------------------------------

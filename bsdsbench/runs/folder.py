@@ -13,6 +13,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from io import BytesIO
+from itertools import starmap
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -39,11 +40,13 @@ from bsdsbench.loaders.formats import unpack_npz
 from bsdsbench.loaders.official_txt import PER_IMAGE
 from bsdsbench.metrics import registry
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack, counts_of
+from bsdsbench.scores.evidence import UNKNOWN, Evidence
 
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
 SCHEMA = "bsdsbench.result/1"
 # What an earlier result left, and would be wrong beside another one
 OURS = ("eval_*.txt", f"{PER_IMAGE}/*.txt", "pr.png", "pr.svg", "timing.json", "overlays/*.png")
+SIDES = ("pred", "gt")  # fields of a record: what their files show
 MAX_IMAGES = 200_000
 MAX_BYTES = 1 << 31  # of all columns together: 200,000 images of boundary and pixel counts
 # What counts.npz says of each image: array, field of its record
@@ -201,19 +204,21 @@ def pack_record(record: ImageRecord) -> bytes:
             arrays.append((metric, name, array.dtype.str, array.shape))
             values.append(array.tobytes())
     about = [getattr(record, field) for field in ABOUT.values()]
-    return b"\n".join([json.dumps([*about, arrays]).encode(), b"".join(values)])
+    shown = [[side.row(), side.file] for side in (record.pred, record.gt)]
+    return b"\n".join([json.dumps([*about, shown, arrays]).encode(), b"".join(values)])
 
 
 def unpack_record(data: bytes) -> ImageRecord:
     """Read what `pack_record` made. Raises ValueError, TypeError for anything else."""
     line, _, values = data.partition(b"\n")
-    image_id, size, mark, *texts, arrays = json.loads(line)
+    image_id, size, mark, *texts, shown, arrays = json.loads(line)
     counts, at = dict[str, Any](), 0
     for metric, name, kind, shape in arrays:
         array: NDArray[Any] = np.ndarray(shape, kind, values, at)
         counts.setdefault(metric, {})[name] = array
         at += array.nbytes
-    return ImageRecord(image_id, tuple(size), counts, mark, 0.0, *texts)
+    sides = starmap(Evidence.of_row, shown)
+    return ImageRecord(image_id, tuple(size), counts, mark, 0.0, *texts, *sides)
 
 
 def pack_records(records: Sequence[ImageRecord], stack: Callable[[str], Stack]) -> bytes:
@@ -227,6 +232,10 @@ def pack_records(records: Sequence[ImageRecord], stack: Callable[[str], Stack]) 
         column = list(map(attrgetter(field), records))
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)
+    for side in SIDES:
+        shown = list(map(attrgetter(side), records))
+        arrays[f"{side}_values"] = np.array([evidence.row() for evidence in shown], np.float64)
+        arrays[f"{side}_files"] = np.array(list(map(attrgetter("file"), shown)), np.str_)
     for metric in records[0].counts if records else ():
         for name, array in stack(metric).items():
             shape = (len(records), *array.shape) if name in registry.get(metric).shared else None
@@ -255,6 +264,13 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
         for name in LATER - arrays.keys():
             arrays[name] = np.full(count, "")
         about = list(zip(*[arrays.pop(name).tolist() for name in ABOUT], strict=True))
+        shown = []
+        for side in SIDES:
+            rows, files = (arrays.pop(f"{side}_{name}", None) for name in ("values", "files"))
+            if rows is None or files is None:  # of an earlier version
+                shown.append([UNKNOWN] * count)
+            else:
+                shown.append(list(map(Evidence.of_row, rows, files.tolist())))
         counts: list[dict[str, Any]] = [{} for _ in range(count)]
         for key, array in arrays.items():
             metric, _, name = key.partition(".")
@@ -267,7 +283,9 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
                     kept = kept[~np.isnan(kept).all(axis=-1)]
                 own.setdefault(metric, {})[name] = kept
         found = []
-        for own, (image_id, size, mark, *texts) in zip(counts, about, strict=True):
-            known = {metric: counts_of(each) for metric, each in own.items()}
-            found.append(ImageRecord(image_id, tuple(size), known, mark, 0.0, *texts))
+        for own, fields, *sides in zip(counts, about, *shown, strict=True):
+            image_id, size, mark, *texts = fields
+            known = {metric: counts_of(arrays) for metric, arrays in own.items()}
+            record = image_id, tuple(size), known, mark, 0.0, *texts, *sides
+            found.append(ImageRecord(*record))
         return tuple(found)

@@ -12,8 +12,11 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_array, kind_of_value
 from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, binary_map, one_scale, scale_of
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.readers import annotation_of, mask_parts, refuse_last_axis, truth_of
+from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics.base import Metric
+from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.keywords import TEXT
 
 
@@ -28,8 +31,9 @@ class ArrayItem:
     def key(self) -> bytes:
         """A hash of the arrays."""
         found = hashlib.blake2b(digest_size=16)
-        for each in self.load():
-            for name, value in sorted(each.parts.items()):
+        for side in self.load():
+            found.update(repr(side.evidence).encode())
+            for name, value in sorted(side.parts.items()):
                 for array in value if isinstance(value, tuple) else (value,):
                     if isinstance(array, np.ndarray):
                         found.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
@@ -43,7 +47,7 @@ class ArrayItem:
         return self.inputs
 
 
-def items_of(items: Iterable[Any], metric: Metric) -> Iterator[ArrayItem]:
+def items_of(items: Iterable[Any], metric: Metric, protocol: Protocol) -> Iterator[ArrayItem]:
     """The images of any iterable of (id, prediction, truth), as they are asked for.
 
     Raises DataError for an item of another form, or an id twice.
@@ -59,37 +63,49 @@ def items_of(items: Iterable[Any], metric: Metric) -> Iterator[ArrayItem]:
             raise DataError(f"{image_id}: this image is already there, expected each once")
         seen.add(image_id)
         try:
-            yield ArrayItem(image_id, inputs_of(image_id, pred, truth, metric))
+            yield ArrayItem(image_id, inputs_of(image_id, pred, truth, metric, protocol))
         except DataError as error:
             yield ArrayItem(image_id, error)
 
 
 def inputs_of(
-    image_id: str, pred: Any, truth: Any, metric: Metric
+    image_id: str, pred: Any, truth: Any, metric: Metric, protocol: Protocol
 ) -> tuple[Prediction, GroundTruth]:
     """Prediction and ground truth as a metric reads them, of arrays. Raises DataError."""
+    usual = metric.pred_kinds[0]
+    readings = metric.readings(protocol, usual)
+    masks = readings.gt.kind is Kind.MASK
     if not isinstance(pred, Prediction):
-        usual = metric.pred_kinds[0]
         array = given_array(pred, "array") if usual == "classes" else _plane(pred)
-        found: Any = (array,) if usual == "labels" else array
+        holds: Any = (array,) if usual == "labels" else array
         fields = {"classes": "classes", "labels": "segs", "depth-map": "depth"}
-        pred = Prediction(image_id, **{fields.get(usual, "soft"): found})
-    if isinstance(truth, GroundTruth):
-        return pred, truth
+        pred = Prediction(image_id, **{fields.get(usual, "soft"): holds})
+    if masks and "classes" in pred.parts and pred.classes.ndim == 2 and not pred.evidence.maps:
+        read = readings.pred.mask(pred.classes, f"{image_id}: prediction", image_id)
+        pred = Prediction(image_id, pred.path, classes=read.mask, evidence=read.evidence)
     kind, what = metric.gt_kind, f"{image_id}: ground truth"
+    if isinstance(truth, GroundTruth):
+        if masks and "labels" in truth.parts and "mask" not in truth.parts:
+            parts = mask_parts(truth.labels, readings.gt, image_id, what)
+            truth = truth.replace(labels=None, **parts)
+        return pred, truth
     if kind == "annotators":
         if not isinstance(truth, list | tuple):
             array = given_array(truth, "array")
             if array.ndim not in (2, 3):
                 wrong = f"ground truth: {kind_of_value(truth)}"
                 raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
+            if array.ndim == 3:
+                refuse_last_axis(array)
             truth = array[None] if array.ndim == 2 else array
-        maps = list(map(_plane, truth))
-        drawn = tuple([binary_map(each, what) for each in maps])
-        return pred, GroundTruth(image_id, drawn, scale=one_scale(map(scale_of, maps), what))
+        regions = readings.gt.kind is Kind.REGIONS and protocol.gt_kind == "labels"
+        annotations = []
+        for drawn in map(_plane, truth):
+            annotations.append(annotation_of(drawn, readings.gt, what, image_id, regions))
+        return pred, truth_of(image_id, None, annotations)
     array = given_array(truth, "array") if kind == "classes" else _plane(truth)
-    if kind == "mask":
-        return pred, GroundTruth(image_id, mask=binary_map(array, what), scale=scale_of(array))
+    if masks and array.ndim == 2:
+        return pred, GroundTruth(image_id, **mask_parts(array, readings.gt, image_id, what))
     if kind == "depth-map":
         return pred, GroundTruth(image_id, depth=array)
     if array.ndim == 2:

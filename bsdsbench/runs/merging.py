@@ -12,6 +12,7 @@ name says so.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -50,6 +51,8 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     ------
     MergeError
         If they are not all the parts of one whole.
+    DataError
+        If the files of all have no one reading, as the undivided run.
 
     Examples
     --------
@@ -109,7 +112,10 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     if empty:
         origin[EMPTY] = sorted(empty)
     failed = dict(sorted(failed.items()))
-    return Evaluation(first.protocol, first.name, records, origin, failed, first.places)
+    whole = Evaluation(first.protocol, first.name, records, origin, failed, first.places)
+    for warning in whole.verdict():
+        warnings.warn(warning, stacklevel=2)
+    return whole
 
 
 def best_rows(tables: I8) -> tuple[I8, I8]:

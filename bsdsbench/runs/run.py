@@ -37,13 +37,14 @@ from bsdsbench.loaders.identity import (
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, valid_of, without_void
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
 from bsdsbench.loaders.readers import empty_truth, instances_beside
+from bsdsbench.loaders.reading import DARKER, soft_evidence, truth_evidence
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.runs.evaluation import EMPTY, TASK, Evaluation
 from bsdsbench.runs.executors import mapped, pool
-from bsdsbench.runs.first_look import LOOKS, SCALE, Look, first_look, form_of, look_at, plain_forms
+from bsdsbench.runs.first_look import LOOKS, Look, first_look, look_at, polarity
 from bsdsbench.runs.folder import pack_record, unfinished
 from bsdsbench.runs.items import items_of
 from bsdsbench.runs.keywords import (
@@ -55,6 +56,7 @@ from bsdsbench.runs.keywords import (
     planned,
 )
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.evidence import UNKNOWN
 
 SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
 FEW = 1000  # images of which a worker gets one at a time
@@ -202,7 +204,8 @@ def evaluate_items(
     about = {"pred_kind": plan.pred_kind, "missing": "error"}
     total = len(items) if isinstance(items, Sized) else 0
     blank = Evaluation(plan.protocol, str(plan.name), (), about)
-    return run(items_of(items, registry.get(plan.metrics[0])), plan, blank, total)
+    images = items_of(items, registry.get(plan.metrics[0]), plan.protocol)
+    return run(images, plan, blank, total)
 
 
 # ---- a run ---------------------------------------------------------------------------------------
@@ -223,7 +226,7 @@ def run(source: Iterable[Any], options: Plan, blank: Evaluation, total: int = 0)
         if parts > 1:
             about["shard"] = f"{part}/{parts}"
     records, faults, left_out = [], {}, []
-    looks, kept = [], 0
+    looks, looked, kept = [], "", 0
     # What a worker needs, ready to be pickled
     sent = attrs.evolve(options, progress=None, executor=None, out=None, task=None)
     with unfinished(options.out, options.fresh) if options.out else nullcontext() as stored:
@@ -253,11 +256,12 @@ def run(source: Iterable[Any], options: Plan, blank: Evaluation, total: int = 0)
                             stored.add(found.record, found.data)
                     if found.look:
                         looks.append(found.look)
-                    if done == min(LOOKS, total or LOOKS):
-                        for warning in first_look(looks, options):
-                            warnings.warn(warning, stacklevel=4)
+                    if done == LOOKS:
+                        looked = warn(first_look(looks, options))
                     if options.progress:
                         options.progress(done, max(total, done), item.image_id)
+            if not looked and 0 < len(looks) < LOOKS:
+                looked = warn(first_look(looks, options))
             faults = dict(sorted(faults.items()))
             if faults and (options.on_error == "fail" or not records):
                 raise DataError.collect(faults.values())
@@ -266,11 +270,9 @@ def run(source: Iterable[Any], options: Plan, blank: Evaluation, total: int = 0)
                 if not records and parts == 1:
                     raise DataError(f"{blank.name}: no image with boundaries in its ground truth")
                 about[EMPTY] = sorted(left_out)
-            records, note = plain_forms(records, options.protocol)
-            if note:
-                warnings.warn(note, InputWarning, stacklevel=4)
             failed = {**blank.failed, **skipped}
             result = replace(blank, records=records, provenance=about, failed=failed, kept=kept)
+            warn(w for w in result.verdict() if DARKER not in looked or DARKER not in str(w))
             if options.out:
                 result.save(options.out)
             return result
@@ -283,6 +285,14 @@ def run(source: Iterable[Any], options: Plan, blank: Evaluation, total: int = 0)
             if isinstance(error, KeyboardInterrupt):
                 raise KeyboardInterrupt(left) from None
             raise DataError(attrs.evolve(left, has=f"{error}; {left.has}")) from None
+
+
+def warn(given: Iterable[InputWarning]) -> str:
+    """Warn the caller of a run's entry point, and return what of."""
+    given = list(given)
+    for warning in given:
+        warnings.warn(warning, stacklevel=5)
+    return "; ".join(map(str, given))
 
 
 @attrs.define(slots=False)
@@ -331,15 +341,15 @@ def count(
             counts[metric.name] = metric.count_image(pred, gt, protocol)
             curve = curve or "thresholds" in metric.uses
             whole = whole or metric.reads_whole_truth
-        if pred is not None:
-            form = form or form_of(pred, protocol, curve)
-        scale = first.scale(gt, first.options_of(protocol))
-        form += f"{SCALE}{scale}" if scale else ""
+        sides = UNKNOWN, truth_evidence(gt, first.known_labels(first.options_of(protocol)))
+        if pred is not None and not form:
+            form = pred.form
+            shown = soft_evidence(pred, protocol, curve), polarity(pred, gt, protocol)
+            sides = attrs.evolve(shown[0], values=shown[0].values | shown[1]), sides[1]
         spent = time.perf_counter() - started
         truths = gt.fingerprints(whole)
-        found.record = ImageRecord(
-            item.image_id, gt.shape, counts, mark, spent, truths.listed, form, truths.whole
-        )
+        texts = truths.listed, form, truths.whole
+        found.record = ImageRecord(item.image_id, gt.shape, counts, mark, spent, *texts, *sides)
         found.data = pack_record(found.record) if keep else b""
     except DataError as error:
         found.fault = error
@@ -387,13 +397,16 @@ class FileItem:
     def load(self, metric: Metric, protocol: Protocol) -> Inputs:
         """Prediction and ground truth. Raises DataError."""
         options = metric.options_of(protocol)
-        gt = read_truth(self.pair, metric.gt_kind, protocol, getattr(options, "instances", False))
+        readings = metric.readings(protocol, self.kind)
+        instances = getattr(options, "instances", False)
+        gt = read_truth(self.pair, metric.gt_kind, protocol, instances, readings.gt)
         if self.photo is not None:
             gt = gt.replace(photo=read_photo(self.photo))
         if not self.kind:
             return None, gt
         n_classes = len(metric.class_names(options)) or 1
-        return read_prediction(self.pair, self.kind, gt.shape, n_classes), gt
+        pred = read_prediction(self.pair, self.kind, gt.shape, n_classes, readings.pred)
+        return pred, gt
 
 
 def folders(

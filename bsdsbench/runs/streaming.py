@@ -31,7 +31,6 @@ from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.first_look import plain_forms
 from bsdsbench.runs.items import items_of
 from bsdsbench.runs.keywords import OnError, Plan, RunKeywords, plan
 from bsdsbench.runs.run import count
@@ -140,9 +139,10 @@ class StreamingEvaluator:
         """
         if not self._records:
             raise DataError("no images yet, expected an update before compute")
-        plain, _ = plain_forms(list(self._records.values()), self.protocol)
         about = {"pred_kind": self._plan.pred_kind, "missing": "error"}
-        return Evaluation(self.protocol, self.name, plain, about)
+        run = Evaluation(self.protocol, self.name, list(self._records.values()), about)
+        run.verdict()  # its warnings are none during training
+        return run
 
     def merge(self, other: StreamingEvaluator) -> StreamingEvaluator:
         """Add the images of `other` (another rank); returns self.
@@ -180,7 +180,7 @@ def measure(pred: Any, gts: Any, image_id: str, options: Plan) -> ImageRecord | 
     None if the protocol leaves it out, as its ground truth is empty. Raises DataError.
     """
     first = registry.get(options.metrics[0])
-    found = count(next(items_of([(image_id, pred, gts)], first)), options)
+    found = count(next(items_of([(image_id, pred, gts)], first, options.protocol)), options)
     if options.on_error == "skip" and isinstance(found.fault, EmptyTruthError):
         warnings.warn(f"left out: {found.fault}", InputWarning, stacklevel=3)
         return None

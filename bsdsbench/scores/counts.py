@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import given_array
 from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.scores.evidence import UNKNOWN, Evidence
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import Shown
 
@@ -153,6 +154,8 @@ class ImageRecord:
     whole_truth : str
         Fingerprint of all that is annotated, version 2; "" where no metric reads more than
         boundaries, or in runs of versions before.
+    pred, gt : Evidence
+        What the values of its files show about the reading of their set.
 
     Examples
     --------
@@ -172,6 +175,8 @@ class ImageRecord:
     truth: str = ""
     form: str = ""
     whole_truth: str = ""
+    pred: Evidence = UNKNOWN
+    gt: Evidence = UNKNOWN
 
     def __post_init__(self) -> None:
         found = dict(self.counts)

@@ -14,11 +14,12 @@ from bsdsbench.loaders.inputs import (
     Prediction,
     annotated_maps,
     binary_map,
-    cut_map,
     soft_map,
     whole_labels,
 )
+from bsdsbench.loaders.reading import binarise
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.evidence import Evidence, Values
 from tests.helpers.runs import refused
 
 DISK = np.hypot(*(np.indices((24, 30)) - 12)) < 7
@@ -99,12 +100,18 @@ def test_an_id_is_text_and_parts_have_names(make):
 
 
 def test_inputs_are_frozen_and_travel():
-    given = GroundTruth("a", (MAP > 0,), path=Path("a.png"), scale="full", mask=MAP > 0.5)
+    given = GroundTruth(
+        "a", (MAP > 0,), path=Path("a.png"), evidence=Evidence(Values.WHITE), mask=MAP > 0.5
+    )
     with pytest.raises(AttributeError):
         given.mask = MAP
     found = pickle.loads(pickle.dumps(given)).replace(mask=None, depth=MAP)
     assert found.parts.keys() == {"boundaries", "depth"}
-    assert (found.path, found.scale, found.depth.tolist()) == (given.path, "full", MAP.tolist())
+    assert (found.path, found.evidence, found.depth.tolist()) == (
+        given.path,
+        given.evidence,
+        MAP.tolist(),
+    )
 
 
 # --- soft maps
@@ -201,7 +208,7 @@ def test_a_mask_of_no_known_scale_is_refused(tmp_path, values):
     words = rf"a\.npy: mask: {values.dtype} with values from .* to .*, expected"
     pair = Pair("a", (), (tmp_path / "a.npy",))
     refused(words, read_truth, pair, "mask", Protocol(), error=FileFormatError)
-    refused("mine: ", cut_map, values, (128, 128 * 257, 0.5), "mine")
+    refused("mine: ", binarise, values, (128, 128 * 257, 0.5), "mine")
 
 
 @pytest.mark.parametrize("metric", ["saliency", "pixel"])
@@ -214,7 +221,13 @@ def test_noise_of_0_and_1_beside_masks_up_to_white(folders, metric, dtype):
     given = folders([white * DISK.astype(dtype), noise], [255 * np.uint8(DISK), 0 * np.uint8(DISK)])
     proto = Protocol.preset("saliency" if metric == "saliency" else "deepcrack")
     proto = proto.replace(empty_gt="count", gt_threshold=None)
-    refused("1: .* up to 1, that of 0 .*one scale", bb.evaluate, *given, proto, metrics=metric)
+    refused(
+        r"1\.npy: .* up to 1, that of 0\.npy .*one scale",
+        bb.evaluate,
+        *given,
+        proto,
+        metrics=metric,
+    )
     run = bb.evaluate(*given, proto.replace(gt_threshold=0.5), metrics=metric, workers=1)
     score = run.score(metric)
     assert score.mae_mean == 0 if metric == "saliency" else score.ods.f == 1
@@ -227,7 +240,7 @@ def test_noise_of_0_and_1_beside_masks_up_to_white(folders, metric, dtype):
 def test_masks_of_contours_have_one_scale_in_a_set(folders, metric):
     """Bytes of 0 and 1 beside 0 and 255 are noise or a mask; classes and instances are neither."""
     given = folders([255 * np.uint8(DISK), np.eye(24, 30, dtype=np.uint8)])
-    refused("1: .*one scale", bb.evaluate, *given, MASKS, metrics=metric, workers=1)
+    refused(r"1\.npy: .*one scale", bb.evaluate, *given, MASKS, metrics=metric, workers=1)
     items = [(str(k), DISK, np.load(path)) for k, path in enumerate(sorted(given[1].iterdir()))]
     refused("one scale", bb.evaluate_items, items, MASKS, metrics=metric, workers=1)
 

@@ -1,0 +1,480 @@
+"""Readings: what the values of one side's files mean, for a whole set and not image by image.
+
+Each side of a run, its truth and its predictions, has one `Reading`. Options say it, or it is
+inferred where a single meaning is in use for what the files hold. For masks:
+
+| values of a mask | meaning |
+|---|---|
+| 0 and one of 1, 255, 65535, in any type | what is not 0 is the object |
+| many, from 0 to white | gray, as resizing and JPEG make masks: the object is above one half, or from `gt_threshold` on |
+| three; or more with areas of one value between | two meanings, a void or gray: refused, unless an option says one, or other files of the side are gray |
+
+An image is read once, by itself: what options and its values imply is applied, and the `Evidence` is
+kept in its record. `verdict` joins the evidence of all images where the whole set is known: at the
+end of a run that is no shard, when shards are merged, and when a stream is computed.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from enum import Enum
+from functools import reduce
+from operator import or_
+from typing import NamedTuple
+
+import numpy as np
+from attrs import evolve, frozen
+
+from bsdsbench.files.arguments import Bool, given_array
+from bsdsbench.files.bounded import counted, listed
+from bsdsbench.files.errors import DataError, Fix, InputWarning, Problem, Setting, ShapeError
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, described, is_binary, unit
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.evidence import LEVELS, UNKNOWN, Evidence, Values
+
+Cut = float | tuple[float, float, float] | None
+WHITE = {"u1": 255, "u2": 65535}
+LOSSY = (".jpg", ".jpeg", ".webp")  # a file of these holds no exact values
+WHITE_FOR_CLASSES = (
+    "only 0 and 255, expected the labels of `classes`, from `first` on (masks: divide them by 255, "
+    "or name no `classes`)"
+)
+FORMS = {  # of predictions, in words
+    "soft8": "soft 8-bit maps",
+    "soft16": "soft 16-bit maps",
+    "float": "soft float maps",
+    "binary": "binary maps",
+    "ucm2": "contour maps of double size (ucm2)",
+    "segs": "segmentations",
+}
+# A faint map has no value that counts: bytes of 0 and 1, 8 bit saved as 16, divided by 255 twice.
+# One may be an image without boundaries; a set of them alone is a fault of its form.
+# Of 255 and 65535, by bytes a value: no detector's strongest boundary in a whole set
+SMALL = {1: 9, 2: 255}
+SIDES = ("its prediction", "its truth")
+DARKER = "are darker on the ground truth than off it"
+
+
+class Kind(Enum):
+    """What the files of a side hold."""
+
+    SOFT = "soft maps"
+    MASK = "masks"
+    CLASSES = "class maps"
+    INSTANCES = "instance maps"
+    REGIONS = "segmentations"
+    BOUNDARIES = "boundaries"
+    DEPTH = "depth maps"
+    LINES = "lines"
+
+
+class MaskRead(NamedTuple):
+    """A mask, the pixels of it that are not void (None: all), and what its values show."""
+
+    mask: Bool
+    valid: Bool | None
+    evidence: Evidence
+
+
+@frozen
+class Reading:
+    """What options say of one side's files.
+
+    Parameters
+    ----------
+    kind : Kind
+        What they hold.
+    cut : float or None
+        The share of white from which gray is object; None: above one half.
+    void : tuple of int
+        Values of truth that are counted nowhere. In a prediction, where they are a third value,
+        they are no object.
+    inverted, normalised : bool
+        The object is dark; each map is divided by its largest value. Inversion comes last.
+    truth : bool
+        True for the side of the ground truth.
+    void_option : str
+        The option that names the void, such as "saliency.ignore"; "" where the metric has none.
+    """
+
+    kind: Kind
+    cut: float | None = None
+    void: tuple[int, ...] = ()
+    inverted: bool = False
+    normalised: bool = False
+    truth: bool = True
+    void_option: str = ""
+
+    def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
+        """Return a map of this side as the mask that it means. Raises DataError, ShapeError.
+
+        Parameters
+        ----------
+        values : array
+            (H, W) of any numbers.
+        what : str
+            Its name in errors.
+        file : str
+            The name of its file; one of JPEG is always gray.
+        """
+        values, valid = _plane(values, what), None
+        if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
+            valid = ~np.isin(values, self.void)
+            values = np.where(valid, values, values.dtype.type(0))
+        if self.normalised and (top := values.max(initial=0)) > 0:
+            values = values / top
+        exact = not self.normalised and not file.lower().endswith(LOSSY)
+        evidence = evolve(mask_evidence(values, self.cut, exact), file=file)
+        mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
+        mask = ~mask if self.inverted else mask
+        mask = mask if valid is None else mask & valid
+        return MaskRead(mask, valid if self.truth else None, evidence)
+
+    def boundary(self, values: Map, what: str, file: str = "") -> MaskRead:
+        """Return an annotator's map as `mask` does, but refuse gray without a threshold."""
+        values = _plane(values, what)
+        known = values[~np.isin(values, self.void)] if self.void else values
+        if self.cut is None and not is_binary(known):
+            levels = levels_of(known)
+            has = f"values {_listed(levels)}" if levels else "gray values"
+            raise DataError(
+                f"{what}: {has}, {described(values)}, expected boundaries of 0 and 1 or 0 and 255",
+                fix=tuple(self.ways(levels, values)),
+            )
+        return self.mask(values, what, file)
+
+    def ways(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
+        """Yield the options under which a map has one meaning, each only where it leaves an object.
+
+        `levels` are the values of the map, where they are few.
+        """
+        top, void = float(values.max(initial=0)), self.void_option and void_of(levels)
+        white = next((white for white in (1, 255, 65535) if top <= white), 0)
+        if void:
+            value = void[0] if len(void) == 1 else list(void)
+            yield Setting(self.void_option, value, "for a void")
+        if not self.truth:
+            yield Setting("normalise", True, "for gray maps")
+        elif 2 * top >= white > 0:
+            yield Setting("gt_threshold", 0.5, "for gray maps")
+        if self.kind is Kind.BOUNDARIES and values.dtype.kind in "iu":
+            yield Setting("gt_kind", "labels", "for region labels")
+            yield "metric contour for classes"
+
+    def faults(self, images: Sequence[Evidence]) -> Iterator[Problem]:
+        """Yield what keeps the files of a side from having one reading."""
+        shown, side = reduce(or_, images, UNKNOWN).values, SIDES[self.truth]
+
+        def first(sign: Values) -> Evidence:
+            return min((e for e in images if e.values & sign), key=lambda e: e.file)
+
+        if shown & Values.FEW and not shown & Values.GRAY:
+            few = first(Values.FEW)
+            has = f"{side} of the values {_listed(few.levels)}"
+            ways = tuple(self.ways(few.levels, np.array(few.levels)))
+            yield Problem(few.file, has, "a mask of two values, or gray", ways)
+        elif shown & Values.UNIT and shown & (Values.WHITE | Values.GRAY):
+            white = first(Values.WHITE | Values.GRAY).file
+            has = f"{side} has values up to 1, that of {white} up to white"
+            apart = (Setting("gt_threshold", 0.5, "takes gray ones apart"),) * self.truth
+            yield Problem(first(Values.UNIT).file, has, "one scale in a set", apart)
+        if shown & Values.WHITE_LABELS and not shown & Values.LABELS:
+            has = f"{side}, as all others, has {WHITE_FOR_CLASSES}"
+            yield Problem(first(Values.WHITE_LABELS).file, has)
+        if self.truth and shown & Values.FAINT and not shown & Values.STRONG:
+            has = f"all values of {side}, and of all others, are below gt_threshold = {self.cut}"
+            none = Setting("gt_threshold", "none", "for masks of 0 and 1")
+            yield Problem(first(Values.FAINT).file, has, "values up to white", (none,))
+
+    def describe(self, images: Sequence[Evidence], forms: Sequence[str] = ()) -> str:
+        """Return the reading in words, with what the files show and how many there are."""
+        shown, holds = reduce(or_, images, UNKNOWN).values, self.kind.value
+        if self.kind is Kind.SOFT:
+            holds = " and ".join(FORMS.get(form, form) for form in sorted(set(forms)))
+        elif self.kind is Kind.MASK:
+            white = Values.WHITE | Values.GRAY
+            holds += f" ({'white' if shown & white else '1' if shown & Values.UNIT else 'not 0'}"
+            if self.cut is not None:
+                holds = f"masks (from {self.cut:g} of white on"
+            elif shown & Values.GRAY:
+                holds = "masks (gray above one half"
+            holds += " is no object)" if self.inverted else " is the object)"
+        words = [holds]
+        if self.inverted and self.kind is not Kind.MASK:
+            words.append("inverted")
+        words += [f"void {', '.join(map(str, self.void))}"] if self.void and self.truth else []
+        words += ["divided by their maximum"] if self.normalised else []
+        counts = {e.maps for e in images}
+        if self.kind is Kind.BOUNDARIES and self.truth:
+            span = f"{min(counts)}-{max(counts)}" if len(counts) > 1 else f"{max(counts)}"
+            words.append(f"{span} annotator{'s' * (span != '1')} an image")
+        else:
+            words.append(counted(len(images), "file"))
+        return ", ".join(words)
+
+
+class Readings(NamedTuple):
+    """The readings of both sides."""
+
+    pred: Reading
+    gt: Reading
+
+    def verdict(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
+        """Return what looks wrong with a whole set. Raises DataError where it has no one reading.
+
+        Only what is true of all its images together is a verdict, so that it does not depend on
+        shards, workers or order.
+        """
+        preds, gts = [r.pred for r in records], [r.gt for r in records]
+        problems = [*self.pred.faults(preds), *self.gt.faults(gts)]
+        shown, warned = reduce(or_, preds, UNKNOWN), []
+        if shown.values & Values.FAINT and not shown.values & Values.STRONG:
+            if shown.strongest:
+                top = max(records, key=lambda r: r.pred.strongest)
+                problems.append(faint_problem(top.form, shown.strongest))
+            else:
+                warned.append(InputWarning("every map is zero everywhere: all scores are 0"))
+        if problems:
+            raise DataError("", problems)
+        dark = [r.image_id for r in records if r.pred.values & Values.DARK]
+        light = sum(bool(r.pred.values & Values.LIGHT) for r in records)
+        if len(dark) > light:
+            has = f"{len(dark)} of {len(dark) + light} maps {DARKER} [{listed(dark, 3)}]"
+            warned.append(InputWarning(has, fix=Setting("invert", not self.pred.inverted)))
+        return warned
+
+    def describe(self, records: Sequence[ImageRecord]) -> str:
+        """Return both readings in a line; "" where it is not known what the files showed."""
+        if not records or not all(r.gt.maps for r in records):
+            return ""
+        given = [r for r in records if r.form not in ("none", "humans")]
+        pred = self.pred.describe([r.pred for r in given], [r.form for r in given])
+        sides = [f"predictions {pred}"] * bool(given)
+        truth = self.gt.describe([r.gt for r in records])
+        return f"Read as: {'; '.join([*sides, f'truth {truth}'])}"
+
+
+# ---- masks ---------------------------------------------------------------------------------------
+
+
+def _plane(values: Map, what: str) -> Map:
+    values = given_array(values, what)
+    if values.ndim != 2:
+        raise ShapeError(f"{what}: shape {values.shape}, expected (rows, columns)")
+    return values
+
+
+def _listed(levels: Sequence[float]) -> str:
+    return ", ".join(f"{level:g}" for level in levels)
+
+
+def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
+    """Return a mask that may be gray, (H, W), as bool: the one rule for them. Raises DataError.
+
+    bool and two values as in `binary_map` need no cut. uint8 and uint16 go up to 255 and 65535,
+    floats to 1, whatever the values of one image. Without `inclusive`, integers none of which is
+    above the cut are of no known scale, an error.
+
+    Parameters
+    ----------
+    values : array
+        (H, W) of any numbers.
+    cut : float, tuple of float or None
+        A share of white, or the values for uint8, uint16 and floats; what is above them is on.
+        None: above 128 of 255, as masks are often resized or saved as JPEG, or half of floats.
+    what : str
+        Its name in errors.
+    inclusive : bool
+        On is also what is equal to the cut, and 0 and 1 in uint8 and uint16 are gray too.
+    """
+    if cut is None:
+        cut = 128.0, 128.0 * 257, 0.5
+    cuts = cut if isinstance(cut, tuple) else (cut * 255, cut * 65535, cut)
+    white = 1 if values.dtype.kind == "f" else WHITE.get(values.dtype.str[1:], 0)
+    top = values.max(initial=0)
+    if is_binary(values) and not (inclusive and top == 1 and white > 1):
+        return np.asarray(values != 0)
+    level = {255: cuts[0], 65535: cuts[1]}.get(white, cuts[2])
+    sound = values.min(initial=0) >= 0 and top <= white
+    if not sound or (not inclusive and white > 1 and top <= level):
+        raise DataError(
+            f"{what}: {described(values)}, expected 0 and 1, 0 and 255, or gray in uint8, uint16 "
+            "or floats from 0 to 1"
+        )
+    return np.asarray(values >= level if inclusive else values > level)
+
+
+def mask_evidence(values: Map, cut: float | None = None, exact: bool = True) -> Evidence:
+    """Return what the values of a mask show: of a cut, or of two, few or many values.
+
+    Integers wider than 16 bits have no white, so that 0 and 1 cannot be the noise of a gray map.
+    `exact` is False for values that are none of the mask's own, as those of JPEG.
+    """
+    top = values.max(initial=0)
+    white = 1 if values.dtype.kind == "f" else WHITE.get(values.dtype.str[1:], 0)
+    if values.dtype == bool or not top:
+        return Evidence(maps=1)
+    binary = is_binary(values)
+    if cut is not None:
+        strong = (binary and top > 1) or top >= cut * white
+        sign = Values.STRONG if strong else Values.FAINT
+        return Evidence(sign if white else Values.NOTHING, maps=1)
+    if binary:
+        shows = Values.UNIT if top == 1 else Values.WHITE
+        return Evidence(shows if white > 1 else Values.NOTHING, maps=1)
+    levels = third_values(values) if exact else ()
+    return Evidence(Values.FEW if levels else Values.GRAY, levels, maps=1)
+
+
+def third_values(values: Map) -> tuple[float, ...]:
+    """Return the levels of a mask that holds more than an object and what is not; () for gray.
+
+    Resizing and JPEG give many values between, in seams. So three values have two meanings, and
+    more of them where one between fills an area of 3 x 3 pixels, unless they are many and some lie
+    between one half and white, as where the masks of several people are averaged.
+    """
+    levels = levels_of(values)
+    if len(levels) == 2:
+        return ()
+    if len(levels) != 3:
+        low, top = values.min(), values.max()
+        if not levels and ((values > top / 2) & (values < top)).any():
+            return ()
+        inner = values[1:-1, 1:-1]
+        flat = (inner > low) & (inner < top)
+        for row, col in np.ndindex(3, 3):
+            flat &= values[row : row + inner.shape[0], col : col + inner.shape[1]] == inner
+        if not flat.any():
+            return ()
+    if not levels:
+        every = np.unique(values)
+        levels = tuple(map(float, (*every[: LEVELS - 1], every[-1])))
+    return levels
+
+
+def levels_of(values: Map) -> tuple[float, ...]:
+    """Return the distinct values of a map, ascending; () where they are more than `LEVELS`.
+
+    >>> levels_of(np.array([[0, 255, 1]]))
+    (0.0, 1.0, 255.0)
+    """
+    levels, rest = list[float](), values.ravel()
+    while rest.size and len(levels) <= LEVELS:
+        levels.append(float(rest[0]))
+        rest = rest[rest != rest[0]]
+    return tuple(sorted(levels)) if len(levels) <= LEVELS else ()
+
+
+def void_of(levels: Sequence[float]) -> tuple[int, ...]:
+    """Return the values without which a map of these levels is a mask; () where none are.
+
+    >>> void_of((0, 1, 255)), void_of((0, 127, 255)), void_of((0, 0.5, 1)), void_of((0, 3, 9))
+    ((255,), (127,), (), ())
+    """
+    whole = all(float(level).is_integer() for level in levels)
+    white = 1 if 1 in levels else max(levels, default=0)
+    if not whole or 0 not in levels or white not in (1, 255, 65535):
+        return ()
+    return tuple(int(level) for level in levels if level not in (0, white))
+
+
+def refuse_one_hot(maps: Sequence[Map]) -> None:
+    """Raise DataError for maps of which exactly one is on at each pixel: classes, not annotators.
+
+    As well for their inversion. Two annotators who draw lines leave most pixels free.
+    """
+    n, size = len(maps), maps[0].size
+    if n < 2 or sum(map(np.count_nonzero, maps)) not in (size, (n - 1) * size):
+        return
+    if len({drawn.shape for drawn in maps}) == 1:
+        drawn = np.sum(maps, axis=0)
+        if (drawn == 1).all() or (drawn == n - 1).all():
+            raise DataError(
+                f"{n} maps of which one is on at each pixel, as classes have them, expected the "
+                "boundaries of annotators",
+                fix=(
+                    "save the map of one class, (H, W)",
+                    "save the argmax, for a metric of classes",
+                ),
+            )
+
+
+# ---- labels --------------------------------------------------------------------------------------
+
+
+def label_evidence(labels: Map, known: Collection[int]) -> Values:
+    """Return what a label map shows: one of 0 and 255, where 255 is no class, is white.
+
+    One image may hold nothing but 0 and a label to ignore, a whole set does not.
+    """
+    white = 255 not in known and labels.max(initial=0) == 255 and is_binary(labels)
+    return Values.WHITE_LABELS if white else Values.LABELS
+
+
+def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
+    """Raise DataError for labels of 0 and 255 beside others, but where 255 is from these."""
+    labels = (gt != 0) & (gt != 255)
+    white = label_evidence(pred, known) is Values.WHITE_LABELS
+    if white and labels.any() and (pred[gt != 255] != 0).any():
+        raise DataError(f"{what}: {WHITE_FOR_CLASSES}")
+
+
+def truth_evidence(gt: GroundTruth, known: Collection[int] | None) -> Evidence:
+    """Return what a ground truth shows; `known` are the labels of classes, where there are some."""
+    evidence = gt.evidence
+    if not evidence.maps:  # made of arrays that say themselves what they are
+        evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
+    if known is None or "labels" not in gt.parts:
+        return evidence
+    return evolve(evidence, values=evidence.values | label_evidence(gt.labels, known))
+
+
+# ---- soft maps -----------------------------------------------------------------------------------
+
+
+def is_faint(soft: Map, protocol: Protocol, curve: bool = True) -> bool:
+    """Return True if nothing of a map reaches the lowest threshold, or it holds small integers.
+
+    `curve` is False for metrics without thresholds.
+    """
+    if protocol.normalise or soft.dtype == bool:
+        return False
+    small = SMALL[soft.dtype.itemsize] if soft.dtype.kind == "u" else -1
+    least = min(filter(None, protocol.thresholds)) if curve and not protocol.invert else 0
+    for part in (soft[:: 1 + len(soft) // 16], soft):  # a few rows are enough for most maps
+        top = part.max(initial=0)
+        if not (top <= small or float(unit(np.asarray(top))) < least):
+            return False
+    return True
+
+
+def soft_evidence(pred: Prediction, protocol: Protocol, curve: bool) -> Evidence:
+    """Return what a prediction shows: whether any value of a soft map counts.
+
+    `curve` is False for metrics without thresholds. Arrays are faint as small integers only: a
+    network that is still trained may give any numbers.
+    """
+    evidence = evolve(pred.evidence, maps=max(pred.evidence.maps, 1), file=pred.file)
+    if pred.kind not in ("soft", "ucm2"):
+        return evidence
+    soft = pred.parts[pred.kind]
+    if is_faint(soft, protocol, curve) and (pred.path or soft.dtype.kind == "u"):
+        return evolve(evidence, values=Values.FAINT, strongest=float(soft.max(initial=0)))
+    return evolve(evidence, values=Values.STRONG)
+
+
+def faint_problem(form: str, top: float) -> Problem:
+    """Return the fault of a set whose maps are all faint: its strongest value, in that form."""
+    full = {"soft8": 255, "soft16": 65535}.get(form, 1)
+    labels = (Setting("pred_kind", "labels", "reads region labels"),) * (full > 1 < top)
+    return Problem(
+        has=f"no value above {top:.4g}{f' of {full}' if full > 1 else ''} in any map (0/1 or "
+        "labels saved as 8 bit, 8 bit saved as 16, divided by 255 twice?)",
+        expected=f"strengths from 0 to {full}",
+        fix=(
+            Setting("normalise", True, "takes each map's largest value as 1"),
+            *labels,
+            "metric contour for masks and classes",
+        ),
+    )
