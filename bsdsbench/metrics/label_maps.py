@@ -198,6 +198,7 @@ class LabelMetric(Metric):
     """What compares two label maps, masks or instance maps, by what its options say of them."""
 
     reads = "classes"
+    void = True
     default_protocol = "masks"
     options = LabelOptions
     counts_of: ClassVar[Callable[..., Counts]]  # of (pred, gt, options), one image's
