@@ -114,7 +114,7 @@ class Setting:
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
         """False if a run under this protocol has the setting already."""
         after = self.on(protocol)
-        plain = [Signature(evolve(p, options={})) for p in (protocol, after)]
+        plain = [Signature(evolve(p, name="any", options={})) for p in (protocol, after)]
         return (
             bool(self.how)
             or metric.options_of(protocol) != metric.options_of(after)

@@ -10,46 +10,74 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
 import numpy as np
 
 from bsdsbench.curves.ranked import roc_of_counts
+from bsdsbench.files.arguments import F8
 from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, annotated_maps, valid_of
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, VoidOptions
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, soft_or_segs
 from bsdsbench.metrics.maps import prepare
+from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
-from bsdsbench.scores.curve import curve_scores
+from bsdsbench.scores.curve import AP_RULES, PRCurve, average_precision, curve_scores
 from bsdsbench.scores.ratios import Weights, defined_ratio, ratio, weighted_mean, weighted_sum
+
+
+@attrs.frozen
+class PixelOptions(VoidOptions):
+    """What is read off the curve of pixels in another way than off that of boundaries."""
+
+    ap_rule: str = option(
+        "step",
+        f"How AP is read off the curve: {', '.join(AP_RULES)}. The protocol's ap_rule is that of "
+        "matched boundaries; one other than bsds holds here too.",
+        one_of(*AP_RULES),
+        caption=lambda o: f"pixels' AP rule {o.ap_rule}",
+        signed=True,
+    )
 
 
 class PixelMetric(Metric):
     """Every pixel at its own place: no tolerance, no thinning, no matching.
 
-    Scores: `ods`, `ois`, `ap` and `curve` as of boundaries; `auc_roc` and `eer`, undefined where a
-    class is missing; `mae`, mean absolute error of the soft maps.
+    Scores: `ods`, `ois` and `curve` as of boundaries; `ap`, the average precision over the
+    thresholds and the whole image (scikit-learn's on the same thresholds); `auc_roc` and `eer`,
+    undefined where a class is missing, as AP is without annotated pixels; `mae`, mean absolute
+    error of the soft maps.
     """
 
     name = "pixel"
     title = "Pixels"
-    options, void = VoidOptions, True
+    options, void = PixelOptions, True
     columns = (
         *CURVE_COLUMNS[:2],
-        *CURVE_COLUMNS[4:],
+        CURVE_COLUMNS[4],
+        Column("ap", "AP", undefined="no pixel is annotated"),
         Column("auc_roc", "AUC-ROC"),
         Column("eer", "EER", lower=True, shown="own"),
         Column("mae", "MAE", lower=True),
         IMAGES,
     )
     image_columns = (Column("ods", "pixel F", "F"),)
-    uses = (*MAPS, *ANNOTATED, *CURVE)
+    uses = (*MAPS, *ANNOTATED, *(name for name in CURVE if name != "ap_rule"))
+
+    def options_of(self, protocol: Protocol) -> PixelOptions:
+        """Its options; a rule of AP that the protocol names is one of them."""
+        options: PixelOptions = super().options_of(protocol)
+        given = "ap_rule" in protocol.options.get(self.name, {})
+        if given or protocol.ap_rule == attrs.fields_dict(Protocol)["ap_rule"].default:
+            return options
+        return attrs.evolve(options, ap_rule=protocol.ap_rule)
 
     def count(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: PixelOptions
     ) -> Counts:
         return pixel_counts(pred, gt, protocol)
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions) -> Tree:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions) -> Tree:
         t, names = stack["thresholds"], ("tp", "fp", "fn", "tn", "abs_error_sum")
         tp, fp, fn = (stack[name] for name in names[:3])
         four = np.stack([tp, tp + fn, tp, tp + fp], axis=-1)
@@ -57,8 +85,14 @@ class PixelMetric(Metric):
         with_edge, without = (tp + fn)[:, 0], (fp + tn)[:, 0]
         rows = zip(tp, fp, with_edge.tolist(), without.tolist(), strict=True)
         rocs = [roc_of_counts(t, *row) for row in rows]
+        share = ratio(with_edge, with_edge + without)  # the precision with every pixel on
+
+        def ap(curve: PRCurve) -> F8:
+            whole = curve.with_whole_image(share)
+            return np.where(share > 0, average_precision(whole, opt.ap_rule), np.nan)
+
         return {
-            **curve_scores(t, four, weights, protocol),
+            **curve_scores(t, four, weights, protocol, ap=ap),
             "auc_roc": np.array([roc.auc for roc in rocs]),
             "eer": np.array([roc.eer for roc in rocs]),
             "mae": defined_ratio(error, with_edge + without),

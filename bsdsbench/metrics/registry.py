@@ -6,11 +6,12 @@ The names are known without importing numpy, so the command line's help can list
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from attrs import evolve
+from attrs import evolve, fields
 
 from bsdsbench.files.errors import DataError, ProtocolError, did_you_mean
 
@@ -150,6 +151,17 @@ def void_values(metrics: Sequence[str], protocol: Protocol) -> tuple[int, ...]:
         words = ", ".join(f"{name}.ignore {list(values)}" for name, values in voids.items())
         raise DataError(f"{words}: expected one void for all metrics of a run")
     return next(iter(voids.values()), ())
+
+
+def signed(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
+    """METRIC.OPTION -> value, of the options that a signature names also where they are usual."""
+    named = {}
+    for metric in map(get, metrics):
+        for field in fields(metric.options) if metric.options else ():
+            if field.metadata.get("signed"):
+                value = getattr(metric.options_of(protocol), field.name)
+                named[f"{metric.name}.{field.name}"] = json.dumps(value)
+    return named
 
 
 def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:

@@ -8,6 +8,7 @@ and `metadata` holds
               each value; or a function of the whole record. "" is not printed
     others  : values in use -> whose programs have them; `explain` tries them
     usual   : the default in words, where it depends on the fields before (an attrs.Factory)
+    signed  : True for an option that signatures name even where it has its default
 """
 
 from __future__ import annotations

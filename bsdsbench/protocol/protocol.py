@@ -17,6 +17,7 @@ from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import evolve, field, frozen
 
 from bsdsbench.files.arguments import F8, kind_of_value
+from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import ProtocolError, did_you_mean
 from bsdsbench.protocol.fields import (
     DEFAULT,
@@ -371,7 +372,14 @@ class Protocol:
         if plain in preset_names():
             base = _fields_of(plain)
             changed = {n for n in self.names() if getattr(self, n) != getattr(base, n)}
-            star = "*" if changed.difference(NOT_OF_PRESETS) else ""
+            changed -= {*NOT_OF_PRESETS}
+            if changed and self.name == plain:
+                raise ProtocolError(
+                    f"name {plain!r}: a preset of other constants ({listed(sorted(changed), 3)}), "
+                    f"expected Protocol.preset({plain!r}), base = {plain!r} in a file, or a name "
+                    "that is no preset's"
+                )
+            star = "*" if changed else ""
             object.__setattr__(self, "name", plain + star)
 
     def __repr__(self) -> str:
@@ -428,6 +436,9 @@ class Protocol:
         rest["options"] = {**option_tables(rest.get("options", {})), **own}
         if "base" in rest:
             return cls.preset(rest.pop("base")).replace(**rest)
+        if rest.get("name") in preset_names():  # a preset's text with changes, or a saved one
+            written = shipped(f"presets/{rest['name']}.toml").keys() - rest["options"].keys()
+            rest["name"] += "*" * (written <= rest.keys())
         return record_of(cls, rest, "protocol")
 
     def replace(self, **changes: Any) -> Protocol:
@@ -445,10 +456,10 @@ class Protocol:
                 name: {**self.options.get(name, {}), **t} if isinstance(t, Mapping) else t
                 for name, t in given.items()
             }
-        made = evolve(self, **changes) if changes else self
-        if "name" in changes or made == self:
-            return made
-        return evolve(made, name=self.name.removesuffix("*") + "*")
+        starred = self.name.removesuffix("*") + "*"
+        usual = starred if starred[:-1] in preset_names() else self.name
+        made = evolve(self, **{"name": usual, **changes}) if changes else self
+        return made if "name" in changes or made == self else evolve(made, name=starred)
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values, which `from_mapping` reads back to an equal protocol."""

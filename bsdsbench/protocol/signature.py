@@ -73,6 +73,7 @@ class Signature:
     ann      : "all"; "first", "union" in wrong readings, as is match "1toN"
     maps     : how many an earlier call of the detector made
     unused   : fields of the protocol, and metrics with options, that have no word here
+    named    : METRIC.OPTION -> text, options that have a word also where they are usual
     """
 
     protocol: Protocol
@@ -84,6 +85,7 @@ class Signature:
     maps: str = ""
     version: str = __version__
     unused: frozenset[str] = frozenset()
+    named: Mapping[str, str] = {}
 
     def __repr__(self) -> str:
         return f"<Signature {self}>"
@@ -108,6 +110,7 @@ class Signature:
             if text and not unused and not text == word.usual == usual.get(key):
                 found[key] = text
         if p.stated:
+            found |= self.named
             silent = self.unused | WORDED
             silent -= {"max_dist"} if p.max_dist_px is not None else set()
             for name, (value, _) in p.changed(base).items():
@@ -139,7 +142,7 @@ class Signature:
                 found[key] = value
             else:
                 raise ProtocolError(f"signature {word}: expected one of {', '.join(WORDS)}, once")
-        own = {**dict.fromkeys(OWN, UNKNOWN), "maps": ""}
+        own: dict[str, Any] = {**dict.fromkeys(OWN, UNKNOWN), "maps": ""}
         changes: dict[str, Any] = {}
         unused: set[str] = set()
         try:
@@ -196,7 +199,9 @@ class Signature:
         meanings = [f"Computed with version {self.version} of bsdsbench."]
         for key, text in self.texts().items():
             word = WORDS.get(key)
-            if word is None:
+            if key in self.named:
+                meanings.append(f"The option {key} is {json.loads(text)}.")
+            elif word is None:
                 meanings.append(f"A setting that differs from the preset: {key}={text}.")
             elif text == UNKNOWN:
                 meanings.append(f"Not known: {word.title}.")

@@ -10,9 +10,11 @@ All programs below share the counts and differ only here. L is the 101 recall le
 | seism | where nothing is predicted (R 0, P 1), without ground truth (R 1, P 0) | as bsds | / 100 |
 | sbd | without threshold 0 | linear; of equal recalls the last row; outside the rows 0 | / 100 |
 | 101-point | without threshold 0 | the largest precision at that recall or a higher one | / 101 |
+| step | with threshold 0 | the row's own, weighted by the rise of recall, from recall 0 on | |
 
-`101-point` is also the last column of the SBD programs' result file. The ODS rules are
-`interpolated` (100 steps between neighbouring thresholds) and `maximum` (the thresholds alone).
+`101-point` is also the last column of the SBD programs' result file; `step` is the average
+precision of scikit-learn, and the rule of pixels against masks. The ODS rules are `interpolated`
+(100 steps between neighbouring thresholds) and `maximum` (the thresholds alone).
 
 Sources: BSDS500's collect_eval_bdry.m (ODS, OIS, bsds), EDTER's edgesEvalImg.m (edter),
 plot-edge-pr-curves (endpoints), SEISM's eval_cont.m and general_ap.m (seism), the SBD benchmark,
@@ -21,7 +23,7 @@ the edges toolbox (R50).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -32,7 +34,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.files.arguments import F8, I8, Bool, given_floats
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.scores.counts import Counts
-from bsdsbench.scores.ratios import BLOCK, Weights, f_measure, ratio, weighted_sum
+from bsdsbench.scores.ratios import BLOCK, Weights, f_measure, ratio, short, weighted_sum
 from bsdsbench.tables.result_object import ShownCurve
 
 
@@ -116,6 +118,18 @@ class PRCurve(ShownCurve):
         blank = (total_pred == 0) & (total_gt > 0).any(axis=-1, keepdims=True)
         return cls(at, ratio(matched_pred, total_pred), ratio(matched_gt, total_gt), blank, whole)
 
+    def with_whole_image(self, precision: ArrayLike) -> PRCurve:
+        """The curve with a first row of threshold 0: every pixel on, recall 1, this precision."""
+        if self.whole_image:
+            return self
+        first = {"precision": precision, "recall": 1.0, "blank": False}
+        rows = {}
+        for name, value in first.items():
+            if (below := getattr(self, name)) is not None:
+                column = np.broadcast_to(np.asarray(value)[..., None], (*below.shape[:-1], 1))
+                rows[name] = np.concatenate([column, below], axis=-1)
+        return replace(self, thresholds=np.r_[0.0, self.thresholds], whole_image=True, **rows)
+
     @property
     def f(self) -> F8:
         """F at each threshold."""
@@ -173,7 +187,11 @@ AP_RULES = {
     "seism": "as bsds, thresholds without a detection at (R 0, P 1)",
     "sbd": "as bsds, but of equal recalls the last row",
     "101-point": "mean over 101 recalls of the largest precision from there on",
+    "step": "precision weighted by the rise of recall, from recall 0 (average precision)",
 }
+_FROM_ROW_0 = ("edter", "step")  # rules that take the row of threshold 0
+_NOTHING_BELOW = ("bsds", "edter", "seism", "sbd")  # rules that give 0 below a curve's start
+LATE_START = 0.02  # recall below a curve's start from which on tables say so
 ODS_RULES = {
     "interpolated": "100 linear steps between neighbouring thresholds",
     "maximum": "the best of the thresholds themselves",
@@ -216,8 +234,11 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
-    """`area`, but NaN where every threshold has the same recall above 0: one point has no area."""
+    """`area`, but NaN where every threshold has the same recall above 0: one point has no area
+    (by the step rule it has one)."""
     recall = curve.recall
+    if rule == "step":
+        return area(curve, rule)
     point = (recall[..., 0] > 0) & (recall == recall[..., :1]).all(axis=-1)
     return np.where(point, np.nan, area(curve, rule))
 
@@ -238,7 +259,7 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     shape = curve.recall.shape[:-1]
     if (rule == "edter" and not curve.whole_image) or (rule == "seism" and curve.blank is None):
         return np.full(shape, np.nan)
-    start = int(curve.whole_image and rule != "edter")
+    start = int(curve.whole_image and rule not in _FROM_ROW_0)
     recall = np.atleast_2d(curve.recall)[:, start:]
     precision = np.atleast_2d(curve.precision)[:, start:]
     if rule == "101-point":
@@ -246,7 +267,7 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
             np.where(recall >= x, precision, 0.0).max(axis=1, initial=0.0) for x in RECALL_LEVELS
         ]
         return np.mean(np.stack(levels, axis=1), axis=1).reshape(shape)
-    if rule == "sbd":
+    if rule in ("sbd", "step"):
         recall, precision = recall[:, ::-1], precision[:, ::-1]
     elif rule == "endpoints":
         recall = np.pad(recall, ((0, 0), (1, 1)), constant_values=(1, 0))
@@ -257,11 +278,41 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     # Area_PR in collect_eval_bdry.m: of equal recalls the first is kept
     order = recall.argsort(axis=1, kind="stable")
     recall, precision = (np.take_along_axis(v, order, axis=1) for v in (recall, precision))
+    if rule == "step":
+        return (np.diff(recall, prepend=0) * precision).sum(axis=1).reshape(shape)
     first, found = np.diff(recall, prepend=-1) != 0, np.zeros((len(recall), RECALL_LEVELS.size))
     for row, r, p, own in zip(found, recall, precision, first, strict=True):
         if np.count_nonzero(own) > 1:
             row[:] = np.interp(RECALL_LEVELS, r[own], p[own], left=0.0, right=0.0)
     return (found.sum(axis=1) * 0.01).reshape(shape)
+
+
+def late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
+    """Say where curves start, and their AP by the rule `endpoints`; "" for those that start by
+    recall 0.02, or under a rule that goes on to recall 0.
+
+    Parameters
+    ----------
+    curves : dict of str to PRCurve
+        One curve each, by the name to call it; "" where there is one alone.
+    rule : str
+        The rule that their AP follows.
+    """
+    starts, areas = [], []
+    for name, curve in curves.items() if rule in _NOTHING_BELOW else ():
+        first = curve.recall.min(initial=1.0)
+        if rule == "seism" and curve.blank is not None and curve.blank.any():
+            first = 0.0
+        if first > LATE_START and not np.isnan(average_precision(curve, rule)):
+            starts.append(f"{short(float(first), 2)} ({name})" if name else short(float(first), 2))
+            areas.append(short(float(area(curve, "endpoints"))))
+    if not starts:
+        return ""
+    subject = "the curve starts" if len(starts) == 1 else "the curves start"
+    return (
+        f"{subject} at recall {', '.join(starts)}; what lies below counts 0 "
+        f"(AP by `endpoints` {', '.join(areas)})"
+    )
 
 
 def recall_at_half(curve: PRCurve) -> dict[str, F8]:
@@ -295,13 +346,31 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
 
 
 def curve_scores(
-    thresholds: F8, four: I8, weights: Weights, protocol: Any, r50: bool = False
+    thresholds: F8,
+    four: I8,
+    weights: Weights,
+    protocol: Any,
+    r50: bool = False,
+    ap: Callable[[PRCurve], F8] | None = None,
 ) -> dict[str, Any]:
     """ODS, OIS and AP of counts summed over images, each (S,), their curves, numbers of images.
 
-    four (N, T, 4) : matched_gt, total_gt, matched_pred, total_pred of each image
-    protocol : ods_rule, ap_rule, operator and empty_gt are read. Source: collect_eval_bdry.m
-    r50 : with both forms of R50
+    Source: collect_eval_bdry.m.
+
+    Parameters
+    ----------
+    thresholds : array
+        f8 (T,).
+    four : array
+        i8 (N, T, 4), matched_gt, total_gt, matched_pred, total_pred of each image.
+    weights : array
+        (S, N), how often each image is in each of S data sets.
+    protocol : Protocol
+        ods_rule, ap_rule, operator and empty_gt are read.
+    r50 : bool
+        With both forms of R50.
+    ap : callable or None
+        The AP of the curves, where it is not read off them by the protocol's rule.
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, four), protocol.operator)
     ods = best(curve, protocol.ods_rule)
@@ -315,7 +384,7 @@ def curve_scores(
     found = {
         "ods": ods.to_mapping(),
         "ois": OperatingPoint(None, ois_p, ois_r, f_measure(ois_p, ois_r))._asdict(),
-        "ap": average_precision(curve, protocol.ap_rule),
+        "ap": ap(curve) if ap else average_precision(curve, protocol.ap_rule),
         "n_images": weights.sum(axis=1),
         "curve": curve,
     }

@@ -5,12 +5,20 @@ zhenglab's note "ROC and PR" has some misprints; the tests use the corrected val
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn import metrics as sk
 
+import bsdsbench as bb
 from bsdsbench.files.errors import ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.metrics import registry
 from bsdsbench.metrics.pixel import pixel_counts, pixel_score
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.signature import Signature
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.curve import area
 from tests.helpers.runs import refused
 
 QUARTERS = Protocol(thresholds=(0.25, 0.5, 0.75, 1.0))
@@ -94,3 +102,64 @@ def test_what_is_refused():
     refused("other than 0 and 1", pixel_counts, np.zeros((3, 5)), [gt + 2])
     for pred in (turned > 0, Prediction("a", segs=(turned,))):
         refused(r"\(5, 3\), transposed", pixel_counts, pred, [gt], error=ShapeError)
+
+
+@st.composite
+def masked_maps(draw):
+    """8-bit maps of some images with their masks, and a grid of thresholds."""
+    shape = draw(st.tuples(st.integers(1, 6), st.integers(1, 6)))
+    images = draw(st.integers(1, 3))
+    values = st.integers(0, 255) if draw(st.booleans()) else st.sampled_from([0, 255])
+    soft = draw(arrays(np.uint8, (images, *shape), elements=values))
+    masks = draw(arrays(bool, (images, *shape)))
+    grid = draw(st.sets(st.integers(1, 99), min_size=1, max_size=20))
+    return soft, masks, tuple(k / 100 for k in sorted(grid))
+
+
+@given(masked_maps(), st.sampled_from([">=", ">"]))
+def test_ap_is_scikit_learns_average_precision_on_the_same_thresholds(case, operator):
+    soft, masks, grid = case
+    protocol = Protocol(thresholds=grid, operator=operator)
+    records = []
+    for k, (one, mask) in enumerate(zip(soft, masks, strict=True)):
+        counts = pixel_counts(one, [mask], protocol)
+        records.append(ImageRecord(str(k), mask.shape, {"pixel": counts}))
+    ap = pixel_score(records, protocol).ap
+    if not masks.any():
+        assert np.isnan(ap)
+        return
+    steps = np.digitize(soft.ravel() / 255, grid, right=operator == ">")
+    expected = sk.average_precision_score(masks.ravel(), steps)
+    assert ap == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32])
+@pytest.mark.parametrize("thresholds", [(0.5,), 9, "8bit", "deepcrack"])
+@pytest.mark.parametrize("metrics", [("pixel",), ("boundary", "pixel")])
+def test_a_right_order_has_an_ap_of_1(dtype, thresholds, metrics):
+    rng = np.random.default_rng(1)
+    mask = np.zeros((40, 30), bool)
+    mask[10:20, 8:21] = True
+    soft = np.where(mask, rng.uniform(0.51, 1, mask.shape), rng.uniform(0, 0.49, mask.shape))
+    top = np.iinfo(dtype).max if np.dtype(dtype).kind == "u" else 1
+    items = [("a", (soft * top).astype(dtype), [mask])]
+    protocol = Protocol(thresholds=thresholds)
+    run = bb.evaluate_items(items, protocol, metrics=metrics, workers=1)
+    assert run.score("pixel").ap == pytest.approx(1, abs=1e-12)
+    assert 'pixel.ap_rule="step"' in str(run.signature)
+    assert "AP rule step" in run.described
+    again = registry.settled(Signature.parse(str(run.signature)).protocol)
+    assert run.protocol.replace(name="x") == again.replace(name="x")
+
+
+def test_a_rule_that_is_named_counts_for_pixels_too():
+    soft, mask = np.linspace(0, 1, 24).reshape(4, 6), np.arange(24).reshape(4, 6) % 3 == 0
+    areas = []
+    for protocol in (
+        Protocol(thresholds=9, ap_rule="101-point"),
+        Protocol(thresholds=9, options={"pixel": {"ap_rule": "101-point"}}),
+    ):
+        run = bb.evaluate_items([("a", soft, [mask])], protocol, metrics="pixel", workers=1)
+        assert 'pixel.ap_rule="101-point"' in str(run.signature)
+        areas.append(run.score("pixel").ap)
+    assert areas[0] == areas[1] == area(run.score("pixel").curve, "101-point")

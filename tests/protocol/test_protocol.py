@@ -224,10 +224,9 @@ def test_command_line_lists_and_shows():
 
 
 def test_the_star_is_derived():
-    """Protocol("nyudv2") would be BSDS500's constants under another data set's name."""
     preset = Protocol.preset("nyudv2")
     changed = preset.replace(max_dist=0.0075)
-    for starred in (changed, Protocol("nyudv2"), BSDS.replace(name="nyudv2")):
+    for starred in (changed, Protocol("nyudv2*"), BSDS.replace(name="nyudv2*")):
         assert starred.name == "nyudv2*"
         assert starred.replace(max_dist=0.011, nms_params="hed") == preset
     assert preset.replace() is preset
@@ -238,3 +237,19 @@ def test_the_star_is_derived():
     assert mine.replace(thin=False).replace(thin=True).name == "mine*"
     saved = Protocol.from_mapping({**preset.to_mapping(), "version": 9})
     assert (saved.name, saved.version) == ("nyudv2*", 9)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if Protocol(f"{n}*").name == f"{n}*"])
+def test_a_presets_name_is_not_put_on_other_constants(name):
+    """Protocol("nyudv2") would be BSDS500's constants under another data set's name."""
+    for made, given in (
+        (Protocol, name),
+        (lambda n: Protocol(name=n, thresholds=3), name),
+        (lambda n: BSDS.replace(name=n), name),
+        (lambda n: Protocol.from_mapping({"name": n}), name),
+    ):
+        with pytest.raises(ProtocolError, match=rf"{name}.*Protocol\.preset\('{name}'\)"):
+            made(given)
+    changed = Protocol.preset(name).replace(version=9)
+    assert Protocol.from_mapping(changed.to_mapping()).name == f"{name}*"
+    assert Protocol("mine").name == "mine"

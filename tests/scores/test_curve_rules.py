@@ -29,6 +29,8 @@ BY_HAND = {
     "sbd": (line(0, 0, 0.2, 1) + line(0.2, 1, 0.4, 0.9) + line(0.4, 0.9, 0.6, 0.5)) / 100,
     # 1 at 21 levels, .9 at the 20 to .40, .5 at the 20 to .60
     "101-point": (21 * 1 + 20 * 0.9 + 20 * 0.5) / 101,
+    # recall rises by .2 at P 1, by .2 at the first row of R .4, P .9, by .2 at P .5
+    "step": 0.2 * 1 + 0.2 * 0.9 + 0.2 * 0.5,
 }
 
 
@@ -37,14 +39,15 @@ def test_by_hand(rule):
     assert area(ROWS, rule) == pytest.approx(BY_HAND[rule], abs=1e-12)
 
 
-def test_the_row_of_threshold_zero_counts_for_one_rule_only():
+def test_the_row_of_threshold_zero_counts_for_two_rules():
     four = np.vstack([[[10, 10, 8, 50]], FOUR])
     rows = PRCurve.of_counts([0, 0.1, 0.2, 0.3, 0.4, 0.5], four)
     assert rows.whole_image
-    for rule in BY_HAND:
+    for rule in BY_HAND.keys() - {"step"}:
         assert area(rows, rule) == pytest.approx(BY_HAND[rule], abs=1e-12)
     last = line(0.6, 0.5, 1, 0.16)
     assert area(rows, "edter") == pytest.approx(BY_HAND["bsds"] + last / 100, abs=1e-12)
+    assert area(rows, "step") == pytest.approx(BY_HAND["step"] + 0.4 * 0.16, abs=1e-12)
 
 
 def test_nothing_predicted_or_nothing_annotated():
