@@ -277,7 +277,7 @@ def of_runs(on_error: str) -> Decorator:
         run_option("on_error", default=on_error),
         run_option("shard", default="1/1"),
         run_option("workers"),
-        run_option("executor"),
+        run_option("executor", default="auto"),  # our __main__ can be imported by processes
         run_option("fresh"),
     )
 

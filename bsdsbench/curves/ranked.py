@@ -234,7 +234,17 @@ def roc(
     return roc_of(rank(*found, ties, include_inf, stable, num_positives, num_negatives), plot)
 
 
-def det(labels: ArrayLike, scores: ArrayLike, **options: Any) -> ROCResult:
+def det(
+    labels: ArrayLike,
+    scores: ArrayLike,
+    *,
+    ties: Ties = "merge",
+    reading: LabelReading = "auto",
+    num_positives: int | None = None,
+    num_negatives: int | None = None,
+    include_inf: bool = False,
+    stable: bool = False,
+) -> ROCResult:
     """The DET curve: miss rate (fnr) against false alarm rate (fpr) (VLFeat's vl_det), a ROCResult.
 
     All points are kept, from (0, 1) on (scikit-learn's det_curve cuts both ends and runs the other
@@ -244,8 +254,8 @@ def det(labels: ArrayLike, scores: ArrayLike, **options: Any) -> ROCResult:
     ----------
     labels, scores : as in `pr`
         The samples.
-    options
-        ties, reading, num_positives, num_negatives, include_inf, stable : as in `pr`.
+    ties, reading, num_positives, num_negatives, include_inf, stable : as in `pr`
+        What is done with them.
 
     Examples
     --------
@@ -253,8 +263,8 @@ def det(labels: ArrayLike, scores: ArrayLike, **options: Any) -> ROCResult:
     >>> curves.det([1, 0, 1], [0.9, 0.5, 0.4]).fnr.tolist()
     [1.0, 0.5, 0.5, 0.0]
     """
-    found = samples(labels, scores, options.pop("reading", "auto"))
-    return roc_of(rank(*found, **options))
+    classes = samples(labels, scores, reading)
+    return roc_of(rank(*classes, ties, include_inf, stable, num_positives, num_negatives))
 
 
 def rank(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.files.arguments import F8, Bool, given_array, given_word
-from bsdsbench.files.errors import DataError, InputWarning, ShapeError
+from bsdsbench.files.errors import DataError, InputWarning, ShapeError, warn
 
 Bools = Bool
 Pair = tuple[F8, F8]
@@ -39,7 +38,7 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> tupl
     positive, negative = (y != 0, y == 0) if reading == "binary" else (y > 0, y < 0)
     for word, found in (("positives", positive), ("negatives", negative)):
         if y.size and not found.any():
-            warnings.warn(f"no {word} (labels read as {reading})", InputWarning, stacklevel=3)
+            warn(InputWarning(f"no {word} (labels read as {reading})"))
     return positive, negative, s.astype(np.float64, copy=False)
 
 

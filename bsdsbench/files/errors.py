@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 
 import attrs
@@ -172,6 +174,10 @@ class FileFormatError(DataError):
     """A file that cannot be read as what it should be."""
 
 
+class MissingPartError(DataError, AttributeError):
+    """A prediction or ground truth without the part that was asked for."""
+
+
 class EmptyTruthError(FileFormatError):
     """Ground truth in which nobody drew a boundary."""
 
@@ -198,6 +204,14 @@ class InputWarning(UserWarning):
     def __init__(self, message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> None:
         self.problem = problem_of(message, fix)
         super().__init__(str(self.problem))
+
+
+def warn(warning: InputWarning) -> None:
+    """Warn at the line outside of this package that called it, however many calls ago."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("bsdsbench."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(warning, stacklevel=level)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

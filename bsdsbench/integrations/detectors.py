@@ -8,15 +8,17 @@ refused, unless the user says that they are kept (`resume`) or made again (`fres
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import os
 import platform
 import re
 import sys
+import sysconfig
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
+from importlib import import_module, invalidate_caches
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -36,7 +38,7 @@ from bsdsbench.files.bounded import (
     show,
     write_atomic,
 )
-from bsdsbench.files.errors import DataError, Problem, Setting, visible
+from bsdsbench.files.errors import DataError, InputWarning, Problem, Setting, visible, warn
 from bsdsbench.loaders.pairing import ground_truths, read_split
 from bsdsbench.loaders.photos import find_photos, read_photo
 from bsdsbench.metrics import registry
@@ -188,7 +190,21 @@ def run(
     if plan.fresh and plan.resume:
         raise DataError("fresh, resume: expected one of them")
     plan = attrs.evolve(plan, out=plan.out.resolve(), missing="skip")
-    detector = load_function(function) if isinstance(function, str) else function
+    with contextlib.ExitStack() as modules:
+        if isinstance(function, str) and ":" in function:
+            modules.enter_context(fresh_modules(function.partition(":")[0]))
+        detector = load_function(function) if isinstance(function, str) else function
+        return _run(detector, function, images, gt, plan)
+
+
+def _run(
+    detector: Detector,
+    function: Detector | str,
+    images: StrPath,
+    gt: StrPath | None,
+    plan: Plan,
+) -> DetectorRun:
+    """Call `detector`, which `function` is or names, with checked options; see `run`."""
     wanted = None if plan.split_file is None else read_split(plan.split_file)
     photos = {i: path.resolve() for i, path in find_photos(images, wanted).items()}
     if lost := [image_id for image_id in wanted or () if image_id not in photos]:
@@ -196,51 +212,59 @@ def run(
     if not photos:
         raise DataError(f"{show(images)}: no pictures, expected at least one")
     ids = sorted(photos)
-    mine = ids[plan.shard[0] - 1 :: plan.shard[1]]
+    share = ids[plan.shard[0] - 1 :: plan.shard[1]]
     if gt is not None:
         gt = Path(gt).resolve()
         plan.refuse_out_in(gt=gt)
         ground_truths(gt, ids)  # they are there, before the detector is called
-    named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
-    path = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
-    whose = {
-        "function": path,
-        "name": plan.name or (named.__name__ if ":" in path else path),
-        "tag": plan.tag,
-        "versions": {"bsdsbench": __version__, "python": platform.python_version()},
-    }
+    whose = _whose(detector, function, plan)
     with locked(plan.out):  # type: ignore[arg-type]
         maps = plan.out / "maps"  # type: ignore[operator]
         about, kept = _opened(maps, whose, plan)
-        failed = _detect(detector, {i: photos[i] for i in mine if i not in kept}, maps, about, plan)
-        if failed and (plan.on_error == "fail" or len(failed) == len(mine)):
+        failed = _detect(
+            detector, {i: photos[i] for i in share if i not in kept}, maps, about, plan
+        )
+        if failed and (plan.on_error == "fail" or len(failed) == len(share)):
             lines = [f"{image_id}: {reason}" for image_id, reason in failed.items()]
             raise DataError("\n".join(lines), lines)
         kind, times = about.get("kind", "soft"), about["milliseconds"]
-        made = {image_id: times[image_id] for image_id in mine if image_id in times}
-        taken_over = len(kept.intersection(mine))
+        made = {image_id: times[image_id] for image_id in share if image_id in times}
+        taken_over = len(kept.intersection(share))
         name = str(whose["name"])
         result = DetectorRun(name, maps, kind, made, machine(), failed, kept=taken_over)
         if gt is None:
             return result
         plan = attrs.evolve(plan, name=name, pred_kind=kind, split_file=None)
         whole = folders(maps, gt, attrs.evolve(plan, missing="zero"), ids)
-        items = [item for item in whole if item.image_id in mine and item.pair.pred_paths]
+        items = [item for item in whole if item.image_id in share and item.pair.pred_paths]
         blank = about_folders(whole, plan, pred=maps, gt=gt)
-        told = {
+        speed = {
             "ms_per_image": result.ms_per_image,
             "machine": result.machine,
             **whose,
             "taken_over": taken_over,
         }
-        more: dict[str, Any] = {SPEED: told}
+        more: dict[str, Any] = {SPEED: speed}
         if plan.shard != (1, 1):
             more["shard"] = f"{plan.shard[0]}/{plan.shard[1]}"
         blank = replace(blank, provenance={**blank.provenance, **more}, failed=failed)
         return replace(result, evaluation=score(items, attrs.evolve(plan, shard=(1, 1)), blank))
 
 
-def _opened(maps: Path, whose: dict[str, Any], options: Plan) -> tuple[dict[str, Any], set[str]]:
+def _whose(detector: Detector, function: Detector | str, plan: Plan) -> dict[str, Any]:
+    """Return what run.json says of a detector, which `function` is or names."""
+    named: Any = detector if hasattr(detector, "__qualname__") else type(detector)
+    path = function if isinstance(function, str) else f"{named.__module__}:{named.__qualname__}"
+    return {
+        "function": path,
+        "name": plan.name or (named.__name__ if ":" in path else path),
+        "tag": plan.tag,
+        "file": _file_of(detector) if path == function and ":" in path else None,
+        "versions": {"bsdsbench": __version__, "python": platform.python_version()},
+    }
+
+
+def _opened(maps: Path, whose: dict[str, Any], plan: Plan) -> tuple[dict[str, Any], set[str]]:
     """What run.json is to say, and the ids of maps that are there and stay. Those that are not to
     stay are deleted. Raises DataError for maps without the user's word, or of another detector."""
     about = {**whose, "made": time.strftime("%Y-%m-%d %H:%M"), "milliseconds": {}}
@@ -252,21 +276,24 @@ def _opened(maps: Path, whose: dict[str, Any], options: Plan) -> tuple[dict[str,
     holds = f"{show(maps)}: holds {len(there)} maps"
     if not (maps / ABOUT).is_file():
         raise DataError(f"{holds} that bsdsbench did not write, expected a folder of its own")
-    if options.fresh:
+    if plan.fresh:
         for path in there:
             path.unlink()
         return about, set()
-    found = read_json(maps / ABOUT, "what a detector's run wrote")
-    told = [f"{w} {found[w]}" for w in ("function", "tag") if found.get(w)]
-    holds += f" of {found.get('name')} ({', '.join(told)}; {found.get('made')})"
-    if not options.resume:
+    earlier = read_json(maps / ABOUT, "what a detector's run wrote")
+    marks = [f"{w} {earlier[w]}" for w in ("function", "tag") if earlier.get(w)]
+    holds += f" of {earlier.get('name')} ({', '.join(marks)}; {earlier.get('made')})"
+    if not plan.resume:
         fix = Setting("resume", True, "keeps them"), Setting("fresh", True, "makes them again")
         raise DataError(holds, fix=fix)
-    if other := [w for w in ("function", "tag") if found.get(w) != whose[w]]:
+    if other := [w for w in ("function", "tag") if earlier.get(w) != whose[w]]:
         raise DataError(f"{holds}, expected maps of this {' and '.join(other)} to go on with")
+    if whose["file"] and earlier.get("file") not in (None, whose["file"]):
+        edited = f"{holds}, made by another {whose['file']['name']} than this one"
+        warn(InputWarning(edited, fix=Setting("fresh", True, "makes them again")))
     kept = {path.stem for path in there}
-    times = {k: ms for k, ms in found.get("milliseconds", {}).items() if k in kept}
-    return {**about, **found, **whose, "milliseconds": times}, kept
+    times = {k: ms for k, ms in earlier.get("milliseconds", {}).items() if k in kept}
+    return {**about, **earlier, **whose, "milliseconds": times}, kept
 
 
 def _detect(
@@ -274,7 +301,7 @@ def _detect(
     photos: dict[str, Path],
     maps: Path,
     about: dict[str, Any],
-    options: Plan,
+    plan: Plan,
 ) -> dict[str, str]:
     """Make the maps, and note in `about` what they are; the pictures it fails on, with reasons."""
     failed = {}
@@ -306,8 +333,8 @@ def _detect(
                     saved = time.monotonic()
                 write_atomic(maps / f"{image_id}{suffix}", data, durable=False)
                 about["milliseconds"][image_id] = round(1000 * spent, 3)
-            if options.progress:
-                options.progress(done, len(photos), image_id)
+            if plan.progress:
+                plan.progress(done, len(photos), image_id)
     except KeyboardInterrupt:
         there = sum(path.suffix in SUFFIXES for path in maps.iterdir())
         fix = Setting("resume", True, "goes on with them")
@@ -330,25 +357,80 @@ def _undisturbed() -> Iterator[None]:
         os.chdir(here)
 
 
+@contextlib.contextmanager
+def fresh_modules(name: str) -> Iterator[None]:
+    """Import the module `name` from its file as it is now, from the current folder first.
+
+    Modules of the current folder that are imported meanwhile are forgotten in the end, and
+    `sys.path` and what was imported before are restored: another call, in another folder or after
+    an edit, gets what it asks for.
+    """
+    here, package = Path.cwd(), name.partition(".")[0]
+    path, bytecode, before = list(sys.path), sys.dont_write_bytecode, dict(sys.modules)
+    local = (here / f"{package}.py").is_file() or (here / package).is_dir()
+    for module, loaded in before.items():
+        same = module == name or (local and module.partition(".")[0] == package)
+        if same and package != "bsdsbench" and not _is_installed(loaded):
+            del sys.modules[module]
+    sys.path.insert(0, str(here))
+    sys.dont_write_bytecode = True  # it cannot tell an edit within a second from what was there
+    invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path[:], sys.dont_write_bytecode = path, bytecode
+        for module, loaded in list(sys.modules.items()):
+            if module not in before and _is_of(loaded, here):
+                del sys.modules[module]
+        sys.modules.update(before)
+
+
+def _is_installed(module: Any) -> bool:
+    """Return whether a module is of Python or in site-packages, which nobody edits."""
+    file, places = getattr(module, "__file__", None) or "", sysconfig.get_paths()
+    return any(Path(file).is_relative_to(places[kind]) for kind in ("stdlib", "purelib", "platlib"))
+
+
+def _is_of(module: Any, folder: Path) -> bool:
+    """Return whether a module was imported from the folder itself, not from packages below it."""
+    package, file = (
+        getattr(module, "__name__", "").partition(".")[0],
+        getattr(module, "__file__", None),
+    )
+    files = [file] if file else list(getattr(module, "__path__", ()))  # of a folder of modules
+    return any(
+        Path(file) == place / f"{package}.py" or Path(file).is_relative_to(place / package)
+        for place in (folder, folder.resolve())
+        for file in files
+    )
+
+
+def _file_of(detector: Detector) -> dict[str, str] | None:
+    """Return name and hash of the file that a function is from."""
+    file = getattr(sys.modules.get(detector.__module__), "__file__", None)
+    if file is None:
+        return None
+    data = Path(file).read_bytes()
+    return {"name": Path(file).name, "blake2b": hashlib.blake2b(data, digest_size=16).hexdigest()}
+
+
 def load_function(spec: str) -> Detector:
-    """The function that "MODULE:FUNCTION" names, from the current folder first, or a baseline."""
+    """Return the function that "MODULE:FUNCTION" names, or a baseline."""
     if ":" not in spec:
         from bsdsbench.integrations.baselines import baseline
 
         return baseline(spec)
     module_name, _, attribute = spec.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
     try:
         with _undisturbed():
-            found: Any = import_module(module_name)
+            function: Any = import_module(module_name)
     except (Exception, SystemExit) as error:  # the user's module may raise anything
         raise DataError(f"{spec!r}: cannot be imported ({_reason(error)})") from None
     for part in attribute.split("."):
-        found = getattr(found, part, None)
-    if not callable(found):
+        function = getattr(function, part, None)
+    if not callable(function):
         raise DataError(f"{spec!r}: {module_name} has no function {attribute!r}")
-    return found
+    return function
 
 
 def machine() -> str:

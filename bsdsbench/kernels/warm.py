@@ -29,16 +29,18 @@ def compile_once() -> None:
     from numba.core.registry import cpu_target
 
     gc.disable()  # a compiler allocates many long-lived objects
-    # A forked process shares what numba imports in order to compile
-    cpu_target.typing_context.refresh()
-    cpu_target.target_context.refresh()
-    context: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
-    second = context.Process(target=_compile_remaining_kernels, daemon=True)
-    second.start()
-    _compile_matching()
-    second.join()
-    gc.freeze()  # the first collection of all these objects would take 0.4 s
-    gc.enable()
+    try:
+        # A forked process shares what numba imports in order to compile
+        cpu_target.typing_context.refresh()
+        cpu_target.target_context.refresh()
+        context: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")
+        second = context.Process(target=_compile_remaining_kernels, daemon=True)
+        second.start()
+        _compile_matching()
+        second.join()
+        gc.freeze()  # the first collection of all these objects would take 0.4 s
+    finally:  # also after Ctrl-C
+        gc.enable()
 
 
 def _empty_problem() -> _Problem:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import F8, Bool, given_array, given_list, kind_of_value
 from bsdsbench.files.bounded import show
-from bsdsbench.files.errors import DataError, Setting, ShapeError
+from bsdsbench.files.errors import DataError, MissingPartError, Problem, Setting, ShapeError
 from bsdsbench.scores.evidence import UNKNOWN, Evidence
 
 Map = NDArray[Any]
@@ -105,8 +105,11 @@ class ImageParts:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         if name not in self.parts:
             has = [k for k, part in self.parts.items() if not isinstance(part, tuple) or part]
-            raise DataError(f"{self.where}: has {', '.join(has) or 'nothing'}, expected {name}")
+            raise MissingPartError(Problem(self.where, f"has {', '.join(has) or 'nothing'}", name))
         return self.parts[name]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.parts]
 
 
 class Prediction(ImageParts):

@@ -154,7 +154,7 @@ class Metric(ABC):
         True if the picture itself is of use (`GroundTruth.photo`, None if not found).
     columns, image_columns, part_columns : tuple of Column
         Every score, in the order of tables; what is shown of an image, which are compared by the
-        first; the columns of the table of its `parts`.
+        first (default: the first score); the columns of the table of its `parts`.
     shared, ragged : tuple of str
         Counts that all images hold in common (thresholds), and those that differ in length.
     default_protocol : str or None
@@ -197,6 +197,8 @@ class Metric(ABC):
 
     def __init_subclass__(cls) -> None:
         cls.gt_kind, cls.pred_kinds = READS[cls.reads]
+        if not cls.image_columns:  # images are compared and listed by one
+            cls.image_columns = tuple(column for column in cls.columns if column.score)[:1]
         cls.curved = any(c.key == "ods" for c in (*cls.columns, *cls.image_columns))
 
     @abstractmethod

@@ -32,6 +32,7 @@ MANY = 8  # workers from which processes are faster than threads: reading holds 
 AHEAD = 3  # calls under way for each worker, so that memory stays flat
 ANSWER_SECONDS = 10.0  # until a scheduler answers
 PATIENCE = 30.0  # until there is a worker, also where all have gone
+NOISY = ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio")
 
 
 def available_cores() -> int:
@@ -48,21 +49,21 @@ def pool(options: Plan, total: int, several: int) -> Iterator[tuple[Executor | N
     workers = max(1, min(options.workers or available_cores(), total or 10**9))
     if isinstance(asked, Executor):
         yield asked, AHEAD * workers
-    elif asked not in (None, "thread", "process"):
-        with dask(str(asked)) as (executor, cores):
+    elif asked not in (None, "thread", "process", "auto"):
+        with _silent(), dask(str(asked)) as (executor, cores):
             yield executor, AHEAD * cores
     elif workers == 1:
         yield None, 1
     else:
         chosen: Executor | None = None
-        if asked == "process" or (asked is None and (workers >= MANY or several > 1)):
+        if asked == "process" or (asked == "auto" and (workers >= MANY or several > 1)):
             methods = multiprocessing.get_all_start_methods()
             # No plain fork: the progress display has a thread, and locks must not be inherited
             way = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
             try:
                 chosen = ProcessPoolExecutor(workers, way, _begin_worker)
             except OSError as error:  # no semaphores, as in a container without /dev/shm
-                if asked:
+                if asked == "process":
                     raise DataError(f"executor 'process': {error}, expected 'thread'") from None
         with chosen or ThreadPoolExecutor(workers) as executor:
             yield executor, AHEAD * workers
@@ -139,6 +140,20 @@ def _some(function: Callable[..., Any], calls: list[Any]) -> list[Any]:
 
 
 @contextmanager
+def _silent() -> Iterator[None]:
+    """Silence what writes a traceback for each lost connection, for this while."""
+    loggers = list(map(logging.getLogger, NOISY))
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL + 1)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+@contextmanager
 def dask(address: str) -> Iterator[tuple[Executor, int]]:
     """The executor of the cluster at dask://HOST:PORT, and its number of cores.
 
@@ -150,9 +165,6 @@ def dask(address: str) -> Iterator[tuple[Executor, int]]:
         raise DataError(
             f"{address}: needs the extra 'distributed' (pip install 'bsdsbench[distributed]')"
         ) from None
-    # A traceback for each lost connection
-    for name in ("distributed", "distributed.client", "tornado", "tornado.application", "asyncio"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     tcp = address.replace("dask://", "tcp://").rstrip("/")
     try:
         client = Client(tcp, timeout=ANSWER_SECONDS, set_as_default=False)

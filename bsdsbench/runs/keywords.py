@@ -37,7 +37,7 @@ OnError = Literal["fail", "skip"]
 Progress = Callable[[int, int, str], None]  # (done, total, image id)
 MAX_WORKERS = 4096
 SPEED = "detector"  # in the provenance: what `bsdsbench run` measured
-_EXECUTORS = re.compile(r"thread|process|dask://[^/\s]+:[0-9]{1,5}/?")
+_EXECUTORS = re.compile(r"thread|process|auto|dask://[^/\s]+:[0-9]{1,5}/?")
 
 
 class _Check(NamedTuple):
@@ -153,10 +153,10 @@ class RunKeywords:
         metavar="N",
     )
     executor: str | Executor | None = keyword(
-        "Where to run: thread, process, dask://HOST:PORT, in Python also any "
-        "concurrent.futures.Executor; default: threads, processes from 8 workers or 2,000 images "
-        "of folders on.",
-        check=_Check(_is_executor, "thread, process, dask://HOST:PORT or an Executor"),
+        "Where to run: thread, process, auto (processes from 8 workers or 2,000 images of folders "
+        "on, else threads), dask://HOST:PORT, in Python also any concurrent.futures.Executor; "
+        'default in Python: thread. A script with processes needs `if __name__ == "__main__":`.',
+        check=_Check(_is_executor, "thread, process, auto, dask://HOST:PORT or an Executor"),
         metavar="E",
     )
     out: StrPath | None = keyword(

@@ -12,7 +12,6 @@ name says so.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,7 +19,7 @@ import numpy as np
 
 from bsdsbench.files.arguments import I8, given_list
 from bsdsbench.files.bounded import listed
-from bsdsbench.files.errors import DataError, MergeError
+from bsdsbench.files.errors import DataError, MergeError, warn
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.fields import clipped
@@ -114,7 +113,7 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     failed = dict(sorted(failed.items()))
     whole = Evaluation(first.protocol, first.name, records, origin, failed, first.places)
     for warning in whole.verdict():
-        warnings.warn(warning, stacklevel=2)
+        warn(warning)
     return whole
 
 

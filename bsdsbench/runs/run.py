@@ -12,7 +12,6 @@ import json
 import os
 import time
 import traceback
-import warnings
 from collections.abc import Iterable, Sequence, Sized
 from concurrent.futures import BrokenExecutor
 from contextlib import closing, nullcontext, suppress
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.files.arguments import kind_of_value
 from bsdsbench.files.bounded import read_bytes, read_once, show
-from bsdsbench.files.errors import DataError, InputWarning, Problem, Setting
+from bsdsbench.files.errors import DataError, InputWarning, Problem, Setting, warn
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
 from bsdsbench.loaders.identity import (
     folder_fingerprints,
@@ -257,11 +256,11 @@ def run(source: Iterable[Any], options: Plan, blank: Evaluation, total: int = 0)
                     if found.look:
                         looks.append(found.look)
                     if done == LOOKS:
-                        looked = warn(first_look(looks, options))
+                        looked = _warned(first_look(looks, options))
                     if options.progress:
                         options.progress(done, max(total, done), item.image_id)
             if not looked and 0 < len(looks) < LOOKS:
-                looked = warn(first_look(looks, options))
+                looked = _warned(first_look(looks, options))
             faults = dict(sorted(faults.items()))
             if faults and (options.on_error == "fail" or not records):
                 raise DataError.collect(faults.values())
@@ -272,7 +271,7 @@ def run(source: Iterable[Any], options: Plan, blank: Evaluation, total: int = 0)
                 about[EMPTY] = sorted(left_out)
             failed = {**blank.failed, **skipped}
             result = replace(blank, records=records, provenance=about, failed=failed, kept=kept)
-            warn(w for w in result.verdict() if DARKER not in looked or DARKER not in str(w))
+            _warned(w for w in result.verdict() if DARKER not in looked or DARKER not in str(w))
             if options.out:
                 result.save(options.out)
             return result
@@ -287,11 +286,11 @@ def run(source: Iterable[Any], options: Plan, blank: Evaluation, total: int = 0)
             raise DataError(attrs.evolve(left, has=f"{error}; {left.has}")) from None
 
 
-def warn(given: Iterable[InputWarning]) -> str:
+def _warned(given: Iterable[InputWarning]) -> str:
     """Warn the caller of a run's entry point, and return what of."""
     given = list(given)
     for warning in given:
-        warnings.warn(warning, stacklevel=5)
+        warn(warning)
     return "; ".join(map(str, given))
 
 
@@ -355,13 +354,21 @@ def count(
         found.fault = error
     except MemoryError:
         found.fault = DataError(f"{item.image_id}: not enough memory for this image")
-    except Exception as error:  # a bug in bsdsbench costs one image, and says where it is
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        found.fault = DataError(
-            f"{item.image_id}: unexpected {type(error).__name__}: {error} (a bug in bsdsbench, in "
-            f"{os.path.basename(place.filename)}, line {place.lineno})"
-        )
+    except Exception as error:  # a bug costs one image, and says where it is
+        unexpected = f"unexpected {type(error).__name__}: {error} ({_place(error, options)})"
+        found.fault = DataError(Problem(item.image_id, unexpected))
     return found
+
+
+def _place(error: Exception, options: Plan) -> str:
+    """Return whose bug an error is: the innermost line of bsdsbench or of a metric's package."""
+    packages = {type(registry.get(name)).__module__.partition(".")[0] for name in options.metrics}
+    package, file, number = "bsdsbench", __file__, 0
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if module in packages | {"bsdsbench"}:
+            package, file, number = module, frame.f_code.co_filename, line
+    return f"a bug in {package}, in {os.path.basename(file)}, line {number}"
 
 
 # ---- the images of folders -----------------------------------------------------------------------

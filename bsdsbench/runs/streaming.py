@@ -13,7 +13,6 @@ arrays, however the images were split over updates, batches and ranks.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from threading import Lock
@@ -26,6 +25,7 @@ from bsdsbench.files.errors import (
     InputWarning,
     MergeError,
     ShapeError,
+    warn,
 )
 from bsdsbench.loaders.inputs import Prediction
 from bsdsbench.metrics import registry
@@ -120,7 +120,7 @@ class StreamingEvaluator:
             not count it; with on_error="fail" it is an error as the protocol says.
         """
         items = image_items(pred, gts, image_id, len(self._records))
-        counted = [measure(*each, self._plan) for each in items]
+        counted = [measure(*item, self._plan) for item in items]
         with LOCK:
             fresh: dict[str, ImageRecord] = {}
             for record in filter(None, counted):
@@ -182,7 +182,7 @@ def measure(pred: Any, gts: Any, image_id: str, options: Plan) -> ImageRecord | 
     first = registry.get(options.metrics[0])
     found = count(next(items_of([(image_id, pred, gts)], first, options.protocol)), options)
     if options.on_error == "skip" and isinstance(found.fault, EmptyTruthError):
-        warnings.warn(f"left out: {found.fault}", InputWarning, stacklevel=3)
+        warn(InputWarning(f"left out: {found.fault}"))
         return None
     if found.fault is not None:
         raise found.fault

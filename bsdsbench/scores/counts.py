@@ -111,8 +111,11 @@ def stacked(
     ragged : names of arrays of different lengths, filled up with NaN
     """
     out = {}
+    names = set(images[0])
+    if odd := next((image.keys() ^ names for image in images if image.keys() != names), None):
+        raise ShapeError(f"only some images have the counts {', '.join(sorted(odd))}")
     for name in images[0]:
-        arrays = [np.asarray(each.get(name, ())) for each in images]
+        arrays = [np.asarray(image[name]) for image in images]
         first = arrays[0]
         if name in ragged:
             out[name] = np.full((len(arrays), max(map(len, arrays)), *first.shape[1:]), np.nan)

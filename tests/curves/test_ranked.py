@@ -188,3 +188,9 @@ def test_the_area_of_billions_of_samples():
     found = roc_of_counts([0.5], [10**9], [10**9], 2 * 10**9, 10**10).auc  # 2 * 10^19
     assert found == pytest.approx(exact, rel=1e-15)
     assert roc_of_counts([0.2, 0.5], [2**32, 2**32], [2**31, 0], 2**32, 2**31).auc == 1
+
+
+@pytest.mark.parametrize("name", ["pr", "roc", "det"])
+def test_a_wrong_keyword_names_the_function_that_was_called(name):
+    with pytest.raises(TypeError, match=rf"^{name}\(\) .*'colour'"):
+        getattr(curves, name)([0, 1], [0.1, 0.2], colour="red")

@@ -2,14 +2,16 @@
 
 import json
 import re
+import sys
 
 import imageio.v3 as iio
 import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.files.errors import InputWarning
 from bsdsbench.integrations.baselines import BASELINES, baseline
-from bsdsbench.integrations.detectors import encoded, load_function
+from bsdsbench.integrations.detectors import encoded, fresh_modules, load_function
 from bsdsbench.loaders.sample import sample_images
 from tests.helpers.runs import call, command, refused
 
@@ -261,3 +263,68 @@ def test_a_detector_that_changes_folder_and_prints_does_no_harm(three, tmp_path,
     found = command(*words, "--workers", 1, "--format", "json")
     assert json.loads(found.stdout)["n_images"] == 3, found.stderr
     assert (tmp_path / "out" / "result.json").is_file()
+
+
+def write_detector(folder, value, helper="value"):
+    folder.mkdir(exist_ok=True)
+    (folder / f"{helper}.py").write_text(f"VALUE = {value}\n")
+    lines = ["import numpy as np", "def f(image):", f"    from {helper} import VALUE"]
+    lines += ["    return np.full(image.shape[:2], VALUE)"]
+    (folder / "my_detector.py").write_text("\n".join(lines))
+
+
+def strongest(run):
+    return round(float(iio.imread(next(run.maps.glob("*.png"))).max()) / 65535, 2)
+
+
+@pytest.mark.parametrize("package", [False, True])
+def test_a_detector_is_that_of_the_folder_and_of_the_file_as_it_is(
+    package, three, tmp_path, monkeypatch
+):
+    images, _ = three
+    path, modules = list(sys.path), set(sys.modules)
+    values, files = [], []
+    for name, value in (("a", 1.0), ("b", 0.2), ("b", 0.4), ("a", 0.6)):
+        folder = tmp_path / name
+        folder.mkdir(exist_ok=True)
+        monkeypatch.chdir(folder)
+        write_detector(folder / "pack" if package else folder, value, "value")
+        spec = "my_detector:f"
+        if package:
+            spec, module = f"pack.{spec}", folder / "pack/my_detector.py"
+            module.write_text(module.read_text().replace("from value", "from pack.value"))
+        values.append(strongest(bb.run(spec, images, out="out", fresh=True)))
+        files.append(json.loads((folder / "out/maps/run.json").read_text())["file"])
+    assert values == [1.0, 0.2, 0.4, 0.6]
+    assert {file["name"] for file in files} == {"my_detector.py"}
+    assert (sys.path, set(sys.modules) - modules) == (path, set())
+
+
+def test_what_was_imported_before_stays_and_run_json_tells_files_apart(
+    three, tmp_path, monkeypatch
+):
+    images, _ = three
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    write_detector(tmp_path, 1.0)
+    import my_detector
+
+    (tmp_path / "my_detector.py").write_text(
+        "import numpy as np\ndef f(image): return np.full(image.shape[:2], 0.2)\n"
+    )
+    run = bb.run("my_detector:f", images, out="out")
+    assert strongest(run) == 0.2
+    assert sys.modules.pop("my_detector") is my_detector
+    (tmp_path / "my_detector.py").write_text("def f(image): return image[..., 0] > 9\n")
+    with pytest.warns(InputWarning, match=r"another my_detector.py .*fresh=True") as caught:
+        assert bb.run("my_detector:f", images, out="out", resume=True).kept == 3
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("spec", ["numpy:mean", "json:dumps", "scipy.ndimage:sobel"])
+def test_an_installed_module_is_not_imported_again(spec):
+    before = dict(sys.modules)
+    with fresh_modules(spec.partition(":")[0]):
+        load_function(spec)
+    assert all(sys.modules[name] is module for name, module in before.items())

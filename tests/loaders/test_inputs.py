@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import FileFormatError, ShapeError
+from bsdsbench.files.errors import DataError, FileFormatError, ShapeError
 from bsdsbench.loaders import Pair, load_prediction, read_prediction, read_truth
 from bsdsbench.loaders.inputs import (
     GroundTruth,
@@ -276,3 +276,18 @@ def test_floats_that_are_no_labels(tmp_path, value):
     for kind in ("labels", "classes"):
         given = Pair("a", (tmp_path / "a.npy",), ())
         refused(r"a\.npy: .*integer labels", read_prediction, given, kind, (2, 2))
+
+
+@pytest.mark.parametrize(
+    "image", [Prediction("a", soft=np.zeros((3, 4))), GroundTruth("a", mask=np.eye(3) > 0)]
+)
+def test_a_part_that_lacks_is_an_attribute_that_lacks(image):
+    (part,) = image.parts.keys() - {"boundaries", "segmentations"}
+    assert part in dir(image)
+    assert hasattr(image, part)
+    for lacking in ("depth", "lines"):
+        assert lacking not in dir(image)
+        assert not hasattr(image, lacking)
+        assert getattr(image, lacking, None) is None
+        with pytest.raises(DataError, match=f"^a: has .*{part}.*, expected {lacking}$"):
+            getattr(image, lacking)

@@ -1,5 +1,6 @@
 """Runs: the same bits however they are carried out, faults that name their file, what goes on."""
 
+import logging
 import os
 import shutil
 import signal
@@ -175,6 +176,7 @@ def test_a_fault_of_ours_costs_one_image(tiny, monkeypatch):
     run = counted(*tiny, TEN, on_error="skip")
     assert list(run.failed) == ["im003"]
     assert "unexpected ZeroDivisionError" in run.failed["im003"]
+    assert "(a bug in bsdsbench, in base.py, line " in run.failed["im003"]
 
 
 def test_folders_are_found_from_anywhere_and_after_all_was_moved(tmp_path, monkeypatch):
@@ -286,7 +288,7 @@ def test_a_worker_that_dies_is_one_line_and_a_second_call_goes_on(tiny, tmp_path
     assert run.equals(counted(*tiny, TEN))
 
 
-@pytest.mark.parametrize("asked", [None, "process"])
+@pytest.mark.parametrize("asked", ["auto", "process"])
 def test_without_semaphores_threads_are_taken_or_it_is_one_line(tiny, monkeypatch, asked):
     """As where /dev/shm is missing or read-only."""
 
@@ -294,10 +296,20 @@ def test_without_semaphores_threads_are_taken_or_it_is_one_line(tiny, monkeypatc
         raise OSError(38, "Function not implemented")
 
     monkeypatch.setattr(executors, "ProcessPoolExecutor", refuse)
-    if asked:
-        refused("executor 'process': .*, expected 'thread'", bb.evaluate, *tiny, executor=asked)
+    options = {"executor": asked, "workers": 9}
+    if asked == "process":
+        refused("executor 'process': .*, expected 'thread'", bb.evaluate, *tiny, **options)
     else:
-        assert len(bb.evaluate(*tiny, TEN, workers=9).records) == 6
+        assert len(bb.evaluate(*tiny, TEN, **options).records) == 6
+
+
+@pytest.mark.parametrize("workers", [8, 64])
+def test_python_takes_threads_whatever_the_machine(tiny, monkeypatch, workers):
+    """Processes need a script with a guard: they are taken where they are asked for."""
+    monkeypatch.setattr(executors, "ProcessPoolExecutor", None)
+    monkeypatch.setattr(executors, "available_cores", lambda: workers)
+    monkeypatch.setattr("bsdsbench.runs.run.FEW", 2)  # as if the images were thousands
+    assert len(bb.evaluate(*tiny, TEN).records) == 6
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.06])
@@ -326,7 +338,7 @@ def test_many_images_go_to_processes_several_at_once_and_give_the_same(tmp_path,
     expected = bb.evaluate(*folders, TEN, workers=1)
     monkeypatch.setattr("bsdsbench.runs.run.FEW", 20)
     monkeypatch.setattr(executors, "ThreadPoolExecutor", None)
-    assert bb.evaluate(*folders, TEN, workers=2).equals(expected)
+    assert bb.evaluate(*folders, TEN, workers=2, executor="auto").equals(expected)
 
 
 # ---- a Dask cluster ------------------------------------------------------------------------------
@@ -363,6 +375,14 @@ def test_workers_of_another_version_are_named(cluster, tiny, monkeypatch):
     monkeypatch.setattr(Client, "run", lambda self, function: {"tcp://w": "bsdsbench 0.0.9"})
     words = r"has bsdsbench 0\.0\.9, expected bsdsbench"
     refused(words, bb.evaluate, *tiny, TEN, executor=address)
+
+
+def test_an_address_without_a_scheduler_leaves_the_loggers_as_they_were(tiny, monkeypatch):
+    pytest.importorskip("distributed", reason="no extra 'distributed'")
+    monkeypatch.setattr(executors, "ANSWER_SECONDS", 0.1)
+    levels = {name: logging.getLogger(name).level for name in executors.NOISY}
+    refused("no Dask scheduler", bb.evaluate, *tiny, TEN, executor="dask://127.0.0.1:9")
+    assert {name: logging.getLogger(name).level for name in executors.NOISY} == levels
 
 
 def test_a_cluster_that_loses_all_workers_ends(monkeypatch):

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.files.errors import InputWarning
 from bsdsbench.loaders import load_ground_truth, load_prediction, pair
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
@@ -150,3 +151,12 @@ def test_classes_need_no_file_and_logits_are_named():
     refused("this metric has none", bb.StreamingEvaluator, classes=["a"])
     refused("expected names in a list", bb.StreamingEvaluator,
             metrics="segmentation", classes="cat")  # fmt: skip
+
+
+def test_a_warning_points_to_the_callers_line():
+    ev = bb.StreamingEvaluator("bsds500")
+    empty = np.zeros((9, 9))
+    for given in ((empty, [empty]), ([empty, empty], [[empty], [empty]])):
+        with pytest.warns(InputWarning, match="left out") as caught:
+            ev.update(*given)
+        assert {warning.filename for warning in caught} == {__file__}
