@@ -148,7 +148,7 @@ def test_classes_need_no_file_and_logits_are_named():
     ev.update(labels, labels, image_id="x")
     assert [*ev.compute().score("segmentation").per_class] == ["a", "b", "c"]
     refused("argmax first", ev.update, np.zeros((3, 3, 4)), labels)
-    refused("this metric has none", bb.StreamingEvaluator, classes=["a"])
+    refused("boundary field .classes.: expected", bb.StreamingEvaluator, classes=["a"])
     refused("expected names in a list", bb.StreamingEvaluator,
             metrics="segmentation", classes="cat")  # fmt: skip
 
