@@ -13,9 +13,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.geometry import achievable_pr, interpolate_pr
+from bsdsbench.curves.geometry import PRPoints, achievable_pr, interpolate_pr
 from bsdsbench.curves.ranked import Ranking, pr_of, rank, roc_of, trapezoids
-from bsdsbench.curves.samples import Bools, LabelReading, Pair, above_zero, columns, samples
+from bsdsbench.curves.samples import Bools, LabelReading, above_zero, columns, samples
 from bsdsbench.files.arguments import F8, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.protocol.protocol import even_thresholds
@@ -23,27 +23,27 @@ from bsdsbench.scores.curve import PRCurve, area
 from bsdsbench.scores.ratios import ratio
 
 Rule = Literal["davis-goadrich", "trapezoid", "step", "bsds", "11-point", "101-point"]
-RULES = get_args(Rule)
+_RULES = get_args(Rule)
 _ROUNDING = 1e-6
 
 
 def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadrich") -> float:
-    """The area under a PR curve by the rule named.
+    """Return the area under a PR curve by a named rule.
 
     Parameters
     ----------
     precision, recall : array_like
         f8 (K,), along the curve in either direction.
     rule : str
-        What lies between the points given:
+        How the area between the points is computed:
 
         - "davis-goadrich": count-linear curves, in closed form; see `davis_goadrich_area`
         - "trapezoid": straight lines; nothing outside the points (optimistic)
         - "step": rise of recall x precision after it, from recall 0 (average precision)
         - "bsds": straight lines read at recall 0, 0.01 .. 1, 0 outside, sum x 0.01
         - "11-point", "101-point": mean over even recall levels of the best precision at or beyond
-          the level, 0 if none (PASCAL 2007, COCO). A conventional point (recall 0, precision 1)
-          counts if it is among the points, as in VLFeat
+          the level, 0 if none (PASCAL 2007, COCO). The conventional point (recall 0, precision 1)
+          counts if it is passed, as in VLFeat
 
     Returns
     -------
@@ -62,7 +62,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     >>> curves.auc_pr([1.0, 0.5], [0.5, 1.0], rule="trapezoid")
     0.375
     """
-    given_word(rule, "rule", RULES)
+    given_word(rule, "rule", _RULES)
     p, r = columns("share", precision=precision, recall=recall)
     if r.size == 0:
         return 0.0
@@ -83,17 +83,17 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     if (p == 0).any():
         raise DataError("precision 0 at a recall above 0: expected a precision above 0 there")
     fp = r * (1 / p - 1)
-    # FP stands still where only float32's rounding makes it fall
+    # Where FP falls by float32 rounding alone, it is taken as constant
     highest = np.maximum.accumulate(fp)
     return davis_goadrich_area(r, np.where(highest - fp <= _ROUNDING * r / p, highest, fp), 1)
 
 
 def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float:
-    """The exact area under the count-linear curve through the points (TP, FP).
+    """Return the exact area under the count-linear curve through points (TP, FP).
 
-    A first point with TP > 0 is joined to (0, 0), which carries its precision flat; a point
-    (0, FP > 0) is kept, so false positives that come first are paid for. Nothing is added beyond
-    the last point. Errors as `interpolate_pr`.
+    A first point with TP > 0 is joined to (0, 0), so that its precision holds down to recall 0; a
+    point (0, FP > 0) is kept, so false positives that are ranked first lower the area. Nothing is
+    added beyond the last point. Errors as `interpolate_pr`.
 
     Along a segment FP = k TP + c, the precision t / ((1 + k) t + c) has the integral
     [dTP / (1 + k) - c / (1 + k)^2 ln(((1 + k) TP_B + c) / ((1 + k) TP_A + c))].
@@ -118,8 +118,8 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     positives = above_zero(positives, "positives")
     if a.size and a[0] > 0:
         a, b = np.r_[0.0, a], np.r_[0.0, b]
-    moves = np.diff(a) > 0
-    tp_a, tp_b, fp_a, fp_b = a[:-1][moves], a[1:][moves], b[:-1][moves], b[1:][moves]
+    rises = np.diff(a) > 0
+    tp_a, tp_b, fp_a, fp_b = a[:-1][rises], a[1:][rises], b[:-1][rises], b[1:][rises]
     k = (fp_b - fp_a) / (tp_b - tp_a)
     c = fp_a - k * tp_a
     # The two arguments of the logarithm are TP + FP at the ends; from (0, 0), c is 0.
@@ -128,15 +128,23 @@ def davis_goadrich_area(tp: ArrayLike, fp: ArrayLike, positives: float) -> float
     return float(np.sum((tp_b - tp_a) / (1 + k) - c / (1 + k) ** 2 * log) / positives)
 
 
+class CurveAreas(NamedTuple):
+    """The areas under the PR and the ROC curve of one ranking. Unpacks as pr, roc."""
+
+    pr: float
+    roc: float
+
+
 def auccalculator_areas(
     tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float, *, min_recall: float = 0.0
-) -> tuple[float, float]:
-    """AUCCalculator's areas of the points (TP, FP), one per distinct score.
+) -> CurveAreas:
+    """Return the areas that AUCCalculator gives for points (TP, FP), one per distinct score.
 
-    Points with TP = 0 are dropped, which is optimistic when false positives come first. If the
-    first TP is above 1, (1, FP/TP) comes before it. (P, N) ends the curve. Points at whole TP are
-    put between, the first precision is carried flat to recall 0, areas are trapezoids; there is no
-    hull. Errors as `interpolate_pr`, also for counts that exceed their totals.
+    Points with TP = 0 are dropped, which is optimistic if false positives are ranked first. If the
+    first TP is above 1, the point (1, FP/TP) is added before it. The curve ends at (P, N). Points
+    are inserted at each whole TP, the first precision is kept down to recall 0, and areas are
+    trapezoids; no hull is taken. Errors as `interpolate_pr`, also for counts that exceed their
+    totals.
 
     Parameters
     ----------
@@ -147,7 +155,7 @@ def auccalculator_areas(
 
     Returns
     -------
-    tuple of float, float
+    CurveAreas
         Area under PR, area under ROC.
 
     Examples
@@ -171,11 +179,13 @@ def auccalculator_areas(
         right = recall > min_recall
         precision, recall = np.r_[edge, precision[right]], np.r_[min_recall, recall[right]]
     under_roc = trapezoids(np.r_[0, b] / negatives, np.r_[0, a] / positives)
-    return trapezoids(recall, precision), under_roc
+    return CurveAreas(trapezoids(recall, precision), under_roc)
 
 
 def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
-    """Trapezoids under ROC points in the order given; nothing added at the ends.
+    """Return the area of the trapezoids under ROC points in the order given.
+
+    No points are added at the ends.
 
     Parameters
     ----------
@@ -202,22 +212,26 @@ def auc_roc(fpr: ArrayLike, tpr: ArrayLike) -> float:
 
 
 def largest_beyond(precision: F8, recall: F8, levels: F8) -> F8:
-    """The largest precision at each level of recall or beyond, 0 if none; recall not falling."""
+    """Return the largest precision at each recall level or beyond it, 0 if there is none.
+
+    `recall` must not fall.
+    """
     best = np.r_[np.maximum.accumulate(precision[::-1])[::-1], 0.0]
     return best[np.searchsorted(recall, levels)]
 
 
 class AreaRow(NamedTuple):
-    """One way to make one number of a ranking.
+    """One area or average precision of a ranking, and the program or paper that computes it so.
 
     Parameters
     ----------
     name, space : str
         Program or paper, and what it calls the number; "PR" or "ROC".
     value : float
-        The number; NaN where that program gives none (no positives, scores it rejects).
+        The number; NaN if that program gives none (no positives, scores that it rejects).
     points, ties, start, rule : str
-        What a point is; what is done with equal scores; what is at recall 0; how it adds up.
+        In words: what a point of the curve stands for, how equal scores are treated, the curve's
+        value at recall 0, and how the area is summed.
 
     Examples
     --------
@@ -267,16 +281,16 @@ _WORDS = {
 def area_table(
     labels: ArrayLike, scores: ArrayLike, *, reading: LabelReading = "auto"
 ) -> tuple[AreaRow, ...]:
-    """Every AP and AUC variant of the same labels and scores, with its name and its rule.
+    """Return every AP and AUC variant of the same labels and scores, with its name and rule.
 
     The values are those of scikit-learn 1.9, torchmetrics 1.9 (read, not run), VLFeat, the PASCAL
-    VOC and COCO development kits, AUCCalculator and the BSDS benchmark, remade here from their
-    definitions. Numbers of PR are NaN without positives, those of ROC without one of the classes.
+    VOC and COCO development kits, AUCCalculator and the BSDS benchmark, computed here from
+    their definitions. Those of PR are NaN without positives, those of ROC if a class is missing.
 
     Parameters
     ----------
     labels, scores, reading : as in `pr`
-        The samples and what they mean.
+        The samples, and how labels are read.
 
     Raises
     ------
@@ -298,63 +312,67 @@ def area_table(
 
 
 def _areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
-    """Name -> number; what is undefined is left out."""
+    """Return the numbers of `area_table` by name, without those that are undefined."""
     merged, sample = (rank(positive, negative, s, ties) for ties in ("merge", "sample"))
     p, n = merged.positives, merged.negatives
-    # scikit-learn rejects infinite scores; probabilities are others' scores from 0 to 1
-    finite, unit = bool(np.isfinite(s).all()), bool(s.size and s.min() >= 0 and s.max() <= 1)
-    found: dict[str, Any] = {}
+    # scikit-learn rejects infinite scores; two rules need scores from 0 to 1
+    finite, in_unit_range = (
+        bool(np.isfinite(s).all()),
+        bool(s.size and s.min() >= 0 and s.max() <= 1),
+    )
+    areas: dict[str, Any] = {}
     if p and n:
-        found["VLFeat roc auc"] = roc_of(sample).auc
+        areas["VLFeat roc auc"] = roc_of(sample).auc
         if finite:
-            found["scikit-learn roc_auc_score"] = roc_of(merged).auc
+            areas["scikit-learn roc_auc_score"] = roc_of(merged).auc
     if not p:
-        return found
+        return areas
     if finite:
         curve = pr_of(merged)
-        found["scikit-learn average_precision_score"] = curve.ap
-        found["scikit-learn precision_recall_curve + auc"] = curve.auc
-    # torchmetrics squeezes scores that are no probabilities, in single precision.
-    torch = merged
-    if not unit:
+        areas["scikit-learn average_precision_score"] = curve.ap
+        areas["scikit-learn precision_recall_curve + auc"] = curve.auc
+    # torchmetrics passes scores outside [0, 1] through a sigmoid, in single precision.
+    for_torch = merged
+    if not in_unit_range:
         with np.errstate(over="ignore"):
-            squeezed = 1 / (1 + np.exp(-s.astype(np.float32)))
-        torch = rank(positive, negative, squeezed.astype(np.float64))
-    found["torchmetrics AveragePrecision, exact"] = pr_of(torch).ap
-    precision, recall = _at(torch, np.linspace(0, 1, 100))
-    found["torchmetrics AveragePrecision, binned"] = -np.sum(np.diff(np.r_[recall, 0]) * precision)
+            probability = 1 / (1 + np.exp(-s.astype(np.float32)))
+        for_torch = rank(positive, negative, probability.astype(np.float64))
+    areas["torchmetrics AveragePrecision, exact"] = pr_of(for_torch).ap
+    precision, recall = _pr_at(for_torch, np.linspace(0, 1, 100))
+    areas["torchmetrics AveragePrecision, binned"] = -np.sum(np.diff(np.r_[recall, 0]) * precision)
     curve = pr_of(sample)
-    found |= {"VLFeat ap": curve.ap, "VLFeat auc": curve.auc, "VLFeat ap_interp_11": curve.ap_11}
-    found["VLFeat ap, Interpolate"] = pr_of(sample, interpolate=True).ap
+    areas |= {"VLFeat ap": curve.ap, "VLFeat auc": curve.auc, "VLFeat ap_interp_11": curve.ap_11}
+    areas["VLFeat ap, Interpolate"] = pr_of(sample, interpolate=True).ap
     # MATLAB and numpy sort -inf like any score; there is no conventional first point.
     listed = pr_of(rank(positive, negative, s, "sample", include_inf=True))
     precision, recall = ratio(listed.tp, listed.tp + listed.fp)[1:], listed.recall[1:]
-    found["PASCAL VOC 2007 AP"] = auc_pr(precision, recall, rule="11-point")
+    areas["PASCAL VOC 2007 AP"] = auc_pr(precision, recall, rule="11-point")
     envelope = np.maximum.accumulate(precision[::-1])[::-1]
-    found["PASCAL VOC 2010 AP"] = auc_pr(envelope, recall, rule="step")
+    areas["PASCAL VOC 2010 AP"] = auc_pr(envelope, recall, rule="step")
     # COCO's own levels, rounding included: linspace, not i/100.
-    found["COCO AP"] = largest_beyond(precision, recall, np.linspace(0, 1, 101)).mean()
-    found["Davis-Goadrich, count-linear"] = davis_goadrich_area(merged.tp, merged.fp, p)
+    areas["COCO AP"] = largest_beyond(precision, recall, np.linspace(0, 1, 101)).mean()
+    areas["Davis-Goadrich, count-linear"] = davis_goadrich_area(merged.tp, merged.fp, p)
     # A ranking without negatives has precision 1 everywhere.
-    found["Davis-Goadrich, achievable (ROC hull)"] = found["AUCCalculator"] = 1.0
+    areas["Davis-Goadrich, achievable (ROC hull)"] = areas["AUCCalculator"] = 1.0
     if n:
         best = achievable_pr(merged.fp / n, merged.tp / p, p, n)
-        found["Davis-Goadrich, achievable (ROC hull)"] = auc_pr(*best)
-        found["AUCCalculator"] = auccalculator_areas(merged.tp, merged.fp, p, n)[0]
-    if unit:
+        areas["Davis-Goadrich, achievable (ROC hull)"] = auc_pr(*best)
+        areas["AUCCalculator"] = auccalculator_areas(merged.tp, merged.fp, p, n)[0]
+    if in_unit_range:
         thresholds = np.array(even_thresholds(99))
-        found["BSDS area, 99 thresholds"] = area(PRCurve(thresholds, *_at(merged, thresholds)))
-    return {name: float(value) for name, value in found.items()}
+        areas["BSDS area, 99 thresholds"] = area(PRCurve(thresholds, *_pr_at(merged, thresholds)))
+    return {name: float(value) for name, value in areas.items()}
 
 
-def _at(c: Ranking, thresholds: F8) -> Pair:
-    """Precision and recall for score >= each of finite thresholds."""
-    k = np.searchsorted(-c.thresholds, -thresholds, side="right") - 1
-    return ratio(c.tp[k], c.tp[k] + c.fp[k]), c.tp[k] / c.positives
+def _pr_at(ranking: Ranking, thresholds: F8) -> PRPoints:
+    """Return precision and recall for score >= each of finite thresholds."""
+    k = np.searchsorted(-ranking.thresholds, -thresholds, side="right") - 1
+    tp = ranking.tp[k]
+    return PRPoints(ratio(tp, tp + ranking.fp[k]), tp / ranking.positives)
 
 
 class DeLongResult(NamedTuple):
-    """Two areas under ROC curves of the same samples, and whether they differ; see `delong`.
+    """Two areas under ROC curves of the same samples and the test of their difference.
 
     Parameters
     ----------
@@ -365,7 +383,7 @@ class DeLongResult(NamedTuple):
     p : float
         Two-sided p-value of no difference; NaN if the variance is 0.
     covariance : array
-        f8 (2, 2), of the two areas: the square root of its diagonal is their standard error.
+        float64 (2, 2), of the two areas: the square root of its diagonal is their standard error.
     """
 
     auc: float
@@ -390,9 +408,9 @@ def delong(
     Parameters
     ----------
     labels, scores, other : array
-        (n,); labels as in `roc`, ties count half.
+        (n,); labels as in `roc`; tied scores count half.
     level : float
-        Of the interval, between 0 and 1.
+        Confidence level of the interval, between 0 and 1.
     reading : str
         As in `roc`.
 
@@ -412,8 +430,8 @@ def delong(
 
     Examples
     --------
-    >>> found = delong([0, 0, 1, 1, 1], [1, 3, 2, 4, 5], [2, 1, 3, 5, 4])
-    >>> round(found.difference, 3), round(found.p, 3)
+    >>> test = delong([0, 0, 1, 1, 1], [1, 3, 2, 4, 5], [2, 1, 3, 5, 4])
+    >>> round(test.difference, 3), round(test.p, 3)
     (-0.167, 0.48)
     """
     from scipy.stats import rankdata
@@ -429,7 +447,7 @@ def delong(
                 f"labels: {n_positive} positives and {n_negative} negatives, expected two of each"
             )
         ranks = rankdata(np.r_[s[positive], s[negative]])
-        # for each positive the share of negatives below it, for each negative of positives above
+        # The share of negatives below each positive, and of positives above each negative
         above.append((ranks[:n_positive] - rankdata(s[positive])) / n_negative)
         below.append(1 - (ranks[n_positive:] - rankdata(s[negative])) / n_positive)
     covariance = np.cov(above) / n_positive + np.cov(below) / n_negative

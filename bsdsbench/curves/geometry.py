@@ -2,28 +2,31 @@
 
 With P positives and N negatives a point is a pair of counts (TP, FP); ROC and PR show the same
 counts in two ways. A straight line in ROC space is a straight line of counts and a hyperbola in PR
-space, so that which curve is above another has the same answer in both; lines="straight" draws PR
-curves as printed figures do.
+space, so a curve is above another in one space exactly if it is in the other. lines="straight"
+joins PR points by straight lines, as printed figures do.
 Source: Davis and Goadrich, The relationship between precision-recall and ROC curves (2006).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.samples import Pair, above_zero, columns
+from bsdsbench.curves.samples import above_zero, columns
 from bsdsbench.files.arguments import F8, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.scores.ratios import defined_ratio, ratio
 
 Space = Literal["roc", "pr"]
-Lines = Literal["counts", "straight"]
+LineShape = Literal["counts", "straight"]
 # Differences of interpolated heights below this (times the height) are rounding.
 _TOLERANCE = 1e-12
+# A curve: (fpr, tpr) in ROC space, (precision, recall) in PR space
+Curve: TypeAlias = Sequence[ArrayLike]
 
 
 class PRPoints(NamedTuple):
@@ -41,14 +44,14 @@ class ROCPoints(NamedTuple):
 
 
 def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
-    """The PR points of ROC points, one for one. Precision at (0, 0) is 0/0: NaN.
+    """Convert ROC points to PR points. The precision at (0, 0) is 0/0: NaN.
 
     Parameters
     ----------
     fpr, tpr : array_like
         False and true positive rates, f8 (K,).
     positives, negatives : float
-        How many there are of each.
+        Number of samples of each class.
 
     Raises
     ------
@@ -69,7 +72,7 @@ def roc_to_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float
 def pr_to_roc(
     precision: ArrayLike, recall: ArrayLike, positives: float, negatives: float
 ) -> ROCPoints:
-    """The ROC points of PR points, one for one: FP = TP (1/precision - 1).
+    """Convert PR points to ROC points: FP = TP (1/precision - 1).
 
     At recall 0 any FP is possible: NaN, except for the conventional point (recall 0, precision 1),
     which is (0, 0).
@@ -79,7 +82,7 @@ def pr_to_roc(
     precision, recall : array_like
         f8 (K,).
     positives, negatives : float
-        How many there are of each.
+        Number of samples of each class.
 
     Raises
     ------
@@ -93,7 +96,7 @@ def pr_to_roc(
     >>> curves.pr_to_roc([0.5], [1.0], 10, 100).fpr.tolist()
     [0.1]
     """
-    # `roc_to_pr` gives NaN at (0, 0), where any precision means the same.
+    # `roc_to_pr` gives NaN at (0, 0), where the precision does not matter.
     p, r = columns("share", precision=np.nan_to_num(precision), recall=recall)
     total, rest = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -112,9 +115,9 @@ def pr_to_roc(
 
 
 def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
-    """The corners of the upper convex hull of ROC points, with (0, 0) and (1, 1) added.
+    """Return the corners of the upper convex hull of ROC points and of (0, 0) and (1, 1).
 
-    No points give the chance line. Errors as `roc_to_pr`. By Andrew's monotone chain.
+    Without points it is the chance line. Errors as `roc_to_pr`. Andrew's monotone chain.
 
     Parameters
     ----------
@@ -137,9 +140,9 @@ def roc_convex_hull(fpr: ArrayLike, tpr: ArrayLike) -> ROCPoints:
 
 
 def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: float) -> PRPoints:
-    """The best PR curve that mixing the given ROC points allows: their hull seen in PR space.
+    """Return the best PR curve that mixtures of ROC points achieve: their hull in PR space.
 
-    No points give the chance line. Errors as `roc_to_pr`. Source: section 3 of the paper.
+    Without points it is the chance line. Errors as `roc_to_pr`. Source: section 3 of the paper.
 
     Parameters
     ----------
@@ -149,8 +152,8 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     Returns
     -------
     PRPoints
-        (precision, recall) with a point at each hull corner and at each whole TP between, from
-        recall 0 (where the first precision is carried flat) to (1, P/(P + N)).
+        Points at each corner of the hull and at each whole TP between them, from recall 0, with
+        the first corner's precision, to (recall 1, precision P/(P + N)).
 
     Examples
     --------
@@ -160,17 +163,17 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     (1.0, 0.5)
     """
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
-    both = []
+    rounded = []
     for rates, total in zip(columns("share", fpr=fpr, tpr=tpr), (n, p), strict=True):
         counts, whole = rates * total, np.rint(rates * total)
-        # whole numbers where rounding alone keeps them from being so
-        both.append(np.where(np.abs(counts - whole) <= 1e-12 * max(total, 1), whole, counts))
-    fp, tp = _hull(both[0], both[1], n, p)
+        # whole numbers, where only rounding made them fractions
+        rounded.append(np.where(np.abs(counts - whole) <= 1e-12 * max(total, 1), whole, counts))
+    fp, tp = _hull(rounded[0], rounded[1], n, p)
     return interpolate_pr(tp, fp, p)
 
 
 def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
-    """Count-linear interpolation: the points and new ones at each whole TP strictly between.
+    """Interpolate points (TP, FP) linearly in counts, at each whole TP between them.
 
     Between A and B, FP(t) = FP_A + (FP_B - FP_A)/(TP_B - TP_A) (t - TP_A). A start at TP = FP = 0
     takes the precision of the next point, which is the limit along the line. Source: section 4.
@@ -185,7 +188,7 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     Returns
     -------
     PRPoints
-        (precision, recall), recall not falling; no points give none.
+        The given and the new points, recall not falling; empty without points.
 
     Raises
     ------
@@ -215,7 +218,13 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     return PRPoints(precision, t / total)
 
 
-def _hull(x: F8, y: F8, right: float, top: float) -> Pair:
+class _Points(NamedTuple):
+    x: F8
+    y: F8
+
+
+def _hull(x: F8, y: F8, right: float, top: float) -> _Points:
+    """Return the upper convex hull of points and of (0, 0) and (right, top), by rising x."""
     from bsdsbench.kernels.hull import upper_hull
 
     x, y = np.r_[0, x, right], np.r_[0, y, top]
@@ -223,21 +232,21 @@ def _hull(x: F8, y: F8, right: float, top: float) -> Pair:
     x, y = x[order], y[order]
     corners = np.empty(x.size, np.int64)
     corners = corners[: upper_hull(x, y, corners)]
-    return x[corners], y[corners]
+    return _Points(x[corners], y[corners])
 
 
 def dominates(
-    a: Any,
-    b: Any,
+    a: Curve,
+    b: Curve,
     *,
     space: Space = "roc",
     within: tuple[float, float] = (0.0, 1.0),
-    lines: Lines = "counts",
+    lines: LineShape = "counts",
 ) -> bool:
-    """True if curve `a` is nowhere below curve `b` (a curve dominates itself).
+    """Return whether curve `a` is nowhere below curve `b` (a curve dominates itself).
 
-    ROC curves are completed by (0, 0) and (1, 1). PR curves carry their first precision flat to
-    recall 0 and are compared up to the smaller of their last recalls. One curve dominates another
+    ROC curves are completed by (0, 0) and (1, 1). PR curves keep their first precision down to
+    recall 0, and are compared up to the smaller of their last recalls. One curve dominates another
     in ROC space exactly if it does in PR space (Davis and Goadrich 2006, theorem 3.2).
 
     Parameters
@@ -247,7 +256,7 @@ def dominates(
     space : str
         "roc" or "pr".
     within : tuple of float, float
-        The range of FPR (ROC) or recall (PR) that counts.
+        The range of FPR (ROC) or recall (PR) in which the curves are compared.
     lines : str
         In PR space, "counts" (count-linear, the correct one) or "straight".
 
@@ -262,22 +271,22 @@ def dominates(
     >>> curves.dominates(([0, 1], [0.5, 1]), ([0, 1], [0, 1]))
     True
     """
-    _, difference, scale, _ = _compared(a, b, space, within, lines)
-    return bool((difference >= -_TOLERANCE * scale).all())
+    difference = _heights(a, b, space, within, lines).difference
+    return bool((difference >= 0).all())
 
 
 def crossings(
-    a: Any,
-    b: Any,
+    a: Curve,
+    b: Curve,
     *,
     space: Space = "roc",
     within: tuple[float, float] = (0.0, 1.0),
-    lines: Lines = "counts",
+    lines: LineShape = "counts",
 ) -> ROCPoints | PRPoints:
-    """The points where curves `a` and `b` cross, from left to right. Errors as `dominates`.
+    """Return the points where curves `a` and `b` cross, from left to right. Errors as `dominates`.
 
-    Touching without changing sides is no crossing. Where the curves run together before they part
-    on the other side, the first common point is given.
+    Curves that touch without changing sides do not cross. If they share a stretch before they
+    change sides, its first point is returned.
 
     Parameters
     ----------
@@ -287,7 +296,7 @@ def crossings(
     Returns
     -------
     ROCPoints or PRPoints
-        Of that space; none: f8 (0,).
+        The points of that space, float64 (K,).
 
     Examples
     --------
@@ -295,46 +304,56 @@ def crossings(
     >>> curves.crossings(([0, 0.5, 1], [0, 0.5, 1]), ([0, 0.5, 1], [0, 0.8, 1])).fpr.size
     0
     """
-    grid, difference, scale, (ya, yb) = _compared(a, b, space, within, lines)
-    # Along the curves: entry 2i is right of grid point i, entry 2i + 1 left of the next.
-    x = np.repeat(grid, 2)[1:-1]
-    sign = np.where(np.abs(difference) <= _TOLERANCE * scale, 0, np.sign(difference))
-    found = []
+    x, ya, yb, difference = _heights(a, b, space, within, lines)
+    sign = np.sign(difference)
+    crossed = []
     for i, j in pairwise(np.flatnonzero(sign).tolist()):
         if sign[i] == sign[j]:
             continue
         if j > i + 1:
-            found.append((x[i + 1], ya[i + 1]))
+            crossed.append((x[i + 1], ya[i + 1]))
         elif x[i] == x[j]:
-            # At least one of them is upright here: the first height that both have.
+            # At least one curve is vertical here: the first height that both have.
             first = min if ya[j] < ya[i] or yb[j] < yb[i] else max
-            found.append((x[i], first(ya[i], yb[i])))
+            crossed.append((x[i], first(ya[i], yb[i])))
         else:
             share = difference[i] / (difference[i] - difference[j])
-            found.append((x[i] + share * (x[j] - x[i]), ya[i] + share * (ya[j] - ya[i])))
-    points = np.array(found, np.float64).reshape(-1, 2)
+            crossed.append((x[i] + share * (x[j] - x[i]), ya[i] + share * (ya[j] - ya[i])))
+    points = np.array(crossed, np.float64).reshape(-1, 2)
     u, v = points[:, 0], points[:, 1]
     if space == "roc":
         return ROCPoints(u, v)
     return PRPoints(v if lines == "straight" else u / (u - v), u)
 
 
-def _compared(
-    a: Any, b: Any, space: Space, within: tuple[float, float], lines: Lines
-) -> tuple[F8, F8, float, Pair]:
-    """Grid of all corners in the range; heights of a and b just right and left of each."""
+class _Heights(NamedTuple):
+    """Two curves on either side of each corner of either: (2 corners - 2,) each.
+
+    Entry 2i is just right of corner i, entry 2i + 1 just left of the next one.
+    """
+
+    x: F8
+    a: F8
+    b: F8
+    difference: F8  # a - b, 0 within rounding
+
+
+def _heights(
+    a: Curve, b: Curve, space: Space, within: tuple[float, float], lines: LineShape
+) -> _Heights:
+    """Return the heights of two curves at all their corners in the range `within`."""
     given_word(space, "space", get_args(Space))
-    given_word(lines, "lines", get_args(Lines))
-    (xa, ya), (xb, yb) = (_polyline(c, space, lines) for c in (a, b))
+    given_word(lines, "lines", get_args(LineShape))
+    polylines = [_polyline(curve, space, lines) for curve in (a, b)]
     low, high = within
     if space == "pr":
-        high = min(high, xa[-1], xb[-1])
+        high = min(high, *(line.x[-1] for line in polylines))
     if not 0 <= low < high <= 1:
         raise DataError(f"within {within}: expected a range with length inside both curves")
-    corners = np.unique(np.r_[xa, xb])
+    corners = np.unique(np.concatenate([line.x for line in polylines]))
     grid = np.r_[low, corners[(corners > low) & (corners < high)], high]
     heights = []
-    for x, y in ((xa, ya), (xb, yb)):
+    for x, y in polylines:
         between = np.interp(grid, x, y)
         first = np.searchsorted(x, grid, side="left")
         last = np.searchsorted(x, grid, side="right") - 1
@@ -342,11 +361,17 @@ def _compared(
         right = np.where(x[last] == grid, y[last], between)
         heights.append(np.ravel(np.c_[left, right])[1:-1])
     scale = max(1.0, *(float(np.abs(h).max()) for h in heights))
-    return grid, heights[0] - heights[1], scale, (heights[0], heights[1])
+    difference = heights[0] - heights[1]
+    difference[np.abs(difference) <= _TOLERANCE * scale] = 0
+    return _Heights(np.repeat(grid, 2)[1:-1], heights[0], heights[1], difference)
 
 
-def _polyline(curve: Any, space: Space, lines: Lines) -> Pair:
-    """The curve as straight lines x, y with x not falling; larger y is better."""
+def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Points:
+    """Return the points of a curve between which it is straight; x does not fall.
+
+    y is TPR in ROC space, in PR space precision, or -FP/P with count-linear interpolation: of two
+    curves the better one is higher.
+    """
     names = ("fpr", "tpr") if space == "roc" else ("recall", "precision")
     first, second = curve if space == "roc" else curve[::-1]
     x, y = columns("number", **{names[0]: first, names[1]: second})
@@ -358,9 +383,8 @@ def _polyline(curve: Any, space: Space, lines: Lines) -> Pair:
         x, y = x[x > 0], y[x > 0]
         if x.size == 0 or (y <= 0).any():
             raise DataError("precision: expected above 0 wherever recall is above 0, at least once")
-        # -FP/P: the fewer the better at the same recall.
         start, y = (y[0], y) if lines == "straight" else (0, -x * (1 / y - 1))
         x, y = np.r_[0, x], np.r_[start, y]
     if (np.diff(x) < 0).any() or x[-1] > 1:  # x[0] is 0
         raise DataError(f"{names[0]}: expected 0..1, not turning back")
-    return x, y
+    return _Points(x, y)

@@ -23,7 +23,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.samples import EXACT, Bools, LabelReading, locked, samples
+from bsdsbench.curves.samples import EXACT, Bools, LabelReading, read_only, samples
 from bsdsbench.files.arguments import F8, I8, given_number, given_word
 from bsdsbench.files.errors import DataError
 from bsdsbench.kernels import ranks
@@ -417,5 +417,5 @@ def _points(c: Ranking, **rates: F8) -> dict[str, Any]:
         for name, values in arrays.items():
             missing = -1 if values.dtype.kind == "i" else np.nan
             arrays[name] = np.where(c.rows >= 0, values[c.rows], missing)
-    found = {name: locked(np.ascontiguousarray(values)) for name, values in arrays.items()}
+    found = {name: read_only(np.ascontiguousarray(values)) for name, values in arrays.items()}
     return {**found, "positives": c.positives, "negatives": c.negatives}

@@ -1,4 +1,4 @@
-"""Labels, scores and other arrays of numbers as they are given."""
+"""Check labels, scores and other arrays of numbers that users pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from bsdsbench.files.arguments import F8, Bool, given_array, given_word
 from bsdsbench.files.errors import DataError, InputWarning, ShapeError, warn
 
 Bools = Bool
-Pair = tuple[F8, F8]
 LabelReading = Literal["auto", "binary", "sign"]
 
 # Integers beyond this are not all distinct as float64, so a ranking could change.
@@ -20,8 +19,8 @@ EXACT = 2**53
 
 def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> tuple[Bools, Bools, F8]:
     """(positive, negative, scores), each (n,); `reading` as in `pr`. Warns of a missing class."""
-    y, s = numbers(labels, "labels"), numbers(scores, "scores")
-    same_size(labels=y, scores=s)
+    y, s = real_array(labels, "labels"), real_array(scores, "scores")
+    _check_same_size(labels=y, scores=s)
     if s.dtype.kind in "iu" and s.size and (int(s.max()) > EXACT or int(s.min()) < -EXACT):
         raise DataError("scores: integers beyond 2**53, expected values that float64 holds exactly")
     given_word(reading, "reading", get_args(LabelReading))
@@ -42,8 +41,8 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> tupl
     return positive, negative, s.astype(np.float64, copy=False)
 
 
-def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
-    """`values` as a 1-D array of real numbers without NaN. Raises DataError otherwise."""
+def real_array(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return `values` as a 1-D array of real numbers. Raises DataError for NaN and other kinds."""
     array = given_array(values, name).ravel()
     bad = np.isnan(array)
     if bad.any():
@@ -52,12 +51,15 @@ def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     return array
 
 
-def columns(kind: Literal["number", "share", "count"], **given: ArrayLike) -> list[F8]:
-    """Arrays by name as f8 (K,), finite and of one size. A "share" lies in [0, 1]; a "count" is 0
-    or more and does not fall. Raises DataError, ShapeError for different lengths."""
-    found = []
-    for name, values in given.items():
-        array = numbers(values, name).astype(np.float64)
+def columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -> list[F8]:
+    """Return the arguments, passed by name, as float64 (K,) arrays of one length.
+
+    All must be finite, a "share" from 0 to 1, a "count" 0 or more and not falling. Raises DataError
+    for other values, ShapeError for different lengths.
+    """
+    arrays = []
+    for name, values in arguments.items():
+        array = real_array(values, name).astype(np.float64)
         if not np.isfinite(array).all():
             raise DataError(f"{name}: infinite values, expected finite numbers")
         if kind == "share" and array.size and not (array.min() >= 0 and array.max() <= 1):
@@ -66,12 +68,12 @@ def columns(kind: Literal["number", "share", "count"], **given: ArrayLike) -> li
             )
         if kind == "count" and (np.diff(array, prepend=0) < 0).any():
             raise DataError(f"{name}: expected counts, 0 or more, that do not fall along the curve")
-        found.append(array)
-    same_size(**dict(zip(given, found, strict=True)))
-    return found
+        arrays.append(array)
+    _check_same_size(**dict(zip(arguments, arrays, strict=True)))
+    return arrays
 
 
-def same_size(**arrays: NDArray[Any]) -> None:
+def _check_same_size(**arrays: NDArray[Any]) -> None:
     """Raise ShapeError unless all have as many values."""
     if len({array.size for array in arrays.values()}) > 1:
         sizes = ", ".join(f"{name}: {array.size} values" for name, array in arrays.items())
@@ -79,13 +81,13 @@ def same_size(**arrays: NDArray[Any]) -> None:
 
 
 def above_zero(value: float, name: str) -> float:
-    """A total as float. Raises DataError unless it is finite and above 0."""
+    """Return a total as a float. Raises DataError unless it is finite and above 0."""
     if not 0 < value < np.inf:
         raise DataError(f"{name} {value!r}: expected a number above 0")
     return float(value)
 
 
-def locked(array: NDArray[Any]) -> NDArray[Any]:
-    """`array` itself, made read-only: for arrays nobody else holds."""
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Make an array read-only and return it; nobody else may hold it."""
     array.flags.writeable = False
     return array

@@ -1,4 +1,4 @@
-"""Curves at quantiles of the scores, of weighted or fractional targets."""
+"""Precision, TPR and FPR at quantiles of the scores, for weighted or fractional targets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.curves.samples import EXACT, columns, locked
+from bsdsbench.curves.samples import EXACT, columns, read_only
 from bsdsbench.files.arguments import F8, given_number
 from bsdsbench.files.errors import DataError, ShapeError
 from bsdsbench.tables.result_object import ShownCurve
@@ -47,28 +47,28 @@ def threshold_curve(
     instance_count: ArrayLike | None = None,
     strict: bool = False,
 ) -> ThresholdCurve:
-    """Precision, TPR and FPR at quantiles of the scores (Schroedl's prec_rec).
+    """Return precision, TPR and FPR at quantiles of the scores (Schroedl's prec_rec).
 
     The quantiles follow Hazen's rule (sorted value k of m sits at (k - 0.5)/m, linear between,
-    clamped), duplicates removed, falling: often midpoints, and the best scores may be below none.
-    There is no point for "nothing predicted". 0/0 is NaN: no positives give TPR NaN, no negatives
-    FPR NaN. No rows: no points.
+    clamped). Duplicates are removed, and thresholds fall. They are often midpoints, so the highest
+    scores may be above all of them, and there is no point at which nothing is predicted. Without
+    positives TPR is NaN, without negatives FPR; without rows there are no points.
 
     Parameters
     ----------
     targets : array_like
-        (n,) share of a row that is positive, cut to [0, 1]; with instance_count, the number of
-        positives in the row, at most its count (not cut below).
+        (n,) share of a row that is positive, clipped to [0, 1]; with instance_count, the number of
+        positives in the row, clipped to at most its count.
     scores : array_like
         (n,) finite.
     num_thresholds : int or None
-        Quantiles i/T, i = 1 .. T-1, and the smallest score; default min(distinct scores, 100). 0
-        and 1: the smallest score only.
+        T: thresholds are the quantiles i/T, i = 1 .. T-1, and the smallest score. The default is
+        min(distinct scores, 100); 0 and 1 give the smallest score only.
     instance_count : array_like or None
-        How many instances a row stands for, one number or (n,); default 1.
+        Number of instances that a row stands for, one number or (n,); default 1.
     strict : bool
-        Predict score > threshold and leave the smallest score out, as in the copy of section 6.3 of
-        the 2013 note; default score >= threshold.
+        Predict where score > threshold, and leave the smallest score out, as in the copy of section
+        6.3 of the 2013 note; the default is score >= threshold.
 
     Raises
     ------
@@ -98,31 +98,32 @@ def threshold_curve(
     parts = min(distinct.size, 100)
     if num_thresholds is not None:
         parts = given_number(num_thresholds, "num_thresholds", 0, EXACT, whole=True)
-    levels = hazen_quantiles(s, parts)
+    levels = _hazen_quantiles(s, parts)
     if not strict:
         levels = np.r_[distinct[:1], levels]
     thresholds = np.unique(levels)[::-1]
     order = np.argsort(-s, kind="stable")
-    # Rows predicted at each threshold: the first k of the falling scores.
+    # The rows predicted at a threshold are the first k in order of falling scores.
     k = np.searchsorted(-s[order], -thresholds, side="left" if strict else "right")
     tp = np.r_[0.0, np.cumsum(target[order])][k]
     predicted = np.r_[0.0, np.cumsum(count[order])][k]
     positives, negatives = float(target.sum()), float((count - target).sum())
     with np.errstate(divide="ignore", invalid="ignore"):
         return ThresholdCurve(
-            precision=locked(tp / predicted),
-            tpr=locked(tp / np.float64(positives)),
-            fpr=locked((predicted - tp) / np.float64(negatives)),
-            thresholds=locked(thresholds),
+            precision=read_only(tp / predicted),
+            tpr=read_only(tp / np.float64(positives)),
+            fpr=read_only((predicted - tp) / np.float64(negatives)),
+            thresholds=read_only(thresholds),
             positives=positives,
             negatives=negatives,
         )
 
 
-def hazen_quantiles(values: F8, parts: int) -> F8:
-    """The quantiles i/parts, i = 1 .. parts - 1, of `values` by Hazen's rule, rising.
+def _hazen_quantiles(values: F8, parts: int) -> F8:
+    """Return the quantiles i/parts, i = 1 .. parts - 1, of `values` by Hazen's rule, rising.
 
-    In whole numbers: one that falls on a value is that value, which numpy's does not promise.
+    Positions are computed in integers, so that a quantile at a value's position is that value
+    exactly, which numpy does not guarantee.
     """
     m = values.size
     if m == 0:

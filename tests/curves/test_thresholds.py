@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bsdsbench import curves
-from bsdsbench.curves.thresholds import hazen_quantiles
+from bsdsbench.curves.thresholds import _hazen_quantiles
 from tests.reference import curves as slow
 
 
@@ -67,16 +67,16 @@ def test_instance_counts(targets, count, positives):
     expect(every, scores, targets, count=[2] * 4)
 
 
-def test_hazen_quantiles_are_exact():
+def test__hazen_quantiles_are_exact():
     rng = np.random.default_rng(2)
     for size in (1, 2, 7, 40):
         values = rng.integers(0, 20, size).astype(float)
         for parts in (1, 2, 3, 10, 41):
             expected = [float(slow.hazen(values, Fraction(i, parts))) for i in range(1, parts)]
-            found = hazen_quantiles(values, parts)
+            found = _hazen_quantiles(values, parts)
             np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
     # On a value exactly: 10 values, 20 parts, odd i fall on the values.
-    assert hazen_quantiles(np.arange(10.0) / 10, 20)[::2].tolist() == (np.arange(10) / 10).tolist()
+    assert _hazen_quantiles(np.arange(10.0) / 10, 20)[::2].tolist() == (np.arange(10) / 10).tolist()
 
 
 def test_missing_classes_and_no_rows():
