@@ -21,7 +21,7 @@ from scipy.io import savemat
 from skimage import measure, segmentation
 
 import bsdsbench as bb
-from bsdsbench.integrations.baselines import canny, sobel, structure_tensor_maps
+from bsdsbench.integrations.baselines import BASELINES, canny, sobel
 
 PORTRAIT = {"leaves", "meadow"}
 ROUNDS = 2  # pictures of each scene
@@ -186,7 +186,7 @@ def make_image(image_id):
     canvas, rng = paint(image_id)
     jpeg = iio.imwrite("<bytes>", photograph(canvas, rng), extension=".jpg", quality=88)
     image = iio.imread(jpeg, extension=".jpg")  # detectors see what a user sees
-    raw, thin = structure_tensor_maps(image)
+    raw, thin = (BASELINES[f"structure-tensor{kind}"](image) for kind in ("-raw", ""))
     return {
         f"images/test/{image_id}.jpg": jpeg,
         f"groundTruth/test/{image_id}.mat": ground_truth_bytes(annotators(canvas, rng)),

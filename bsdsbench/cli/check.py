@@ -221,7 +221,8 @@ def protocols(name: str | None, form: str) -> None:
     """
     from attrs import fields
 
-    from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text, short
+    from bsdsbench.protocol.fields import abbreviated
+    from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
 
@@ -261,11 +262,11 @@ def protocols(name: str | None, form: str) -> None:
             what = re.split(r"[:,(.]", preset_text(each.name)[1:])[0].strip().replace("\n# ", " ")
             for key, value in each.leaves().items():
                 if key in Protocol.names() and key not in NAMED and value != usual[key]:
-                    what += f"; {key} {short(value)}"
+                    what += f"; {key} {abbreviated(value)}"
             presets.append((f"{each.name} v{each.version}", what))
         for field in fields(Protocol):
             value = usual.get(field.name)
-            told = "" if value is None else f" ({short(value).lower()})"
+            told = "" if value is None else f" ({abbreviated(value).lower()})"
             known.append((field.name + told, field.metadata["help"]))
         for task in shown:
             count = f"{task.images} images" if task.images else "images not counted"

@@ -316,10 +316,8 @@ def _areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
     merged, sample = (rank(positive, negative, s, ties) for ties in ("merge", "sample"))
     p, n = merged.positives, merged.negatives
     # scikit-learn rejects infinite scores; two rules need scores from 0 to 1
-    finite, in_unit_range = (
-        bool(np.isfinite(s).all()),
-        bool(s.size and s.min() >= 0 and s.max() <= 1),
-    )
+    finite = bool(np.isfinite(s).all())
+    in_unit_range = bool(s.size and s.min() >= 0 and s.max() <= 1)
     areas: dict[str, Any] = {}
     if p and n:
         areas["VLFeat roc auc"] = roc_of(sample).auc

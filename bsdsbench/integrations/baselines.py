@@ -1,13 +1,13 @@
 """scikit-image's detectors and segmenters, as baselines.
 
-Each takes an (H, W, 3) uint8 picture. Edge detectors return a soft map, float (H, W) in [0, 1];
-segmenters return label maps, coarse to fine. Pictures of one colour give zeros or one region.
+Each takes an (H, W, 3) uint8 image. Edge detectors return a soft map, float64 (H, W) in [0, 1];
+segmenters return label maps, coarse to fine. An image of one colour gives zeros or one region.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,28 +21,34 @@ Image = NDArray[np.uint8]
 
 
 def canny(image: Image) -> F8:
-    """The share of 24 thresholds at which Canny (sigma 2) calls a pixel an edge."""
+    """Return the share of 24 thresholds at which Canny's detector (sigma 2) marks a pixel."""
     gray = color.rgb2gray(image)
     highs = np.geomspace(0.03, 0.6, 24)
     return np.mean([feature.canny(gray, 2.0, 0.4 * high, high) for high in highs], axis=0)
 
 
 def sobel(image: Image) -> F8:
-    """Sobel gradient magnitude, thinned by non-maximum suppression."""
+    """Return Sobel's gradient magnitude, thinned by non-maximum suppression."""
     gray = color.rgb2gray(image)
-    return _gradient(filters.sobel_h(gray), filters.sobel_v(gray))
+    return _thinned_gradient(filters.sobel_h(gray), filters.sobel_v(gray))
 
 
 def scharr(image: Image) -> F8:
-    """Scharr gradient magnitude, thinned by non-maximum suppression."""
+    """Return Scharr's gradient magnitude, thinned by non-maximum suppression."""
     gray = color.rgb2gray(image)
-    return _gradient(filters.scharr_h(gray), filters.scharr_v(gray))
+    return _thinned_gradient(filters.scharr_h(gray), filters.scharr_v(gray))
 
 
-def structure_tensor_maps(image: Image) -> tuple[F8, F8]:
-    """Raw and thinned maps of the colour structure tensor, averaged over three scales.
+class _StructureTensorMaps(NamedTuple):
+    raw: F8
+    thinned: F8
 
-    The strength is how much the larger eigenvalue beats the smaller: texture counts for little.
+
+def _structure_tensor_maps(image: Image) -> _StructureTensorMaps:
+    """Return edge maps from the colour structure tensor, averaged over three scales.
+
+    The strength is the root of the larger eigenvalue minus 0.9 times that of the smaller one, which
+    suppresses texture.
     """
     lab = np.ascontiguousarray(np.moveaxis(color.rgb2lab(image), -1, 0)) / 100
     raw, tensor = np.zeros(lab.shape[1:]), np.zeros(lab.shape)
@@ -56,11 +62,11 @@ def structure_tensor_maps(image: Image) -> tuple[F8, F8]:
         tensor += local
     angle = 0.5 * np.arctan2(2 * tensor[1], tensor[2] - tensor[0])
     raw = 1 - np.exp(-raw / 0.35)
-    return raw, suppress(raw, np.sin(angle), np.cos(angle))
+    return _StructureTensorMaps(raw, _thin_ridges(raw, np.sin(angle), np.cos(angle)))
 
 
 def felzenszwalb(image: Image) -> list[NDArray[Any]]:
-    """Felzenszwalb and Huttenlocher's segmentation at eight scales, coarse to fine."""
+    """Segment with Felzenszwalb and Huttenlocher's method at eight scales, coarse to fine."""
     scales = np.geomspace(1600, 25, 8)
     return [
         segmentation.felzenszwalb(image, scale=s, sigma=0.8, min_size=max(20, int(s / 4)))
@@ -69,7 +75,7 @@ def felzenszwalb(image: Image) -> list[NDArray[Any]]:
 
 
 def slic(image: Image) -> list[NDArray[Any]]:
-    """SLIC superpixels, about 25 to 800 of them, coarse to fine."""
+    """Segment into about 25 to 800 SLIC superpixels, coarse to fine."""
     return [
         segmentation.slic(image, n_segments=n, compactness=10, start_label=1)
         for n in (25, 50, 100, 200, 400, 800)
@@ -77,7 +83,7 @@ def slic(image: Image) -> list[NDArray[Any]]:
 
 
 def watershed(image: Image) -> list[NDArray[Any]]:
-    """Compact watershed of the smoothed Sobel gradient from about 25 to 800 seeds."""
+    """Segment by the compact watershed of the smoothed Sobel gradient, from 25 to 800 seeds."""
     gradient = ndi.gaussian_filter(filters.sobel(color.rgb2gray(image)), 1.0)
     return [
         segmentation.watershed(gradient, markers=n, compactness=1e-4)
@@ -85,28 +91,33 @@ def watershed(image: Image) -> list[NDArray[Any]]:
     ]
 
 
-def suppress(strength: F8, ny: F8, nx: F8) -> F8:
-    """Strength where it is the largest along the normal (ny, nx), else 0; faded at the border."""
+def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
+    """Set the strength to 0 where a neighbour along the normal (ny, nx) is stronger.
+
+    Four pixels along the border are faded. All arrays are float64 (H, W).
+    """
     length = np.hypot(ny, nx) + 1e-12
     y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]
-    thin = strength.copy()
+    thinned = strength.copy()
     for step in (-1, 1):
-        at = (y + step * ny / length, x + step * nx / length)
-        thin[strength < ndi.map_coordinates(strength, at, order=1, mode="nearest")] = 0
+        places = (y + step * ny / length, x + step * nx / length)
+        neighbour = ndi.map_coordinates(strength, places, order=1, mode="nearest")
+        thinned[strength < neighbour] = 0
     inset = np.minimum(np.minimum(y, y[::-1]), np.minimum(x, x[:, ::-1]))
-    return thin * np.clip(inset / 4, 0, 1)
+    return thinned * np.clip(inset / 4, 0, 1)
 
 
-def _gradient(gy: F8, gx: F8) -> F8:
-    return np.clip(3.5 * suppress(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
+def _thinned_gradient(gy: F8, gx: F8) -> F8:
+    """Return the magnitude of a gradient as a thinned soft map in [0, 1], weak edges cut off."""
+    return np.clip(3.5 * _thin_ridges(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
 
 
 BASELINES: dict[str, Callable[[Image], Any]] = {
     "canny": canny,
     "sobel": sobel,
     "scharr": scharr,
-    "structure-tensor": lambda image: structure_tensor_maps(image)[1],
-    "structure-tensor-raw": lambda image: structure_tensor_maps(image)[0],
+    "structure-tensor": lambda image: _structure_tensor_maps(image).thinned,
+    "structure-tensor-raw": lambda image: _structure_tensor_maps(image).raw,
     "felzenszwalb": felzenszwalb,
     "slic": slic,
     "watershed": watershed,
@@ -114,7 +125,7 @@ BASELINES: dict[str, Callable[[Image], Any]] = {
 
 
 def baseline(name: str) -> Callable[[Image], Any]:
-    """A baseline by its name, one of `BASELINES`. Raises DataError for another name."""
+    """Return the baseline of that name, one of `BASELINES`. Raises DataError for another name."""
     if name not in BASELINES:
         raise DataError(
             f"detector {name!r}: expected one of {', '.join(BASELINES)}, or MODULE:FUNCTION "

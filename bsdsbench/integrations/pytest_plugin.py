@@ -12,12 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+if TYPE_CHECKING:
+    from bsdsbench.comparison.gate import GateResult
+    from bsdsbench.files.bounded import PathLike
+    from bsdsbench.runs.evaluation import Evaluation
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the flag --bsdsbench-update (a hook that pytest calls)."""
     parser.getgroup("bsdsbench").addoption(
         "--bsdsbench-update",
         action="store_true",
@@ -25,16 +31,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.fixture
-def assert_scores(request: pytest.FixtureRequest) -> Callable[..., Any]:
-    """assert_scores(run, baseline, tolerance=0.002, ...), as in comparison.gate; a relative path is
-    taken from the folder of the test's file."""
+@pytest.fixture(name="assert_scores")
+def _assert_scores_fixture(request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """Return `comparison.gate.assert_scores(run, baseline, tolerance=0.002, ...)`.
+
+    A relative path of the baseline is resolved against the folder of the test's file.
+    """
     from bsdsbench.comparison import gate
 
-    def hold(run: Any, baseline: Any, **options: Any) -> Any:
+    def assert_scores(
+        run: Evaluation | PathLike, baseline: PathLike, **options: Any
+    ) -> GateResult | None:
         __tracebackhide__ = True
         if request.config.getoption("--bsdsbench-update"):
             options = {"update": True}
         return gate.assert_scores(run, Path(request.path).parent / baseline, **options)
 
-    return hold
+    return assert_scores

@@ -104,11 +104,11 @@ class BenchmarkMetric(Metric):
         return f"BenchmarkMetric({self.protocol.name}, {self.metric})"
 
     def compute(self) -> dict[str, Any]:
-        """The scores as float64 tensors, by the keys of the metric's columns; NaN if undefined."""
+        """Return the scores by column as float64 tensors, NaN where undefined."""
         columns = [c for c in registry.get(self.metric).columns if c.score and c.shown != "never"]
         score = self.evaluation().score(self.metric)
-        found = {c.key: at(score, c.key) for c in columns}
+        numbers = {c.key: at(score, c.key) for c in columns}
         return {
             k: torch.tensor(float("nan") if v is None else v, dtype=torch.float64)
-            for k, v in found.items()
+            for k, v in numbers.items()
         }

@@ -9,7 +9,7 @@ given limits and labels, others keep theirs.
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, fields
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -35,8 +35,8 @@ from bsdsbench.scores.curve import OperatingPoint
 from bsdsbench.scores.ratios import ratio
 
 _D = TypeVar("_D", bound="CurveDisplay")
-# Beyond 0 and 1, so that the line of a ranking, which may run along an edge, is not cut in half.
-ROOM = 0.01
+# Axes extend so far beyond 0 and 1, so that a curve that runs along an edge is drawn in full width
+_ROOM = 0.01
 _EDGE: dict[str, Any] = {"markeredgecolor": "white", "markeredgewidth": 0.8}
 _DOT = {**_EDGE, "marker": "o", "markersize": 5}
 _STAR = {**_EDGE, "marker": "*", "markersize": 11, "label": "equal error rate"}
@@ -48,35 +48,42 @@ _RATE_NAMES = {
     "fp": "False positive rate",
     "fn": "False negative rate",
 }
-# Rates at which normal-deviate axes have their ticks.
+# Ticks of normal-deviate axes
 _RATES = (1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
 
 
-# What a display draws: its line, the line of a random ranking, a marked point.
-Drawing = tuple[F8, F8, tuple[Any, Any] | None, tuple[float, float] | None]
-ARTISTS = ("ax_", "figure_", "line_", "point_", "chance_")  # what `plot` adds to a display
+ARTISTS = ("ax_", "figure_", "line_", "point_", "chance_")  # the attributes that `plot` sets
+
+
+class Drawing(NamedTuple):
+    """The curve of a display, the line of a random ranking, and a marked point."""
+
+    x: F8
+    y: F8
+    chance: tuple[Any, Any] | None
+    point: tuple[float, float] | None
 
 
 class CurveDisplay:
-    """What the displays share: the order of drawing, the legend, the attributes."""
+    """Base of all displays: checks the arrays, draws in a fixed order and makes the legend."""
 
     name: str = ""
     best: OperatingPoint | None = None
-    #: over a figure of this curve alone
+    #: title of a figure that has this curve alone
     title: str = ""
-    #: False where nothing lies between two points: they are drawn without a line
+    #: False if the points are not joined, because nothing lies between them
     joined: bool = True
-    #: axes that differ are not drawn together
+    #: displays of different kinds have different axes, and are not drawn together
     kind: str = ""
-    #: how the marked point looks
+    #: style of the marked point
     look = _STAR
-    #: the names of its two arrays; what stands at the axes, and how far these go beyond 0 and 1
+    #: names of the two array fields; labels of the axes, and how far these extend beyond 0 and 1
     arrays: tuple[str, str]
     axes: tuple[str, str]
-    room: float = ROOM
+    room: float = _ROOM
     #: height of a new figure in inches, and its width in heights
     size = 4.4, 1.0
-    #: what makes the curve of labels and scores; the number in the legend
+    #: function from labels and scores to a curve; name of the field whose number is in the legend
     curve_of: Any
     number = ""
 
@@ -94,16 +101,18 @@ class CurveDisplay:
     def from_predictions(
         cls: type[_D], labels: ArrayLike, scores: ArrayLike, name: str = "", **options: Any
     ) -> _D:
-        """The curve of labels and scores (N,); `options` are those of `curves.pr`, `roc`, `det`."""
+        """Return the display of labels and scores (N,); `options` are those of `curves.pr` etc."""
         return cls.from_curve(cls.curve_of(labels, scores, **options), name)
 
     @classmethod
-    def from_curve(cls: type[_D], curve: Any, name: str = "", **own: Any) -> _D:
-        """The curve and numbers of what `curves.pr`, `curves.roc` or `curves.det` gives; `own` are
-        further arguments of the display."""
+    def from_curve(cls: type[_D], curve: Any, name: str = "", **arguments: Any) -> _D:
+        """Return the display of a result of `curves.pr`, `curves.roc` or `curves.det`.
+
+        `arguments` are further arguments of the display, and take precedence.
+        """
         names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
-        found = {key: getattr(curve, key) for key in names if hasattr(curve, key)}
-        return cls(**{**found, "name": name, **own})
+        fields_of_curve = {key: getattr(curve, key) for key in names if hasattr(curve, key)}
+        return cls(**{**fields_of_curve, "name": name, **arguments})
 
     def _drawing(self) -> Drawing:
         raise NotImplementedError
@@ -114,7 +123,7 @@ class CurveDisplay:
 
     @property
     def label(self) -> str:
-        """The legend's text: the F of the best point and the name, or the name and a number."""
+        """Text of the legend: the F of the best point and the name, or the name and a number."""
         if self.best is not None:
             f = f"{self.best.f:.3f}".removeprefix("0")
             return f"[F={f}] {self.name}".strip()
@@ -125,8 +134,11 @@ class CurveDisplay:
         return f"{self.name} ({text})" if self.name else text
 
     def plot(self: _D, ax: Axes | None = None, *, chance: bool = True, **line: Any) -> _D:
-        """Draw on `ax` or on a new figure, with the line of a random ranking (`chance`); `line`
-        goes to the curve's `Axes.plot`."""
+        """Draw the curve on `ax` or on a new figure, and return the display.
+
+        chance : draw the line of a random ranking too
+        line : arguments of the curve's `Axes.plot`
+        """
         with style():
             empty = ax is None or untouched(ax)
             self.ax_ = ax = ax or new_axes(*self.size)
@@ -136,19 +148,20 @@ class CurveDisplay:
             if empty:
                 self._prepare(ax)
                 ax.set_title(ax.get_title() or self.title, parse_math=False)
-            look = {**next_style(ax, self.name), "label": self.label or None}
-            look |= {} if self.joined else {"linestyle": "none", "marker": ".", "markersize": 4}
-            x, y, level, point = self._drawing()
+            line_style = {**next_style(ax, self.name), "label": self.label or None}
+            if not self.joined:
+                line_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
+            x, y, chance_line, point = self._drawing()
             self.chance_ = self.point_ = None
-            if chance and level:
+            if chance and chance_line:
                 dashes: Any = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
-                (self.chance_,) = ax.plot(*level, color=GREY, **dashes)
-            (self.line_,) = ax.plot(x, y, **{**look, **line})
+                (self.chance_,) = ax.plot(*chance_line, color=GREY, **dashes)
+            (self.line_,) = ax.plot(x, y, **{**line_style, **line})
             color = self.line_.get_color()
             if point:
-                looks = self.look if self.best is None else _DOT
-                spot = {"color": color, "linestyle": "none", "zorder": 3, **looks}
-                (self.point_,) = ax.plot(*point, **spot)
+                marker = self.look if self.best is None else _DOT
+                marker = {"color": color, "linestyle": "none", "zorder": 3, **marker}
+                (self.point_,) = ax.plot(*point, **marker)
             if self.label:
                 legend(ax, ax.lines)
         return self
@@ -158,19 +171,19 @@ class CurveDisplay:
 class PRCurveDisplay(CurveDisplay):
     """A precision-recall curve of a run or of a ranking, with lines of equal F.
 
-    Between the points of a ranking the counts are interpolated, after Davis and Goadrich, from the
-    first score on; a ring marks a curve that starts with negatives.
+    Between the points of a ranking, from the first score on, counts are interpolated linearly
+    (Davis and Goadrich 2006). A ring marks a curve whose highest scores are negatives.
 
     Parameters
     ----------
     recall, precision : array_like
         (K,) in the order of the curve.
     name, title : str
-        In the legend; over a figure of this curve alone.
+        Texts for the legend, and over a figure that has this curve alone.
     best : OperatingPoint or None
         The point to mark.
     ap, chance : float or None
-        Of a ranking: the number in the legend, and the height of the line of a random one.
+        Of a ranking: the number in the legend, and the precision of a random ranking.
 
     Raises
     ------
@@ -200,51 +213,51 @@ class PRCurveDisplay(CurveDisplay):
     def from_evaluation(
         cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> PRCurveDisplay:
-        """The curve of a run's score with its ODS point.
+        """Return the display of a run's curve with its ODS point.
 
-        metric : by default the run's first with a curve. Raises DataError without its counts.
+        `metric` is by default the run's first that has a curve. Raises DataError if there is none.
         """
         score = run.score(metric_with_curve(run, metric))
         curve = score["curve"]
         best = OperatingPoint(**{"threshold": None, **score["ods"]})
-        found = cls(curve.recall, curve.precision, name=name or run.name, best=best)
-        found.joined = run.reference is None or run.reference.ordered
-        return found
+        display = cls(curve.recall, curve.precision, name=name or run.name, best=best)
+        display.joined = run.reference is None or run.reference.ordered
+        return display
 
     @classmethod
-    def from_published(cls, result: PublishedResult) -> PRCurveDisplay:
-        """The stored curve of a published result. Raises DataError for one without."""
-        if (curve := result.curve) is None:
-            raise DataError(f"published {result.key!r}: no curve is stored, expected one with")
-        return cls(curve.recall, curve.precision, name=result.label, best=curve.ods)
+    def from_published(cls, published: PublishedResult) -> PRCurveDisplay:
+        """Return the display of a published result. Raises DataError if it has no stored curve."""
+        if (curve := published.curve) is None:
+            raise DataError(f"published {published.key!r}: no curve is stored, expected one with")
+        return cls(curve.recall, curve.precision, name=published.label, best=curve.ods)
 
     @classmethod
     def from_curve(cls, curve: PRResult, name: str = "") -> PRCurveDisplay:  # type: ignore[override]
         counts, total = (curve.tp, curve.fp), curve.positives
-        own = {}
+        points = {}
         rule, area = "trapezoids", curve.auc
-        some = curve.tp + curve.fp > 0
-        # An envelope, or another share of positives, has no counts to interpolate.
-        plain = ratio(curve.tp, curve.tp + curve.fp)
-        if total and np.allclose(curve.precision[some], plain[some]):
-            own = interpolate_pr(*counts, total)._asdict()
+        predicted = curve.tp + curve.fp > 0
+        # The precision of an envelope, or for another prior, is not that of counts
+        precision = ratio(curve.tp, curve.tp + curve.fp)
+        if total and np.allclose(curve.precision[predicted], precision[predicted]):
+            points = interpolate_pr(*counts, total)._asdict()
             rule, area = "counts interpolated", davis_goadrich_area(*counts, total)
         numbers = {"AP": curve.ap, f"AUC ({rule})": area, "AP11": curve.ap_11}
         percents = [f"{k} {100 * v:.1f} %" if v == v else f"{k} -" for k, v in numbers.items()]
-        return super().from_curve(curve, name, **own, title=", ".join(percents))
+        return super().from_curve(curve, name, **points, title=", ".join(percents))
 
     def _drawing(self) -> Drawing:
         r, p, best, level = self.recall, self.precision, self.best, self.chance
         if best is not None:
-            drawn = (p > 0) | (r > 0)  # the others are without a prediction
-            return r[drawn], p[drawn], None, (best.recall, best.precision)
+            drawn = (p > 0) | (r > 0)  # the other points have no matched pixel
+            return Drawing(r[drawn], p[drawn], None, (best.recall, best.precision))
         if level is None:
-            return r, p, None, None
+            return Drawing(r, p, None, None)
         wrong = r.size > 0 and r[0] == p[0] == 0
-        return r, p, ((0, 1), (level, level)), (0.0, 0.0) if wrong else None
+        return Drawing(r, p, ((0, 1), (level, level)), (0.0, 0.0) if wrong else None)
 
     def _prepare(self, ax: Axes) -> None:
-        self.room = 0.0 if self.chance is None else ROOM
+        self.room = 0.0 if self.chance is None else _ROOM
         super()._prepare(ax)
         draw_iso_f(ax)
 
@@ -265,7 +278,7 @@ class FThresholdDisplay(CurveDisplay):
     def from_evaluation(
         cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> FThresholdDisplay:
-        """F of a run's score at each threshold, with its ODS point; as of `PRCurveDisplay`."""
+        """Return the display of a run's F at each threshold, with its ODS point."""
         if run.reference and run.reference.form == "segmentations":
             what = run.reference.parameter
             raise DataError(f"{run.name}: {what}, expected thresholds for F over threshold")
@@ -274,15 +287,23 @@ class FThresholdDisplay(CurveDisplay):
         return cls(curve.thresholds, curve.f, name=name or run.name, best=score.ods)
 
     def _drawing(self) -> Drawing:
-        best, at = self.best, self.best and self.best.threshold
-        return self.thresholds, self.f, None, (at, best.f) if best and at is not None else None
+        best, threshold = self.best, self.best and self.best.threshold
+        point = (threshold, best.f) if best and threshold is not None else None
+        return Drawing(self.thresholds, self.f, None, point)
 
 
 @dataclass(eq=False, repr=False)
 class ReliabilityDisplay(CurveDisplay):
-    """The marked share of each bin of a soft map's values over their mean, see metric calibration.
+    """A reliability diagram: the share of marked pixels in each bin of a soft map's values.
 
-    value, marked : (B,), NaN for empty bins; ece : the number in the legend, or None.
+    Parameters
+    ----------
+    value, marked : array_like
+        (B,) mean value and marked share of each bin, NaN for empty bins; see metric calibration.
+    name : str
+        In the legend.
+    ece : float or None
+        Expected calibration error, the number in the legend.
     """
 
     arrays, axes = ("value", "marked"), ("Mean value", "Marked share")
@@ -297,16 +318,19 @@ class ReliabilityDisplay(CurveDisplay):
     def from_evaluation(
         cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> ReliabilityDisplay:
-        """The bins of a run, of the pixels of all images. Raises DataError without any."""
-        for one in [metric] if metric else run.metrics:
-            if "reliability" in (score := run.score(one)):
+        """Return the diagram of a run, of the pixels of all images.
+
+        `metric` is by default the run's first that has bins. Raises DataError if there is none.
+        """
+        for candidate in [metric] if metric else run.metrics:
+            if "reliability" in (score := run.score(candidate)):
                 bins = score.reliability
                 return cls(bins.value, bins.marked, name=name or run.name, ece=score.ece)
         raise DataError(f"{run.name}: no metric of it has bins, expected one that has")
 
     def _drawing(self) -> Drawing:
         filled = ~np.isnan(self.value)
-        return self.value[filled], self.marked[filled], ((0, 1), (0, 1)), None
+        return Drawing(self.value[filled], self.marked[filled], ((0, 1), (0, 1)), None)
 
 
 @dataclass(eq=False, repr=False)
@@ -363,7 +387,7 @@ class ROCCurveDisplay(CurveDisplay):
         rates |= {"tn": (1 - self.fpr, 1 - e), "fn": (1 - self.tpr, e)}
         (x, x_star), (y, y_star) = rates[self.kind[:2]], rates[self.kind[2:]]
         ends = (0, 1), (0, 1) if self.kind == "fptp" else (1, 0)
-        return x, y, ends, None if np.isnan(e) else (x_star, y_star)
+        return Drawing(x, y, ends, None if np.isnan(e) else (x_star, y_star))
 
 
 @dataclass(eq=False, repr=False)
@@ -416,7 +440,7 @@ class DETCurveDisplay(CurveDisplay):
         both = np.r_[self.fpr, self.fnr]
         inner = both[(both > 0) & (both < 1)]
         smallest = min(inner.min(), 1 - inner.max()) if inner.size else 0.1
-        # a power of ten below every rate of the curve that is neither 0 nor 1
+        # A power of ten below all rates of the curve other than 0 and 1
         self.lowest = float(max(10.0 ** np.floor(np.log10(smallest)), 1e-9))
 
     def _drawing(self) -> Drawing:
@@ -426,7 +450,7 @@ class DETCurveDisplay(CurveDisplay):
         chance = ndtr(np.linspace(_deviate(low), -_deviate(low), 300))
         star = (self.eer, self.eer) if self.eer is not None and 0 < self.eer < 1 else None
         x, y = np.clip(self.fpr, low, 1 - low), np.clip(self.fnr, low, 1 - low)
-        return x, y, (chance, 1 - chance), star
+        return Drawing(x, y, (chance, 1 - chance), star)
 
     def _prepare(self, ax: Axes) -> None:
         low = self.lowest
@@ -444,15 +468,18 @@ class DETCurveDisplay(CurveDisplay):
             axis.set_minor_locator(NullLocator())
 
 
-def _deviate(rate: Any) -> Any:
-    # The scale is also asked about limits outside (0, 1).
+def _deviate(rate: ArrayLike) -> F8:
+    """Return the normal deviate of a rate.
+
+    Rates are clipped, because matplotlib also asks for limits outside (0, 1).
+    """
     from scipy.special import ndtri  # a tenth of a second, which PR curves do not need
 
-    return ndtri(np.clip(rate, 1e-12, 1 - 1e-12))
+    return np.asarray(ndtri(np.clip(rate, 1e-12, 1 - 1e-12)))
 
 
 def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:
-    """The metric given, or the run's first that has a curve. Raises DataError for others."""
+    """Return `metric`, or the run's first metric that has a curve. Raises DataError without one."""
     curves = run.with_curve
     if not curves or (metric and metric not in curves):
         asked = metric or ", ".join(run.metrics)

@@ -1,21 +1,21 @@
-"""What fields of protocols and of metrics' options are made of, and what is read off such classes.
+"""Build the fields of protocols and of metrics' options, and read what their classes declare.
 
-They are attrs classes. A converter says what a given value means, a validator what is accepted,
-and `metadata` holds
+Protocols and options are attrs classes. The converter of a field turns what users write into a
+value, the validator says which values are accepted, and `metadata` holds
 
-    help    : what the field means, in a sentence
-    caption : what a caption says of it: a format, for values that are not the default; a text for
-              each value; or a function of the whole record. "" is not printed
-    others  : values in use -> whose programs have them; `explain` tries them
-    usual   : the default in words, where it depends on the fields before (an attrs.Factory)
-    signed  : True for an option that signatures name even where it has its default
+    help    : the meaning of the field, a sentence
+    caption : the text of captions: a format, used if the value is not the default; a text for each
+              value; or a function of the whole record. "" is not printed
+    others  : values in use -> the programs that use them; `explain` tries them
+    usual   : the default in words, if it depends on the fields before (an attrs.Factory)
+    signed  : True for an option that signatures name even if it has its default
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import attrs
 
@@ -23,46 +23,49 @@ from bsdsbench.files.bounded import MAX_TOML_BYTES, PathLike, parse_toml, read_b
 from bsdsbench.files.errors import ProtocolError, clip, did_you_mean, is_text
 
 MAX_TEXT = 200
-HOME_MADE = "home-made scripts"  # have a value that no known program has
+HOME_MADE = "home-made scripts"  # in `others`: a value that no known program uses
 MAX_CLASSES = 65_536
 MAX_LIST = 64
 DEFAULT = "default"  # an option that is not given
-NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"  # what `number_text` writes
+NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"  # the pattern of `number_text`
 
 Validator = Callable[[Any, Any, Any], None]
 _T = TypeVar("_T")
 
 
-def is_int(value: Any) -> bool:
-    """True for whole numbers, which True and False are not."""
+def is_int(value: object) -> TypeGuard[int]:
+    """Return whether a value is an integer; True and False are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def is_number(value: Any) -> bool:
-    """True for whole and other numbers."""
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Return whether a value is an integer or a float; True and False are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def clipped(value: Any) -> str:
-    """The value as Python writes it, at most 60 characters."""
+def clipped(value: object) -> str:
+    """Return the value as Python writes it, cut to 60 characters."""
     return clip(repr(value), 60)
 
 
 def tidy(value: Any) -> Any:
-    """A value to be written: whole numbers without a point, so that equal ones look equal."""
+    """Return a value with floats that are whole numbers as integers, so that 2.0 is written as 2.
+
+    Tuples and lists become lists.
+    """
     if isinstance(value, list | tuple):
         return [tidy(v) for v in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def number_text(value: float) -> str:
-    """As Python writes it, without the zero before the point and a point behind whole numbers."""
+    """Return a number as Python writes it, but .5 for 0.5 and 2 for 2.0."""
     text = repr(tidy(value))
     return text[1:] if text.startswith("0.") else text
 
 
-def short(value: Any) -> str:
-    """A value for one line: a long list by its length and ends."""
+def abbreviated(value: object) -> str:
+    """Return a value as text for one line: of a long list its length and ends."""
     if isinstance(value, list | tuple) and len(value) > 4:
         first, last = (f"{v:g}" if is_number(v) else str(v) for v in (value[0], value[-1]))
         return f"{len(value)} of {first} .. {last}"
@@ -70,59 +73,67 @@ def short(value: Any) -> str:
 
 
 def shipped(name: str) -> dict[str, Any]:
-    """The table in a TOML file of this package, beside this module."""
+    """Return the content of a TOML file that lies beside this module."""
     return parse_toml(resources.files("bsdsbench.protocol").joinpath(name).read_bytes())
 
 
 def read_toml(path: PathLike, what: str) -> dict[str, Any]:
-    """The table in a TOML file. Raises FileFormatError, one line, for anything else."""
+    """Return the content of a TOML file; `what` names it in an error.
+
+    Raises FileFormatError if it is not TOML.
+    """
     data = read_bytes(path, MAX_TOML_BYTES)
     with reading(path, what):
         return parse_toml(data)
 
 
-def check(good: Callable[[Any], bool], expected: str) -> Validator:
-    """A validator that names the field, its value and what was expected."""
+def check(accepts: Callable[[Any], bool], expected: str) -> Validator:
+    """Return a validator for the values that `accepts` returns True for.
 
-    def validate(_: Any, attribute: Any, value: Any) -> None:
-        if not good(value):
+    Its error names the field, the value and what was expected.
+    """
+
+    def validate(_: object, attribute: attrs.Attribute[Any], value: object) -> None:
+        if not accepts(value):
             raise ProtocolError(f"{attribute.name} {clipped(value)}: expected {expected}")
 
     return validate
 
 
 def whole(low: int, high: float, expected: str) -> Validator:
-    """Whole numbers from low to high."""
+    """Return a validator for integers from low to high."""
     return check(lambda v: is_int(v) and low <= v <= high, expected)
 
 
 def one_of(*choices: str | int) -> Validator:
-    """Some values."""
-    shown = [repr(c) for c in choices]
+    """Return a validator for one of the choices, which have one type."""
+    texts = [repr(c) for c in choices]
     return check(
         lambda v: type(v) is type(choices[0]) and v in choices,
-        f"{', '.join(shown[:-1])} or {shown[-1]}",
+        f"{', '.join(texts[:-1])} or {texts[-1]}",
     )
 
 
-def each(good: Callable[[Any], bool], least: int, most: int, expected: str) -> Validator:
-    """Lists of `least` to `most` good values."""
+def each(accepts: Callable[[Any], bool], least: int, most: int, expected: str) -> Validator:
+    """Return a validator for tuples of `least` to `most` values, all of them accepted."""
     return check(
-        lambda v: isinstance(v, tuple) and least <= len(v) <= most and all(map(good, v)), expected
+        lambda v: isinstance(v, tuple) and least <= len(v) <= most and all(map(accepts, v)),
+        expected,
     )
 
 
 def some_of(*choices: str, least: int = 0) -> Validator:
-    """A list of some values."""
+    """Return a validator for tuples of at least `least` of the choices."""
     return each(choices.__contains__, least, MAX_LIST, f"some of {', '.join(choices)}")
 
 
-def numbers(good: Callable[[float], bool], expected: str) -> Validator:
-    """Lists of 1 to MAX_LIST of some numbers."""
-    return each(lambda x: is_number(x) and good(x), 1, MAX_LIST, f"1 to {MAX_LIST} {expected}")
+def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
+    """Return a validator for tuples of 1 to MAX_LIST numbers, all of them accepted."""
+    return each(lambda x: is_number(x) and accepts(x), 1, MAX_LIST, f"1 to {MAX_LIST} {expected}")
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
+    """Return whether a value is printable text of 1 to MAX_TEXT characters."""
     return isinstance(value, str) and 0 < len(value) <= MAX_TEXT and is_text(value)
 
 
@@ -135,7 +146,7 @@ BOOL = check(lambda v: isinstance(v, bool), "true or false")
 LABEL = whole(0, 2**31 - 1, "a label from 0")
 LABELS = each(lambda v: is_int(v) and 0 <= v < 2**31, 0, MAX_LIST, "labels from 0, or -1 for none")
 POSITIVE = check(lambda v: is_number(v) and 0 < v <= 1e6, "a number above 0, at most 1e6")
-POSITIVES = numbers(lambda v: 0 < v <= 1e6, "numbers above 0, at most 1e6")
+POSITIVES = number_list(lambda v: 0 < v <= 1e6, "numbers above 0, at most 1e6")
 
 
 def option(
@@ -145,40 +156,48 @@ def option(
     converter: Callable[[Any], Any] | None = None,
     **metadata: Any,
 ) -> Any:
-    """A field. Numbers become floats where the default has them (2 and 2.0 are one value), lists
-    tuples, one value a list of itself; "none" is None where that is the default."""
-    many = isinstance(default, tuple)
-    usual = default if many else (default,)
-    real = usual != () and all(v is None or isinstance(v, float) for v in usual)
+    """Return an attrs field with a default, a help sentence and further metadata (see above).
 
-    def one(value: Any) -> Any:
+    Unless there is a converter, values take the form of the default: numbers become floats if it
+    has floats (2 and 2.0 are one value), and if it is a tuple, lists become tuples and a single
+    value a tuple of one. The text "none" is None if that is the default.
+    """
+    is_list = isinstance(default, tuple)
+    defaults = default if is_list else (default,)
+    is_float = defaults != () and all(v is None or isinstance(v, float) for v in defaults)
+
+    def convert_element(value: Any) -> Any:
         if isinstance(value, list):
             return tuple(value)
         if default is None and str(value).lower() == "none":
             return None
-        return float(value) if real and is_number(value) and abs(value) < 1e300 else value
+        return float(value) if is_float and is_number(value) and abs(value) < 1e300 else value
 
-    def read(value: Any) -> Any:
-        if not many:
-            return one(value)
-        return tuple(map(one, value if isinstance(value, list | tuple) else [value]))
+    def convert(value: Any) -> Any:
+        if not is_list:
+            return convert_element(value)
+        elements = value if isinstance(value, list | tuple) else [value]
+        return tuple(map(convert_element, elements))
 
     metadata["help"] = help
     return attrs.field(
-        default=default, validator=validator, converter=converter or read, metadata=metadata
+        default=default, validator=validator, converter=converter or convert, metadata=metadata
     )
 
 
-def listed_labels(given: Any) -> Any:
-    """One label or several as a tuple; -1 is none."""
-    labels = tuple(given) if isinstance(given, list | tuple) else (given,)
-    return () if labels == (-1,) else labels
+def listed_labels(labels: object) -> tuple[Any, ...]:
+    """Return one label or several as a tuple; -1 stands for none."""
+    listed = tuple(labels) if isinstance(labels, list | tuple) else (labels,)
+    return () if listed == (-1,) else listed
 
 
-def check_names(kind: type, given: Mapping[str, Any], what: str) -> None:
-    """Raise ProtocolError for a name that is no field's."""
+def check_names(kind: type, values: Mapping[str, Any], what: str) -> None:
+    """Raise ProtocolError if a key of `values` is not the name of a field of the attrs class.
+
+    `what` names the values in the error.
+    """
     known = attrs.fields_dict(kind)
-    for name in given:
+    for name in values:
         if name not in known:
             raise ProtocolError(
                 f"{what} field {name!r}: expected one of {', '.join(known)}"
@@ -187,7 +206,10 @@ def check_names(kind: type, given: Mapping[str, Any], what: str) -> None:
 
 
 def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
-    """The record of plain values. Raises ProtocolError, which says `what` the values are of."""
+    """Return an instance of the attrs class `kind` with these field values.
+
+    Raises ProtocolError for other names and values; `what` names the values in the error.
+    """
     check_names(kind, values, what)
     try:
         return kind(**values)
@@ -196,10 +218,10 @@ def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
 
 
 def in_use(kind: type) -> Iterator[tuple[str, Any, str]]:
-    """(field, value, whose programs have it) of the values said to be in use."""
+    """Yield the name of a field, a value other than its default, and the programs that use it."""
     for f in attrs.fields(kind):
-        for value, who in f.metadata.get("others", {}).items():
-            yield f.name, value, who
+        for value, programs in f.metadata.get("others", {}).items():
+            yield f.name, value, programs
 
 
 def default_of(record: Any, field: attrs.Attribute[Any]) -> Any:
@@ -211,16 +233,16 @@ def default_of(record: Any, field: attrs.Attribute[Any]) -> Any:
 
 
 def captions(record: Any) -> dict[str, str]:
-    """Field -> what a caption says of it, without those of which it says nothing."""
-    out = {}
+    """Return the caption texts of an options record by field, without empty ones."""
+    texts = {}
     for f in attrs.fields(type(record)):
-        value, how = getattr(record, f.name), f.metadata.get("caption", "")
-        if callable(how):
-            text = how(record)
-        elif isinstance(how, Mapping):
-            text = how.get(value)
+        value, caption = getattr(record, f.name), f.metadata.get("caption", "")
+        if callable(caption):
+            text = caption(record)
+        elif isinstance(caption, Mapping):
+            text = caption.get(value)
         else:
-            text = how.format(value) if value != default_of(record, f) else ""
+            text = caption.format(value) if value != default_of(record, f) else ""
         if text:
-            out[f.name] = text
-    return out
+            texts[f.name] = text
+    return texts

@@ -25,6 +25,7 @@ from bsdsbench.protocol.fields import (
     NUMBER,
     POSITIVE,
     TEXT,
+    abbreviated,
     captions,
     check,
     check_names,
@@ -38,7 +39,6 @@ from bsdsbench.protocol.fields import (
     read_toml,
     record_of,
     shipped,
-    short,
     whole,
 )
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
@@ -493,7 +493,7 @@ class Protocol:
             return f"{words['thresholds']}{row}; the rest of the protocol is not stated"
         if used is None:
             more = [
-                f"{name}: {', '.join(f'{k} {short(v)}' for k, v in table.items())}"
+                f"{name}: {', '.join(f'{k} {abbreviated(v)}' for k, v in table.items())}"
                 for name, table in self.options.items()
             ]
         said = [text for name, text in words.items() if used is None or name in used]

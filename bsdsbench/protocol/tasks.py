@@ -1,8 +1,8 @@
-"""Tasks: a set, a protocol and a metric under one name.
+"""Tasks: an image set, a protocol and a metric under one name.
 
 `bsds500-test/boundary` is the boundary metric by the protocol bsds500 on the test images of
-BSDS500. Those that ship are in tasks.toml. A user adds one by a file with the same fields and
-`name`.
+BSDS500. tasks.toml has the tasks of the package. Users write their own in a TOML file with the same
+fields and `name`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _COUNT = whole(1, 10**9, "a count")
 
 @frozen
 class Task:
-    """A set, a protocol and a metric under one name. Raises DataError for other values.
+    """An image set, a protocol and a metric under one name. Raises DataError for other values.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Task:
     version: int = option(1, "Raised when set, protocol or metric change.", _COUNT)
     fingerprint: str | None = option(
         None,
-        "Of the set's ground truth; without one, the set is checked by ids and number.",
+        "Fingerprint of the ground truth; without one, the set is checked by ids and their number.",
         check(
             lambda v: v is None or bool(re.fullmatch("[0-9a-f]{16}", str(v))),
             "16 hex digits, as `bsdsbench data check` prints them",
@@ -57,7 +57,7 @@ class Task:
     )
     ids: tuple[str, ...] = option(
         (),
-        "The images that count, of a split of a larger set: they replace a split file.",
+        "The images of the task, where they are a part of a larger set; replaces a split file.",
         each(lambda v: isinstance(v, str), 0, 10**9, "a list of text"),
     )
     images: int | None = field(
@@ -65,20 +65,20 @@ class Task:
         validator=optional(_COUNT),
     )
     page: str = option("", "The set's page in `datasets/`.", _TEXT)
-    needs: str = option("", "What ground truth is needed.", _TEXT)
+    needs: str = option("", "The ground truth that is needed.", _TEXT)
 
     @property
     def set(self) -> str:
-        """The name of its set."""
+        """Name of the image set."""
         return self.name.partition("/")[0]
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values, without what is not known."""
+        """Return the fields as plain values, without empty ones."""
         return {k: v for k, v in asdict(self).items() if v not in (None, "", [])}
 
     @classmethod
-    def from_mapping(cls, values: Any) -> Task:
-        """A task from plain values, of which `name` and `protocol` are needed."""
+    def from_mapping(cls, values: object) -> Task:
+        """Return the task with these field values; `name` and `protocol` are needed."""
         if not isinstance(values, Mapping) or not {"name", "protocol"} <= {*values}:
             known = ", ".join(f.name for f in fields(cls))
             raise DataError(f"task: expected name and protocol, and of the fields {known}")
@@ -86,7 +86,7 @@ class Task:
 
     @classmethod
     def load(cls, name_or_path: Task | str | Path) -> Task:
-        """The task of that name, or in a .toml file; a task is returned. Raises DataError."""
+        """Return the task of that name or in a .toml file; a Task is returned as it is."""
         if isinstance(name_or_path, Task):
             return name_or_path
         text = str(name_or_path)
@@ -100,7 +100,7 @@ class Task:
         return tasks()[text]
 
     def describe(self) -> str:
-        """One line: protocol, metric, images, and whether the set can be checked."""
+        """Return a line with metric, protocol, number of images and how the set is checked."""
         count = f"{self.images} images" if self.images else "number of images not stated"
         known = f"fingerprint {self.fingerprint}" if self.fingerprint else "no fingerprint known"
         known += ", a list of ids" * bool(self.ids)
@@ -109,5 +109,6 @@ class Task:
 
 @cache
 def tasks() -> dict[str, Task]:
-    """Name -> task, of those that ship."""
-    return {n: Task.from_mapping({"name": n, **own}) for n, own in shipped("tasks.toml").items()}
+    """Return the tasks of tasks.toml by name."""
+    tables = shipped("tasks.toml").items()
+    return {name: Task.from_mapping({"name": name, **values}) for name, values in tables}

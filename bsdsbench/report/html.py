@@ -27,7 +27,7 @@ from bsdsbench.comparison.published import (
 from bsdsbench.files.bounded import write_atomic
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.style import PIXELS, lines_of
+from bsdsbench.plotting.style import PIXEL_COLORS, curve_lines
 from bsdsbench.report.pictures import by_interest, draw_pictures
 from bsdsbench.runs.evaluation import Progress, as_runs
 from bsdsbench.runs.run import fault_of, find_sources
@@ -92,7 +92,7 @@ def write_report(
                 notes.append(f"no pictures: {fault_of(run, error)}")
         columns, values, mains, ids = _columns(runs)
         known: list[Any] = [result for result in find_published(published) if result.curve]
-        looks = iter(lines_of([run.name for run in runs] + [result.label for result in known]))
+        looks = iter(curve_lines([run.name for run in runs] + [result.label for result in known]))
         lines = []
         for run in runs:
             curves = run.with_curve
@@ -121,7 +121,7 @@ def write_report(
     files = resources.files("bsdsbench.report").joinpath("page")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
-    colors = "".join(f" --{word}: {color};" for word, color in PIXELS.items())
+    colors = "".join(f" --{word}: {color};" for word, color in PIXEL_COLORS.items())
     scripts = [files.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS]
     page = template.render(
         title=title or " / ".join(run.name for run in runs),

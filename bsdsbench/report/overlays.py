@@ -20,14 +20,14 @@ from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import MatchMaps
-from bsdsbench.plotting.style import PIXELS
+from bsdsbench.plotting.style import PIXEL_COLORS
 from bsdsbench.runs.evaluation import Evaluation, Progress
 from bsdsbench.runs.run import find_sources
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import PRCurve, four_counts
 
 NOTHING, MATCHED, FALSE, MISSED = range(4)
-COLORS = tuple(tuple(bytes.fromhex(c[1:])) for c in ("#FFFFFF", *PIXELS.values()))
+COLORS = tuple(tuple(bytes.fromhex(c[1:])) for c in ("#FFFFFF", *PIXEL_COLORS.values()))
 PALE = 0.62  # how far a picture under an overlay is drawn towards white
 KINDS = ("best", "ods")
 

@@ -1,4 +1,4 @@
-"""Sums, means and ratios of counts, for a data set and its resamples: `ratio` alone divides.
+"""Sums, means and ratios of counts, for a data set and its resamples. Only `ratio` divides.
 
 A ratio is made from sums of integers, of one image or of a data set; a mean of ratios is never
 taken where counts can be summed. Weights (S, N) say how often each of N images is in each of S
@@ -17,11 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 from bsdsbench.files.arguments import F8, given_floats
 
 Weights = NDArray[np.integer[Any]]
-CELLS = 4_000_000  # of weights that are floats at a time, 32 MB
+_MAX_WEIGHTS = 4_000_000  # converted to floats at a time, 32 MB
 
 
 def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
-    """numerator / denominator as float64, with 0/0 = 0. The one place where ratios are made.
+    """Return numerator / denominator as float64, with 0/0 = 0. All ratios are computed here.
 
     Parameters
     ----------
@@ -46,18 +46,19 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
 
 
 def defined_ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
-    """`ratio`, but NaN where the denominator is 0: there is nothing to have a share of."""
+    """Return `ratio`, but NaN where the denominator is 0."""
     return np.where(np.asarray(denominator) > 0, ratio(numerator, denominator), np.nan)
 
 
 def defined_mean(values: F8, axis: int = -1) -> F8:
-    """The mean over an axis of what is defined, NaN where nothing is."""
-    there = ~np.isnan(values)
-    return defined_ratio(np.where(there, values, 0.0).sum(axis=axis), there.sum(axis=axis))
+    """Return the mean over an axis of the values that are not NaN; NaN if there are none."""
+    is_defined = ~np.isnan(values)
+    total = np.where(is_defined, values, 0.0).sum(axis=axis)
+    return defined_ratio(total, is_defined.sum(axis=axis))
 
 
 def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
-    """2PR / (P + R), with 0/0 = 0.
+    """Return F = 2PR / (P + R), with 0/0 = 0.
 
     Parameters
     ----------
@@ -80,57 +81,60 @@ def f_measure(precision: ArrayLike, recall: ArrayLike) -> F8:
 
 
 def defined_f(shares: F8) -> F8:
-    """F of precision and recall (..., 2): 0 where one is undefined, NaN where both are."""
+    """Return F of precision and recall (..., 2): 0 where one is NaN, NaN where both are."""
     f = f_measure(*np.moveaxis(np.nan_to_num(shares), -1, 0))
     return np.where(np.isnan(shares).all(axis=-1), np.nan, f)
 
 
-BLOCK = 1024  # images at a time where all of them would take their counts' memory several times
+BLOCK = 1024  # images at a time, where all at once would take several times their counts' memory
 
 
 def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
-    """The sum over images of each sample, (S, N) and (N, ...) -> f8 (S, ...).
+    """Return the weighted sum over images for each sample: float64 (S, ...).
 
-    Integers are far below 2^53, so that their sums are exact in any order; as float32, in half the
-    time, over so many images at once that no sum exceeds 2^24. Floats are added in the order of the
-    images: the same bits whatever computed the parts.
+    weights : integers (S, N);  values : (N, ...)
+
+    Sums of integers are far below 2^53, and so exact in any order. They are computed in float32, in
+    half the time, over so many images at once that no sum exceeds 2^24. Floats are added in the
+    order of the images, so that the sum has the same bits however the parts were computed.
     """
     n, whole = len(values), values.dtype.kind in "iub"
     flat = values.reshape(n, values[0].size)
     out = np.zeros((len(weights), flat.shape[1]))
-    if whole and (weights[:1] != 1).sum() < 2:  # as of a jackknife: all less one image
-        rows, images = divmod(np.flatnonzero(weights != 1), n)  # of two axes it is far slower
+    if whole and (weights[:1] != 1).sum() < 2:  # a jackknife's rows: all images but one
+        rows, images = divmod(np.flatnonzero(weights != 1), n)  # np.nonzero is far slower
         out += flat.sum(axis=0)
         np.add.at(out, rows, (weights[rows, images] - 1.0)[:, None] * flat[images])
     else:
         span = float(values.max(initial=0)) - float(values.min(initial=0)) if whole else math.inf
-        some = min(n, (1 << 24) // max(1, span * float(weights.max(initial=1))))
-        # Of fewer at a time float32 is no faster
-        exact, many = (np.float32, int(some)) if some >= 64 else (np.float64, n)
-        step = max(1, CELLS // many)
-        for k, first in product(range(0, n, many), range(0, len(weights), step)):
-            factors: Any = np.ascontiguousarray(weights[first : first + step, k : k + many], exact)
+        block = min(n, (1 << 24) // max(1, span * float(weights.max(initial=1))))
+        # With smaller blocks float32 is not faster
+        dtype, block = (np.float32, int(block)) if block >= 64 else (np.float64, n)
+        step = max(1, _MAX_WEIGHTS // block)
+        for k, first in product(range(0, n, block), range(0, len(weights), step)):
+            factors: Any = np.ascontiguousarray(weights[first : first + step, k : k + block], dtype)
             if not whole:
                 from scipy.sparse import csr_array
 
-                # Adds in the order of the columns; what is not drawn adds nothing, also NaN.
+                # Adds in the order of the columns, and leaves out weights of 0, even of NaN
                 factors = csr_array(factors)
-            out[first : first + step] += factors @ np.ascontiguousarray(flat[k : k + many], exact)
+            out[first : first + step] += factors @ np.ascontiguousarray(flat[k : k + block], dtype)
     return out.reshape(len(weights), *values.shape[1:])
 
 
 def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
-    """The mean over images of each sample, (S, N) and (N, ...) -> f8 (S, ...).
+    """Return the weighted mean over images for each sample: float64 (S, ...).
 
-    NaN marks an image without such a value: it is left out, and without any the mean is NaN.
+    weights : integers (S, N);  values : (N, ...), NaN for an image without a value, which is left
+        out; the mean over no image is NaN
     """
     values = np.asarray(values, np.float64)
-    there = ~np.isnan(values)
-    total = weighted_sum(weights, np.where(there, values, 0.0))
-    return defined_ratio(total, weighted_sum(weights, there))
+    is_defined = ~np.isnan(values)
+    total = weighted_sum(weights, np.where(is_defined, values, 0.0))
+    return defined_ratio(total, weighted_sum(weights, is_defined))
 
 
 def short(value: float, digits: int = 3) -> str:
-    """A score as the field prints it: .788, 1.000."""
+    """Return a score as papers print it, without the leading zero: .788, 1.000."""
     text = f"{value:.{digits}f}"
     return text[1:] if text.startswith("0.") else text

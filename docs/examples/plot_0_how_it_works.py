@@ -16,7 +16,7 @@ import bsdsbench as bb
 from bsdsbench.integrations.baselines import baseline
 from bsdsbench.loaders.photos import read_photo
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
-from bsdsbench.plotting.style import PIXELS
+from bsdsbench.plotting.style import PIXEL_COLORS
 
 photo = read_photo(sample_images() / "fruit1.jpg")
 soft = baseline("structure-tensor-raw")(photo)
@@ -55,10 +55,10 @@ for flat in np.flatnonzero(pred & inside):
         gt_row, gt_col = divmod(partner, pred.shape[1])
         ax.plot([col, gt_col], [row, gt_row], color="0.6", lw=1, zorder=1)
 for found, marker, colour, name in (
-    (pred & (match.pred_match >= 0), "s", PIXELS["matched"], "predicted, matched"),
-    (pred & (match.pred_match < 0), "s", PIXELS["false"], "predicted, false"),
-    (truth & (match.gt_match >= 0), "o", PIXELS["matched"], "annotated, matched"),
-    (truth & (match.gt_match < 0), "o", PIXELS["missed"], "annotated, missed"),
+    (pred & (match.pred_match >= 0), "s", PIXEL_COLORS["matched"], "predicted, matched"),
+    (pred & (match.pred_match < 0), "s", PIXEL_COLORS["false"], "predicted, false"),
+    (truth & (match.gt_match >= 0), "o", PIXEL_COLORS["matched"], "annotated, matched"),
+    (truth & (match.gt_match < 0), "o", PIXEL_COLORS["missed"], "annotated, missed"),
 ):
     rows, cols = np.nonzero(found & inside)
     ax.scatter(cols, rows, marker=marker, s=26, color=colour, label=name, zorder=2)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import bsdsbench as bb
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images, sample_results
-from bsdsbench.plotting.style import PIXELS
+from bsdsbench.plotting.style import PIXEL_COLORS
 
 IMAGE, ANNOTATOR = "town1", 0
 CROP = np.s_[60:220, 120:360]
@@ -63,7 +63,7 @@ def steps() -> dict[str, object]:
         "gt": np.flatnonzero(gt).tolist(),
         "tolerances": TOLERANCES,
         "start": START,
-        "colors": PIXELS,
+        "colors": PIXEL_COLORS,
         "pictures": {
             "picture": picture(pale.astype(np.uint8)),
             "map": picture((255 - 120 * soft).astype(np.uint8)),

@@ -11,7 +11,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.cli.score import NAMES
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
-from bsdsbench.plotting.style import lines_of
+from bsdsbench.plotting.style import curve_lines
 from bsdsbench.report import write_report
 from tests.browser.conftest import DESKTOP, PHONE
 from tests.report.test_overlays import sized_runs
@@ -248,7 +248,7 @@ def test_layout_on_a_desktop_and_on_paper(open_page, three_methods):
     page = open_page(three_methods, color_scheme="dark")
     curves = page.locator("#plot .curve")
     drawn = curves.evaluate_all("all => all.map(l => l.getAttribute('stroke'))")
-    assert drawn == [color for color, _ in lines_of(["Structure_Tensor", "canny", "sobel"])]
+    assert drawn == [color for color, _ in curve_lines(["Structure_Tensor", "canny", "sobel"])]
     box = curves.first.bounding_box()
     assert box["y"] + box["height"] < DESKTOP["height"]  # seen without scrolling
     table = page.locator(".tall")

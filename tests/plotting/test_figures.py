@@ -21,7 +21,7 @@ from bsdsbench.plotting import (
     plot_curves,
     plot_runs,
 )
-from bsdsbench.plotting.style import line_of, lines_of, save, style
+from bsdsbench.plotting.style import _next_line, curve_lines, save, style
 from tests.helpers.simulated import simulated_run
 
 
@@ -128,12 +128,16 @@ def test_a_method_keeps_its_colour_whatever_else_is_drawn(runs):
     whole = colours(plot_runs(runs))
     for some in (runs[::-1], runs[1:]):
         assert colours(plot_runs(some)) == {run.name: whole[run.name] for run in some}
-    assert [c for c, _ in lines_of([run.name for run in runs])] == [*whole.values()]
-    assert whole["better"] == line_of("better", ())[0] == line_of("BETTER (2015, published)", ())[0]
+    assert [c for c, _ in curve_lines([run.name for run in runs])] == [*whole.values()]
+    assert (
+        whole["better"]
+        == _next_line("better", ())[0]
+        == _next_line("BETTER (2015, published)", ())[0]
+    )
 
 
 def test_no_two_methods_are_drawn_alike(runs):
-    assert len({line_of(name, ())[0] for name in BASELINES}) == len(BASELINES)
+    assert len({_next_line(name, ())[0] for name in BASELINES}) == len(BASELINES)
     names = [f"m{i}" for i in range(27)]
     (ax,) = plot_runs([runs[0]] * len(names), names).axes
     lines = [line for line in ax.lines if str(line.get_label()).startswith("[F=")]

@@ -20,7 +20,7 @@ from bsdsbench.protocol.fields import (
     POSITIVES,
     check,
     is_number,
-    numbers,
+    number_list,
     one_of,
     option,
     some_of,
@@ -100,7 +100,7 @@ class ContourOptions(LabelOptions):
     tolerances: tuple[float, ...] = option(
         (1.0, 2.0),
         "Of NSD, in the unit of `spacing`.",
-        numbers(lambda v: 0 <= v <= 1e6, "numbers from 0"),
+        number_list(lambda v: 0 <= v <= 1e6, "numbers from 0"),
     )
     pratt_alpha: float = option(1 / 9, "Of the figure of merit.", POSITIVE)
     trimap_widths: tuple[float, ...] = option((3.0, 10.0), "Pixels.", POSITIVES)
