@@ -5,6 +5,7 @@ A map has a number for each object, 0 for none. All comes from the table of over
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
@@ -12,12 +13,14 @@ from numpy.typing import ArrayLike
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
-from bsdsbench.metrics.label_ids import is_stack
+from bsdsbench.metrics.label_ids import SIDES, is_stack
 from bsdsbench.metrics.label_maps import (
+    COMPONENTS,
     LabelOptions,
     as_label_maps,
     faults_named,
     label_maps,
+    numbered,
 )
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option
 from bsdsbench.protocol.protocol import Protocol
@@ -33,13 +36,7 @@ JACCARD = ("aji", "aji_plus", "aji_union")
 class Options:
     """What an object is, and when it is found."""
 
-    components: int = option(
-        0,
-        "0: each number of a map is an object; 8 or 4: each component of what is not 0.",
-        one_of(0, 8, 4),
-        caption={0: "objects by number", 8: "8-connected components", 4: "4-connected components"},
-        others={0: "label maps", 8: "scikit-image", 4: "scipy"},
-    )
+    components: int | None = COMPONENTS
     overlap: str = option(
         "iou",
         'Objects are found (right) that have an overlap with one of the other map: "any", or an '
@@ -70,14 +67,13 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: Options | None = None) 
     >>> counts.inside.tolist(), counts.joined.tolist(), counts.objects.tolist()
     ([2, 2, 2], [5, 5, 4], [[1, 1], [1, 2]])
     """
-    from scipy.ndimage import label
     from scipy.optimize import linear_sum_assignment
     from scipy.sparse import coo_array, csgraph, csr_array
 
     opt = opt or Options()
     maps = [np.maximum(m, 0) for m in as_label_maps(pred, gt)]
     if opt.components:
-        maps = [label(m, None if opt.components == 4 else np.ones((3, 3)))[0] for m in maps]
+        maps = [numbered(m, opt.components, what) for m, what in zip(maps, SIDES, strict=True)]
     cells = value_pairs(*(m.ravel().astype(np.int64) for m in maps))[0]
     # numbers of the objects from 1, 0 for none
     at = [np.unique(np.append(row, 0), return_inverse=True)[1][:-1] for row in cells[:2]]
@@ -136,7 +132,8 @@ class InstancesMetric(Metric):
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Counts:
         with faults_named(pred, gt):
-            return instance_counts(*label_maps(pred, gt, LabelOptions(unit="instance")), opt)
+            labels = LabelOptions(unit="instance", components=opt.components)
+            return instance_counts(*label_maps(pred, gt, labels), attrs.evolve(opt, components=0))
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Options) -> bool:
         return pred.shape == gt.shape or is_stack(pred, gt)

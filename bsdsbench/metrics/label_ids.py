@@ -143,15 +143,22 @@ def refuse_reused_numbers(numbers: Map, what: str) -> None:
     if numbers.dtype.kind != "u" or numbers.max(initial=0) != size - 1:
         return
     used = np.unique(numbers[numbers > 0]).size
-    if used == size - 1 and n_pieces(numbers) > used:
+    if used == size - 1 and pieces_of(numbers, 8, 0).max() > used:
         raise DataError(
             f"{what}: all {used} numbers of {numbers.dtype} are in use, some for several pieces "
             "(more instances than numbers?), expected one for each instance: save 16 or 32 bits"
         )
 
 
-def n_pieces(labels: Map, background: int = 0) -> int:
-    """Return how many 8-connected pieces the labels of a map have; `background` has none."""
+def pieces_of(labels: Map, neighbours: int, background: int | None = None) -> Map:
+    """Return a label map's connected pieces by number from 1; a `background` stays 0.
+
+    neighbours : 8, or 4 without the diagonal ones
+    """
     from skimage.measure import label
 
-    return int(label(labels.astype(np.int64), background=background, connectivity=2).max())
+    numbers = np.unique(labels, return_inverse=True)[1].reshape(labels.shape) + 1
+    if background is not None:
+        numbers[labels == background] = 0
+    pieces: Map = label(numbers, background=0, connectivity=1 if neighbours == 4 else 2)
+    return pieces

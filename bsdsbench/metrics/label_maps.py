@@ -19,7 +19,7 @@ from bsdsbench.loaders.inputs import (
     Prediction,
     same_shape,
 )
-from bsdsbench.loaders.reading import Kind, refuse_white
+from bsdsbench.loaders.reading import Kind, binarise, refuse_white
 from bsdsbench.metrics.base import Metric, Symptoms
 from bsdsbench.metrics.label_ids import (
     SIDES,
@@ -35,6 +35,7 @@ from bsdsbench.protocol.fields import (
     POSITIVES,
     check,
     clipped,
+    is_int,
     is_number,
     one_of,
     option,
@@ -88,6 +89,9 @@ def _unit_words(options: Any) -> str:
 
 
 def _divided(options: Any, _: Any, divisor: int) -> None:
+    if options.components and (options.unit != "instance" or options.classes or divisor):
+        expected = 'unit "instance", no classes and no divisor'
+        raise ProtocolError(f"components {options.components}: expected {expected}")
     if options.classes and options.unit != "class" and not divisor:
         raise ProtocolError(
             f"divisor 0: expected that of the maps, class x divisor + number, as unit is "
@@ -100,6 +104,32 @@ def _known_things(options: Any, _: Any, things: Any) -> None:
         if name not in options.classes or options.ignore < 0:
             expected = "names of classes, beside a label to ignore"
             raise ProtocolError(f"things {clipped(name)}: expected {expected}")
+
+
+COMPONENTS = option(
+    None,
+    "0: each number of a map is an object; 8 or 4: the maps are masks, and each component is one. "
+    "none: as 0, but a set whose maps have one number each, for several pieces, is refused.",
+    check(lambda v: v is None or (is_int(v) and v in (0, 4, 8)), "0, 8, 4 or none"),
+    lambda value: None if value == "none" else value,
+    caption={8: "objects: 8-connected components", 4: "objects: 4-connected components"},
+    others={8: "scikit-image", 4: "scipy"},
+)
+
+
+def numbered(mask: Map, components: int, what: str, void: int = -1) -> Map:
+    """Return a mask with a number for each component, void as it is. Raises DataError for others.
+
+    A gray mask is cut at one half, as wherever masks are read.
+    """
+    from scipy.ndimage import label
+
+    ignored = mask == void
+    drawn = binarise(np.where(ignored, mask.dtype.type(0), mask), None, what)
+    numbers = np.asarray(label(drawn, None if components == 4 else np.ones((3, 3)))[0])
+    if void > 0:
+        numbers += numbers >= void
+    return np.where(ignored, void, numbers)
 
 
 @frozen
@@ -135,6 +165,7 @@ class LabelOptions:
         "above 0 is the number of an instance.",
         [whole(0, 2**31 - 1, "a whole number from 0"), _divided],
     )
+    components: int | None = COMPONENTS
     things: tuple[str, ...] | None = option(
         None,
         "Classes with instances, of maps in which a value below `divisor` is the label of a class "
@@ -183,7 +214,10 @@ def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map
         mine = np.where(gt.valid, mine, mine.dtype.type(0))
     refuse_stack(true, mine.shape, SIDES[1])
     refuse_stack(mine, true.shape, SIDES[0])
-    if at.unit != "class":
+    if at.components:
+        mine = numbered(mine, at.components, SIDES[0])
+        true = numbered(true, at.components, SIDES[1], at.ignore)
+    elif at.unit != "class":
         refuse_cut_numbers(mine, true, at.unit)
         for numbers, what in zip((mine, true), SIDES, strict=True):
             refuse_reused_numbers(numbers, what)

@@ -11,13 +11,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from attrs import frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, same_shape
+from bsdsbench.files.errors import DataError, Setting
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
-from bsdsbench.metrics.label_maps import as_label_map
+from bsdsbench.metrics.label_ids import pieces_of
+from bsdsbench.metrics.label_maps import as_label_map, faults_named
 from bsdsbench.metrics.region.counting import Annotators, Table, canonical
+from bsdsbench.protocol.fields import captions, one_of, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
@@ -112,6 +115,42 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     return min(1.0, float(ratio(explained, total)))
 
 
+@frozen
+class SuperpixelOptions:
+    """What a superpixel is."""
+
+    components: int = option(
+        0,
+        "0: each label is a superpixel, also in several pieces; 8 or 4: each component of a label.",
+        one_of(0, 8, 4),
+        caption={
+            8: "each 8-connected component of a label is a superpixel",
+            4: "each 4-connected component of a label is a superpixel",
+        },
+        others={4: "Stutz et al.", 8: "scikit-image"},
+    )
+
+
+def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Map:
+    """Return the label map of superpixels. Raises DataError for labels that ran out.
+
+    Those of 8 bits ran out if all 256 are in use and most of them have several pieces.
+    """
+    maps = as_label_map(labels)
+    if opt.components:
+        return pieces_of(maps, opt.components)
+    n_labels = np.unique(maps).size
+    if maps.min() >= 0 and maps.max() == 255 and n_labels >= 255:
+        n_pieces = int(pieces_of(maps, 8).max())
+        if n_pieces > 1.5 * n_labels:
+            raise DataError(
+                f"{n_labels} labels up to 255 in {n_pieces} pieces (more superpixels than 8 bits "
+                "have numbers?), expected each superpixel in one piece: save 16 or 32 bits",
+                fix=Setting("superpixel.components", 8, "where each piece is one"),
+            )
+    return maps
+
+
 _OVER_ANNOTATORS = ("mean", "min", "max")
 MEASURES = ("ue", "ue_levin", "asa", "recall")
 
@@ -125,6 +164,7 @@ class SuperpixelMetric(Metric):
     segmentations = True
     photo = True
     uses = ("empty_gt",)
+    options = SuperpixelOptions
     columns = (
         Column("ue.mean", "UE", lower=True),
         Column("ue_levin.mean", "UE (Levinshtein)", "UE-L", lower=True),
@@ -142,16 +182,19 @@ class SuperpixelMetric(Metric):
     )
     image_columns = (columns[0], *columns[2:4])
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SuperpixelOptions
+    ) -> Tree:
         """Every measure against each annotator; explained variation where the picture is there.
 
         ue, ue_levin, asa, recall f8 (3,), each measure's mean, minimum and maximum over annotators;
         compactness, variation f8 (), of the label map alone, and with the picture (NaN without);
         n_superpixels i8 ().
         """
-        labels = pred.segs[0]
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
+        with faults_named(pred, gt):
+            labels = superpixels(pred.segs[0], opt)
         each = [measures(labels, truth) for truth in gt.segmentations]
         found: Tree = {}
         for name in MEASURES:
@@ -162,7 +205,9 @@ class SuperpixelMetric(Metric):
         found["variation"] = explained_variation(labels, gt.photo) if seen else np.nan
         return {**found, "n_superpixels": np.unique(labels).size}
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: SuperpixelOptions
+    ) -> Tree:
         """Means over images of each measure's mean, minimum and maximum over the annotators."""
         alone = {k: stack[k] for k in ("compactness", "variation", "n_superpixels")}
         out = image_means(weights, alone)
@@ -171,9 +216,10 @@ class SuperpixelMetric(Metric):
             out[name] = dict(zip(_OVER_ANNOTATORS, means.T, strict=True))
         return out
 
-    def describe(self, protocol: Protocol, opt: None) -> str:
-        """The conventions, which no field of the protocol changes."""
+    def describe(self, protocol: Protocol, opt: SuperpixelOptions) -> str:
+        """What a superpixel is, and the conventions, which no field of the protocol changes."""
+        own = "".join(f"{words}; " for words in captions(opt).values())
         return (
-            "superpixels: means over annotators, then over images; boundary recall within "
+            f"superpixels: {own}means over annotators, then over images; boundary recall within "
             "0.0025 of the diagonal"
         )

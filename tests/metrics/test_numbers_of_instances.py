@@ -28,6 +28,8 @@ def scores(metric, pred, gt, **options):
 
 def as_numbers(score, path=""):
     """Path -> number of everything in a score."""
+    if isinstance(score, list | tuple):
+        score = dict(enumerate(score))
     if not isinstance(score, Mapping):
         return {path: np.nan if score is None else score}
     return {

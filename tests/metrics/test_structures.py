@@ -134,11 +134,11 @@ def test_aggregated_jaccard_indices_and_sorted_ap():
 @pytest.mark.parametrize("components", [0, 4, 8])
 def test_found_objects(overlap, iou, components):
     for name, pred, gt in OBJECTS:
-        found = instance_counts(pred, gt, Options(overlap=overlap, iou=iou, components=components))
-        maps = [pred, gt]
+        maps = [pred > 0, gt > 0] if components else [pred, gt]
+        found = instance_counts(*maps, Options(overlap=overlap, iou=iou, components=components))
         for k, m in enumerate(maps if components else ()):
-            maps[k] = np.zeros_like(m)
-            for n, pixels in enumerate(plain.components(m > 0, components), 1):
+            maps[k] = np.zeros(m.shape, int)
+            for n, pixels in enumerate(plain.components(m, components), 1):
                 maps[k][tuple(np.transpose(list(pixels)))] = n
         assert found.objects.tolist() == plain.found_objects(*maps, overlap, iou), name
 

@@ -83,3 +83,19 @@ def test_without_a_picture_there_is_no_explained_variation():
     counts = counts_of("superpixel", *pair)
     assert np.isnan(counts.variation)
     assert np.isnan(score_of("superpixel", counts).variation)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64])
+def test_labels_that_ran_out_are_refused_with_the_option_that_numbers_their_pieces(dtype):
+    """600 squares of 4 x 4 pixels, numbered modulo 256."""
+    wrapped = np.kron(np.arange(600).reshape(20, 30) % 256, np.ones((4, 4), int)).astype(dtype)
+    refused("256 labels up to 255 in 600 pieces .*superpixel.components=8", sp.superpixels, wrapped,
+            sp.SuperpixelOptions())  # fmt: skip
+    assert np.unique(sp.superpixels(wrapped, sp.SuperpixelOptions(components=8))).size == 600
+
+
+@pytest.mark.parametrize(("components", "count"), [(0, 2), (4, 4), (8, 3)])
+def test_a_label_in_pieces_is_one_superpixel_unless_its_pieces_are_asked_for(components, count):
+    labels = np.array([[5, 2, 2], [2, 5, 2], [2, 2, 2], [5, 2, 2]])
+    made = sp.superpixels(labels, sp.SuperpixelOptions(components=components))
+    assert np.unique(made).size == count
