@@ -23,6 +23,7 @@ from bsdsbench.files.bounded import (
     FaultError,
     PathLike,
     check_size,
+    listed,
     read_bytes,
     reading,
     show,
@@ -232,9 +233,14 @@ def pixels_of(data: bytes, header: Any, mode: str | None) -> Map:
 
 
 def maps_of(found: dict[str, Any]) -> dict[str, Any]:
-    """What of a file can be a picture: what is alone, and numeric arrays that are no row."""
+    """Return what of a file can be a picture: what is alone, and numeric arrays that are no row.
+
+    Beside HoVer-Net's inst_map lie types and centroids, which are none.
+    """
     if len(found) == 1:
         return found
+    if is_numeric(found.get("inst_map")):
+        return {"inst_map": found["inst_map"]}
     arrays = {name: value for name, value in found.items() if is_numeric(value)}
     return {
         name: a for name, a in arrays.items() if a.ndim > 2 or (a.ndim == 2 and 1 not in a.shape)
@@ -263,8 +269,10 @@ def label_map(array: Any) -> Map:
 
 
 def only_array(found: dict[str, Any], path: Path) -> Map:
-    """The array of a file that holds just one. Raises DataError."""
-    arrays = [a for a in found.values() if isinstance(a, np.ndarray)]
-    if len(arrays) != 1:
-        raise DataError(f"{show(path)}: {len(arrays)} arrays, expected one")
-    return arrays[0]
+    """Return the array of a file that holds just one picture. Raises DataError."""
+    maps = maps_of(found)
+    array = next(iter(maps.values()), None)
+    if len(maps) != 1 or not isinstance(array, np.ndarray):
+        has = f"variables {listed(sorted(found))}" if found else "no variable"
+        raise DataError(f"{show(path)}: has {has}, expected one array (H, W)")
+    return array

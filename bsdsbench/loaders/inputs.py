@@ -425,6 +425,16 @@ def annotated_maps(gts: Sequence[Map] | GroundTruth) -> Bool:
     )  # np.stack takes four times as long for small ones
 
 
+def annotated_masks(gts: Sequence[Map] | GroundTruth) -> Bool:
+    """Return the masks of crack sets, which have them beside their outlines, or `annotated_maps`.
+
+    For what counts pixels or objects rather than boundaries.
+    """
+    if isinstance(gts, GroundTruth) and "mask" in gts.parts:
+        return np.asarray(gts.mask[None])
+    return annotated_maps(gts)
+
+
 def binary_map(values: Map, what: str) -> Bool:
     """A (H, W) map of two values as bool: 0 and 1, 0 and 255 or 0 and 65535, of any dtype."""
     values = given_array(values, what)

@@ -42,6 +42,7 @@ from bsdsbench.loaders.line_files import (
     predicted_edges,
     predicted_lines,
 )
+from bsdsbench.loaders.matlab import crack_mask
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.reading import Kind, Reading, refuse_one_hot
 from bsdsbench.protocol.protocol import Protocol
@@ -275,22 +276,27 @@ def read_annotators(
 
 
 class Annotation(NamedTuple):
-    """One annotator's boundaries, regions and pixels that are not void (None: unknown, all)."""
+    """One annotator's boundaries, regions and pixels that are not void (None: unknown, all).
+
+    mask : of crack sets, whose boundaries are the outline of a mask
+    """
 
     edges: Map
     labels: Map | None
     valid: Map | None
     evidence: Evidence
+    mask: Map | None = None
 
 
 def truth_of(image_id: str, path: Path | None, annotations: Sequence[Annotation]) -> GroundTruth:
     """Return the ground truth of all annotators of an image. Raises DataError for a one-hot one."""
-    edges, labels, valid, evidence = zip(*annotations, strict=True)
+    edges, labels, valid, evidence, masks = zip(*annotations, strict=True)
     refuse_one_hot(edges)
     # segmentations only where every annotator has one: region scores need all of them
     whole = () if any(regions is None for regions in labels) else labels
     known = [array for array in valid if array is not None]
     parts = {"valid": np.logical_and.reduce(known)} if known else {}
+    parts |= {"mask": masks[0]} if len(masks) == 1 else {}
     return GroundTruth(image_id, edges, whole, path, evidence=reduce(or_, evidence), **parts)
 
 
@@ -339,10 +345,13 @@ def _annotations(path: Path, reading: Reading) -> Iterator[Annotation]:
         binary = is_binary(plane(drawn, what))  # a struct says itself that it holds boundaries
         struct = evolve(reading, cut=None) if binary else reading
         annotation = annotation_of(drawn, struct, what, path.name)
-        labels = None if labels is None else label_map(labels)
+        none = labels is None or (isinstance(labels, np.ndarray) and not labels.size)  # or []
+        labels = None if none else label_map(labels)
+        mask = crack_mask(arrays)
+        mask = ~mask if mask is not None and reading.inverted else mask
         shown = Values.NOTHING if binary else annotation.evidence.values
         evidence = evolve(annotation.evidence, values=shown)
-        yield annotation._replace(labels=labels, evidence=evidence)
+        yield annotation._replace(labels=labels, evidence=evidence, mask=mask)
 
 
 def annotation_of(
@@ -399,7 +408,9 @@ def read_truth(
         if kind in READERS:
             parts = READERS[kind][1](arrays, path)
         elif reading.kind is Kind.MASK:
-            parts = mask_parts(only_array(arrays, path), reading, path.name)
+            mask = crack_mask(arrays)
+            array = only_array(arrays, path) if mask is None else mask
+            parts = mask_parts(array, reading, path.name)
         else:
             parts = _class_parts(arrays, path, instances)
         parts = {"evidence": Evidence(maps=1, file=path.name), **parts}
@@ -424,7 +435,10 @@ def _class_parts(found: dict[str, Any], path: Path, wanted: bool) -> dict[str, A
         drawn: Any = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
         parts = {"labels": struct["Segmentation"], "class_boundaries": drawn}
     else:
-        array = only_array(found, path)
+        cracks = crack_mask(found)
+        array = only_array(found, path) if cracks is None else 1 + cracks.astype(np.uint8)
+        if array.ndim > 2 and 1 in (array.shape[0], array.shape[-1]) and not is_binary(array):
+            array = plane(array, "label map")
         parts = {"labels": array} if array.ndim == 2 else {"class_boundaries": array != 0}
     if "labels" in parts and wanted and (file := instances_beside(path)):
         found = read_arrays(file, indices=True)

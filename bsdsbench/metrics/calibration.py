@@ -16,7 +16,7 @@ from bsdsbench.kernels.distances.limits import SHARE, up_to
 from bsdsbench.loaders.inputs import (
     GroundTruth,
     Prediction,
-    annotated_maps,
+    annotated_masks,
     same_shape,
     soft_map,
     valid_of,
@@ -92,7 +92,7 @@ class CalibrationMetric(Metric):
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Tree:
         """Of each bin: pixels i8 (B,), marked i8 (B,), summed over annotators, and value f8 (B,),
         the sum of p."""
-        drawn, valid = annotated_maps(gt), valid_of(gt)
+        drawn, valid = annotated_masks(gt), valid_of(gt)
         soft = prepare(soft_map(pred.soft), protocol, valid)
         p, share = unit(soft), _FLOAT32 if soft.dtype == np.float32 else SHARE
         same_shape(p.shape, drawn.shape[1:], pred.where)

@@ -206,10 +206,15 @@ SPACING = option(
 
 def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map, Map]:
     """Return both label maps, of one numbering. Raises DataError for anything else."""
-    known = [name for name in ("mask", "labels", "class_boundaries") if name in gt.parts]
+    wanted = ("labels", "mask") if at.classes else ("mask", "labels")
+    known = [name for name in (*wanted, "class_boundaries") if name in gt.parts]
     true, mine = gt.parts[known[0]] if known else gt.labels, pred.classes
     if mine.ndim == 3 and not mine.any():  # nothing is predicted
         mine = np.full(true.shape[-2:], -1 if at.classes or at.divisor else 0)
+    flat = [
+        m[0] if m.ndim == 3 and len(m) == 1 and m.dtype.kind != "f" else m for m in (mine, true)
+    ]
+    mine, true = flat
     if "mask" in gt.parts and "valid" in gt.parts:
         mine = np.where(gt.valid, mine, mine.dtype.type(0))
     refuse_stack(true, mine.shape, SIDES[1])

@@ -15,7 +15,7 @@ import numpy as np
 
 from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.files.arguments import F8
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, annotated_maps, valid_of
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, annotated_masks, valid_of
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, VoidOptions
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, soft_or_segs
 from bsdsbench.metrics.maps import prepare
@@ -199,7 +199,7 @@ def pixel_counts(
     from bsdsbench.kernels.thresholding import confusion
 
     protocol = Protocol.load(protocol)
-    gt_maps, valid = annotated_maps(gts), valid_of(gts)
+    gt_maps, valid = annotated_masks(gts), valid_of(gts)
     thresholds, cuts = protocol.threshold_array(), protocol.cuts()
     soft, bmaps = soft_or_segs(pred, gt_maps.shape[1:], valid)
     if soft is None:
