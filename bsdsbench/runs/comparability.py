@@ -152,7 +152,9 @@ class PairDifference(NamedTuple):
 
     def line(self) -> str:
         """Return who differs in what."""
-        return f"{self.a}, {self.b}: {self.difference.fault()}"
+        difference = self.difference
+        forbids = difference.severity is Severity.FORBIDS
+        return f"{self.a}, {self.b}: {difference.fault() if forbids else difference.line()}"
 
 
 def pair_differences(runs: Sequence[Evaluation]) -> list[PairDifference]:
