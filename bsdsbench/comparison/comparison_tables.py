@@ -9,7 +9,7 @@ from typing import Any
 from bsdsbench.files.bounded import counted
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
-from bsdsbench.runs.references import PAIRS_LOST, SOLVER
+from bsdsbench.runs.references import PAIRS_LOST
 from bsdsbench.runs.score_tables import METHOD, signature_lines, table_column, why_undefined
 from bsdsbench.scores.ratios import short
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
@@ -71,7 +71,8 @@ def comparison_tables(found: Any) -> list[Table]:
         rows.append([d.a, d.b, heading(d.score, alone), gap, d.p, corrected, d.least])
     notes = [f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."]
     first = [d for d in here if d.score == here[0].score]
-    if least := sorted(short(d.least) for d in first if not math.isnan(d.least)):
+    detectable = [d.least for d in first if not math.isnan(d.least)]
+    if least := sorted(short(gap, 3 if gap >= 0.001 else 4) for gap in detectable):
         span = least[0] if least[0] == least[-1] else f"{least[0]} to {least[-1]}, by pair,"
         what = heading(first[0].score, alone)
         notes.append(
@@ -81,8 +82,8 @@ def comparison_tables(found: Any) -> list[Table]:
     if reach := sorted(short(d.solver_moves, 4) for d in here if d.solver):
         span = reach[0] if reach[0] == reach[-1] else f"{reach[0]} to {reach[-1]}, by row"
         notes.append(
-            f"~ below {span}, what {SOLVER} can move: it loses about {PAIRS_LOST} pairs in a map. "
-            "Such a difference is not starred."
+            f"~ below {span}, what the official matching can move: it is random and loses about "
+            f"{PAIRS_LOST} pairs in a map. Such a difference is not starred."
         )
     if found.test == "bootstrap" and any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in here):
         notes.append(

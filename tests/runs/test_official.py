@@ -1,6 +1,7 @@
 """Runs from folders: ours, others' per-image counts, others' tables alone; the published table."""
 
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,6 +34,37 @@ def test_ev1_files_alone_give_the_same_scores_and_bootstrap(folder, tmp_path):
     assert found.notes == (
         "theirs: from official files, which do not state the protocol; AP by the rule bsds",
     )
+
+
+@pytest.mark.parametrize("test", ["bootstrap", "permutation"])
+def test_what_the_random_matching_loses_is_no_difference(test):
+    """Of the same maps the official program has three pairs fewer in each: always less, and little.
+
+    Another method's difference is starred all the same.
+    """
+    mine, other = (simulated_run(name, 40, quality=q) for name, q in (("mine", 0), ("other", 0.5)))
+    records = []
+    for record in mine.records:
+        counts = dict(record.counts["boundary"])
+        for side in ("gt", "pred"):
+            counts[f"matched_{side}"] = np.maximum(counts[f"matched_{side}"] - 3, 0)
+        records.append(replace(record, counts={"boundary": counts}))
+    theirs = replace(mine, name="theirs", records=records, provenance={"official": "theirs"})
+    compared = bb.compare([mine, theirs, other], n_boot=500, test=test)
+    small, large = (compared.difference_of(name, "theirs", "ods") for name in ("mine", "other"))
+    assert small.p_holm < 0.05
+    assert 0 < small.value < small.solver_moves < 0.002
+    assert (small.solver, large.solver) == (True, False)
+    letters = dict(zip(compared.names, compared.letters["boundary.ods"], strict=True))
+    assert letters["mine"] == letters["theirs"] != letters["other"]
+    table = compared.tables()[1]
+    rows = {(row[0], row[1]): row for row in table.rows if row[2] == "ODS"}
+    assert [rows["mine", "theirs"][k].mark for k in (3, 5)] == ["~", ""]
+    assert [rows["theirs", "other"][k].mark for k in (3, 5)] == ["", "*"]
+    (note,) = [line for line in table.note_lines if line.startswith("~ below")]
+    assert "random and loses about 4 pairs in a map" in note
+    twice = bb.compare([mine, replace(mine, name="again", records=records)], n_boot=500, test=test)
+    assert not twice.difference_of("mine", "again", "ods").solver
 
 
 def test_nothing_is_said_of_a_protocol_that_is_not_stated(folder, tmp_path):
