@@ -273,7 +273,7 @@ class Difference:
 
     def line(self) -> str:
         """Return it for people, without a full stop: "tolerance: .0075d / .011d; usually ..."."""
-        titles = {}
+        titles = {"reading": "masks of predictions"}
         for key, word in WORDS.items():
             titles[word.fields[0] if word.fields and key not in OWN else key] = word.title
         tail = f"; {self.cost}" if self.cost else ""

@@ -8,16 +8,20 @@ matching, which `pixel` does not use, may be compared.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import combinations
+from operator import or_
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from attrs import evolve
 
+from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import WORDS, Difference, Severity
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.evidence import UNKNOWN, Values
 
 if TYPE_CHECKING:
     from bsdsbench.runs.evaluation import Evaluation
@@ -71,7 +75,7 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
         for k, difference in enumerate(differing):
             if difference.field in OWN_OF_REFERENCES:
                 differing[k] = evolve(difference, severity=Severity.IGNORED)
-    return [*differing, *_of_images(a, b), *_of_truth(a, b, shared)]
+    return [*differing, *_of_reading(a, b), *_of_images(a, b), *_of_truth(a, b, shared)]
 
 
 def _of_task(run: Evaluation, task: Task) -> list[Difference]:
@@ -91,6 +95,22 @@ def _of_task(run: Evaluation, task: Task) -> list[Difference]:
         images = f"{task.images} images" if task.images else "images"
         differing.append(("images", f"{n} images", f"the {images} of {where}"))
     return [Difference(*found, Severity.FORBIDS) for found in differing]
+
+
+def _of_reading(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
+    """The predictions' masks, where one run's are gray and were cut, and the other's were not.
+
+    What options say of a reading are fields of the protocol; that of the truth is in its
+    fingerprint.
+    """
+    kinds = {run.readings.pred.kind for run in (a, b) if run.readings}
+    known = all(record.pred.maps for run in (a, b) for record in run.records)
+    if kinds == {Kind.MASK} and known:
+        shown = [reduce(or_, (r.pred for r in run.records), UNKNOWN).values for run in (a, b)]
+        holds = ["gray, cut" if values & Values.GRAY else "two values" for values in shown]
+        if holds[0] != holds[1]:
+            cost = "gray masks were resized or are soft: where they are cut moves their outline"
+            yield Difference("reading", holds[0], holds[1], Severity.SAID, cost)
 
 
 def _of_images(a: Evaluation, b: Evaluation) -> Iterator[Difference]:

@@ -211,3 +211,18 @@ def test_a_task_is_compared_with_as_a_run_is():
     (difference,) = comparability(simulated_run("a", 8), task)
     assert (difference.field, difference.severity) == ("images", Severity.FORBIDS)
     assert why_not_beside(simulated_run("a", 8), task.name).startswith("8 images, but published")
+
+
+def test_masks_that_were_cut_are_said_beside_those_of_two_values():
+    mask = np.zeros((20, 30), np.uint8)
+    mask[5:15, 5:25] = 255
+    gray = np.where(mask, 200 + np.arange(30), np.arange(30)).astype(np.uint8)
+    plain, cut, same = (
+        bb.evaluate_items([("a", pred, mask)], "masks", metrics="contour", name=name, **FAST)
+        for name, pred in (("plain", mask), ("cut", gray), ("same", mask // 255))
+    )
+    (difference,) = comparability(plain, cut)
+    assert (difference.field, difference.severity) == ("reading", Severity.SAID)
+    assert (difference.ours, difference.theirs) == ("two values", "gray, cut")
+    assert comparability(plain, same) == []
+    assert any("masks of predictions" in note for note in bb.compare([plain, cut], n_boot=2).notes)
