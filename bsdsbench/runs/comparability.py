@@ -144,14 +144,15 @@ def _of_truth(a: Evaluation, b: Evaluation, metrics: Sequence[str]) -> Iterator[
         if whole and ours.whole_truth and theirs.whole_truth:
             marks = _Truths(ours.whole_truth, theirs.whole_truth)
         elif whole:
-            holds_more = {ours.whole_truth, theirs.whole_truth} - {"", *marks}
-            unknown = unknown or bool(holds_more)
+            beyond = {ours.whole_truth, theirs.whole_truth} - {"", *marks}
+            unknown = unknown or bool(beyond)
         if marks.ours != marks.theirs if all(marks) else not _same_totals(ours, theirs):
             yield Difference("truth", *marks, Severity.FORBIDS, image=ours.image_id)
             return
     if unknown:
         cost = "one run was saved by an earlier version, which did not look at them"
-        yield Difference("segmentations", "known", "not known", Severity.SAID, cost)
+        known = ["known" if run.records[0].whole_truth else "not known" for run in (a, b)]
+        yield Difference("segmentations", known[0], known[1], Severity.SAID, cost)
 
 
 def _same_totals(ours: ImageRecord, theirs: ImageRecord) -> bool:

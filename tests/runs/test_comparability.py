@@ -147,7 +147,9 @@ def test_a_run_of_an_earlier_version_is_not_refused(tmp_path):
     old = replace(new, name="old", records=records)
     (difference,) = comparability(old, new)
     assert (difference.field, difference.severity) == ("segmentations", Severity.SAID)
-    assert any("segmentations: known / not known" in note for note in bb.compare([new, old]).notes)
+    assert any(
+        "segmentations: known / not known; one" in note for note in bb.compare([new, old]).notes
+    )
     assert comparability(old, replace(old, name="older")) == []
     loaded = bb.Evaluation.load(new.save(tmp_path))
     assert [r.whole_truth for r in loaded.records] == [r.whole_truth for r in new.records]
