@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from bsdsbench.files.errors import ShapeError as ShapeError
     from bsdsbench.integrations.detectors import DetectorRun as DetectorRun
     from bsdsbench.integrations.detectors import run as run
+    from bsdsbench.integrations.training_labels import assign as assign
     from bsdsbench.loaders import load_ground_truth as load_ground_truth
     from bsdsbench.loaders import load_prediction as load_prediction
     from bsdsbench.loaders.inputs import GroundTruth as GroundTruth
@@ -41,15 +42,12 @@ if TYPE_CHECKING:
     from bsdsbench.metrics import segmentation as segmentation
     from bsdsbench.metrics import semantic as semantic
     from bsdsbench.metrics import superpixel as superpixels  # noqa: F401
-    from bsdsbench.metrics.assign import assign as assign
     from bsdsbench.metrics.base import Column as Column
     from bsdsbench.metrics.base import Metric as Metric
     from bsdsbench.metrics.boundary import Match as Match
     from bsdsbench.metrics.boundary import boundary_counts as boundary_counts
     from bsdsbench.metrics.boundary import boundary_score as boundary_score
     from bsdsbench.metrics.boundary import match_boundaries as match_boundaries
-    from bsdsbench.metrics.maps import nms as nms
-    from bsdsbench.metrics.maps import thin as thin
     from bsdsbench.metrics.pixel import pixel_counts as pixel_counts
     from bsdsbench.metrics.pixel import pixel_score as pixel_score
     from bsdsbench.metrics.region.counting import region_counts as region_counts
@@ -76,13 +74,15 @@ if TYPE_CHECKING:
     from bsdsbench.scores.curve import PRCurve as PRCurve
     from bsdsbench.scores.ratios import f_measure as f_measure
     from bsdsbench.scores.ratios import ratio as ratio
+    from bsdsbench.transforms.maps import nms as nms
+    from bsdsbench.transforms.maps import thin as thin
 
 __version__ = "0.1.0"
 
 _PACKAGES = {
     "scores.curve": "OperatingPoint PRCurve",
     "scores.ratios": "f_measure ratio",
-    "metrics.assign": "assign",
+    "integrations.training_labels": "assign",
     "metrics.boundary": "Match boundary_counts boundary_score match_boundaries",
     "comparison.compare": "Comparison compare",
     "diagnosis.doctor": "Finding doctor",
@@ -93,7 +93,7 @@ _PACKAGES = {
     "integrations.detectors": "DetectorRun run",
     "loaders.labels": "seg2bdry",
     "loaders": "load_ground_truth load_prediction",
-    "metrics.maps": "nms thin",
+    "transforms.maps": "nms thin",
     "metrics.pixel": "pixel_counts pixel_score",
     "plotting": "DETCurveDisplay PRCurveDisplay ROCCurveDisplay",
     "protocol.protocol": "NMSParams Protocol",

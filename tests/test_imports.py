@@ -16,8 +16,8 @@ PACKAGE = Path(__file__).parents[1] / "bsdsbench"
 
 # A package imports those before it, and itself.
 LAYERS = (
-    *("kernels", "files", "tables", "scores", "protocol", "loaders curves", "metrics", "runs"),
-    *("comparison diagnosis", "plotting", "report", "integrations", "cli"),
+    *("kernels", "files", "tables", "scores", "protocol", "loaders curves", "transforms"),
+    *("metrics", "runs", "comparison diagnosis", "plotting", "report", "integrations", "cli"),
 )
 RANK = {name: k for k, names in enumerate(LAYERS) for name in names.split()}
 

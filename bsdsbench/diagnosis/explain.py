@@ -28,11 +28,11 @@ from bsdsbench.diagnosis.causes import (
     readings,
     settings,
 )
+from bsdsbench.diagnosis.many_to_one import many_to_one_counts
 from bsdsbench.files.bounded import listed
 from bsdsbench.files.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
-from bsdsbench.metrics.many_to_one import many_to_one_counts
 from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.all_rules import with_whole_image

@@ -34,7 +34,6 @@ from bsdsbench.loaders.inputs import (
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.official_txt import boundary_files
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, VoidOptions, at_least_two
-from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import (
@@ -49,6 +48,7 @@ from bsdsbench.scores.curve import (
 )
 from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.read_only import ReadOnly
+from bsdsbench.transforms.maps import prepare
 
 # Kernels are imported where they are called: scores are read and shown without them.
 CURVE_COLUMNS = (

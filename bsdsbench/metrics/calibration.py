@@ -22,7 +22,6 @@ from bsdsbench.loaders.inputs import (
     valid_of,
 )
 from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Tree
-from bsdsbench.metrics.maps import prepare, unit
 from bsdsbench.protocol.fields import one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Stack
@@ -33,6 +32,7 @@ from bsdsbench.scores.ratios import (
     weighted_mean,
     weighted_sum,
 )
+from bsdsbench.transforms.maps import prepare, unit
 
 _FLOAT32 = 1e-6  # the share by which .7 and 1 - .3 as float32 differ from .7, and some more
 _SIDE: dict[str, Any] = {"left": "right", "right": "left"}  # of `searchsorted`

@@ -14,11 +14,11 @@ from bsdsbench.files.arguments import I8
 from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, valid_of, without_void
 from bsdsbench.metrics.base import IMAGES, Column, Tree, VoidOptions, image_means
 from bsdsbench.metrics.boundary import CurvesMetric, boundary_counts
-from bsdsbench.metrics.maps import as_float32, invert, nms
 from bsdsbench.protocol.protocol import MATCHED, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio
+from bsdsbench.transforms.maps import as_float32, invert, nms
 
 PARTS = {"seval": "SEval", "ceval": "CEval"}
 

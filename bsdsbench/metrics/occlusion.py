@@ -32,10 +32,10 @@ from bsdsbench.metrics.boundary import (
     threshold_events,
     truth_maps,
 )
-from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Score, Stack
 from bsdsbench.scores.curve import FOUR
+from bsdsbench.transforms.resize import bilinear
 
 PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
 COUNTS = (*FOUR, "right_gt", "right_pred")

@@ -18,12 +18,12 @@ from bsdsbench.files.arguments import F8
 from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, annotated_masks, valid_of
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, VoidOptions
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, soft_or_segs
-from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import AP_RULES, PRCurve, average_precision, curve_scores
 from bsdsbench.scores.ratios import Weights, defined_ratio, ratio, weighted_mean, weighted_sum
+from bsdsbench.transforms.maps import prepare
 
 
 @attrs.frozen

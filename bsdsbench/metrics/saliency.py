@@ -34,7 +34,6 @@ from bsdsbench.loaders.inputs import (
     without_void,
 )
 from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Symptoms, Tree, image_means
-from bsdsbench.metrics.maps import invert
 from bsdsbench.protocol.fields import POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
@@ -46,6 +45,7 @@ from bsdsbench.scores.ratios import (
     weighted_mean,
     weighted_sum,
 )
+from bsdsbench.transforms.maps import invert
 
 LEVELS = 256
 _EPS = float(np.spacing(1.0))

@@ -30,7 +30,6 @@ from bsdsbench.loaders.official_txt import boundary_files, safe_name
 from bsdsbench.loaders.reading import refuse_white
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
-from bsdsbench.metrics.imresize import bicubic
 from bsdsbench.metrics.label_ids import SIDES, refuse_other_numbering, refuse_probabilities
 from bsdsbench.metrics.label_maps import as_label_map, faults_named
 from bsdsbench.protocol.fields import LABEL, NAMES, check, is_int, is_number, one_of, option, whole
@@ -38,6 +37,7 @@ from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Score, Stack, at
 from bsdsbench.scores.curve import FOUR, curve_scores, four_counts
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
+from bsdsbench.transforms.resize import bicubic
 
 
 def _is_labels(values: Any) -> bool:

@@ -22,11 +22,11 @@ from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map, valid_of, without_void
 from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.label_maps import SPACING
-from bsdsbench.metrics.maps import prepare, unit
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
+from bsdsbench.transforms.maps import prepare, unit
 
 THRESHOLD = option(
     0.5,

@@ -115,7 +115,7 @@ def thresholds_text(values: tuple[float, ...]) -> str:
 
 @frozen
 class NMSParams:
-    """Edge non-maximum suppression as a data set's users run it: `bsdsbench.metrics.maps`.
+    """Edge non-maximum suppression as a data set's users run it: `bsdsbench.transforms.maps`.
 
     Examples
     --------

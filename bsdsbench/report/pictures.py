@@ -74,7 +74,7 @@ def jpeg_uri(pixels: NDArray[np.uint8], side: int = THUMBNAIL) -> str:
 def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     """The prediction as it is thresholded, dark lines on white; segmentations: their share."""
     from bsdsbench.loaders.inputs import unit
-    from bsdsbench.metrics.maps import prepare
+    from bsdsbench.transforms.maps import prepare
 
     if pred.kind == "segs":
         soft: Any = np.mean([seg2bdry(s) for s in pred.segs], axis=0)

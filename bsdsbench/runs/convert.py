@@ -9,9 +9,9 @@ from bsdsbench.files.errors import DataError
 from bsdsbench.loaders import load_prediction
 from bsdsbench.loaders.formats import FORMATS, id_of
 from bsdsbench.loaders.pairing import find_files
-from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.keywords import Progress
+from bsdsbench.transforms.maps import prepare
 
 
 def nms_files(

@@ -9,9 +9,9 @@ import pytest
 from scipy.io import loadmat
 
 from bsdsbench.metrics.boundary import boundary_counts, match_boundaries
-from bsdsbench.metrics.maps import thin
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.ratios import f_measure, ratio
+from bsdsbench.transforms.maps import thin
 from tests.reference import matching as reference
 
 ROOT = Path(os.environ.get("BSDSBENCH_BSDS500", "."))

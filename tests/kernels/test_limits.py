@@ -6,10 +6,10 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import bsdsbench as bb
+from bsdsbench.diagnosis.many_to_one import many_to_one_counts
 from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.kernels.matching.graph import disk
 from bsdsbench.metrics import contour, registry
-from bsdsbench.metrics.many_to_one import many_to_one_counts
 
 # Steps as people write them: .1, .35, 1.2 ... and the limit as they do, not as the product is
 STEPS = st.integers(1, 400).map(lambda n: (n, n / 100))

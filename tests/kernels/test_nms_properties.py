@@ -6,8 +6,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from bsdsbench.metrics.maps import nms, prepare, quantise
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.transforms.maps import nms, prepare, quantise
 from tests.reference import nms as slow
 
 

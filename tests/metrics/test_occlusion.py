@@ -5,8 +5,8 @@ import pytest
 from PIL import Image
 
 import bsdsbench as bb
-from bsdsbench.metrics.imresize import bilinear
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.transforms.resize import bilinear
 from tests.helpers.counting import counts_of
 from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import counted

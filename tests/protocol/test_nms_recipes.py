@@ -6,8 +6,8 @@ from attrs import astuple
 from scipy import ndimage
 
 from bsdsbench.files.errors import ProtocolError
-from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import RECIPES, Protocol
+from bsdsbench.transforms.maps import prepare
 from tests.reference.nms import edge_nms
 
 

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from bsdsbench.files.errors import DataError
-from bsdsbench.metrics.maps import nms, quantise
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.convert import nms_files
 from bsdsbench.runs.run import evaluate
+from bsdsbench.transforms.maps import nms, quantise
 from tests.helpers.crops import crops
 from tests.helpers.runs import call, refused
 

@@ -33,10 +33,10 @@ from bsdsbench.kernels.regions import ucm
 from bsdsbench.kernels.regions.assignment import largest_total
 from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape, soft_map, unit
 from bsdsbench.metrics.label_maps import as_label_map
-from bsdsbench.metrics.maps import prepare
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import ratio
+from bsdsbench.transforms.maps import prepare
 
 AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
 

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import ndimage
 
-from bsdsbench.metrics.many_to_one import many_to_one_counts
-from bsdsbench.metrics.maps import thin
+from bsdsbench.diagnosis.many_to_one import many_to_one_counts
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.transforms.maps import thin
 
 
 def distance(bmap):

@@ -1,6 +1,7 @@
-"""One-to-one assignment of boundary maps: labels for training.
+"""One-to-one labels for training boundary detectors.
 
-This is the boundary benchmark's matcher with other costs. It is not a metric and counts nothing.
+Predicted pixels are paired with annotated ones by the boundary benchmark's matcher, with costs that
+can prefer confident predictions. No metric uses it.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from bsdsbench.metrics.boundary import Match
 from bsdsbench.protocol.protocol import MAX_PX
 
 # Kernels are imported where they are called, see boundary.py.
-METRICS = ("l2", "l1", "linf")
-LARGEST = 1e15  # of a value: none is too large to be added up
+_DISTANCES = ("l2", "l1", "linf")
+_LARGEST_VALUE = 1e15  # so that sums of costs are finite
 
 
 def assign(
@@ -39,22 +40,22 @@ def assign(
     pred : array
         (H, W) map of 0 and 1, or of 0 and 255 in uint8.
     gt : array, sequence or GroundTruth
-        The same of one annotator; or (A, H, W), or a list, of several.
+        Such a map of one annotator; or those of several, (A, H, W) or a list.
     radius : float
         Largest distance of a pair in pixels, 0 or more.
     metric : str
-        How distances are taken: "l2" (Euclidean), "l1" or "linf".
+        The distance: "l2" (Euclidean), "l1" or "linf".
     pred_value : array, optional
         Values with the shape of `pred`.
     weight : float
-        Factor of `pred_value`; below 0 where large values are to be preferred.
+        Factor of `pred_value`; negative to prefer pixels with large values.
 
     Returns
     -------
     Match or tuple of Match
-        Of each annotator where `gt` has several; `cost` is the sum over the pairs. Before they are
-        compared, costs are rounded to 2^-24, or 2^-40 of their span times the number of pixels
-        where that is more.
+        A tuple with one Match per annotator if `gt` has several; `cost` is the sum over the pairs.
+        Before they are compared, costs are rounded to 2^-24, or to 2^-40 of their span times the
+        number of pixels if that is more.
 
     Raises
     ------
@@ -63,11 +64,11 @@ def assign(
 
     Notes
     -----
-    Equal costs are decided by a hash of the two pixels, so the result depends on the input alone.
-    Memory: some 150 bytes a boundary pixel and at most 64 MB of edges. The interpreter's lock is
-    free meanwhile: give the images of a batch to threads. Sources: Duff and Koster 2001, for the
-    sparse assignment problem; Cetinkaya, Kalkan and Akbas, MatchED, CVPR 2026, arXiv 2602.20689,
-    for labels that are assigned to the predictions.
+    Ties are broken by a hash of the two pixels, so the result depends on the input alone. Memory is
+    about 150 bytes per boundary pixel and at most 64 MB for edges. The GIL is released, so the
+    images of a batch can be processed in threads. Sources: Duff and Koster 2001, for the sparse
+    assignment problem; Cetinkaya, Kalkan and Akbas, MatchED, CVPR 2026, arXiv 2602.20689, for
+    labels that are assigned to the predictions.
 
     Examples
     --------
@@ -78,8 +79,8 @@ def assign(
     >>> import bsdsbench as bb
     >>> prob = np.array([[0.1, 0.85, 0.95, 0.9, 0.1, 0.1, 0.1, 0.1]])
     >>> gt = np.array([[0, 1, 0, 0, 0, 0, 0, 1]], bool)
-    >>> found = bb.assign(prob >= 0.8, gt, 2, metric="l1", pred_value=prob, weight=-20)
-    >>> label = (found.pred_match >= 0) | (gt & (found.gt_match < 0))
+    >>> match = bb.assign(prob >= 0.8, gt, 2, metric="l1", pred_value=prob, weight=-20)
+    >>> label = (match.pred_match >= 0) | (gt & (match.gt_match < 0))
     >>> label.astype(int)
     array([[0, 0, 1, 0, 0, 0, 0, 1]])
     """
@@ -87,8 +88,8 @@ def assign(
     from bsdsbench.kernels.matching.training_pairs import cheapest_pairs
 
     radius = given_number(radius, "radius", 0, MAX_PX)
-    factor = given_number(weight, "weight", -LARGEST, LARGEST)
-    given_word(metric, "metric", METRICS)
+    factor = given_number(weight, "weight", -_LARGEST_VALUE, _LARGEST_VALUE)
+    given_word(metric, "metric", _DISTANCES)
     bmap = binary_map(given_array(pred, "prediction"), "prediction")
     truth = given_array(gt.boundaries if isinstance(gt, GroundTruth) else gt, "ground truth")
     if truth.ndim not in (2, 3):
@@ -98,20 +99,23 @@ def assign(
     if pred_value is not None:
         value = factor * given_floats(pred_value, "pred_value")
         same_shape(value.shape, bmap.shape, "pred_value")
-        if not (np.abs(value) <= LARGEST).all():
+        if not (np.abs(value) <= _LARGEST_VALUE).all():
             raise DataError(
-                f"pred_value: NaN or values beyond {LARGEST:g}, expected finite numbers"
+                f"pred_value: NaN or values beyond {_LARGEST_VALUE:g}, expected finite numbers"
             )
     radius = up_to(radius)
-    reach = int(radius)  # costs by offset, (2 reach + 1, 2 reach + 1), infinite beyond the radius
+    reach = int(radius)
     dx = np.abs(np.arange(-reach, reach + 1.0))
     dy = dx[:, None]
-    far = {"l2": np.sqrt(dy * dy + dx * dx), "l1": dy + dx, "linf": np.maximum(dy, dx)}[metric]
-    table, found = np.where(far <= radius, far, np.inf), []
-    for one in truth if truth.ndim == 3 else [truth]:
-        values = () if pred_value is None else (value, np.zeros(one.shape))
-        at, gt_at = cheapest_pairs(bmap, binary_map(one, "ground truth"), table, values)
-        (row, col), (gt_row, gt_col) = (np.divmod(k, max(one.shape[1], 1)) for k in (at, gt_at))
-        paid = table[gt_row - row + reach, gt_col - col + reach] + value.flat[at]
-        found.append(Match.of_pairs(bmap.shape, at, gt_at, float(paid.sum())))
-    return tuple(found) if truth.ndim == 3 else found[0]
+    distance = {"l2": np.sqrt(dy * dy + dx * dx), "l1": dy + dx, "linf": np.maximum(dy, dx)}[metric]
+    # Costs by offset, (2 reach + 1, 2 reach + 1)
+    offset_cost, matches = np.where(distance <= radius, distance, np.inf), []
+    for gt_map in truth if truth.ndim == 3 else [truth]:
+        values = () if pred_value is None else (value, np.zeros(gt_map.shape))
+        gt_map = binary_map(gt_map, "ground truth")
+        pixel, gt_pixel = cheapest_pairs(bmap, gt_map, offset_cost, values)
+        row, col = np.divmod(pixel, max(gt_map.shape[1], 1))
+        gt_row, gt_col = np.divmod(gt_pixel, max(gt_map.shape[1], 1))
+        costs = offset_cost[gt_row - row + reach, gt_col - col + reach] + value.flat[pixel]
+        matches.append(Match.of_pairs(bmap.shape, pixel, gt_pixel, float(costs.sum())))
+    return tuple(matches) if truth.ndim == 3 else matches[0]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bsdsbench.metrics.imresize import bicubic, bilinear
+from bsdsbench.transforms.resize import bicubic, bilinear
 
 
 def cubic(x):

@@ -1,8 +1,8 @@
-"""A wrong reading of the benchmark, for `explain` and the doctor only: many-to-one matching.
+"""Many-to-one matching, a wrong implementation of the benchmark that `explain` tests for.
 
 A predicted pixel is correct if any annotated pixel lies within the tolerance, an annotated pixel is
-found if any prediction does. Without the one-to-one rule thick edges and double responses cost
-nothing: HED's first 40 maps score .8038 instead of .7657.
+detected if any predicted one does. Without the one-to-one rule thick edges and double responses
+cost nothing: HED's first 40 maps score .8038 instead of .7657.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from bsdsbench.scores.curve import curve_counts
 def many_to_one_counts(
     pred: Map | Prediction, gts: Sequence[Map] | GroundTruth, protocol: Protocol
 ) -> Counts:
-    """What `boundary_counts` would be if pixels could be matched any number of times.
+    """Count like `boundary_counts`, but let pixels be matched any number of times.
 
-    Inputs and errors as there; maps without a boundary pixel give zeros.
+    Inputs and errors are those of `boundary_counts`; maps without a boundary pixel give zeros.
     """
     from scipy import ndimage
 
@@ -48,5 +48,5 @@ def many_to_one_counts(
         start, pixel, added, annotators.ravel(), close.ravel(), rows, cols, dy[inside], dx[inside]
     )
     total_gt = np.full(thresholds.size, annotators.sum())
-    four = (matched_gt[::-1], total_gt, matched_pred[::-1], total_pred[::-1])
-    return curve_counts(thresholds, np.column_stack(four))
+    counts = (matched_gt[::-1], total_gt, matched_pred[::-1], total_pred[::-1])
+    return curve_counts(thresholds, np.column_stack(counts))

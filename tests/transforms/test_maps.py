@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from bsdsbench.loaders.inputs import unit
-from bsdsbench.metrics.maps import as_float32, invert, prepare
+from bsdsbench.loaders.reading import is_faint
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.first_look import is_faint
+from bsdsbench.transforms.maps import as_float32, invert, prepare
 
 LOW, HIGH = Protocol(thresholds=(0.001, 0.5)), Protocol(thresholds=(0.01, 0.5))
 

@@ -1,4 +1,4 @@
-"""What is done to maps (H, W) before thresholds: edge non-maximum suppression, scales, thinning.
+"""Prepare maps (H, W) for thresholds: edge non-maximum suppression, scaling, thinning.
 
 Networks produce edges several pixels thick; the field thins them with one small program before the
 benchmark. Its steps (E is the soft map (H, W), all maps are float32):
@@ -75,19 +75,19 @@ def nms(
 
 
 def as_float32(soft: Map) -> NDArray[np.float32]:
-    """A soft map of any accepted dtype as a new contiguous float32 array in [0, 1]."""
+    """Return a soft map of any accepted dtype as a new contiguous float32 array in [0, 1]."""
     soft = soft_map(soft, "soft map")
     return np.array(unit(soft) if soft.dtype.kind == "u" else soft, np.float32, order="C")
 
 
 def quantise(prob: Map, bits: int) -> Map:
-    """A map in [0, 1] as the uint8 or uint16 of an 8- or 16-bit picture; halves round up."""
+    """Return a map in [0, 1] as the uint8 or uint16 values of a picture; halves round up."""
     dtype = np.dtype(f"u{bits // 8}")
     return np.floor(np.asarray(prob, np.float64) * np.iinfo(dtype).max + 0.5).astype(dtype)
 
 
 def invert(soft: Map) -> Map:
-    """1 - value, in the dtype of the map (255 - value for uint8)."""
+    """Return 1 - value, in the dtype of the map (255 - value for uint8)."""
     if soft.dtype == bool:
         return ~soft
     return (np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else soft.dtype.type(1)) - soft

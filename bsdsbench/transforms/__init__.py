@@ -1,0 +1,1 @@
+"""Transform maps before they are counted: inversion, NMS, thinning, resizing."""
