@@ -96,6 +96,8 @@ class Reading:
         True for the side of the ground truth.
     void_option : str
         The option that names the void, such as "saliency.ignore"; "" where the metric has none.
+    metric : str
+        The name of the metric, whose options are proposed.
     """
 
     kind: Kind
@@ -105,6 +107,7 @@ class Reading:
     normalised: bool = False
     truth: bool = True
     void_option: str = ""
+    metric: str = ""
 
     def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
         """Return a map of this side as the mask that it means. Raises DataError, ShapeError.
@@ -179,13 +182,31 @@ class Reading:
             has = f"{side} has values up to 1, that of {white} up to white"
             apart = (Setting("gt_threshold", 0.5, "takes gray ones apart"),) * self.truth
             yield Problem(first(Values.UNIT).file, has, "one scale in a set", apart)
-        if shown & Values.WHITE_LABELS and not shown & Values.LABELS:
-            has = f"{side}, as all others, has {WHITE_FOR_CLASSES}"
-            yield Problem(first(Values.WHITE_LABELS).file, has)
         if self.truth and shown & Values.FAINT and not shown & Values.STRONG:
             has = f"all values of {side}, and of all others, are below gt_threshold = {self.cut}"
             none = Setting("gt_threshold", "none", "for masks of 0 and 1")
             yield Problem(first(Values.FAINT).file, has, "values up to white", (none,))
+
+    def label_faults(self, images: Sequence[Evidence]) -> Iterator[Problem]:
+        """Yield what keeps the labels of a side from being those that are meant."""
+        shown = reduce(or_, images, UNKNOWN).values
+        side = f"{SIDES[self.truth]}, as all others, has"
+
+        def first(sign: Values) -> Evidence:
+            return min((e for e in images if e.values & sign), key=lambda e: e.file)
+
+        if shown & Values.WHITE_LABELS and not shown & Values.LABELS:
+            yield Problem(first(Values.WHITE_LABELS).file, f"{side} {WHITE_FOR_CLASSES}")
+        numbers = {e.levels for e in images if e.levels}
+        if shown & Values.PIECES and not shown & Values.NUMBERS and len(numbers) == 1:
+            pieces, option = first(Values.PIECES), f"{self.metric}.components"
+            has = f"{side} one number, {_listed(pieces.levels)}, and that in several pieces"
+            fix = Setting(option, 8, "numbers them"), Setting(option, 0, "takes them as one object")
+            yield Problem(pieces.file, has, "a number for each instance", fix)
+        if shown & Values.TRAIN_IDS and not shown & Values.LABEL_IDS:
+            train = f"{self.metric}.ids=[] and {self.metric}.ignore=255 for train ids on both sides"
+            has = f"{side} train ids (0, 1, ..)"
+            yield Problem(first(Values.TRAIN_IDS).file, has, "label ids", (train,))
 
     def describe(self, images: Sequence[Evidence], forms: Sequence[str] = ()) -> str:
         """Return the reading in words, with what the files show and how many there are."""
@@ -227,7 +248,9 @@ class Readings(NamedTuple):
         shards, workers or order.
         """
         preds, gts = [r.pred for r in records], [r.gt for r in records]
-        problems = [*self.pred.faults(preds), *self.gt.faults(gts)]
+        problems = []
+        for reading, images in ((self.pred, preds), (self.gt, gts)):
+            problems += [*reading.faults(images), *reading.label_faults(images)]
         shown, warned = reduce(or_, preds, UNKNOWN), []
         if shown.values & Values.FAINT and not shown.values & Values.STRONG:
             if shown.strongest:
@@ -420,14 +443,39 @@ def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
         raise DataError(f"{what}: {WHITE_FOR_CLASSES}")
 
 
-def truth_evidence(gt: GroundTruth, known: Collection[int] | None) -> Evidence:
-    """Return what a ground truth shows; `known` are the labels of classes, where there are some."""
+def number_evidence(numbers: Map, void: int) -> Evidence:
+    """Return whether a map of instances has several numbers, or one for several pieces."""
+    drawn = (numbers > 0) & (numbers != void)
+    number = numbers.max(initial=0, where=drawn)
+    if not number:
+        return UNKNOWN
+    if (numbers != number)[drawn].any():
+        return Evidence(Values.NUMBERS)
+    from scipy.ndimage import label
+
+    several = label(drawn, np.ones((3, 3)))[1] > 1
+    return Evidence(Values.PIECES if several else Values.NOTHING, (float(number),))
+
+
+def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Evidence:
+    """Return whether labels are train ids where the ids of the classes, which have gaps, are meant.
+
+    A set of label ids has one above the number of classes somewhere; train ids have labels below it
+    that are no id.
+    """
+    present = np.setdiff1d(labels, [0, *ignored])
+    if np.isin(present[present >= len(ids)], ids).any():
+        return Evidence(Values.LABEL_IDS)
+    below = present[present < len(ids)]
+    return Evidence(Values.TRAIN_IDS) if np.setdiff1d(below, ids).size else UNKNOWN
+
+
+def truth_evidence(gt: GroundTruth) -> Evidence:
+    """Return what a ground truth shows."""
     evidence = gt.evidence
     if not evidence.maps:  # made of arrays that say themselves what they are
         evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
-    if known is None or "labels" not in gt.parts:
-        return evidence
-    return evolve(evidence, values=evidence.values | label_evidence(gt.labels, known))
+    return evidence
 
 
 # ---- soft maps -----------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ packages in the entry point group `bsdsbench.metrics`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, ClassVar
@@ -26,6 +26,7 @@ from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.protocol.fields import LABELS, captions, listed_labels, option, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
+from bsdsbench.scores.evidence import UNKNOWN, Evidence
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
 Tree = dict[str, Any]  # of counts, or of scores, see `Metric.scores`
@@ -291,9 +292,9 @@ class Metric(ABC):
         """Return what label maps hold with these options: classes, instances or masks."""
         return Kind.CLASSES
 
-    def known_labels(self, opt: Any) -> Collection[int] | None:
-        """Return the labels of classes, of which maps of 0 and 255 are none; None without any."""
-        return None
+    def label_evidence(self, labels: Map, opt: Any, truth: bool) -> Evidence:
+        """Return what a label map (H, W) of one side shows that only its whole set decides."""
+        return UNKNOWN
 
     def has_curve(self, opt: Any) -> bool:
         """True if the score has a precision-recall curve, `curve`."""
@@ -337,14 +338,14 @@ class Metric(ABC):
         """Return what options say about the files of both sides; `pred_kind` as in a run."""
         opt = self.options_of(protocol)
         labels, void = self.label_kind(opt), self.void_values(opt)
-        option = f"{self.name}.ignore" if hasattr(opt, "ignore") else ""
+        names = f"{self.name}.ignore" if hasattr(opt, "ignore") else "", self.name
         kind = _KINDS.get(self.gt_kind, labels)
         if kind is Kind.BOUNDARIES and protocol.gt_kind == "labels":
             kind = Kind.REGIONS
         pred = _KINDS.get(pred_kind, labels)
         return Readings(
-            Reading(pred, None, void, protocol.invert, protocol.normalise, False, option),
-            Reading(kind, protocol.gt_threshold, void, protocol.gt_invert, False, True, option),
+            Reading(pred, None, void, protocol.invert, protocol.normalise, False, *names),
+            Reading(kind, protocol.gt_threshold, void, protocol.gt_invert, False, True, *names),
         )
 
     def options_of(self, protocol: Protocol) -> Any:

@@ -11,7 +11,8 @@ from attrs import frozen
 from numpy.typing import ArrayLike
 
 from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction
+from bsdsbench.loaders.reading import Kind, number_evidence
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.label_ids import SIDES, is_stack
 from bsdsbench.metrics.label_maps import (
@@ -25,6 +26,7 @@ from bsdsbench.metrics.label_maps import (
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
+from bsdsbench.scores.evidence import UNKNOWN, Evidence
 from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
 
 NONE = "no object in any image"
@@ -134,6 +136,12 @@ class InstancesMetric(Metric):
         with faults_named(pred, gt):
             labels = LabelOptions(unit="instance", components=opt.components)
             return instance_counts(*label_maps(pred, gt, labels), attrs.evolve(opt, components=0))
+
+    def label_kind(self, opt: Options) -> Kind:
+        return Kind.MASK if opt.components else Kind.INSTANCES
+
+    def label_evidence(self, labels: Map, opt: Options, truth: bool) -> Evidence:
+        return number_evidence(labels, -1) if opt.components is None else UNKNOWN
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Options) -> bool:
         return pred.shape == gt.shape or is_stack(pred, gt)

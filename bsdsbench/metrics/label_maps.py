@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -19,7 +19,13 @@ from bsdsbench.loaders.inputs import (
     Prediction,
     same_shape,
 )
-from bsdsbench.loaders.reading import Kind, binarise, refuse_white
+from bsdsbench.loaders.reading import (
+    Kind,
+    binarise,
+    label_evidence,
+    number_evidence,
+    refuse_white,
+)
 from bsdsbench.metrics.base import Metric, Symptoms
 from bsdsbench.metrics.label_ids import (
     SIDES,
@@ -43,6 +49,7 @@ from bsdsbench.protocol.fields import (
 )
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.evidence import UNKNOWN, Evidence
 
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
@@ -251,12 +258,15 @@ class LabelMetric(Metric):
             return self.counts_of(*label_maps(pred, gt, opt), opt)
 
     def label_kind(self, opt: Any) -> Kind:
-        if opt.unit != "class":
+        if opt.unit != "class" and not opt.components:
             return Kind.INSTANCES
         return Kind.CLASSES if opt.classes else Kind.MASK
 
-    def known_labels(self, opt: Any) -> Collection[int] | None:
-        return opt.labels if self.label_kind(opt) is Kind.CLASSES else None
+    def label_evidence(self, labels: Map, opt: Any, truth: bool) -> Evidence:
+        if opt.unit == "instance" and opt.components is None and not opt.divisor:
+            return number_evidence(labels, opt.ignore if truth else -1)
+        known = truth and self.label_kind(opt) is Kind.CLASSES
+        return Evidence(label_evidence(labels, opt.labels)) if known else UNKNOWN
 
     def void_values(self, opt: Any) -> tuple[int, ...]:
         """Return the void of masks; maps of classes and instances keep theirs."""

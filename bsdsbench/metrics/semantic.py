@@ -27,7 +27,7 @@ from bsdsbench.files.arguments import Bool
 from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction
 from bsdsbench.loaders.official_txt import boundary_files, safe_name
-from bsdsbench.loaders.reading import refuse_white
+from bsdsbench.loaders.reading import id_evidence, label_evidence, refuse_white
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.label_ids import SIDES, refuse_other_numbering, refuse_probabilities
@@ -36,6 +36,7 @@ from bsdsbench.protocol.fields import LABEL, NAMES, check, is_int, is_number, on
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Score, Stack, at
 from bsdsbench.scores.curve import FOUR, curve_scores, four_counts
+from bsdsbench.scores.evidence import UNKNOWN, Evidence
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
 from bsdsbench.transforms.resize import bicubic
 
@@ -367,8 +368,11 @@ class SemanticMetric(Metric):
         last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
         return last or pred.shape == gt.shape or opt.resize != "refuse"
 
-    def known_labels(self, opt: SemanticOptions) -> Sequence[int]:
-        return opt.class_labels
+    def label_evidence(self, labels: Map, opt: SemanticOptions, truth: bool) -> Evidence:
+        if not truth:
+            return UNKNOWN
+        ids = id_evidence(labels, opt.ids, opt.ignored) if opt.ids else UNKNOWN
+        return ids | Evidence(label_evidence(labels, opt.class_labels))
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions

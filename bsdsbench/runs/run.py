@@ -340,10 +340,15 @@ def count(
             counts[metric.name] = metric.count_image(pred, gt, protocol)
             curve = curve or "thresholds" in metric.uses
             whole = whole or metric.reads_whole_truth
-        sides = UNKNOWN, truth_evidence(gt, first.known_labels(first.options_of(protocol)))
+        opt, sides = first.options_of(protocol), (UNKNOWN, truth_evidence(gt))
+        if "labels" in gt.parts:
+            sides = UNKNOWN, sides[1] | first.label_evidence(gt.labels, opt, truth=True)
         if pred is not None and not form:
             form = pred.form
             shown = soft_evidence(pred, protocol, curve), polarity(pred, gt, protocol)
+            if pred.kind == "classes" and pred.classes.ndim == 2:
+                more = first.label_evidence(pred.classes, opt, truth=False)
+                shown = shown[0] | more, shown[1]
             sides = attrs.evolve(shown[0], values=shown[0].values | shown[1]), sides[1]
         spent = time.perf_counter() - started
         truths = gt.fingerprints(whole)

@@ -30,6 +30,10 @@ class Values(Flag):
     LABELS = auto()  # other labels
     DARK = auto()  # darker on the boundaries than off them
     LIGHT = auto()  # not darker there
+    PIECES = auto()  # one number of instances, in several pieces
+    NUMBERS = auto()  # several numbers of instances
+    TRAIN_IDS = auto()  # labels below the number of classes, one of them of no class
+    LABEL_IDS = auto()  # a label of a class above them
 
 
 @frozen
@@ -41,7 +45,7 @@ class Evidence:
     values : Values
         What any of the maps shows.
     levels : tuple of float
-        All values of a map of few, for the line that refuses it.
+        All values of a map of few, for the line that refuses it; or the one number in pieces.
     strongest : float
         The largest value of a faint map.
     maps : int

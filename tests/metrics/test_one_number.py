@@ -1,0 +1,123 @@
+"""Sets whose instances are not numbered: one number for several pieces in all files is refused."""
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+import bsdsbench as bb
+from bsdsbench.protocol.protocol import Protocol
+from tests.helpers.runs import call, refused
+
+METRICS = {
+    "instances": {},
+    "segmentation": {"unit": "instance"},
+    "contour": {"unit": "instance", "groups": ("boundary-iou",)},
+}
+
+
+def nuclei(found, numbered, white=255, shape=(40, 52), dtype=np.uint8):
+    """Four squares, of which the first `found` are there, of one value or numbered."""
+    drawn = np.zeros(shape, dtype)
+    for k, (row, col) in enumerate([(4, 4), (4, 30), (24, 4), (24, 30)][:found]):
+        drawn[row : row + 9, col : col + 9] = k + 1 if numbered else white
+    return drawn
+
+
+def write(folder, **maps):
+    folder.mkdir(exist_ok=True)
+    for name, array in maps.items():
+        stem, _, suffix = name.partition("__")
+        path = folder / f"{stem}.{suffix or 'png'}"
+        if suffix == "npy":
+            np.save(path, array)
+        elif suffix == "mat":
+            savemat(path, {"labels": array})
+        else:
+            iio.imwrite(path, array)
+
+
+def scored(tmp_path, metric, **options):
+    protocol = Protocol.preset("masks").replace(options={metric: {**METRICS[metric], **options}})
+    run = bb.evaluate(tmp_path / "p", tmp_path / "g", protocol, metrics=metric, workers=1)
+    return run.score(metric)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("suffix", ["png", "npy", "tif", "mat"])
+@pytest.mark.parametrize("white", [1, 255, 65535])
+def test_masks_of_several_objects_are_refused_with_the_options_that_read_them(
+    tmp_path, metric, suffix, white
+):
+    dtype = np.uint16 if white > 255 else np.uint8
+    for side, found in (("g", 4), ("p", 3)):
+        maps = {f"{k}__{suffix}": nuclei(found, False, white, dtype=dtype) for k in "ab"}
+        write(tmp_path / side, **maps)
+    words = rf"a.{suffix}: its truth, as all others, has one number, {white}, .*several pieces"
+    refused(f"{words}.*{metric}.components=8 .*{metric}.components=0", scored, tmp_path, metric)
+    score = scored(tmp_path, metric, components=8)
+    if metric == "segmentation":  # four objects, three found
+        assert (score.rq, score.sq) == (pytest.approx(3 / 3.5), 1)
+    elif metric == "instances":
+        assert (score.recall, score.precision) == (0.75, 1)
+    one = scored(tmp_path, metric, components=0)
+    assert one.get("rq", 1) == 1
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("side", ["p", "g"])
+def test_either_side_is_refused(tmp_path, metric, side):
+    for folder in "pg":
+        maps = {k: nuclei(4, folder != side, 255) for k in "ab"}
+        write(tmp_path / folder, **maps)
+    words = {"p": "its prediction", "g": "its truth"}[side]
+    refused(f"a.png: {words}, as all others, has one number, 255", scored, tmp_path, metric)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_sound_sets_are_counted(tmp_path, metric):
+    """One object in one piece; an image whose one object is in pieces where others have several."""
+    write(tmp_path / "g", a=nuclei(1, False), b=nuclei(1, False, 255, (60, 70)), c=nuclei(0, False))
+    write(tmp_path / "p", a=nuclei(1, False), b=nuclei(1, False, 255, (60, 70)), c=nuclei(0, False))
+    scored(tmp_path, metric)
+    for folder in "pg":
+        write(tmp_path / folder, c=nuclei(4, False, 1), d=nuclei(3, True))
+    scored(tmp_path, metric)
+    for folder in "pg":  # one number in each, but not the same
+        write(tmp_path / folder, a=nuclei(1, False, 1), b=nuclei(2, False, 2, (60, 70)),
+              c=nuclei(4, False, 3), d=nuclei(0, False))  # fmt: skip
+    scored(tmp_path, metric)
+
+
+def test_the_verdict_is_on_the_set_also_in_shards(tmp_path):
+    """The shard that holds the masks alone is no set; merged it is refused, or not."""
+    for folder in "pg":
+        write(tmp_path / folder, a=nuclei(4, False), b=nuclei(4, True))
+    words = ("evaluate", tmp_path / "p", "--gt", tmp_path / "g", "--metrics", "instances")
+    for k in (1, 2):
+        call(*words, "--shard", f"{k}/2", "-o", tmp_path / f"o{k}", "--quiet")
+    call("merge", tmp_path / "o1", tmp_path / "o2", "-o", tmp_path / "o", "--quiet")
+    assert bb.Evaluation.load(tmp_path / "o").score("instances").f1 == 1
+
+
+def test_arrays_have_the_same_verdict():
+    gt = nuclei(4, False, 1)
+    items = [("a", gt, gt)]
+    words = "a: its prediction, as all others, has one number, 1"
+    refused(words, bb.evaluate_items, items, metrics="instances", workers=1)
+
+
+def test_truth_in_train_ids_is_refused_by_a_protocol_of_label_ids(tmp_path):
+    """With soft predictions, which say nothing of ids: sky, person and road in train ids."""
+    rng = np.random.default_rng(0)
+    labels = rng.choice([0, 1, 2, 10, 11], (3, 5)).repeat(20, 0).repeat(20, 1).astype(np.uint8)
+    ids = np.array(Protocol.preset("cityscapes").options["semantic"]["ids"])
+    soft = rng.random((19, *labels.shape)).astype(np.float32)
+    protocol = Protocol.preset("cityscapes").replace(options={"semantic": {"instances": False}})
+    write(tmp_path / "p", a__npy=soft)
+    write(tmp_path / "g", a=labels)
+    run = tmp_path / "p", tmp_path / "g", protocol
+    refused(r"a.png: its truth, as all others, has train ids .*semantic.ids=\[\]", bb.evaluate,
+            *run, metrics="semantic", workers=1)  # fmt: skip
+    write(tmp_path / "g", a=ids[labels].astype(np.uint8))
+    bb.evaluate(*run, metrics="semantic", workers=1)
