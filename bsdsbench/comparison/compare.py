@@ -269,10 +269,10 @@ def _image_pairs(
         influence = gap - (a.without[first] - b.without[first])
     effects = []
     rows = zip(image_scores[0].items(), image_scores[1].values(), influence.tolist(), strict=True)
-    for (image_id, ours), theirs, pull in rows:
-        gap = ours[key] - theirs[key]
+    for (image_id, of_a), of_b, pull in rows:
+        gap = of_a[key] - of_b[key]
         if not np.isnan(gap):
-            effects.append(ImageEffect(image_id, ours[key], theirs[key], gap, pull))
+            effects.append(ImageEffect(image_id, of_a[key], of_b[key], gap, pull))
     return ImagePairs(a.name, b.name, metric, tuple(effects))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bsdsbench.files.bounded import counted
 from bsdsbench.metrics import registry
@@ -14,104 +15,138 @@ from bsdsbench.runs.score_tables import METHOD, signature_lines, table_column, w
 from bsdsbench.scores.ratios import short
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
+if TYPE_CHECKING:
+    from bsdsbench.comparison.compare import Comparison, ScoreDifference
 
-def comparison_tables(found: Any) -> list[Table]:
-    """The tables of a `Comparison`, of the scores that it shows."""
-    scores, several = found.shown or found.scores, len(found.names) > 1
-    alpha, level = 1 - found.level, f"{100 * found.level:g} %"
-    images = counted(found.n_images, "image")
-    metrics = {score.partition(".")[0] for score in found.scores}
+
+def comparison_tables(compared: Comparison) -> list[Table]:
+    """Return the tables of a comparison, of the scores that it shows."""
+    metrics = {score.partition(".")[0] for score in compared.scores}
     # The title of the one metric that all are of stands once, not in every heading.
     (name,) = metrics if len(metrics) == 1 else ("",)
     alone = registry.get(name).title if name and name not in registry.DEFAULT else ""
     swapped = "; p by permutation of the two results of each image"
-    how: dict[str, Any] = {
-        "caption": f"{found.n_images} images, {found.n_boot} bootstrap samples, seed {found.seed}, "
-        f"{level} percentile intervals{swapped if found.test == 'permutation' else ''}. "
-        f"Protocol: {found.protocol}",
-        "signatures": signature_lines(found.names, found.signatures) if found.signatures else [],
-    }
+    caption = (
+        f"{compared.n_images} images, {compared.n_boot} bootstrap samples, seed {compared.seed}, "
+        f"{_percent(compared)} percentile intervals"
+        f"{swapped if compared.test == 'permutation' else ''}. Protocol: {compared.protocol}"
+    )
+    tables = [_score_table(compared, alone)]
+    if len(compared.names) > 1:
+        tables += [_difference_table(compared, alone), _image_table(compared)]
+    signed = signature_lines(compared.names, compared.signatures) if compared.signatures else []
+    return [replace(table, caption=caption, signatures=signed) for table in tables]
 
-    # scores
+
+def _percent(compared: Comparison) -> str:
+    return f"{100 * compared.level:g} %"
+
+
+def _score_table(compared: Comparison, alone: str) -> Table:
+    """Each run's scores with their intervals and letters."""
+    scores, several = compared.shown or compared.scores, len(compared.names) > 1
+    fields = {score: _column(score, alone) for score in scores}
+    columns = {fields[score].key: column for score in scores if (column := column_of(score))}
     rows, values = list[list[Cell]](), list[dict[str, Any]]()
-    for i, run in enumerate(found.names):
+    for i, run in enumerate(compared.names):
         rows.append([run])
         values.append({})
         for score in scores:
-            own, mark = found.interval_of(run, score), found.letters[score][i] if several else ""
-            rows[-1].append(Estimate(own.value, own.low, own.high, mark))
-            values[-1][score] = None if own.value != own.value else own.value
-    notes = [f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."] * several
-    fields = {score: _column(score, alone) for score in scores}
-    known = {fields[score].key: column for score in scores if (column := column_of(score))}
-    keyed = [{fields[score].key: value for score, value in row.items()} for row in values]
-    columns = [METHOD, *fields.values()]
-    title = f"Scores with intervals{f' ({alone})' if alone else ''}"
-    sentence = f"Scores with {level} intervals from {found.n_boot:,} bootstrap samples of {images}"
-    undefined = why_undefined(known, keyed)
-    how |= {"sentence": sentence, "notes": [*notes, *undefined, *found.notes]}
-    tables = [Table("scores", title, columns, rows, **how)]
-    if not several:
-        return tables
+            interval = compared.interval_of(run, score)
+            letter = compared.letters[score][i] if several else ""
+            rows[-1].append(Estimate(interval.value, interval.low, interval.high, letter))
+            known = interval.value == interval.value
+            values[-1][fields[score].key] = interval.value if known else None
+    alpha = 1 - compared.level
+    letters = f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."
+    samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
+    return Table(
+        "scores",
+        f"Scores with intervals{f' ({alone})' if alone else ''}",
+        [METHOD, *fields.values()],
+        rows,
+        notes=[*[letters] * several, *why_undefined(columns, values), *compared.notes],
+        sentence=f"Scores with {_percent(compared)} intervals from {samples}",
+    )
 
-    # differences
-    pair = [Field("a", "A"), Field("b", "B")]
+
+_PAIR = (Field("a", "A"), Field("b", "B"))
+
+
+def _difference_table(compared: Comparison, alone: str) -> Table:
+    """The differences of each pair of runs, with what these images can tell."""
     columns = [
-        *pair,
+        *_PAIR,
         Field("score", "Score"),
-        Field("difference", f"A - B [{level} interval]", "A - B", "+.4f"),
+        Field("difference", f"A - B [{_percent(compared)} interval]", "A - B", "+.4f"),
         Field("p", "p", "", "p"),
         Field("p_holm", "p (Holm)", "", "p"),
         Field("least", "Smallest detectable difference", "least", ".4f"),
     ]
-    rows, here = [], [d for d in found.differences if d.score in scores]
-    for d in here:
+    scores, rows = compared.shown or compared.scores, list[list[Cell]]()
+    shown = [d for d in compared.differences if d.score in scores]
+    for d in shown:
         gap = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
-        corrected = Estimate(d.p_holm, mark="*" if d.significant(found.level) else "")
+        corrected = Estimate(d.p_holm, mark="*" if d.significant(compared.level) else "")
         rows.append([d.a, d.b, heading(d.score, alone), gap, d.p, corrected, d.least])
-    notes = [f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."]
-    first = [d for d in here if d.score == here[0].score]
+    images = counted(compared.n_images, "image")
+    sentence = (
+        f"Differences between methods, with {_percent(compared)} intervals and p, on {images}"
+    )
+    notes = [*_difference_notes(compared, shown, alone), *compared.notes]
+    how: Any = {"sentence": sentence, "notes": notes, "n_labels": 3}
+    return Table("differences", "Differences", columns, rows, **how)
+
+
+def _difference_notes(
+    compared: Comparison, shown: Sequence[ScoreDifference], alone: str
+) -> Iterator[str]:
+    """What a reader of the differences has to know."""
+    alpha = 1 - compared.level
+    yield f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."
+    first = [d for d in shown if d.score == shown[0].score]
     detectable = [d.least for d in first if not math.isnan(d.least)]
-    if least := sorted(short(gap, 3 if gap >= 0.001 else 4) for gap in detectable):
-        span = least[0] if least[0] == least[-1] else f"{least[0]} to {least[-1]}, by pair,"
-        what = heading(first[0].score, alone)
-        notes.append(
-            f"With these images a difference in {what} of {span} is found four times of five (p "
-            f"below {alpha:.2g} before Holm's correction), a smaller one less often."
+    if texts := sorted(short(gap, 3 if gap >= 0.001 else 4) for gap in detectable):
+        span = texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}, by pair,"
+        yield (
+            f"With these images a difference in {heading(first[0].score, alone)} of {span} is "
+            f"found four times of five (p below {alpha:.2g} before Holm's correction), a smaller "
+            "one less often."
         )
-    if reach := sorted(short(d.solver_moves, 4) for d in here if d.solver):
+    if reach := sorted(short(d.solver_moves, 4) for d in shown if d.solver):
         span = reach[0] if reach[0] == reach[-1] else f"{reach[0]} to {reach[-1]}, by row"
-        notes.append(
+        yield (
             f"~ below {span}, what the official matching can move: it is random and loses about "
             f"{PAIRS_LOST} pairs in a map. Such a difference is not starred."
         )
-    if found.test == "bootstrap" and any((d.low > 0 or d.high < 0) != (d.p < alpha) for d in here):
-        notes.append(
+    beside_0 = [(d.low > 0 or d.high < 0) != (d.p < alpha) for d in shown]
+    if compared.test == "bootstrap" and any(beside_0):
+        yield (
             f"Near p = {alpha:.2g}, or of few images, an interval and its p may disagree about 0: "
             "the interval is read between samples; p counts those beyond 0, and one more. The p "
             "decides."
         )
-    sentence = f"Differences between methods, with {level} intervals and p, on {images}"
-    how |= {"sentence": sentence, "notes": [*notes, *found.notes], "n_labels": 3}
-    tables.append(Table("differences", "Differences", columns, rows, **how))
 
-    # image by image
+
+def _image_table(compared: Comparison) -> Table:
+    """On how many images each run of a pair is the better one."""
     columns = [
-        *pair,
+        *_PAIR,
         Field("metric", "Metric"),
         Field("wins", "A wins", "wins", "d"),
         Field("ties", "Ties", "ties", "d"),
         Field("losses", "A loses", "loses", "d"),
         Field("effect", "Effect d", "d", "+.3f"),
     ]
-    rows = [[p.a, p.b, p.metric, *p.record, p.effect_size] for p in found.images]
-    compared = dict.fromkeys(p.metric for p in found.images)
-    by = [f"{m}: {registry.get(m).image_columns[0].heading}" for m in compared]
-    note = f"Images are compared by {', '.join(by)}; d is the mean difference over its standard "
-    how["notes"] = [f"{note}deviation.", *found.notes]
-    how["sentence"] = f"On how many of {images} method A is better than B"
-    tables.append(Table("images", "Image by image", columns, rows, **how))
-    return tables
+    rows = list[list[Cell]]()
+    for pair in compared.images:
+        rows.append([pair.a, pair.b, pair.metric, *pair.record, pair.effect_size])
+    metrics = dict.fromkeys(p.metric for p in compared.images)
+    by = ", ".join(f"{m}: {registry.get(m).image_columns[0].heading}" for m in metrics)
+    note = f"Images are compared by {by}; d is the mean difference over its standard deviation."
+    sentence = f"On how many of {counted(compared.n_images, 'image')} method A is better than B"
+    how: Any = {"sentence": sentence, "notes": [note, *compared.notes], "n_labels": 3}
+    return Table("images", "Image by image", columns, rows, **how)
 
 
 def heading(score: str, alone: str = "") -> str:

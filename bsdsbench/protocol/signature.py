@@ -169,18 +169,18 @@ class Signature:
         p, q, unused = self.protocol, other.protocol, self.unused | other.unused
         both, differing = (self._every_text(), other._every_text()), []
         for key, word in WORDS.items():
-            ours, theirs = (texts.get(key, UNKNOWN) for texts in both)
-            if ours != theirs and key != "maps" and UNKNOWN not in (ours, theirs):
+            values = [texts.get(key, UNKNOWN) for texts in both]
+            if values[0] != values[1] and key != "maps" and UNKNOWN not in values:
                 useless = word.fields and unused.issuperset(word.fields)
                 severity = Severity.IGNORED if useless else word.severity
                 name = word.fields[0] if word.fields and key not in OWN else key
-                differing.append(Difference(name, ours, theirs, severity, word.cost))
-        for name, values in p.changed(q).items() if p.stated and q.stated else ():
+                differing.append(Difference(name, values[0], values[1], severity, word.cost))
+        for name, pair in p.changed(q).items() if p.stated and q.stated else ():
             spellings = {name, name.rpartition(".")[0]}
             if not spellings & WORDED:
-                ours, theirs = map(_value_text, values)
+                values = list(map(_value_text, pair))
                 severity = Severity.IGNORED if spellings & unused else Severity.FORBIDS
-                differing.append(Difference(name, ours, theirs, severity))
+                differing.append(Difference(name, values[0], values[1], severity))
         return differing
 
     def decode(self) -> list[tuple[str, str]]:

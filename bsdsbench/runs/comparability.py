@@ -69,8 +69,8 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
         names = ", ".join(a.metrics), ", ".join(b.metrics)
         return [Difference("metrics", *names, Severity.FORBIDS)]
     unused = registry.unused(shared, a.protocol) | registry.unused(shared, b.protocol)
-    ours, theirs = (evolve(run.signature, unused=unused) for run in (a, b))
-    differing = [d for d in ours.differences(theirs) if d.field not in _OF_IMAGES]
+    one, other = (evolve(run.signature, unused=unused) for run in (a, b))
+    differing = [d for d in one.differences(other) if d.field not in _OF_IMAGES]
     if a.reference or b.reference:
         for k, difference in enumerate(differing):
             if difference.field in OWN_OF_REFERENCES:
@@ -94,7 +94,7 @@ def _of_task(run: Evaluation, task: Task) -> list[Difference]:
     elif n not in (0, task.images):
         images = f"{task.images} images" if task.images else "images"
         differing.append(("images", f"{n} images", f"the {images} of {where}"))
-    return [Difference(*found, Severity.FORBIDS) for found in differing]
+    return [Difference(*both, Severity.FORBIDS) for both in differing]
 
 
 def _of_reading(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
@@ -117,19 +117,11 @@ def _of_images(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     """The images that only one of them has; those that a run was told to leave out are said."""
     ids = [frozenset(run.image_ids) for run in (a, b)]
     if all(ids) and ids[0] != ids[1]:
+        shared = ids[0] & ids[1]
         explained = all(run.may_lack(ids[1 - k] - ids[k]) for k, run in enumerate((a, b)))
-        allowed = explained and not ids[0].isdisjoint(ids[1])
-        severity = Severity.SAID if allowed else Severity.FORBIDS
-        both = len(ids[0] & ids[1])
-        ours, theirs = (f"{len(some)}, {both} of both" for some in ids)
-        yield Difference("images", ours, theirs, severity, WORDS["set"].cost)
-
-
-class _Truths(NamedTuple):
-    """The fingerprints of an image's ground truth in two runs, "" where one is not known."""
-
-    ours: str
-    theirs: str
+        severity = Severity.SAID if explained and shared else Severity.FORBIDS
+        counts = [f"{len(images)}, {len(shared)} of both" for images in ids]
+        yield Difference("images", counts[0], counts[1], severity, WORDS["set"].cost)
 
 
 def _of_truth(a: Evaluation, b: Evaluation, metrics: Sequence[str]) -> Iterator[Difference]:
@@ -137,17 +129,17 @@ def _of_truth(a: Evaluation, b: Evaluation, metrics: Sequence[str]) -> Iterator[
     other, unknown = {record.image_id: record for record in b.records}, False
     whole = any(registry.get(name).reads_whole_truth for name in metrics)
     for ours in a.records:
-        theirs = other.get(ours.image_id)
-        if theirs is None:
+        beside = other.get(ours.image_id)
+        if beside is None:
             continue
-        marks = _Truths(ours.truth, theirs.truth)
-        if whole and ours.whole_truth and theirs.whole_truth:
-            marks = _Truths(ours.whole_truth, theirs.whole_truth)
+        marks = ours.truth, beside.truth
+        if whole and ours.whole_truth and beside.whole_truth:
+            marks = ours.whole_truth, beside.whole_truth
         elif whole:
-            beyond = {ours.whole_truth, theirs.whole_truth} - {"", *marks}
+            beyond = {ours.whole_truth, beside.whole_truth} - {"", *marks}
             unknown = unknown or bool(beyond)
-        if marks.ours != marks.theirs if all(marks) else not _same_totals(ours, theirs):
-            yield Difference("truth", *marks, Severity.FORBIDS, image=ours.image_id)
+        if marks[0] != marks[1] if all(marks) else not _same_totals(ours, beside):
+            yield Difference("truth", marks[0], marks[1], Severity.FORBIDS, image=ours.image_id)
             return
     if unknown:
         cost = "one run was saved by an earlier version, which did not look at them"
@@ -155,11 +147,11 @@ def _of_truth(a: Evaluation, b: Evaluation, metrics: Sequence[str]) -> Iterator[
         yield Difference("segmentations", known[0], known[1], Severity.SAID, cost)
 
 
-def _same_totals(ours: ImageRecord, theirs: ImageRecord) -> bool:
+def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
     """False if the counts alone show that the annotations differ; official files have no more."""
-    for metric in ours.counts.keys() & theirs.counts.keys():
-        a, b = (np.unique(r.counts[metric].get("total_gt", ())) for r in (ours, theirs))
-        if not np.array_equal(a, b):
+    for metric in a.counts.keys() & b.counts.keys():
+        totals = [np.unique(r.counts[metric].get("total_gt", ())) for r in (a, b)]
+        if not np.array_equal(totals[0], totals[1]):
             return False
     return True
 
