@@ -76,7 +76,7 @@ class Target:
                 warnings.simplefilter("error")
                 found = self.read(self.path)
         except DataError as error:
-            for line in error.problems:
+            for line in map(str, error.problems):
                 if not line.isprintable() or len(line) > LINE or self.names not in line:
                     return f"not one short printable line with {self.names}: {line[:200]!r}"
             return "refused"
