@@ -1,18 +1,23 @@
 """The doctor: errors in the inputs, found before a long run.
 
-Names are compared first, then every file is read once, one image after the other; what is kept of
-an image is numbers and two thumbnails. What takes a transform (polarity, thickness, traces of JPEG,
-shift) is measured on a few images spread over the set. `CHECKS` says what is made of it.
+Names are compared first. Then every file is read once, and what can be seen at once is noted:
+sizes, values, polarity of the ground truth. A few images spread over the set are kept and measured
+further: where values lie, how thick lines are, traces of JPEG, displacement. A cause is named only
+if it was measured, and a remedy that can be applied to the maps (invert, NMS, moving back) only if
+it was tried on these images and raised their F by GAIN. An image with an error is asked no further.
+
+A map that was computed at a lower resolution, or resized and back, is blurred like any other: the
+doctor cannot tell, and does not say so. `CHECKS` has the words.
 
 Thresholds of the verdicts lie far from what sound maps give: thinned maps are 0.00 to 0.56 thick
 and raw ones 0.99; JPEG traces are below 1.13 in sound maps and above 1.29 at quality 92; sound maps
-of three detectors and of UCMs are 0.00 to 0.39 pixels off; no map of the sample has a value of
-exactly k/100.
+of three detectors and of UCMs are 0.00 to 0.39 pixels off, and moving maps back that were moved by
+one pixel diagonally raises F by 0.003 to 0.011; no map of the sample has a value of exactly k/100.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -21,11 +26,11 @@ import attrs
 import numpy as np
 
 from bsdsbench.diagnosis import symptoms
-from bsdsbench.files.arguments import given_path
+from bsdsbench.files.arguments import F8, given_number, given_path
 from bsdsbench.files.bounded import counted, listed
 from bsdsbench.files.errors import DataError, Fix, Problem, Setting, alike
 from bsdsbench.loaders import Pair
-from bsdsbench.loaders.inputs import Prediction
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import Files, grouped
 from bsdsbench.loaders.reading import faint_problem, is_faint
 from bsdsbench.metrics import registry
@@ -39,8 +44,10 @@ from bsdsbench.runs.run import FileItem
 ERROR, WARNING = "error", "warning"
 THICK, THIN = 0.8, 0.6
 JPEG = 1.2
-SHIFT = 1.2
+GAIN = 0.003  # of F, from which a remedy that was tried is named
+APART = 1.5  # pixels between the displacements of two quarters of maps that were not just moved
 CORRELATED = 0.05
+TRIAL = 5  # thresholds of a trial
 FEW_VALUES = 10
 HUNDREDTHS = 0.01
 AS_EXPECTED = "write the files again as expected"
@@ -91,6 +98,7 @@ class Findings(list[Finding]):
 
     n_images: int = 0
     n_measured: int = 0
+    reading: str = ""  # what the values of both sides' files mean
 
     def summary(self) -> str:
         """One line: how many errors and warnings, and on how much they rest."""
@@ -157,7 +165,8 @@ def doctor(
     _, *sides = grouped(*places, split_file, kind, asked.gt_kind, classes)
     preds, gts = (dict(sorted(side.files.items())) for side in sides)
     several = [side.doubled for side in sides]
-    inputs = Inputs(asked, options.protocol, kind, preds, gts, several)
+    looked_at = given_number(looked_at, "looked_at", 1, 10**7, whole=True)
+    inputs = _Inputs(asked, options.protocol, kind, preds, gts, several)
     both = [image_id for image_id in gts if image_id in preds]
     step = max(1, -(-len(both) // looked_at))
     for k, image_id in enumerate(both):
@@ -166,33 +175,22 @@ def doctor(
         inputs.look_at(image_id, closely=inputs.n_measured * step <= k)
     if progress:
         progress(len(both) + 1, len(both) + 1, "checks")
-    found = Findings()
-    for code, hits, words in faults(inputs):
-        if hits or words:
-            level, says, mends = CHECKS[code]
-            given = {"n": len(hits), "of": len(inputs.seen), "maps": counted(len(hits), "map")}
-            given |= {"measured": len(inputs.measured), "first": next(iter(hits), ""), **words}
-            files = tuple(hit.file if isinstance(hit, Seen) else hit for hit in hits)
-            fix = words.get("fix", mends)
-            found.append(Finding(code, level, says.format(**given), files, fix))
-            for hit in hits:
-                if isinstance(hit, Seen) and level == ERROR:
-                    hit.faulty = True
-    for (code, said, fix), odd in inputs.odd.items():  # what the metric itself finds odd
-        if 2 * len(odd) >= inputs.n_measured:
-            message = f"{said} in {counted(len(odd), 'image')}"
-            found.append(Finding(code, WARNING, message, tuple(odd), (fix,)))
-    found.sort(key=lambda finding: finding.level != ERROR)
-    found.n_images, found.n_measured = len(both), inputs.n_measured
-    return found
+    examination = _Examination(inputs)
+    for check in (_check_names, _check_files, _check_values, _check_places, _check_lines):
+        check(examination)
+    findings = examination.findings
+    findings.sort(key=lambda finding: finding.level != ERROR)
+    findings.n_images, findings.n_measured = len(both), inputs.n_measured
+    return findings
 
 
 @dataclass(slots=True)
-class Seen:
-    """What is kept of an image: `codes`, what is wrong with it alone; numbers and thumbnails.
+class _Image:
+    """What is kept of an image.
 
-    more   : numbers of the images that are looked at closely
-    faulty : True from its first error on, which ends the asking
+    codes : what is wrong with it alone
+    way   : how it lies, if it fits its ground truth far better so
+    kept  : what is measured further, of the images that are looked at closely
     """
 
     image_id: str
@@ -203,12 +201,21 @@ class Seen:
     faint: tuple[float, str] | None = None
     way: str = ""
     thumbnails: tuple[Any, ...] = ()
-    more: dict[str, Any] = field(default_factory=dict)
-    faulty: bool = False
+    kept: _Kept | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A prediction and its ground truth; its soft map as the protocol takes it, and the marks."""
+
+    pred: Prediction
+    gt: GroundTruth
+    soft: F8
+    truth: F8
 
 
 @dataclass(slots=True)
-class Inputs:
+class _Inputs:
     """The files of both sides by image id, in order; what was seen, and what cannot be read."""
 
     metric: Metric
@@ -218,20 +225,10 @@ class Inputs:
     gts: Files
     several: list[set[str]]
     n_measured: int = 0  # looked at closely
-    seen: list[Seen] = field(default_factory=list)
+    images: list[_Image] = field(default_factory=list)
     unread: list[Problem] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     odd: dict[tuple[str, str, Fix], list[str]] = field(default_factory=dict)
-
-    @property
-    def sound(self) -> list[Seen]:
-        """Images with a map and marks, and without an error so far."""
-        return [s for s in self.seen if s.thumbnails and not s.faulty]
-
-    @property
-    def measured(self) -> list[Seen]:
-        """Those of them that more is known of."""
-        return [s for s in self.sound if s.more]
 
     def look_at(self, image_id: str, closely: bool) -> None:
         """Read an image as `evaluate` does, and keep what the checks ask for."""
@@ -239,18 +236,18 @@ class Inputs:
         several = self.kind in ("labels", "classes")
         pair = Pair(image_id, tuple(paths if several else paths[:1]), tuple(self.gts[image_id]))
         try:
-            found, gt = FileItem(pair, self.kind).load(metric, protocol)
+            prediction, gt = FileItem(pair, self.kind).load(metric, protocol)
         except DataError as error:
             self.unread.append(error.problems[0])
             return
-        pred, opt, file = cast(Prediction, found), metric.options_of(protocol), paths[0].name
+        pred, opt, file = cast(Prediction, prediction), metric.options_of(protocol), paths[0].name
         fits, turned = metric.fits(pred, gt, opt), pred.shape == gt.shape[::-1]
         uneven = any(b.shape != gt.shape for b in gt.boundaries)
         size = "resized" if not turned else "transposed"
         codes = {"annotators"} if uneven else set() if fits else {size}
         sizes = "{} for an image of {}".format(*(" x ".join(map(str, a.shape)) for a in (pred, gt)))
-        seen = Seen(image_id, file, sizes, codes)
-        self.seen.append(seen)
+        image = _Image(image_id, file, sizes, codes)
+        self.images.append(image)
         if metric.name not in registry.DEFAULT:
             if closely and fits:
                 try:
@@ -263,14 +260,14 @@ class Inputs:
                     self.odd.setdefault(symptom, []).append(file)
             return
         marks = [bool(b.any()) for b in gt.boundaries]
-        seen.annotators = len(marks)
+        image.annotators = len(marks)
         look = look_at(pred, gt, protocol)
         soft, truth = look.soft, look.truth
         if not soft.size:
             return
         given = pred.parts[pred.kind]
         if is_faint(given, protocol):
-            seen.faint = float(given.max(initial=0)), pred.form
+            image.faint = float(given.max(initial=0)), pred.form
         wrong = {
             "gt-polarity": all(marks) and np.mean([b.mean() for b in gt.boundaries]) > 0.5,
             "zero": not soft.any(),
@@ -279,15 +276,11 @@ class Inputs:
         }
         if look.measured:
             small = thumbnail(soft), thumbnail(truth)
-            seen.way = position(*small)
-            seen.thumbnails = tuple(each.astype(np.float32) for each in small)
+            image.way = position(*small)
+            image.thumbnails = tuple(thumb.astype(np.float32) for thumb in small)
         if look.measured and closely:
             self.n_measured += 1
-            seen.more = {
-                "dark": symptoms.darker_near(soft, truth),
-                "bright": np.median(soft) > 0.5,
-                "surface": symptoms.correlation(soft, truth),
-            }
+            image.kept = _Kept(pred, gt, soft, truth)
             wrong["jpeg"] = file.lower().endswith((".jpg", ".jpeg"))
             if pred.kind == "soft":
                 thick, apart = thickness(soft), protocol.nms or not protocol.thin
@@ -297,82 +290,188 @@ class Inputs:
                 near = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
                 if near and pred.soft.dtype.kind == "f" and not protocol.nms:
                     wrong["grid-values"] = symptoms.on_hundredths(pred.soft) > HUNDREDTHS
-        codes |= {code for code, there in wrong.items() if there}
+        codes |= {code for code, holds in wrong.items() if holds}
 
 
-def faults(inputs: Inputs) -> Iterator[tuple[str, Sequence[Any], dict[str, Any]]]:
-    """Code, the images or files that have it, and words for its message, in the order of asking: an
-    image with an error is not asked further. Without images and words there is no fault."""
-    preds, gts, seen = inputs.preds, inputs.gts, inputs.seen
+class _Examination:
+    """The findings so far, and the images that have an error, which are asked no further."""
 
-    def coded(*codes: str) -> Iterator[tuple[str, list[Seen], dict[str, Any]]]:
-        for code in codes:
-            yield code, [s for s in seen if code in s.codes and not s.faulty], {}
+    def __init__(self, inputs: _Inputs) -> None:
+        self.inputs, self.findings, self.faulty = inputs, Findings(), set[str]()
 
-    # files and names
+    @property
+    def sound(self) -> list[_Image]:
+        """The images without an error so far."""
+        return [image for image in self.inputs.images if image.image_id not in self.faulty]
+
+    @property
+    def kept(self) -> list[tuple[_Image, _Kept]]:
+        """Those of them that are looked at closely, with what is measured."""
+        return [(image, image.kept) for image in self.sound if image.kept]
+
+    def name(self, code: str, images: Sequence[_Image], **words: Any) -> None:
+        """Name what these images have, if there are any."""
+        if images:
+            words = {"first": images[0], "maps": counted(len(images), "map"), **words}
+            self.say(code, [image.file for image in images], n=len(images), **words)
+            if CHECKS[code][0] == ERROR:
+                self.faulty.update(image.image_id for image in images)
+
+    def say(self, code: str, files: Sequence[str] = (), **words: Any) -> None:
+        """Name a fault of files, or of the whole set."""
+        level, text, fix = CHECKS[code]
+        words = {
+            "of": len(self.inputs.images),
+            "n": len(files),
+            "measured": len(self.kept),
+            **words,
+        }
+        message, fix = text.format(**words), words.get("fix", fix)
+        self.findings.append(Finding(code, level, message, tuple(files), fix))
+
+    def best_f(
+        self, kept: Sequence[_Kept], protocol: Protocol, change: Callable[[Any], Any] | None = None
+    ) -> float:
+        """Return the F of these maps, changed, at the best of a few thresholds."""
+        metric, few = self.inputs.metric, protocol.replace(thresholds=TRIAL)
+        counts = []
+        for image in kept:
+            pred = image.pred
+            if change:
+                pred = Prediction(pred.image_id, soft=change(pred.boundary_map()))
+            counts.append(metric.count(pred, image.gt, few, metric.options_of(few)))
+        return float(metric.score_of(metric.stack(counts), few)["ods"]["f"])
+
+    def try_out(
+        self,
+        code: str,
+        images: Sequence[_Image],
+        protocol: Protocol | None = None,
+        change: Callable[[Any], Any] | None = None,
+        **words: Any,
+    ) -> None:
+        """Name what the images have if a remedy, another protocol or map, raises their F."""
+        kept = [image.kept for image in images if image.kept]
+        if kept:
+            before = self.best_f(kept, self.inputs.protocol)
+            after = self.best_f(kept, protocol or self.inputs.protocol, change)
+            if after >= before + GAIN:
+                self.name(code, images, tried=f"F rises from {before:.3f} to {after:.3f}", **words)
+
+
+def _check_names(examination: _Examination) -> None:
+    """Files without a partner, and several for an image."""
+    inputs = examination.inputs
+    preds, gts = inputs.preds, inputs.gts
     missing, extra = [i for i in gts if i not in preds], [i for i in preds if i not in gts]
-    few: dict[str, Any] = {"of": len(gts), "common": len(gts) - len(missing)}
-    few["preds"] = counted(len(extra), "prediction")
-    if missing and extra and few["common"] < len(gts) / 2:
+    words = {"of": len(gts), "common": len(gts) - len(missing)}
+    others = counted(len(extra), "prediction")
+    if missing and extra and words["common"] < len(gts) / 2:
         for name in extra:  # what was put before or after every id
-            before, there, after = name.partition(missing[0])
-            if there and {before + i + after for i in missing} <= {*extra}:
-                yield "names", extra, {**few, "longer": f"{before}*{after}"}
+            before, id_, after = name.partition(missing[0])
+            if id_ and {before + i + after for i in missing} <= {*extra}:
+                examination.say("names", extra, preds=others, longer=f"{before}*{after}")
                 break
         else:
-            yield "split", extra, few
+            examination.say("split", extra, preds=others, **words)
     else:
         for code, ids in (("missing", missing), ("extra", extra)):
-            yield code, ids, few if ids else {}
+            if ids:
+                examination.say(code, ids, preds=others, **words)
     sides = ("prediction", preds), ("ground truth", gts)
     for (what, side), several in zip(sides, inputs.several, strict=True):
-        same: dict[str, list[str]] = {}
+        alike_names: dict[str, list[str]] = {}
         for image_id in side:
-            same.setdefault(image_id.casefold(), []).append(image_id)
-        double = [ids for ids in same.values() if len(ids) > 1 or ids[0] in several]
+            alike_names.setdefault(image_id.casefold(), []).append(image_id)
+        double = [ids for ids in alike_names.values() if len(ids) > 1 or ids[0] in several]
         if files := [str(path) for ids in double for i in ids for path in side[i]]:
-            yield "doubled", files, {"what": what}
-    # what reading refused; faults that differ in numbers only are one
+            examination.say("doubled", files, what=what)
+
+
+def _check_files(examination: _Examination) -> None:
+    """What reading refuses and the metric; faults that differ in numbers only are one."""
+    inputs = examination.inputs
     for equal in alike(inputs.unread):
+        text = f"{counted(len(equal), 'file')}: {attrs.evolve(equal[0], file='', fix=())}"
         files = [Path(problem.file).name for problem in equal]
-        words = f"{counted(len(equal), 'file')}: {attrs.evolve(equal[0], file='', fix=())}"
-        yield "unreadable", files, {"words": words, "fix": equal[0].fix or (AS_EXPECTED,)}
-    # sizes, annotations and values
-    yield from coded("annotators", "transposed", "resized")
-    name = inputs.protocol.name
-    if name.rstrip("*") in MANY_ANNOTATORS and seen and all(s.annotators == 1 for s in seen):
-        yield "one-annotator", [], {"name": name}
-    yield from coded("gt-polarity")
-    tops = [s.faint for s in seen if s.faint]
-    if tops and len(tops) == len(seen) and max(tops)[0]:
-        top, form = max(tops)
-        faint = faint_problem(form, top)
-        words = f"{faint.has}, expected {faint.expected}"
-        yield "faint", seen, {"words": words, "fix": faint.fix}
-    yield from coded("zero", "saturated", "few-values")
-    # places: darker near the ground truth are most maps, or those on bright ground
-    dark = [s for s in inputs.measured if s.more["dark"]]
-    most = 2 * len(dark) > len(inputs.measured)
-    yield "inverted", [s for s in dark if most or s.more["bright"]], {}
-    ways: dict[str, list[Seen]] = {}
-    for s in inputs.sound:
-        if s.way:
-            ways.setdefault(s.way, []).append(s)
-    for way, turned in ways.items():
-        yield "mirrored", turned, {"way": way}
-    by_id = {s.image_id: s for s in inputs.sound}
-    if swapped := dict(swaps([(i, *s.thumbnails) for i, s in by_id.items()])):
-        a, b = next(iter(swapped.items()))
-        yield "exchanged", [by_id[image_id] for image_id in swapped], {"a": a, "b": b}
-    # what some are measured for
-    yield from coded("raw", "thinned", "grid-values", "jpeg")
-    if asked := inputs.measured:
-        total = np.mean([s.more["surface"] for s in asked], axis=0)
-        dy, dx = symptoms.shift_of(total)
-        if max(abs(dy), abs(dx)) > SHIFT and total.max() >= CORRELATED:
-            yield "shift", asked, {"dy": dy, "dx": dx}
+        fix = equal[0].fix or (AS_EXPECTED,)
+        examination.say("unreadable", files, words=text, fix=fix)
     for text in dict.fromkeys(inputs.refused):
-        yield "refused", [], {"words": text}
+        examination.say("refused", words=text)
+    for (code, text, remedy), files in inputs.odd.items():  # what the metric itself finds odd
+        if 2 * len(files) >= inputs.n_measured:
+            message = f"{text} in {counted(len(files), 'image')}"
+            examination.findings.append(Finding(code, WARNING, message, tuple(files), (remedy,)))
+
+
+def _check_values(examination: _Examination) -> None:
+    """Sizes, annotations and values, which one image tells; a set of faint maps."""
+    images, name = examination.inputs.images, examination.inputs.protocol.name
+
+    def coded(*codes: str) -> None:
+        for code in codes:
+            examination.name(code, [image for image in examination.sound if code in image.codes])
+
+    coded("annotators", "transposed", "resized")
+    if name.rstrip("*") in MANY_ANNOTATORS and images and all(i.annotators == 1 for i in images):
+        examination.say("one-annotator", name=name)
+    coded("gt-polarity")
+    tops = [image.faint for image in images if image.faint]
+    if tops and len(tops) == len(images) and max(tops)[0]:
+        top, form = max(tops)
+        fault = faint_problem(form, top)
+        text = f"{fault.has}, expected {fault.expected}"
+        examination.name("faint", images, words=text, fix=fault.fix)
+    coded("zero", "saturated", "few-values")
+
+
+def _check_places(examination: _Examination) -> None:
+    """Maps that are inverted, or that fit better in another position or for another image."""
+    protocol = examination.inputs.protocol
+    kept = examination.kept
+    dark = [i for i, k in kept if symptoms.darker_near(k.soft, k.truth)]
+    if 2 * len(dark) <= len(kept):  # not most of the maps: those on bright ground
+        dark = [i for i in dark if i.kept and np.median(i.kept.soft) > 0.5]
+    examination.try_out("inverted", dark, protocol.replace(invert=not protocol.invert))
+    placed = [image for image in examination.sound if image.thumbnails]
+    for way in sorted({image.way for image in placed} - {""}):
+        examination.name("mirrored", [image for image in placed if image.way == way], way=way)
+    by_id = {image.image_id: image for image in examination.sound if image.thumbnails}
+    if swapped := dict(swaps([(i, *image.thumbnails) for i, image in by_id.items()])):
+        a, b = next(iter(swapped.items()))
+        examination.name("exchanged", [by_id[image_id] for image_id in swapped], a=a, b=b)
+
+
+def _check_lines(examination: _Examination) -> None:
+    """How thick lines are, what values they have, and how far they lie from the ground truth."""
+    protocol, kept = examination.inputs.protocol, examination.kept
+
+    def of(code: str) -> list[_Image]:
+        return [image for image, _ in kept if code in image.codes]
+
+    examination.try_out("raw", of("raw"), protocol.replace(nms=True))
+    for code in ("thinned", "grid-values", "jpeg"):
+        examination.name(code, of(code))
+    maps = [(k.soft, k.truth) for _, k in kept]
+    moved = symptoms.displacement(maps, CORRELATED) if maps else None
+    if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
+        return
+    back = -round(moved.rows), -round(moved.columns)
+    quarters = symptoms.quarters(maps, CORRELATED)
+    rows, columns = np.ptp(quarters, axis=0) if len(quarters) == 4 else (0.0, 0.0)
+    images = [image for image, _ in kept]
+    if max(rows, columns) > APART:
+        first, last = quarters[0], quarters[-1]
+        more = {"dy": first.rows, "dx": first.columns, "dy2": last.rows, "dx2": last.columns}
+        examination.name("scaled", images, **more)
+    else:
+        examination.try_out(
+            "shift",
+            images,
+            change=lambda soft: np.roll(soft, back, (0, 1)),
+            dy=moved.rows,
+            dx=moved.columns,
+        )
 
 
 # Code -> level, what is said, what mends it. Other metrics say themselves what is odd
@@ -439,8 +538,8 @@ CHECKS = {
     "zero": (ERROR, "{maps} with zeros only", ("predict again",)),
     "saturated": (
         ERROR,
-        "{maps} with one value everywhere (saturated?)",
-        ("save the sigmoid's output, not the logits",),
+        "{maps} with one value everywhere",
+        ("predict again",),
     ),
     "few-values": (
         WARNING,
@@ -449,7 +548,7 @@ CHECKS = {
     ),
     "inverted": (
         ERROR,
-        "{n} of {measured} maps are darker on the ground truth than off it",
+        "{n} of {measured} maps are darker on the ground truth than off it; inverted, {tried}",
         (Setting("invert"),),
     ),
     "mirrored": (
@@ -464,12 +563,12 @@ CHECKS = {
     ),
     "raw": (
         WARNING,
-        "{n} of {measured} maps have broad edges: never thinned by NMS",
+        "{n} of {measured} maps have broad edges; with NMS, {tried}",
         (Setting("nms"),),
     ),
     "thinned": (
         WARNING,
-        "{n} of {measured} maps are thinned already",
+        "{n} of {measured} maps have thin lines, where this protocol takes raw maps",
         ("give the raw maps to this protocol", Setting("nms", False, "where it has NMS")),
     ),
     "grid-values": (
@@ -481,13 +580,19 @@ CHECKS = {
     ),
     "jpeg": (
         WARNING,
-        "{n} of {measured} maps have been through JPEG, which invents edges",
+        "{n} of {measured} maps have the traces of JPEG, which invents edges",
         ("save as PNG or .npy",),
     ),
     "shift": (
         WARNING,
-        "maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns",
+        "maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns; moved back, {tried}",
         ("move them back, or undo the padding or crop of the network; no option does",),
+    ),
+    "scaled": (
+        WARNING,
+        "maps are not displaced alike: by {dy:+.1f} rows and {dx:+.1f} columns in the upper left "
+        "quarter, {dy2:+.1f} and {dx2:+.1f} in the lower right",
+        ("predict at the size of the image, without padding or crop; no option does",),
     ),
     "refused": (ERROR, "{words}", ("give what it expects, or another option of the metric",)),
 }

@@ -6,7 +6,8 @@ marked a pixel.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,19 +77,47 @@ def correlation(soft: F8, truth: F8) -> F8:
     return np.divide(found, norm, out=np.zeros_like(found), where=norm > 0)
 
 
-def shift_of(surface: F8) -> tuple[float, float]:
-    """Rows and columns of the peak of correlations, to a fraction of a pixel; (0, 0) on the rim.
+class Displacement(NamedTuple):
+    """How many rows and columns a map lies beside its ground truth, to a fraction of a pixel."""
+
+    rows: float
+    columns: float
+
+
+def displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displacement | None:
+    """Return that of several maps, (soft, truth) each; None if they correlate less than `least`."""
+    surface = np.mean([correlation(soft, truth) for soft, truth in maps], axis=0)
+    return shift_of(surface) if surface.max() >= least else None
+
+
+def quarters(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
+    """Return the displacement of each quarter, the upper left first, of those that tell."""
+    ends = []
+    for top in (True, False):
+        for left in (True, False):
+            cuts = []
+            for both in maps:
+                rows, cols = (side // 2 for side in both[0].shape)
+                y = slice(None, rows) if top else slice(rows, None)
+                x = slice(None, cols) if left else slice(cols, None)
+                cuts.append((both[0][y, x], both[1][y, x]))
+            ends.append(displacement(cuts, least))
+    return [end for end in ends if end]
+
+
+def shift_of(surface: F8) -> Displacement:
+    """Return where the correlations peak, to a fraction of a pixel; (0, 0) on the rim.
 
     Boundaries of label maps lie half a pixel above and left of the edge: that half is taken off.
     """
     y, x = np.unravel_index(np.argmax(surface), surface.shape)
     if not (0 < y < 2 * REACH and 0 < x < 2 * REACH):
-        return 0.0, 0.0
-    top, found = surface[y, x], []
-    for at, before, after in (
+        return Displacement(0.0, 0.0)
+    top, steps = surface[y, x], []
+    for place, before, after in (
         (y, surface[y - 1, x], surface[y + 1, x]),
         (x, surface[y, x - 1], surface[y, x + 1]),
     ):  # where the parabola through three values has its top
         bend = before - 2 * top + after
-        found.append(float(at - REACH - 0.5 + ((before - after) / (2 * bend) if bend else 0.0)))
-    return found[0], found[1]
+        steps.append(float(place - REACH - 0.5 + ((before - after) / (2 * bend) if bend else 0.0)))
+    return Displacement(*steps)

@@ -1,17 +1,20 @@
 """Every fault the doctor knows, planted in a copy of the sample; nothing on the clean sample."""
 
+import re
 import shutil
 from pathlib import Path
 
 import imageio.v3 as iio
 import numpy as np
 import pytest
+from PIL import Image
 from scipy.io import loadmat, savemat
 
 from bsdsbench.diagnosis import symptoms
-from bsdsbench.diagnosis.doctor import JPEG, doctor
+from bsdsbench.diagnosis.doctor import GAIN, JPEG, doctor
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
+from tests.helpers.runs import refused
 
 ALL = sample_ground_truth()
 RAW = "structure-tensor-raw"
@@ -179,14 +182,73 @@ def test_maps_of_other_images(pred, six):
     assert set(found.files) <= {f"{name}.png" for name in SIX}
 
 
-@pytest.mark.parametrize("shift", [(2, 2), (0, 4), (-3, 0), (-8, 5)])
+@pytest.mark.parametrize("shift", [(1, 1), (2, 2), (0, 4), (-3, 0), (-8, 5)])
 def test_off_by_some_pixels(pred, shift, six):
+    """A pixel to the lower right is seen; one to the upper left costs less than .003 of F."""
     change(pred, lambda a: np.roll(a, shift, (0, 1)))
     found = only(doctor(pred, six))
     assert (found.code, found.level) == ("shift", "warning")
-    words = found.message.split()
-    measured = [float(words[words.index(unit) - 1]) for unit in ("rows", "columns")]
-    assert np.abs(np.array(measured) - shift).max() <= 0.75
+    measured = re.findall(r"([-+][0-9.]+) (?:rows|columns)", found.message)
+    assert np.abs(np.array(measured, float) - shift).max() <= 0.75
+    before, after = map(float, re.findall(r"from ([0-9.]+) to ([0-9.]+)$", found.message)[0])
+    assert after - before >= GAIN
+
+
+def resized(soft, shape):
+    return np.asarray(Image.fromarray(soft).resize(shape[::-1], Image.BILINEAR))
+
+
+def in_a_corner(soft):
+    """Predicted at a smaller size and padded to that of the image: another shift everywhere."""
+    small = resized(soft, (soft.shape[0] - 8, soft.shape[1] - 8))
+    return np.pad(small, ((0, 8), (0, 8)))
+
+
+def test_another_scale_is_no_shift(pred, six):
+    change(pred, in_a_corner)
+    found = only(doctor(pred, six))
+    assert (found.code, found.level) == ("scaled", "warning")
+    rows, cols, rows_below, cols_right = map(float, re.findall(r"[-+][0-9.]+", found.message))
+    assert min(rows - rows_below, cols - cols_right) > 1.5
+
+
+@pytest.mark.parametrize(
+    "blur",
+    [
+        lambda a: resized(resized(a, (a.shape[0] - 1, a.shape[1] - 1)), a.shape),
+        lambda a: resized(resized(a, (a.shape[0] // 2, a.shape[1] // 2)), a.shape),
+        lambda a: np.roll(a, (-1, -1), (0, 1)),
+    ],
+)
+@pytest.mark.parametrize("method", [CLEAN, "canny"])
+def test_no_cause_is_named_that_cannot_be_told(blur, method, small, tmp_path, six):
+    """Maps that were resized and back are as blurred as others; and so says the documentation."""
+    folder = Path(shutil.copytree(small / method, tmp_path / "pred"))
+    change(folder, blur)
+    assert codes(folder, six) - {"raw"} == set()
+
+
+@pytest.mark.parametrize(
+    ("code", "plant", "options"),
+    [
+        ("inverted", lambda a: 255 - a, {}),
+        ("shift", lambda a: np.roll(a, (3, 3), (0, 1)), {}),
+        ("raw", lambda a: a, {"method": RAW}),
+    ],
+)
+def test_a_remedy_that_does_not_help_is_not_named(
+    code, plant, options, small, tmp_path, six, monkeypatch
+):
+    folder = Path(shutil.copytree(small / options.get("method", CLEAN), tmp_path / "pred"))
+    change(folder, plant)
+    assert code in codes(folder, six)
+    monkeypatch.setattr("bsdsbench.diagnosis.doctor.GAIN", 1.0)
+    assert code not in codes(folder, six)
+
+
+def test_the_number_of_images_that_are_measured_is_a_number_from_one(pred, six):
+    refused("looked_at: 0, expected a whole number from 1", doctor, pred, six, looked_at=0)
+    assert doctor(pred, six, looked_at=1).n_measured == 1
 
 
 @pytest.mark.parametrize("method", [*DETECTORS, RAW])
