@@ -80,7 +80,8 @@ def doctor(pred_dir: str, form: str, **options: Any) -> int:
     if form == "json":
         print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in found])
     else:
-        print(*(finding.line(write=write) for finding in found), found.summary(), sep="\n")
+        lines = [finding.line(write=write) for finding in found]
+        print(*filter(None, (found.reading, *lines, found.summary())), sep="\n")
         print(f"protocol {options['protocol'].describe()}")
     return 2 if any(finding.level == "error" for finding in found) else 0
 

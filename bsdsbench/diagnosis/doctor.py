@@ -32,14 +32,15 @@ from bsdsbench.files.errors import DataError, Fix, Problem, Setting, alike
 from bsdsbench.loaders import Pair
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import Files, grouped
-from bsdsbench.loaders.reading import faint_problem, is_faint
+from bsdsbench.loaders.reading import Readings
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.evaluation import Progress
 from bsdsbench.runs.first_look import look_at, position, swaps, thickness, thumbnail
 from bsdsbench.runs.keywords import RunKeywords, plan
-from bsdsbench.runs.run import FileItem
+from bsdsbench.runs.run import FileItem, evidence_record
+from bsdsbench.scores.counts import ImageRecord
 
 ERROR, WARNING = "error", "warning"
 THICK, THIN = 0.8, 0.6
@@ -181,6 +182,7 @@ def doctor(
     findings = examination.findings
     findings.sort(key=lambda finding: finding.level != ERROR)
     findings.n_images, findings.n_measured = len(both), inputs.n_measured
+    findings.reading = inputs.readings.describe(inputs.records)
     return findings
 
 
@@ -198,7 +200,6 @@ class _Image:
     sizes: str
     codes: set[str]
     annotators: int = 0
-    faint: tuple[float, str] | None = None
     way: str = ""
     thumbnails: tuple[Any, ...] = ()
     kept: _Kept | None = None
@@ -225,10 +226,16 @@ class _Inputs:
     gts: Files
     several: list[set[str]]
     n_measured: int = 0  # looked at closely
+    records: list[ImageRecord] = field(default_factory=list)  # without counts
     images: list[_Image] = field(default_factory=list)
     unread: list[Problem] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     odd: dict[tuple[str, str, Fix], list[str]] = field(default_factory=dict)
+
+    @property
+    def readings(self) -> Readings:
+        """What the files of both sides mean."""
+        return self.metric.readings(self.protocol, self.kind)
 
     def look_at(self, image_id: str, closely: bool) -> None:
         """Read an image as `evaluate` does, and keep what the checks ask for."""
@@ -248,6 +255,9 @@ class _Inputs:
         sizes = "{} for an image of {}".format(*(" x ".join(map(str, a.shape)) for a in (pred, gt)))
         image = _Image(image_id, file, sizes, codes)
         self.images.append(image)
+        if fits and not uneven:
+            curve = "thresholds" in metric.uses
+            self.records.append(evidence_record(image_id, pred, gt, metric, protocol, curve))
         if metric.name not in registry.DEFAULT:
             if closely and fits:
                 try:
@@ -265,9 +275,6 @@ class _Inputs:
         soft, truth = look.soft, look.truth
         if not soft.size:
             return
-        given = pred.parts[pred.kind]
-        if is_faint(given, protocol):
-            image.faint = float(given.max(initial=0)), pred.form
         wrong = {
             "gt-polarity": all(marks) and np.mean([b.mean() for b in gt.boundaries]) > 0.5,
             "zero": not soft.any(),
@@ -416,12 +423,14 @@ def _check_values(examination: _Examination) -> None:
     if name.rstrip("*") in MANY_ANNOTATORS and images and all(i.annotators == 1 for i in images):
         examination.say("one-annotator", name=name)
     coded("gt-polarity")
-    tops = [image.faint for image in images if image.faint]
-    if tops and len(tops) == len(images) and max(tops)[0]:
-        top, form = max(tops)
-        fault = faint_problem(form, top)
-        text = f"{fault.has}, expected {fault.expected}"
-        examination.name("faint", images, words=text, fix=fault.fix)
+    inputs, problems = examination.inputs, tuple[Problem, ...]()
+    try:  # the set as a whole
+        inputs.readings.verdict(inputs.records)
+    except DataError as error:
+        problems = error.problems
+    for problem in problems:
+        fix = problem.fix or (AS_EXPECTED,)
+        examination.say("values", words=attrs.evolve(problem, fix=()), fix=fix)
     coded("zero", "saturated", "few-values")
 
 
@@ -534,7 +543,7 @@ CHECKS = {
         "most ground-truth pixels are boundary: dark lines on bright ground?",
         (Setting("gt_invert"),),
     ),
-    "faint": (ERROR, "{words}", ()),
+    "values": (ERROR, "{words}", ()),
     "zero": (ERROR, "{maps} with zeros only", ("predict again",)),
     "saturated": (
         ERROR,

@@ -55,7 +55,6 @@ from bsdsbench.runs.keywords import (
     planned,
 )
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.evidence import UNKNOWN
 
 SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
 FEW = 1000  # images of which a worker gets one at a time
@@ -335,25 +334,24 @@ def count(
             raise empty_truth(gt.where, len(gt.boundaries))
         if found.kept or (not drawn and protocol.empty_gt != "count"):
             return found
-        form, counts, curve, whole = item.form, {}, False, False
+        counts, curve, whole = {}, False, False
         for metric in map(registry.get, options.metrics):
             counts[metric.name] = metric.count_image(pred, gt, protocol)
             curve = curve or "thresholds" in metric.uses
             whole = whole or metric.reads_whole_truth
-        opt, sides = first.options_of(protocol), (UNKNOWN, truth_evidence(gt))
-        if "labels" in gt.parts:
-            sides = UNKNOWN, sides[1] | first.label_evidence(gt.labels, opt, truth=True)
-        if pred is not None and not form:
-            form = pred.form
-            shown = soft_evidence(pred, protocol, curve), polarity(pred, gt, protocol)
-            if pred.kind == "classes" and pred.classes.ndim == 2:
-                more = first.label_evidence(pred.classes, opt, truth=False)
-                shown = shown[0] | more, shown[1]
-            sides = attrs.evolve(shown[0], values=shown[0].values | shown[1]), sides[1]
-        spent = time.perf_counter() - started
+        record = evidence_record(
+            item.image_id, None if item.form else pred, gt, first, protocol, curve
+        )
         truths = gt.fingerprints(whole)
-        texts = truths.listed, form, truths.whole
-        found.record = ImageRecord(item.image_id, gt.shape, counts, mark, spent, *texts, *sides)
+        found.record = replace(
+            record,
+            counts=counts,
+            fingerprint=mark,
+            seconds=time.perf_counter() - started,
+            truth=truths.listed,
+            form=item.form or record.form,
+            whole_truth=truths.whole,
+        )
         found.data = pack_record(found.record) if keep else b""
     except DataError as error:
         found.fault = error
@@ -363,6 +361,31 @@ def count(
         unexpected = f"unexpected {type(error).__name__}: {error} ({_place(error, options)})"
         found.fault = DataError(Problem(item.image_id, unexpected))
     return found
+
+
+def evidence_record(
+    image_id: str,
+    pred: Prediction | None,
+    gt: GroundTruth,
+    metric: Metric,
+    protocol: Protocol,
+    curve: bool,
+) -> ImageRecord:
+    """Return what the files of an image showed, as a record without counts.
+
+    curve : False for metrics without thresholds.
+    """
+    opt, truth = metric.options_of(protocol), truth_evidence(gt)
+    if "labels" in gt.parts:
+        truth = truth | metric.label_evidence(gt.labels, opt, truth=True)
+    record = ImageRecord(image_id, gt.shape, gt=truth)
+    if pred is None:
+        return record
+    shown = soft_evidence(pred, protocol, curve)
+    if pred.kind == "classes" and pred.classes.ndim == 2:
+        shown = shown | metric.label_evidence(pred.classes, opt, truth=False)
+    shown = attrs.evolve(shown, values=shown.values | polarity(pred, gt, protocol))
+    return replace(record, form=pred.form, pred=shown)
 
 
 def _place(error: Exception, options: Plan) -> str:

@@ -48,7 +48,7 @@ def test_maps_of_which_nothing_would_count_are_refused(kind, tmp_path):
     changed(pred, make)
     refused(words, counted, pred, gt, TEN.replace(thresholds=99), metrics=("boundary", "pixel"))
     found = bb.doctor(pred, gt, TEN.replace(thresholds=99))
-    assert any(f.level == "error" and f.code in ("faint", "unreadable") for f in found)
+    assert any(f.level == "error" and f.code in ("values", "unreadable") for f in found)
 
 
 def test_maps_of_zeros_are_a_warning(tmp_path):
