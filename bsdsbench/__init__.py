@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from bsdsbench.comparison.compare import Comparison as Comparison
     from bsdsbench.comparison.compare import compare as compare
     from bsdsbench.diagnosis import explain as explain
-    from bsdsbench.diagnosis.doctor import Finding as Finding
     from bsdsbench.diagnosis.doctor import doctor as doctor
+    from bsdsbench.diagnosis.findings import Finding as Finding
     from bsdsbench.files.errors import DataError as DataError
     from bsdsbench.files.errors import ShapeError as ShapeError
     from bsdsbench.integrations.detectors import DetectorRun as DetectorRun
@@ -85,7 +85,8 @@ _PACKAGES = {
     "integrations.training_labels": "assign",
     "metrics.boundary": "Match boundary_counts boundary_score match_boundaries",
     "comparison.compare": "Comparison compare",
-    "diagnosis.doctor": "Finding doctor",
+    "diagnosis.doctor": "doctor",
+    "diagnosis.findings": "Finding",
     "files.errors": "DataError ShapeError",
     "runs.comparability": "comparability",
     "runs.evaluation": "Evaluation",

@@ -26,9 +26,10 @@ import attrs
 import numpy as np
 
 from bsdsbench.diagnosis import symptoms
+from bsdsbench.diagnosis.findings import CHECKS, ERROR, FEW_VALUES, WARNING, Finding, Findings
 from bsdsbench.files.arguments import F8, given_number, given_path
-from bsdsbench.files.bounded import counted, listed
-from bsdsbench.files.errors import DataError, Fix, Problem, Setting, alike
+from bsdsbench.files.bounded import counted
+from bsdsbench.files.errors import DataError, Fix, Problem, alike
 from bsdsbench.loaders import Pair
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import Files, grouped
@@ -42,73 +43,16 @@ from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.run import FileItem, evidence_record
 from bsdsbench.scores.counts import ImageRecord
 
-ERROR, WARNING = "error", "warning"
 THICK, THIN = 0.8, 0.6
 JPEG = 1.2
 GAIN = 0.003  # of F, from which a remedy that was tried is named
 APART = 1.5  # pixels between the displacements of two quarters of maps that were not just moved
 CORRELATED = 0.05
 TRIAL = 5  # thresholds of a trial
-FEW_VALUES = 10
 HUNDREDTHS = 0.01
 AS_EXPECTED = "write the files again as expected"
 # Data sets whose images have many annotators, all of which count
 MANY_ANNOTATORS = ("bsds500", "bsds300", "mdbd-edges", "mdbd-boundaries")
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One fault: its code, "error" or "warning", what it is, the files, and what fixes it.
-
-    Parameters
-    ----------
-    code, message : str
-        Short name of the kind of fault; what is wrong, in one line.
-    level : str
-        "error" (a score would be wrong or impossible) or "warning" (it may be intended).
-    files : tuple of str
-        The files concerned.
-    fix : tuple of Setting or str
-        The options or the steps that fix it, one or the other.
-
-    Examples
-    --------
-    >>> print(Finding("inverted", "error", "dark on bright", fix=(Setting("invert"),)).line())
-    error: inverted: dark on bright -> invert=True
-    """
-
-    code: str
-    level: str
-    message: str
-    files: tuple[str, ...] = ()
-    fix: tuple[Fix, ...] = ()
-
-    def fixes(self, write: Callable[[Setting], str] | None = None) -> str:
-        """Return what fixes it in words, with options as `write` writes them (as Python does)."""
-        return Problem(fix=self.fix).fixes(write)
-
-    def line(self, limit: int = 3, write: Callable[[Setting], str] | None = None) -> str:
-        """Return one printable line, with `limit` of the files."""
-        where = f" [{listed(list(self.files), limit)}]" if self.files else ""
-        fix = f" -> {self.fixes(write)}" if self.fix else ""
-        return f"{self.level}: {self.code}: {self.message}{where}{fix}"
-
-
-class Findings(list[Finding]):
-    """What `doctor` found, errors first; n_measured of n_images took the slower measurements."""
-
-    n_images: int = 0
-    n_measured: int = 0
-    reading: str = ""  # what the values of both sides' files mean
-
-    def summary(self) -> str:
-        """One line: how many errors and warnings, and on how much they rest."""
-        errors = sum(f.level == "error" for f in self)
-        counts = f"{counted(errors, 'error')}, {counted(len(self) - errors, 'warning')}"
-        return (
-            f"{counts if self else 'nothing found'}; {counted(self.n_images, 'image')} read, "
-            f"{self.n_measured} of them measured"
-        )
 
 
 def doctor(
@@ -481,127 +425,3 @@ def _check_lines(examination: _Examination) -> None:
             dy=moved.rows,
             dx=moved.columns,
         )
-
-
-# Code -> level, what is said, what mends it. Other metrics say themselves what is odd
-# (`Metric.symptoms`).
-CHECKS = {
-    "names": (
-        ERROR,
-        "names of {preds} differ from the ids by {longer!r}",
-        ("rename the files to ID.png",),
-    ),
-    "split": (
-        ERROR,
-        "only {common} of {of} images have a prediction, and {preds} no ground "
-        "truth: two different splits?",
-        ("give the ground truth of the same split",),
-    ),
-    "missing": (
-        ERROR,
-        "{n} of {of} images have no prediction",
-        (
-            "predict them",
-            Setting("split_file", ..., "with the ids"),
-            Setting("missing", "zero"),
-            Setting("missing", "skip"),
-        ),
-    ),
-    "extra": (
-        ERROR,
-        "{preds} without ground truth",
-        ("check the split", Setting("split_file", ..., "with the ids that count")),
-    ),
-    "doubled": (
-        ERROR,
-        "more than one {what} file for an image",
-        ("leave one file for each image",),
-    ),
-    "unreadable": (ERROR, "{words}", ()),
-    "annotators": (
-        ERROR,
-        "annotators of one image have several sizes",
-        ("draw its annotations in one size",),
-    ),
-    "transposed": (
-        ERROR,
-        "{n} of {of} predictions are transposed: rows and columns are exchanged",
-        ("transpose them before saving",),
-    ),
-    "resized": (
-        ERROR,
-        "{n} of {of} predictions have another size: {first.sizes}",
-        ("predict at the size of the image", "resize to it; no option does"),
-    ),
-    "one-annotator": (
-        WARNING,
-        "one annotator an image, where {name} has several that all count",
-        ("give the original annotations", Setting("protocol", ..., "of your data set")),
-    ),
-    "gt-polarity": (
-        ERROR,
-        "most ground-truth pixels are boundary: dark lines on bright ground?",
-        (Setting("gt_invert"),),
-    ),
-    "values": (ERROR, "{words}", ()),
-    "zero": (ERROR, "{maps} with zeros only", ("predict again",)),
-    "saturated": (
-        ERROR,
-        "{maps} with one value everywhere",
-        ("predict again",),
-    ),
-    "few-values": (
-        WARNING,
-        f"{{maps}} with fewer than {FEW_VALUES} values: the curve has few points",
-        ("save soft maps",),
-    ),
-    "inverted": (
-        ERROR,
-        "{n} of {measured} maps are darker on the ground truth than off it; inverted, {tried}",
-        (Setting("invert"),),
-    ),
-    "mirrored": (
-        ERROR,
-        "{maps} would fit the ground truth better {way}",
-        ("turn them back before saving",),
-    ),
-    "exchanged": (
-        ERROR,
-        "{maps} would fit the ground truth of another image, such as the map of {a} that of {b}",
-        ("check the order of names and maps when saving",),
-    ),
-    "raw": (
-        WARNING,
-        "{n} of {measured} maps have broad edges; with NMS, {tried}",
-        (Setting("nms"),),
-    ),
-    "thinned": (
-        WARNING,
-        "{n} of {measured} maps have thin lines, where this protocol takes raw maps",
-        ("give the raw maps to this protocol", Setting("nms", False, "where it has NMS")),
-    ),
-    "grid-values": (
-        WARNING,
-        "{n} of {measured} maps are floats with values of exactly k/100; the "
-        "thresholds are MATLAB's linspace, many of which differ from k/100 in the last "
-        "bit: rounding decides whether such a value is on",
-        ("save the maps unrounded, or as 8 or 16 bit PNG",),
-    ),
-    "jpeg": (
-        WARNING,
-        "{n} of {measured} maps have the traces of JPEG, which invents edges",
-        ("save as PNG or .npy",),
-    ),
-    "shift": (
-        WARNING,
-        "maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns; moved back, {tried}",
-        ("move them back, or undo the padding or crop of the network; no option does",),
-    ),
-    "scaled": (
-        WARNING,
-        "maps are not displaced alike: by {dy:+.1f} rows and {dx:+.1f} columns in the upper left "
-        "quarter, {dy2:+.1f} and {dx2:+.1f} in the lower right",
-        ("predict at the size of the image, without padding or crop; no option does",),
-    ),
-    "refused": (ERROR, "{words}", ("give what it expects, or another option of the metric",)),
-}
