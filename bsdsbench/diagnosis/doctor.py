@@ -106,8 +106,9 @@ def doctor(
     options = plan(keywords, protocol, (metric,))
     asked, kind = registry.get(metric), options.pred_kind
     places = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
-    classes = asked.class_names(asked.options_of(options.protocol))
-    _, *sides = grouped(*places, split_file, kind, asked.gt_kind, classes)
+    own = asked.options_of(options.protocol)
+    classes, sequences = asked.class_names(own), asked.in_sequences(own)
+    _, *sides = grouped(*places, split_file, kind, asked.gt_kind, classes, sequences)
     preds, gts = (dict(sorted(side.files.items())) for side in sides)
     several = [side.doubled for side in sides]
     looked_at = given_number(looked_at, "looked_at", 1, 10**7, whole=True)

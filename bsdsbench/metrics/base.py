@@ -296,6 +296,14 @@ class Metric(ABC):
         """Return what a label map (H, W) of one side shows that only its whole set decides."""
         return UNKNOWN
 
+    def in_sequences(self, opt: Any) -> bool:
+        """True if images are frames, whose ids are SEQUENCE/FRAME."""
+        return False
+
+    def check_set(self, ids: Sequence[str], stack: Stack, opt: Any) -> None:
+        """Raise DataError for a whole set, not a shard, of which no scores can be made."""
+        return
+
     def has_curve(self, opt: Any) -> bool:
         """True if the score has a precision-recall curve, `curve`."""
         return self.curved

@@ -213,10 +213,15 @@ class Evaluation(Shown):
     def verdict(self) -> list[InputWarning]:
         """Return what looks wrong with the whole set; nothing for a shard, which `merge` completes.
 
-        Raises DataError where the files of a side have no one reading.
+        Raises DataError where the files of a side have no one reading, or make no sequences.
         """
-        whole = self.readings if "shard" not in self.provenance else None
-        return whole.verdict(self.records) if whole else []
+        if "shard" in self.provenance:
+            return []
+        for metric in map(registry.get, self.metrics):
+            opt = metric.options_of(self.protocol)
+            if metric.in_sequences(opt):
+                metric.check_set(self.image_ids, self.stack(metric.name), opt)
+        return self.readings.verdict(self.records) if self.readings else []
 
     @property
     def reference(self) -> Reference | None:

@@ -463,6 +463,7 @@ def folders(
         pred_kind=kind,
         gt_kind=first.gt_kind,
         classes=first.class_names(own),
+        sequences=first.in_sequences(own),
     )
     for metric in map(registry.get, options.metrics):
         if metric.photo and (place := options.images_dir or photos_beside(gt_dir)):
@@ -584,6 +585,7 @@ def find_sources(
         pred_kind=kind,
         gt_kind=found.gt_kind,
         classes=found.class_names(found.options_of(run.protocol)),
+        sequences=found.in_sequences(found.options_of(run.protocol)),
     )
     photos = images_dir or run.place("photos") or photos_beside(gt)
     by_id = {p.image_id: p for p in pairs}

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
 from bsdsbench.files.arguments import F8
+from bsdsbench.files.errors import DataError, Setting
 from bsdsbench.kernels.distances.limits import up_to
+from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Tree, over
-from bsdsbench.metrics.contour.measures import PIXELS, Compared, davis_radius, iou, values_of
+from bsdsbench.metrics.contour.measures import (
+    PIXELS,
+    TABLE,
+    Compared,
+    davis_radius,
+    iou,
+    values_of,
+)
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_of
+from bsdsbench.metrics.contour.sequences import (
+    OBJECTS,
+    TRACKS,
+    by_sequence,
+    check_sequences,
+    frame_counts,
+    object_counts,
+    sequence_means,
+)
 from bsdsbench.metrics.label_maps import SPACING, LabelMetric, LabelOptions
 from bsdsbench.protocol.fields import (
     HOME_MADE,
@@ -102,6 +121,17 @@ class ContourOptions(LabelOptions):
         "Of NSD, in the unit of `spacing`.",
         number_list(lambda v: 0 <= v <= 1e6, "numbers from 0"),
     )
+    mean: str = option(
+        "images",
+        '"images": over the images or instances of each class; "sequences": over the frames of '
+        "each object of a sequence, then over all objects (`unit` id, ids SEQUENCE/FRAME).",
+        one_of("images", "sequences"),
+        others={"images": HOME_MADE, "sequences": "DAVIS"},
+    )
+    skip_ends: bool = option(
+        False,
+        "Leave out the first and the last frame of each sequence, as DAVIS' semi-supervised task.",
+    )
     pratt_alpha: float = option(1 / 9, "Of the figure of merit.", POSITIVE)
     trimap_widths: tuple[float, ...] = option((3.0, 10.0), "Pixels.", POSITIVES)
 
@@ -130,6 +160,11 @@ def _columns() -> Iterator[Column]:
         words = f"min of IoU, BIoU {text}"
         yield Column(least, words, f"min {text}", shown="own", quantity=key)
     yield Column("f@0_008", "F 0.8%", quantity="f@")
+    yield Column("jf", "J&F")
+    for key, name in (("iou", "J"), ("f", "F")):
+        yield Column(f"{key}_recall", f"{name} recall", shown="own")
+        yield Column(f"{key}_decay", f"{name} decay", lower=True, shown="own")
+    yield Column("objects", "objects", digits=0, shown="own", score=False)
     for radius in (1, 2, 3, 5, 9, 12):
         yield Column(f"f@{radius}", f"F {radius} px", quantity="f@")
     yield Column("bf", "BF")
@@ -191,12 +226,24 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
         "outline": np.array([side.n for side in drawn] or np.zeros((2, pair.n), np.int64)).T,
         "pairs": np.stack([has_pred & has_gt, has_pred & ~has_gt, ~has_pred & has_gt], axis=1),
     }
+    objects: Tree = {}
+    if opt.mean == "sequences":
+        if opt.unit != "id" or opt.classes or opt.divisor:
+            raise DataError(
+                "contour.mean='sequences': expected objects without classes",
+                fix=Setting("contour.unit", "id", "numbered objects"),
+            )
+        mine, true = np.asarray(pred), np.asarray(gt)
+        ids = np.union1d(mine[mine > 0], true[(true > 0) & (true != opt.ignore)])
+        both_empty = CONVENTIONS[opt.empty][0]
+        absent = [both_empty[TABLE[name][3]] for name, _ in opt.measures().values()]
+        objects = object_counts(ids, c.areas, table, absent)
     if class_of is not None:
         for name, row in rows.items():  # of the labels: into rows of their classes
             kind = np.float64 if row.dtype.kind == "f" else np.int64
             rows[name] = np.zeros((len(opt.class_names), *row.shape[1:]), kind)
             np.add.at(rows[name], class_of, row)
-    return Counts(**rows)
+    return Counts(**rows, **objects)
 
 
 class ContourMetric(LabelMetric):
@@ -211,6 +258,7 @@ class ContourMetric(LabelMetric):
     title = "Contours of masks"
     version = 4
     options = ContourOptions
+    ragged = OBJECTS
     counts_of = staticmethod(contour_counts)
     columns = (
         *_COLUMNS,
@@ -227,6 +275,19 @@ class ContourMetric(LabelMetric):
         Column("pairs.gt_only", "in gt alone", digits=0, score=False),
     )
 
+    def in_sequences(self, opt: ContourOptions) -> bool:
+        return opt.mean == "sequences"
+
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Counts:
+        counts = super().count(pred, gt, protocol, opt)
+        return Counts(**counts, **(frame_counts(gt.image_id) if self.in_sequences(opt) else {}))
+
+    def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[Tree]:
+        return super().image_scores(by_sequence(stack), protocol)
+
+    def check_set(self, ids: Sequence[str], stack: Stack, opt: ContourOptions) -> None:
+        check_sequences(ids, by_sequence(stack), opt.skip_ends)
+
     def usual(self, opt: ContourOptions) -> tuple[str, ...] | None:
         """One of each kind, unless the kinds were chosen (`groups`)."""
         if opt.groups != GROUPS[:-1]:
@@ -237,7 +298,9 @@ class ContourMetric(LabelMetric):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
     ) -> Tree:
-        total = {name: weighted_sum(weights, values) for name, values in stack.items()}
+        stack = by_sequence(stack)
+        counted = {name: values for name, values in stack.items() if name not in TRACKS}
+        total = {name: weighted_sum(weights, values) for name, values in counted.items()}
         n, keys = total["value_count"], tuple(opt.measures())
         each = defined_ratio(total["value_sum"], n)  # S C M
         there = total["pairs"].sum(axis=2)
@@ -260,6 +323,8 @@ class ContourMetric(LabelMetric):
             share = ratio(total["near"][:, :, k], outline)
             f = np.where(outline.any(axis=2), f_measure(share[..., 0], share[..., 1]), np.nan)
             pooled[key_at("f", opt.davis_bounds[k])] = f
+        if "tracks" in stack:
+            found |= _of_sequences(sequence_means(stack, weights, opt.skip_ends), keys, opt)
         found["pooled"] = {key: defined_mean(values) for key, values in pooled.items()}
         sides = ("both", "pred_only", "gt_only")
         found["pairs"] = dict(zip(sides, total["pairs"].sum(axis=1).T, strict=True))
@@ -276,4 +341,24 @@ class ContourMetric(LabelMetric):
     def describe(self, protocol: Protocol, opt: ContourOptions) -> str:
         """What was compared, what empty masks gave, and the order of the means."""
         unit = "images" if opt.unit == "class" else "instances"
+        if opt.mean == "sequences":
+            ends = ", without the first and the last" if opt.skip_ends else ""
+            return (
+                f"{super().describe(protocol, opt)}; means over the frames of each object{ends}, "
+                "then over the objects of all sequences"
+            )
         return f"{super().describe(protocol, opt)}; means over {unit}, then over classes"
+
+
+def _of_sequences(means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions) -> Tree:
+    """Return the scores of sequences: means of all measures, recall and decay of J and F."""
+    scores: Tree = {key: means["mean"][:, m] for m, key in enumerate(keys)}
+    scores |= {"over": {}, "objects": means["objects"]}
+    sides = {"iou": "iou"}
+    if "davis" in opt.groups:
+        sides["f"] = key_at("f", opt.davis_bounds[0])
+        scores["jf"] = (scores["iou"] + scores[sides["f"]]) / 2
+    for name, key in sides.items():
+        for form in ("recall", "decay"):
+            scores[f"{name}_{form}"] = means[form][:, keys.index(key)]
+    return scores
