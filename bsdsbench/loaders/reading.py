@@ -129,7 +129,11 @@ class Reading:
             values = values / top
         exact = not self.normalised and not file.lower().endswith(LOSSY)
         evidence = evolve(mask_evidence(values, self.cut, exact), file=file)
-        mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
+        try:
+            mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
+        except DataError as error:
+            ways = tuple(self.ways(levels_of(values), values))
+            raise DataError(str(error), fix=ways) from None
         mask = ~mask if self.inverted else mask
         mask = mask if valid is None else mask & valid
         return MaskRead(mask, valid if self.truth else None, evidence)
@@ -183,9 +187,12 @@ class Reading:
             apart = (Setting("gt_threshold", 0.5, "takes gray ones apart"),) * self.truth
             yield Problem(first(Values.UNIT).file, has, "one scale in a set", apart)
         if self.truth and shown & Values.FAINT and not shown & Values.STRONG:
-            has = f"all values of {side}, and of all others, are below gt_threshold = {self.cut}"
-            none = Setting("gt_threshold", "none", "for masks of 0 and 1")
-            yield Problem(first(Values.FAINT).file, has, "values up to white", (none,))
+            least, ways = "one half", ()
+            if self.cut is not None:
+                least = f"gt_threshold = {self.cut}"
+                ways = (Setting("gt_threshold", "none", "for masks of 0 and 1"),)
+            has = f"all values of {side}, and of all others, are below {least}"
+            yield Problem(first(Values.FAINT).file, has, "values up to white", ways)
 
     def label_faults(self, images: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield what keeps the labels of a side from being those that are meant."""
@@ -345,9 +352,14 @@ def mask_evidence(values: Map, cut: float | None = None, exact: bool = True) -> 
         return Evidence(sign if white else Values.NOTHING, maps=1)
     if binary:
         shows = Values.UNIT if top == 1 else Values.WHITE
-        return Evidence(shows if white > 1 else Values.NOTHING, maps=1)
+        return Evidence(shows if white > 1 else Values.STRONG, maps=1)
     levels = third_values(values) if exact else ()
-    return Evidence(Values.FEW if levels else Values.GRAY, levels, maps=1)
+    shows = Values.FEW if levels else Values.GRAY
+    if white == 1:
+        shows |= Values.STRONG if top > 0.5 else Values.FAINT
+    if len(levels_of(values)) == 2:  # as 0 and 200: neither a third value nor gray
+        shows &= ~Values.GRAY
+    return Evidence(shows, levels, maps=1)
 
 
 def third_values(values: Map) -> tuple[float, ...]:
@@ -364,16 +376,21 @@ def third_values(values: Map) -> tuple[float, ...]:
         low, top = values.min(), values.max()
         if not levels and ((values > top / 2) & (values < top)).any():
             return ()
-        inner = values[1:-1, 1:-1]
-        flat = (inner > low) & (inner < top)
-        for row, col in np.ndindex(3, 3):
-            flat &= values[row : row + inner.shape[0], col : col + inner.shape[1]] == inner
-        if not flat.any():
+        if not has_areas(values, low, top):
             return ()
     if not levels:
         every = np.unique(values)
         levels = tuple(map(float, (*every[: LEVELS - 1], every[-1])))
     return levels
+
+
+def has_areas(values: Map, low: float, top: float) -> bool:
+    """Return True if 3 x 3 pixels have one value between `low` and `top`, both excluded."""
+    inner = values[1:-1, 1:-1]
+    flat = (inner > low) & (inner < top)
+    for row, col in np.ndindex(3, 3):
+        flat &= values[row : row + inner.shape[0], col : col + inner.shape[1]] == inner
+    return bool(flat.any())
 
 
 def levels_of(values: Map) -> tuple[float, ...]:
@@ -489,7 +506,7 @@ def is_faint(soft: Map, protocol: Protocol, curve: bool = True) -> bool:
     if protocol.normalise or soft.dtype == bool:
         return False
     small = SMALL[soft.dtype.itemsize] if soft.dtype.kind == "u" else -1
-    least = min(filter(None, protocol.thresholds)) if curve and not protocol.invert else 0
+    least = min(filter(None, protocol.thresholds)) if curve else 0
     for part in (soft[:: 1 + len(soft) // 16], soft):  # a few rows are enough for most maps
         top = part.max(initial=0)
         if not (top <= small or float(unit(np.asarray(top))) < least):

@@ -24,7 +24,7 @@ from bsdsbench.metrics.label_maps import (
     numbered,
 )
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import READ, Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.evidence import UNKNOWN, Evidence
 from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
@@ -131,6 +131,9 @@ class InstancesMetric(Metric):
         IMAGES,
     )
     image_columns = (*columns[:2], *columns[3:7])
+
+    def used(self, opt: Options) -> tuple[str, ...]:
+        return READ if opt.components else ()
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Counts:
         with faults_named(pred, gt):

@@ -47,7 +47,7 @@ from bsdsbench.protocol.fields import (
     option,
     whole,
 )
-from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.protocol import READ, Protocol
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.evidence import UNKNOWN, Evidence
 
@@ -267,6 +267,10 @@ class LabelMetric(Metric):
             return number_evidence(labels, opt.ignore if truth else -1)
         known = truth and self.label_kind(opt) is Kind.CLASSES
         return Evidence(label_evidence(labels, opt.labels)) if known else UNKNOWN
+
+    def used(self, opt: Any) -> tuple[str, ...]:
+        """Return what reads masks; labels have no scale and no inverse."""
+        return READ if self.label_kind(opt) is Kind.MASK else ()
 
     def void_values(self, opt: Any) -> tuple[int, ...]:
         """Return the void of masks; maps of classes and instances keep theirs."""

@@ -164,6 +164,18 @@ def signed(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
     return named
 
 
+def refuse_unread(metrics: Sequence[str], protocol: Protocol) -> None:
+    """Raise DataError for what was said about values, and the metrics do not read them by."""
+    from bsdsbench.protocol.protocol import READ, Protocol, preset_names
+
+    plain, known = protocol.name.removesuffix("*"), unused(metrics, protocol)
+    usual = Protocol.preset(plain) if plain in preset_names() else Protocol()
+    for name in READ:
+        if name in known and getattr(protocol, name) != getattr(usual, name):
+            has = f"{name} = {getattr(protocol, name)}: means nothing for {', '.join(metrics)}"
+            raise DataError(f"{has} as it is set here, expected {getattr(usual, name)}")
+
+
 def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
     """Fields of a protocol, and names in its options, that no score of the metrics depends on."""
     known = {*protocol.names(), *protocol.options} if metrics else set()

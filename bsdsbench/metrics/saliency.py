@@ -129,7 +129,7 @@ class SaliencyMetric(Metric):
     reads = "mask"
     default_protocol = "saliency"
     options = SaliencyOptions
-    uses = ("invert", "gt_threshold")
+    uses = ("invert", "gt_invert", "gt_threshold")
     columns = (
         *(_column(f"{key}_mean", title, key, 3, "always") for key, title in _SHOWN.items()),
         *(

@@ -115,7 +115,7 @@ class TopologyMetric(Metric):
 
     name, title, reads, options = "topology", "Topology", "mask", TopologyOptions
     default_protocol, void = "masks", True
-    uses = (*MAPS, "gt_threshold")
+    uses = (*MAPS, "gt_invert", "gt_threshold")
     columns = (
         *(
             Column(key, f"{words} error", lower=True, digits=3, undefined="no patch fits")
@@ -188,7 +188,7 @@ class CcqMetric(Metric):
 
     name, title, reads, options = "ccq", "Centre lines", "mask", CcqOptions
     default_protocol, void = "masks", True
-    uses = (*MAPS, "gt_threshold")
+    uses = (*MAPS, "gt_invert", "gt_threshold")
     columns = (
         Column("completeness", "completeness", "compl.", undefined="nothing is annotated"),
         Column("correctness", "correctness", "corr.", undefined="nothing is predicted"),

@@ -53,6 +53,7 @@ NOT_OF_PRESETS = ("name", "nms", "nms_params")
 # Fields of the protocol that move scores: all that change a soft map or the reading of annotators,
 # all that make a curve's numbers, and with them those of matching.
 MAPS = ("invert", "normalise", "nms", "nms_params")
+READ = ("invert", "normalise", "gt_invert", "gt_threshold")  # what values mean
 ANNOTATED = ("gt_invert", "gt_threshold", "gt_kind", "empty_gt")
 CURVE = ("thresholds", "operator", "ap_rule", "ods_rule")
 MATCHING = ("max_dist", "max_dist_px", "thin", "clean", "gt_thin")
@@ -308,14 +309,16 @@ class Protocol:
         caption="ground truth thinned",
     )
     normalise: bool = option(
-        False, "Divide each map by its largest value, before NMS.", caption="divided by its maximum"
+        False,
+        "Divide each map by its largest value, before inversion and NMS.",
+        caption="divided by its maximum",
     )
     invert: bool = option(
         False, "The prediction is dark on bright (1 - value is taken).", caption="inverted"
     )
     gt_invert: bool = option(
         False,
-        "Ground-truth pictures are dark boundaries on bright ground.",
+        "Boundaries, or objects, of the ground truth are dark on bright ground.",
         caption="ground truth inverted",
     )
     gt_threshold: float | None = option(

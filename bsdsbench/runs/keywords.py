@@ -362,6 +362,7 @@ def plan(
     kept["pred_kind"] = keywords.pred_kind or first.pred_kinds[0]
     resolved = registry.settled(resolved)
     registry.void_values(names, resolved)  # one void, or a fault
+    registry.refuse_unread(names, resolved)
     return Plan(**{**kept, "task": task, "protocol": resolved, "metrics": names})
 
 

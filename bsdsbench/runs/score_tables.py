@@ -67,7 +67,18 @@ def made_how(runs: Sequence[Any]) -> dict[str, Any]:
         caption = ""
     names = list(map(attrgetter("name"), runs))
     signed = signature_lines(names, signatures)
-    return {"caption": caption, "notes": lines + notes, "signatures": signed}
+    reading = reading_line(runs)
+    return {"caption": caption, "reading": reading, "notes": lines + notes, "signatures": signed}
+
+
+def reading_line(runs: Sequence[Any]) -> str:
+    """Return what the files of the runs were read as, of each group of runs that differ in it."""
+    read: dict[str, list[str]] = {}
+    for run in filter(attrgetter("read_as"), runs):
+        read.setdefault(run.read_as, []).append(run.name)
+    if len(read) == 1 == len(runs) or [*map(len, read.values())] == [len(runs)]:
+        return next(iter(read))
+    return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in read.items())
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:

@@ -145,6 +145,7 @@ def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
             for c in table.columns
         ]
         words = {"key": table.key, "title": table.title, "caption": table.caption}
+        words |= {"reading": table.reading} if table.reading else {}
         notes = [*table.note_lines, *table.signatures]
         found.append({**words, "notes": notes, "columns": about, "rows": rows})
     return found

@@ -115,6 +115,7 @@ class Table:
     """A titled table.
 
     caption    : how the numbers were made (protocol, signature); printed with every table
+    reading    : what the files were read as; in a paper it follows the caption
     notes      : printed under the table, as text where they are about all of it; signatures : last,
         in LaTeX a comment; a line each
     sentence   : the caption in a paper; default: the title
@@ -128,6 +129,7 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     _: KW_ONLY
     caption: str = ""
+    reading: str = ""
     notes: Sequence[str | Note] = ()
     signatures: Sequence[str] = ()
     sentence: str = ""
@@ -137,7 +139,8 @@ class Table:
     @property
     def words(self) -> list[str]:
         """What is printed under the table, a line each."""
-        return [*map(show, filter(None, (self.caption, *self.note_lines, *self.signatures)))]
+        lines = self.caption, self.reading, *self.note_lines, *self.signatures
+        return [*map(show, filter(None, lines))]
 
     @property
     def note_lines(self) -> list[str]:

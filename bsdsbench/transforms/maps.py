@@ -94,18 +94,18 @@ def invert(soft: Map) -> Map:
 
 
 def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
-    """What the protocol does to a soft map before its thresholds: inversion, scale, then NMS.
+    """What the protocol does to a soft map before its thresholds: scale, inversion, then NMS.
 
-    Void pixels (`valid` is False) are 0 for what follows the inversion.
+    Void pixels (`valid` is False) have no part in the scale, and are 0 after the inversion.
     With NMS the result is float32, or uint8 or uint16 where nms_params.bits asks for the rounding a
     PNG brings, so that scores are those of a map written by `bsdsbench nms` and read again.
     """
+    if protocol.normalise:
+        top = without_void(soft, valid).max(initial=0)
+        soft = unit(soft) / (unit(top) if top else 1.0)
     if protocol.invert:
         soft = invert(soft)
     soft = without_void(soft, valid)
-    if protocol.normalise:
-        top = soft.max(initial=0)
-        soft = unit(soft) / (unit(top) if top else 1.0)
     if not protocol.nms:
         return soft
     p = protocol.nms_params

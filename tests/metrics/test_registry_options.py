@@ -87,7 +87,7 @@ def test_a_caption_says_what_the_metric_uses():
     line = registry.describe(["saliency"], saliency)
     assert line.startswith("saliency* v2: inverted; beta^2 0.3; maps stretched to 0 .. 1")
     assert registry.unused(["saliency"], Protocol(options={"semantic": {"radius": 1}})) == (
-        {*Protocol.names(), "semantic"} - {"invert", "gt_threshold"}
+        {*Protocol.names(), "semantic"} - {"invert", "gt_invert", "gt_threshold"}
     )
     mask = Protocol.preset("masks")
     assert registry.unused(["superpixel", "boundary"], mask) == {*Protocol.names()} - {*MATCHED}
