@@ -32,7 +32,7 @@ from bsdsbench.files.bounded import counted
 from bsdsbench.files.errors import DataError, Fix, Problem, alike
 from bsdsbench.loaders import Pair
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
-from bsdsbench.loaders.pairing import Files, grouped
+from bsdsbench.loaders.pairing import Files, group_files
 from bsdsbench.loaders.reading import Readings
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -108,7 +108,7 @@ def doctor(
     places = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
     own = asked.options_of(options.protocol)
     classes, sequences = asked.class_names(own), asked.in_sequences(own)
-    _, *sides = grouped(*places, split_file, kind, asked.gt_kind, classes, sequences)
+    _, *sides = group_files(*places, split_file, kind, asked.gt_kind, classes, sequences)
     preds, gts = (dict(sorted(side.files.items())) for side in sides)
     several = [side.doubled for side in sides]
     looked_at = given_number(looked_at, "looked_at", 1, 10**7, whole=True)

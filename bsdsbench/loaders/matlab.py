@@ -204,14 +204,14 @@ class Reader:
         return rows[0] if count == len(rows) == 1 else rows
 
 
-def crack_mask(found: Mapping[str, Any]) -> NDArray[np.bool_] | None:
+def crack_mask(variables: Mapping[str, Any]) -> NDArray[np.bool_] | None:
     """Return the mask in the file of a crack set, as CFD; None for files of another form.
 
     There groundTruth is one struct, where BSDS has a cell of them. Its Segmentation is 1, and 2 on
     the crack (or 0 and 1); its Boundaries are an outline. A cell of one such struct is of this form
     if the outline lies inside of the crack, which that of a BSDS segmentation does not.
     """
-    annotators = found.get("groundTruth")
+    annotators = variables.get("groundTruth")
     in_cell = isinstance(annotators, list)
     only: Any = (
         annotators[0] if isinstance(annotators, list) and len(annotators) == 1 else annotators

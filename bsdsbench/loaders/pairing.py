@@ -100,7 +100,7 @@ class Layout:
         return f"{words}, {counted(self.sequences, 'sequence')}" if self.sequences else words
 
 
-class Side(NamedTuple):
+class FilesOfSide(NamedTuple):
     """The files of predictions, or of ground truth, by image id.
 
     doubled : ids that have several files without being of one arrangement
@@ -115,8 +115,8 @@ class Grouping(NamedTuple):
     """Both sides, and the ids that count; wanted is None where all do."""
 
     wanted: set[str] | None
-    pred: Side
-    gt: Side
+    pred: FilesOfSide
+    gt: FilesOfSide
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,11 @@ def pair(
 
     missing : a ground truth without prediction is an "error", a pair without pred_paths ("zero"),
               or left out ("skip")
-    kinds   : pred_kind, gt_kind, classes and sequences, as for `grouped`
+    kinds   : pred_kind, gt_kind, classes and sequences, as for `group_files`
 
     Raises PairingError that lists every missing, extra and doubled id.
     """
-    wanted, pred, gt = grouped(pred_dir, gt_dir, split, **kinds)
+    wanted, pred, gt = group_files(pred_dir, gt_dir, split, **kinds)
     preds, gts = pred.files, gt.files
     both, problems = gts.keys() & preds.keys(), []
     needed = pred_dir and (missing == "error" or not both)
@@ -179,7 +179,7 @@ def ground_truths(gt_dir: PathLike, split: Split = None) -> list[Pair]:
     return pair(None, gt_dir, split, "zero")
 
 
-def grouped(
+def group_files(
     pred_dir: PathLike | None,
     gt_dir: PathLike,
     split: Split = None,
@@ -234,7 +234,9 @@ def grouped(
         known = ids[1 - k][chosen[1 - k]] if wanted is None else wanted
         doubtful = _doubtful(side, chosen[k], known, names[1 - k]) if several[k] else set()
         files, doubled = _groups(side, chosen[k], wanted, is_truth=k == 1)
-        made.append(Side(files, doubled | (doubtful & files.keys()), _layout(files, depth > 1)))
+        made.append(
+            FilesOfSide(files, doubled | (doubtful & files.keys()), _layout(files, depth > 1))
+        )
     return Grouping(wanted, *made)
 
 
@@ -349,7 +351,7 @@ def _doubtful(
 
 def _groups(
     files: Sequence[_File], arrangement: Arrangement, wanted: set[str] | None, is_truth: bool
-) -> tuple[Files, set[str]]:
+) -> _Groups:
     """Return the files of each id, and the ids whose several files are not of one image."""
     groups: dict[str, list[_File]] = {}
     for file in files:
@@ -374,7 +376,14 @@ def _groups(
         of_frames = is_truth and wanted is None and any(mark.is_frame for mark in marks)
         if frames or of_frames or not alike:
             doubled.add(image_id)
-    return {i: [file.path for file in group] for i, group in groups.items()}, doubled
+    return _Groups({i: [file.path for file in group] for i, group in groups.items()}, doubled)
+
+
+class _Groups(NamedTuple):
+    """Files by id, and the ids whose several files are not of one image."""
+
+    files: Files
+    doubled: set[str]
 
 
 class _Mark(NamedTuple):

@@ -91,6 +91,10 @@ def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
             "folder for each sequence, SEQUENCE/FRAME",
             fix=_OVER_IMAGES,
         )
+    if len({image_id.rpartition("/")[0] for image_id in ids}) != stack["sequence"].max() + 1:
+        raise DataError(
+            f"{ids[0]}: its ground truth has another image_id, expected the image's, SEQUENCE/FRAME"
+        )
     if stack["unknown"].any():
         i = int(np.flatnonzero(stack["unknown"])[0])
         raise DataError(

@@ -156,6 +156,13 @@ def test_names_of_several_sequences_in_one_folder_are_refused():
     assert bb.evaluate_items(one, DAVIS, metrics="contour", workers=1).score("contour").iou == 1
 
 
+def test_a_truth_of_another_id_is_refused():
+    true = boxed((3, 3))
+    items = [(f"{s}/{k}", true, bb.GroundTruth("x", labels=true)) for s in "ab" for k in range(4)]
+    with pytest.raises(DataError, match=r"a/0: its ground truth has another image_id"):
+        bb.evaluate_items(items, DAVIS, metrics="contour", workers=1)
+
+
 def test_files_shards_and_what_is_written(tmp_path):
     items = drawn_sequences()
     for image_id, pred, gt in items:
