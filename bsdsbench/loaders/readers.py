@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -159,23 +160,26 @@ def _ucm2(array: Any) -> F8:
 
 
 def read_prediction(
-    pair: Pair, kind: str, shape: Shape, n_classes: int = 1, reading: Reading | None = None
+    pair: Pair, kind: str, shape: Shape, n_maps: int = 1, reading: Reading | None = None
 ) -> Prediction:
     """An image's prediction of a kind; where it has no files, nothing is predicted.
 
-    shape is that of its ground truth; reading, what the values of masks mean (None: they are
+    shape is that of its ground truth; n_maps, of how many classes or label maps nothing consists
+    (no label maps: contours); reading, what the values of masks mean (None: they are
     labels). Raises FileFormatError.
     """
     name, paths = pair.image_id, pair.pred_paths
     if not paths:
         zeros = np.zeros(shape)
         nothing: dict[str, dict[str, Any]] = {
-            "classes": {"classes": np.zeros((n_classes, *shape), bool)},
+            "classes": {"classes": np.zeros((n_maps, *shape), bool)},
+            "labels": {"segs": (zeros.astype(np.int32),) * n_maps},  # one region each
             "depth-map": {"depth": zeros},
             "lines": {"soft": zeros, "lines": NO_LINES},
             "oriented": {"soft": zeros.astype(np.uint8), "angles": zeros},
         }
-        return Prediction(name, **nothing.get(kind, {"soft": zeros.astype(np.uint8)}))
+        soft = {"soft": zeros.astype(np.uint8)}
+        return Prediction(name, **(nothing.get(kind, soft) if n_maps else soft))
     if kind in READERS:
         found = read_arrays(paths[0], what=kind)
         with faults_of(paths[0], kind):
@@ -193,6 +197,19 @@ def read_prediction(
             read = reading.mask(plane(maps[0], "mask"), "mask", paths[0].name)
             return Prediction(name, paths[0], classes=read.mask, evidence=read.evidence)
         return Prediction(name, paths[0], classes=maps[0] if len(maps) == 1 else np.stack(maps))
+
+
+def n_levels(pairs: Sequence[Pair]) -> int:
+    """Return how many label maps stand for a missing prediction: as many as the first one has.
+
+    0 where it is no label map; 1 if none is missing, or the first cannot be read.
+    """
+    given = [pair for pair in pairs if pair.pred_paths]
+    if 0 < len(given) < len(pairs):
+        with suppress(DataError):  # the run says so in its turn
+            first = read_prediction(given[0], "labels", (1, 1))
+            return len(first.segs) if first.kind == "segs" else 0
+    return 1
 
 
 def load_ground_truth(

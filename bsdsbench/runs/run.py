@@ -35,7 +35,7 @@ from bsdsbench.loaders.identity import (
 )
 from bsdsbench.loaders.inputs import GroundTruth, Prediction, valid_of, without_void
 from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
-from bsdsbench.loaders.readers import empty_truth, instances_beside
+from bsdsbench.loaders.readers import empty_truth, instances_beside, n_levels
 from bsdsbench.loaders.reading import DARKER, soft_evidence, truth_evidence
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -406,7 +406,7 @@ def _place(error: Exception, options: Plan) -> str:
 class FileItem:
     """An image of two folders. kind : of the prediction, "" where the annotators are counted.
 
-    beside : instance maps, which are read with the ground truth
+    beside : instance maps, read with the ground truth; n_maps : label maps of a missing prediction
     """
 
     pair: Pair
@@ -414,6 +414,7 @@ class FileItem:
     photo: Path | None = None
     beside: tuple[Path, ...] = ()
     form: str = ""
+    n_maps: int = 1
 
     @property
     def image_id(self) -> str:
@@ -422,7 +423,7 @@ class FileItem:
 
     def key(self) -> bytes:
         """A hash of the bytes of its files."""
-        found = hashlib.blake2b(self.kind.encode(), digest_size=16)
+        found = hashlib.blake2b(f"{self.kind} {self.n_maps}".encode(), digest_size=16)
         for group in (self.pair.pred_paths, self.pair.gt_paths, (self.photo,), self.beside):
             found.update(b"|")
             for path in filter(None, group):
@@ -431,17 +432,15 @@ class FileItem:
 
     def load(self, metric: Metric, protocol: Protocol) -> Inputs:
         """Prediction and ground truth. Raises DataError."""
-        options = metric.options_of(protocol)
-        readings = metric.readings(protocol, self.kind)
+        options, readings = metric.options_of(protocol), metric.readings(protocol, self.kind)
         instances = getattr(options, "instances", False)
         gt = read_truth(self.pair, metric.gt_kind, protocol, instances, readings.gt)
         if self.photo is not None:
             gt = gt.replace(photo=read_photo(self.photo))
         if not self.kind:
             return None, gt
-        n_classes = len(metric.class_names(options)) or 1
-        pred = read_prediction(self.pair, self.kind, gt.shape, n_classes, readings.pred)
-        return pred, gt
+        n_maps = len(metric.class_names(options)) or self.n_maps
+        return read_prediction(self.pair, self.kind, gt.shape, n_maps, readings.pred), gt
 
 
 def folders(
@@ -468,11 +467,12 @@ def folders(
     for metric in map(registry.get, options.metrics):
         if metric.photo and (place := options.images_dir or photos_beside(gt_dir)):
             photos = find_photos(place, [p.image_id for p in pairs])
-    items = []
+    items, n_maps = [], n_levels(pairs) if kind == "labels" else 1
     for p in pairs:
         beside = map(instances_beside, p.gt_paths) if getattr(own, "instances", False) else ()
         form = "" if p.pred_paths else "none"
-        items.append(FileItem(p, kind, photos.get(p.image_id), tuple(filter(None, beside)), form))
+        files = photos.get(p.image_id), tuple(filter(None, beside))
+        items.append(FileItem(p, kind, *files, form, 1 if p.pred_paths else n_maps))
     return items
 
 
