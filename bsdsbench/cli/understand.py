@@ -275,7 +275,7 @@ def _signature(text: str) -> Signature:
     "Size: for a screen, one column of a paper (3.3 in), or its full width (6.9 in).",
     of=("screen", "column", "page"),
 )
-@flag("--force", "Draw even if protocols differ or published results do not fit.")
+@flag("--force", "Draw even if the runs or the published results are not comparable.")
 def plot(runs: tuple[str, ...], out: str, names: list[str] | None, **options: Any) -> None:
     """Draw the curves of runs in one picture.
 

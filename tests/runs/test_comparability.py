@@ -228,3 +228,18 @@ def test_masks_that_were_cut_are_said_beside_those_of_two_values():
     assert (difference.ours, difference.theirs) == ("two values", "gray, cut")
     assert comparability(plain, same) == []
     assert any("masks of predictions" in note for note in bb.compare([plain, cut], n_boot=2).notes)
+
+
+NAMES = ["R50", "ODS", "AP", "images", "Method", "boundary", "- under ODS", "a: b", "ODS, AP", ":"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_run_named_like_a_column_keeps_its_notes(name):
+    runs = [replace(run_of("boundary"), name=name), run_of("boundary", "max_dist")]
+    for columns in (None, ["ods"], ["ap"], ["all"]):
+        (table,) = score_tables(runs, columns=columns)
+        assert sum(note.startswith(f"{name}: protocol bsds500*") for note in table.note_lines) == 1
+    compared = bb.compare(runs, n_boot=2, force=True).only(["ods"])
+    assert any(note.startswith(f"{name}, max_dist: protocols") for note in compared.notes)
+    shown = compared.tables()[0].note_lines
+    assert [line for line in shown if line in compared.notes] == list(compared.notes)
