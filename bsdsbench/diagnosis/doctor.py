@@ -29,7 +29,7 @@ from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.findings import CHECKS, ERROR, FEW_VALUES, WARNING, Finding, Findings
 from bsdsbench.files.arguments import F8, given_number, given_path
 from bsdsbench.files.bounded import counted
-from bsdsbench.files.errors import DataError, Fix, Problem, alike
+from bsdsbench.files.errors import DataError, Fix, Problem, Setting, alike
 from bsdsbench.loaders import Pair
 from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import Files, group_files
@@ -386,7 +386,9 @@ def _check_places(examination: _Examination) -> None:
     dark = [i for i, k in kept if symptoms.darker_near(k.soft, k.truth)]
     if 2 * len(dark) <= len(kept):  # not most of the maps: those on bright ground
         dark = [i for i in dark if i.kept and np.median(i.kept.soft) > 0.5]
-    examination.try_out("inverted", dark, protocol.replace(invert=not protocol.invert))
+    fix = Setting("invert", not protocol.invert)
+    upright = protocol.replace(invert=fix.value)
+    examination.try_out("inverted", dark, upright, fix=(fix,))
     placed = [image for image in examination.sound if image.thumbnails]
     for way in sorted({image.way for image in placed} - {""}):
         examination.name("mirrored", [image for image in placed if image.way == way], way=way)

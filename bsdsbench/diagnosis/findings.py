@@ -69,119 +69,63 @@ class Findings(list[Finding]):
 
 # Code -> level, what is said, what mends it. Other metrics say themselves what is odd
 # (`Metric.symptoms`).
+# fmt: off
 CHECKS = {
-    "names": (
-        ERROR,
-        "names of {preds} differ from the ids by {longer!r}",
-        ("rename the files to ID.png",),
-    ),
-    "split": (
-        ERROR,
-        "only {common} of {of} images have a prediction, and {preds} no ground "
+    "names": (ERROR, "names of {preds} differ from the ids by {longer!r}",
+        ("rename the files to ID.png",)),
+    "split": (ERROR, "only {common} of {of} images have a prediction, and {preds} no ground "
         "truth: two different splits?",
-        ("give the ground truth of the same split",),
-    ),
-    "missing": (
-        ERROR,
-        "{n} of {of} images have no prediction",
-        (
-            "predict them",
-            Setting("split_file", ..., "with the ids"),
-            Setting("missing", "zero"),
-            Setting("missing", "skip"),
-        ),
-    ),
-    "extra": (
-        ERROR,
-        "{preds} without ground truth",
-        ("check the split", Setting("split_file", ..., "with the ids that count")),
-    ),
-    "doubled": (
-        ERROR,
-        "more than one {what} file for an image",
-        ("leave one file for each image",),
-    ),
+        ("give the ground truth of the same split",)),
+    "missing": (ERROR, "{n} of {of} images have no prediction",
+        ("predict them", Setting("split_file", ..., "with the ids"),
+         Setting("missing", "zero"), Setting("missing", "skip"))),
+    "extra": (ERROR, "{preds} without ground truth",
+        ("check the split", Setting("split_file", ..., "with the ids that count"))),
+    "doubled": (ERROR, "more than one {what} file for an image",
+        ("leave one file for each image",)),
     "unreadable": (ERROR, "{words}", ()),
-    "annotators": (
-        ERROR,
-        "annotators of one image have several sizes",
-        ("draw its annotations in one size",),
-    ),
-    "transposed": (
-        ERROR,
-        "{n} of {of} predictions are transposed: rows and columns are exchanged",
-        ("transpose them before saving",),
-    ),
-    "resized": (
-        ERROR,
-        "{n} of {of} predictions have another size: {first.sizes}",
-        ("predict at the size of the image", "resize to it; no option does"),
-    ),
-    "one-annotator": (
-        WARNING,
-        "one annotator an image, where {name} has several that all count",
-        ("give the original annotations", Setting("protocol", ..., "of your data set")),
-    ),
-    "gt-polarity": (
-        ERROR,
-        "most ground-truth pixels are boundary: dark lines on bright ground?",
-        (Setting("gt_invert"),),
-    ),
+    "annotators": (ERROR, "annotators of one image have several sizes",
+        ("draw its annotations in one size",)),
+    "transposed": (ERROR, "{n} of {of} predictions are transposed: rows and columns are exchanged",
+        ("transpose them before saving",)),
+    "resized": (ERROR, "{n} of {of} predictions have another size: {first.sizes}",
+        ("predict at the size of the image", "resize to it; no option does")),
+    "one-annotator": (WARNING, "one annotator an image, where {name} has several that all count",
+        ("give the original annotations", Setting("protocol", ..., "of your data set"))),
+    "gt-polarity": (ERROR, "most ground-truth pixels are boundary: dark lines on bright ground?",
+        (Setting("gt_invert"),)),
     "values": (ERROR, "{words}", ()),
     "zero": (ERROR, "{maps} with zeros only", ("predict again",)),
     "saturated": (ERROR, "{maps} with one value everywhere", ("predict again",)),
-    "few-values": (
-        WARNING,
+    "few-values": (WARNING,
         f"{{maps}} with fewer than {FEW_VALUES} values: the curve has few points",
-        ("save soft maps",),
-    ),
-    "inverted": (
-        ERROR,
+        ("save soft maps",)),
+    "inverted": (ERROR,
         "{n} of {measured} maps are darker on the ground truth than off it; inverted, {tried}",
-        (Setting("invert"),),
-    ),
-    "mirrored": (
-        ERROR,
-        "{maps} would fit the ground truth better {way}",
-        ("turn them back before saving",),
-    ),
-    "exchanged": (
-        ERROR,
+        ()),
+    "mirrored": (ERROR, "{maps} would fit the ground truth better {way}",
+        ("turn them back before saving",)),
+    "exchanged": (ERROR,
         "{maps} would fit the ground truth of another image, such as the map of {a} that of {b}",
-        ("check the order of names and maps when saving",),
-    ),
-    "raw": (
-        WARNING,
-        "{n} of {measured} maps have broad edges; with NMS, {tried}",
-        (Setting("nms"),),
-    ),
-    "thinned": (
-        WARNING,
+        ("check the order of names and maps when saving",)),
+    "raw": (WARNING, "{n} of {measured} maps have broad edges; with NMS, {tried}",
+        (Setting("nms"),)),
+    "thinned": (WARNING,
         "{n} of {measured} maps have thin lines, where this protocol takes raw maps",
-        ("give the raw maps to this protocol", Setting("nms", False, "where it has NMS")),
-    ),
-    "grid-values": (
-        WARNING,
-        "{n} of {measured} maps are floats with values of exactly k/100; the "
+        ("give the raw maps to this protocol", Setting("nms", False, "where it has NMS"))),
+    "grid-values": (WARNING, "{n} of {measured} maps are floats with values of exactly k/100; the "
         "thresholds are MATLAB's linspace, many of which differ from k/100 in the last "
         "bit: rounding decides whether such a value is on",
-        ("save the maps unrounded, or as 8 or 16 bit PNG",),
-    ),
-    "jpeg": (
-        WARNING,
-        "{n} of {measured} maps have the traces of JPEG, which invents edges",
-        ("save as PNG or .npy",),
-    ),
-    "shift": (
-        WARNING,
+        ("save the maps unrounded, or as 8 or 16 bit PNG",)),
+    "jpeg": (WARNING, "{n} of {measured} maps have the traces of JPEG, which invents edges",
+        ("save as PNG or .npy",)),
+    "shift": (WARNING,
         "maps are shifted by about {dy:+.1f} rows and {dx:+.1f} columns; moved back, {tried}",
-        ("move them back, or undo the padding or crop of the network; no option does",),
-    ),
-    "scaled": (
-        WARNING,
+        ("move them back, or undo the padding or crop of the network; no option does",)),
+    "scaled": (WARNING,
         "maps are not displaced alike: by {dy:+.1f} rows and {dx:+.1f} columns in the upper left "
         "quarter, {dy2:+.1f} and {dx2:+.1f} in the lower right",
-        ("predict at the size of the image, without padding or crop; no option does",),
-    ),
+        ("predict at the size of the image, without padding or crop; no option does",)),
     "refused": (ERROR, "{words}", ("give what it expects, or another option of the metric",)),
 }
+# fmt: on

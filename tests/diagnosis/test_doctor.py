@@ -142,6 +142,8 @@ def test_inverted(method, tmp_path, small, six):
     found = only(doctor(folder, six))
     assert (found.code, found.level, found.fixes()) == ("inverted", "error", "invert=True")
     assert doctor(folder, six, BSDS.replace(invert=True, nms=method == RAW)) == []
+    found = only(doctor(small / method, six, BSDS.replace(invert=True, nms=method == RAW)))
+    assert (found.code, found.fixes()) == ("inverted", "invert=False")
 
 
 FAULTS = {
