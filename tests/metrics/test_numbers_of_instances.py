@@ -97,6 +97,22 @@ def test_unit_id_pairs_by_number_whatever_the_overlap():
 
 
 @pytest.mark.parametrize("unit", ["instance", "id"])
+@pytest.mark.parametrize("empty", ["perfect", "skip", "zero"])
+def test_an_object_wholly_on_void_counts_nowhere(unit, empty):
+    """J of the one other object is 2 / 3, whatever lies on void."""
+    gt = np.zeros((20, 30), np.uint8)
+    gt[2:8, 2:8], gt[12:18, 12:18] = 1, 255
+    pred = np.where(gt == 255, 0, gt)
+    pred[2:8, 2:4] = 0
+    for number in (0, 7):
+        pred[13:16, 13:16] = number
+        options = {"unit": unit, "ignore": 255, "empty": empty, "groups": ["davis"]}
+        protocol = bb.Protocol.preset("masks").replace(options={"contour": options})
+        run = bb.evaluate_items([("a", pred, gt)], protocol, metrics="contour", workers=1)
+        assert (run.score("contour").iou, run.score("contour").pairs.both) == (2 / 3, 1)
+
+
+@pytest.mark.parametrize("unit", ["instance", "id"])
 def test_classes_of_instances_need_a_divisor(unit):
     refused("divisor 0: expected that of the maps, class x divisor", LabelOptions, ("a", "b"),
             unit=unit, error=ProtocolError)  # fmt: skip

@@ -234,7 +234,8 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
                 fix=Setting("contour.unit", "id", "numbered objects"),
             )
         mine, true = np.asarray(pred), np.asarray(gt)
-        ids = np.union1d(mine[mine > 0], true[(true > 0) & (true != opt.ignore)])
+        known = (true != opt.ignore) | (opt.ignore < 0)
+        ids = np.union1d(mine[(mine > 0) & known], true[(true > 0) & known])
         both_empty = CONVENTIONS[opt.empty][0]
         absent = [both_empty[TABLE[name][3]] for name, _ in opt.measures().values()]
         objects = object_counts(ids, c.areas, table, absent)

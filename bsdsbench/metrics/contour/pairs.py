@@ -136,8 +136,13 @@ def pair_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> tuple[LabelPair
         class_of = class_of_value(both, at)
     else:
         pred_new, gt_new, class_of = match(found)[:3]
+    # what lies wholly on void is no mask of either side
+    kept = np.zeros(class_of.size, bool)
+    for side, new in ((found.pred, pred_new), (found.gt, gt_new)):
+        kept[new[side.cells[side.cells >= 0]]] = True
+    place, class_of = np.cumsum(kept) - 1, class_of[kept]
     # what regions become, cell by cell, and -1 stays
-    sides = ((found.pred, pred_new), (found.gt, gt_new))
+    sides = ((found.pred, place[pred_new]), (found.gt, place[gt_new]))
     mine, true = (np.append(new, -1).astype(np.int32)[old.cells][found.cell] for old, new in sides)
     return LabelPair(mine, true, class_of.size, mine.shape), class_of
 
