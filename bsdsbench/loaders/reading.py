@@ -323,6 +323,8 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
     cuts = cut if isinstance(cut, tuple) else (cut * 255, cut * 65535, cut)
     white = 1 if values.dtype.kind == "f" else WHITE.get(values.dtype.str[1:], 0)
     top = values.max(initial=0)
+    if values.dtype == bool:
+        return values
     if is_binary(values) and not (inclusive and top == 1 and white > 1):
         return np.asarray(values != 0)
     level = {255: cuts[0], 65535: cuts[1]}.get(white, cuts[2])

@@ -116,9 +116,11 @@ def polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     if pred.kind not in ("soft", "ucm2") or 0 in pred.shape:
         return Values.NOTHING
     soft = pred.soft if pred.kind == "soft" else pred.ucm2[2::2, 2::2]
-    bright = float(soft.mean()) / (np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1)
-    if (bright > 0.5) == protocol.invert:
-        return Values.LIGHT
+    white = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
+    for part in (soft[:: 1 + len(soft) // 16], soft):  # a few rows are enough for most maps
+        bright = float(part.mean()) / white
+        if (1 - bright if protocol.invert else bright) < (0.25 if part is not soft else 0.5):
+            return Values.LIGHT
     look = look_at(pred, gt, protocol)
     if not look.measured:
         return Values.NOTHING
