@@ -12,7 +12,7 @@ Names are imported when first used, so that `import bsdsbench` and the command l
 
 from typing import TYPE_CHECKING
 
-from bsdsbench.files.late import late
+from bsdsbench.lazy import late
 
 if TYPE_CHECKING:
     from bsdsbench import curves as curves
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from bsdsbench import report as report
     from bsdsbench.comparison.compare import Comparison as Comparison
     from bsdsbench.comparison.compare import compare as compare
+    from bsdsbench.detectors.detector_runs import DetectorRun as DetectorRun
+    from bsdsbench.detectors.detector_runs import run as run
     from bsdsbench.diagnosis import explain as explain
     from bsdsbench.diagnosis.doctor import doctor as doctor
     from bsdsbench.diagnosis.findings import Finding as Finding
-    from bsdsbench.files.errors import DataError as DataError
-    from bsdsbench.files.errors import ShapeError as ShapeError
-    from bsdsbench.integrations.detectors import DetectorRun as DetectorRun
-    from bsdsbench.integrations.detectors import run as run
+    from bsdsbench.errors import DataError as DataError
+    from bsdsbench.errors import ShapeError as ShapeError
+    from bsdsbench.images import GroundTruth as GroundTruth
+    from bsdsbench.images import Prediction as Prediction
     from bsdsbench.integrations.training_labels import assign as assign
     from bsdsbench.loaders import load_ground_truth as load_ground_truth
     from bsdsbench.loaders import load_prediction as load_prediction
-    from bsdsbench.loaders.inputs import GroundTruth as GroundTruth
-    from bsdsbench.loaders.inputs import Prediction as Prediction
     from bsdsbench.loaders.labels import seg2bdry as seg2bdry
     from bsdsbench.metrics import boundary as boundary
     from bsdsbench.metrics import contour as contour
@@ -60,9 +60,9 @@ if TYPE_CHECKING:
     from bsdsbench.protocol.signature import Difference as Difference
     from bsdsbench.protocol.signature import Severity as Severity
     from bsdsbench.protocol.tasks import Task as Task
-    from bsdsbench.runs.comparability import comparability as comparability
-    from bsdsbench.runs.evaluation import Evaluation as Evaluation
-    from bsdsbench.runs.merging import merge as merge
+    from bsdsbench.results.comparability import comparability as comparability
+    from bsdsbench.results.evaluation import Evaluation as Evaluation
+    from bsdsbench.runs.merge_runs import merge as merge
     from bsdsbench.runs.run import evaluate as evaluate
     from bsdsbench.runs.run import evaluate_humans as evaluate_humans
     from bsdsbench.runs.run import evaluate_items as evaluate_items
@@ -87,11 +87,11 @@ _PACKAGES = {
     "comparison.compare": "Comparison compare",
     "diagnosis.doctor": "doctor",
     "diagnosis.findings": "Finding",
-    "files.errors": "DataError ShapeError",
-    "runs.comparability": "comparability",
-    "runs.evaluation": "Evaluation",
-    "loaders.inputs": "GroundTruth Prediction",
-    "integrations.detectors": "DetectorRun run",
+    "errors": "DataError ShapeError",
+    "results.comparability": "comparability",
+    "results.evaluation": "Evaluation",
+    "images": "GroundTruth Prediction",
+    "detectors.detector_runs": "DetectorRun run",
     "loaders.labels": "seg2bdry",
     "loaders": "load_ground_truth load_prediction",
     "transforms.maps": "nms thin",
@@ -104,7 +104,7 @@ _PACKAGES = {
     "metrics.base": "Column Metric",
     "metrics.region.counting": "region_counts",
     "metrics.region.metric": "region_score",
-    "runs.merging": "merge",
+    "runs.merge_runs": "merge",
     "runs.run": "evaluate evaluate_humans evaluate_items",
     "runs.streaming": "StreamingEvaluator",
 }

@@ -5,7 +5,7 @@ Usage: python scripts/make_references.py REFERENCE
 REFERENCE holds curves.json (precision-recall curves as their authors or collectors published them)
 and seism-NAME.npz (stored counts of 12 methods on the 200 test images of BSDS500). What is written:
 bsdsbench/comparison/curves.json, by the key of the published result, and
-bsdsbench/runs/references.npz.
+bsdsbench/results/references.npz.
 """
 
 import json
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.comparison.published import published_results
-from bsdsbench.runs.references import PARTS, SHIFTS
+from bsdsbench.results.references import PARTS, SHIFTS
 from bsdsbench.scores.curve import PRCurve, best
 
 PACKAGE = Path(__file__).resolve().parents[1] / "bsdsbench"
@@ -80,7 +80,7 @@ def main(reference: Path) -> None:
         path.stem.removeprefix("seism-").lower(): dict(np.load(path))
         for path in sorted(reference.glob("seism-*.npz"))
     }
-    (PACKAGE / "runs" / "references.npz").write_bytes(packed(stored))
+    (PACKAGE / "results" / "references.npz").write_bytes(packed(stored))
 
 
 if __name__ == "__main__":

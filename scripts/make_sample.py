@@ -21,7 +21,7 @@ from scipy.io import savemat
 from skimage import measure, segmentation
 
 import bsdsbench as bb
-from bsdsbench.integrations.baselines import BASELINES, canny, sobel
+from bsdsbench.detectors.baselines import BASELINES, canny, sobel
 
 PORTRAIT = {"leaves", "meadow"}
 ROUNDS = 2  # pictures of each scene

@@ -23,8 +23,8 @@ import numpy as np
 from scipy import ndimage
 
 import bsdsbench as bb
-from bsdsbench.loaders.inputs import Lines
-from bsdsbench.loaders.line_maps import score_map, truth_map
+from bsdsbench.images import Lines
+from bsdsbench.loaders.formats.line_maps import score_map, truth_map
 
 HERE = Path(__file__).resolve().parent
 STORED = HERE / "stored_numbers.json"

@@ -16,8 +16,10 @@ PACKAGE = Path(__file__).parents[1] / "bsdsbench"
 
 # A package imports those before it, and itself.
 LAYERS = (
-    *("kernels", "files", "tables", "scores", "protocol", "loaders curves", "transforms"),
-    *("metrics", "runs", "comparison diagnosis", "plotting", "report", "integrations", "cli"),
+    *("lazy", "kernels", "errors", "arguments", "io", "tables", "scores", "protocol", "images"),
+    *("loaders curves", "transforms"),
+    *("metrics", "results", "runs", "detectors"),
+    *("comparison diagnosis", "plotting", "report", "integrations", "cli"),
 )
 RANK = {name: k for k, names in enumerate(LAYERS) for name in names.split()}
 
@@ -105,11 +107,11 @@ def test_no_module_is_longer_than_a_reader_can_hold(folder):
 # users know.
 MAY_NAME_METRICS = (
     "bsdsbench.protocol.protocol",
-    "bsdsbench.runs.evaluation",
+    "bsdsbench.results.evaluation",
     "bsdsbench.comparison.published",
-    "bsdsbench.loaders.coco",  # a key in files
-    "bsdsbench.loaders.depth_files",  # a name of arrays in files
-    "bsdsbench.loaders.inputs",  # a form of predictions
+    "bsdsbench.loaders.formats.coco",  # a key in files
+    "bsdsbench.loaders.formats.depth_files",  # a name of arrays in files
+    "bsdsbench.images",  # a form of predictions
 )
 
 
@@ -151,7 +153,7 @@ def test_scores_are_read_without_compiled_kernels():
     """Loading and showing a run of the BSDS benchmarks needs no numba."""
     program = (
         "from bsdsbench.metrics import registry\n"
-        "from bsdsbench.runs.evaluation import Evaluation\n"
+        "from bsdsbench.results.evaluation import Evaluation\n"
         "[registry.get(m) for m in ('boundary', 'region', 'pixel')]\n"
         "import sys; print('numba' in sys.modules)"
     )
@@ -162,7 +164,7 @@ def test_public_names_are_there_and_no_module_hides_one():
     """Importing bsdsbench.x sets the attribute x of the package, and would shadow a function x."""
     assert not {name.partition(".")[0] for name in bb._PACKAGES} & set(bb._HOME)
     assert [name for name in bb.__all__ if getattr(bb, name) is None] == []
-    assert bb.integrations.detectors.__name__ == "bsdsbench.integrations.detectors"
+    assert bb.explain.__name__ == "bsdsbench.diagnosis.explain"
     for where in (bb, bb.integrations):
         with pytest.raises(AttributeError, match="no attribute 'nothing'"):
             _ = where.nothing

@@ -17,7 +17,7 @@ import click
 
 from bsdsbench import __version__
 from bsdsbench.cli.shared import GROUPS, VERBS, Verbs, as_flag, say
-from bsdsbench.files.errors import (
+from bsdsbench.errors import (
     DataError,
     InputWarning,
     Problem,

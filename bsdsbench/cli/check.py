@@ -71,8 +71,8 @@ def check(
     """
     import bsdsbench as bb
     from bsdsbench.comparison import gate
-    from bsdsbench.files.bounded import write_atomic
-    from bsdsbench.runs.score_tables import flat_scores
+    from bsdsbench.io import write_atomic
+    from bsdsbench.results.score_tables import flat_scores
 
     loaded, chosen = bb.Evaluation.load(run), scores or []
     quiet = click.get_current_context().meta["quiet"]
@@ -103,7 +103,7 @@ def check(
 
 def _tolerances(items: tuple[str, ...], known: Collection[str]) -> dict[str, float | str]:
     """`0.002` or `ods=5%` -> the tolerances by score; one without a score is of all others."""
-    from bsdsbench.runs.score_tables import full_name
+    from bsdsbench.results.score_tables import full_name
 
     usual, found = {}, {}
     for item in items:
@@ -137,7 +137,7 @@ def get(name: str, to: str | None, url: str | None) -> int:
     `doctor --task` take it by its name. The same command resumes a download that
     broke off. Of a set that cannot be downloaded by name this says where it is, with status 2.
     """
-    from bsdsbench.loaders import public_sets
+    from bsdsbench.loaders.sets import public_sets
 
     one = public_sets.public_set(name)
     if not (url or one.url):
@@ -178,9 +178,9 @@ def check_set(
     0 for a complete known set; 1 for anything else. Without PATH, say which public sets are in the
     cache.
     """
-    from bsdsbench.files.bounded import listed, show
-    from bsdsbench.loaders import public_sets
-    from bsdsbench.loaders.identity import folder_fingerprints, identify
+    from bsdsbench.io import listed, show
+    from bsdsbench.loaders.sets import public_sets
+    from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
 
     if folder is None:

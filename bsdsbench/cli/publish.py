@@ -64,10 +64,10 @@ def report(
     that is not found the value is "-".
     """
     from bsdsbench.comparison.published import published_beside
-    from bsdsbench.files.errors import DataError
+    from bsdsbench.diagnosis.ap_rules import rules_table
+    from bsdsbench.errors import DataError
     from bsdsbench.report import score_tables, write_report
-    from bsdsbench.runs.all_rules import rules_table
-    from bsdsbench.runs.evaluation import as_runs
+    from bsdsbench.results.evaluation import as_runs
 
     options["published"] = options["published"] or ()
     loaded = as_runs(runs, names)

@@ -33,7 +33,7 @@ from bsdsbench.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from bsdsbench.runs.evaluation import Evaluation
+    from bsdsbench.results.evaluation import Evaluation
 
 NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
@@ -51,7 +51,7 @@ def demo(out: str, workers: int | None) -> None:
     import bsdsbench as bb
     from bsdsbench.loaders.sample import sample_ground_truth, sample_images
     from bsdsbench.plotting import plot_runs
-    from bsdsbench.runs.score_tables import score_tables
+    from bsdsbench.results.score_tables import score_tables
 
     compile_first()
     images, gt = sample_images(), sample_ground_truth()
@@ -132,8 +132,8 @@ def evaluate(
     gt_kind=labels. For region measures of soft maps, pass --set regions_from_soft=true.
     """
     import bsdsbench as bb
+    from bsdsbench.results.score_tables import at_threshold_of
     from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
-    from bsdsbench.runs.score_tables import at_threshold_of
     from bsdsbench.tables.forms import form_of, write_tables
 
     other = threshold_from and bb.Evaluation.load(threshold_from)
@@ -156,7 +156,7 @@ def evaluate(
     gt, out = options.pop("gt"), options["out"]
     given: tuple[Any, ...] = (gt,) if humans else (pred_dir, gt)
     if coco:
-        from bsdsbench.loaders.coco import CocoItems
+        from bsdsbench.loaders.formats.coco import CocoItems
 
         items = CocoItems(str(pred_dir), gt)
         given = (items,)
@@ -258,8 +258,8 @@ def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form
     """
     import bsdsbench as bb
     from bsdsbench.plotting.figures import plot_result
-    from bsdsbench.runs import merging
-    from bsdsbench.runs.evaluation import as_runs
+    from bsdsbench.results.evaluation import as_runs
+    from bsdsbench.runs import merge_runs as merging
 
     if Path(out).resolve() in [Path(each).resolve() for each in outs]:
         raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")
@@ -291,7 +291,7 @@ def nms(source: str, target: str, **options: Any) -> None:
     The fade at the border covers at most half of the shorter side.
     """
     from bsdsbench.cli.shared import USUAL
-    from bsdsbench.runs.convert import nms_files
+    from bsdsbench.detectors.nms_folder import nms_files
 
     options["nms"] = options["nms"] or USUAL
     used = protocol_from(options)

@@ -18,15 +18,15 @@ import click
 from click import Choice, IntRange
 from click.core import ParameterSource
 
-from bsdsbench.files.bounded import as_json, counted, listed
-from bsdsbench.files.errors import Setting, did_you_mean
+from bsdsbench.errors import Setting, did_you_mean
+from bsdsbench.io import as_json, counted, listed
 from bsdsbench.kernels import never_compiled
 from bsdsbench.metrics import registry
 from bsdsbench.runs.keywords import RunKeywords
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
-    from bsdsbench.runs.evaluation import Evaluation
+    from bsdsbench.results.evaluation import Evaluation
     from bsdsbench.tables.table import Table
 
 Decorator = Callable[[Any], Any]
@@ -323,7 +323,7 @@ def settle(options: dict[str, Any]) -> None:
     Without --gt the ground truth is that of the task's set in the cache; so are the images where
     they are an option. Raises UsageError, DataError.
     """
-    from bsdsbench.loaders.public_sets import set_folder
+    from bsdsbench.loaders.sets.public_sets import set_folder
     from bsdsbench.protocol.tasks import Task
 
     if "shard" in options:
@@ -435,7 +435,7 @@ def print_json(value: Any) -> None:
 
 def print_run(run: Evaluation, out: Any, columns: Sequence[str] | None = None) -> None:
     """A run's tables, what it is of, and where its results are."""
-    from bsdsbench.runs.score_tables import score_tables
+    from bsdsbench.results.score_tables import score_tables
 
     show_tables(score_tables([run], columns=columns))
     if run.set_line:

@@ -114,7 +114,7 @@ def compare(
     reference run on BSDS500 test: ref:cob, ref:hed, ref:mcg, ref:se ...
     """
     import bsdsbench as bb
-    from bsdsbench.runs.evaluation import as_runs
+    from bsdsbench.results.evaluation import as_runs
 
     loaded = as_runs(runs, names)
     with progress("compare", "samples") as report:
@@ -148,7 +148,7 @@ def worst(
     The paths of their overlays stand beside them. Of --columns the first one sorts.
     """
     from bsdsbench.report.worst import worst_table
-    from bsdsbench.runs.evaluation import as_runs
+    from bsdsbench.results.evaluation import as_runs
 
     with progress("overlays") as report:
         found, folders = as_runs(runs), list(map(Path, runs))
@@ -201,7 +201,7 @@ def explain(
     from bsdsbench.diagnosis.explain import explain, metric_of, parse_targets, run_of
     from bsdsbench.metrics.registry import describe
     from bsdsbench.protocol.signature import Severity
-    from bsdsbench.runs.folder import is_run
+    from bsdsbench.results.storage import is_run
 
     if between:
         first, second = map(_signature, between)
@@ -285,7 +285,7 @@ def plot(runs: tuple[str, ...], out: str, names: list[str] | None, **options: An
     """
     from bsdsbench.plotting import plot_runs
     from bsdsbench.plotting.figures import published_curves_of
-    from bsdsbench.runs.evaluation import as_runs
+    from bsdsbench.results.evaluation import as_runs
 
     if options["kind"] != "pr":
         refuse(("published", "human", "ap"), f"--kind {options['kind']}")
@@ -332,9 +332,9 @@ def curves(
     ROC curves are printed with 95 % intervals and DeLong's test of each pair.
     """
     from bsdsbench import curves, plotting
-    from bsdsbench.files.bounded import write_atomic
-    from bsdsbench.files.errors import DataError
-    from bsdsbench.loaders.scores import read_scores
+    from bsdsbench.errors import DataError
+    from bsdsbench.io import write_atomic
+    from bsdsbench.loaders.formats.scores import read_scores
     from bsdsbench.tables.forms import to_mappings
     from bsdsbench.tables.table import Field, Table
 
@@ -397,7 +397,7 @@ def curves(
 def _roc_tables(samples: dict[str, Any], reading: Any) -> list[Table]:
     """Areas under ROC curves with 95 % intervals, and DeLong's test of pairs of equal labels."""
     from bsdsbench.curves import delong
-    from bsdsbench.files.errors import DataError
+    from bsdsbench.errors import DataError
     from bsdsbench.tables.table import Estimate, Field, Table
 
     areas: list[list[Any]] = []

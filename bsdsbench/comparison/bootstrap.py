@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.files.arguments import F8, given_number
-from bsdsbench.files.errors import DataError
+from bsdsbench.arguments import F8, given_number
+from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.counts import Stack, at
 from bsdsbench.scores.curve import FOUR
 from bsdsbench.scores.ratios import Weights

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from bsdsbench.comparison.bootstrap import WeightedRun
 from bsdsbench.comparison.comparison_tables import heading
-from bsdsbench.files.errors import DataError, Setting
+from bsdsbench.errors import DataError, Setting
 from bsdsbench.protocol.signature import Severity
-from bsdsbench.runs.comparability import pair_differences
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.score_tables import reference_notes
+from bsdsbench.results.comparability import pair_differences
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.score_tables import reference_notes
 
 
 def comparable(

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bsdsbench.arguments import F8, given_word
 from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import (
     N_BOOT,
@@ -30,12 +31,11 @@ from bsdsbench.comparison.bootstrap import (
 )
 from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.comparison_tables import comparison_tables, lower_is_better
-from bsdsbench.files.arguments import F8, given_word
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
-from bsdsbench.runs.references import PAIRS_LOST, SOLVER_MOVES
-from bsdsbench.runs.score_tables import full_name, usual_scores
+from bsdsbench.results.evaluation import Evaluation, Progress, as_runs
+from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
+from bsdsbench.results.score_tables import full_name, usual_scores
 from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table

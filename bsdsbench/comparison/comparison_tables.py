@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bsdsbench.files.bounded import counted
+from bsdsbench.io import counted
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
-from bsdsbench.runs.references import PAIRS_LOST
-from bsdsbench.runs.score_tables import METHOD, signature_lines, table_column, why_undefined
+from bsdsbench.results.references import PAIRS_LOST
+from bsdsbench.results.score_tables import METHOD, signature_lines, table_column, why_undefined
 from bsdsbench.scores.ratios import short
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 

@@ -22,13 +22,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from bsdsbench.arguments import given_number
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun, checked_sampling
 from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.comparison.significance import holm, least_p
-from bsdsbench.files.arguments import given_number
-from bsdsbench.files.bounded import (
+from bsdsbench.errors import DataError, FileFormatError, clip
+from bsdsbench.io import (
     FaultError,
     as_json,
     entries,
@@ -38,12 +39,11 @@ from bsdsbench.files.bounded import (
     show,
     write_atomic,
 )
-from bsdsbench.files.errors import DataError, FileFormatError, clip
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.evaluation import Evaluation, Progress, as_runs
-from bsdsbench.runs.folder import pack_records, unpack_records
-from bsdsbench.runs.score_tables import flat_scores, full_name
+from bsdsbench.results.evaluation import Evaluation, Progress, as_runs
+from bsdsbench.results.score_tables import flat_scores, full_name
+from bsdsbench.results.storage import pack_records, unpack_records
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.files.arguments import F8
-from bsdsbench.files.errors import DataError, Setting
+from bsdsbench.arguments import F8
+from bsdsbench.errors import DataError, Setting
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.tasks import tasks
-from bsdsbench.runs.comparability import comparability
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.results.comparability import comparability
+from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.curve import OperatingPoint
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).

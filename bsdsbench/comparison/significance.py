@@ -13,12 +13,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from bsdsbench.arguments import F8, I8
 from bsdsbench.comparison.bootstrap import Told, WeightedRun, blocks, scores_of
-from bsdsbench.files.arguments import F8, I8
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.protocol.signature import Severity
-from bsdsbench.runs.comparability import comparability
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.results.comparability import comparability
+from bsdsbench.results.evaluation import Evaluation
 
 POWER = 0.8  # with which the smallest detectable difference is found
 

@@ -13,11 +13,11 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bsdsbench.arguments import F8, given_word
 from bsdsbench.curves.geometry import PRPoints, achievable_pr, interpolate_pr
 from bsdsbench.curves.ranked import Ranking, pr_of, rank, roc_of, trapezoids
 from bsdsbench.curves.samples import Bools, LabelReading, above_zero, columns, samples
-from bsdsbench.files.arguments import F8, given_word
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.protocol.protocol import even_thresholds
 from bsdsbench.scores.curve import PRCurve, area
 from bsdsbench.scores.ratios import ratio

@@ -16,9 +16,9 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bsdsbench.arguments import F8, given_word
 from bsdsbench.curves.samples import above_zero, columns
-from bsdsbench.files.arguments import F8, given_word
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.scores.ratios import defined_ratio, ratio
 
 Space = Literal["roc", "pr"]

@@ -23,9 +23,9 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bsdsbench.arguments import F8, I8, given_number, given_word
 from bsdsbench.curves.samples import EXACT, Bools, LabelReading, read_only, samples
-from bsdsbench.files.arguments import F8, I8, given_number, given_word
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.kernels import ranks
 from bsdsbench.tables.result_object import ShownCurve
 

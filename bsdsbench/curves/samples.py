@@ -7,8 +7,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.arguments import F8, Bool, given_array, given_word
-from bsdsbench.files.errors import DataError, InputWarning, ShapeError, warn
+from bsdsbench.arguments import F8, Bool, given_array, given_word
+from bsdsbench.errors import DataError, InputWarning, ShapeError, warn
 
 Bools = Bool
 LabelReading = Literal["auto", "binary", "sign"]

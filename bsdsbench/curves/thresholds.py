@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from bsdsbench.arguments import F8, given_number
 from bsdsbench.curves.samples import EXACT, columns, read_only
-from bsdsbench.files.arguments import F8, given_number
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.tables.result_object import ShownCurve
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from attrs import evolve
 
+from bsdsbench.arguments import I8
 from bsdsbench.curves.areas import auc_pr, largest_beyond
-from bsdsbench.files.arguments import I8
-from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.identity import shipped_sets
-from bsdsbench.loaders.inputs import GroundTruth
+from bsdsbench.errors import DataError
+from bsdsbench.images import GroundTruth
 from bsdsbench.loaders.pairing import read_split
+from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.fields import HOME_MADE, in_use

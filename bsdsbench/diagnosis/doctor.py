@@ -25,22 +25,22 @@ from typing import Any, cast
 import attrs
 import numpy as np
 
+from bsdsbench.arguments import F8, given_number, given_path
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.findings import CHECKS, ERROR, FEW_VALUES, WARNING, Finding, Findings
-from bsdsbench.files.arguments import F8, given_number, given_path
-from bsdsbench.files.bounded import counted
-from bsdsbench.files.errors import DataError, Fix, Problem, Setting, alike
+from bsdsbench.errors import DataError, Fix, Problem, Setting, alike
+from bsdsbench.images import GroundTruth, Prediction
+from bsdsbench.io import counted
 from bsdsbench.loaders import Pair
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.loaders.pairing import Files, group_files
 from bsdsbench.loaders.reading import Readings
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.evaluation import Progress
-from bsdsbench.runs.first_look import look_at, position, swaps, thickness, thumbnail
+from bsdsbench.results.evaluation import Progress
 from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.run import FileItem, evidence_record
+from bsdsbench.runs.sanity import look_at, position, swaps, thickness, thumbnail
 from bsdsbench.scores.counts import ImageRecord
 
 THICK, THIN = 0.8, 0.6

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from bsdsbench.diagnosis.ap_rules import with_whole_image
 from bsdsbench.diagnosis.causes import (
     Setting,
     named_images,
@@ -29,16 +30,15 @@ from bsdsbench.diagnosis.causes import (
     settings,
 )
 from bsdsbench.diagnosis.many_to_one import many_to_one_counts
-from bsdsbench.files.bounded import listed
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
+from bsdsbench.io import listed
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.all_rules import with_whole_image
-from bsdsbench.runs.evaluation import Evaluation, Progress
+from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.storage import is_run
 from bsdsbench.runs.executors import available_cores
-from bsdsbench.runs.folder import is_run
 from bsdsbench.runs.run import Sources, evaluate, find_sources
 from bsdsbench.scores.counts import at as value_at
 from bsdsbench.scores.counts import one_of

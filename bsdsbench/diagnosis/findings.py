@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bsdsbench.files.bounded import counted, listed
-from bsdsbench.files.errors import Fix, Problem, Setting
+from bsdsbench.errors import Fix, Problem, Setting
+from bsdsbench.io import counted, listed
 
 ERROR, WARNING = "error", "warning"
 FEW_VALUES = 10

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bsdsbench.images import GroundTruth, Map, Prediction, valid_of
 from bsdsbench.kernels.distances.limits import up_to
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, valid_of
 from bsdsbench.metrics.boundary import threshold_events, truth_maps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import F8
+from bsdsbench.arguments import F8
 
 REACH = 16
 NEAR = 3  # of the ground truth, in rows and columns

@@ -2,13 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from bsdsbench.files.late import late
+from bsdsbench.lazy import late
 
 if TYPE_CHECKING:
-    from bsdsbench.integrations import detectors as detectors
     from bsdsbench.integrations import torchmetrics as torchmetrics
 
 # torchmetrics needs torch
-_MODULES = {"detectors": "integrations.detectors", "torchmetrics": "integrations.torchmetrics"}
+_MODULES = {"torchmetrics": "integrations.torchmetrics"}
 if not TYPE_CHECKING:  # it would give every name the type Any
     __getattr__ = late(__name__, {}, _MODULES)

@@ -18,8 +18,8 @@ import pytest
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.gate import GateResult
-    from bsdsbench.files.bounded import PathLike
-    from bsdsbench.runs.evaluation import Evaluation
+    from bsdsbench.io import PathLike
+    from bsdsbench.results.evaluation import Evaluation
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

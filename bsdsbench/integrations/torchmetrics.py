@@ -25,11 +25,11 @@ except ImportError as error:
         "install the extra bsdsbench[torch]"
     ) from error
 
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.folder import pack_record, unpack_record
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.storage import pack_record, unpack_record
 from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.streaming import image_items, measure, numbered
 from bsdsbench.scores.counts import ImageRecord, at

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.files.arguments import given_array, given_floats, given_number, given_word
-from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Map, binary_map, same_shape
+from bsdsbench.arguments import given_array, given_floats, given_number, given_word
+from bsdsbench.errors import DataError, ShapeError
+from bsdsbench.images import GroundTruth, Map, binary_map, same_shape
 from bsdsbench.metrics.boundary import Match
 from bsdsbench.protocol.protocol import MAX_PX
 

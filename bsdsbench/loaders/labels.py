@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import Bool, given_array
-from bsdsbench.files.errors import ShapeError
+from bsdsbench.arguments import Bool, given_array
+from bsdsbench.errors import ShapeError
 
 
 def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:

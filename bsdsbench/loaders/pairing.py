@@ -31,9 +31,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bsdsbench.files.bounded import PathLike, counted, listed, read_bytes, reading, show
-from bsdsbench.files.errors import PairingError
-from bsdsbench.loaders.formats import FORMATS, id_of
+from bsdsbench.errors import PairingError
+from bsdsbench.io import PathLike, counted, listed, read_bytes, reading, show
+from bsdsbench.loaders.formats.pictures import FORMATS, id_of
 
 Files = dict[str, list[Path]]
 Split = PathLike | Collection[str] | None

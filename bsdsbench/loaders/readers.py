@@ -28,22 +28,29 @@ from typing import Any, NamedTuple
 import numpy as np
 from attrs import evolve
 
-from bsdsbench.files.arguments import F8, given_list, given_path, given_word
-from bsdsbench.files.bounded import Budget, FaultError, PathLike, check_size, listed, show
-from bsdsbench.files.bounded import reading as faults_of
-from bsdsbench.files.errors import DataError, EmptyTruthError, FileFormatError, Setting
-from bsdsbench.loaders.depth_files import annotated_depth, predicted_depth
-from bsdsbench.loaders.formats import id_of, label_map, maps_of, only_array, plane, read_arrays
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, is_binary, soft_map
-from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.loaders.line_files import (
+from bsdsbench.arguments import F8, given_list, given_path, given_word
+from bsdsbench.errors import DataError, EmptyTruthError, FileFormatError, Setting
+from bsdsbench.images import GroundTruth, Map, Prediction, is_binary, soft_map
+from bsdsbench.io import Budget, FaultError, PathLike, check_size, listed, show
+from bsdsbench.io import reading as faults_of
+from bsdsbench.loaders.formats.depth_files import annotated_depth, predicted_depth
+from bsdsbench.loaders.formats.line_files import (
     NO_LINES,
     annotated_edges,
     annotated_lines,
     predicted_edges,
     predicted_lines,
 )
-from bsdsbench.loaders.matlab import crack_mask
+from bsdsbench.loaders.formats.matlab import crack_mask
+from bsdsbench.loaders.formats.pictures import (
+    id_of,
+    label_map,
+    maps_of,
+    only_array,
+    plane,
+    read_arrays,
+)
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.reading import Kind, Reading, refuse_one_hot
 from bsdsbench.protocol.protocol import Protocol

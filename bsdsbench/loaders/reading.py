@@ -25,10 +25,10 @@ from typing import NamedTuple
 import numpy as np
 from attrs import evolve, frozen
 
-from bsdsbench.files.arguments import Bool, given_array
-from bsdsbench.files.bounded import counted, listed
-from bsdsbench.files.errors import DataError, Fix, InputWarning, Problem, Setting, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, described, is_binary, unit
+from bsdsbench.arguments import Bool, given_array
+from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting, ShapeError
+from bsdsbench.images import GroundTruth, Map, Prediction, described, is_binary, unit
+from bsdsbench.io import counted, listed
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.evidence import LEVELS, UNKNOWN, Evidence, Values

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 
 DETECTORS = ("canny", "sobel", "structure-tensor")
 

@@ -5,7 +5,7 @@
 
 from typing import TYPE_CHECKING
 
-from bsdsbench.files.late import late
+from bsdsbench.lazy import late
 
 if TYPE_CHECKING:
     from bsdsbench.metrics.base import Column as Column

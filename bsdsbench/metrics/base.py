@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.files.arguments import F8
-from bsdsbench.files.errors import DataError, Fix, ProtocolError
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape
+from bsdsbench.arguments import F8
+from bsdsbench.errors import DataError, Fix, ProtocolError
+from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.protocol.fields import LABELS, captions, listed_labels, option, record_of
 from bsdsbench.protocol.protocol import Protocol

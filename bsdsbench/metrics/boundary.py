@@ -19,9 +19,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import F8, I8, Bool, given_number
-from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import (
+from bsdsbench.arguments import F8, I8, Bool, given_number
+from bsdsbench.errors import DataError
+from bsdsbench.images import (
     GroundTruth,
     Map,
     Prediction,
@@ -31,8 +31,8 @@ from bsdsbench.loaders.inputs import (
     soft_map,
     valid_of,
 )
+from bsdsbench.loaders.formats.official_txt import boundary_files
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.loaders.official_txt import boundary_files
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, VoidOptions, at_least_two
 from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.files.arguments import F8
-from bsdsbench.kernels.distances.limits import SHARE, up_to
-from bsdsbench.loaders.inputs import (
+from bsdsbench.arguments import F8
+from bsdsbench.images import (
     GroundTruth,
     Prediction,
     annotated_masks,
@@ -21,6 +20,7 @@ from bsdsbench.loaders.inputs import (
     soft_map,
     valid_of,
 )
+from bsdsbench.kernels.distances.limits import SHARE, up_to
 from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Tree
 from bsdsbench.protocol.fields import one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.files.arguments import I8
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, valid_of, without_void
+from bsdsbench.arguments import I8
+from bsdsbench.images import GroundTruth, Map, Prediction, valid_of, without_void
 from bsdsbench.metrics.base import IMAGES, Column, Tree, VoidOptions, image_means
 from bsdsbench.metrics.boundary import CurvesMetric, boundary_counts
 from bsdsbench.protocol.protocol import MATCHED, Protocol

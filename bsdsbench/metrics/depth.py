@@ -28,11 +28,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.files.arguments import F8, I8, Bool
-from bsdsbench.files.errors import DataError, Setting
+from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.errors import DataError, Setting
+from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.kernels import depth_pairs
-from bsdsbench.loaders.depth_files import matte_mask
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape
+from bsdsbench.loaders.formats.depth_files import matte_mask
 from bsdsbench.loaders.reading import binarise
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Symptoms, Tree, image_means
 from bsdsbench.metrics.boundary import (

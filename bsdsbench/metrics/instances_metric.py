@@ -10,8 +10,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
+from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction
 from bsdsbench.loaders.reading import Kind, number_evidence
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.label_ids import SIDES, is_stack

@@ -10,10 +10,10 @@ from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
-from bsdsbench.files.arguments import I8
-from bsdsbench.files.errors import DataError
+from bsdsbench.arguments import I8
+from bsdsbench.errors import DataError
+from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction
 
 SIDES = ("prediction", "ground truth")  # what faults begin with
 FEW = 3  # labels from which on agreement cannot be chance, even if the truth lacks some

@@ -11,9 +11,9 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.files.arguments import given_array
-from bsdsbench.files.errors import DataError, ProtocolError
-from bsdsbench.loaders.inputs import (
+from bsdsbench.arguments import given_array
+from bsdsbench.errors import DataError, ProtocolError
+from bsdsbench.images import (
     GroundTruth,
     Map,
     Prediction,

@@ -21,9 +21,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.files.arguments import I8
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map, unit
-from bsdsbench.loaders.official_txt import format_rows, safe_name
+from bsdsbench.arguments import I8
+from bsdsbench.images import GroundTruth, Prediction, soft_map, unit
+from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Column, Texts, Tree
 from bsdsbench.metrics.boundary import (
     CurvesMetric,

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
+from bsdsbench.arguments import F8
 from bsdsbench.curves.ranked import roc_of_counts
-from bsdsbench.files.arguments import F8
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, annotated_masks, valid_of
+from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks, valid_of
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, VoidOptions
 from bsdsbench.metrics.boundary import CURVE_COLUMNS, soft_or_segs
 from bsdsbench.protocol.fields import one_of, option

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, fields
 
-from bsdsbench.files.errors import DataError, ProtocolError, did_you_mean
+from bsdsbench.errors import DataError, ProtocolError, did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -83,7 +83,7 @@ def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
     Raises DataError for none, and for unknown ones.
     """
-    from bsdsbench.files.arguments import given_word
+    from bsdsbench.arguments import given_word
 
     one = isinstance(wanted, str) or not isinstance(wanted, Iterable)
     asked: list[Any] = [wanted] if one else list(wanted)

@@ -22,9 +22,9 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.files.arguments import F8, Bool
-from bsdsbench.files.errors import Setting
-from bsdsbench.loaders.inputs import (
+from bsdsbench.arguments import F8, Bool
+from bsdsbench.errors import Setting
+from bsdsbench.images import (
     GroundTruth,
     Map,
     Prediction,

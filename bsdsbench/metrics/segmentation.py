@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.files.arguments import F8, I8
+from bsdsbench.arguments import F8, I8
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.base import IMAGES, Column, Tree, over
 from bsdsbench.metrics.contour.pairs import as_masks, as_pair, instances_of, match

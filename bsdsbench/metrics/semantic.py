@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.files.arguments import Bool
-from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction
-from bsdsbench.loaders.official_txt import boundary_files, safe_name
+from bsdsbench.arguments import Bool
+from bsdsbench.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.loaders.formats.official_txt import boundary_files, safe_name
 from bsdsbench.loaders.reading import id_evidence, label_evidence, refuse_white
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts

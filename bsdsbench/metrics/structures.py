@@ -17,9 +17,9 @@ import numpy as np
 from attrs import frozen
 from numpy.lib.stride_tricks import sliding_window_view
 
-from bsdsbench.files.arguments import I8, Bool
+from bsdsbench.arguments import I8, Bool
+from bsdsbench.images import GroundTruth, Prediction, soft_map, valid_of, without_void
 from bsdsbench.kernels.distances.limits import up_to
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, soft_map, valid_of, without_void
 from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.label_maps import SPACING
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option, whole

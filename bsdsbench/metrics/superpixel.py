@@ -14,8 +14,8 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.files.errors import DataError, Setting
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape
+from bsdsbench.errors import DataError, Setting
+from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.label_ids import pieces_of
 from bsdsbench.metrics.label_maps import as_label_map, faults_named

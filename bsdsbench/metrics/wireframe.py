@@ -1,7 +1,7 @@
 """Wireframes: straight lines and junctions against annotated ones.
 
 F^H and AP^H, by pixels: at each score threshold the lines above it are drawn and matched one to one
-with the annotated ones (bsdsbench.loaders.line_maps, bsdsbench.metrics.boundary). TP are the
+with the annotated ones (loaders.formats.line_maps, metrics.boundary). TP are the
 matched predicted pixels, summed over images; precision is TP / predicted pixels, recall TP /
 annotated pixels. Then, as in L-CNN's program, recalls in ascending and precisions in descending
 order are paired by rank, regardless of their thresholds. F^H is the largest F of these pairs. AP^H
@@ -29,11 +29,11 @@ from __future__ import annotations
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.files.arguments import F8, Bool
-from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
-from bsdsbench.loaders.line_files import drawn_lines
-from bsdsbench.loaders.line_maps import GRID
+from bsdsbench.arguments import F8, Bool
+from bsdsbench.errors import DataError
+from bsdsbench.images import GroundTruth, Lines, Prediction
+from bsdsbench.loaders.formats.line_files import drawn_lines
+from bsdsbench.loaders.formats.line_maps import GRID
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
 from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
 from bsdsbench.protocol.fields import one_of, option

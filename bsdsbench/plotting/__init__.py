@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from bsdsbench.files.late import late
+from bsdsbench.lazy import late
 
 if TYPE_CHECKING:
     from bsdsbench.plotting.displays import DETCurveDisplay as DETCurveDisplay

@@ -16,11 +16,11 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike
 
+from bsdsbench.arguments import F8, given_word
 from bsdsbench.comparison.published import PublishedResult
 from bsdsbench.curves import PRResult, davis_goadrich_area, det, interpolate_pr, pr, roc
 from bsdsbench.curves.ranked import VARIANTS, ROCResult, Variant
-from bsdsbench.files.arguments import F8, given_word
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.plotting.style import (
     GREY,
     draw_iso_f,
@@ -30,7 +30,7 @@ from bsdsbench.plotting.style import (
     style,
     untouched,
 )
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.curve import OperatingPoint
 from bsdsbench.scores.ratios import ratio
 

@@ -19,7 +19,7 @@ from bsdsbench.comparison.published import (
     published_curves,
     why_not_beside,
 )
-from bsdsbench.files.errors import DataError, Setting
+from bsdsbench.errors import DataError, Setting
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.displays import (
     ARTISTS,
@@ -30,8 +30,8 @@ from bsdsbench.plotting.displays import (
     metric_with_curve,
 )
 from bsdsbench.plotting.style import HUMAN, legend, save, signed, style
-from bsdsbench.runs.comparability import forbidden
-from bsdsbench.runs.evaluation import Evaluation, as_runs
+from bsdsbench.results.comparability import forbidden
+from bsdsbench.results.evaluation import Evaluation, as_runs
 from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 

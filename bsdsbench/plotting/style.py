@@ -22,8 +22,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from bsdsbench.files.bounded import write_atomic
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
+from bsdsbench.io import write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,9 +16,9 @@ import numpy as np
 from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import evolve, field, frozen
 
-from bsdsbench.files.arguments import F8, kind_of_value
-from bsdsbench.files.bounded import listed
-from bsdsbench.files.errors import ProtocolError, did_you_mean
+from bsdsbench.arguments import F8, kind_of_value
+from bsdsbench.errors import ProtocolError, did_you_mean
+from bsdsbench.io import listed
 from bsdsbench.protocol.fields import (
     DEFAULT,
     HOME_MADE,

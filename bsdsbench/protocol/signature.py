@@ -21,8 +21,8 @@ from typing import Any
 from attrs import field, frozen
 
 from bsdsbench import __version__
-from bsdsbench.files.bounded import parse_toml
-from bsdsbench.files.errors import ProtocolError
+from bsdsbench.errors import ProtocolError
+from bsdsbench.io import parse_toml
 from bsdsbench.protocol.fields import DEFAULT, NUMBER, captions, number_text, shipped, tidy
 from bsdsbench.protocol.protocol import (
     UNSTATED,

@@ -17,7 +17,7 @@ from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import Factory, field, fields, frozen
 from attrs.validators import optional
 
-from bsdsbench.files.errors import DataError, clip, did_you_mean
+from bsdsbench.errors import DataError, clip, did_you_mean
 from bsdsbench.protocol.fields import check, each, option, read_toml, record_of, shipped, whole
 from bsdsbench.protocol.protocol import preset_names
 

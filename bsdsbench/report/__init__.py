@@ -2,19 +2,19 @@
 
 from typing import TYPE_CHECKING
 
-from bsdsbench.files.late import late
+from bsdsbench.lazy import late
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.comparison_tables import comparison_tables as comparison_tables
     from bsdsbench.report.html import write_report as write_report
-    from bsdsbench.runs.score_tables import score_tables as score_tables
+    from bsdsbench.results.score_tables import score_tables as score_tables
     from bsdsbench.tables.forms import to_csv as to_csv
     from bsdsbench.tables.forms import to_latex as to_latex
     from bsdsbench.tables.forms import to_markdown as to_markdown
 
 _HOME = {
     "comparison_tables": "comparison.comparison_tables",
-    "score_tables": "runs.score_tables",
+    "score_tables": "results.score_tables",
     "to_csv": "tables.forms",
     "to_latex": "tables.forms",
     "to_markdown": "tables.forms",

@@ -24,14 +24,14 @@ from bsdsbench.comparison.published import (
     published_beside,
     why_not_beside,
 )
-from bsdsbench.files.bounded import write_atomic
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
+from bsdsbench.io import write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import PIXEL_COLORS, curve_lines
 from bsdsbench.report.pictures import by_interest, draw_pictures
-from bsdsbench.runs.evaluation import Progress, as_runs
+from bsdsbench.results.evaluation import Progress, as_runs
+from bsdsbench.results.score_tables import score_tables
 from bsdsbench.runs.run import fault_of, find_sources
-from bsdsbench.runs.score_tables import score_tables
 from bsdsbench.scores.ratios import f_measure
 from bsdsbench.tables.forms import html_of_each, to_csv
 

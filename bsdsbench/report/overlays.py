@@ -14,14 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.bounded import png_bytes, write_atomic
-from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.errors import DataError
+from bsdsbench.images import GroundTruth, Prediction
+from bsdsbench.io import png_bytes, write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import MatchMaps
 from bsdsbench.plotting.style import PIXEL_COLORS
-from bsdsbench.runs.evaluation import Evaluation, Progress
+from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.run import find_sources
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import PRCurve, four_counts
@@ -106,7 +106,7 @@ def write_overlays(
     best is the image's own threshold of largest F, ods the data set's. Raises DataError if files
     are gone, or the run has no metric that matches pixels, OSError.
     """
-    from bsdsbench.loaders.official_txt import safe_name
+    from bsdsbench.loaders.formats.official_txt import safe_name
 
     metric = matching_metric(run)
     if metric is None:

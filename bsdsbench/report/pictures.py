@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.bounded import png_bytes
-from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.errors import DataError
+from bsdsbench.images import GroundTruth, Prediction
+from bsdsbench.io import png_bytes
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.report.overlays import COLORS, matching_metric, overlay
-from bsdsbench.runs.evaluation import Evaluation, Progress
+from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.run import Sources, fault_of
 
@@ -73,7 +73,7 @@ def jpeg_uri(pixels: NDArray[np.uint8], side: int = THUMBNAIL) -> str:
 
 def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
     """The prediction as it is thresholded, dark lines on white; segmentations: their share."""
-    from bsdsbench.loaders.inputs import unit
+    from bsdsbench.images import unit
     from bsdsbench.transforms.maps import prepare
 
     if pred.kind == "segs":

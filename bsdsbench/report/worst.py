@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from bsdsbench.comparison.comparable import comparable
-from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.official_txt import safe_name
+from bsdsbench.errors import DataError
+from bsdsbench.loaders.formats.official_txt import safe_name
 from bsdsbench.metrics import registry
 from bsdsbench.report.overlays import KINDS, Progress, matching_metric, write_overlays
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.score_tables import made_how
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.score_tables import made_how
 from bsdsbench.tables.table import Field, Table, select
 
 

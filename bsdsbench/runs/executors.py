@@ -23,8 +23,8 @@ from typing import Any
 from weakref import WeakSet
 
 from bsdsbench import __version__
-from bsdsbench.files.bounded import listed
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
+from bsdsbench.io import listed
 from bsdsbench.kernels import KERNEL_VERSION, source_hash
 from bsdsbench.runs.keywords import Plan
 

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict,
 
 import attrs
 
-from bsdsbench.files.bounded import show
-from bsdsbench.files.errors import DataError, Problem, did_you_mean, is_text
+from bsdsbench.errors import DataError, Problem, did_you_mean, is_text
+from bsdsbench.io import Progress, show
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.metrics import registry
 
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 StrPath = str | os.PathLike[str]
 Missing = Literal["error", "zero", "skip"]
 OnError = Literal["fail", "skip"]
-Progress = Callable[[int, int, str], None]  # (done, total, image id)
 MAX_WORKERS = 4096
-SPEED = "detector"  # in the provenance: what `bsdsbench run` measured
 _EXECUTORS = re.compile(r"thread|process|auto|dask://[^/\s]+:[0-9]{1,5}/?")
 
 
@@ -181,7 +179,7 @@ class RunKeywords:
     )
 
     def __attrs_post_init__(self) -> None:
-        from bsdsbench.files.arguments import kind_of_value
+        from bsdsbench.arguments import kind_of_value
 
         faults: list[str | Problem] = []
         for field in attrs.fields(RunKeywords):
@@ -308,7 +306,7 @@ class Plan:
 
         They would be paired with it the next time.
         """
-        from bsdsbench.files.arguments import kind_of_value
+        from bsdsbench.arguments import kind_of_value
 
         faults: list[str | Problem] = []
         for what, folder in folders.items():

@@ -24,36 +24,29 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import kind_of_value
-from bsdsbench.files.bounded import read_bytes, read_once, show
-from bsdsbench.files.errors import DataError, InputWarning, Problem, Setting, warn
+from bsdsbench.arguments import kind_of_value
+from bsdsbench.errors import DataError, InputWarning, Problem, Setting, warn
+from bsdsbench.images import GroundTruth, Prediction, valid_of, without_void
+from bsdsbench.io import read_bytes, read_once, show
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
-from bsdsbench.loaders.identity import (
+from bsdsbench.loaders.formats.photos import find_photos, photos_beside, read_photo
+from bsdsbench.loaders.readers import empty_truth, instances_beside, n_levels
+from bsdsbench.loaders.reading import DARKER, soft_evidence, truth_evidence
+from bsdsbench.loaders.sets.identity import (
     folder_fingerprints,
     identify,
     set_fingerprint,
 )
-from bsdsbench.loaders.inputs import GroundTruth, Prediction, valid_of, without_void
-from bsdsbench.loaders.photos import find_photos, photos_beside, read_photo
-from bsdsbench.loaders.readers import empty_truth, instances_beside, n_levels
-from bsdsbench.loaders.reading import DARKER, soft_evidence, truth_evidence
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.runs.evaluation import EMPTY, TASK, Evaluation
+from bsdsbench.results.evaluation import EMPTY, TASK, Evaluation
+from bsdsbench.results.storage import pack_record, unfinished
 from bsdsbench.runs.executors import mapped, pool
-from bsdsbench.runs.first_look import LOOKS, Look, first_look, look_at, polarity
-from bsdsbench.runs.folder import pack_record, unfinished
-from bsdsbench.runs.items import items_of
-from bsdsbench.runs.keywords import (
-    HumanOptions,
-    ItemOptions,
-    Plan,
-    RunOptions,
-    StrPath,
-    planned,
-)
+from bsdsbench.runs.item_sources import items_of
+from bsdsbench.runs.keywords import HumanOptions, ItemOptions, Plan, RunOptions, StrPath, planned
+from bsdsbench.runs.sanity import LOOKS, Look, first_look, look_at, polarity
 from bsdsbench.scores.counts import ImageRecord
 
 SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}

@@ -18,8 +18,8 @@ from dataclasses import replace
 from threading import Lock
 from typing import Any
 
-from bsdsbench.files.arguments import kind_of_value
-from bsdsbench.files.errors import (
+from bsdsbench.arguments import kind_of_value
+from bsdsbench.errors import (
     DataError,
     EmptyTruthError,
     InputWarning,
@@ -27,11 +27,11 @@ from bsdsbench.files.errors import (
     ShapeError,
     warn,
 )
-from bsdsbench.loaders.inputs import Prediction
+from bsdsbench.images import Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.items import items_of
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.runs.item_sources import items_of
 from bsdsbench.runs.keywords import OnError, Plan, RunKeywords, plan
 from bsdsbench.runs.run import count
 from bsdsbench.scores.counts import ImageRecord
@@ -68,7 +68,7 @@ class StreamingEvaluator:
     --------
     >>> import bsdsbench as bb
     >>> import numpy as np
-    >>> from bsdsbench.loaders.photos import read_photo
+    >>> from bsdsbench.loaders.formats.photos import read_photo
     >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
     >>> truth = bb.load_ground_truth(sample_ground_truth() / "fruit1.mat")
     >>> grey = read_photo(sample_images() / "fruit1.jpg").mean(axis=2)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import given_array
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.arguments import given_array
+from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.scores.evidence import UNKNOWN, Evidence
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import Shown
@@ -150,7 +150,7 @@ class ImageRecord:
     seconds : float
         Computing time; takes no part in `equals`.
     truth : str
-        Fingerprint of the annotations alone, version 1 (bsdsbench.loaders.identity); "" where not
+        Fingerprint of the annotations alone, version 1 (loaders.sets.identity); "" where not
         known.
     form : str
         What the prediction was ("soft8", "ucm2" ...); "" where not known.

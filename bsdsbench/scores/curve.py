@@ -31,8 +31,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.files.arguments import F8, I8, Bool, given_floats
-from bsdsbench.files.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.arguments import F8, I8, Bool, given_floats
+from bsdsbench.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import BLOCK, Weights, f_measure, ratio, short, weighted_sum
 from bsdsbench.tables.result_object import ShownCurve

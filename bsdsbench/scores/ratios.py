@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.arguments import F8, given_floats
+from bsdsbench.arguments import F8, given_floats
 
 Weights = NDArray[np.integer[Any]]
 _MAX_WEIGHTS = 4_000_000  # converted to floats at a time, 32 MB

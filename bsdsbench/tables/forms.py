@@ -17,8 +17,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.files.bounded import as_json, write_atomic
-from bsdsbench.files.errors import DataError, visible
+from bsdsbench.errors import DataError, visible
+from bsdsbench.io import as_json, write_atomic
 from bsdsbench.tables.table import Table, to_text, words_under
 
 SCHEMA = "bsdsbench.tables/2"

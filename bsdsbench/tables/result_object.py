@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.tables.read_only import ReadOnly
 from bsdsbench.tables.table import Field, Table, to_text
 

@@ -20,8 +20,8 @@ from functools import cached_property
 from operator import attrgetter
 from typing import IO, Any
 
-from bsdsbench.files.bounded import show
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
+from bsdsbench.io import show
 
 UNDEFINED = "-"
 WIDTH = 120  # where there is no terminal

@@ -26,8 +26,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.files.arguments import Bool
-from bsdsbench.loaders.inputs import Map, binary_map, soft_map, unit, without_void
+from bsdsbench.arguments import Bool
+from bsdsbench.images import Map, binary_map, soft_map, unit, without_void
 from bsdsbench.protocol.protocol import NMSParams, Protocol
 
 

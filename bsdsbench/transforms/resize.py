@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from bsdsbench.files.arguments import F8
-from bsdsbench.loaders.inputs import Map, soft_map, unit
+from bsdsbench.arguments import F8
+from bsdsbench.images import Map, soft_map, unit
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

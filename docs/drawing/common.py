@@ -13,8 +13,8 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 import bsdsbench as bb
-from bsdsbench.integrations.baselines import baseline
-from bsdsbench.loaders.photos import read_photo
+from bsdsbench.detectors.baselines import baseline
+from bsdsbench.loaders.formats.photos import read_photo
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 from bsdsbench.plotting.style import PALETTE
 from bsdsbench.report.overlays import COLORS

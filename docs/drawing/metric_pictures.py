@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from scipy import ndimage
 
 import bsdsbench as bb
-from bsdsbench.integrations.baselines import baseline
+from bsdsbench.detectors.baselines import baseline
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics import contour, registry
 from bsdsbench.metrics.instances_metric import instance_counts

@@ -15,7 +15,7 @@ import numpy as np
 from skimage.segmentation import felzenszwalb, slic
 
 import bsdsbench as bb
-from bsdsbench.loaders.photos import read_photo
+from bsdsbench.loaders.formats.photos import read_photo
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 
 instances = {"unit": "instance", "ignore": -1}

@@ -24,7 +24,7 @@ import numpy as np
 from scipy import ndimage as ndi
 
 import bsdsbench as bb
-from bsdsbench.loaders.photos import read_photo
+from bsdsbench.loaders.formats.photos import read_photo
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 
 TRAIN = ("fruit1", "herd1", "lake1", "reef1", "stones1", "town1")

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import ndimage as ndi
 
 import bsdsbench as bb
-from bsdsbench.loaders.photos import read_photo
+from bsdsbench.loaders.formats.photos import read_photo
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 
 ids = ("town1", "fruit1", "reef1")

@@ -13,8 +13,8 @@ import pytest
 from scipy.ndimage import gaussian_filter, zoom
 
 import bsdsbench as bb
-from bsdsbench.integrations.baselines import baseline
-from bsdsbench.loaders.photos import read_photo
+from bsdsbench.detectors.baselines import baseline
+from bsdsbench.loaders.formats.photos import read_photo
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 from scripts import stored_numbers
 

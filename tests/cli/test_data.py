@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from bsdsbench.cli import cli
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.loaders import identity, public_sets
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images, sample_root
 from bsdsbench.protocol import tasks

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bsdsbench import cli
-from bsdsbench.files.errors import LINE
+from bsdsbench.errors import LINE
 
 
 def call(monkeypatch, capsys, *words):

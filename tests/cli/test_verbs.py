@@ -10,7 +10,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.cli import GROUPS
-from bsdsbench.integrations.baselines import BASELINES
+from bsdsbench.detectors.baselines import BASELINES
 from bsdsbench.metrics import registry
 from tests.helpers.runs import call, refused
 

@@ -10,8 +10,8 @@ from rich.progress import Progress
 
 from bsdsbench.cli import cli, main
 from bsdsbench.cli.shared import as_flag, progress
-from bsdsbench.files.bounded import png_bytes
-from bsdsbench.files.errors import DataError, Setting, grouped
+from bsdsbench.errors import DataError, Setting, grouped
+from bsdsbench.io import png_bytes
 from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.loaders.sample import sample_ground_truth
 from tests.helpers.runs import call, refused

@@ -7,10 +7,10 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
+from bsdsbench.detectors.nms_folder import nms_files
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour import ContourOptions
-from bsdsbench.runs.convert import nms_files
 from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import counted
 

@@ -267,7 +267,7 @@ def test_the_pytest_plugin(run, tmp_path, monkeypatch, capsys):
     changed(run, 0.0137).save(tmp_path / "bad")
     (tmp_path / "test_mine.py").write_text(
         "import os\n"
-        "from bsdsbench.runs.evaluation import Evaluation\n"
+        "from bsdsbench.results.evaluation import Evaluation\n"
         "def test_scores(assert_scores):\n"
         "    run = Evaluation.load(os.environ['RUN'])\n"
         "    assert_scores(run, 'baseline.json', tolerance=0.002)\n"

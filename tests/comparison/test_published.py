@@ -11,7 +11,7 @@ from bsdsbench.comparison.published import (
     published_curves,
     published_results,
 )
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.protocol.tasks import tasks
 from bsdsbench.scores.curve import AP_RULES
 

@@ -13,7 +13,7 @@ import pytest
 from skimage.measure import label
 
 import bsdsbench as bb
-from bsdsbench.loaders.official_txt import read_run_folder
+from bsdsbench.loaders.formats.official_txt import read_run_folder
 from tests.helpers.official_set import THRESHOLDS, make_official_set
 from tests.helpers.runs import counted
 from tests.reference import official

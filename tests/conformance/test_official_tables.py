@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.loaders.official_txt import COLUMNS, format_rows, read_rows, read_run_folder
+from bsdsbench.loaders.formats.official_txt import COLUMNS, format_rows, read_rows, read_run_folder
 from bsdsbench.metrics.region.counting import region_counts
 from tests.reference import regions as slow
 

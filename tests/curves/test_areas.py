@@ -8,7 +8,7 @@ import pytest
 from sklearn import metrics
 
 from bsdsbench import curves
-from bsdsbench.files.errors import InputWarning
+from bsdsbench.errors import InputWarning
 from tests.reference import curves as slow
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bsdsbench.curves import delong, roc
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from tests.reference import delong as slow
 
 PAIRS = st.integers(4, 25).flatmap(

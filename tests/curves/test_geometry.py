@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 from bsdsbench import curves
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.errors import DataError, ShapeError
 
 # 20 positives, 2000 negatives: two ROC curves given by their corners (slides of 2006).
 P, N = 20, 2000

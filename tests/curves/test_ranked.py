@@ -7,7 +7,7 @@ import pytest
 
 from bsdsbench import curves
 from bsdsbench.curves.ranked import rank, roc_of_counts
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from tests.curves.test_curves_properties import assert_merged_is_sklearn
 from tests.reference import curves as slow
 

@@ -7,7 +7,7 @@ import pytest
 
 from bsdsbench import curves
 from bsdsbench.curves.samples import samples
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.errors import DataError, ShapeError
 
 READINGS = {  # labels, reading -> what is positive, what is negative
     "0 and 1": ([1, 0, 1], "auto", [1, 0, 1], [0, 1, 0]),

@@ -16,7 +16,7 @@ from bsdsbench.diagnosis.explain import (
     ranked,
     run_of,
 )
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.curve import PRCurve
@@ -24,7 +24,7 @@ from tests.helpers.crops import crops
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted
 
-pytestmark = pytest.mark.filterwarnings("ignore::bsdsbench.files.errors.InputWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::bsdsbench.errors.InputWarning")
 BASE = Protocol.preset("bsds500").replace(thresholds=9)
 BOUNDARY = registry.get("boundary")
 

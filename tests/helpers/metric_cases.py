@@ -8,9 +8,9 @@ from scipy.io import savemat
 from sklearn.metrics import auc
 
 import bsdsbench as bb
-from bsdsbench.loaders.inputs import Lines
-from bsdsbench.loaders.line_files import truth_lines
-from bsdsbench.loaders.line_maps import score_map, truth_map
+from bsdsbench.images import Lines
+from bsdsbench.loaders.formats.line_files import truth_lines
+from bsdsbench.loaders.formats.line_maps import score_map, truth_map
 from bsdsbench.metrics import registry
 from tests.helpers.making import edge_map, noisy_map
 from tests.helpers.masks import blobs

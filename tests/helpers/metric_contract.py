@@ -26,12 +26,12 @@ import numpy as np
 import pytest
 
 from bsdsbench import StreamingEvaluator, evaluate
-from bsdsbench.files.errors import DataError, InputWarning
-from bsdsbench.loaders.inputs import GroundTruth, Lines, Prediction
+from bsdsbench.errors import DataError, InputWarning
+from bsdsbench.images import GroundTruth, Lines, Prediction
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.evaluation import Evaluation
-from bsdsbench.runs.merging import merge
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.runs.merge_runs import merge
 from bsdsbench.scores.counts import at, one_of
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 import bsdsbench as bb
 from bsdsbench.cli import cli, main
-from bsdsbench.files.errors import DataError
-from bsdsbench.runs.folder import RECORDS
+from bsdsbench.errors import DataError
+from bsdsbench.results.storage import RECORDS
 
 UNLIKE = ("timing.json", "records.db")  # in a run's folder, and no result
 FAST = {"workers": 1, "executor": "thread"}

@@ -3,7 +3,7 @@
 import numpy as np
 
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.counts import Counts, ImageRecord
 
 SIZE = (321, 481)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bsdsbench.files.bounded import parse_toml
+from bsdsbench.io import parse_toml
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
 

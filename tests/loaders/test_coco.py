@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import FileFormatError
-from bsdsbench.loaders.coco import DIVISOR, CocoItems
+from bsdsbench.errors import FileFormatError
+from bsdsbench.loaders.formats.coco import DIVISOR, CocoItems
 from tests.helpers.runs import call, refused
 
 mask = pytest.importorskip("pycocotools.mask")

@@ -7,11 +7,11 @@ import zipfile
 import numpy as np
 import pytest
 
-from bsdsbench.files import bounded
-from bsdsbench.files.bounded import FaultError
-from bsdsbench.files.errors import FileFormatError
-from bsdsbench.loaders import formats
-from bsdsbench.loaders.formats import (
+from bsdsbench import io as bounded
+from bsdsbench.errors import FileFormatError
+from bsdsbench.io import FaultError
+from bsdsbench.loaders.formats import pictures as formats
+from bsdsbench.loaders.formats.pictures import (
     FORMATS,
     id_of,
     read_arrays,

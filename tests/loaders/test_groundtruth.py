@@ -6,7 +6,7 @@ from PIL import Image
 from scipy.io import savemat
 from scipy.sparse import csc_matrix
 
-from bsdsbench.files.errors import FileFormatError
+from bsdsbench.errors import FileFormatError
 from bsdsbench.loaders import Pair, load_ground_truth, read_truth
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.protocol.protocol import Protocol

@@ -10,12 +10,12 @@ import zlib
 
 import numpy as np
 import pytest
+from bsdsbench.files import bounded as shared
 from PIL import Image
 from scipy.io import savemat
 
-from bsdsbench.files import bounded as shared
-from bsdsbench.files.bounded import read_bytes, show
-from bsdsbench.files.errors import DataError, FileFormatError
+from bsdsbench.errors import DataError, FileFormatError
+from bsdsbench.io import read_bytes, show
 from bsdsbench.loaders import load_ground_truth, load_prediction
 from tests.helpers.runs import refused
 

@@ -10,14 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 from bsdsbench.cli.check import data as command
-from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.identity import (
+from bsdsbench.errors import DataError
+from bsdsbench.images import GroundTruth
+from bsdsbench.loaders.sets.identity import (
     folder_fingerprints,
     identify,
     set_fingerprint,
     shipped_sets,
 )
-from bsdsbench.loaders.inputs import GroundTruth
 from bsdsbench.protocol.protocol import Protocol
 
 BSDS500 = Protocol.preset("bsds500")
@@ -90,7 +90,7 @@ MINE = {"a": "0" * 16, "b": "1" * 16, "c": "2" * 16, "d": "3" * 16}
 )  # fmt: skip
 def test_what_images_are_beside_known_sets(monkeypatch, images, name, lists, words):
     sets = {"small": {"a": MINE["a"]}, "mine": MINE}
-    monkeypatch.setattr("bsdsbench.loaders.identity.shipped_sets", lambda: sets)
+    monkeypatch.setattr("bsdsbench.loaders.sets.identity.shipped_sets", lambda: sets)
     found = identify(images)
     assert tuple("".join(each) for each in (found.missing, found.altered, found.extra)) == lists
     assert (found.like, found.describe()) == (name, words)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bsdsbench.files import bounded
-from bsdsbench.files.errors import FileFormatError
-from bsdsbench.loaders.formats import read_image
-from bsdsbench.loaders.photos import read_photo
+from bsdsbench import io as bounded
+from bsdsbench.errors import FileFormatError
+from bsdsbench.loaders.formats.photos import read_photo
+from bsdsbench.loaders.formats.pictures import read_image
 from tests.helpers.runs import refused
 
 GRAY = (np.arange(3 * 5).reshape(3, 5) * 17).astype(np.uint8)

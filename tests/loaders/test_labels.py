@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bsdsbench.files.errors import ShapeError
+from bsdsbench.errors import ShapeError
 from bsdsbench.loaders.labels import seg2bdry
 from tests.reference import contours
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bsdsbench.files.errors import PairingError
+from bsdsbench.errors import PairingError
 from bsdsbench.loaders.pairing import Layout, group_files, natural, pair
 
 

@@ -7,11 +7,11 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
-from bsdsbench.files import bounded
-from bsdsbench.files.errors import FileFormatError
+from bsdsbench import io as bounded
+from bsdsbench.errors import FileFormatError
 from bsdsbench.loaders import Pair, read_prediction, read_truth
-from bsdsbench.loaders.depth_files import matte_mask, read_dpt
-from bsdsbench.loaders.line_maps import samples, score_map, truth_map
+from bsdsbench.loaders.formats.depth_files import matte_mask, read_dpt
+from bsdsbench.loaders.formats.line_maps import samples, score_map, truth_map
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
 

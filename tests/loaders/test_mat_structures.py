@@ -5,7 +5,7 @@ import pytest
 from scipy.io import savemat
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.loaders import Pair, load_ground_truth, load_prediction, read_truth
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.readers import read_prediction

@@ -6,9 +6,9 @@ import zlib
 import numpy as np
 import pytest
 
-from bsdsbench.files import bounded
-from bsdsbench.files.bounded import FaultError
-from bsdsbench.loaders.matlab import _read_v5, read_mat
+from bsdsbench import io as bounded
+from bsdsbench.io import FaultError
+from bsdsbench.loaders.formats.matlab import _read_v5, read_mat
 from tests.helpers.runs import refused
 
 ORDERS = pytest.mark.parametrize("order", ["<", ">"])

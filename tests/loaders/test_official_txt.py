@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bsdsbench.files.errors import FileFormatError
-from bsdsbench.loaders.official_txt import (
+from bsdsbench.errors import FileFormatError
+from bsdsbench.loaders.formats.official_txt import (
     boundary_files,
     format_rows,
     read_ev1,

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bsdsbench.files.errors import DataError, PairingError
+from bsdsbench.errors import DataError, PairingError
 from bsdsbench.loaders import Pair, ground_truths, pair, read_truth
+from bsdsbench.loaders.formats.photos import find_photos
 from bsdsbench.loaders.pairing import find_files, read_split
-from bsdsbench.loaders.photos import find_photos
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.runs import refused
 

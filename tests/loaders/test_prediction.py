@@ -8,7 +8,7 @@ from PIL import Image
 from scipy.io import savemat
 from scipy.sparse import csc_matrix
 
-from bsdsbench.files.errors import FileFormatError
+from bsdsbench.errors import FileFormatError
 from bsdsbench.loaders import Pair, load_prediction, read_prediction
 from tests.helpers.runs import refused
 

@@ -11,10 +11,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.loaders import identity, public_sets
-from bsdsbench.loaders.public_sets import PublicSet, get, set_folder
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+from bsdsbench.loaders.sets.public_sets import PublicSet, get, set_folder
 from bsdsbench.protocol.protocol import Protocol
 
 TRUTH = "mirror-HEAD/data/groundTruth/test/"

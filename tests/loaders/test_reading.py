@@ -17,7 +17,7 @@ from scipy import ndimage
 from scipy.io import savemat
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError, InputWarning
+from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.loaders.reading import Kind, Reading, Readings, levels_of, void_of
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.evidence import LEVELS, Evidence, Values
@@ -337,7 +337,7 @@ SETS = {
 }
 
 
-@pytest.mark.filterwarnings("ignore::bsdsbench.files.errors.InputWarning")
+@pytest.mark.filterwarnings("ignore::bsdsbench.errors.InputWarning")
 @pytest.mark.parametrize("planted", SETS)
 def test_shards_come_to_the_verdict_of_the_undivided_run(planted, tmp_path):
     for k in range(4):

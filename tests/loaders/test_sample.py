@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.io import loadmat
 
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.loaders import sample
 from bsdsbench.loaders.sample import sample_results, sample_root
 

@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
-from bsdsbench.files.errors import FileFormatError
+from bsdsbench.errors import FileFormatError
 from bsdsbench.loaders import scores as module
-from bsdsbench.loaders.scores import read_scores
+from bsdsbench.loaders.formats.scores import read_scores
 from tests.helpers.runs import refused
 
 LABELS, SCORES = [1.0, 0.0, 1.0], [0.5, 0.25, -2.0]

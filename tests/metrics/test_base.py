@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError, ProtocolError
+from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.metrics.base import Column, Metric, at_least_two, counts_in_order, over
 from bsdsbench.scores.counts import Score, at
 from bsdsbench.scores.ratios import ratio, weighted_sum

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from skimage.morphology import thin as skimage_thin
 
-from bsdsbench.files.errors import DataError, ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.errors import DataError, ShapeError
+from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.boundary import (
     boundary_counts,

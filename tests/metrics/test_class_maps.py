@@ -6,7 +6,7 @@ from PIL import Image
 from scipy import ndimage
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.metrics import semantic
 from bsdsbench.metrics.semantic import SemanticOptions, class_boundaries, prepare_classes
 from bsdsbench.protocol.protocol import Protocol

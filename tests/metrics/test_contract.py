@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.scores.counts import at, part_of
 from tests.helpers.metric_cases import case_of

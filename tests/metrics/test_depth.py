@@ -5,7 +5,7 @@ import pytest
 from scipy.io import savemat
 
 import bsdsbench as bb
-from bsdsbench.files.errors import FileFormatError
+from bsdsbench.errors import FileFormatError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.depth import log_steps
 from tests.helpers.counting import counts_of, score_of

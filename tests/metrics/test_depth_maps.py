@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import ProtocolError
+from bsdsbench.errors import ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.depth import DepthOptions, dbe_parts, prepared
 from bsdsbench.scores.counts import Counts

@@ -6,7 +6,7 @@ import pytest
 from scipy.io import savemat
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from tests.helpers.runs import refused
 

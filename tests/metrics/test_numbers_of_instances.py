@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError, ProtocolError
+from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.label_maps import LabelOptions
 from bsdsbench.metrics.segmentation import segmentation_counts

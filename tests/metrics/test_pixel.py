@@ -11,8 +11,8 @@ from hypothesis.extra.numpy import arrays
 from sklearn import metrics as sk
 
 import bsdsbench as bb
-from bsdsbench.files.errors import ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.errors import ShapeError
+from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.pixel import pixel_counts, pixel_score
 from bsdsbench.protocol.protocol import Protocol

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.metrics import Column, Metric, registry
 from bsdsbench.metrics.pixel import PixelMetric
 from tests.helpers.runs import call, refused

@@ -5,7 +5,7 @@ import re
 import attrs
 import pytest
 
-from bsdsbench.files.errors import ProtocolError
+from bsdsbench.errors import ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.saliency import SaliencyOptions
 from bsdsbench.protocol.fields import default_of

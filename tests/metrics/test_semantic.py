@@ -6,7 +6,7 @@ import pytest
 from scipy.io import savemat
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError, PairingError
+from bsdsbench.errors import DataError, PairingError
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.readers import read_truth
 from bsdsbench.metrics.semantic import (

@@ -8,7 +8,7 @@ from scipy.ndimage import binary_dilation
 from skimage.segmentation import find_boundaries
 
 import bsdsbench as bb
-from bsdsbench.files.errors import ShapeError
+from bsdsbench.errors import ShapeError
 from bsdsbench.metrics import superpixel as sp
 from tests.helpers.counting import counts_of, score_of
 from tests.helpers.runs import refused

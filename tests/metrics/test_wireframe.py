@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.io import savemat
 
 import bsdsbench as bb
-from bsdsbench.loaders.inputs import Lines
-from bsdsbench.loaders.line_maps import score_map, truth_map
+from bsdsbench.images import Lines
+from bsdsbench.loaders.formats.line_maps import score_map, truth_map
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.counting import counts_of
 from tests.helpers.metric_cases import case_of

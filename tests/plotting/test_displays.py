@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 import bsdsbench as bb
 from bsdsbench import curves
-from bsdsbench.files.errors import DataError, InputWarning
+from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.plotting import (
     DETCurveDisplay,
     FThresholdDisplay,

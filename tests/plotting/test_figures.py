@@ -14,7 +14,7 @@ from PIL import Image
 import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.published import HUMAN_POINT, published_curves
-from bsdsbench.integrations.baselines import BASELINES
+from bsdsbench.detectors.baselines import BASELINES
 from bsdsbench.plotting import (
     PRCurveDisplay,
     ROCCurveDisplay,

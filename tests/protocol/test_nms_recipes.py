@@ -5,7 +5,7 @@ import pytest
 from attrs import astuple
 from scipy import ndimage
 
-from bsdsbench.files.errors import ProtocolError
+from bsdsbench.errors import ProtocolError
 from bsdsbench.protocol.protocol import RECIPES, Protocol
 from bsdsbench.transforms.maps import prepare
 from tests.reference.nms import edge_nms

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.cli.shared import protocol_from
-from bsdsbench.files.errors import FileFormatError, ProtocolError
+from bsdsbench.errors import FileFormatError, ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import (
     NMSParams,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bsdsbench.files.errors import ProtocolError
+from bsdsbench.errors import ProtocolError
 from bsdsbench.protocol.protocol import RECIPES, Protocol, preset_names
 from bsdsbench.protocol.signature import Severity, Signature
 from bsdsbench.scores.curve import AP_RULES

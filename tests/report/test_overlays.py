@@ -9,7 +9,7 @@ import pytest
 from skimage.io import imsave
 
 import bsdsbench as bb
-from bsdsbench.loaders.photos import read_photo
+from bsdsbench.loaders.formats.photos import read_photo
 from bsdsbench.report import write_report
 from bsdsbench.report.overlays import (
     COLORS,

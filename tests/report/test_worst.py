@@ -47,7 +47,7 @@ def test_overlays_of_the_listed_images_are_drawn_and_named(outs):
     assert "--overlays draws them" in call("worst", outs[1])
 
 
-@pytest.mark.filterwarnings("ignore::bsdsbench.files.errors.InputWarning")
+@pytest.mark.filterwarnings("ignore::bsdsbench.errors.InputWarning")
 def test_two_runs_by_the_size_of_their_difference(outs, tiny, tmp_path):
     refused("not comparable", call, "worst", *outs)
     half = tmp_path / "half"

@@ -11,7 +11,7 @@ from bsdsbench.comparison.comparable import comparable
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables, to_markdown
-from bsdsbench.runs.evaluation import as_runs
+from bsdsbench.results.evaluation import as_runs
 from bsdsbench.scores.counts import at
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import simulated_run

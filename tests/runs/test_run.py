@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import MergeError, PairingError
+from bsdsbench.errors import MergeError, PairingError
 from bsdsbench.metrics.boundary import BoundaryMetric
 from bsdsbench.runs import executors
 from bsdsbench.runs import run as runs
@@ -156,7 +156,7 @@ def test_what_is_hashed_is_what_is_decoded(tiny, monkeypatch):
     """Each file is read once: one that changes meanwhile is counted as it was, or is a fault."""
     opened = []
     monkeypatch.setattr(
-        "bsdsbench.files.bounded.open",
+        "bsdsbench.io.open",
         lambda path, *rest: opened.append(str(path)) or open(path, *rest),  # noqa: SIM115
         raising=False,
     )

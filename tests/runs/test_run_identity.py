@@ -7,9 +7,9 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.published import why_not_beside
-from bsdsbench.loaders.identity import folder_fingerprints, set_fingerprint
+from bsdsbench.loaders.sets.identity import folder_fingerprints, set_fingerprint
 from bsdsbench.protocol.signature import Signature
-from bsdsbench.runs.evaluation import Evaluation
+from bsdsbench.results.evaluation import Evaluation
 from tests.helpers.simulated import simulated_run
 
 

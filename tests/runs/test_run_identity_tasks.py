@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.loaders.identity import folder_fingerprints, set_fingerprint, shipped_sets
 from bsdsbench.loaders.pairing import ground_truths
+from bsdsbench.loaders.sets.identity import folder_fingerprints, set_fingerprint, shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task, tasks

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from bsdsbench.report import score_tables
-from bsdsbench.runs.keywords import SPEED
+from bsdsbench.results.storage import SPEED
 from tests.helpers.simulated import simulated_run
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.files.errors import InputWarning
+from bsdsbench.errors import InputWarning
 from bsdsbench.loaders import load_ground_truth, load_prediction, pair
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from bsdsbench.files.errors import DataError, ShapeError
+from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.scores.counts import MAX_WHOLE, Counts, Score, at, one_of, stacked
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import weighted_mean, weighted_sum

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bsdsbench.files.errors import ProtocolError
+from bsdsbench.errors import ProtocolError
 from bsdsbench.scores.curve import AP_RULES, PRCurve, area
 
 # Thresholds rising: R .6 .4 .4 .2 0, P .5 .7 .9 1 -, nothing predicted at the last.

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.runs.score_tables import score_tables
+from bsdsbench.results.score_tables import score_tables
 from bsdsbench.tables.forms import (
     form_of,
     render,

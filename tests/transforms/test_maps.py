@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bsdsbench.loaders.inputs import unit
+from bsdsbench.images import unit
 from bsdsbench.loaders.reading import is_faint
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.transforms.maps import as_float32, invert, prepare

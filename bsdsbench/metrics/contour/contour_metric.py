@@ -9,10 +9,10 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.files.arguments import F8
-from bsdsbench.files.errors import DataError, Setting
+from bsdsbench.arguments import F8
+from bsdsbench.errors import DataError, Setting
+from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import up_to
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
 from bsdsbench.metrics.base import IMAGES, Column, Tree, over
 from bsdsbench.metrics.contour.measures import (
     PIXELS,

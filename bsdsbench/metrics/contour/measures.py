@@ -23,12 +23,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.files.arguments import F8, I8, given_number, given_word
-from bsdsbench.files.errors import DataError
+from bsdsbench.arguments import F8, I8, given_number, given_word
+from bsdsbench.errors import DataError
+from bsdsbench.images import Map
 from bsdsbench.kernels.distances import distances, erosion, outlines
 from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.loaders.inputs import Map
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, LabelPair, as_pair
 from bsdsbench.scores.ratios import f_measure, ratio
 

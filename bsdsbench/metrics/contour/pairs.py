@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.files.arguments import F8, I8, Bool
-from bsdsbench.files.errors import DataError, Setting
+from bsdsbench.arguments import F8, I8, Bool
+from bsdsbench.errors import DataError, Setting
+from bsdsbench.images import binary_map, is_binary, same_shape
 from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.loaders.inputs import binary_map, is_binary, same_shape
 from bsdsbench.metrics.label_ids import SIDES
 from bsdsbench.metrics.label_maps import LabelOptions, as_label_map, as_label_maps
 from bsdsbench.scores.ratios import ratio

@@ -14,8 +14,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.files.arguments import F8, I8
-from bsdsbench.files.errors import DataError, Setting
+from bsdsbench.arguments import F8, I8
+from bsdsbench.errors import DataError, Setting
 from bsdsbench.loaders.pairing import natural
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_mean

@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.files.arguments import F8, I8, Bool, given_array, given_list
-from bsdsbench.files.errors import DataError, Setting
+from bsdsbench.arguments import F8, I8, Bool, given_array, given_list
+from bsdsbench.errors import DataError, Setting
+from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, soft_map, unit
 from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.regions import contingency as kernel
 from bsdsbench.kernels.regions import ucm
 from bsdsbench.kernels.regions.assignment import largest_total
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, same_shape, soft_map, unit
 from bsdsbench.metrics.label_maps import as_label_map
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts

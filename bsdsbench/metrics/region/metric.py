@@ -28,9 +28,9 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.files.arguments import F8
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction
-from bsdsbench.loaders.official_txt import format_rows
+from bsdsbench.arguments import F8
+from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.loaders.formats.official_txt import format_rows
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, at_least_two
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack

@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from bsdsbench.files.errors import ShapeError
+from bsdsbench.errors import ShapeError
 from bsdsbench.metrics.contour.pairs import pair_of
 from bsdsbench.metrics.label_maps import LabelOptions
 from tests.helpers.runs import refused

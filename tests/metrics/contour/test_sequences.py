@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 import bsdsbench as bb
-from bsdsbench.files.errors import DataError
+from bsdsbench.errors import DataError
 from bsdsbench.metrics import contour, registry
 from bsdsbench.protocol.protocol import Protocol
 

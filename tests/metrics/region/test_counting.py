@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bsdsbench.files.errors import ShapeError
-from bsdsbench.loaders.inputs import GroundTruth, Prediction
+from bsdsbench.errors import ShapeError
+from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.metrics.region.counting import (
     close_regions,
     region_counts,

@@ -1,0 +1,1 @@
+"""Detectors that are run: a user's, built-in ones, and NMS of a folder of maps."""

@@ -1,0 +1,134 @@
+"""scikit-image's detectors and segmenters, as baselines.
+
+Each takes an (H, W, 3) uint8 image. Edge detectors return a soft map, float64 (H, W) in [0, 1];
+segmenters return label maps, coarse to fine. An image of one colour gives zeros or one region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage as ndi
+from skimage import color, feature, filters, segmentation
+
+from bsdsbench.arguments import F8
+from bsdsbench.errors import DataError, did_you_mean
+
+Image = NDArray[np.uint8]
+
+
+def canny(image: Image) -> F8:
+    """Return the share of 24 thresholds at which Canny's detector (sigma 2) marks a pixel."""
+    gray = color.rgb2gray(image)
+    highs = np.geomspace(0.03, 0.6, 24)
+    return np.mean([feature.canny(gray, 2.0, 0.4 * high, high) for high in highs], axis=0)
+
+
+def sobel(image: Image) -> F8:
+    """Return Sobel's gradient magnitude, thinned by non-maximum suppression."""
+    gray = color.rgb2gray(image)
+    return _thinned_gradient(filters.sobel_h(gray), filters.sobel_v(gray))
+
+
+def scharr(image: Image) -> F8:
+    """Return Scharr's gradient magnitude, thinned by non-maximum suppression."""
+    gray = color.rgb2gray(image)
+    return _thinned_gradient(filters.scharr_h(gray), filters.scharr_v(gray))
+
+
+class _StructureTensorMaps(NamedTuple):
+    raw: F8
+    thinned: F8
+
+
+def _structure_tensor_maps(image: Image) -> _StructureTensorMaps:
+    """Return edge maps from the colour structure tensor, averaged over three scales.
+
+    The strength is the root of the larger eigenvalue minus 0.9 times that of the smaller one, which
+    suppresses texture.
+    """
+    lab = np.ascontiguousarray(np.moveaxis(color.rgb2lab(image), -1, 0)) / 100
+    raw, tensor = np.zeros(lab.shape[1:]), np.zeros(lab.shape)
+    for scale in (1.2, 2.0, 3.4):
+        gy = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 1, 0))
+        gx = scale * ndi.gaussian_filter(lab, (0, scale, scale), order=(0, 0, 1))
+        sums = np.stack([(gy * gy).sum(0), (gy * gx).sum(0), (gx * gx).sum(0)])
+        a, b, d = local = ndi.gaussian_filter(sums, (0, scale, scale))
+        mean, spread = (a + d) / 2, np.hypot((a - d) / 2, b)
+        raw += np.sqrt(mean + spread) - 0.9 * np.sqrt(np.maximum(mean - spread, 0))
+        tensor += local
+    angle = 0.5 * np.arctan2(2 * tensor[1], tensor[2] - tensor[0])
+    raw = 1 - np.exp(-raw / 0.35)
+    return _StructureTensorMaps(raw, _thin_ridges(raw, np.sin(angle), np.cos(angle)))
+
+
+def felzenszwalb(image: Image) -> list[NDArray[Any]]:
+    """Segment with Felzenszwalb and Huttenlocher's method at eight scales, coarse to fine."""
+    scales = np.geomspace(1600, 25, 8)
+    return [
+        segmentation.felzenszwalb(image, scale=s, sigma=0.8, min_size=max(20, int(s / 4)))
+        for s in scales
+    ]
+
+
+def slic(image: Image) -> list[NDArray[Any]]:
+    """Segment into about 25 to 800 SLIC superpixels, coarse to fine."""
+    return [
+        segmentation.slic(image, n_segments=n, compactness=10, start_label=1)
+        for n in (25, 50, 100, 200, 400, 800)
+    ]
+
+
+def watershed(image: Image) -> list[NDArray[Any]]:
+    """Segment by the compact watershed of the smoothed Sobel gradient, from 25 to 800 seeds."""
+    gradient = ndi.gaussian_filter(filters.sobel(color.rgb2gray(image)), 1.0)
+    return [
+        segmentation.watershed(gradient, markers=n, compactness=1e-4)
+        for n in (25, 50, 100, 200, 400, 800)
+    ]
+
+
+def _thin_ridges(strength: F8, ny: F8, nx: F8) -> F8:
+    """Set the strength to 0 where a neighbour along the normal (ny, nx) is stronger.
+
+    Four pixels along the border are faded. All arrays are float64 (H, W).
+    """
+    length = np.hypot(ny, nx) + 1e-12
+    y, x = np.mgrid[: strength.shape[0], : strength.shape[1]]
+    thinned = strength.copy()
+    for step in (-1, 1):
+        places = (y + step * ny / length, x + step * nx / length)
+        neighbour = ndi.map_coordinates(strength, places, order=1, mode="nearest")
+        thinned[strength < neighbour] = 0
+    inset = np.minimum(np.minimum(y, y[::-1]), np.minimum(x, x[:, ::-1]))
+    return thinned * np.clip(inset / 4, 0, 1)
+
+
+def _thinned_gradient(gy: F8, gx: F8) -> F8:
+    """Return the magnitude of a gradient as a thinned soft map in [0, 1], weak edges cut off."""
+    return np.clip(3.5 * _thin_ridges(np.hypot(gy, gx), gy, gx) - 0.06, 0, 1)
+
+
+BASELINES: dict[str, Callable[[Image], Any]] = {
+    "canny": canny,
+    "sobel": sobel,
+    "scharr": scharr,
+    "structure-tensor": lambda image: _structure_tensor_maps(image).thinned,
+    "structure-tensor-raw": lambda image: _structure_tensor_maps(image).raw,
+    "felzenszwalb": felzenszwalb,
+    "slic": slic,
+    "watershed": watershed,
+}
+
+
+def baseline(name: str) -> Callable[[Image], Any]:
+    """Return the baseline of that name, one of `BASELINES`. Raises DataError for another name."""
+    if name not in BASELINES:
+        raise DataError(
+            f"detector {name!r}: expected one of {', '.join(BASELINES)}, or MODULE:FUNCTION "
+            f"such as my_detector:detect{did_you_mean(name, BASELINES)}"
+        )
+    return BASELINES[name]

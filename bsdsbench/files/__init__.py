@@ -1,1 +1,0 @@
-"""Access to the disk: bounded reading, atomic writing, escapes, one-line errors."""

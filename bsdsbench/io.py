@@ -1,0 +1,307 @@
+"""Files: untrusted bytes, JSON and TOML read within bounds; whole files written; a folder's lock.
+
+Every error is one line with the file's name.
+
+Bounds, so that no file can take the machine's memory: `MAX_FILE_BYTES` on disk, `MAX_PIXELS` in
+any one array (checked from the header, before anything is decoded), `MAX_DECODED_BYTES` in all
+arrays of a file together, `MAX_VALUES` in a JSON or TOML text. Including later processing, one file
+takes at most three times `MAX_DECODED_BYTES`.
+
+The fields of a JSON object are each of a type; anything else is a FaultError.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import threading
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bsdsbench.errors import (
+    DataError,
+    FileFormatError,
+    RunLockedError,
+    clip,
+    is_text,
+    visible,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Progress = Callable[[int, int, str], None]  # (done, total, image id)
+MAX_FILE_BYTES = 1 << 29
+MAX_PIXELS = 100_000_000
+MAX_DECODED_BYTES = 1 << 29
+MAX_VALUES = 5_000_000
+MAX_JSON_BYTES = 1 << 27
+MAX_TOML_BYTES = 1 << 20
+KINDS = {str: "text", int: "a whole number", float: "a number", dict: "an object"}
+
+PathLike = str | os.PathLike[str]
+T = TypeVar("T")
+
+
+def show(name: object) -> str:
+    """`name` as one printable line: control, bidi and undecodable characters are escaped."""
+    text = str(name)
+    return text if text.isprintable() else visible(text)
+
+
+class FaultError(DataError):
+    """A fault of a file, without its name; `reading` turns it into a FileFormatError."""
+
+
+def listed(names: list[str], limit: int = 10) -> str:
+    """Names joined by commas, at most `limit` of them and the count of the rest."""
+    text = ", ".join(clip(show(n), 80) for n in names[:limit])
+    return text + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
+def counted(n: int, what: str) -> str:
+    """ "1 image", "2 images"."""
+    return f"{n} {what}{'' if n == 1 else 's'}"
+
+
+@contextmanager
+def reading(path: PathLike, what: str) -> Iterator[None]:
+    """Turn whatever a parser raises about `path` into one FileFormatError of one line."""
+    try:
+        yield
+    except DataError as error:
+        kind = type(error) if show(path) in str(error) else FileFormatError
+        raise kind("", [problem.of(show(path)) for problem in error.problems]) from None
+    except MemoryError:
+        raise FileFormatError(f"{show(path)}: too large for the memory of this machine") from None
+    except Exception as error:
+        # Parsers of foreign formats raise anything on broken bytes; all of it means the same.
+        reason = show(" ".join(str(error).split()))[:200] or type(error).__name__
+        raise FileFormatError(
+            f"{show(path)}: is damaged or cut short ({reason}), expected {what}"
+        ) from None
+
+
+_own = threading.local()
+
+
+@contextmanager
+def read_once() -> Iterator[None]:
+    """In this thread a file is read once meanwhile: what is hashed is what is decoded."""
+    _own.held = {}
+    try:
+        yield
+    finally:
+        _own.held = None
+
+
+def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
+    """The whole content of a regular file, not empty, of at most `limit` (MAX_FILE_BYTES) bytes;
+    within `read_once` what was read there before."""
+    held: dict[str, bytes] | None = getattr(_own, "held", None)
+    name, limit, data = os.fspath(path), MAX_FILE_BYTES if limit is None else limit, b""
+    if held and name in held:
+        return held[name]
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would hang in open()
+        kind = "a folder" if os.path.isdir(path) else "not a regular file"
+        raise FileFormatError(f"{show(path)}: is {kind}, expected a file")
+    try:
+        with open(path, "rb") as file:
+            before = os.fstat(file.fileno())
+            if before.st_size <= limit:
+                data = file.read(before.st_size + 1)
+            after = os.fstat(file.fileno())
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileFormatError(f"{show(path)}: cannot be opened ({show(reason)})") from None
+    fault = ""
+    if before.st_size > limit:
+        fault = f"{before.st_size} bytes, expected at most {limit}"
+    elif len(data) != before.st_size or before.st_mtime_ns != after.st_mtime_ns:
+        fault = "changed while it was read, expected a finished file"
+    elif not data:
+        fault = "is empty (0 bytes), expected data"
+    if fault:
+        raise FileFormatError(f"{show(path)}: {fault}")
+    if held is not None:
+        held[name] = data
+    return data
+
+
+def read_json(path: PathLike, what: str) -> dict[str, Any]:
+    """The object in a JSON file. Raises FileFormatError, one line, for anything else."""
+    data = read_bytes(path, MAX_JSON_BYTES)
+    with reading(path, what):
+        found = parse_json(data)
+        if not isinstance(found, dict):
+            raise FaultError(f"is JSON but no object, expected {what}")
+        return found
+
+
+def parse_json(data: bytes) -> Any:
+    """The value of a JSON text, bounded in values; numbers are finite."""
+    if fault := too_much_json(data):
+        raise FaultError(fault)
+    try:
+        return json.loads(data.decode("utf-8-sig"), parse_float=_finite, parse_constant=_finite)
+    except json.JSONDecodeError as error:
+        raise FaultError(f"not JSON: {clip(str(error), 200)}") from None
+
+
+def as_json(content: Any) -> str:
+    """The text of a JSON file. ValueError for NaN and infinity."""
+    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def too_much_json(data: bytes) -> str:
+    """Why a JSON text is too large to be read; "" if it is not."""
+    if len(data) > MAX_JSON_BYTES:
+        return f"{len(data)} bytes, expected at most {MAX_JSON_BYTES}"
+    if sum(map(data.count, (b",", b":", b"[", b"{"))) > MAX_VALUES:
+        return f"has more than {MAX_VALUES} values, expected fewer"
+    return ""
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise FaultError(f"has the number {clip(digits, 40)}, expected a finite one")
+    return value
+
+
+def parse_toml(data: bytes) -> dict[str, Any]:
+    """The table of a TOML text."""
+    if len(data) > MAX_TOML_BYTES:
+        raise FaultError(f"{len(data)} bytes, expected at most {MAX_TOML_BYTES}")
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except tomllib.TOMLDecodeError as error:
+        raise FaultError(f"not TOML: {clip(str(error), 200)}") from None
+
+
+def check_size(shape: tuple[int, ...], itemsize: int = 1) -> None:
+    """Raise FaultError if an array of `shape` is over MAX_PIXELS or MAX_DECODED_BYTES."""
+    count = math.prod(shape)
+    if count > MAX_PIXELS or count * itemsize > MAX_DECODED_BYTES:
+        size = clip(" x ".join(map(str, shape)), 100)
+        most = f"{MAX_PIXELS} and {MAX_DECODED_BYTES} bytes"
+        raise FaultError(f"claims {size} values of {itemsize} bytes, expected at most {most}")
+
+
+class Budget:
+    """The bytes a file decodes to."""
+
+    spent = 0
+
+    def spend(self, count: int) -> None:
+        self.spent += count
+        if self.spent > MAX_DECODED_BYTES:
+            raise FaultError(f"decodes to more than {MAX_DECODED_BYTES} bytes, expected less")
+
+
+def entry(found: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    """A field of a type: text that can be written as UTF-8, int, a number (float), an object."""
+    value: Any = found.get(name)
+    good = isinstance(value, (int, float) if kind is float else kind)
+    if not good or isinstance(value, bool) or (isinstance(value, str) and not is_text(value)):
+        shown = clip(repr(value), 60) if name in found else "not there"
+        raise FaultError(f"{clip(name, 80)} is {shown}, expected {KINDS[kind]}")
+    return kind(value)  # type: ignore[call-arg]
+
+
+def entries(found: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
+    """An object of which all fields are of a type."""
+    table = entry(found, name, dict)
+    return {key: entry(table, key, kind) for key in table}
+
+
+# ---- writing -------------------------------------------------------------------------------------
+
+
+def write_atomic(path: str | Path, data: bytes | str, *, durable: bool = True) -> None:
+    """Write `data` to `path` so that a reader sees the old file or the whole new one, never a part.
+
+    Text is written as UTF-8, missing folders are made; `durable` also waits for the disk.
+    """
+    folder, name = os.path.split(path)
+    part = os.path.join(folder, f".{name[:40]}.{os.getpid()}.{threading.get_ident()}.part")
+    if not os.path.isdir(folder):
+        os.makedirs(folder or ".", exist_ok=True)
+    try:
+        with open(part, "wb") as stream:
+            stream.write(data.encode("utf-8") if isinstance(data, str) else data)
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
+        os.replace(part, path)
+    except BaseException as error:
+        with suppress(OSError):
+            os.unlink(part)
+        if isinstance(error, OSError):  # of the file that was meant; a full disk has no name
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+        raise
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete what killed writers left half written in `folder`. Nobody else may write there."""
+    for path in folder.glob(".*.part"):
+        path.unlink(missing_ok=True)
+
+
+def png_bytes(pixels: NDArray[Any], palette: Any = None) -> bytes:
+    """A picture as PNG: (H, W) uint8 or uint16, or (H, W, 3) uint8.
+
+    With a palette (K, 4) the pixels, (H, W) uint8, are its indices.
+    """
+    import numpy as np
+    from PIL import Image
+
+    image, out = Image.fromarray(pixels), BytesIO()
+    if palette is None:
+        # The usual level 6 takes two to three times as long for 1 to 7 % of the bytes.
+        image.save(out, "PNG", compress_level=4)
+    else:
+        colors = np.asarray(palette, np.uint8)
+        image.putpalette(colors[:, :3].tobytes())
+        # Level 9 (optimize) takes fifteen times as long for 7 % of the bytes.
+        image.save(out, "PNG", compress_level=6, transparency=colors[:, 3].tobytes())
+    return out.getvalue()
+
+
+@contextmanager
+def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
+    """Hold OUT, which is made. A thread that holds it may hold it again.
+
+    Raises RunLockedError if another goes on holding it for `wait` seconds, DataError, OSError.
+    """
+    from filelock import FileLock, Timeout
+
+    out.mkdir(parents=True, exist_ok=True)
+    path = out.resolve() / ".lock"
+    lock = FileLock(path, is_singleton=True)
+    try:
+        lock.acquire(timeout=wait)
+    except Timeout:
+        raise RunLockedError(
+            f"{show(out)}: another run is writing there, expected a folder of its own, or to wait"
+        ) from None
+    except NotImplementedError:
+        raise DataError(f"{show(path)}: this file system has no locks, expected another") from None
+    except OSError as error:
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            lock.release()
+
+
+def digest(data: bytes) -> str:
+    """The hash by which files are compared."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()

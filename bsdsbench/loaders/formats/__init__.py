@@ -1,0 +1,1 @@
+"""Readers of file formats: bytes to arrays, a file each."""

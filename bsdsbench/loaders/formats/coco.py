@@ -1,0 +1,188 @@
+"""COCO's JSON as label maps: polygons, run lengths, detectors' results, panoptic PNG.
+
+A pixel of a map is class x DIVISOR + instance; class k is the k-th category by id, from 1 on, and 0
+is nothing. Instances may overlap in the files, pixels of a map cannot: on top lies the one of the
+higher score, of equal scores and in ground truth the smaller, and crowds lie below. Crowds, and
+pixels that a panoptic ground truth leaves out, are ignored: one class more, in which a crowd of the
+k-th category is the instance DIVISOR - k. A panoptic JSON and its PNGs must agree: every image has
+one entry, which lists each segment of the PNG once and no other, but for 0, which is void. Needs
+pycocotools (extra `coco`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.arguments import Bool
+from bsdsbench.errors import DataError
+from bsdsbench.io import MAX_PIXELS, FaultError, parse_json, read_bytes, reading, show
+from bsdsbench.loaders.formats.pictures import header_of, pixels_of
+from bsdsbench.protocol.protocol import Protocol
+
+DIVISOR = 10_000
+Map = NDArray[np.int32]
+Shape = tuple[int, int]
+Found = dict[str, Any]
+
+
+class CocoItems:
+    """Pairs of label maps of COCO's files, for `bb.evaluate_items`; made when asked for.
+
+    pred, gt : predictions (an annotation file, a list of results, or panoptic), ground truth
+    """
+
+    def __init__(self, pred: str | Path, gt: str | Path) -> None:
+        self.paths = Path(pred), Path(gt)
+        self.images: dict[int, tuple[str, Shape]] = {}
+        by_image: list[dict[int, list[Found]]] = [{}, {}]  # image id -> its annotations
+        for side in (1, 0):
+            with reading(self.paths[side], "a COCO file"):
+                found = parse_json(read_bytes(self.paths[side]))
+                if side:
+                    for each in _field(found, "images"):
+                        rows, cols = each["height"], each["width"]
+                        if min(rows, cols) < 1 or rows * cols > MAX_PIXELS:
+                            expected = f"expected 1 to {MAX_PIXELS} pixels"
+                            raise FaultError(f"an image of {rows}x{cols}, {expected}")
+                        name = Path(each.get("file_name", str(each["id"]))).stem
+                        if each["id"] in self.images:
+                            raise FaultError(f"image {each['id']} is listed twice, expected once")
+                        self.images[each["id"]] = name, (rows, cols)
+                    kinds = sorted(_field(found, "categories"), key=itemgetter("id"))
+                    self.categories = {c["id"]: str(c.get("name", c["id"])) for c in kinds}
+                for each in found if isinstance(found, list) else _field(found, "annotations"):
+                    image_id = _field(each, "image_id")
+                    if image_id not in self.images:
+                        of = f"an annotation of image_id {image_id!r}"
+                        raise FaultError(f"{of}, expected one of the listed images")
+                    by_image[side].setdefault(image_id, []).append(each)
+                if any(
+                    "segments_info" in each for some in by_image[side].values() for each in some
+                ):
+                    self._check_entries(by_image[side])
+        self.pred, self.gt = by_image
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __iter__(self) -> Iterator[tuple[str, Map, Map]]:
+        for key, (name, shape) in self.images.items():
+            maps = []
+            for path, side in zip(self.paths, (self.pred, self.gt), strict=True):
+                with reading(path, "a COCO file"):
+                    maps.append(self._map(side.get(key, []), shape, path, side is self.gt))
+            yield name, maps[0], maps[1]
+
+    def protocol(self, metrics: Sequence[str], base: Protocol | None = None) -> Protocol:
+        """The protocol of its maps: the categories are the classes of these metrics of labels."""
+        names = list(self.categories.values())
+        how = {"classes": names, "first": 1, "ignore": len(names) + 1, "unit": "instance"}
+        how["divisor"] = DIVISOR
+        given = base or Protocol.preset("masks")
+        return given.replace(options=dict.fromkeys(metrics, how))
+
+    def _check_entries(self, panoptic: dict[int, list[Found]]) -> None:
+        """Raise FaultError unless every image has one entry with its segments."""
+        for image_id, (name, _) in self.images.items():
+            entries = panoptic.get(image_id, [])
+            if len(entries) != 1:
+                fault = f"image {image_id} ({show(name)}) has {len(entries)} entries"
+                raise FaultError(f"{fault}, expected one of each image in a panoptic JSON")
+            _field(entries[0], "segments_info")
+
+    def _map(self, found: list[Found], shape: Shape, path: Path, is_truth: bool) -> Map:
+        """The label map of an image."""
+        if found and "segments_info" in found[0]:
+            return self._panoptic(found[0], shape, path, is_truth)
+        drawn = []
+        for number, each in enumerate(found, 1):
+            mask = _mask(each, shape)
+            score = 1.0 if is_truth else float(each.get("score", 1.0))
+            place = -int(mask.sum()), int(mask.argmax())  # of equal sizes the lower one
+            height = (not each.get("iscrowd", 0), score, *place)
+            drawn.append((height, self._value(each, number, is_truth), mask))
+        out = np.zeros(shape, np.int32)
+        for _, value, mask in sorted(drawn, key=itemgetter(0)):
+            out[mask] = value
+        return out
+
+    def _panoptic(self, found: Found, shape: Shape, path: Path, is_truth: bool) -> Map:
+        """The PNG of an annotation, in the folder of the JSON's name."""
+        place = path.with_suffix("") / Path(found["file_name"]).name
+        data = read_bytes(place)
+        with reading(place, "a panoptic PNG"):
+            header = header_of(data)
+            if header.format != "PNG" or header.mode not in ("RGB", "RGBA"):
+                fault = f"is {header.format} of mode {header.mode}, expected a PNG in RGB"
+                raise FaultError(f"{fault} (numbers of segments survive nothing else)")
+            rgb = pixels_of(data, header, "RGB").astype(np.int64)
+            if rgb.shape != (*shape, 3):
+                raise FaultError(f"shape {rgb.shape}, expected {shape} and RGB")
+            numbers = rgb @ np.array([1, 256, 65536])
+            listed = [_field(segment, "id") for segment in found["segments_info"]]
+            drawn = np.unique(numbers).tolist()
+            for number in {*drawn, *listed} - {0}:
+                if number not in listed or number not in drawn or listed.count(number) > 1:
+                    wrong = "not" if number not in listed else f"{listed.count(number)} times"
+                    has = f"segment {number} is {'' if number in drawn else 'not '}in the picture"
+                    raise FaultError(f"{has} and {wrong} in {show(path)}, expected it once in both")
+        nothing = (len(self.categories) + 1) * DIVISOR if is_truth else 0
+        out = np.full(shape, nothing, np.int32)
+        for k, segment in enumerate(found["segments_info"], 1):
+            value = self._value(segment, k, is_truth)
+            if value > nothing > 0:  # panopticapi's crowd of a category is the last one
+                out[out == value] -= len(self.categories)
+            out[numbers == segment["id"]] = value
+        return out
+
+    def _value(self, each: Found, number: int, is_truth: bool) -> int:
+        category = _field(each, "category_id")
+        if category not in self.categories:
+            raise FaultError(f"category_id {category}, expected one of the categories")
+        if number >= DIVISOR:
+            raise FaultError(f"{number} instances in an image, expected fewer than {DIVISOR}")
+        k = list(self.categories).index(category) + 1
+        if is_truth and each.get("iscrowd", 0):
+            return (len(self.categories) + 1) * DIVISOR + DIVISOR - k
+        return k * DIVISOR + number
+
+
+def _field(entry: Found, name: str) -> Any:
+    """Return a field of an entry. Raises FaultError that names it where it is missing."""
+    if isinstance(entry, dict) and name not in entry:
+        known = ", ".join(sorted(map(str, entry)))
+        raise FaultError(f"an entry has {known or 'nothing'}, expected also {name!r}")
+    return entry[name]
+
+
+def _mask(each: Found, shape: Shape) -> Bool:
+    """A segmentation, polygons or run lengths, as a mask, by pycocotools."""
+    try:
+        from pycocotools import mask as coder
+    except ImportError:
+        raise DataError("COCO files: need pycocotools: install the extra bsdsbench[coco]") from None
+    if "segmentation" not in each and "bbox" in each:
+        raise FaultError(
+            f"an annotation of image {each['image_id']} has only a box, expected a mask"
+        )
+    found = _field(each, "segmentation")
+    if found == []:
+        return np.zeros(shape, bool)
+    try:
+        if isinstance(found, list):
+            code = coder.merge(coder.frPyObjects(found, *shape))
+        elif isinstance(found["counts"], list):
+            code = coder.frPyObjects(found, *shape)
+        else:
+            code = {**found, "counts": found["counts"].encode("ascii")}
+        if tuple(code["size"]) == shape:
+            return np.asarray(coder.decode(code)) > 0
+    except Exception as error:  # pycocotools raises bare ones
+        raise FaultError(f"a segmentation that cannot be read ({error})") from None
+    raise FaultError(f"a mask of {tuple(code['size'])}, expected {shape} as its image has")

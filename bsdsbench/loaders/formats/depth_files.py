@@ -1,0 +1,76 @@
+"""Files of depth maps -> inputs.
+
+| what | file |
+|---|---|
+| predicted depth | a picture (16 bits, float), .npy, or .npz, .mat, .h5, .dpt with one map, or one of the names below |
+| annotated depth | the same; or .npz, .mat, .h5 with `depth` and what there is of `edges`, `valid`, `matte`; or the struct `data` of iBims-1 |
+
+Values are kept as they are in the file: what they mean (depth or its inverse, a scale) the metric's
+options say. A file of one map without a name may also hold edges or a matte; that too is an option.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.arguments import Bool
+from bsdsbench.io import FaultError, PathLike, check_size, listed, read_bytes, reading
+from bsdsbench.loaders.formats.pictures import plane
+from bsdsbench.loaders.reading import binarise
+
+NAMES = ("depth", "pred_depths", "pred_depth", "depth_pred", "disparity", "pred", "prediction", "")
+# Of iBims-1's struct: 1 where a pixel is valid
+VALID = ("valid", "mask_invalid", "mask_transp")
+MATTE = 0.1  # more of it is in (ml-depth-pro)
+DPT = 202021.25  # a .dpt file starts with it
+
+
+def predicted_depth(found: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+    """The depth map of a file."""
+    return {"depth": _depth(found, needed=True)}
+
+
+def annotated_depth(found: dict[str, Any], path: Path) -> dict[str, Any]:
+    """What a file has of depth, edges, valid pixels and a matte."""
+    found = found["data"] if isinstance(found.get("data"), dict) else found
+    names = [name for name in (*VALID, "edges", "matte") if name in found]
+    maps = {name: plane(found[name], name) for name in names}
+    valid = [maps[name] != 0 for name in VALID if name in maps]
+    return {
+        "boundaries": (maps["edges"] != 0,) if "edges" in maps else (),
+        "depth": _depth(found, needed=not maps.keys() & {"edges", "matte"}),
+        "valid": np.logical_and.reduce(valid) if valid else None,
+        "mask": matte_mask(maps["matte"]) if "matte" in maps else None,
+    }
+
+
+def matte_mask(matte: NDArray[Any]) -> Bool:
+    """Where a matte is above a tenth of white. Raises DataError, see `binarise`."""
+    return binarise(matte, MATTE, "matte")
+
+
+def _depth(found: dict[str, Any], needed: bool) -> NDArray[Any] | None:
+    arrays = {k: a for k, a in found.items() if isinstance(a, np.ndarray)}
+    names = [*arrays] if len(arrays) == 1 and needed else [k for k in NAMES if k in arrays]
+    if needed and not names:
+        raise FaultError(f"has {listed(sorted(arrays))}, expected one array, or one named depth")
+    return plane(arrays[names[0]], "depth") if names else None
+
+
+def read_dpt(path: PathLike) -> NDArray[np.float32]:
+    """The map of a .dpt file (MPI Sintel): a mark, columns, rows, then float32 row by row."""
+    data = read_bytes(path)
+    with reading(path, "a depth map .dpt"):
+        head = np.frombuffer(data[:12].ljust(12), [("mark", "<f4"), ("size", "<i4", 2)])[0]
+        if head["mark"] != np.float32(DPT):
+            raise FaultError("does not start with 202021.25, expected a .dpt file of MPI Sintel")
+        cols, rows = head["size"].tolist()
+        check_size((rows, cols), 4)
+        if min(rows, cols) < 1 or len(data) != 12 + 4 * rows * cols:
+            fault = f"{len(data)} bytes for {rows} x {cols} pixels"
+            raise FaultError(f"{fault}, expected 12 and 4 each")
+        return np.frombuffer(data[12:], "<f4").reshape(rows, cols).astype(np.float32)

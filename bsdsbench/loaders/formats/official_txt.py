@@ -1,0 +1,178 @@
+"""The official result files: fixed columns of numbers, each written as C's `%10g`.
+
+| file | columns |
+|---|---|
+| eval_bdry.txt | bestT bestR bestP bestF R_max P_max F_max Area_PR; of SBD then AP |
+| eval_bdry_thr.txt | thresh R P F |
+| eval_bdry_img.txt | index bestT bestR bestP bestF |
+| eval_cover.txt, _th.txt, _img.txt | bestT ODS OIS Best; thresh R; index bestT bestR bestP |
+| eval_RI_VOI.txt, _thr.txt | tRI RI RI_ois tVOI VOI VOI_ois; thresh RI VOI |
+| ID_ev1.txt | thresh cntR sumR cntP sumP |
+
+Recall comes before precision here, and only here. The readers also accept what other programs
+write: `%f`, commas, more or fewer columns, descending thresholds, dropped rows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bsdsbench.arguments import F8, I8
+from bsdsbench.errors import FileFormatError
+from bsdsbench.io import FaultError, PathLike, read_bytes, reading, show
+from bsdsbench.loaders.formats.pictures import id_of
+from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.curve import PRCurve, best, curve_counts
+from bsdsbench.scores.ratios import BLOCK
+
+COLUMNS = {
+    "eval_bdry.txt": 8,
+    "eval_bdry_thr.txt": 4,
+    "eval_bdry_img.txt": 5,
+    "eval_cover.txt": 4,
+    "eval_cover_th.txt": 2,
+    "eval_cover_img.txt": 4,
+    "eval_RI_VOI.txt": 6,
+    "eval_RI_VOI_thr.txt": 3,
+}
+# Programs that write no AP (7 numbers) or only the first four for sure (4 to 6), and no F (3).
+AT_LEAST = {"eval_bdry.txt": 4, "eval_bdry_thr.txt": 3}
+SBD_COLUMNS = 9  # of eval_bdry.txt by the SBD programs: Area by the rule sbd, then AP, 101-point
+PER_IMAGE = "per_image"
+EV1, EV1_COLUMNS = "_ev1.txt", 5
+MAX_TEXT_BYTES = 16 << 20
+
+
+def format_rows(rows: Any) -> str:
+    """Rows of numbers as official text: `%10g` each, one space between; no rows give ""."""
+    table = np.asarray(rows, float)
+    line = " ".join(["%10g"] * table.shape[-1]) + "\n"
+    return line * len(table) % tuple(table.ravel().tolist())
+
+
+def read_rows(
+    path: PathLike,
+    columns: int,
+    least: int | None = None,
+) -> F8:
+    """The first `columns` numbers of every row of a text file, f8 (N, columns).
+
+    A row may have as few as `least` numbers; the others are NaN. Empty lines and lines that start
+    with # or % are passed over; commas count as spaces.
+    """
+    data = read_bytes(path, MAX_TEXT_BYTES)
+    least, rows = least or columns, []
+    with reading(path, "rows of numbers"):
+        text = data.decode("utf-8-sig").replace(",", " ")
+        for number, line in enumerate(text.splitlines(), 1):
+            words = line.split()
+            if not words or words[0][0] in "#%":
+                continue
+            if len(words) < least:
+                raise FaultError(f"line {number} has {len(words)} numbers, expected {least}")
+            try:
+                found = [float(word) for word in words[:columns]]
+            except ValueError:
+                said = show(line)[:40]
+                raise FaultError(f"line {number} has {said!r}, expected numbers") from None
+            rows.append(found + [np.nan] * (columns - len(found)))
+        if not rows:
+            raise FaultError(f"has no rows, expected {columns} numbers in each")
+    return np.array(rows, np.float64)
+
+
+def _ascending(rows: F8) -> F8:
+    return rows[np.argsort(rows[:, 0], kind="stable")]
+
+
+def read_ev1(path: PathLike) -> Counts:
+    """The counts of an ID_ev1.txt, thresholds ascending."""
+    rows = _ascending(read_rows(path, EV1_COLUMNS))
+    counts = rows[:, 1:]
+    with reading(path, "an official ev1 table"):
+        whole = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
+        if not np.isfinite(rows).all() or not whole.all():
+            raise FaultError("counts that are no numbers of pixels, expected thresh and four")
+        return curve_counts(rows[:, 0], counts.astype(np.int64))
+
+
+def read_run_folder(folder: PathLike) -> dict[str, Any]:
+    """The official tables in a folder, whichever program wrote them.
+
+    {file name: f8 (N, columns)} for every eval_*.txt that is there, tables over thresholds in
+    ascending order, and under "ev1" {image id: Counts} of ID_ev1.txt in the folder or in its
+    per_image/ or nms-eval/ (as the edges toolbox has it).
+    """
+    root, tables = Path(folder), {}
+    for name, columns in COLUMNS.items():
+        if (root / name).is_file():
+            sbd = name == "eval_bdry.txt"
+            rows = read_rows(root / name, SBD_COLUMNS if sbd else columns, AT_LEAST.get(name))
+            if sbd and np.isnan(rows[:, columns:]).all():
+                rows = rows[:, :columns]
+            if sbd and np.isnan(rows[:, 6]).all():
+                rows[:, 4:] = np.nan  # what a fifth and a sixth number are differs
+            tables[name] = _ascending(rows) if name.endswith(("_thr.txt", "_th.txt")) else rows
+    ev1 = {}
+    for place in ("", f"{PER_IMAGE}/", "nms-eval/"):
+        for path in sorted(root.glob(f"{place}*{EV1}")):
+            ev1[id_of(path.name[: -len(EV1)])] = read_ev1(path)
+    if not tables and not ev1:
+        expected = f"{next(iter(COLUMNS))} or ID{EV1}"
+        raise FileFormatError(f"{show(root)}: no official result file, expected {expected}")
+    return {**tables, "ev1": ev1}
+
+
+def boundary_files(
+    score: Any, ids: Sequence[str], thresholds: F8, four: I8, rule: str
+) -> Iterator[tuple[str, str]]:
+    """File name and text of the boundary tables, and of every image's ID_ev1.txt.
+
+    score : ods, ois, ap and curve; four (N, T, 4) : the counts of the images; rule : of their ODS
+    """
+    ods, ois, curve = score.ods, score.ois, score.curve
+    images = np.zeros((len(four), 5))
+    images[:, 0] = np.arange(1, len(four) + 1)
+    for k in range(0, len(four), BLOCK):
+        own = best(PRCurve.of_counts(thresholds, four[k : k + BLOCK]), rule)
+        rows = np.column_stack([own.threshold, own.recall, own.precision, own.f])
+        images[k : k + BLOCK, 1:] = rows
+    first = (ods.threshold, ods.recall, ods.precision, ods.f)
+    second = (ois.recall, ois.precision, ois.f, np.nan_to_num(score.ap))
+    table = np.column_stack([curve.thresholds, curve.recall, curve.precision, curve.f])
+    yield "eval_bdry.txt", format_rows([first + second])
+    yield "eval_bdry_thr.txt", format_rows(table)
+    yield "eval_bdry_img.txt", format_rows(images)
+    for k in range(0, len(four), BLOCK):
+        some = four[k : k + BLOCK]
+        top = int(some.max(initial=0)) + 1
+        if top < some.size:  # each number once
+            words = np.array([b" %10g" % number for number in range(top)])[some]
+        else:
+            words = np.char.mod(b" %10g", some)
+        # Of 11 letters or 12; numpy fills the shorter with zeros
+        form = [("t", "S10"), ("own", words.dtype, words.shape[2:]), ("end", "S1")]
+        rows = np.empty(some.shape[:2], form)
+        rows["t"], rows["own"], rows["end"] = [f"{t:10g}" for t in thresholds], words, b"\n"
+        for image_id, own in zip(ids[k : k + BLOCK], rows, strict=True):
+            text = own.tobytes().replace(b"\0", b"").decode()
+            yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", text
+
+
+def safe_name(image_id: str) -> str:
+    """An id as part of a file name on every system: separators and the like as %XX, long ones cut.
+
+    Different ids give different names.
+    """
+    name = re.sub(r'[%<>:"/\\|?*\x00-\x1f\x7f]', lambda m: f"%{ord(m[0]):02X}", image_id)
+    raw = name.encode("utf-8", "backslashreplace")
+    if len(raw) <= 200:
+        return raw.decode("utf-8")
+    mark = hashlib.blake2b(raw, digest_size=8).hexdigest()
+    return raw[:150].decode("utf-8", "ignore") + "-" + mark

@@ -1,0 +1,47 @@
+"""The annotated photographs: input to detectors, background of overlays and reports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.errors import PairingError
+from bsdsbench.io import PathLike, read_bytes, reading, show
+from bsdsbench.loaders.formats.pictures import IMAGE_SUFFIXES, id_of
+from bsdsbench.loaders.pairing import find_files
+
+
+def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:
+    """Image id -> picture below `folder`, of these ids or all. Raises PairingError for two."""
+    found: dict[str, Path] = {}
+    for path in find_files(folder, IMAGE_SUFFIXES):
+        name = id_of(path)
+        if ids is None or name in ids:
+            if name in found:
+                both = f"{show(found[name])} and {show(path)}"
+                raise PairingError(f"{show(name)}: two pictures, {both}, expected one")
+            found[name] = path
+    return found
+
+
+def photos_beside(gt_dir: PathLike) -> Path | None:
+    """The picture folder of BSDS layout, .../groundTruth/test -> .../images/test, if there."""
+    parts = [re.sub(r"(?i)^ground_?truth$", "images", p) for p in Path(gt_dir).absolute().parts]
+    folder = Path(*parts)
+    return folder if folder.is_dir() and folder != Path(gt_dir).absolute() else None
+
+
+def read_photo(path: PathLike) -> NDArray[np.uint8]:
+    """A picture as (H, W, 3) uint8, colours of whatever kind; of several pages the first.
+
+    Raises FileFormatError.
+    """
+    from bsdsbench.loaders.formats.pictures import header_of, pixels_of
+
+    data = read_bytes(path)
+    with reading(path, "a picture"):
+        return np.asarray(pixels_of(data, header_of(data), "RGB"), np.uint8)

@@ -1,0 +1,278 @@
+"""Any file to its arrays, by the table of formats, and those that are maps of an image.
+
+A reader is MODULE:FUNCTION of `bsdsbench.loaders`, called with the path, one of pictures also with
+`indices`, and gives name -> array, or one array. .npy and .npz are read by numpy, without
+unpickling, after a look at their headers.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import math
+import os
+import zipfile
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any, TypeGuard
+
+import numpy as np
+
+from bsdsbench import io as bounded
+from bsdsbench.errors import DataError, FileFormatError
+from bsdsbench.images import Map, whole_labels
+from bsdsbench.io import (
+    FaultError,
+    PathLike,
+    check_size,
+    listed,
+    read_bytes,
+    reading,
+    show,
+)
+
+IMAGE_SUFFIXES = (
+    ".png",
+    ".tif",
+    ".tiff",
+    ".bmp",
+    ".jpg",
+    ".jpeg",
+    ".gif",
+    ".webp",
+    ".pgm",
+    ".ppm",
+    ".pbm",
+    ".pnm",
+    ".pfm",
+)
+FORMATS = {
+    **dict.fromkeys(IMAGE_SUFFIXES, "pictures:read_image"),
+    ".npy": "pictures:read_npy",
+    ".npz": "pictures:read_npz",
+    ".mat": "matlab:read_mat",
+    ".h5": "hdf5:read_h5",
+    ".hdf5": "hdf5:read_h5",
+    ".dpt": "depth_files:read_dpt",
+    ".seg": "segtext:read_seg",
+}
+
+
+def id_of(path: PathLike) -> str:
+    """The image id of a file: its name without the (known) suffix, as one printable line."""
+    name = os.path.basename(path)
+    stem, dot, suffix = name.rpartition(".")
+    known = dot and stem and f".{suffix}".lower() in FORMATS
+    return show(stem if known else name)
+
+
+MAX_DEPTH = 8
+
+
+def read_arrays(path: PathLike, indices: bool = False, what: str = "arrays") -> dict[str, Any]:
+    """Name -> array of everything in a file of any format; one array alone has the name "".
+
+    indices : a palette picture gives its indices, not its colours; what : expected, for errors
+    """
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in FORMATS:
+        expected = f"expected {what} in one of {', '.join(FORMATS)}"
+        raise FileFormatError(f"{show(path)}: suffix {suffix or 'missing'}, {expected}")
+    module, function = FORMATS[suffix].split(":")
+    read = getattr(import_module(f"bsdsbench.loaders.formats.{module}"), function)
+    found = read(path, indices) if suffix in IMAGE_SUFFIXES else read(path)
+    return found if isinstance(found, dict) else {"": found}
+
+
+NUMBERS, TEXT = "biuf", "biufU"  # kinds of dtype
+MAX_MEMBERS = 10_000
+DEFLATE_RATIO = 1032  # what a byte of deflate can become at most
+
+
+def read_npy(path: PathLike) -> Map:
+    """The array of a .npy file."""
+    data = read_bytes(path)
+    with reading(path, "a numpy .npy file"):
+        return _array(io.BytesIO(data), len(data), NUMBERS)
+
+
+def read_npz(path: PathLike) -> dict[str, Map]:
+    """The arrays of a .npz file by name."""
+    data = read_bytes(path)
+    with reading(path, "a numpy .npz file"):
+        return unpack_npz(data)
+
+
+def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
+    """The arrays of the bytes of a .npz by name, numbers, and with `text` also strings.
+
+    `limit` bytes may be decoded in all, in arrays of any size; None: what a picture may have. Sizes
+    of all members are checked before the first array is made.
+    """
+    most = bounded.MAX_DECODED_BYTES if limit is None else limit
+    found = {}
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
+        if len(members) > MAX_MEMBERS:
+            raise FaultError(f"holds {len(members)} arrays, expected at most {MAX_MEMBERS}")
+        if sum(m.file_size for m in members) > most:
+            raise FaultError(f"decodes to more than {most} bytes, expected less")
+        for m in members:
+            if m.file_size > DEFLATE_RATIO * (m.compress_size + 1):
+                raise FaultError("claims more than its bytes can hold, expected a sound .npz")
+            with archive.open(m) as file:
+                kinds = TEXT if text else NUMBERS
+                found[m.filename[:-4]] = _array(file, m.file_size, kinds, limit is None)
+    return found
+
+
+def _array(file: IO[bytes], size: int, kinds: str, picture: bool = True) -> Map:
+    """The array of a .npy of `size` bytes, once its header fits them."""
+    form = np.lib.format
+    readers = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
+    try:  # (3, 0) is for names of fields
+        shape, _, dtype = readers[form.read_magic(file)](file)
+    except Exception:  # numpy, and the literal's parser, raise several kinds
+        raise FaultError("no header of numbers (a pickle or damaged?), expected .npy") from None
+    if dtype.kind not in kinds or not dtype.itemsize:
+        what = "Python objects, which are never loaded" if dtype.hasobject else f"{dtype.str!r}"
+        raise FaultError(f"holds {show(what)}, expected numbers")
+    if picture:
+        check_size(shape, dtype.itemsize)
+    count, left = math.prod(shape) * dtype.itemsize, size - file.tell()
+    if count != left:
+        raise FaultError(f"{left} bytes for {shape} {dtype}, expected {count}")
+    file.seek(0)
+    array = form.read_array(file, allow_pickle=False)
+    if dtype.kind == "b":  # any byte but 0 is true
+        return np.asarray(array.view(np.uint8) != 0)
+    return array.astype(dtype.newbyteorder("="), copy=False)
+
+
+# ---- pictures, as one gray or label array; photos.py reads colours
+#
+# Accepted as gray: 1, 8 or 16 bits, 32-bit float or integer TIFF, and PFM. A palette is read as its
+# colours (for label maps, as its indices). RGB must have three equal channels; an alpha channel
+# must be opaque. No other format is tried, whatever the suffix says.
+
+PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
+# with no handler at all Python prints Pillow's log of damaged files; others' handlers still get it
+logging.getLogger("PIL").addHandler(logging.NullHandler())
+
+
+def read_image(path: PathLike, indices: bool = False) -> Map:
+    """One gray picture as (H, W) uint8, uint16, int32 or float32.
+
+    A 1-bit picture gives 0 and 255. With `indices` (label maps) it gives 0 and 1, and a palette
+    picture its palette indices instead of its colours.
+    """
+    data = read_bytes(path)
+    with reading(path, "a whole picture"):
+        header = header_of(data)
+        mode, kind = header.mode, header.format
+        if getattr(header, "n_frames", 1) > 1:
+            raise FaultError(f"has {header.n_frames} pages, expected one")
+        for tile in header.tile:
+            if tile[0].startswith("ppm") and isinstance(tile[3], tuple):
+                maxval = int(tile[3][1])  # Pillow would rescale other values
+                if maxval != (65535 if mode == "I" else 255):
+                    raise FaultError(f"has maxval {maxval}, expected 255, or 65535 and gray")
+            elif not mode.startswith("I") and "16" in str(tile[3]):
+                raise FaultError("is 16-bit colour, expected gray: save one channel")
+        if mode in ("CMYK", "YCbCr", "LAB"):
+            raise FaultError(f"has colour mode {mode}, expected gray")
+        wanted = mode if mode in ("P", "I") else None
+        if mode == "P" and not indices:
+            wanted = "RGBA" if "transparency" in header.info else "RGB"
+        array = pixels_of(data, header, wanted)
+        if array.dtype == np.bool_:
+            return array.astype(np.uint8) * np.uint8(1 if indices else 255)
+        # Pillow's way to 16-bit gray differs between formats and versions
+        if "16" in mode or (mode == "I" and kind in ("PNG", "PPM")):
+            return array.astype(np.uint16)
+        if array.ndim == 2:
+            return array.astype(array.dtype.newbyteorder("="), copy=False)
+        if array.shape[2] in (2, 4) and (array[:, :, -1] != 255).any():
+            raise FaultError("has transparent pixels, expected an opaque gray picture")
+        if array.shape[2] > 2 and (array[:, :, :3] != array[:, :, :1]).any():
+            raise FaultError("is a colour picture (its RGB channels differ), expected gray")
+        return np.ascontiguousarray(array[:, :, 0])
+
+
+def header_of(data: bytes) -> Any:
+    """The picture with its size checked, before anything is decoded."""
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        header = Image.open(io.BytesIO(data), formats=PICTURES)
+    except UnidentifiedImageError:
+        known = ", ".join(PICTURES)
+        raise FaultError(f"is not a picture (damaged?), expected {known}") from None
+    except Image.DecompressionBombError:
+        raise FaultError("claims too many pixels, expected at most 100000000") from None
+    # WebP is decoded on two canvases of 4 bytes per pixel
+    check_size((header.height, header.width), 8 if header.format == "WEBP" else 1)
+    return header
+
+
+def pixels_of(data: bytes, header: Any, mode: str | None) -> Map:
+    """The pixels as (H, W) or (H, W, channels), in another mode where one is asked for."""
+    import imageio.v3 as iio
+
+    if header.format == "PNG":
+        header.verify()  # every chunk's checksum: decoding does not look at those of the pixels
+        if b"IEND" not in data[-64:]:
+            raise FaultError("ends too early (truncated?), expected a whole PNG")
+        # imageio would look for libraries of other formats each time, longer than it decodes
+        picture = header_of(data)
+        return np.asarray(picture.convert(mode) if mode else picture)
+    return iio.imread(data, plugin="pillow", index=0, mode=mode, writeable_output=False)
+
+
+# ---- what the arrays of a file are as maps of an image
+
+
+def maps_of(found: dict[str, Any]) -> dict[str, Any]:
+    """Return what of a file can be a picture: what is alone, and numeric arrays that are no row.
+
+    Beside HoVer-Net's inst_map lie types and centroids, which are none.
+    """
+    if len(found) == 1:
+        return found
+    if is_numeric(found.get("inst_map")):
+        return {"inst_map": found["inst_map"]}
+    arrays = {name: value for name, value in found.items() if is_numeric(value)}
+    return {
+        name: a for name, a in arrays.items() if a.ndim > 2 or (a.ndim == 2 and 1 not in a.shape)
+    }
+
+
+def is_numeric(value: Any) -> TypeGuard[Map]:
+    """True for an array of real numbers."""
+    return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
+
+
+def plane(array: Any, what: str) -> Map:
+    """An array of numbers as (H, W), axes of length 1 dropped where there are more than two."""
+    if not is_numeric(array):
+        raise FaultError(f"{what} is not a numeric array, expected (H, W)")
+    if array.ndim > 2:
+        array = array.reshape([n for n in array.shape if n != 1] or [1, 1])
+    if array.ndim != 2 or not array.size:
+        raise FaultError(f"{what} of shape {array.shape}, two dimensions only, expected (H, W)")
+    return array
+
+
+def label_map(array: Any) -> Map:
+    """(H, W) labels with the values of the file, and its integers."""
+    return whole_labels(plane(array, "a label map"), "label map")
+
+
+def only_array(found: dict[str, Any], path: Path) -> Map:
+    """Return the array of a file that holds just one picture. Raises DataError."""
+    maps = maps_of(found)
+    array = next(iter(maps.values()), None)
+    if len(maps) != 1 or not isinstance(array, np.ndarray):
+        has = f"variables {listed(sorted(found))}" if found else "no variable"
+        raise DataError(f"{show(path)}: has {has}, expected one array (H, W)")
+    return array

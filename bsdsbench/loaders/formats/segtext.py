@@ -1,0 +1,43 @@
+"""Reading BSDS300 .seg files: text, one run of pixels of one segment per line."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.io import FaultError, PathLike, check_size, read_bytes, reading
+
+MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
+
+
+def read_seg(path: PathLike) -> NDArray[np.int32]:
+    """The (H, W) label map of one annotator; labels are the segment numbers plus one.
+
+    The file has `key value` lines (width, height, segments ...), the line `data`, then lines of
+    four integers: segment, row, first column, last column. Every pixel lies in exactly one run.
+    """
+    data = read_bytes(path, MAX_SEG_BYTES)
+    with reading(path, "a BSDS300 .seg file"):
+        head, mark, body = data.replace(b"\r", b"").partition(b"\ndata\n")
+        if not mark:
+            raise FaultError("has no line 'data' (truncated?), expected a BSDS300 .seg file")
+        size = [re.search(rb"^%s (\d{1,9})$" % key, head, re.M) for key in (b"height", b"width")]
+        rows, columns = (int(found[1]) if found else 0 for found in size)
+        if min(rows, columns) < 1:
+            raise FaultError("has no width and height, expected a BSDS300 .seg file")
+        check_size((rows, columns), 4)
+        numbers = np.array([int(n) for n in body.split()], np.int64)
+        if numbers.size % 4 or not numbers.size:
+            raise FaultError("a run is not four numbers (truncated?), expected them")
+        runs = numbers.reshape(-1, 4)
+        wrong = (runs < 0) | (runs >= [2**31 - 1, rows, columns, columns])
+        if wrong.any() or (runs[:, 2] > runs[:, 3]).any():
+            raise FaultError(f"a run lies outside the {rows} x {columns} picture")
+        labels = np.zeros((rows, columns), np.int32)
+        for segment, row, first, last in runs.tolist():
+            labels[row, first : last + 1] = segment + 1
+        if not labels.all() or (runs[:, 3] - runs[:, 2] + 1).sum() != labels.size:
+            raise FaultError("the runs do not cover the picture exactly once (truncated?)")
+        return labels

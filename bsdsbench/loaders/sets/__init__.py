@@ -1,0 +1,1 @@
+"""Sets of images: their fingerprints, public ones and where they come from."""

@@ -1,0 +1,126 @@
+"""Identity of a ground-truth set: a fingerprint of its content, independent of the file format.
+
+It is the first 16 hex digits of sha256 over the lines "ID FINGERPRINT\\n", sorted by id as strings,
+with version 1 of each image's fingerprint (`GroundTruth.fingerprints`). The splits of BSDS500 and
+the editions of UDED ship with the package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from attrs import frozen
+
+from bsdsbench.errors import DataError
+from bsdsbench.io import PathLike
+from bsdsbench.loaders.pairing import ground_truths
+from bsdsbench.loaders.readers import load_ground_truth
+from bsdsbench.protocol.protocol import Protocol
+
+
+@frozen
+class Identity:
+    """What a collection of ground truths is, beside the known set most like it.
+
+    fingerprint : of the collection itself
+    n_images    : images in it
+    like        : the known set with which it shares most images, "" if it shares none
+    total       : images in that set
+    missing     : ids of that set that are not here
+    altered     : ids of that set whose annotations differ
+    extra       : ids that that set does not have
+    """
+
+    fingerprint: str
+    n_images: int
+    like: str = ""
+    total: int = 0
+    missing: Sequence[str] = ()
+    altered: Sequence[str] = ()
+    extra: Sequence[str] = ()
+
+    @property
+    def name(self) -> str | None:
+        """The name of the set that this is, or a part of, unaltered."""
+        return None if self.altered or self.extra else self.like or None
+
+    @property
+    def whole(self) -> bool:
+        """True if this is the known set, no image more, less or other."""
+        return self.name is not None and not self.missing
+
+    def describe(self) -> str:
+        """One line: "bsds500-val, 100 of 100 images", "a part of ..", or "a set without a name"."""
+        if self.name:
+            part = "" if self.whole else "a part of "
+            return f"{part}{self.name}, {self.n_images} of {self.total} images"
+        same = self.total - len(self.missing) - len(self.altered)
+        like = f", most like {self.like}: {same} of {self.total} the same" if self.like else ""
+        return f"a set without a name, {self.n_images} images{like}"
+
+    def to_mapping(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "set": self.name,
+            "n_images": self.n_images,
+            "of": self.name and self.total,
+            "fingerprint": self.fingerprint,
+        }
+
+
+def set_fingerprint(images: Mapping[str, str]) -> str:
+    """The fingerprint of a set from those of its images (id -> fingerprint), in any order."""
+    lines = "".join(map("%s %s\n".__mod__, sorted(images.items())))
+    return hashlib.sha256(lines.encode()).hexdigest()[:16]
+
+
+def folder_fingerprints(
+    gt_dir: PathLike,
+    protocol: Protocol,
+    split_file: PathLike | None = None,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> dict[str, str]:
+    """Image id -> fingerprint for every ground truth of a folder, sorted by id.
+
+    All files that cannot be read are listed in one error.
+    """
+    found, faults = {}, []
+    pairs = ground_truths(gt_dir, split_file)
+    for done, each in enumerate(pairs, 1):
+        try:
+            gt = load_ground_truth(each.gt_paths, each.image_id, **protocol.gt_options())
+            found[each.image_id] = gt.fingerprints(whole=False).listed
+        except DataError as error:
+            faults.append(error)
+        if progress:
+            progress(done, len(pairs), each.image_id)
+    if faults:
+        raise DataError.collect(faults)
+    return found
+
+
+@cache
+def shipped_sets() -> Mapping[str, Mapping[str, str]]:
+    """The known sets: name, such as "bsds500-val" -> image id -> fingerprint."""
+    text = resources.files("bsdsbench.loaders.sets").joinpath("known_sets.json").read_bytes()
+    return {name: one["images"] for name, one in json.loads(text)["sets"].items()}
+
+
+def identify(images: Mapping[str, str]) -> Identity:
+    """What the images (id -> fingerprint) are, among the shipped sets.
+
+    The set that shares most images is taken, of equals the one that leaves fewer missing.
+    """
+    sets, here = shipped_sets(), images.items()
+    like = max(sets, key=lambda name: (len(here & sets[name].items()), -len(sets[name])))
+    there, mark = sets[like], set_fingerprint(images)
+    if not here & there.items():
+        return Identity(mark, len(images))
+    missing, extra = sorted(there.keys() - images), sorted(images.keys() - there)
+    altered = sorted(dict(there.items() - here).keys() & images)
+    return Identity(mark, len(images), like, len(there), missing, altered, extra)

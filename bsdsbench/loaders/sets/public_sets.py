@@ -1,0 +1,302 @@
+"""Public data sets by name: where each is, what is kept of its archive, and where it lies here.
+
+public_sets.toml has them. A set with an `url` is downloaded into the user's cache and counts as
+there only after its ground truth was recognised; of the others the file says how to get them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Generator
+from contextlib import closing
+from functools import cache, partial
+from importlib import resources
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from attrs import field, frozen
+
+from bsdsbench.errors import DataError, did_you_mean
+from bsdsbench.io import parse_toml
+
+# Unpacked. The largest file of the sets is a picture of 3 MB, the largest set (SBD) has 1.6 GB.
+MAX_FILE, MAX_SET = 64 << 20, 4 << 30
+
+# What the libraries raise for an archive that is none.
+DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, RuntimeError, ValueError)
+
+Report = Callable[[int, int, str], None]
+
+
+@frozen
+class PublicSet:
+    """A data set that the public can get, an entry of public_sets.toml.
+
+    Parameters
+    ----------
+    name, title, licence, home : str
+        The name for `data get`, one line about it, its terms, and its page.
+    how : str
+        What to do there where it cannot be downloaded by name.
+    url, keep, sha256 : str
+        The archive; a regular expression of the ends of the paths that are kept; the archive's
+        hash where it proves the content.
+    protocol : str
+        How its ground truth is read.
+    splits : mapping
+        The names of its ground-truth sets -> folder; several names of one folder are editions.
+    images : mapping
+        The same names -> folder of pictures.
+    counts : mapping
+        Number of images of sets without a fingerprint.
+    """
+
+    name: str
+    title: str
+    licence: str
+    home: str
+    how: str = ""
+    url: str = ""
+    keep: str = ""
+    sha256: str = ""
+    protocol: str = "bsds500"
+    splits: dict[str, str] = field(factory=dict)
+    images: dict[str, str] = field(factory=dict)
+    counts: dict[str, int] = field(factory=dict)
+
+
+@cache
+def public_sets() -> dict[str, PublicSet]:
+    """Name -> set."""
+    text = resources.files("bsdsbench.loaders").joinpath("public_sets.toml").read_bytes()
+    return {name: PublicSet(name, **entry) for name, entry in parse_toml(text).items()}
+
+
+def public_set(name: str) -> PublicSet:
+    """The set of that name. Raises DataError for another name."""
+    if name not in public_sets():
+        known = ", ".join(public_sets())
+        raise DataError(f"{name!r}: expected one of {known}{did_you_mean(name, public_sets())}")
+    return public_sets()[name]
+
+
+def cache_folder() -> Path:
+    """Where downloaded sets lie: bsdsbench in the user's cache (XDG_CACHE_HOME is obeyed)."""
+    import pooch
+
+    return Path(pooch.os_cache("bsdsbench")) / "data"
+
+
+def set_folder(split: str, kind: str = "splits") -> Path:
+    """The folder of a downloaded set's ground truth, or with "images" of its pictures.
+
+    Parameters
+    ----------
+    split : str
+        Such as "bsds500-test".
+    kind : "splits" or "images"
+
+    Raises
+    ------
+    DataError
+        If it was not downloaded; the line says how to.
+    """
+    where = "--gt FOLDER" if kind == "splits" else "the folder of images"
+    for one in public_sets().values():
+        if split in getattr(one, kind):
+            folder = cache_folder() / one.name / getattr(one, kind)[split]
+            if folder.is_dir():
+                return folder
+            if one.url:
+                raise DataError(
+                    f"{split}: not here, expected {where} or `bsdsbench data get {one.name}` before"
+                )
+    raise DataError(f"{split}: cannot be downloaded by name, expected {where}")
+
+
+def get(
+    name: str,
+    to: str | os.PathLike[str] | None = None,
+    url: str | None = None,
+    progress: Report | None = None,
+) -> Path:
+    """Download a public set, keep what is needed, and check that its ground truth is the right one.
+
+    A download that breaks off is resumed by the next call. A folder in the cache that has every
+    split is returned as it is: it was checked when it was made. A mirror may have some splits only.
+
+    Parameters
+    ----------
+    name : str
+        A set of `public_sets` with an address.
+    to : path, optional
+        A new folder; by default one in the user's cache, where `set_folder` finds it.
+    url : str, optional
+        A mirror's .zip or .tar.gz, or the path of an archive.
+    progress : callable, optional
+        Called with (done, total, what): bytes, then images checked.
+
+    Returns
+    -------
+    Path
+        The folder.
+
+    Raises
+    ------
+    DataError
+        For a name without an address, a failed download, a damaged or hostile archive, and content
+        that is another one. Nothing is kept but the bytes of a download that broke off.
+    """
+    from filelock import FileLock, Timeout
+
+    one = public_set(name)
+    source = url or one.url
+    if not source:
+        raise DataError(f"{name}: cannot be downloaded by name. {one.how} {one.home}")
+    target = Path(to) if to else cache_folder() / name
+    if to and target.exists():
+        raise DataError(f"{target}: is there already, expected a new folder")
+    if target.is_dir() and all((target / where).is_dir() for where in one.splits.values()):
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    mark = hashlib.sha256(source.encode()).hexdigest()[:8]
+    archive = target.parent / f".{name}-{mark}"
+    lock = FileLock(f"{archive}.lock", timeout=0)
+    try:
+        with lock, tempfile.TemporaryDirectory(prefix=f".{name}-", dir=target.parent) as made:
+            local = Path(source).is_file()
+            if not local:
+                _download(source, archive, progress)
+            try:
+                _unpack(Path(source) if local else archive, source, one, Path(made, "set"))
+                _check(Path(made, "set"), source, one, progress)
+            finally:
+                archive.unlink(missing_ok=True)
+            if target.exists():  # an earlier copy had fewer splits
+                os.replace(target, Path(made, "old"))
+            os.replace(Path(made, "set"), target)
+    except Timeout:
+        raise DataError(f"{target}: another process is downloading {name}") from None
+    Path(lock.lock_file).unlink(missing_ok=True)
+    return target
+
+
+def _download(url: str, archive: Path, progress: Report | None) -> None:
+    """Write what is at `url` to `archive`; what a download left in ARCHIVE.part is gone on with."""
+    if archive.exists():
+        return
+    import requests
+
+    part, failed = archive.with_name(archive.name + ".part"), ""
+    with part.open("ab") as file:
+        done = file.tell()
+        ask = {"Range": f"bytes={done}-", "Accept-Encoding": "identity"} if done else {}
+        try:
+            with requests.get(url, headers=ask, stream=True, timeout=60) as answer:
+                answer.raise_for_status()
+                if answer.status_code == 200:  # the whole, not the part that was asked for
+                    done = file.truncate(0)
+                total = done + int(answer.headers.get("Content-Length", 0))
+                for block in answer.iter_content(1 << 18):
+                    done += file.write(block)
+                    if progress:
+                        progress(done, max(done, total), url)
+        except (requests.RequestException, ValueError, OSError) as error:
+            status = getattr(error, "response", None)
+            failed = type(error).__name__ if status is None else f"status {status.status_code}"
+    size = part.stat().st_size
+    if failed and size:
+        failed += f"; {size:,} bytes are kept, the same command resumes"
+    elif not size:
+        part.unlink()
+    if failed or not size:
+        raise DataError(f"{url}: {failed or 'empty'}, expected an archive")
+    os.replace(part, archive)
+
+
+def _members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], None, None]:
+    """Each member's path, whether it is a plain file, and how to open it."""
+    if zipfile.is_zipfile(archive):
+        with zipfile.ZipFile(archive) as packed:
+            for info in packed.infolist():
+                linked = stat.S_ISLNK(info.external_attr >> 16)
+                yield info.filename, not (info.is_dir() or linked), partial(packed.open, info)
+    else:
+        with tarfile.open(archive, "r|*") as tar:
+            size = 0
+            for member in tar:
+                size += member.size
+                if size > 2 * MAX_SET:
+                    raise DataError(f"unpacks to more than {2 * MAX_SET >> 30} GB")
+                yield member.name, member.isreg(), partial(tar.extractfile, member)
+
+
+def _unpack(archive: Path, source: str, one: PublicSet, folder: Path) -> None:
+    """Write the archive's files whose paths end as `one.keep` says to `folder`."""
+    keep = re.compile(f"(?:.*/)?({one.keep})")
+    total = 0
+    try:
+        if one.sha256:
+            digest = hashlib.sha256()
+            with archive.open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+            if digest.hexdigest() != one.sha256:
+                raise DataError(f"sha256 {digest.hexdigest()}, expected {one.sha256}")
+        with closing(_members(archive)) as members:
+            for path, plain, opened in members:
+                if path.startswith("/") or "\\" in path or ".." in PurePosixPath(path).parts:
+                    raise DataError(f"{path!r} leads out of the folder")
+                match = keep.fullmatch(path)
+                if not match or path.endswith("/"):
+                    continue
+                if not plain:
+                    raise DataError(f"{path!r} is no plain file")
+                with opened() as stream:
+                    content = stream.read(MAX_FILE + 1)
+                total += len(content)
+                if len(content) > MAX_FILE or total > MAX_SET:
+                    raise DataError(f"{path!r} unpacks to more than a picture or annotation has")
+                to = folder / match[1]
+                to.parent.mkdir(parents=True, exist_ok=True)
+                if to.exists():
+                    raise DataError(f"{match[1]!r} is there twice")
+                to.write_bytes(content)
+    except DataError as error:
+        raise DataError(f"{source}: {error}; nothing is kept") from None
+    except DAMAGED as error:
+        raise DataError(f"{source}: {error}, expected .zip or .tar.gz; nothing is kept") from None
+    if not total:
+        raise DataError(f"{source}: nothing of {one.name} in it; nothing is kept")
+
+
+def _check(folder: Path, source: str, one: PublicSet, progress: Report | None) -> None:
+    """Compare the ground truth of each split that is there with what is known of it."""
+    from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
+    from bsdsbench.protocol.protocol import Protocol
+
+    for where in dict.fromkeys(one.splits.values()):
+        if not (folder / where).is_dir():
+            continue
+        names = [name for name, other in one.splits.items() if other == where]
+        try:
+            images = folder_fingerprints(
+                folder / where, Protocol.preset(one.protocol), progress=progress
+            )
+        except DataError as error:
+            raise DataError(f"{source}: {error.problems[0]}; nothing is kept") from None
+        found, count = identify(images), one.counts.get(names[0])
+        if (len(images) != count) if count else not (found.whole and found.name in names):
+            expected = f"{count} images of {names[0]}" if count else " or ".join(names)
+            raise DataError(
+                f"{source}: {where} is {found.describe()}, expected {expected}; nothing is kept"
+            )
+    if one.splits and not any((folder / where).is_dir() for where in one.splits.values()):
+        raise DataError(f"{source}: no ground truth of {one.name} in it; nothing is kept")

@@ -1,0 +1,548 @@
+"""An evaluation: a protocol and one record per image, with scores, storage and sums."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import pairwise
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from bsdsbench import __version__
+from bsdsbench.arguments import given_list, given_path, kind_of_value
+from bsdsbench.errors import DataError, FileFormatError, InputWarning, MergeError
+from bsdsbench.io import FaultError, Progress, as_json, entries, entry, reading, show
+from bsdsbench.loaders.reading import Readings
+from bsdsbench.loaders.sets.identity import Identity, identify
+from bsdsbench.metrics import registry
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.signature import UNKNOWN, Signature
+from bsdsbench.protocol.tasks import Task, tasks
+from bsdsbench.results.references import (
+    NOT_STATED,
+    PREFIX,
+    Reference,
+    official_run,
+    reference_run,
+    references,
+)
+from bsdsbench.results.storage import (
+    RESULT,
+    SCHEMA,
+    SPEED,
+    is_run,
+    pack_records,
+    read_result,
+    writing_result,
+)
+from bsdsbench.scores.counts import ImageRecord, Score, at, part_of
+from bsdsbench.tables.read_only import ReadOnlyDict
+from bsdsbench.tables.result_object import Shown
+from bsdsbench.tables.table import Table
+
+# In the provenance: ids that the protocol left out, and the task that the run was made for
+EMPTY, TASK = "empty_gt", "task"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Evaluation(Shown):
+    """Records of one method on one data set under one protocol, sorted by image id.
+
+    Without records there are no metrics, and the scores raise DataError.
+
+    Parameters
+    ----------
+    protocol : Protocol
+        The constants the counts were made with.
+    name : str
+        The name in tables and legends.
+    records : sequence of ImageRecord
+        One record per image.
+    provenance : dict of str to object
+        Where the inputs came from, plain values.
+    failed : dict of str to str
+        Images that could not be evaluated, with the reason.
+    places : dict of str to str
+        Absolute paths of the folders in `provenance`; in result.json they are relative to it, so
+        that they are found from anywhere, and after all was moved together.
+    kept : int
+        How many records an earlier call had made; not part of the result.
+    reported : dict of str to Score
+        Metric -> score, where official tables are all that is known of a run.
+
+    Raises
+    ------
+    MergeError
+        For a duplicate id, or counts of different metrics.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bsdsbench import evaluate_items
+    >>> run = evaluate_items([("a", np.eye(20), [np.eye(20)])], workers=1)
+    >>> run.boundary_score().ods.f, len(run.records), run.protocol.name
+    (1.0, 1, 'bsds500')
+    """
+
+    protocol: Protocol
+    name: str
+    records: Sequence[ImageRecord]
+    provenance: dict[str, Any] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    kept: int = 0
+    reported: dict[str, Score] = field(default_factory=dict)
+    _scores: dict[str, Score] = field(default_factory=dict, init=False)
+    _stacks: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
+    _images: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
+            wrong = self.name if isinstance(self.protocol, Protocol) else self.protocol
+            raise DataError(f"Evaluation: {kind_of_value(wrong)}, expected a Protocol and a name")
+        found = given_list(self.records, "records", "ImageRecords")
+        for each in found:
+            if not isinstance(each, ImageRecord):
+                raise DataError(f"records: {kind_of_value(each)}, expected ImageRecords")
+            if each.counts.keys() != found[0].counts.keys():
+                theirs, ours = ", ".join(each.counts), ", ".join(found[0].counts)
+                raise MergeError(
+                    f"{self.name}: image {each.image_id!r} has counts of {theirs or 'no metric'}, "
+                    f"expected those of {found[0].image_id!r}: {ours or 'none'}"
+                )
+        found.sort(key=attrgetter("image_id"))
+        object.__setattr__(self, "records", tuple(found))
+        for name in ("provenance", "failed", "places", "reported"):
+            object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
+        for a, b in pairwise(self.image_ids):
+            if a == b:
+                raise MergeError(f"{self.name}: image {a!r} is a duplicate id, expected once")
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics of the records, in the order of tables."""
+        return registry.in_order(self.records[0].counts if self.records else self.reported)
+
+    @property
+    def image_ids(self) -> list[str]:
+        """The ids of its images, in order."""
+        return list(map(attrgetter("image_id"), self.records))
+
+    @property
+    def empty(self) -> list[str]:
+        """Images that were left out as the protocol says, their ground truth being empty."""
+        found = self.provenance.get(EMPTY)
+        return list(map(str, found)) if isinstance(found, list) else []
+
+    def may_lack(self, ids: Set[str]) -> bool:
+        """True if the run was told to leave these images out.
+
+        Parameters
+        ----------
+        ids : set of str
+            Images that it does not have.
+        """
+        return self.provenance.get("missing") == "skip" or ids <= {*self.failed, *self.empty}
+
+    def place(self, what: str) -> str | None:
+        """The folder of the inputs, where it is now or as it was given; None if not known.
+
+        Parameters
+        ----------
+        what : str
+            "pred", "gt" or "photos".
+        """
+        here = self.places.get(what)
+        given = self.provenance.get(what)
+        return here if here and Path(here).is_dir() else str(given) if given else None
+
+    @cached_property
+    def identity(self) -> Identity | None:
+        """The ground-truth set of the run; None where the records do not tell."""
+        truths = dict(map(attrgetter("image_id", "truth"), self.records))
+        return identify(truths) if truths and all(truths.values()) else None
+
+    @property
+    def set_line(self) -> str:
+        """The ground-truth set in words, "" where it is not known."""
+        return self.identity.describe() if self.identity else ""
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks that it belongs to: it has the complete set, the protocol and the metric.
+
+        The fingerprint identifies the set. Without one, or for a task that is not known here, the
+        run's own statement counts, if it can be read.
+        """
+        if not self.records or not self.protocol.stated or self.failed:
+            return ()
+        known, own, identity, found = dict(tasks()), None, self.identity, []
+        with suppress(DataError, TypeError, KeyError):
+            own = Task.from_mapping(self.provenance[TASK])
+            known[own.name] = own
+        for task in known.values():
+            same = task.protocol == self.protocol.name or self.reference
+            if task.metric not in self.metrics or not same:
+                continue
+            if task.fingerprint is not None:
+                mine = identity is not None and identity.fingerprint == task.fingerprint
+            else:
+                listed = not task.ids or set(task.ids) == set(self.image_ids)
+                mine = own == task and listed and task.images in (None, len(self.records))
+            if mine:
+                found.append(task)
+        return tuple(found)
+
+    @property
+    def readings(self) -> Readings | None:
+        """What the values of its files mean, both sides; None without records."""
+        if not self.records:
+            return None
+        kind = str(self.provenance.get("pred_kind", ""))
+        return registry.get(self.metrics[0]).readings(self.protocol, kind)
+
+    @property
+    def read_as(self) -> str:
+        """The readings in a line; "" where it is not known what the files show."""
+        return self.readings.describe(self.records) if self.readings else ""
+
+    def verdict(self) -> list[InputWarning]:
+        """Return what looks wrong with the whole set; nothing for a shard, which `merge` completes.
+
+        Raises DataError where the files of a side have no one reading, or make no sequences.
+        """
+        if "shard" in self.provenance:
+            return []
+        for metric in map(registry.get, self.metrics):
+            opt = metric.options_of(self.protocol)
+            if metric.in_sequences(opt):
+                metric.check_set(self.image_ids, self.stack(metric.name), opt)
+        return self.readings.verdict(self.records) if self.readings else []
+
+    @property
+    def reference(self) -> Reference | None:
+        """What the reference run is; None for any other run."""
+        key = self.provenance.get("reference")
+        return references().get(key) if isinstance(key, str) else None
+
+    @property
+    def by_official_solver(self) -> bool:
+        """True where the counts are those of the official program, whose matching is random."""
+        return self.reference is not None or "official" in self.provenance
+
+    @property
+    def described(self) -> str:
+        """How the scores are made, in words."""
+        return registry.describe(self.metrics, self.protocol)
+
+    @property
+    def with_curve(self) -> tuple[str, ...]:
+        """Those of its metrics that have a precision-recall curve."""
+        return registry.with_curve(self.metrics, self.protocol)
+
+    @cached_property
+    def signature(self) -> Signature:
+        """How the scores were made, in one line that can be read back."""
+        identity, n = self.identity, len(self.records)
+        detector = self.provenance.get(SPEED)
+        taken = detector.get("taken_over") if isinstance(detector, dict) else 0
+        forms = sorted(set(map(attrgetter("form"), self.records)) - {"none"})
+        if not any(forms[:1]):
+            forms[:1] = [UNKNOWN]
+        unused = registry.unused(tuple(self.records[0].counts) if n else (), self.protocol)
+        known = identity.to_mapping() if identity and identity.name else None
+        return Signature(
+            self.protocol,
+            f"{known['set']}:{n}/{known['of']}" if known else f"set:{n}",
+            identity.fingerprint[:8] if identity else UNKNOWN,
+            pred="+".join(forms),
+            match="random" if self.reference else "1to1",
+            maps=f"{taken} taken over" if isinstance(taken, int) and 0 < taken <= n else "",
+            unused=unused | NOT_STATED if self.reference else unused,
+            named=registry.signed(self.metrics if n else (), self.protocol),
+        )
+
+    @property
+    def signature_line(self) -> str:
+        """The signature as it is printed; "" where official tables are all that is known."""
+        return str(self.signature) if self.records else ""
+
+    def __repr__(self) -> str:
+        """One line: name, images, the main scores."""
+        parts = []
+        for metric in self.metrics:
+            columns = [c for c in registry.get(metric).columns if c.shown == "always" and c.score]
+            named = []
+            for c in columns[:4]:
+                value = at(self.score(metric).to_mapping(), c.key)
+                shown = "-" if value is None else f"{value:.3f}"
+                named.append(f"{c.short or c.heading} {shown}")
+            parts.append(f"{metric} {', '.join(named)}")
+        scores = "; ".join(parts) or "no scores"
+        failed = f", {len(self.failed)} left out" if self.failed else ""
+        return f"<Evaluation {self.name!r}, {len(self.records)} images{failed}: {scores}>"
+
+    def tables(self) -> list[Table]:
+        """A table of scores per metric, and one of all images ("images") last."""
+        from bsdsbench.results.score_tables import image_table, score_tables
+
+        return [*score_tables([self]), image_table(self)] if self.records else []
+
+    def score(self, metric: str) -> Any:
+        """The `Score` of one metric. Raises DataError if the run does not have it.
+
+        Parameters
+        ----------
+        metric : str
+            Its name, such as "boundary".
+        """
+        if metric in self.reported:
+            return self.reported[metric]
+        if metric not in self._scores:
+            self._scores[metric] = registry.get(metric).score_of(self.stack(metric), self.protocol)
+        return self._scores[metric]
+
+    def boundary_score(self) -> Score:
+        """ODS, OIS, AP, R50 of the boundary benchmark: short for score("boundary")."""
+        return self.score("boundary")
+
+    def image_scores(self, metric: str) -> dict[str, dict[str, float]]:
+        """Image id -> its own scores under a metric, {key of a column: value}, in id order.
+
+        Undefined ones are NaN. Raises DataError if the run does not have the metric.
+
+        Parameters
+        ----------
+        metric : str
+            Its name.
+        """
+        if not self.records:
+            return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
+        values = self._image_values(metric).get("", {})
+        keys = [c.key for c in registry.get(metric).image_columns if c.key in values]
+        images = enumerate(self.image_ids)
+        return {image_id: {key: values[key][i] for key in keys} for i, image_id in images}
+
+    def _image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
+        """Part -> column -> value of each image, of all that is measured; "" is the whole."""
+        if metric in self._images:
+            return self._images[metric]
+        found = registry.get(metric)
+        parts = {"": (), **found.parts(self.protocol, found.options_of(self.protocol))}
+        columns = (*found.columns, *found.image_columns, *found.part_columns)
+        values: dict[str, dict[str, list[Any]]] = {}
+        for tree in found.image_scores(self.stack(metric), self.protocol):
+            for part, path in parts.items():
+                own = part_of(tree, path) or {}
+                for key in dict.fromkeys(map(attrgetter("key"), columns)):
+                    if (some := at(own, key)) is not None:
+                        values.setdefault(part, {}).setdefault(key, []).extend(some.tolist())
+        self._images[metric] = values
+        return values
+
+    def per_image(self, metric: str) -> Table:
+        """Every score of every image: a row an image, and one for each of its classes or parts.
+
+        Undefined values are empty. Raises DataError if the run does not have the metric.
+
+        Parameters
+        ----------
+        metric : str
+            Its name.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bsdsbench import evaluate_items
+        >>> run = evaluate_items([("a", np.eye(20), [np.eye(20)])], workers=1)
+        >>> table = run.per_image("boundary")
+        >>> table.columns[1].key, table.rows[0][:2]
+        ('ods', ['a', 1.0])
+        """
+        from bsdsbench.results.score_tables import per_image
+
+        return per_image(self, metric, self._image_values(metric))
+
+    def stack(self, metric: str) -> dict[str, Any]:
+        """The counts of all images, name -> (N, ...), read-only.
+
+        Raises DataError if the run has none of the metric.
+
+        Parameters
+        ----------
+        metric : str
+            Its name.
+        """
+        if not self.records or metric not in self.metrics:
+            had = ", ".join(self.metrics * bool(self.records)) or "none"
+            raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
+        if metric not in self._stacks:
+            counts = [r.counts[metric] for r in self.records]
+            stack = registry.get(metric).stack(counts)
+            for array in stack.values():
+                array.setflags(write=False)
+            self._stacks[metric] = ReadOnlyDict(stack)
+        return self._stacks[metric]
+
+    def equals(self, other: object) -> bool:
+        """True if protocol and all records are the same, bit for bit; times and names aside.
+
+        Parameters
+        ----------
+        other : object
+            Usually an Evaluation.
+        """
+        if not isinstance(other, Evaluation) or self.protocol != other.protocol:
+            return False
+        pairs = zip(self.records, other.records, strict=False)
+        return len(self.records) == len(other.records) and all(a.equals(b) for a, b in pairs)
+
+    def scores(self) -> dict[str, Any]:
+        """The `scores` object of result.json: metric -> plain values."""
+        return {metric: self.score(metric).to_mapping() for metric in self.metrics}
+
+    def save(
+        self,
+        folder: str | Path,
+        progress: Progress | None = None,
+    ) -> Path:
+        """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
+
+        result.json is removed first and written last: a folder without it is not a result.
+        Returns the folder. Raises RunLockedError while others write there, OSError.
+
+        Parameters
+        ----------
+        folder : str or path
+            Made if missing.
+        progress : callable, optional
+            Called with (files written, about how many, name).
+        """
+        if self.reported:
+            raise DataError(f"{self.name}: no counts per image, expected a run with them")
+        out, counts = Path(folder), pack_records(self.records, self.stack)
+        result = self.to_mapping()
+        if self.places:
+            result["places"] = dict(self.places)
+        for what, path in self.places.items():
+            with suppress(ValueError):  # on another drive
+                result["places"][what] = Path(os.path.relpath(path, out.resolve())).as_posix()
+        total = len(self.records)
+        with writing_result(out, result, counts) as write:
+            for metric in map(registry.get, self.metrics):
+                score, stack = self.score(metric.name), self.stack(metric.name)
+                about = self.image_ids, stack, self.protocol, metric.options_of(self.protocol)
+                for done, (name, text) in enumerate(metric.files(score, *about), 1):
+                    write(name, text)
+                    if progress:
+                        progress(min(done, total), total, name)
+            times = {r.image_id: round(r.seconds, 4) for r in self.records}
+            write("timing.json", as_json({"seconds": times}))
+        self._stacks.clear()  # as large as the records
+        return out
+
+    def to_mapping(self) -> dict[str, Any]:
+        """The content of result.json as plain values, ready for JSON."""
+        images = list[dict[str, Any]]()
+        for r in self.records:
+            images.append(dict(id=r.image_id, size=list(r.size), fingerprint=r.fingerprint))
+        for metric in self.metrics if self.records else ():
+            for row, own in zip(images, self.image_scores(metric).values(), strict=True):
+                row[metric] = {k: None if v != v else v for k, v in own.items()}
+        return {
+            "schema": SCHEMA,
+            "bsdsbench": __version__,
+            "name": self.name,
+            "signature": str(self.signature),
+            "set": self.identity.to_mapping() if self.identity else None,
+            "read_as": self.read_as,
+            "tasks": list(map(attrgetter("name"), self.tasks)),
+            "protocol": self.protocol.to_mapping(),
+            "metrics": list(self.metrics),
+            "scores": self.scores(),
+            "n_images": len(self.records),
+            "images": images,
+            "failed": self.failed,
+            "provenance": self.provenance,
+        }
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Evaluation:
+        """Read a finished run: what `save` wrote, or official files by any program.
+
+        A folder of ID_ev1.txt has the counts of each image; eval_*.txt alone give a curve and
+        scores (`reported`). Raises FileFormatError naming the file and the fault, DataError for
+        an unknown reference run.
+
+        Parameters
+        ----------
+        folder : str or path
+            The folder; or `ref:NAME`, a reference run.
+        """
+        path = given_path(folder, "folder")
+        if str(folder).startswith(PREFIX):
+            return cls(**reference_run(str(folder)))
+        if not is_run(path):
+            if not path.is_dir():
+                raise FileFormatError(
+                    f"{show(path)}: not a folder, expected that of a finished run"
+                )
+            return cls(**official_run(path))
+        found, records = read_result(path)
+        with reading(path / RESULT, "the result of a run"):
+            places = entries({"places": {}, **found}, "places", str).items()
+            run = cls(
+                registry.stored(entry(found, "protocol", dict)),
+                entry(found, "name", str),
+                records,
+                entry(found, "provenance", dict),
+                entries(found, "failed", str),
+                {what: os.path.normpath(path.absolute() / place) for what, place in places},
+            )
+            if entry(found, "n_images", int) != len(run.records):
+                raise FaultError(f"n_images is not the {len(run.records)} of counts.npz")
+            return run
+
+
+def as_runs(runs: Iterable[Any], names: Iterable[str] | None = None) -> list[Evaluation]:
+    """Runs, of which some may be given as folders or `ref:NAME`, by their own or given names.
+
+    Folders of one name get beside it what their paths do not have in common. Reference runs get the
+    AP and ODS rules of the first other run: their counts allow any, except that combinations of
+    parameters cannot be interpolated. Raises DataError that lists every bad folder.
+    """
+    given = given_list(runs, "runs", "a list of runs or of their folders")
+    named = list(names) if names else [None] * len(given)
+    if len(named) != len(given):
+        raise DataError(f"{len(named)} names for {len(given)} runs, expected one each")
+    found, faults, places = [], [], {}
+    for k, (run, name) in enumerate(zip(given, named, strict=True)):
+        try:
+            if isinstance(run, str | Path):
+                places[k] = os.path.abspath(run)
+                run = Evaluation.load(run)
+            elif not isinstance(run, Evaluation):
+                raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
+            found.append(replace(run, name=name) if name else run)
+        except DataError as error:
+            faults.append(error)
+    if faults:
+        raise DataError.collect(faults)
+    shown = [run.name for run in found]
+    for k, own in places.items():
+        same = [other for i, other in places.items() if shown[i] == shown[k]]
+        if len(same) > 1:
+            beside = Path(os.path.relpath(own, os.path.commonpath(same))).as_posix()
+            found[k] = replace(found[k], name=f"{shown[k]} ({beside})")
+    about = [run.reference for run in found]
+    rules = found[about.index(None)].protocol if None in about else None
+    for k, reference in enumerate(about):
+        if rules is not None and rules.stated and reference is not None:
+            rule = rules.ods_rule if reference.ordered else "maximum"
+            fitted = found[k].protocol.replace(ap_rule=rules.ap_rule, ods_rule=rule)
+            found[k] = replace(found[k], protocol=fitted)
+    return found

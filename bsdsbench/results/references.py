@@ -1,0 +1,152 @@
+"""Runs that others counted: official files of any program, and reference runs.
+
+ID_ev1.txt files hold the counts of each image, so a folder of them is a whole Evaluation, to be
+compared and bootstrapped like your own. eval_*.txt alone give a curve and scores.
+
+`ref:NAME` can be used in place of a run's folder: the stored boundary counts of 12 methods on the
+test images of BSDS500. SEISM (Pont-Tuset and Marques, PAMI 2016) stores these counts, version 3:
+every image at every parameter of the method, matched by the official randomised solver. There are
+no maps, so nothing can be counted again.
+
+references.npz has for each method its `parameter` (T,) as text; matched_gt, unmatched predicted
+pixels and total_pred are stored as differences along T, split into planes of bytes. `ids` (N,) and
+`total_gt` (N,) are shared.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bsdsbench.errors import DataError, FileFormatError, did_you_mean
+from bsdsbench.io import reading
+from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
+from bsdsbench.loaders.sets.identity import shipped_sets
+from bsdsbench.metrics import registry
+from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, even_thresholds
+from bsdsbench.scores.counts import Counts, ImageRecord, Score
+from bsdsbench.scores.curve import curve_counts
+
+PREFIX, SET = "ref:", "bsds500-test"
+SOURCE = "stored results of SEISM v3 (Pont-Tuset and Marques, PAMI 2016)"
+SOLVER = "the official randomised solver"
+# How much two runs of it differ in ODS; in an image, at most 19 of some thousands of counts.
+SOLVER_MOVES = 0.0003
+# How many pairs it loses in a map: 4 on average, 9 at most, in 33 maps of 5 images, 10 runs of each
+PAIRS_LOST = 4
+# What the stored counts of a reference run do not tell.
+NOT_STATED = frozenset(["nms", "nms_params", "operator"])
+PARTS = ("matched_gt", "unmatched_pred", "total_pred")
+SHIFTS = (0, 8, 16)
+FORMS = {"contours": "contours", "hierarchy": "ucm2", "segmentations": "segs"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A reference run: its form, parameters and source.
+
+    key       : what follows `ref:`
+    form      : "contours", "segmentations", or "hierarchy" for thresholds of an ultrametric map
+    parameter : the method's own axis, in words
+    ordered   : False if the axis is a list of combinations, which cannot be interpolated
+    paper     : where the method is described; note : a remark about the counts
+    """
+
+    key: str
+    name: str
+    year: int | None
+    form: str
+    parameter: str
+    paper: str
+    ordered: bool = True
+    note: str = ""
+
+
+@lru_cache(maxsize=1)
+def references() -> dict[str, Reference]:
+    """Key -> what it is, in the order of the shipped table (references.json)."""
+    text = resources.files("bsdsbench.results").joinpath("references.json").read_text("utf-8")
+    return {row["key"]: Reference(**row) for row in json.loads(text)}
+
+
+def reference_run(name: str) -> dict[str, Any]:
+    """The run `ref:NAME` as the arguments of an Evaluation. Raises DataError for another name."""
+    key = name.removeprefix(PREFIX).lower()
+    if key not in references():
+        known = ", ".join(references())
+        raise DataError(
+            f"{name}: no such reference run, expected {PREFIX} and one of {known}"
+            f"{did_you_mean(key, references())}"
+        )
+    about, four = references()[key], []
+    data = resources.files("bsdsbench.results").joinpath("references.npz").read_bytes()
+    with np.load(BytesIO(data)) as file:
+        parameter, ids, total_gt = file[f"{key}.parameter"], file["ids"].tolist(), file["total_gt"]
+        for part in PARTS:  # counts (N, T) from the planes of bytes of their steps (3, T, N)
+            planes = zip(SHIFTS, file[f"{key}.{part}"].astype(np.int64), strict=True)
+            folded = sum([plane << k for k, plane in planes])
+            steps = np.where(folded & 1, -(folded + 1) // 2, folded // 2)
+            four.append(steps.cumsum(axis=0).T)
+    hit, missed, total = four
+    try:
+        thresholds = parameter.astype(np.float64)
+    except ValueError:  # combinations
+        thresholds = np.array([np.inf])
+    if thresholds.min() <= 0 or thresholds.max() >= 1:
+        thresholds = np.arange(1.0, parameter.size + 1)
+    protocol = Protocol.preset("bsds500").replace(ods_rule="maximum")
+    if about.form != "segmentations":
+        protocol = protocol.replace(thresholds=tuple(thresholds.tolist()))
+    truths, records = shipped_sets()[SET], []
+    for i, image_id in enumerate(ids):
+        truth = np.full(len(parameter), total_gt[i], np.int64)
+        rows = np.column_stack([hit[i], truth, total[i] - missed[i], total[i]])
+        named = {registry.DEFAULT[0]: curve_counts(thresholds, rows)}
+        mark, form = truths[image_id], FORMS[about.form]
+        records.append(ImageRecord(image_id, (0, 0), named, truth=mark, form=form))
+    told = f"{about.form}, {len(parameter)} {about.parameter}; {SOURCE}, matched by {SOLVER}"
+    said = f"{told}; {about.note}" if about.note else told
+    origin = {"reference": key, "source": SOURCE, "about": said}
+    return {"protocol": protocol, "name": PREFIX + key, "records": records, "provenance": origin}
+
+
+def official_run(path: Path) -> dict[str, Any]:
+    """A run from a folder of official files, as the arguments of an Evaluation.
+
+    Image sizes are not in those files and are (0, 0). Raises FileFormatError if there are no
+    official files, damaged ones, or if their thresholds differ.
+    """
+    tables = read_run_folder(path)
+    counts, bare = tables.pop("ev1"), np.zeros((0, 4))
+    first = next(iter(counts.values())).thresholds if counts else None
+    printed = tables.get("eval_bdry_thr.txt", bare)[:, 0] if first is None else first
+    # The even grid where the thresholds are that one as printed with six digits; a row of threshold
+    # 0 before the grid stays before it
+    zero = int(printed.size > 1 and printed[0] == 0)
+    even = np.r_[[0.0] * zero, even_thresholds(printed.size - zero)]
+    grid = even if np.allclose(printed, even, rtol=0, atol=2e-6) else printed
+    protocol = Protocol(name=UNSTATED_GRID)
+    if grid.size and grid[0] >= 0 and 0 < grid[-1] <= 1 and np.all(np.diff(grid) > 0):
+        protocol = Protocol(name=UNSTATED, thresholds=tuple(grid.tolist()))
+    records, reported, origin = [], {}, {"official": str(path)}
+    if first is None:
+        if tables.get("eval_bdry.txt", bare).shape[1] == SBD_COLUMNS:
+            protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
+        with reading(path, "official tables"):
+            for metric in map(registry.get, registry.names()):
+                if (found := metric.reported(tables)) is not None:
+                    reported[metric.name] = Score(found)
+    for image_id, own in counts.items():
+        if own.thresholds.shape != grid.shape or not np.allclose(own.thresholds, printed):
+            raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
+        named = {registry.DEFAULT[0]: Counts(**{**own, "thresholds": grid})}
+        records.append(ImageRecord(image_id, (0, 0), named))
+    about = {"protocol": protocol, "name": path.resolve().name, "provenance": origin}
+    return {**about, "records": records, "reported": reported}

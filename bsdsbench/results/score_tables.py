@@ -1,0 +1,354 @@
+"""Scores of runs as tables: a table a metric, a row a run; of every image; and as one flat list."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from operator import attrgetter
+from typing import Any
+
+from bsdsbench.errors import DataError
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import Column
+from bsdsbench.protocol.signature import Severity
+from bsdsbench.results.comparability import pair_differences
+from bsdsbench.results.storage import SPEED
+from bsdsbench.scores.counts import at, part_of
+from bsdsbench.tables import table as model
+from bsdsbench.tables.table import Cell, Estimate, Note, Table, key_meant, select
+
+METHOD = model.Field("method", "Method")
+GRID_END = "grid end"  # beside an ODS at the first or the last threshold
+AT_GRID_END = (
+    f"[{GRID_END}] the first or the last threshold is as good as any: this ODS says nothing of the "
+    "method."
+)
+# A row: name, scores as in result.json, and a word for scores of another kind than their column
+Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
+
+
+# ---- what stands under a table -------------------------------------------------------------------
+
+
+def reference_notes(runs: Sequence[Any]) -> list[str]:
+    """A line about each reference run among these."""
+    lines, odd, rules = [], [], set()
+    for run in runs:
+        rules.add(run.protocol.ods_rule)
+        if about := run.reference:
+            lines.append(f"{run.name}: reference run, {run.provenance['about']}.")
+            odd += [] if about.ordered else [run.name]
+    if odd and len(rules) > 1:
+        what = "ODS is the best of the combinations; that of other runs is interpolated."
+        lines.append(f"{', '.join(odd)}: {what}")
+    return lines
+
+
+def made_how(runs: Sequence[Any]) -> dict[str, Any]:
+    """Caption, notes where the runs differ, and signatures: how the scores of a table were made."""
+    ways, signatures, lines, apart = dict[str, list[str]](), list[str](), list[str](), False
+    for run in runs:
+        ways.setdefault(f"protocol {run.described}", []).append(run.name)
+        signatures.append(run.signature_line)
+    for pair in pair_differences(runs):
+        forbids = pair.difference.severity is Severity.FORBIDS
+        if pair.difference.of_protocol:
+            apart = apart or forbids
+        elif forbids and pair.difference.field != "metrics":  # these have tables of their own
+            lines.append(f"{pair.line()}; such scores are not comparable.")
+        elif pair.difference.field == "images":
+            lines.append(f"{pair.line()}.")
+    notes, caption = reference_notes(runs), "; ".join(ways)
+    if len(ways) > 1:
+        lines = ["Protocols differ; such scores are not comparable."] * apart + lines
+        lines += [f"{', '.join(who)}: {text}." for text, who in ways.items()]
+        caption = ""
+    names = list(map(attrgetter("name"), runs))
+    signed = signature_lines(names, signatures)
+    reading = reading_line(runs)
+    return {"caption": caption, "reading": reading, "notes": lines + notes, "signatures": signed}
+
+
+def reading_line(runs: Sequence[Any]) -> str:
+    """Return what the files of the runs were read as, of each group of runs that differ in it."""
+    read: dict[str, list[str]] = {}
+    for run in filter(attrgetter("read_as"), runs):
+        read.setdefault(run.read_as, []).append(run.name)
+    if len(read) == 1 == len(runs) or [*map(len, read.values())] == [len(runs)]:
+        return next(iter(read))
+    return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in read.items())
+
+
+def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
+    """What to print of the runs' signatures: a line for each one that occurs; "" is left out."""
+    who: dict[str, list[str]] = {}
+    for name, line in zip(names, signatures, strict=True):
+        who.setdefault(line, []).append(name)
+    if len(names) > 1 and len(who) == 1 and signatures[0]:
+        return [f"Signature of each: {signatures[0]}"]
+    return [f"Signature of {', '.join(those)}: {line}" for line, those in who.items() if line]
+
+
+def why_undefined(columns: Mapping[str, Column], values: Sequence[Mapping[str, Any]]) -> list[Note]:
+    """Return a note for each reason why a score of some row is undefined.
+
+    Parameters
+    ----------
+    columns : dict of str to Column
+        Key of a column of the table -> that of the metric.
+    values : sequence of dict
+        Of each row the scores, by the same keys.
+    """
+    reasons: dict[str, dict[str, None]] = {}
+    for key, column in columns.items():
+        for row in values:
+            if column.score and row[key] is None:
+                reasons.setdefault(column.undefined, {})[key] = None
+    return [Note(f"{why}.", tuple(keys), headed=True) for why, keys in reasons.items()]
+
+
+# ---- what a detector takes -----------------------------------------------------------------------
+
+
+def with_times(table: Table, runs: Sequence[Any]) -> Table:
+    """The table with a column of median milliseconds per image, for its first rows, of `runs`.
+
+    Times of different machines are shown and not ranked. Without any the table stays as it is.
+    """
+    machines, rows = dict[str, list[str]](), [[*row, None] for row in table.rows]
+    for run, row in zip(runs, rows, strict=False):
+        found = run.provenance.get(SPEED)  # a file may hold anything there
+        value = found.get("ms_per_image") if isinstance(found, Mapping) else None
+        if isinstance(value, int | float) and 0 <= value < math.inf:
+            row[-1] = float(value)
+            machine = str(found.get("machine") or "machine not named")
+            machines.setdefault(machine, []).append(run.name)
+    if not machines:
+        return table
+    where, rank = [*machines], None if len(machines) > 1 else False
+    if len(machines) > 1:
+        where = [f"{', '.join(who)} on {what}" for what, who in machines.items()]
+    note = "ms per image: median time of the detector on one image, warm-up left out"
+    column = model.Field("ms_per_image", "ms per image", "ms", ".1f", rank, paper=False)
+    notes = [Note(f"{note}; {'; '.join(where)}.", (column.key,)), *table.notes]
+    return replace(table, columns=[*table.columns, column], rows=rows, notes=notes)
+
+
+# ---- a row a run ---------------------------------------------------------------------------------
+
+
+def score_tables(
+    runs: Sequence[Any],
+    extra: Sequence[Row] = (),
+    notes: Sequence[str] = (),
+    columns: Sequence[str] | None = None,
+) -> list[Table]:
+    """One table per metric: a row per run, then the extra rows that have scores of it.
+
+    A run alone is shown with all that its metrics show, and their parts in a table of their own;
+    several with what compares. Runs of `bsdsbench run` have a last column, milliseconds per image.
+
+    extra : further rows, such as published results; a score with a word, "" too, is never the best
+    notes : further lines under each table
+    columns : these alone, by key or heading; "all" for every one; default: the usual ones
+    """
+    first, n_rows = runs[0], len(runs) + len(extra)
+    alone, how, tables = n_rows == 1, made_how(runs), []
+    sentence = "scores" if alone else f"{n_rows} methods"
+    if first.records:
+        named = not first.signature.set.startswith("set:")
+        sentence += f" on {first.set_line if named else f'{len(first.records)} images'}"
+    kinds = ("always", "own" if alone else "several")
+    for metric in dict.fromkeys(chain(*map(attrgetter("metrics"), runs))):
+        found, inner = registry.get(metric), []
+        opt, mine = found.options_of(first.protocol), [run for run in runs if metric in run.metrics]
+        rows: list[Row] = [(run.name, run.score(metric).to_mapping(), {}) for run in mine]
+        parts = found.parts(first.protocol, opt) if alone and first.records else {}
+        for name, path in parts.items():
+            if (score := part_of(rows[0][1], path)) is not None:
+                inner.append((name, score, {"ods": GRID_END} if score.get("at_grid_end") else {}))
+        rows += [(name, own[metric], words) for name, own, words in extra if metric in own]
+        usual = None if columns else found.usual(opt)
+        planned: list[Any] = [(metric, found.title, found.columns, rows)]
+        if inner:
+            title = f"{found.title}, part by part"
+            planned.append((f"{metric}-parts", title, found.part_columns, inner))
+        for key, title, every, those in planned:
+            asked, shown = set().union(*[own for _, own, _ in those]), []
+            for c in every:
+                # Measures that nobody asked for are left out; undefined ones stay.
+                here = c.key.partition(".")[0] in asked and (usual is None or c.key in usual)
+                if here and (columns or c.shown in kinds):
+                    shown.append(c)
+            keyed = {column_key(c): c for c in shown}
+            cells, values, fewer = [], list[dict[str, Any]](), dict[str, list[str]]()
+            for name, scores, words in those:
+                scored, row = {}, list[Cell]([name])
+                for key_here, c in keyed.items():
+                    value, mark = at(scores, c.key), words.get(c.key)
+                    scored[key_here] = value
+                    if mark is not None and value is not None:
+                        value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
+                    row.append(value)
+                    for what, (some, of) in scores.get("over", {}).get(c.key, {}).items():
+                        line = f"means over {some:,} of {of:,} {what} of {name}"
+                        fewer.setdefault(line, []).append(key_here)
+                cells.append(row)
+                values.append(scored)
+            n_own = len(mine) if key == metric else len(inner)
+            told: list[str | Note] = [*why_undefined(keyed, values[:n_own])]
+            told += [Note(f"{line}.", tuple(those), headed=True) for line, those in fewer.items()]
+            told += [*how["notes"], *notes]
+            if key != metric and any([words for _, _, words in those]):
+                told.append(AT_GRID_END)
+            about = f"{title}: {sentence}, protocol {first.protocol.name}"
+            fields = [METHOD, *[table_column(c, max(0, c.digits - (not alone))) for c in shown]]
+            table = Table(key, title, fields, cells, sentence=about, **{**how, "notes": told})
+            tables.append(with_times(table, mine if key == metric else ()))
+    return select(tables, columns) if columns and "all" not in columns else tables
+
+
+def column_key(column: Column) -> str:
+    """The key of a metric's column in a table."""
+    return column.key.replace(".", "_")
+
+
+def table_column(column: Column, digits: int, before: str = "") -> model.Field:
+    """A metric's column as a column of a table."""
+    return model.Field(
+        before + column_key(column),
+        column.heading,
+        column.short,
+        f".{digits}f",
+        not column.lower if column.score else None,
+        paper=column.score,
+    )
+
+
+def at_threshold_of(run: Any, other: Any) -> list[Table]:
+    """Precision, recall and F of a run at the threshold that was best on another set, beside its
+    ODS: a table for each metric of both with a curve. Raises DataError if there is none, or if the
+    protocols differ."""
+    for pair in pair_differences([other, run]):  # the images are others, NMS must not be
+        if pair.difference.of_protocol and pair.difference.severity is not Severity.IGNORED:
+            raise DataError(f"{pair.line()}; a threshold is of one protocol")
+    columns = [METHOD, model.Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
+    columns += [model.Field(key, key.upper(), "", ".4f") for key in ("p", "r", "f", "ods")]
+    columns.append(model.Field("ods_threshold", "ODS threshold", "at", ".3f"))
+    text = f"P, R, F: at the threshold of the ODS of {other.name}; ODS: at the best one here."
+    notes: list[str | Note] = [Note(text, ("p", "r", "f", "ods"))]
+    if both := {*run.image_ids} & {*other.image_ids}:
+        odd = f"{len(both)} images are in {other.name} too"
+        notes.append(f"{odd}, so its threshold is not chosen apart.")
+    signed = [f"Signature of {other.name}: {other.signature}"]
+    tables = []
+    for metric in filter(other.with_curve.__contains__, run.with_curve):
+        mine = run.score(metric)
+        point = mine.curve.at(other.score(metric).ods.threshold)
+        row = [run.name, point.threshold, point.precision, point.recall, point.f]
+        title = f"{registry.get(metric).title}, at the threshold that was best on {other.name}"
+        rows, key = [[*row, mine.ods.f, mine.ods.threshold]], f"{metric}-at-threshold"
+        tables.append(Table(key, title, columns, rows, notes=notes, signatures=signed))
+    if not tables:
+        raise DataError(f"{other.name}: no metric with thresholds, expected one of {run.name}")
+    return tables
+
+
+# ---- a row an image ------------------------------------------------------------------------------
+
+
+def image_table(run: Any) -> Table:
+    """One row per image: its size and its own values under every metric.
+
+    Several metrics have their names in the keys ("region_covering").
+    """
+    columns = [model.Field("image", "Image")]
+    columns += [model.Field(key, key.capitalize(), "", "d") for key in ("rows", "columns")]
+    rows: list[list[Cell]] = [[record.image_id, *record.size] for record in run.records]
+    for metric in run.metrics:
+        before, shown = f"{metric}_" * (len(run.metrics) > 1), registry.get(metric).image_columns
+        columns += [table_column(c, c.digits, before) for c in shown]
+        for row, own in zip(rows, run.image_scores(metric).values(), strict=True):
+            row += [own.get(c.key) for c in shown]
+    title = f"{run.name}, image by image"
+    return Table("images", title, columns, rows, aside=True, **made_how([run]))
+
+
+def per_image(run: Any, metric: str, values: Mapping[str, Mapping[str, Sequence[Any]]]) -> Table:
+    """Every score of every image under a metric: a row an image, then a row for each of its parts.
+
+    values : part -> column -> value of each image. What is not measured with the run's options has
+    no column, what is undefined no value.
+    """
+    found, measured = registry.get(metric), set().union(*values.values()) - {"n_images"}
+    columns: dict[str, Column] = {}
+    for c in (*found.columns, *found.image_columns, *found.part_columns):
+        if c.key in measured:
+            columns.setdefault(c.key, c)
+    labels = ["image", "part"][: 1 + (len(values) > 1)]
+    fields = [model.Field(name, name.capitalize()) for name in labels]
+    fields += [table_column(c, c.digits) for c in columns.values()]
+    rows, none = [], [None] * len(run.records)
+    for i, image_id in enumerate(run.image_ids):
+        for part, own in values.items():
+            cells = [own.get(key, none)[i] for key in columns]
+            rows.append([*(image_id, part or None)[: len(labels)], *cells])
+    title = f"{found.title}, image by image"
+    return Table(metric, title, fields, rows, n_labels=len(labels), **made_how([run]))
+
+
+# ---- as one flat list, METRIC.SCORE -> number ---------------------------------------------------
+
+
+def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
+    """The `scores` object of result.json as {"boundary.ods": F, "region.covering.ods": ...}.
+
+    A point of a PR curve is named by its F. Thresholds, counts of images and undefined scores are
+    left out.
+    """
+    found = {}
+    for metric, mapping in scores.items():
+        for column in registry.get(metric).columns:
+            value = at(mapping, column.key)
+            if column.score and value is not None:
+                found[f"{metric}.{column.key}"] = float(value)
+    return found
+
+
+def usual_scores(run: Any, known: Sequence[str]) -> list[str]:
+    """The METRIC.SCORE of these that tables show where none are asked for."""
+    shown = set()
+    for metric in map(registry.get, run.metrics):
+        usual = metric.usual(metric.options_of(run.protocol))
+        for c in metric.columns:
+            if c.shown != "never" and (usual is None or c.key in usual):
+                shown.add(f"{metric.name}.{c.key}")
+    return list(filter(shown.__contains__, known))
+
+
+def full_name(score: str, known: Collection[str]) -> str:
+    """The known METRIC.SCORE that is meant by it or by SCORE alone; `score` itself if none is.
+
+    SCORE alone, a key or a heading, is that of the default metric, or of the one that has it; of
+    several of a kind (hd95) it is the first (hd95-pooled).
+
+    Examples
+    --------
+    >>> full_name("ods", ["pixel.ods", "boundary.ods"]), full_name("mae", ["pixel.mae"])
+    ('boundary.ods', 'pixel.mae')
+    """
+    bare, keyed, headed = {}, [], []
+    for name in known:
+        metric, _, key = name.partition(".")
+        bare[key] = name
+        keyed += [name] * (key == score)
+        for c in registry.get(metric).columns if metric in registry.names() else ():
+            headed += [name] * (c.key == key and c.heading.casefold() == score.casefold())
+    alike, usual = keyed or headed, f"{registry.DEFAULT[0]}.{score}"
+    if score in known or (len(alike) > 1 and usual not in alike):
+        return score
+    if alike:
+        return usual if usual in alike else alike[0]
+    return bare.get(key_meant(score, bare), key_meant(score, known))

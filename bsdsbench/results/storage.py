@@ -1,0 +1,292 @@
+"""A run's folder, OUT, in three sentences.
+
+While a run is unfinished OUT holds records.db and no result.json, and a call with the same inputs
+goes on. result.json is removed first and written last, and names the hash of counts.npz; a folder
+without it is not a result. One run at a time holds OUT's lock.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from io import BytesIO
+from itertools import starmap
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bsdsbench.errors import DataError, FileFormatError
+from bsdsbench.io import (
+    FaultError,
+    as_json,
+    digest,
+    locked,
+    parse_json,
+    read_bytes,
+    reading,
+    remove_leftovers,
+    show,
+    too_much_json,
+    write_atomic,
+)
+from bsdsbench.loaders.formats.official_txt import PER_IMAGE
+from bsdsbench.loaders.formats.pictures import unpack_npz
+from bsdsbench.metrics import registry
+from bsdsbench.scores.counts import Counts, ImageRecord, Stack, counts_of
+from bsdsbench.scores.evidence import UNKNOWN, Evidence
+
+RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
+SCHEMA = "bsdsbench.result/1"
+# What an earlier result left, and would be wrong beside another one
+SPEED = "detector"  # in the provenance: what `bsdsbench run` measured
+OURS = ("eval_*.txt", f"{PER_IMAGE}/*.txt", "pr.png", "pr.svg", "timing.json", "overlays/*.png")
+SIDES = ("pred", "gt")  # fields of a record: what their files show
+MAX_IMAGES = 200_000
+MAX_BYTES = 1 << 31  # of all columns together: 200,000 images of boundary and pixel counts
+# What counts.npz says of each image: array, field of its record
+ABOUT = {
+    "ids": "image_id",
+    "sizes": "size",
+    "fingerprints": "fingerprint",
+    "truths": "truth",
+    "forms": "form",
+    "whole_truths": "whole_truth",
+}
+LATER = {"whole_truths"}  # runs of earlier versions have none
+
+
+class Records:
+    """records.db: what a run has counted so far, by image id and a hash of all it depends on."""
+
+    def __init__(self, path: Path) -> None:
+        # OUT's own lock is held, and network disks have poor ones
+        where = path.resolve().as_uri() + "?nolock=1"
+        self.database = sqlite3.connect(where, uri=True, isolation_level=None)
+        # A killed process loses nothing by this; what a power cut damages is found when it is read
+        self.database.execute("pragma synchronous=off")
+        self.database.execute("pragma locking_mode=exclusive")  # one journal for all records
+        self.database.execute(
+            "create table if not exists record (id text primary key, mark text, data blob, hash "
+            "text)"
+        )
+        if self.database.execute("pragma quick_check").fetchone() != ("ok",):
+            raise sqlite3.DatabaseError
+        self.marks: dict[str, str] = dict(self.database.execute("select id, mark from record"))
+
+    def load(self, image_id: str) -> ImageRecord | None:
+        """The stored record, or None if it is damaged."""
+        row = "select data, hash from record where id=?"
+        with suppress(ValueError, sqlite3.Error, TypeError):
+            data, told = self.database.execute(row, (image_id,)).fetchone()
+            if digest(data) == told:
+                record = unpack_record(data)
+                if (record.image_id, record.fingerprint) == (image_id, self.marks[image_id]):
+                    return record
+        return None
+
+    def add(self, record: ImageRecord, data: bytes) -> None:
+        """Keep a record. data : what `pack_record` made of it, in a worker"""
+        row = (record.image_id, record.fingerprint, data, digest(data))
+        self.database.execute("insert or replace into record values (?, ?, ?, ?)", row)
+        self.marks[record.image_id] = record.fingerprint
+
+
+@contextmanager
+def unfinished(out: Path, fresh: bool) -> Iterator[Records]:
+    """Hold OUT for a run, which is no result meanwhile. Raises RunLockedError, DataError, OSError.
+
+    fresh : forget what an earlier run counted
+    """
+    with locked(out):
+        remove_leftovers(out)
+        path = out / RECORDS
+        if fresh:
+            path.unlink(missing_ok=True)
+        try:
+            try:
+                records = Records(path)
+            except (sqlite3.Error, UnicodeDecodeError):  # the second: of its message
+                path.unlink()  # damaged by a power cut: these images are counted again
+                records = Records(path)
+            (out / RESULT).unlink(missing_ok=True)
+            with closing(records.database):
+                yield records
+        except sqlite3.Error as error:  # a full disk
+            raise OSError(None, str(error), str(path)) from None
+
+
+@contextmanager
+def writing_result(
+    out: Path, result: dict[str, Any], counts: bytes
+) -> Iterator[Callable[[str, str], None]]:
+    """Write a result in place of an earlier one; what is given takes the name and content of its
+    other files. Raises RunLockedError, OSError."""
+    others = {name: part for name, part in result.items() if name != "images"}
+    text = as_json({**others, "files": {COUNTS: digest(counts)}})
+    # An image is a line: indented it would take ten times as long
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    images = ",\n  ".join(map(encode, result["images"]))
+    start = text.rstrip().removesuffix("}").rstrip()  # the object is left open
+    data = f'{start},\n "images": [\n  {images}\n ]\n}}\n'.encode()
+    if too_much_json(data):  # counts.npz has all of them
+        data = f'{start},\n "images": []\n}}\n'.encode()
+    with locked(out, wait=60):
+        # It is there before the earlier one goes, so that what is killed in between is known
+        write_atomic(out / UNFINISHED, data)
+        (out / RESULT).unlink(missing_ok=True)
+        for pattern in OURS:
+            for stale in out.glob(pattern):
+                stale.unlink()
+        made = {""}
+
+        def write(name: str, content: str) -> None:  # not atomic: it is no result yet
+            path, folder = f"{out}/{name}", os.path.dirname(name)
+            try:
+                if folder not in made:
+                    os.makedirs(out / folder, exist_ok=True)
+                    made.add(folder)
+                with open(path, "wb") as stream:
+                    stream.write(content.encode())
+            except BaseException as error:
+                with suppress(OSError):
+                    os.unlink(path)
+                if isinstance(error, OSError):  # a full disk has no name
+                    raise OSError(error.errno, error.strerror, path) from None
+                raise
+
+        yield write
+        write_atomic(out / COUNTS, counts)
+        os.replace(out / UNFINISHED, out / RESULT)
+
+
+def read_result(folder: Path) -> tuple[dict[str, Any], tuple[ImageRecord, ...]]:
+    """What result.json says, and the records of counts.npz. Raises FileFormatError."""
+    path = folder / RESULT
+    data, counts = read_bytes(path), read_bytes(folder / COUNTS)
+    with reading(path, "the result of a run"):
+        found = parse_json(data)
+        if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+            raise FaultError(f"expected schema {SCHEMA!r}")
+        if found.get("files") != {COUNTS: digest(counts)}:
+            raise FaultError(
+                f"does not name this {COUNTS} (altered, or of another run), expected both as they "
+                "were written: evaluate again with -o on this folder"
+            )
+    return found, unpack_records(folder / COUNTS, counts)
+
+
+def is_run(folder: Path) -> bool:
+    """True for the folder of a finished run. Raises FileFormatError for one that was begun."""
+    done = (folder / RESULT).exists()
+    if not done and ((folder / RECORDS).exists() or (folder / UNFINISHED).exists()):
+        raise FileFormatError(
+            f"{show(folder)}: a run that was not finished; the command that began it goes on"
+        )
+    return done
+
+
+# ---- records as bytes ----------------------------------------------------------------------------
+
+
+def pack_record(record: ImageRecord) -> bytes:
+    """One record: a line of JSON that says what follows, then the arrays. An .npz takes .4 ms."""
+    arrays, values = [], []
+    for metric, counts in record.counts.items():
+        for name, array in counts.items():
+            if array.dtype == np.int64:  # a fourth of the bytes
+                array = array.astype(np.min_scalar_type(array.max(initial=0)))
+            arrays.append((metric, name, array.dtype.str, array.shape))
+            values.append(array.tobytes())
+    about = [getattr(record, field) for field in ABOUT.values()]
+    shown = [[side.row(), side.file] for side in (record.pred, record.gt)]
+    return b"\n".join([json.dumps([*about, shown, arrays]).encode(), b"".join(values)])
+
+
+def unpack_record(data: bytes) -> ImageRecord:
+    """Read what `pack_record` made. Raises ValueError, TypeError for anything else."""
+    line, _, values = data.partition(b"\n")
+    image_id, size, mark, *texts, shown, arrays = json.loads(line)
+    counts, at = dict[str, Any](), 0
+    for metric, name, kind, shape in arrays:
+        array: NDArray[Any] = np.ndarray(shape, kind, values, at)
+        counts.setdefault(metric, {})[name] = array
+        at += array.nbytes
+    sides = starmap(Evidence.of_row, shown)
+    return ImageRecord(image_id, tuple(size), counts, mark, 0.0, *texts, *sides)
+
+
+def pack_records(records: Sequence[ImageRecord], stack: Callable[[str], Stack]) -> bytes:
+    """Records as the bytes of an .npz: ids, sizes, ..., and METRIC.FIELD stacked, image first.
+
+    stack : a metric's counts of all images. Same records, same bytes. Raises ShapeError if the
+    images have arrays of different shapes, DataError for more than can be read back.
+    """
+    arrays = {}
+    for name, field in ABOUT.items():
+        column = list(map(attrgetter(field), records))
+        arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
+    arrays["sizes"] = arrays["sizes"].reshape(-1, 2)
+    for side in SIDES:
+        shown = list(map(attrgetter(side), records))
+        arrays[f"{side}_values"] = np.array([evidence.row() for evidence in shown], np.float64)
+        arrays[f"{side}_files"] = np.array(list(map(attrgetter("file"), shown)), np.str_)
+    for metric in records[0].counts if records else ():
+        for name, array in stack(metric).items():
+            shape = (len(records), *array.shape) if name in registry.get(metric).shared else None
+            arrays[f"{metric}.{name}"] = np.broadcast_to(array, shape or array.shape)
+    size = sum(map(attrgetter("nbytes"), arrays.values()))
+    if len(records) > MAX_IMAGES or size > MAX_BYTES:
+        raise DataError(
+            f"counts of {len(records)} images, {size} bytes: expected at most {MAX_IMAGES} "
+            f"images and {MAX_BYTES} bytes: evaluate in parts"
+        )
+    buffer = BytesIO()
+    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=3) as packed:  # 6 takes thrice as long
+        for name, array in arrays.items():
+            with packed.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, array, allow_pickle=False)
+    return buffer.getvalue()
+
+
+def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
+    """Read what `pack_records` made, found in `path`. Raises FileFormatError."""
+    with reading(path, "a bsdsbench counts file"):
+        arrays = unpack_npz(data, text=True, limit=MAX_BYTES)
+        count = arrays["ids"].size
+        if count > MAX_IMAGES:
+            raise FaultError(f"has {count} images, expected at most {MAX_IMAGES}")
+        for name in LATER - arrays.keys():
+            arrays[name] = np.full(count, "")
+        about = list(zip(*[arrays.pop(name).tolist() for name in ABOUT], strict=True))
+        shown = []
+        for side in SIDES:
+            rows, files = (arrays.pop(f"{side}_{name}", None) for name in ("values", "files"))
+            if rows is None or files is None:  # of an earlier version
+                shown.append([UNKNOWN] * count)
+            else:
+                shown.append(list(map(Evidence.of_row, rows, files.tolist())))
+        counts: list[dict[str, Any]] = [{} for _ in range(count)]
+        for key, array in arrays.items():
+            metric, _, name = key.partition(".")
+            kind, (array,) = registry.get(metric), Counts(**{name: array}).values()
+            if name in kind.shared and (array == array[:1]).all():
+                array = np.broadcast_to(array[:1].copy(), array.shape)
+            for own, row in zip(counts, array[:, np.newaxis], strict=True):
+                kept = row[0, ...]  # an array, of single numbers too
+                if name in kind.ragged:
+                    kept = kept[~np.isnan(kept).all(axis=-1)]
+                own.setdefault(metric, {})[name] = kept
+        found = []
+        for own, fields, *sides in zip(counts, about, *shown, strict=True):
+            image_id, size, mark, *texts = fields
+            known = {metric: counts_of(arrays) for metric, arrays in own.items()}
+            record = image_id, tuple(size), known, mark, 0.0, *texts, *sides
+            found.append(ImageRecord(*record))
+        return tuple(found)

@@ -1,0 +1,48 @@
+"""bsdsbench nms: raw maps to pictures, and from raw maps to scores in one command."""
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+
+from bsdsbench.detectors.nms_folder import nms_files
+from bsdsbench.errors import DataError
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.runs.run import evaluate
+from bsdsbench.transforms.maps import nms, quantise
+from tests.helpers.crops import crops
+from tests.helpers.runs import call, refused
+
+
+@pytest.fixture
+def raw(tmp_path):
+    return crops(tmp_path, "structure-tensor-raw")
+
+
+def test_written_and_read_again_scores_as_with_the_switch(raw, tmp_path):
+    proto = Protocol.preset("biped").replace(thresholds=9)
+    done = []
+    count = nms_files(raw[0], tmp_path / "thin", proto, progress=lambda *a: done.append(a))
+    assert (count, len(done)) == (2, 2)
+    options = {"workers": 1, "executor": "thread"}
+    switched = evaluate(*raw, proto.replace(nms=True), **options)
+    written = evaluate(tmp_path / "thin", raw[1], proto, **options)
+    for a, b in zip(switched.records, written.records, strict=True):
+        assert a.counts["boundary"].equals(b.counts["boundary"])
+
+
+def test_pictures_of_16_bits(raw, tmp_path):
+    words = ["--set", "nms_params.bits=16", "--set", "nms_params.radius=2", "--quiet"]
+    assert "2, 5, 1.01" in call("nms", raw[0], tmp_path / "thin", *words)
+    written = iio.imread(tmp_path / "thin" / "herd2.png")
+    assert written.dtype == np.uint16
+    assert np.array_equal(written, quantise(nms(iio.imread(raw[0] / "herd2.png"), radius=2), 16))
+
+
+def test_faults_are_said_together_and_the_rest_is_written(raw, tmp_path):
+    (raw[0] / "a.png").write_bytes(b"no picture")
+    np.save(raw[0] / "herd2.npy", np.zeros((80, 120)))
+    with pytest.raises(DataError, match=r"herd2(.|\n)*same id(.|\n)*a\.png"):
+        nms_files(raw[0], tmp_path / "thin", Protocol())
+    assert sorted(p.name for p in (tmp_path / "thin").iterdir()) == ["fruit1.png", "herd2.png"]
+    refused("the same as the input", nms_files, raw[0], raw[0], Protocol())
+    refused("no soft maps", nms_files, tmp_path / "pred" / "..", tmp_path / "thin", Protocol())

@@ -1,0 +1,87 @@
+"""An evaluation by itself: which records make one, and that nobody changes it."""
+
+import json
+
+import numpy as np
+import pytest
+from attrs.exceptions import FrozenInstanceError
+
+import bsdsbench as bb
+from bsdsbench.errors import MergeError
+from bsdsbench.metrics import registry
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.storage import writing_result
+from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.tables.read_only import ReadOnlyDict
+from tests.helpers.metric_cases import case_of
+from tests.helpers.runs import FAST, refused
+from tests.helpers.simulated import simulated_run
+
+
+def test_records_of_other_metrics_or_of_one_id_are_no_evaluation():
+    one, two = (simulated_run("x", 1, pixel=pixel).records[0] for pixel in (False, True))
+    cases = {"has counts of boundary, pixel, expected": two, "is a duplicate id": one}
+    for words, other in {**cases, "of no metric": ImageRecord("c", (3, 4))}.items():
+        refused(words, Evaluation, Protocol(), "x", (one, other), error=MergeError)
+
+
+def arrays_in(tree):
+    """Every array in a tree of results."""
+    if isinstance(tree, np.ndarray):
+        yield tree
+    for part in tree.values() if isinstance(tree, dict) else ():
+        yield from arrays_in(part)
+
+
+@pytest.mark.parametrize("metric", ["boundary", "calibration", "region", "semantic", "depth"])
+def test_nobody_changes_a_run_through_what_it_gives_out(metric):
+    case = case_of(metric)
+    (pred, truth), *_ = case.images
+    run = bb.evaluate_items([("a", pred, truth)], case.protocol, metrics=metric, **FAST)
+    before = run.to_mapping()["scores"]
+    given = [run.stack(metric), run.score(metric), dict(run.records[0].counts[metric])]
+    arrays = [array for tree in given for array in arrays_in(tree)]
+    assert arrays
+    for array in arrays:
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+    for mapping in (run.stack(metric), run.records[0].counts, run.provenance, run.failed):
+        with pytest.raises(TypeError, match="read-only"):
+            mapping["a"] = 0
+    run.image_scores(metric)["a"].clear()
+    run.image_ids.clear()
+    assert run.to_mapping()["scores"] == before
+
+
+def test_a_preset_is_everyones_and_stays_as_it_is():
+    """What a metric makes of its options cannot be put into the protocol that they are in."""
+    preset = Protocol.preset("masks")
+    options = registry.get("contour").options_of(preset)
+    parts = [getattr(preset, name) for name in dir(preset) if not name.startswith("_")]
+    mutable = [part for part in parts if isinstance(part, dict | list | set)]
+    assert all(isinstance(part, ReadOnlyDict) for part in mutable)
+    refused("read-only", preset.options.__setitem__, "contour", {}, error=TypeError)
+    with pytest.raises(FrozenInstanceError):
+        options.components = 4
+    assert registry.get("contour").options_of(Protocol.preset("masks")) == options
+
+
+def test_the_threshold_of_ois_is_none_as_each_image_has_its_own():
+    score = simulated_run("x", 2).boundary_score()
+    assert score.ois.threshold is None
+    assert "threshold" not in score.to_mapping()["ois"]
+    assert score.ods.threshold > 0
+
+
+@pytest.mark.parametrize("key", ["images", "files", "a"])
+def test_a_score_named_like_a_part_of_the_file_stays_a_score(tmp_path, key):
+    result = {
+        "scores": {"mine": {key: []}, "other": {"images": []}},
+        "images": [{"id": 'a, {"id": ', "size": [1, 2]}, {"id": "b", "mine": {"images": 1}}],
+        "places": {"x": '"images": []'},
+    }
+    with writing_result(tmp_path, result, b"counts"):
+        pass
+    stored = json.loads((tmp_path / "result.json").read_text("utf-8"))
+    assert {name: stored[name] for name in result} == result

@@ -1,0 +1,204 @@
+"""Inputs that would be counted without a word and should not: values, places, empty truth."""
+
+import re
+
+import imageio.v3 as iio
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.errors import InputWarning
+from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
+from bsdsbench.metrics import registry
+from bsdsbench.runs.keywords import RunKeywords, plan
+from bsdsbench.runs.run import folders
+from bsdsbench.runs.sanity import LOOKS, first_look, look_at
+from tests.helpers.making import make_set
+from tests.helpers.runs import command, counted, refused
+
+TEN = bb.Protocol.preset("bsds500").replace(thresholds=10)
+
+
+def changed(folder, function):
+    """Every map of a folder replaced by what `function` makes of it."""
+    for path in sorted(folder.iterdir()):
+        made = function(iio.imread(path))
+        if made.dtype.kind == "f":
+            np.save(path.with_suffix(".npy"), made)
+            path.unlink()
+        else:
+            iio.imwrite(path, made, compress_level=1)
+    return folder
+
+
+FAINT = {
+    "0/1": (lambda a: (a > 90).astype(np.uint8), r"no value above 1 of 255 .*0/1 .*normalise=True"),
+    "0..2": (lambda a: (a // 90).astype(np.uint8), "no value above 2 of 255"),
+    "labels": (lambda a: (a // 26).astype(np.uint8), "no value above [89] of .*pred_kind='labels'"),
+    "8 in 16": (lambda a: a.astype(np.uint16), r"of 65535 .*8 bit saved as 16"),
+    "twice": (lambda a: a / 255.0**2, r"no value above 0.0\d+ .*divided by 255 twice\?"),
+    "0..255": (lambda a: a.astype(np.float32), "divide by 255"),
+}
+
+
+@pytest.mark.parametrize("kind", FAINT)
+def test_maps_of_which_nothing_would_count_are_refused(kind, tmp_path):
+    make, words = FAINT[kind]
+    pred, gt = make_set(tmp_path)
+    changed(pred, make)
+    refused(words, counted, pred, gt, TEN.replace(thresholds=99), metrics=("boundary", "pixel"))
+    found = bb.doctor(pred, gt, TEN.replace(thresholds=99))
+    assert any(f.level == "error" and f.code in ("values", "unreadable") for f in found)
+
+
+def test_maps_of_zeros_are_a_warning(tmp_path):
+    pred, gt = make_set(tmp_path)
+    changed(pred, np.zeros_like)
+    with pytest.warns(InputWarning, match="every map is zero everywhere"):
+        assert counted(pred, gt, TEN).boundary_score().ods.f == 0
+
+
+# ---- places --------------------------------------------------------------------------------------
+
+
+def looked_at(pred, gt=None, **changes):
+    given = {"protocol": TEN, **changes}
+    words = {k: given.pop(k) for k in ("protocol", "metrics") if k in given}
+    options = plan(RunKeywords(**given), **words)
+    items = folders(pred, sample_ground_truth() if gt is None else gt, options)[:LOOKS]
+    metric = registry.get(options.metrics[0])
+    looks = [look_at(*item.load(metric, TEN), options.protocol) for item in items]
+    return list(map(str, first_look(looks, options)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "metric", "said"),
+    [
+        ({}, "boundary", True),
+        ({"nms": True}, "boundary", False),
+        ({"thin": False}, "boundary", False),
+        ({}, "crispness", False),
+        ({}, "pixel", False),
+    ],
+)
+def test_thick_maps_without_nms_are_said(changes, metric, said):
+    notes = looked_at(
+        sample_results("structure-tensor-raw"), protocol=TEN.replace(**changes), metrics=metric
+    )
+    assert ["nms=True" in note for note in notes] == [True] * said
+
+
+def exchange(folder):
+    names = sorted(folder.iterdir())
+    upright = [p for p in names if iio.imread(p).shape == iio.imread(names[0]).shape]
+    first, last = upright[0], upright[1]
+    kept = first.read_bytes()
+    first.write_bytes(last.read_bytes())
+    last.write_bytes(kept)
+
+
+PLACES = {
+    "mirrored": (lambda f: changed(f, np.fliplr), "fit their ground truth only mirrored left"),
+    "flipped": (lambda f: changed(f, np.flipud), "upside down"),
+    "turned": (lambda f: changed(f, lambda a: np.rot90(a, 2)), "turned by 180"),
+    "inverted": (
+        lambda f: changed(f, lambda a: 255 - a),
+        "darker on the ground truth .*invert=True",
+    ),
+    "exchanged": (exchange, "2 of . maps looked at fit the ground truth of another image"),
+}
+
+
+def planted(kind, method, folder):
+    folder.mkdir()
+    for path in sample_results(method).glob("*.png"):
+        (folder / path.name).write_bytes(path.read_bytes())
+    PLACES[kind][0](folder)
+    return folder
+
+
+@pytest.mark.parametrize("kind", PLACES)
+@pytest.mark.parametrize("method", DETECTORS)
+def test_maps_in_a_wrong_place_are_one_line_each_and_sound_ones_none(kind, method, tmp_path):
+    assert looked_at(sample_results(method)) == []
+    (note,) = looked_at(planted(kind, method, tmp_path / "pred"))
+    assert re.search(PLACES[kind][1], note)
+
+
+def test_the_command_line_warns_in_a_line(tmp_path):
+    pred, gt = make_set(tmp_path)
+    changed(pred, lambda a: 255 - a)
+    found = command("evaluate", pred, "--gt", gt, "--thresholds", "5", "--workers", "1")
+    (line,) = [x for x in found.stderr.splitlines() if "warning" in x]
+    assert line.startswith("bsdsbench: warning: 4 of 4 maps looked at are darker")
+
+
+# ---- empty ground truth --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_empty(tmp_path):
+    """Six images, the last of which nobody drew a boundary in, and the first five alone."""
+    pred, gt = make_set(tmp_path / "all")
+    for path in (gt / "im005").iterdir():
+        iio.imwrite(path, np.zeros((40, 52), np.uint8))
+    five = make_set(tmp_path / "five", images=5)
+    return pred, gt, five
+
+
+@pytest.mark.parametrize("metric", ["boundary", "pixel", "aiu", "region", "crispness"])
+def test_empty_ground_truth_is_refused(with_empty, metric):
+    pred, gt, _ = with_empty
+    protocol = TEN.replace(regions_from_soft=True)
+    words = "im005.*no boundary pixel.*empty_gt='count'.*on_error='skip'"
+    refused(words, counted, pred, gt, protocol, metrics=metric)
+
+
+def test_skipped_images_are_as_if_they_were_not_there(with_empty, tmp_path):
+    pred, gt, five = with_empty
+    skip = TEN.replace(empty_gt="skip")
+    found = counted(pred, gt, skip, out=tmp_path / "out")
+    assert found.scores() == counted(*five, TEN).scores()
+    assert (found.empty, found.failed) == (["im005"], {})
+    assert bb.Evaluation.load(tmp_path / "out").empty == ["im005"]
+    shards = [counted(pred, gt, skip, shard=(k, 2)) for k in (1, 2)]
+    assert bb.merge(shards).to_mapping() == {**found.to_mapping(), "failed": {}}
+
+
+def test_counted_images_add_their_false_positives_alone(with_empty):
+    pred, gt, five = with_empty
+    every = counted(pred, gt, TEN.replace(empty_gt="count"))
+    assert 'empty_gt="count"' in str(every.signature)
+    soft = iio.imread(pred / "im005.png")
+    mine = every.records[5].counts["boundary"]
+    assert mine.total_pred.tolist() == [bb.thin(soft / 255 >= t).sum() for t in TEN.thresholds]
+    assert not mine.total_gt.any()
+    assert not mine.matched_pred.any()
+    drawn, curve = counted(*five, TEN).boundary_score(), every.boundary_score()
+    assert curve.curve.recall.tolist() == drawn.curve.recall.tolist()
+    assert curve.ois.recall == drawn.ois.recall
+
+
+def test_a_stream_leaves_empty_ground_truth_out_with_a_warning():
+    nothing, said = [np.zeros((20, 20), bool)], "a: no boundary pixel in any of 1"
+    ev = bb.StreamingEvaluator(TEN, on_error="fail")
+    refused(said, ev.update, np.eye(20), nothing, image_id="a")
+    ev = bb.StreamingEvaluator(TEN)
+    with pytest.warns(InputWarning, match=f"left out: {said}"):
+        ev.update(np.eye(20), nothing, image_id="a")
+    assert len(ev) == 0
+
+
+# ---- streams -------------------------------------------------------------------------------------
+
+
+def test_a_stream_of_zeros_and_ones_in_bytes_is_refused_when_it_is_scored():
+    """A network that predicts next to nothing is no error in training."""
+    ones, faint = np.eye(30, dtype=np.uint8), np.full((30, 30), 1e-4)
+    for pred, second in ((ones, ones), (ones, 200 * ones), (faint, faint)):
+        ev = bb.StreamingEvaluator(TEN)
+        ev.update([pred, second], [[np.eye(30)], [np.eye(30)]])
+        if second is ones:
+            refused("no value above 1 of 255 in any map", ev.compute)
+        else:
+            assert (ev.compute().boundary_score().ods.f > 0) == (second is not faint)
