@@ -116,7 +116,7 @@ def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> MatchedPixel
 
     The events are `thinning.Events`: the changes of the predicted map from step to step.
     """
-    backwards = _should_start_at_lowest_threshold(added, truth)
+    backwards = should_start_at_lowest_threshold(added, truth)
     steps = steps_within_reach(start, pixel, added, truth, gt_enters=backwards)
     matched = np.zeros((2, start.size - 1), np.int64)
     bits = match_all(steps, truth, 0, matched[0]).bits
@@ -124,7 +124,7 @@ def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> MatchedPixel
     return MatchedPixels(*(matched[:, ::-1] if backwards else matched))
 
 
-def _should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
+def should_start_at_lowest_threshold(added: Bool, truth: Truth) -> bool:
     """Return whether going from the lowest threshold to the highest is likely to be faster.
 
     It is if the map at the lowest threshold is thin (few pixels ever left it) and has at least 1.5
@@ -189,12 +189,17 @@ def steps_within_reach(
     return Steps(kept_start, vertex, enters, gt_enters, pixel_of_vertex[:n_vertices], tile)
 
 
-def match_all(steps: Steps, truth: Truth, first: int, matched_gt: I8) -> Side:
+def match_all(
+    steps: Steps, truth: Truth, first: int, matched_gt: I8, gt_bits: U8 | None = None
+) -> Side:
     """Match the prediction with each annotator at every step.
 
     The ties of annotator k are hashed with the number `first` + k. Adds the numbers of matched
     ground-truth pixels to `matched_gt`, int64 (n,). Returns the predicted side as it is after the
     last annotator; its `bits` are those of all annotators.
+
+    gt_bits : zeros, uint64 (ground-truth vertices, words), to become the steps at which each is
+        matched
     """
     costs, words = truth.disk.cost, (matched_gt.size + 63) // 64
     n_gt, n_pred = int(np.diff(truth.ends).max(initial=0)), steps.pixel.size
@@ -203,7 +208,9 @@ def match_all(steps: Steps, truth: Truth, first: int, matched_gt: I8) -> Side:
     largest_gt = new_side(truth.pixel[:n_gt], steps.tile, GT, gt_arena, words)
     work, gain = new_work(max(n_pred, n_gt)), np.empty(costs.size, np.int64)
     order = new_order(steps, truth)
-    _match(steps, truth, first, pred, largest_gt, gain, work, order, matched_gt)
+    if gt_bits is None:
+        gt_bits = np.zeros((0, words), np.uint64)
+    _match(steps, truth, first, pred, largest_gt, gain, work, order, matched_gt, gt_bits)
     return pred
 
 
@@ -221,19 +228,23 @@ def new_order(steps: Steps, truth: Truth) -> Order:
 
 
 @kernel(_nrt=False)
-def _match(steps, truth, first, pred, largest_gt, gain, work, ordering, matched_gt):
+def _match(steps, truth, first, pred, largest_gt, gain, work, ordering, matched_gt, gt_bits):
     """Match with each annotator: add its matched pixels to `matched_gt` (n,), set pred's bits.
+
+    The bits of the ground truth are set too, unless `gt_bits` has no rows.
 
     largest_gt : a Side with room for the annotator with the most pixels; each is put into it
     gain : room for Geometry.gain
     ordering, work : room for `order_batches` and for the search
     """
     nodes, tile, freed, gt_enters = pred.node, pred.tile, work.freed, steps.gt_enters
+    keeps_gt = gt_bits.shape[0] > 0
     for annotator in range(len(truth.tiles)):
-        pixel, n_matched = truth.pixel[truth.ends[annotator] : truth.ends[annotator + 1]], 0
-        n = pixel.size
+        gt_start, gt_stop, n_matched = truth.ends[annotator], truth.ends[annotator + 1], 0
+        pixel, n = truth.pixel[gt_start:gt_stop], gt_stop - gt_start
         room = largest_gt.node[:n], largest_gt.edge, largest_gt.used
-        bits, nearest = largest_gt.bits[:n], largest_gt.nearest[:n]
+        bits = gt_bits[gt_start:gt_stop] if keeps_gt else largest_gt.bits[:n]
+        nearest = largest_gt.nearest[:n]
         gt = Side(pixel, truth.tiles[annotator], GT, *room, bits, nearest, largest_gt.value)
         geometry = new_geometry(truth.shape, truth.disk, n, first + annotator, gain)
         clear_matching(pred)
@@ -264,6 +275,8 @@ def _match(steps, truth, first, pred, largest_gt, gain, work, ordering, matched_
                 mate = nodes[i].mate
                 if mate != NO_VERTEX:
                     record_matched_steps(i, nodes, pred.bits, step)
+                    if keeps_gt:
+                        record_matched_steps(mate, gt.node, gt.bits, step)
                     nodes[i].mate = gt.node[mate].mate = NO_VERTEX
                     freed[n_freed] = mate
                     n_freed += 1
@@ -283,6 +296,9 @@ def _match(steps, truth, first, pred, largest_gt, gain, work, ordering, matched_
         for i in range(nodes.size):
             if nodes[i].mate != NO_VERTEX:
                 record_matched_steps(i, nodes, pred.bits, matched_gt.size)
+        for j in range(n if keeps_gt else 0):
+            if gt.node[j].mate != NO_VERTEX:
+                record_matched_steps(j, gt.node, gt.bits, matched_gt.size)
 
 
 @kernel(_nrt=False)
