@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from bsdsbench.metrics.boundary import boundary_counts as boundary_counts
     from bsdsbench.metrics.boundary import boundary_score as boundary_score
     from bsdsbench.metrics.boundary import match_boundaries as match_boundaries
+    from bsdsbench.metrics.error_classes import boundary_errors as boundary_errors
     from bsdsbench.metrics.pixel import pixel_counts as pixel_counts
     from bsdsbench.metrics.pixel import pixel_score as pixel_score
     from bsdsbench.metrics.region.counting import region_counts as region_counts
@@ -84,6 +85,7 @@ _PACKAGES = {
     "scores.ratios": "f_measure ratio",
     "integrations.training_labels": "assign",
     "metrics.boundary": "Match boundary_counts boundary_score match_boundaries",
+    "metrics.error_classes": "boundary_errors",
     "comparison.compare": "Comparison compare",
     "diagnosis.doctor": "doctor",
     "diagnosis.findings": "Finding",

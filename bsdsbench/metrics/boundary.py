@@ -14,7 +14,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,9 @@ from bsdsbench.scores.curve import (
 from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.read_only import ReadOnly
 from bsdsbench.transforms.maps import prepare
+
+if TYPE_CHECKING:
+    from bsdsbench.kernels.matching.matching import Truth
 
 # Kernels are imported where they are called: scores are read and shown without them.
 CURVE_COLUMNS = (
@@ -323,21 +326,17 @@ def boundary_counts(
     >>> int(counts.matched_pred[0]), int(counts.total_pred[0])
     (30, 30)
     """
-    from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
+    from bsdsbench.kernels.matching.matching import match_steps
 
     protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
-    shape = gt_maps.shape[1:]
-    try:
-        target = prepare_truth(gt_maps, protocol.radius(shape))
-    except ValueError as error:  # a tolerance too large to be exact
-        raise DataError(str(error)) from None
-    valid = valid_of(gts)
+    shape, valid = gt_maps.shape[1:], valid_of(gts)
+    target = match_target(gt_maps, protocol)
     thresholds, events, size = threshold_events(pred, shape, protocol, target.near, dropped, valid)
     matched_gt, matched_pred = match_steps(*events, target)
     total_gt = np.full(thresholds.size, target.pixel.size)
     four = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
-    if protocol.whole_image and not (isinstance(pred, Prediction) and pred.kind == "segs"):
+    if has_whole_image_row(pred, protocol):
         four = np.vstack([whole_image_counts(gt_maps, valid), four])  # at threshold 0
         thresholds = np.r_[0.0, thresholds]
     return curve_counts(thresholds, four)
@@ -519,6 +518,21 @@ def replayed(events: Any, shape: tuple[int, ...]) -> Bool:
     changed = np.zeros((start.size - 1, math.prod(shape)), bool)
     changed[np.repeat(np.arange(len(changed)), np.diff(start)), pixel] = True
     return np.ascontiguousarray(np.logical_xor.accumulate(changed)[::-1]).reshape(-1, *shape)
+
+
+def match_target(gt_maps: Bool, protocol: Protocol) -> Truth:
+    """Return the annotators' maps (A, H, W) as the kernels of the matching take them."""
+    from bsdsbench.kernels.matching.matching import prepare_truth
+
+    try:
+        return prepare_truth(gt_maps, protocol.radius(gt_maps.shape[1:]))
+    except ValueError as error:  # a tolerance too large to be exact
+        raise DataError(str(error)) from None
+
+
+def has_whole_image_row(pred: Map | Prediction, protocol: Protocol) -> bool:
+    """Return whether the counts have a row of threshold 0, where every pixel is on."""
+    return protocol.whole_image and not (isinstance(pred, Prediction) and pred.kind == "segs")
 
 
 def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> tuple[int, int, int, int]:

@@ -110,7 +110,7 @@ def classify_steps(
     false_bits[row_of.flat[pred.pixel]] &= ~pred.bits
 
     last = 0 if backwards else n_steps - 1
-    is_reached = (gt_bits[:, last >> 6] >> np.uint64(last & 63) & np.uint64(1)).astype(np.bool_)
+    is_reached = gt_bits[:, last >> 6] >> np.uint64(last & 63) & np.uint64(1) == 1
     near_bits = np.zeros((np.count_nonzero(~is_reached), gt_bits.shape[1]), np.uint64)
     _set_steps_near(truth.pixel[~is_reached], row_of, false_bits, surroundings.half, near_bits)
     near_bits &= ~gt_bits[~is_reached]

@@ -1,0 +1,105 @@
+"""Where the score of one image is lost: missed and false pixels by class at every threshold.
+
+With r the tolerance, a missed pixel is `suppressed` if it is matched at the lowest threshold of the
+protocol (the row of the whole image, which matches everything, is not one); else `near` if a false
+pixel lies within 2r; else `absent`. A false pixel is a `duplicate` if an annotated pixel lies
+within r, all such being taken; `near` within 2r; else `background`. An annotated pixel's agreement
+is how many other annotators drew a pixel that it is matched with: it is drawn by one `alone`, by
+`some`, or by `all`. The idea is that of TIDE (Bolya et al., ECCV 2020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bsdsbench.files.arguments import Bool
+from bsdsbench.files.errors import DataError
+from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, valid_of
+from bsdsbench.metrics.boundary import (
+    has_whole_image_row,
+    match_target,
+    threshold_events,
+    truth_maps,
+    whole_image_counts,
+)
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.curve import curve_counts
+
+
+def boundary_errors(
+    pred: Map | Prediction,
+    gts: Sequence[Map] | GroundTruth,
+    protocol: Protocol | str | None = None,
+    *,
+    dropped: Bool | None = None,
+) -> Counts:
+    """Count missed, false and matched boundary pixels of one image by class.
+
+    The classes add up to the missed and the false pixels of `boundary_counts` at every threshold.
+
+    Parameters
+    ----------
+    pred, gts, protocol, dropped
+        As for `boundary_counts`.
+
+    Returns
+    -------
+    Counts
+        Those of `boundary_counts`, and i8 `missed` (T, 3: suppressed, near, absent), `false` (T, 3:
+        duplicate, near, background), `agreement_pixels` (3: alone, some, all) and
+        `agreement_matched` (T, 3), summed over annotators as total_gt is. Two annotators have no
+        pixels of `some`, a single one has none of any agreement.
+
+    Raises
+    ------
+    ShapeError, DataError
+        As `boundary_counts`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> line, pred = np.zeros((20, 30)), np.zeros((20, 30))
+    >>> line[10] = 1
+    >>> pred[10, :9], pred[10, 9:20], pred[2, :3] = 0.9, 0.3, 0.8
+    >>> errors = bb.boundary_errors(pred, [line], bb.Protocol(thresholds=(0.2, 0.5), max_dist_px=1))
+    >>> errors.missed.tolist(), errors.false.tolist()
+    ([[0, 1, 8], [11, 1, 8]], [[0, 0, 3], [0, 0, 3]])
+    """
+    from bsdsbench.kernels.bits import unpack
+    from bsdsbench.kernels.matching.unmatched import classify_steps, prepare_surroundings
+
+    protocol = Protocol.load(protocol)
+    gt_maps = truth_maps(gts, protocol)
+    shape, valid = gt_maps.shape[1:], valid_of(gts)
+    target = match_target(gt_maps, protocol)
+    try:
+        around = prepare_surroundings(target, protocol.radius(shape))
+    except ValueError as error:  # twice the tolerance is too large
+        raise DataError(str(error)) from None
+    thresholds, events, size = threshold_events(pred, shape, protocol, around.near, dropped, valid)
+    errors = classify_steps(*events, size, target, around)
+    total_gt = np.full(thresholds.size, target.pixel.size)
+    four = np.column_stack([errors.matched_gt, total_gt, errors.matched_pred, size])
+    agreement_pixels = np.bincount(around.agreement + 1, minlength=4)[1:]
+    rows = [t[::-1] for t in (four, errors.missed, errors.false, errors.agreement_matched)]
+    if has_whole_image_row(pred, protocol):  # every annotated pixel is matched there
+        thresholds, first = np.r_[0.0, thresholds], whole_image_counts(gt_maps, valid)
+        counted = np.ones(shape, np.bool_) if valid is None else valid
+        within = [
+            np.count_nonzero(unpack(b, shape[1]) & counted) for b in (target.near, around.near)
+        ]
+        false = np.diff([first[2], *within, first[3]])
+        whole = map(np.asarray, (first, (0, 0, 0), false, agreement_pixels))
+        rows = [np.vstack([row, table]) for row, table in zip(whole, rows, strict=True)]
+    four, missed, false, agreement_matched = rows
+    return Counts(
+        **curve_counts(thresholds, four),
+        missed=missed,
+        false=false,
+        agreement_pixels=agreement_pixels,
+        agreement_matched=agreement_matched,
+    )
