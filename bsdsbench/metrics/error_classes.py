@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.files.arguments import Bool
-from bsdsbench.files.errors import DataError
-from bsdsbench.loaders.inputs import GroundTruth, Map, Prediction, valid_of
+from bsdsbench.arguments import Bool
+from bsdsbench.errors import DataError
+from bsdsbench.images import GroundTruth, Map, Prediction, valid_of
 from bsdsbench.metrics.boundary import (
     has_whole_image_row,
     match_target,
