@@ -64,10 +64,10 @@ def boundary_errors(
     >>> import bsdsbench as bb
     >>> line, pred = np.zeros((20, 30)), np.zeros((20, 30))
     >>> line[10] = 1
-    >>> pred[10, :9], pred[10, 9:20], pred[2, :3] = 0.9, 0.3, 0.8
+    >>> pred[10, :9], pred[10, 9:20], pred[12, 25:28] = 0.9, 0.3, 0.8
     >>> errors = bb.boundary_errors(pred, [line], bb.Protocol(thresholds=(0.2, 0.5), max_dist_px=1))
     >>> errors.missed.tolist(), errors.false.tolist()
-    ([[0, 1, 8], [11, 1, 8]], [[0, 0, 3], [0, 0, 3]])
+    ([[0, 3, 7], [11, 3, 7]], [[0, 3, 0], [0, 3, 0]])
     """
     from bsdsbench.kernels.bits import unpack
     from bsdsbench.kernels.matching.unmatched import classify_steps, prepare_surroundings
