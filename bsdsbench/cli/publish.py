@@ -64,7 +64,7 @@ def report(
     that is not found the value is "-".
     """
     from bsdsbench.comparison.published import published_beside
-    from bsdsbench.diagnosis.ap_rules import rules_table
+    from bsdsbench.diagnosis.ap_rules import rules_tables
     from bsdsbench.errors import DataError
     from bsdsbench.report import score_tables, write_report
     from bsdsbench.results.evaluation import as_runs
@@ -73,7 +73,7 @@ def report(
     loaded = as_runs(runs, names)
     if rules:
         refuse((*PAGE, "published", "force", "columns"), "--rules")
-        show_tables([rules_table(loaded, options["gt_dir"])], out, form)
+        show_tables(rules_tables(loaded, options["gt_dir"]), out, form)
     elif form != "html":
         refuse((*PAGE, "gt_dir"), "tables, only with a page (-o FILE.html)")
         extra, notes = published_beside(options["published"], loaded, options["force"])

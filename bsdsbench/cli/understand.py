@@ -12,6 +12,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import click
+from attrs import evolve
 from click import FloatRange, IntRange, argument
 
 from bsdsbench.cli.shared import (
@@ -198,6 +199,7 @@ def explain(
 
     With --between nothing is counted: the words of two signatures are compared.
     """
+    from bsdsbench.comparison.published import published_with
     from bsdsbench.diagnosis.explain import explain, metric_of, parse_targets, run_of
     from bsdsbench.metrics.registry import describe
     from bsdsbench.protocol.signature import Severity
@@ -223,23 +225,26 @@ def explain(
         found, sources = run_of(run, gt, used, **options)
     with progress("explain") as report:
         more: Any = {"seconds": seconds, "workers": workers, "progress": report}
-        told = explain(found, wanted, sources=sources, **more)
-    shown = [t for k, t in enumerate(told.trials) if k < LINES or t.label == "as it is"]
+        rows = published_with(metric, plain)
+        told = explain(found, wanted, sources=sources, published=rows, **more)
+    counted = [t for t in told.trials if t.exact]  # estimates are named nowhere
+    shown = [t for k, t in enumerate(counted) if k < LINES or t.reached or t.label == "as it is"]
     if form == "json":
         trials = [asdict(trial) for trial in shown]
         numbers = {measure: float(v) for measure, v in plain.items()}
         about = {"seconds": told.seconds, "complete": told.complete}
         print_json({"targets": numbers, "trials": trials, "sentence": told.sentence(), **about})
     else:
+        for row in told.published:
+            print(f"published     {row}")
         print("target        " + "  ".join(f"{m.upper()} {v}" for m, v in plain.items()))
         for trial in shown:
             scores = "  ".join(f"{m.upper()} {trial.scores[m]:.4f}" for m in plain)
-            some = "" if trial.exact else f" (estimated on {trial.n_images} images)"
-            sign = "=" if trial.reached else " "
-            print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}{some}")
+            sign = " " if not trial.reached else "=" if trial.in_use else "~"
+            print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}")
         print(f"protocol {describe([metric], found.protocol)}")
         print(told.sentence())
-    return 0 if told.answer else 1
+    return 0 if told.answer and told.answer.in_use else 1
 
 
 def _signature(text: str) -> Signature:
@@ -312,8 +317,14 @@ def plot(runs: tuple[str, ...], out: str, names: list[str] | None, **options: An
     "--labels",
     "reading",
     "binary: 0 negative, else positive; sign: < 0 negative, 0 left out. "
+    "larger: the larger of two values is positive. "
     "auto: labels of 0 and 1, of -1 and 1, or of -1, 0 and 1 (0 left out).",
-    of=("auto", "binary", "sign"),
+    of=("auto", "binary", "sign", "larger"),
+)
+@flag(
+    "--include-inf/--exclude-inf",
+    "Scores of -inf: ranked last, or never retrieved (VLFeat); default: never with --ties sample.",
+    default=None,
 )
 @choice(
     "--ties",
@@ -352,7 +363,7 @@ def curves(
                 if areas:
                     ways.append(curves.area_table(*sample, reading=options["reading"]))
             except DataError as error:
-                raise DataError(f"{file}: {error}") from None
+                raise DataError(evolve(error.problems[0], file=file)) from None
         for line in dict.fromkeys(str(warning.message) for warning in caught):
             say(f"{file}: {line}")
     for target in out:

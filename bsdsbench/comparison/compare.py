@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from math import nan
 from pathlib import Path
@@ -35,7 +35,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress, as_runs
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
-from bsdsbench.results.score_tables import full_name, usual_scores
+from bsdsbench.results.score_tables import full_name, late_starts_of, usual_scores
 from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
@@ -175,6 +175,11 @@ def compare(
         test=test,
         protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
         notes=tuple(notes),
+        late_starts={
+            f"{metric}.ap": line
+            for metric in metrics
+            if f"{metric}.ap" in scores and (line := late_starts_of(kept, metric))
+        },
         signatures=tuple(str(run.signature) for run in kept),
         shown=tuple(usual_scores(kept[0], scores)),
     )
@@ -387,6 +392,8 @@ class Comparison(Shown):
         How each run was made, in the order of `names`.
     shown : tuple of str
         The scores of the first tables, the others are in further ones; empty: all.
+    late_starts : dict of str to str
+        Score -> where the curves start below which its AP counts 0.
 
     Examples
     --------
@@ -413,6 +420,7 @@ class Comparison(Shown):
     signatures: tuple[str, ...] = ()
     test: str = "bootstrap"
     shown: tuple[str, ...] = ()
+    late_starts: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.names)} on {self.n_images} images>"

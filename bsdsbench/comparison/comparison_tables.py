@@ -13,7 +13,7 @@ from bsdsbench.metrics.base import Column
 from bsdsbench.results.references import PAIRS_LOST
 from bsdsbench.results.score_tables import METHOD, signature_lines, table_column, why_undefined
 from bsdsbench.scores.ratios import short
-from bsdsbench.tables.table import Cell, Estimate, Field, Table
+from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.compare import Comparison, ScoreDifference
@@ -60,12 +60,17 @@ def _score_table(compared: Comparison, alone: str) -> Table:
     alpha = 1 - compared.level
     letters = f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."
     samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
+    late = [
+        Note(f"{line}.", (fields[score].key,), headed=True)
+        for score, line in compared.late_starts.items()
+        if score in scores
+    ]
     return Table(
         "scores",
         f"Scores with intervals{f' ({alone})' if alone else ''}",
         [METHOD, *fields.values()],
         rows,
-        notes=[*[letters] * several, *why_undefined(columns, values), *compared.notes],
+        notes=[*[letters] * several, *why_undefined(columns, values), *late, *compared.notes],
         sentence=f"Scores with {_percent(compared)} intervals from {samples}",
     )
 

@@ -108,6 +108,25 @@ def published_results() -> dict[str, PublishedResult]:
     return {row["key"]: PublishedResult(**row) for row in _shipped("published.json")["methods"]}
 
 
+def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str, ...]:
+    """Return the published results that have all of the targets to their digits, in a few words."""
+    rows = []
+    for key, result in published_results().items():
+        scores = result.scores().get(metric, {})
+        if targets and all(_agrees(scores.get(name), value) for name, value in targets.items()):
+            sets = ", ".join(task.partition("/")[0] for task in result.tasks[:1])
+            rule = f"AP rule {result.ap_rule}" if result.ap_rule else ""
+            words = filter(None, (key, sets, rule, result.note))
+            rows.append(f"{result.name} ({'; '.join(words)})")
+    return tuple(rows)
+
+
+def _agrees(value: Any, target: float | str) -> bool:
+    """True for a score that is the target to the digits given."""
+    half = max(0.5 * 10.0 ** -len(str(target).partition(".")[2]), 1e-6)
+    return isinstance(value, int | float) and abs(value - float(target)) <= half * (1 + 1e-9)
+
+
 def _shipped(name: str) -> dict[str, Any]:
     text = resources.files("bsdsbench.comparison").joinpath(name).read_text("utf-8")
     return dict(json.loads(text))

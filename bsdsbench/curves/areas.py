@@ -315,8 +315,9 @@ def _areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:
     """Return the numbers of `area_table` by name, without those that are undefined."""
     merged, sample = (rank(positive, negative, s, ties) for ties in ("merge", "sample"))
     p, n = merged.positives, merged.negatives
-    # scikit-learn rejects infinite scores; two rules need scores from 0 to 1
-    finite = bool(np.isfinite(s).all())
+    # scikit-learn rejects infinite scores; -inf is its smallest score, as -1e300 would be.
+    # Two rules need scores from 0 to 1.
+    finite = bool((s < np.inf).all())
     in_unit_range = bool(s.size and s.min() >= 0 and s.max() <= 1)
     areas: dict[str, Any] = {}
     if p and n:

@@ -11,6 +11,9 @@ curve and areas then depend (a constant score has ROC area 0 or 1). Ratios have 
 e = 1e-10: TP/max(P, e), max(TP, e)/max(TP + FP, e). Without equal scores the two agree. Where a
 class is missing numbers are NaN under both (VLFeat has areas of 0 or 1), and so is the threshold
 of an equal error rate that there is not (VLFeat has 0).
+
+A score of -inf, the logarithm of 0, is the smallest score; under ties="sample" such a sample is
+never retrieved, as in VLFeat. `include_inf` says so for either.
 """
 
 from __future__ import annotations
@@ -150,7 +153,7 @@ def pr(
     normalize_prior: float | None = None,
     num_positives: int | None = None,
     num_negatives: int | None = None,
-    include_inf: bool = False,
+    include_inf: bool | None = None,
     stable: bool = False,
 ) -> PRResult:
     """The precision-recall curve, its area, AP and 11-point AP (VLFeat's vl_pr).
@@ -167,15 +170,17 @@ def pr(
     reading : str
         What labels mean. "binary": 0 negative, all else positive; "sign": > 0 positive, < 0
         negative, 0 left out; "auto": 0 and 1 as binary, -1 and 1 as sign, also with 0 among them;
-        other labels are refused. True and False are positive and negative.
+        "larger": the larger of two values is positive (1 and 2); other labels are refused. True
+        and False are positive and negative.
     interpolate : bool
         Precision becomes the largest one at this or a higher recall.
     normalize_prior : float or None
         A in [0, 1]: precision as if a share `a` of the samples were positive.
     num_positives, num_negatives : int or None
         Totals to use in place of P and N; fewer than there are warns.
-    include_inf : bool
-        Rank scores of -inf last; without it they are never retrieved.
+    include_inf : bool or None
+        True ranks scores of -inf last, as any smallest score; False never retrieves them, which is
+        VLFeat's rule. None: False with ties="sample", else True.
     stable : bool
         Drop the first point and give the values in input order, NaN (counts: -1) for samples never
         retrieved; the summary numbers do not change.
@@ -206,7 +211,7 @@ def roc(
     plot: Variant = "fptp",
     num_positives: int | None = None,
     num_negatives: int | None = None,
-    include_inf: bool = False,
+    include_inf: bool | None = None,
     stable: bool = False,
 ) -> ROCResult:
     """The ROC curve, its area and equal error rate (VLFeat's vl_roc).
@@ -242,7 +247,7 @@ def det(
     reading: LabelReading = "auto",
     num_positives: int | None = None,
     num_negatives: int | None = None,
-    include_inf: bool = False,
+    include_inf: bool | None = None,
     stable: bool = False,
 ) -> ROCResult:
     """The DET curve: miss rate (fnr) against false alarm rate (fpr) (VLFeat's vl_det), a ROCResult.
@@ -272,7 +277,7 @@ def rank(
     negative: Bools,
     scores: F8,
     ties: Ties = "merge",
-    include_inf: bool = False,
+    include_inf: bool | None = None,
     stable: bool = False,
     num_positives: int | None = None,
     num_negatives: int | None = None,
@@ -314,6 +319,7 @@ def rank(
         order %= max(scores.size, 1)
         thresholds = np.r_[np.inf, scores[order]] + 0  # -0 becomes 0
         tp, fp = (np.r_[0, np.cumsum(of_class[order])] for of_class in (positive, negative))
+    include_inf = ties == "merge" if include_inf is None else include_inf
     never = 0 if include_inf else int(np.searchsorted(thresholds[::-1], -np.inf, "right"))
     kept = slice(tp.size - never)
     where = None

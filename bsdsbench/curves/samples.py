@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8, Bool, given_array, given_word
-from bsdsbench.errors import DataError, InputWarning, ShapeError, warn
+from bsdsbench.errors import DataError, InputWarning, Setting, ShapeError, warn
 
 Bools = Bool
-LabelReading = Literal["auto", "binary", "sign"]
+LabelReading = Literal["auto", "binary", "sign", "larger"]
 
 # Integers beyond this are not all distinct as float64, so a ranking could change.
 EXACT = 2**53
@@ -29,12 +29,25 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> tupl
     elif reading == "auto":
         other = ~np.isin(y, (-1, 0, 1))
         if other.any():
+            values = np.unique(y)
+            ways = {  # those that give both classes
+                "larger": ("for the larger of two as positive", values.size == 2),
+                "binary": ("for all but 0 as positive", (values == 0).any()),
+                "sign": ("for those above 0 as positive", values[0] < 0 < values[-1]),
+            }
             raise DataError(
-                f"labels: {np.unique(y).size} values with {y[other.argmax()]:g} among them, "
-                "expected 0 and 1, -1 and 1, or -1, 0 and 1 (others: 'binary' or 'sign' by name)"
+                f"labels: {values.size} values with {y[other.argmax()]:g} among them, "
+                "expected 0 and 1, -1 and 1, or -1, 0 and 1",
+                fix=[Setting("reading", way, says) for way, (says, fits) in ways.items() if fits],
             )
         reading = "sign" if (y < 0).any() else "binary"
-    positive, negative = (y != 0, y == 0) if reading == "binary" else (y > 0, y < 0)
+    if reading == "larger":
+        values = np.unique(y)
+        if values.size != 2:
+            raise DataError(f"labels: {values.size} values, expected two, of which one is larger")
+        positive, negative = y == values[1], y == values[0]
+    else:
+        positive, negative = (y != 0, y == 0) if reading == "binary" else (y > 0, y < 0)
     for word, found in (("positives", positive), ("negatives", negative)):
         if y.size and not found.any():
             warn(InputWarning(f"no {word} (labels read as {reading})"))

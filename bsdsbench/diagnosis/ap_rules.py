@@ -1,8 +1,8 @@
-"""AP and ODS of a run by every rule in use."""
+"""AP and ODS of a run by every rule in use, for each of its curves."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -15,12 +15,12 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.score_tables import curves_of
 from bsdsbench.runs.keywords import StrPath
 from bsdsbench.runs.run import Sources, find_sources
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best, four_counts
-from bsdsbench.tables.table import Field, Table
+from bsdsbench.tables.table import Cell, Field, Table
 
-METRIC = registry.DEFAULT[0]
 RULES = [("AP", *rule) for rule in AP_RULES.items()]
 RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 
@@ -32,27 +32,59 @@ def with_whole_image(files: Sources, protocol: Protocol, grid: Any, four: Any) -
     return PRCurve.of_counts(np.r_[0.0, grid], np.vstack([first, four]))
 
 
-def rules_table(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> Table:
-    """A row for each rule of AP and ODS, a column for each run; None where it cannot be applied.
+def rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
+    """Return a table for each metric with curves: a row for each rule of AP and ODS, and each part
+    of the metric that has a curve, a column for each run.
 
-    Of a run without counts only the curve is read. The row of threshold 0 comes from the run's
-    counts, or from its ground truth (`gt_dir`, or where the run says). Raises DataError for a run
-    without a curve.
+    None stands where a rule cannot be applied. Of a run without counts only the curve is read. The
+    row of threshold 0 comes from the run's counts, or from its ground truth (`gt_dir`, or where the
+    run says). Raises DataError for runs without any curve.
     """
-    columns, found = [Field("score", "Score"), Field("rule", "Rule")], []
-    for k, run in enumerate(runs, 1):
-        curve = whole = run.score(METRIC).curve
-        if not run.records:
-            curve = whole = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
-        elif not curve.whole_image and curve.thresholds[-1] <= 1:  # segmentations: no such row
-            four = four_counts(run.stack(METRIC)).sum(axis=0)
+    tables = []
+    for metric in dict.fromkeys(metric for run in runs for metric in run.metrics):
+        by_run = []
+        for run in runs:
+            curves = curves_of(run, metric) if metric in run.metrics else {}
+            values = {part: _by_rules(run, metric, part, curves[part], gt_dir) for part in curves}
+            by_run.append(values)
+        parts = dict.fromkeys(part for values in by_run for part in values)
+        if not parts:
+            continue
+        labels = [Field("score", "Score"), Field("rule", "Rule")]
+        labels += [Field("part", "Curve")] * any(parts)
+        columns = [*labels, *(Field(f"run_{k}", r.name, "", ".4f") for k, r in enumerate(runs, 1))]
+        rows: list[list[Cell]] = []
+        for score, rule, words in RULES:
+            for part in parts:
+                cells = [own.get(part, {}).get((score, rule)) for own in by_run]
+                rows.append([score, rule, *[part] * any(parts), *cells, words])
+        columns.append(Field("what", "What it is"))
+        alone = metric in registry.DEFAULT
+        key, title = ("rules", "Rules") if alone else (f"rules-{metric}", f"Rules, {metric}")
+        tables.append(Table(key, title, columns, rows, n_labels=len(labels)))
+    if not tables:
+        raise DataError(f"{', '.join(run.name for run in runs)}: no curve, expected one to read")
+    return tables
+
+
+def _by_rules(
+    run: Evaluation, metric: str, part: str, curve: PRCurve, gt_dir: StrPath | None
+) -> Mapping[tuple[str, str], float | None]:
+    """(score, rule) -> the number of a curve, None where the rule cannot be applied."""
+    whole, scorer = curve, registry.get(metric)
+    if not run.records:
+        curve = whole = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
+    elif not part:
+        whole = scorer.with_whole_image(curve, run.stack(metric))
+        if metric in registry.DEFAULT and not whole.whole_image and curve.thresholds[-1] <= 1:
+            four = four_counts(run.stack(metric)).sum(axis=0)
             with suppress(DataError):  # the ground truth is not there
-                files = find_sources(run, gt_dir=gt_dir, metric=METRIC)
+                files = find_sources(run, gt_dir=gt_dir, metric=metric)
                 whole = with_whole_image(files, run.protocol, curve.thresholds, four)
-        areas = [area(whole if rule == "edter" else curve, rule) for rule in AP_RULES]
-        best_f = [best(curve, rule).f for rule in ODS_RULES]
-        found.append([*[None if v != v else v for v in map(float, areas)], *best_f])
-        columns.append(Field(f"run_{k}", run.name, "", ".4f"))
-    columns.append(Field("what", "What it is"))
-    cells = [[*rule[:2], *values, rule[2]] for rule, *values in zip(RULES, *found, strict=True)]
-    return Table("rules", "Rules", columns, cells, n_labels=2)
+    steps = curve if metric in registry.DEFAULT else whole  # of boundaries the measured rows
+    numbers: dict[tuple[str, str], float | None] = {}
+    for rule in AP_RULES:
+        read = {"edter": whole, "step": steps}.get(rule, curve)
+        value = float(area(read, rule))
+        numbers["AP", rule] = None if np.isnan(value) else value
+    return numbers | {("ODS", rule): float(best(curve, rule).f) for rule in ODS_RULES}

@@ -13,7 +13,7 @@ from attrs import evolve
 
 from bsdsbench.arguments import I8
 from bsdsbench.curves.areas import auc_pr, largest_beyond
-from bsdsbench.errors import DataError
+from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import GroundTruth
 from bsdsbench.loaders.pairing import read_split
 from bsdsbench.loaders.sets.identity import shipped_sets
@@ -113,7 +113,11 @@ class Setting:
 
     def differs(self, protocol: Protocol, metric: Metric) -> bool:
         """False if a run under this protocol has the setting already."""
-        after = self.on(protocol)
+        try:
+            after = self.on(protocol)
+            metric.options_of(after)
+        except ProtocolError:  # no such options beside the others
+            return False
         plain = [Signature(evolve(p, name="any", options={})) for p in (protocol, after)]
         return (
             bool(self.how)

@@ -31,12 +31,12 @@ from bsdsbench.diagnosis.causes import (
 )
 from bsdsbench.diagnosis.many_to_one import many_to_one_counts
 from bsdsbench.errors import DataError
-from bsdsbench.io import listed
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.references import PREFIX
 from bsdsbench.results.storage import is_run
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.run import Sources, evaluate, find_sources
@@ -91,9 +91,12 @@ def run_of(
     *,
     metric: str = METRIC,
     **options: Any,
-) -> tuple[Evaluation, Sources]:
-    """A saved run and its files, or that of the folders, counted now with options of `evaluate`."""
+) -> tuple[Evaluation, Sources | None]:
+    """A saved run and its files, or that of the folders, counted now with options of `evaluate`;
+    a reference run (`ref:NAME`) has no files."""
     folder = Path(run)
+    if str(run).startswith(PREFIX):  # counts without files: only read in other ways
+        return Evaluation.load(run), None
     if is_run(folder):
         saved = Evaluation.load(folder)
     elif gt_dir is None:
@@ -114,6 +117,7 @@ def explain(
     seconds: float = 60.0,
     workers: int | None = None,
     progress: Progress | None = None,
+    published: Sequence[str] = (),
 ) -> Explanation:
     """What the run would have to be done like to have the targets.
 
@@ -135,17 +139,22 @@ def explain(
         Images at a time; by default the available cores.
     progress : callable, optional
         Told how far the search is.
+    published : sequence of str
+        Published results that have the targets, in words; they are named first.
     """
     name, wanted = metric_of(targets)
-    files = sources or find_sources(run, metric=name)
-    search = Search(run, wanted, files, seconds, workers or available_cores(), progress)
+    files = sources
+    if files is None and run.reference is None:
+        files = find_sources(run, metric=name)
+    search = Search(run, name, wanted, files, seconds, workers or available_cores(), progress)
     search.note("as it is", "as it is", search.base, n_causes=0)
     search.readings(OWN, search.own, search.base)
     for label, some in named_images(search.ids, run.place("gt")).items():
         scores = search.scores([search.own[k] for k in some], run.protocol)
         who = f"a run of {len(some)} images"
         search.note(label, "images", scores, n_images=len(some), who=who)
-    every = [s for s in settings(search.metric) if s.differs(run.protocol, search.metric)]
+    every = list(settings(search.metric)) if files else []
+    every = [s for s in every if s.differs(run.protocol, search.metric)]
     gaps, pairs = search.narrow(every), dict[frozenset[str], Setting]()
     for one in sorted(every, key=lambda s: gaps.get(s.label, inf))[:STARTS]:
         for two in every:
@@ -156,7 +165,8 @@ def explain(
         search.narrow(pairs.values())
     own = {t: search.base[t] for t in wanted}
     found, spent = ranked(search.trials.values()), seconds - search.left
-    return Explanation(search.targets, own, found, search.left > 0, spent, len(search.ids))
+    n = len(search.ids)
+    return Explanation(search.targets, own, found, search.left > 0, spent, n, tuple(published))
 
 
 @dataclass
@@ -164,14 +174,15 @@ class Search:
     """The search for one run: counts that are there, counts made on the way, and the clock."""
 
     run: Evaluation
+    name: str
     targets: dict[str, Number]
-    sources: Sources
+    sources: Sources | None
     seconds: float
     workers: int
     progress: Progress | None
 
     def __post_init__(self) -> None:
-        run, self.metric = self.run, self.sources.metric
+        run, self.metric = self.run, registry.get(self.name)
         self.until = time.monotonic() + self.seconds
         found = dict(counts_in_order(run.records, self.metric.name))
         self.ids, self.own = list(found), list(found.values())
@@ -229,7 +240,9 @@ class Search:
             )
             whole = run[0]
             matched = self.metric.reads == "annotators" and {*FOUR} <= stack.keys()
-            if "ap" in self.targets and setting is OWN and matched and 0 < run.thresholds[0] < 1:
+            whole = self.metric.with_whole_image(whole, stack)
+            known = self.sources is not None and matched and 0 < run.thresholds[0] < 1
+            if self.sources and "ap" in self.targets and setting is OWN and known:
                 four = four_counts(stack).sum(axis=0)
                 whole = with_whole_image(self.sources, protocol, run.thresholds, four)
             for measure, words, who, value in readings(run[0], images, whole):
@@ -288,6 +301,7 @@ class Search:
         def one(k: int) -> None:
             if self.left < -LATE * self.seconds:
                 return
+            assert self.sources is not None  # without files there are no settings
             pred, gt = self.sources.load(self.ids[k], protocol)
             gt = setting.truth(gt)
             if "1toN" in setting.how:
@@ -332,6 +346,11 @@ class Trial:
         near = self.exact and bool((gaps <= reach * (1 + 1e-9)).all())
         self.gap, self.reached = float(gaps.max()), near and (known or min(reach) <= FINE)
 
+    @property
+    def in_use(self) -> bool:
+        """False for what no known program does."""
+        return HOME_MADE not in self.who
+
 
 def resolution(value: Number) -> float:
     """Half a unit of the last digit of a number as it is printed, 1e-6 or more."""
@@ -349,6 +368,7 @@ class Explanation:
     complete: bool
     seconds: float
     n_images: int
+    published: tuple[str, ...] = ()
 
     @property
     def fitting(self) -> tuple[Trial, ...]:
@@ -363,29 +383,40 @@ class Explanation:
     def sentence(self) -> str:
         """The finding in one sentence, to be pasted."""
         found = self.answer
+        rows = f"Published with these numbers: {', '.join(self.published)}. " * bool(self.published)
         asked = ", ".join(f"{m.upper()} {v}" for m, v in self.targets.items())
         own = ", ".join(f"{m.upper()} {v:.4f}" for m, v in self.base.items())
         if found is None:
-            late, near = "" if self.complete else " in the time given", self.trials[0]
-            some = "" if near.exact else f" (estimated on {near.n_images} images)"
+            late = "" if self.complete else " in the time given"
+            near = next(t for t in self.trials if t.exact)
             return (
-                f"The target ({asked}) is not reachable by any known reading of these "
-                f"{self.n_images} images{late}; the nearest is {near.label}, off by "
-                f"{near.gap:.4f}{some}."
+                f"{rows}The target ({asked}) is not reachable by any known reading of these "
+                f"{self.n_images} images{late}; the nearest that was counted on all of them is "
+                f"{near.label}, off by {near.gap:.4f}."
             )
         if not found.n_causes:
-            return f"The run already has the target ({asked}): {own}."
+            return f"{rows}The run already has the target ({asked}): {own}."
         if len(self.fitting) > 1:
             return (
-                f"{len(self.fitting)} readings fit the target ({asked}), so none is identified: "
-                f"{listed([repr(t.label) for t in self.fitting], 3)}. This run has {own}. More "
+                f"{rows}{len(self.fitting)} readings fit the target ({asked}), so none is "
+                f"identified: {', '.join(map(_named, self.fitting))}. This run has {own}. More "
                 "measures or digits in the target may tell them apart."
             )
         moved = ", ".join(
             f"{m.upper()} from {v:.4f} to {found.scores[m]:.4f}" for m, v in self.base.items()
         )
+        if not found.in_use:
+            return (
+                f"{rows}No setting that a known program uses gives the target ({asked}); "
+                f"{found.label!r} agrees with it: {moved}."
+            )
         by = f"; used by {found.who}" if found.who else ""
-        return f"This run reaches the target ({asked}) with {found.label!r}: {moved}{by}."
+        return f"{rows}This run reaches the target ({asked}) with {found.label!r}: {moved}{by}."
+
+
+def _named(trial: Trial) -> str:
+    """A trial that fits, in a list of several."""
+    return repr(trial.label) + " (no known program)" * (not trial.in_use)
 
 
 def ranked(trials: Iterable[Trial]) -> tuple[Trial, ...]:

@@ -26,9 +26,11 @@ from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.protocol.fields import LABELS, captions, listed_labels, option, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
+from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.evidence import UNKNOWN, Evidence
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
+AT_ODS = "f_at_ods"  # an image's F at the threshold that is best for its run
 Tree = dict[str, Any]  # of counts, or of scores, see `Metric.scores`
 Texts = Iterator[tuple[str, str]]  # file name and text
 Symptoms = Iterator[tuple[str, str, Fix]]  # code, words, what fixes it
@@ -303,6 +305,14 @@ class Metric(ABC):
     def check_set(self, ids: Sequence[str], stack: Stack, opt: Any) -> None:
         """Raise DataError for a whole set, not a shard, of which no scores can be made."""
         return
+
+    def ap_rule(self, protocol: Protocol, opt: Any) -> str:
+        """Return the rule by which AP is read off its curves."""
+        return protocol.ap_rule
+
+    def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
+        """Return the curve of all images, with a row of all pixels on where counts tell it."""
+        return curve
 
     def has_curve(self, opt: Any) -> bool:
         """True if the score has a precision-recall curve, `curve`."""

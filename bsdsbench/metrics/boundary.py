@@ -33,7 +33,16 @@ from bsdsbench.images import (
 )
 from bsdsbench.loaders.formats.official_txt import boundary_files
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, VoidOptions, at_least_two
+from bsdsbench.metrics.base import (
+    AT_ODS,
+    IMAGES,
+    Column,
+    Metric,
+    Texts,
+    Tree,
+    VoidOptions,
+    at_least_two,
+)
 from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import (
@@ -62,6 +71,8 @@ CURVE_COLUMNS = (
     Column("ois", "OIS"),
     Column("ap", "AP", undefined="all thresholds have one recall (binary or label maps)"),
 )
+# Of an image: its F at the ODS threshold of the run, beside its best F.
+F_AT_ODS = Column(AT_ODS, "F at the ODS threshold", "F at ODS")
 BOUNDARY_COLUMNS = (
     *CURVE_COLUMNS,
     Column("r50", "R50", undefined="the curve does not pass a precision of 0.5"),
@@ -84,10 +95,11 @@ class BoundaryMetric(Metric):
     uses = MATCHED
     columns = BOUNDARY_COLUMNS
     image_columns = (
-        Column("ods", "F"),
+        Column("ods", "best F"),
         Column("ods.precision", "P"),
         Column("ods.recall", "R"),
         Column("ods.threshold", "at", score=False),
+        F_AT_ODS,
     )
 
     def count(

@@ -17,7 +17,7 @@ from bsdsbench.arguments import F8
 from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks, valid_of
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, VoidOptions
-from bsdsbench.metrics.boundary import CURVE_COLUMNS, soft_or_segs
+from bsdsbench.metrics.boundary import CURVE_COLUMNS, F_AT_ODS, soft_or_segs
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
@@ -61,7 +61,7 @@ class PixelMetric(Metric):
         Column("mae", "MAE", lower=True),
         IMAGES,
     )
-    image_columns = (Column("ods", "pixel F", "F"),)
+    image_columns = (Column("ods", "best F of pixels", "best F"), F_AT_ODS)
     uses = (*MAPS, *ANNOTATED, *(name for name in CURVE if name != "ap_rule"))
 
     def options_of(self, protocol: Protocol) -> PixelOptions:
@@ -71,6 +71,14 @@ class PixelMetric(Metric):
         if given or protocol.ap_rule == attrs.fields_dict(Protocol)["ap_rule"].default:
             return options
         return attrs.evolve(options, ap_rule=protocol.ap_rule)
+
+    def ap_rule(self, protocol: Protocol, opt: PixelOptions) -> str:
+        return opt.ap_rule
+
+    def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
+        annotated = sum(stack[name][:, 0].sum() for name in ("tp", "fn"))
+        other = sum(stack[name][:, 0].sum() for name in ("fp", "tn"))
+        return curve.with_whole_image(ratio(annotated, annotated + other))
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: PixelOptions

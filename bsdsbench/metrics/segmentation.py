@@ -6,6 +6,7 @@ are additive over images, so the score of many images is computed from their sum
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,8 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
         regions = instances_of(pred, gt, params)
         of_pred, of_gt = (np.append(side.class_of, -1)[side.cells] for side in regions[:2])
         found, pixels = match(regions, params.unit == "id"), regions.pixels
+        if not params.classes:  # what is of no class is ground, but void is nothing
+            pixels = np.where(regions.gt.void, 0, pixels)
         ends = np.cumsum([found.iou.size, found.excused.size])
         tp, pred_only, gt_only = np.split(found.class_of, ends)
         instances = {
@@ -112,6 +115,20 @@ def class_scores(counts: Any) -> dict[str, F8]:
     }
 
 
+def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
+    """The classes; of masks and of instances without classes the object and the ground."""
+    return opt.classes or (*opt.class_names, "ground")
+
+
+def _with_ground(counts: Mapping[str, F8]) -> dict[str, F8]:
+    """Counts (S, ...) of one class, with what is of no class as a second one without instances."""
+    out = {}
+    for name, values in counts.items():
+        axes = 2 if name == "confusion" else 1
+        out[name] = np.pad(values, [(0, 0), *[(0, 1)] * axes])
+    return out
+
+
 _PANOPTIC = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))
 _MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 
@@ -120,7 +137,8 @@ class SegmentationMetric(LabelMetric):
     """Label maps: IoU per class and its means, pixel accuracy, Dice, panoptic quality.
 
     Scores: of the pixels and instances of all images together, means over the classes that either
-    map has; `per_class`, with `gt_pixels`, its annotated pixels.
+    map has; `per_class`, with `gt_pixels`, its annotated pixels. Without classes there are two, the
+    object (or all instances) and the ground; instances are those of the first.
     """
 
     name = "segmentation"
@@ -149,8 +167,10 @@ class SegmentationMetric(LabelMetric):
     )
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions) -> Tree:
-        names = opt.class_names
+        names = _named_classes(opt)
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
+        if not opt.classes:
+            total = _with_ground(total)
         each, (right, _, gt) = class_scores(total), _pixels(total["confusion"])
         share = defined_ratio(gt, gt.sum(axis=1, keepdims=True))
         found: Tree = {"fw_iou": (share * np.nan_to_num(each["iou"])).sum(axis=1)}
@@ -166,6 +186,9 @@ class SegmentationMetric(LabelMetric):
         }
         parts = per_class if len(names) > 1 else {}
         return {**found, "over": over("classes", known), "per_class": parts}
+
+    def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
+        return {name: ("per_class", name) for name in _named_classes(opt)}
 
     def describe(self, protocol: Protocol, opt: LabelOptions) -> str:
         """What was compared, and the order of the means."""

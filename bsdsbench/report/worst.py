@@ -10,6 +10,7 @@ from bsdsbench.comparison.comparable import comparable
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.formats.official_txt import safe_name
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import AT_ODS
 from bsdsbench.report.overlays import KINDS, Progress, matching_metric, write_overlays
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import made_how
@@ -46,8 +47,9 @@ def worst_table(
     metric = metric or shared[0]
     tables = [run.per_image(metric) for run in runs]
     if columns is None or "all" not in columns:
-        usual = registry.get(metric).image_columns[0].key
-        tables = [select([table], columns or [usual])[0] for table in tables]
+        keys = [c.key for c in registry.get(metric).image_columns]
+        usual = [key for key in keys if key in (keys[0], AT_ODS)]
+        tables = [select([table], columns or usual)[0] for table in tables]
     values = [table.plain() for table in tables]
     fields = [c for c in tables[0].columns if c.format and c.key in values[-1]]
     scores: list[dict[str, Any]] = [{} for _ in runs]

@@ -19,6 +19,7 @@ from bsdsbench.io import FaultError, Progress, as_json, entries, entry, reading,
 from bsdsbench.loaders.reading import Readings
 from bsdsbench.loaders.sets.identity import Identity, identify
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import AT_ODS
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
 from bsdsbench.protocol.tasks import Task, tasks
@@ -40,12 +41,14 @@ from bsdsbench.results.storage import (
     writing_result,
 )
 from bsdsbench.scores.counts import ImageRecord, Score, at, part_of
+from bsdsbench.scores.curve import PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
 # In the provenance: ids that the protocol left out, and the task that the run was made for
 EMPTY, TASK = "empty_gt", "task"
+ABSENT = "no_prediction"  # and ids that have none, where that is allowed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,6 +140,15 @@ class Evaluation(Shown):
         """Images that were left out as the protocol says, their ground truth being empty."""
         found = self.provenance.get(EMPTY)
         return list(map(str, found)) if isinstance(found, list) else []
+
+    @property
+    def left_out(self) -> dict[str, str]:
+        """Images of the ground truth that have no counts -> why, in order."""
+        absent = self.provenance.get(ABSENT)
+        ids = map(str, absent if isinstance(absent, list | tuple) else ())
+        reasons = dict.fromkeys(ids, "no prediction")
+        reasons |= dict.fromkeys(self.empty, "empty ground truth")
+        return dict(sorted({**reasons, **self.failed}.items()))
 
     def may_lack(self, ids: Set[str]) -> bool:
         """True if the run was told to leave these images out.
@@ -337,7 +349,10 @@ class Evaluation(Shown):
         values: dict[str, dict[str, list[Any]]] = {}
         for tree in found.image_scores(self.stack(metric), self.protocol):
             for part, path in parts.items():
-                own = part_of(tree, path) or {}
+                own = dict(part_of(tree, path) or {})
+                threshold = at(part_of(self.score(metric), path) or {}, "ods.threshold")
+                if threshold is not None and isinstance(own.get("curve"), PRCurve):
+                    own[AT_ODS] = own["curve"].at(threshold).f
                 for key in dict.fromkeys(map(attrgetter("key"), columns)):
                     if (some := at(own, key)) is not None:
                         values.setdefault(part, {}).setdefault(key, []).extend(some.tolist())
@@ -467,6 +482,7 @@ class Evaluation(Shown):
             "n_images": len(self.records),
             "images": images,
             "failed": self.failed,
+            "left_out": self.left_out,
             "provenance": self.provenance,
         }
 

@@ -10,16 +10,19 @@ from operator import attrgetter
 from typing import Any
 
 from bsdsbench.errors import DataError
+from bsdsbench.io import listed
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.storage import SPEED
 from bsdsbench.scores.counts import at, part_of
+from bsdsbench.scores.curve import PRCurve, late_starts
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Note, Table, key_meant, select
 
 METHOD = model.Field("method", "Method")
+MOST_NAMED = 20  # images that are left out, in a note
 GRID_END = "grid end"  # beside an ODS at the first or the last threshold
 AT_GRID_END = (
     f"[{GRID_END}] the first or the last threshold is as good as any: this ODS says nothing of the "
@@ -68,7 +71,8 @@ def made_how(runs: Sequence[Any]) -> dict[str, Any]:
     names = list(map(attrgetter("name"), runs))
     signed = signature_lines(names, signatures)
     reading = reading_line(runs)
-    return {"caption": caption, "reading": reading, "notes": lines + notes, "signatures": signed}
+    notes = [*left_out_lines(runs), *lines, *notes]
+    return {"caption": caption, "reading": reading, "notes": notes, "signatures": signed}
 
 
 def reading_line(runs: Sequence[Any]) -> str:
@@ -79,6 +83,18 @@ def reading_line(runs: Sequence[Any]) -> str:
     if len(read) == 1 == len(runs) or [*map(len, read.values())] == [len(runs)]:
         return next(iter(read))
     return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in read.items())
+
+
+def left_out_lines(runs: Sequence[Any]) -> list[str]:
+    """Return a line for each run that lacks images: how many it has, who is left out and why."""
+    lines = []
+    for run in runs:
+        if reasons := run.left_out:
+            n = len(run.records)
+            named = listed([f"{image_id} ({why})" for image_id, why in reasons.items()], MOST_NAMED)
+            who = f"{run.name}: " * (len(runs) > 1)
+            lines.append(f"{who}{n} of {n + len(reasons)} images; left out: {named}.")
+    return lines
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
@@ -107,6 +123,30 @@ def why_undefined(columns: Mapping[str, Column], values: Sequence[Mapping[str, A
             if column.score and row[key] is None:
                 reasons.setdefault(column.undefined, {})[key] = None
     return [Note(f"{why}.", tuple(keys), headed=True) for why, keys in reasons.items()]
+
+
+def curves_of(run: Any, metric: str) -> dict[str, PRCurve]:
+    """Return the curves of a run under a metric by their parts, "" for that of the whole."""
+    scorer, score = registry.get(metric), run.score(metric)
+    parts = scorer.parts(run.protocol, scorer.options_of(run.protocol)) if run.records else {}
+    curves = {}
+    for part, path in {"": (), **parts}.items():
+        curve = (part_of(score, path) or {}).get("curve")
+        if isinstance(curve, PRCurve):
+            curves[part] = curve
+    return curves
+
+
+def late_starts_of(runs: Sequence[Any], metric: str) -> str:
+    """Say where the curves of runs start whose AP counts 0 below; "" where none starts late."""
+    curves, rules = {}, set()
+    for run in runs:
+        scorer = registry.get(metric)
+        rules.add(scorer.ap_rule(run.protocol, scorer.options_of(run.protocol)))
+        for part, curve in curves_of(run, metric).items():
+            names = [run.name] * (len(runs) > 1) + [part] * bool(part)
+            curves[", ".join(names)] = curve
+    return late_starts(curves, rules.pop()) if len(rules) == 1 else ""
 
 
 # ---- what a detector takes -----------------------------------------------------------------------
@@ -200,6 +240,9 @@ def score_tables(
             n_own = len(mine) if key == metric else len(inner)
             told: list[str | Note] = [*why_undefined(keyed, values[:n_own])]
             told += [Note(f"{line}.", tuple(those), headed=True) for line, those in fewer.items()]
+            areas = [k for k, c in keyed.items() if c.key.rpartition(".")[2] in ("ap", "ap_mean")]
+            if areas and (line := late_starts_of(mine, metric)):
+                told.append(Note(f"{line}.", tuple(areas), headed=True))
             told += [*how["notes"], *notes]
             if key != metric and any([words for _, _, words in those]):
                 told.append(AT_GRID_END)
@@ -276,6 +319,15 @@ def image_table(run: Any) -> Table:
     return Table("images", title, columns, rows, aside=True, **made_how([run]))
 
 
+# What is an ODS of a data set is the best F of an image.
+_BEST_OF_IMAGE = {
+    "ods": "best F",
+    "ods.threshold": "best F at",
+    "ods.precision": "P at best F",
+    "ods.recall": "R at best F",
+}
+
+
 def per_image(run: Any, metric: str, values: Mapping[str, Mapping[str, Sequence[Any]]]) -> Table:
     """Every score of every image under a metric: a row an image, then a row for each of its parts.
 
@@ -286,7 +338,8 @@ def per_image(run: Any, metric: str, values: Mapping[str, Mapping[str, Sequence[
     columns: dict[str, Column] = {}
     for c in (*found.columns, *found.image_columns, *found.part_columns):
         if c.key in measured:
-            columns.setdefault(c.key, c)
+            named = _BEST_OF_IMAGE.get(c.key)
+            columns.setdefault(c.key, replace(c, heading=named, short="") if named else c)
     labels = ["image", "part"][: 1 + (len(values) > 1)]
     fields = [model.Field(name, name.capitalize()) for name in labels]
     fields += [table_column(c, c.digits) for c in columns.values()]
@@ -295,6 +348,11 @@ def per_image(run: Any, metric: str, values: Mapping[str, Mapping[str, Sequence[
         for part, own in values.items():
             cells = [own.get(key, none)[i] for key in columns]
             rows.append([*(image_id, part or None)[: len(labels)], *cells])
+    if run.left_out:  # rows of their own, with the reason
+        fields.append(model.Field("left_out", "Left out"))
+        rows = [[*row, ""] for row in rows]
+        blank = [None] * (len(fields) - 2)
+        rows += [[image_id, *blank, reason] for image_id, reason in run.left_out.items()]
     title = f"{found.title}, image by image"
     return Table(metric, title, fields, rows, n_labels=len(labels), **made_how([run]))
 

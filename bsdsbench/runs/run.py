@@ -41,7 +41,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.results.evaluation import EMPTY, TASK, Evaluation
+from bsdsbench.results.evaluation import ABSENT, EMPTY, TASK, Evaluation
 from bsdsbench.results.storage import pack_record, unfinished
 from bsdsbench.runs.executors import mapped, pool
 from bsdsbench.runs.item_sources import items_of
@@ -107,8 +107,14 @@ def evaluate(
     if plan.task is not None:
         check_truth(plan.task, gt_dir, plan.protocol, plan.split_file)
         ids = None if plan.split_file else plan.task.ids or None
-    items = folders(pred_dir, gt_dir, plan, ids)
-    return run(items, plan, about_folders(items, plan, pred=pred_dir, gt=gt_dir))
+    items, absent = folders(pred_dir, gt_dir, plan, ids), list[str]()
+    if plan.missing == "skip":
+        every = folders(pred_dir, gt_dir, attrs.evolve(plan, missing="zero"), ids)
+        absent = [item.image_id for item in every if not item.pair.pred_paths]
+    blank = about_folders(items, plan, pred=pred_dir, gt=gt_dir)
+    if absent:
+        blank = replace(blank, provenance={**blank.provenance, ABSENT: absent})
+    return run(items, plan, blank)
 
 
 def evaluate_humans(

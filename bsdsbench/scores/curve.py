@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8, Bool, given_floats
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
+from bsdsbench.io import listed
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import BLOCK, Weights, f_measure, ratio, short, weighted_sum
 from bsdsbench.tables.result_object import ShownCurve
@@ -141,15 +142,23 @@ class PRCurve(ShownCurve):
         return replace(self, precision=self.precision[k], recall=self.recall[k], blank=blank)
 
     def at(self, threshold: float) -> OperatingPoint:
-        """The point at a threshold; between two, precision and recall are linear, as for ODS.
+        """The point at a threshold, of each curve of a stack; between two thresholds precision and
+        recall are linear, as for ODS.
 
         Raises DataError beyond the first and the last.
         """
         t = self.thresholds
         if not t[0] <= threshold <= t[-1]:
             raise DataError(f"threshold {threshold}: expected one from {t[0]:g} to {t[-1]:g}")
-        p, r = (np.interp(threshold, t, values) for values in (self.precision, self.recall))
-        return OperatingPoint(float(threshold), float(p), float(r), float(f_measure(p, r)))
+        below = max(int(np.searchsorted(t, threshold, "right")) - 1, 0)
+        above = min(below + 1, t.size - 1)
+        share = (threshold - t[below]) / (t[above] - t[below]) if above > below else 0.0
+        p, r = (
+            v[..., below] * (1 - share) + v[..., above] * share
+            for v in (self.precision, self.recall)
+        )
+        point = np.broadcast_to(float(threshold), p.shape), p, r, f_measure(p, r)
+        return OperatingPoint(*(v if p.ndim else float(v) for v in point))
 
     def points(self) -> dict[str, F8]:
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
@@ -298,7 +307,7 @@ def late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
     rule : str
         The rule that their AP follows.
     """
-    starts, areas = [], []
+    starts, areas = list[str](), list[str]()
     for name, curve in curves.items() if rule in _NOTHING_BELOW else ():
         first = curve.recall.min(initial=1.0)
         if rule == "seism" and curve.blank is not None and curve.blank.any():
@@ -310,8 +319,8 @@ def late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
         return ""
     subject = "the curve starts" if len(starts) == 1 else "the curves start"
     return (
-        f"{subject} at recall {', '.join(starts)}; what lies below counts 0 "
-        f"(AP by `endpoints` {', '.join(areas)})"
+        f"{subject} at recall {listed(starts, 4)}; what lies below counts 0 "
+        f"(AP by `endpoints` {listed(areas, 4)})"
     )
 
 

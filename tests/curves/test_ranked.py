@@ -4,6 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import metrics as sk
 
 from bsdsbench import curves
 from bsdsbench.curves.ranked import rank, roc_of_counts
@@ -90,10 +93,10 @@ def test_merged_eer_lies_on_the_straight_line():
     assert r.eer_threshold == 2
 
 
-def test_minus_infinity_is_never_retrieved():
+def test_minus_infinity_that_is_never_retrieved():
     labels, scores = [1, -1, 1, -1, 1], [3.0, 2, -math.inf, -math.inf, 1]
     for ties, last in (("sample", [2, 3, 3]), ("merge", [2, 3])):
-        r = curves.pr(labels, scores, ties=ties)
+        r = curves.pr(labels, scores, ties=ties, include_inf=False)
         assert (r.tp.tolist(), r.fp.tolist()) == ([0, 1, 1, 2], [0, 0, 1, 1])
         assert (r.positives, r.negatives, r.recall[-1]) == (3, 2, 2 / 3)
         assert r.ap == pytest.approx((1 + 2 / 3) / 3)
@@ -101,7 +104,7 @@ def test_minus_infinity_is_never_retrieved():
         assert r.tp.tolist() == [0, 1, 1, *last]
         assert r.recall[-1] == 3 / 9  # no surrogate comes in
     # all of them: only the "nothing predicted" point is left
-    none = curves.roc([1, -1], [-math.inf] * 2)
+    none = curves.roc([1, -1], [-math.inf] * 2, include_inf=False)
     assert (none.tpr.tolist(), none.auc) == ([0], 0)
 
 
@@ -109,14 +112,15 @@ def test_minus_infinity_is_never_retrieved():
 def test_stable_gives_input_order(ties):
     labels = np.array([1, -1, 0, 1, -1, 1, 0])
     scores = np.array([2.0, 5, 5, -math.inf, 5, 7, -math.inf])
-    plain, stable = (curves.pr(labels, scores, ties=ties, stable=s) for s in (False, True))
+    how = {"ties": ties, "include_inf": False}
+    plain, stable = (curves.pr(labels, scores, stable=s, **how) for s in (False, True))
     assert np.isnan(stable.recall).tolist() == [False] * 3 + [True, False, False, True]
     assert (stable.auc, stable.ap, stable.ap_11) == (plain.auc, plain.ap, plain.ap_11)
     # rank order: row 5, then rows 1, 2, 4 (score 5), then row 0
     assert stable.tp.tolist() == [2, 1, 1, -1, 1, 1, -1]
     first = 1 if ties == "sample" else 2
     assert stable.fp.tolist() == [2, first, first, -1, 2, 0, -1]
-    roc = curves.roc(labels, scores, ties=ties, stable=True)
+    roc = curves.roc(labels, scores, stable=True, **how)
     np.testing.assert_array_equal(roc.tpr, stable.recall)
 
 
@@ -194,3 +198,44 @@ def test_the_area_of_billions_of_samples():
 def test_a_wrong_keyword_names_the_function_that_was_called(name):
     with pytest.raises(TypeError, match=rf"^{name}\(\) .*'colour'"):
         getattr(curves, name)([0, 1], [0.1, 0.2], colour="red")
+
+
+TWO_CLASSES = st.lists(st.booleans(), min_size=2, max_size=12).filter(lambda v: len(set(v)) == 2)
+
+
+@pytest.mark.parametrize("call", [curves.pr, curves.roc])
+@given(data=st.data())
+def test_minus_infinity_is_the_smallest_score(call, data):
+    labels = data.draw(TWO_CLASSES)
+    values = st.sampled_from([-math.inf, -3.0, -0.5, 0.0])
+    scores = np.array(data.draw(st.lists(values, min_size=len(labels), max_size=len(labels))))
+    finite = np.maximum(scores, -1e300)
+    made = call(labels, scores)
+    if call is curves.roc:
+        assert made.auc == pytest.approx(sk.roc_auc_score(labels, finite), abs=1e-12)
+    else:
+        assert made.ap == pytest.approx(sk.average_precision_score(labels, finite), abs=1e-12)
+    rows = {row.name: row.value for row in curves.area_table(labels, scores)}
+    auc, ap = (sk.roc_auc_score(labels, finite), sk.average_precision_score(labels, finite))
+    assert rows["scikit-learn roc_auc_score"] == pytest.approx(auc, abs=1e-12)
+    assert rows["scikit-learn average_precision_score"] == pytest.approx(ap, abs=1e-12)
+
+
+def test_vlfeat_never_retrieves_minus_infinity():
+    labels, scores = [1, 0, 1], [0.5, 0.2, -math.inf]
+    assert curves.pr(labels, scores, ties="sample").recall[-1] == 0.5
+    assert curves.pr(labels, scores, ties="sample", include_inf=True).recall[-1] == 1
+    assert curves.pr(labels, scores).recall[-1] == 1
+    assert curves.pr(labels, scores, include_inf=False).recall[-1] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("labels", "readings"),
+    [([1, 2, 2], ["larger"]), ([0, 2, 5], ["binary"]), ([-3, 2, 7], ["sign"]), ([3, 4, 5], [])],
+)
+def test_a_refusal_of_labels_names_the_readings_that_fit(labels, readings):
+    with pytest.raises(DataError, match=r"labels: . values with") as error:
+        curves.roc(labels, [0.1, 0.2, 0.3])
+    assert [fix.value for fix in error.value.problems[0].fix] == readings
+    for reading in readings:
+        assert curves.roc(labels, [0.1, 0.2, 0.3], reading=reading).auc == 1

@@ -5,6 +5,7 @@ import json
 import imageio.v3 as iio
 import numpy as np
 
+from bsdsbench.diagnosis.explain import Explanation, Trial, ranked
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted
 
@@ -23,3 +24,24 @@ def test_it_starts_from_the_run_s_own_scores(tmp_path):
     trials = json.loads(call("explain", tmp_path / "out", *words))["trials"]
     own = next(t for t in trials if t["label"] == "as it is")
     assert (own["scores"]["ods"], own["gap"]) == (ods, 0)
+
+
+def test_a_reference_run_is_explained_and_published_rows_come_first():
+    """HED's .780 is SEISM's number; nothing of a reference run can be counted again."""
+    text = call("explain", "ref:hed", "--target", "ods=.780", "--quiet")
+    assert text.startswith("published     HED (hed-seism; bsds500-test; AP rule seism;")
+    assert "Published with these numbers: HED (hed-seism;" in text.splitlines()[-1]
+    assert "The run already has the target" in text
+    assert "estimated" not in text
+
+
+def test_what_nobody_uses_is_not_said_to_reach_a_target():
+    trials = [
+        Trial("as it is", "as it is", {"ods": 0.5}, {"ods": "0.6000"}, n_causes=0),
+        Trial("odd", "setting", {"ods": 0.6}, {"ods": "0.6000"}, who="home-made scripts"),
+        Trial("guessed", "setting", {"ods": 0.6}, {"ods": "0.6000"}, exact=False, n_images=2),
+    ]
+    told = Explanation({"ods": "0.6000"}, {"ods": 0.5}, tuple(ranked(trials)), True, 1.0, 9)
+    assert "reaches" not in told.sentence()
+    assert "No setting that a known program uses" in told.sentence()
+    assert "guessed" not in told.sentence()

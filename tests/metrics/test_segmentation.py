@@ -38,7 +38,9 @@ def test_scores_agree_with_scikit_learn():
         assert score.pixel_accuracy == pytest.approx(sk.accuracy_score(g, p))
         recall = sk.recall_score(g, p, average="macro", labels=np.unique(g))
         assert score.mean_accuracy == pytest.approx(recall)
-    score = score_of("segmentation", seg.segmentation_counts([[255]], [[255]], params(1)))
+    at = bb.Protocol(options={"segmentation": params(1)})
+    void = seg.segmentation_counts([[255]], [[255]], params(1))
+    score = score_of("segmentation", void, protocol=at)
     assert np.isnan([score.mean_iou, score.pixel_accuracy, score.fw_iou]).all()
 
 
@@ -56,6 +58,38 @@ def test_masks_count_the_object_as_the_one_class():
     gt[4:9, 4:9], pred[4:9, 5:11] = True, True
     table = seg.segmentation_counts(pred, gt, LabelOptions()).confusion
     assert table.tolist() == [[20, 5], [10, 1165]]
+
+
+@pytest.mark.parametrize("unit", ["class", "instance", "id"])
+@pytest.mark.parametrize("seed", range(6))
+def test_without_classes_there_are_an_object_and_the_ground(unit, seed):
+    """All numbers are scikit-learn's of two classes; an all-white map is right on the object."""
+    rng = np.random.default_rng(seed)
+    gt, pred = (rng.random((2, 17, 13)) < rng.choice([0.1, 0.5, 0.9], (2, 1, 1))).astype(np.int32)
+    if seed == 0:
+        pred[:] = 1
+    at = LabelOptions(unit=unit)
+    protocol = bb.Protocol(options={"segmentation": at})
+    score = score_of("segmentation", seg.segmentation_counts(pred, gt, at), protocol=protocol)
+    of_two = {"average": None, "labels": (1, 0), "zero_division": 0}
+    iou = sk.jaccard_score(gt.ravel(), pred.ravel(), **of_two)
+    dice = sk.f1_score(gt.ravel(), pred.ravel(), **of_two)
+    accuracy = sk.accuracy_score(gt.ravel(), pred.ravel())
+    assert score.pixel_accuracy == pytest.approx(accuracy)
+    assert (score.mean_iou, score.mean_dice) == pytest.approx((iou.mean(), dice.mean()))
+    assert [part.iou for part in score.per_class.values()] == pytest.approx(iou)
+    assert list(score.per_class) == ["mask" if unit == "class" else "instances", "ground"]
+    if seed == 0:
+        assert score.pixel_accuracy == gt.mean()
+
+
+def test_void_is_no_ground():
+    """3 of 5 pixels that count are right; two are void."""
+    gt, pred = np.array([[0, 0, 1, 2, 2, 9, 9]]), np.array([[0, 1, 1, 2, 0, 0, 3]])
+    at = LabelOptions(unit="instance", ignore=9)
+    counts = seg.segmentation_counts(pred, gt, at)
+    protocol = bb.Protocol(options={"segmentation": at})
+    assert score_of("segmentation", counts, protocol=protocol).pixel_accuracy == 3 / 5
 
 
 def panoptic_case():
