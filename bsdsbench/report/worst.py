@@ -57,7 +57,7 @@ def worst_table(
         for image_id, *row in zip(v["image"], *(v[c.key] for c in fields), strict=True):
             found.setdefault(image_id, row)  # the parts of an image come after it
     two, gaps = len(runs) == 2, {}
-    for image_id in scores[0]:
+    for image_id in runs[0].image_ids:  # the rows of images that are left out have no scores
         first = [found[image_id][0] for found in scores]
         if None not in first:
             gaps[image_id] = first[0] - first[1] if two else first[0]
