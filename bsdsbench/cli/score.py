@@ -97,6 +97,7 @@ next
 @run_option("pred_kind")
 @run_option("missing")
 @run_option("images_dir")
+@run_option("valid_dir")
 @option(
     "--per-image",
     "Write every score of every image (and class), as .csv, .md, .json ...",
@@ -197,6 +198,7 @@ def evaluate(
 @run_option("out", required=True)
 @run_option("tag")
 @run_option("resume")
+@run_option("valid_dir")
 @of_runs(on_error="skip")
 def run(function: str, form: str, **options: Any) -> int:
     """Run, time and score a detector: yours or a built-in one.
@@ -214,7 +216,7 @@ def run(function: str, form: str, **options: Any) -> int:
     fails are listed, and the exit status is 2.
     """
     import bsdsbench as bb
-    from bsdsbench.runs.run import check_truth
+    from bsdsbench.runs.file_sources import check_truth
 
     settle(options)
     task = options.pop("task")

@@ -47,8 +47,8 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.results.storage import SPEED
 from bsdsbench.runs.executors import available_cores
+from bsdsbench.runs.file_sources import about_folders, folders
 from bsdsbench.runs.keywords import DetectorOptions, Plan, StrPath, planned
-from bsdsbench.runs.run import about_folders, folders
 from bsdsbench.runs.run import run as score
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table

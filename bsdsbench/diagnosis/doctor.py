@@ -38,8 +38,9 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Progress
+from bsdsbench.runs.file_sources import FileItem
 from bsdsbench.runs.keywords import RunKeywords, plan
-from bsdsbench.runs.run import FileItem, evidence_record
+from bsdsbench.runs.run import evidence_record
 from bsdsbench.runs.sanity import look_at, position, swaps, thickness, thumbnail
 from bsdsbench.scores.counts import ImageRecord
 

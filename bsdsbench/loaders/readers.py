@@ -28,9 +28,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from attrs import evolve
 
-from bsdsbench.arguments import F8, given_list, given_path, given_word
+from bsdsbench.arguments import F8, Bool, given_list, given_path, given_word
 from bsdsbench.errors import DataError, EmptyTruthError, FileFormatError, Setting
-from bsdsbench.images import GroundTruth, Map, Prediction, is_binary, soft_map
+from bsdsbench.images import (
+    GroundTruth,
+    Map,
+    Prediction,
+    binary_map,
+    is_binary,
+    same_shape,
+    soft_map,
+)
 from bsdsbench.io import Budget, FaultError, PathLike, check_size, listed, show
 from bsdsbench.io import reading as faults_of
 from bsdsbench.loaders.formats.depth_files import annotated_depth, predicted_depth
@@ -445,6 +453,18 @@ def mask_parts(array: Map, reading: Reading, file: str, what: str = "mask") -> d
     """Return the parts of a ground truth that a mask gives. Raises DataError."""
     read = reading.mask(plane(array, what), what, file)
     return {"mask": read.mask, "valid": read.valid, "evidence": read.evidence}
+
+
+def read_valid(path: Path, shape: Shape) -> Bool:
+    """Read a field of view of an image of that shape: False where nothing counts.
+
+    Raises FileFormatError for what is no mask of two values, or of another shape.
+    """
+    array = only_array(read_arrays(path, what="a field of view"), path)
+    with faults_of(path, "a field of view"):
+        valid = binary_map(plane(array, "mask"), "mask")
+        same_shape(valid.shape, shape, "field of view")
+    return valid
 
 
 def _class_parts(found: dict[str, Any], path: Path, wanted: bool) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 At each threshold the prediction becomes a map of boundary pixels, thinned to one pixel. The map is
 matched one to one with every annotator's boundaries, within max_dist_px pixels, at the least cost
 (bsdsbench.kernels.matching.matching). Recall counts the ground-truth pixels matched, summed over
-annotators; precision counts the predicted pixels matched with at least one annotator.
+annotators; precision counts the predicted pixels matched with at least one annotator. Void pixels
+are taken out of both maps before matching: none is counted, and none is a partner.
 
 Everything here takes arrays and returns counts or maps; nothing touches a disk.
 """

@@ -1,7 +1,8 @@
 """Calibration of soft maps: is what is called 70 % right in 70 % of its pixels?
 
 Pixels are sorted into bins by their value p. In each bin the mean p is held against the share of
-pixels that the annotators marked; several annotators count as so many copies of the image.
+pixels that the annotators marked; several annotators count as so many copies of the image. Void
+pixels are in no bin.
 """
 
 from __future__ import annotations

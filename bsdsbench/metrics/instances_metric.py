@@ -1,27 +1,29 @@
 """Objects that touch: aggregated Jaccard index, F of components by a named rule, sorted AP.
 
-A map has a number for each object, 0 for none. All comes from the table of overlaps, as PQ.
+A map has a number for each object, 0 for none. All comes from the table of overlaps, as PQ. Void is
+taken out of both maps; an object that lies wholly on it is in neither.
 """
 
 from __future__ import annotations
 
-import attrs
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import ArrayLike
 
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.reading import Kind, number_evidence
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
+from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Tree, image_means
 from bsdsbench.metrics.label_ids import SIDES, is_stack
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
+    VOID,
     LabelOptions,
     as_label_maps,
     faults_named,
     label_maps,
     numbered,
+    void_of,
 )
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option
 from bsdsbench.protocol.protocol import READ, Protocol
@@ -54,6 +56,7 @@ class Options:
         caption=lambda o: "" if o.overlap == "any" else f"{_FOUND[o.overlap]} IoU above {o.iou:g}",
         others={0.5: "PQ", 0.1: HOME_MADE, 0.75: HOME_MADE},
     )
+    ignore: tuple[int, ...] = IGNORE
 
 
 def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: Options | None = None) -> Counts:
@@ -73,7 +76,9 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: Options | None = None) 
     from scipy.sparse import coo_array, csgraph, csr_array
 
     opt = opt or Options()
-    maps = [np.maximum(m, 0) for m in as_label_maps(pred, gt)]
+    maps = as_label_maps(pred, gt)
+    void = np.isin(maps[1], [VOID, *opt.ignore]) if opt.ignore else void_of(maps[1])
+    maps = [np.maximum(m if void is None else np.where(void, 0, m), 0) for m in maps]
     if opt.components:
         maps = [numbered(m, opt.components, what) for m, what in zip(maps, SIDES, strict=True)]
     cells = value_pairs(*(m.ravel().astype(np.int64) for m in maps))[0]
@@ -117,7 +122,7 @@ class InstancesMetric(Metric):
     """
 
     name, title, reads, options = "instances", "Objects", "classes", Options
-    default_protocol = "masks"
+    default_protocol, void = "masks", True
     columns = (
         Column("aji", "AJI", quantity="aji", undefined=NONE),
         Column("aji_plus", "AJI+", quantity="aji", undefined=NONE),
@@ -136,14 +141,24 @@ class InstancesMetric(Metric):
         return READ if opt.components else ()
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Counts:
+        if opt.ignore and "mask" not in gt.parts:
+            valid = ~np.isin(gt.labels, opt.ignore)
+            gt = gt.replace(valid=valid & gt.parts.get("valid", True))
+        labels = LabelOptions(unit="instance", components=opt.components)
         with faults_named(pred, gt):
-            labels = LabelOptions(unit="instance", components=opt.components)
-            return instance_counts(*label_maps(pred, gt, labels), attrs.evolve(opt, components=0))
+            plain = evolve(opt, components=0, ignore=())
+            return instance_counts(*label_maps(pred, gt, labels), plain)
 
     def label_kind(self, opt: Options) -> Kind:
         return Kind.MASK if opt.components else Kind.INSTANCES
 
+    def void_values(self, opt: Options) -> tuple[int, ...]:
+        """Return the void of masks of components; of numbered objects it is left out here."""
+        return opt.ignore if opt.components else ()
+
     def label_evidence(self, labels: Map, opt: Options, truth: bool) -> Evidence:
+        if truth and opt.ignore:
+            labels = np.where(np.isin(labels, opt.ignore), 0, labels)
         return number_evidence(labels, -1) if opt.components is None else UNKNOWN
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Options) -> bool:

@@ -11,13 +11,15 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import given_array
+from bsdsbench.arguments import Bool, given_array
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import (
     GroundTruth,
     Map,
     Prediction,
     same_shape,
+    valid_of,
+    without_void,
 )
 from bsdsbench.loaders.reading import (
     Kind,
@@ -50,6 +52,16 @@ from bsdsbench.protocol.fields import (
 from bsdsbench.protocol.protocol import READ, Protocol
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.evidence import UNKNOWN, Evidence
+
+VOID = int(np.iinfo(np.int64).min)  # a true map's value where pixels are not `valid`
+
+
+def void_of(gt: ArrayLike, ignore: int = -1) -> Bool | None:
+    """Return the pixels of a true map that are VOID or the label to ignore; None without any."""
+    array = np.asarray(gt)
+    marks = [ignore] * (ignore >= 0) + [VOID] * (array.dtype == np.int64)
+    void = np.logical_or.reduce([array == mark for mark in marks]) if marks else None
+    return void if np.any(void) else None
 
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:
@@ -124,19 +136,15 @@ COMPONENTS = option(
 )
 
 
-def numbered(mask: Map, components: int, what: str, void: int = -1) -> Map:
-    """Return a mask with a number for each component, void as it is. Raises DataError for others.
+def numbered(mask: Map, components: int, what: str) -> Map:
+    """Return a mask with a number for each component. Raises DataError for others.
 
     A gray mask is cut at one half, as wherever masks are read.
     """
     from scipy.ndimage import label
 
-    ignored = mask == void
-    drawn = binarise(np.where(ignored, mask.dtype.type(0), mask), None, what)
-    numbers = np.asarray(label(drawn, None if components == 4 else np.ones((3, 3)))[0])
-    if void > 0:
-        numbers += numbers >= void
-    return np.where(ignored, void, numbers)
+    drawn = binarise(mask, None, what)
+    return np.asarray(label(drawn, None if components == 4 else np.ones((3, 3)))[0])
 
 
 @frozen
@@ -212,7 +220,10 @@ SPACING = option(
 
 
 def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map, Map]:
-    """Return both label maps, of one numbering. Raises DataError for anything else."""
+    """Return both label maps, of one numbering; VOID in the true one is counted nowhere.
+
+    Raises DataError for anything else.
+    """
     wanted = ("labels", "mask") if at.classes else ("mask", "labels")
     known = [name for name in (*wanted, "class_boundaries") if name in gt.parts]
     true, mine = gt.parts[known[0]] if known else gt.labels, pred.classes
@@ -222,13 +233,17 @@ def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map
         m[0] if m.ndim == 3 and len(m) == 1 and m.dtype.kind != "f" else m for m in (mine, true)
     ]
     mine, true = flat
-    if "mask" in gt.parts and "valid" in gt.parts:
-        mine = np.where(gt.valid, mine, mine.dtype.type(0))
+    if "mask" in gt.parts:
+        mine = without_void(mine, valid_of(gt))
     refuse_stack(true, mine.shape, SIDES[1])
     refuse_stack(mine, true.shape, SIDES[0])
+    valid = valid_of(gt)
     if at.components:
-        mine = numbered(mine, at.components, SIDES[0])
-        true = numbered(true, at.components, SIDES[1], at.ignore)
+        ignored = void_of(true, at.ignore)
+        if ignored is not None:
+            valid = ~ignored if valid is None else valid & ~ignored
+        mine = numbered(without_void(mine, valid), at.components, SIDES[0])
+        true = numbered(without_void(true, valid), at.components, SIDES[1])
     elif at.unit != "class":
         refuse_cut_numbers(mine, true, at.unit)
         for numbers, what in zip((mine, true), SIDES, strict=True):
@@ -237,16 +252,15 @@ def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map
         refuse_white(mine, true, at.labels, SIDES[0])
         refuse_cut_numbers(mine, true, at.unit)
         refuse_other_numbering(mine, true, at.labels, {at.ignore, *[0] * (at.first > 0)})
-    return mine, true
+    return mine, true if valid is None else np.where(valid, true.astype(np.int64), VOID)
 
 
 class LabelMetric(Metric):
     """What compares two label maps, masks or instance maps, by what its options say of them."""
 
     reads = "classes"
-    void = True
     default_protocol = "masks"
-    options = LabelOptions
+    options, void = LabelOptions, True
     counts_of: ClassVar[Callable[..., Counts]]  # of (pred, gt, options), one image's
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Any) -> bool:
@@ -254,6 +268,10 @@ class LabelMetric(Metric):
         return pred.shape == gt.shape or is_stack(pred, gt)
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Counts:
+        if (
+            "mask" in gt.parts and not opt.classes and opt.ignore >= 0
+        ):  # what that said is in `valid`
+            opt = attrs.evolve(opt, ignore=-1)
         with faults_named(pred, gt):
             return self.counts_of(*label_maps(pred, gt, opt), opt)
 

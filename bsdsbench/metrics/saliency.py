@@ -13,6 +13,9 @@ rules are those of PySODMetrics, the source of most published tables. All values
 - a mask whose centroid lies in the last row or column: PySODMetrics divides by an empty quarter of
   the image and its S-measure is NaN. Here the empty quarter has no weight, as in the paper.
 - an image of one pixel: its E-measure divides by 2e-16, ours by 1.
+
+Void pixels are neither object nor ground. They take no part in sums, means, the stretch and the
+regions of S; weighted F takes them for what lies outside the image.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from bsdsbench.arguments import F8, I8
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.base import IMAGES, Column, Tree, over
 from bsdsbench.metrics.contour.pairs import as_masks, as_pair, instances_of, match
-from bsdsbench.metrics.label_maps import LabelMetric, LabelOptions, as_label_maps
+from bsdsbench.metrics.label_maps import LabelMetric, LabelOptions, as_label_maps, void_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio, weighted_sum
@@ -55,8 +55,10 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     instances: dict[str, Any] = dict.fromkeys(("tp", "fp", "fn"), np.zeros(n, np.int64))
     instances["iou_sum"] = np.zeros(n)
     if params.unit == "class":
-        read = as_label_maps if params.classes else as_masks
-        flat = (np.ascontiguousarray(each, np.int64).ravel() for each in read(pred, gt))
+        void = None if params.classes else void_of(gt, params.ignore)
+        read = as_label_maps(pred, gt) if params.classes else as_masks(pred, gt, params.ignore)
+        counted = ... if void is None else ~void.ravel()
+        flat = (np.ascontiguousarray(each, np.int64).ravel()[counted] for each in read)
         # What is so of each pixel is so of each pair of values that occurs.
         values, pixels = np.split(value_pairs(*flat)[0], [2])
         of_pred, of_gt = values - 1

@@ -3,10 +3,13 @@
 Topology: errors of the Betti numbers and of the Euler characteristic, and clDice. b0 is the number
 of components of the foreground, b1 that of its holes, the components of the background that do not
 reach the outside; b0 - b1 is the Euler characteristic. Foreground and background have opposite
-connectivities, and whatever lies outside an image or a patch is background.
+connectivities, and whatever lies outside an image or a patch is background. Void is taken out of
+both masks: components, holes and skeletons are those of what is left, and a hole that it makes is
+one of both. A patch that is all void is left out.
 
 Completeness, correctness and quality: a pixel of a centre line is matched where the other centre
-line is within the buffer, any number of them by one pixel (relaxed recall and precision). Source:
+line is within the buffer, any number of them by one pixel (relaxed recall and precision). Lines end
+at void, on which no pixel is counted or a partner. Source:
 Wiedemann, Heipke, Mayer and Jamet, "Empirical evaluation of automatically extracted road axes",
 1998.
 """

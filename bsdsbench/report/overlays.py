@@ -22,7 +22,7 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import MatchMaps
 from bsdsbench.plotting.style import PIXEL_COLORS
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.runs.run import find_sources
+from bsdsbench.runs.file_sources import find_sources
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import PRCurve, four_counts
 

@@ -166,7 +166,7 @@ class Evaluation(Shown):
         Parameters
         ----------
         what : str
-            "pred", "gt" or "photos".
+            "pred", "gt", "photos" or "valid".
         """
         here = self.places.get(what)
         given = self.provenance.get(what)

@@ -130,6 +130,13 @@ class RunKeywords:
         names=("--images",),
         path=True,
     )
+    valid_dir: StrPath | None = keyword(
+        "Folder of masks, one for each image: the field of view. Where they are 0 nothing counts, "
+        "on either side, beside what a metric's `ignore` leaves out.",
+        check=PATH,
+        names=("--valid",),
+        path=True,
+    )
     shard: tuple[int, int] = keyword(
         "Evaluate part I of N of the images; merge joins them.",
         (1, 1),
@@ -226,6 +233,7 @@ class RunOptions(EveryRunOptions, total=False):
     missing: Missing
     pred_kind: str | None
     images_dir: StrPath | None
+    valid_dir: StrPath | None
     shard: tuple[int, int]
 
 
@@ -235,6 +243,7 @@ class DetectorOptions(TypedDict, total=False):
     out: Required[StrPath]
     name: str | None
     split_file: StrPath | None
+    valid_dir: StrPath | None
     shard: tuple[int, int]
     workers: int | None
     executor: str | Executor | None
@@ -264,6 +273,7 @@ class Plan:
     split_file: StrPath | None
     missing: Missing
     images_dir: StrPath | None
+    valid_dir: StrPath | None
     shard: tuple[int, int]
     on_error: OnError
     workers: int | None
@@ -285,6 +295,9 @@ class Plan:
             if metric.gt_kind != first.gt_kind:
                 both = f"{first.name}, {metric.name}: read {first.gt_kind} and {metric.gt_kind}"
                 faults.append(f"metrics {both} as ground truth, expected a run for each")
+            if self.valid_dir is not None and not metric.void:
+                fault = f"metric {metric.name}: counts every pixel"
+                faults.append(f"{fault}, expected no field of view (valid_dir)")
         if faults:
             raise DataError(problems=faults)
 

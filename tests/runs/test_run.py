@@ -21,7 +21,7 @@ from bsdsbench.errors import MergeError, PairingError
 from bsdsbench.metrics.boundary import BoundaryMetric
 from bsdsbench.runs import executors
 from bsdsbench.runs import run as runs
-from bsdsbench.runs.run import find_sources
+from bsdsbench.runs.file_sources import find_sources
 from tests.helpers.making import edge_map, make_set, noisy_map
 from tests.helpers.runs import bits, counted, refused, stored, write_maps
 

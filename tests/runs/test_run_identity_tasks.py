@@ -12,7 +12,7 @@ from bsdsbench.loaders.sets.identity import folder_fingerprints, set_fingerprint
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task, tasks
-from bsdsbench.runs.run import check_truth
+from bsdsbench.runs.file_sources import check_truth
 from tests.helpers.runs import call, counted, refused
 
 DATASETS = Path(__file__).parents[2] / "datasets"

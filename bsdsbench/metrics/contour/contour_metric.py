@@ -32,7 +32,7 @@ from bsdsbench.metrics.contour.sequences import (
     object_counts,
     sequence_means,
 )
-from bsdsbench.metrics.label_maps import SPACING, LabelMetric, LabelOptions
+from bsdsbench.metrics.label_maps import SPACING, LabelMetric, LabelOptions, void_of
 from bsdsbench.protocol.fields import (
     HOME_MADE,
     POSITIVE,
@@ -211,6 +211,9 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
     pair, class_of = pair_of(pred, gt, opt)
     c = Compared(pair, opt.spacing)
     table = np.stack([values_of(c, *m, opt.empty) for m in opt.measures().values()], axis=1)
+    void = void_of(gt, opt.ignore)
+    if void is not None and void.all():  # not even two empty masks
+        table[:] = np.nan
     widths = opt.boundary_sizes if "boundary-iou" in opt.groups else ()
     shells = [c.drawn("shells", size) for size in widths]
     radii = [davis_radius(pair.shape, b) for b in opt.davis_bounds if "davis" in opt.groups]
@@ -233,9 +236,9 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
                 "contour.mean='sequences': expected objects without classes",
                 fix=Setting("contour.unit", "id", "numbered objects"),
             )
-        mine, true = np.asarray(pred), np.asarray(gt)
-        known = (true != opt.ignore) | (opt.ignore < 0)
-        ids = np.union1d(mine[(mine > 0) & known], true[(true > 0) & known])
+        counted = ... if void is None else ~void
+        mine, true = (np.asarray(labels)[counted] for labels in (pred, gt))
+        ids = np.union1d(mine[mine > 0], true[true > 0])
         both_empty = CONVENTIONS[opt.empty][0]
         absent = [both_empty[TABLE[name][3]] for name, _ in opt.measures().values()]
         objects = object_counts(ids, c.areas, table, absent)

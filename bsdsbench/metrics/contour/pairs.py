@@ -18,7 +18,7 @@ from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import binary_map, is_binary, same_shape
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.label_ids import SIDES
-from bsdsbench.metrics.label_maps import LabelOptions, as_label_map, as_label_maps
+from bsdsbench.metrics.label_maps import VOID, LabelOptions, as_label_map, as_label_maps, void_of
 from bsdsbench.scores.ratios import ratio
 
 Labels = NDArray[np.int32]
@@ -70,7 +70,7 @@ def as_pair(
     0 is nothing where it is below `first`. Raises DataError or ShapeError.
     """
     if classes is None:  # cut to the box of both masks, with a frame of one pixel
-        masks = as_masks(pred, gt)
+        masks = as_masks(pred, gt, -1 if ignore is None else ignore)
         either = masks[0] | masks[1]
         at = [np.flatnonzero(either.any(axis=axis)) for axis in (1, 0)]
         box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) if i.size else slice(0, 1) for i in at)
@@ -83,6 +83,7 @@ def as_pair(
     found = []
     for labels, what in zip(maps, SIDES, strict=True):
         none = np.isin(labels, list(nothing))
+        none |= False if labels.dtype != np.int64 else labels == VOID
         if what == SIDES[0] and labels.max() < 0:  # nothing is predicted
             none = labels == -1
         wrong = ~none & ((labels < first) | (labels >= end))
@@ -94,14 +95,16 @@ def as_pair(
         new = np.ascontiguousarray(labels, np.int32) - np.int32(first)
         new[none] = -1
         found.append(new)
-    if ignore in nothing:
-        found[0][maps[1] == ignore] = -1
+    void = void_of(maps[1], -1 if ignore is None else ignore)
+    if void is not None:
+        found[0][void] = -1
     return LabelPair(found[0], found[1], classes, maps[0].shape)
 
 
-def as_masks(pred: ArrayLike, gt: ArrayLike) -> tuple[Bool, Bool]:
-    """Two masks of one shape, checked. Raises DataError or ShapeError."""
-    masks = []
+def as_masks(pred: ArrayLike, gt: ArrayLike, ignore: int = -1) -> tuple[Bool, Bool]:
+    """Two masks of one shape, checked, both without void. Raises DataError or ShapeError."""
+    masks, void = [], void_of(gt, ignore)
+    gt = gt if void is None else np.where(void, 0, gt)
     for given, what in zip((pred, gt), SIDES, strict=True):
         found = np.asarray(given)
         if found.dtype.kind in "iu" and not is_binary(found):
@@ -119,7 +122,7 @@ def as_masks(pred: ArrayLike, gt: ArrayLike) -> tuple[Bool, Bool]:
     same_shape(masks[0].shape, masks[1].shape)
     if not masks[1].size:  # the kernels look at one
         raise DataError(f"{SIDES[1]}: shape {masks[1].shape}, expected at least one pixel")
-    return masks[0], masks[1]
+    return masks[0] if void is None else masks[0] & ~void, masks[1]
 
 
 def pair_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> tuple[LabelPair, I8 | None]:
@@ -187,7 +190,8 @@ def instances_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> Instances:
     pairs = _numbered(pairs[:2], at) if at.things else pairs[:2]
     mine, true = (_regions(values, at, what) for values, what in zip(pairs, SIDES, strict=True))
     from_last = at.divisor - 1 - pairs[1] % max(at.divisor, 1)
-    crowd = true.void & (from_last >= 0) & (from_last < 2 * len(at.class_names))
+    numbered = true.void & (pairs[1] != VOID)
+    crowd = numbered & (from_last >= 0) & (from_last < 2 * len(at.class_names))
     own = crowd & (from_last == class_of_value(pairs[0], at))
     in_pred, on_crowd, off = (
         _sums(np.where(some, mine.cells, -1), pixels, mine.ids.size)
@@ -222,7 +226,7 @@ def _regions(values: I8, at: LabelOptions, what: str) -> Regions:
     last = at.first + max(len(at.classes), 1) - 1
     if at.divisor:
         classes = values // at.divisor
-        void = (classes == at.ignore) & (at.ignore >= 0)
+        void = (values == VOID) | ((classes == at.ignore) & (at.ignore >= 0))
         nothing = void | ((classes == 0) & (at.first > 0))
         alone = (values > 0) & (values < at.divisor) & ((at.first > 0) | (values <= last))
         if at.things is None and alone.any():
@@ -239,12 +243,13 @@ def _regions(values: I8, at: LabelOptions, what: str) -> Regions:
             fault = f"value {value} is class {value // at.divisor}"
             raise DataError(f"{what}: {fault}, expected {at.first} .. {last}")
     else:
-        if values.min() < -1:
+        if values[values != VOID].min(initial=0) < -1:
             raise DataError(
                 f"{what}: value {values.min()}, expected 0 or -1 for nothing and the numbers of "
                 "instances (16-bit numbers read as signed?)"
             )
-        void = (values == at.ignore) & (at.ignore >= 0) & (what == SIDES[1])
+        ignored = (values == at.ignore) & (at.ignore >= 0) & (what == SIDES[1])
+        void = ignored | (values == VOID)
         nothing = void | (values <= 0)
     ids, number = np.unique(np.where(nothing, -1, values), return_inverse=True)
     negative = int((ids < 0).sum())
