@@ -98,6 +98,7 @@ next
 @run_option("missing")
 @run_option("images_dir")
 @run_option("valid_dir")
+@run_option("errors")
 @option(
     "--per-image",
     "Write every score of every image (and class), as .csv, .md, .json ...",

@@ -34,7 +34,7 @@ Decorator = Callable[[Any], Any]
 # What a user does, in the order of the help page. A group is a file, a verb a function in it.
 GROUPS = {
     "Score": ("demo", "evaluate", "run", "merge", "nms"),
-    "Understand": ("doctor", "compare", "worst", "explain", "plot", "curves"),
+    "Understand": ("doctor", "compare", "errors", "worst", "explain", "plot", "curves"),
     "Publish": ("report",),
     "Check": ("check", "data", "protocols"),
 }

@@ -131,28 +131,91 @@ def compare(
 
 
 @verb
+@runs
+@names
+@bootstrap
+@run_option("workers")
+@tables
+def errors(
+    runs: tuple[str, ...],
+    names: list[str] | None,
+    out: str | None,
+    form: str,
+    columns: list[str] | None,
+    workers: int | None,
+    **options: Any,
+) -> None:
+    """Show where the score is lost: missed and false pixels by class.
+
+    Missed pixels are suppressed (matched at the lowest threshold), near a false pixel, or absent;
+    false ones are duplicates beside an annotated pixel, near one, or background; and how much is
+    found of what one annotator alone, some, or all drew. Each class has its share with an interval,
+    and dODS, by how much ODS rises where that class alone is repaired.
+
+    A run made with `evaluate --errors` has the counts; of others the maps are matched again.
+    """
+    from bsdsbench.comparison.lost_scores import error_table, lost_scores, with_errors
+    from bsdsbench.errors import DataError
+    from bsdsbench.io import as_json, write_atomic
+    from bsdsbench.results.evaluation import as_runs
+    from bsdsbench.tables.table import select
+
+    counted, faults = [], []
+    for run in as_runs(runs, names):
+        try:
+            with progress(f"errors of {run.name}") as report:
+                counted.append(with_errors(run, workers, report))
+        except DataError as error:
+            faults.append(error)
+    if not counted:
+        raise DataError.collect(faults)
+    for fault in faults:
+        say(str(fault))
+    losses = [lost_scores(run, **options) for run in counted]
+    if form == "json":
+        text = as_json(losses[0] if len(losses) == 1 else losses)
+        write_atomic(Path(out), text) if out else print(text, end="")
+        return
+    table = error_table(counted, losses)
+    show_tables(select([table], columns) if columns else [table], out, form)
+
+
+@verb
 @argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT [OUT]")
 @option("-n", "--number", "Number of images to list.", type=IntRange(1), default=10)
 @option("--metric", "Metric to show; default: the first that the runs have.")
+@option(
+    "--by",
+    "The score that sorts, such as error.absent; classes of errors are counted if need be.",
+    metavar="SCORE",
+)
 @flag("--overlays", "Draw matched, false and missed pixels of these images into OUT/overlays.")
 @tables
 def worst(
     runs: tuple[str, ...],
     number: int,
     metric: str | None,
+    by: str | None,
     overlays: bool,
     columns: list[str] | None,
     **shown: Any,
 ) -> None:
     """List the worst images of a run, or where two differ most.
 
-    The paths of their overlays stand beside them. Of --columns the first one sorts.
+    The paths of their overlays stand beside them. --by, or else the first of --columns, sorts.
     """
+    from bsdsbench.comparison.lost_scores import with_errors
+    from bsdsbench.metrics.base import ERROR_COLUMNS
     from bsdsbench.report.worst import worst_table
     from bsdsbench.results.evaluation import as_runs
 
+    found, folders = as_runs(runs), list(map(Path, runs))
+    if by is not None:
+        columns = [by, *(columns or [])]
+        if by.endswith(tuple(column.key for column in ERROR_COLUMNS)):
+            with progress("errors") as report:
+                found = [with_errors(run, progress=report) for run in found]
     with progress("overlays") as report:
-        found, folders = as_runs(runs), list(map(Path, runs))
         table = worst_table(found, folders, number, metric, overlays, report, columns)
     show_tables([table], **shown)
 

@@ -54,8 +54,7 @@ class WeightedRun:
     def trees(self, weights: Weights) -> Iterator[tuple[Metric, Any]]:
         """Each metric and what it makes of the weights, see `Metric.scores`."""
         for metric, stack in self._stacks.items():
-            opt = metric.options_of(self._protocol)
-            yield metric, metric.scores(stack, weights, self._protocol, opt)
+            yield metric, metric.all_scores(stack, weights, self._protocol)
 
     def scores(self, weights: Weights) -> dict[str, F8]:
         """The score columns of all metrics, by "metric.score", (S,); what is infinite is undefined

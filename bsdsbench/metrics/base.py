@@ -11,7 +11,7 @@ packages in the entry point group `bsdsbench.metrics`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, ClassVar
@@ -27,11 +27,13 @@ from bsdsbench.protocol.fields import LABELS, captions, listed_labels, option, r
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
 from bsdsbench.scores.curve import PRCurve
+from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, error_scores
 from bsdsbench.scores.evidence import UNKNOWN, Evidence
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
 AT_ODS = "f_at_ods"  # an image's F at the threshold that is best for its run
 Tree = dict[str, Any]  # of counts, or of scores, see `Metric.scores`
+Counter = Callable[..., Mapping[str, Any]]  # `boundary_counts`, or what counts more
 Texts = Iterator[tuple[str, str]]  # file name and text
 Symptoms = Iterator[tuple[str, str, Fix]]  # code, words, what fixes it
 _BLOCK = 128  # images whose own values are made at a time: weights (128, 128)
@@ -135,6 +137,24 @@ class VoidOptions:
     ignore: tuple[int, ...] = IGNORE
 
 
+def _error_columns() -> tuple[Column, ...]:
+    """Return the columns of `error_scores`."""
+    groups = {
+        "error": ((MISSED, "{} (of annotated)"), (FALSE, "{} (of predicted)")),
+        "error_share": ((MISSED, "{} (of missed)"), (FALSE, "{} (of false)")),
+        "agreement": ((AGREEMENT, "recall, drawn by {}"),),
+        "delta_ods": (((*MISSED, *FALSE), "dODS, {}"), (AGREEMENT, "dODS, drawn by {}")),
+    }
+    columns = []
+    for group, parts in groups.items():
+        for names, heading in parts:
+            for name in names:
+                text, lower = heading.format(name.replace("_", " ")), group != "agreement"
+                columns.append(Column(f"{group}.{name}", text, lower=lower, shown="never"))
+    return tuple(columns)
+
+
+ERROR_COLUMNS = _error_columns()
 IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 
 
@@ -202,6 +222,8 @@ class Metric(ABC):
         cls.gt_kind, cls.pred_kinds = READS[cls.reads]
         if not cls.image_columns:  # images are compared and listed by one
             cls.image_columns = tuple(column for column in cls.columns if column.score)[:1]
+        if "count_with" in cls.__dict__:
+            cls.columns = (*cls.columns[:-1], *ERROR_COLUMNS, cls.columns[-1])
         cls.curved = any(c.key == "ods" for c in (*cls.columns, *cls.image_columns))
 
     @abstractmethod
@@ -328,6 +350,15 @@ class Metric(ABC):
         """The pixels that `count` counts at one threshold, a `MatchMaps`."""
         raise DataError(f"metric {self.name!r}: matches no pixels")
 
+    def count_with(
+        self, counter: Counter, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any
+    ) -> Tree:
+        """Count as `count`, with a function in place of `boundary_counts`, which counts more.
+
+        A metric that has this can count the classes of errors (`boundary_errors`).
+        """
+        raise DataError(f"metric {self.name!r}: matches no pixels")
+
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """The scores in official tables, {file name: rows}; None without such tables."""
         return None
@@ -339,8 +370,27 @@ class Metric(ABC):
         """False where boundaries stand for the segmentations that they were made of."""
         return self.segmentations or self.gt_kind != "annotators"
 
-    def count_image(self, pred: Prediction | None, gt: GroundTruth, protocol: Protocol) -> Tree:
-        """`count`, or `count_humans` without a prediction. Raises DataError for other sizes."""
+    @property
+    def has_errors(self) -> bool:
+        """True if its missed and false pixels have classes."""
+        return type(self).count_with is not Metric.count_with
+
+    def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> Tree:
+        """`scores`, and those of the classes of errors where these were counted."""
+        found = self.scores(stack, weights, protocol, self.options_of(protocol))
+        return found | error_scores(stack, weights, protocol) if COUNTED in stack else found
+
+    def count_image(
+        self,
+        pred: Prediction | None,
+        gt: GroundTruth,
+        protocol: Protocol,
+        counter: Counter | None = None,
+    ) -> Tree:
+        """`count`, or `count_humans` without a prediction. Raises DataError for other sizes.
+
+        counter : for `count_with`, where the metric has it
+        """
         opt = self.options_of(protocol)
         if "valid" in gt.parts and not self.void:
             raise DataError(
@@ -350,6 +400,8 @@ class Metric(ABC):
             return self.count_humans(gt, protocol, opt)
         if not self.fits(pred, gt, opt):
             same_shape(pred.shape, gt.shape, pred.where)
+        if counter is not None and self.has_errors:
+            return self.count_with(counter, pred, gt, protocol, opt)
         return self.count(pred, gt, protocol, opt)
 
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
@@ -391,18 +443,18 @@ class Metric(ABC):
         """The score of the counts of a data set."""
         n = len(stack[min(stack.keys() - self.shared)])
         once = np.ones((1, n), np.int64)
-        found = one_of(self.scores(stack, once, protocol, self.options_of(protocol)))
+        found = one_of(self.all_scores(stack, once, protocol))
         return Score({**found, "n_images": n})
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[Tree]:
         """`scores` with each image as a data set of one, of B images at a time: arrays (B,)."""
-        opt, some = self.options_of(protocol), dict(stack)
+        some = dict(stack)
         own = stack.keys() - self.shared
         n = len(stack[min(own)])
         for first in range(0, n, _BLOCK):
             for name in own:
                 some[name] = stack[name][first : first + _BLOCK]
-            yield self.scores(some, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol, opt)
+            yield self.all_scores(some, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol)
 
 
 def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[str, Any]]:

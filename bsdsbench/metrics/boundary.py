@@ -38,6 +38,7 @@ from bsdsbench.metrics.base import (
     AT_ODS,
     IMAGES,
     Column,
+    Counter,
     Metric,
     Texts,
     Tree,
@@ -107,6 +108,16 @@ class BoundaryMetric(Metric):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
     ) -> Counts:
         return boundary_counts(pred, gt, protocol)
+
+    def count_with(
+        self,
+        counter: Counter,
+        pred: Prediction,
+        gt: GroundTruth,
+        protocol: Protocol,
+        opt: VoidOptions,
+    ) -> Tree:
+        return dict(counter(pred, gt, protocol))
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Tree:
         """Every annotator against the others, summed; one threshold, 0.5.

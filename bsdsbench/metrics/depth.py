@@ -34,7 +34,7 @@ from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.kernels import depth_pairs
 from bsdsbench.loaders.formats.depth_files import matte_mask
 from bsdsbench.loaders.reading import binarise
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Symptoms, Tree, image_means
+from bsdsbench.metrics.base import IMAGES, Column, Counter, Metric, Symptoms, Tree, image_means
 from bsdsbench.metrics.boundary import (
     CURVE_COLUMNS,
     MatchMaps,
@@ -414,6 +414,16 @@ class DepthMetric(Metric):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
     ) -> Tree:
+        return self.count_with(boundary_counts, pred, gt, protocol, opt)
+
+    def count_with(
+        self,
+        counter: Counter,
+        pred: Prediction,
+        gt: GroundTruth,
+        protocol: Protocol,
+        opt: DepthOptions,
+    ) -> Tree:
         """Pairs, distances and matched edges, of the measures asked for.
 
         si i8 (R, 4, 3), pairs in both maps, in pred, in gt at each ratio; directions are left, top,
@@ -439,7 +449,7 @@ class DepthMetric(Metric):
                     truth = np.logical_or.reduce(maps.true_edges(opt))
                 found["dbe_sum"], found["dbe_n"] = dbe_parts(edges, truth, maps.valid, opt)
             if "edges" in opt.measures:
-                found |= boundary_counts(*matched_inputs(maps, gt, opt), protocol)
+                found |= counter(*matched_inputs(maps, gt, opt), protocol)
         return found
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions) -> Tree:

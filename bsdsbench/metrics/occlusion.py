@@ -22,9 +22,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from bsdsbench.arguments import I8
-from bsdsbench.images import GroundTruth, Prediction, soft_map, unit
+from bsdsbench.images import GroundTruth, Map, Prediction, soft_map, unit
 from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
-from bsdsbench.metrics.base import IMAGES, Column, Texts, Tree
+from bsdsbench.metrics.base import IMAGES, Column, Counter, Texts, Tree
 from bsdsbench.metrics.boundary import (
     CurvesMetric,
     matched,
@@ -39,6 +39,13 @@ from bsdsbench.transforms.resize import bilinear
 
 PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
 COUNTS = (*FOUR, "right_gt", "right_pred")
+
+
+def _resized(soft: Map, shape: tuple[int, int]) -> Map:
+    """Return a soft map at the size of the ground truth."""
+    if soft.shape == shape:
+        return soft
+    return np.clip(bilinear(unit(soft), shape), 0.0, 1.0)
 
 
 class OcclusionMetric(CurvesMetric):
@@ -75,8 +82,8 @@ class OcclusionMetric(CurvesMetric):
         """
         gt_maps, soft, angles = truth_maps(gt, protocol), soft_map(pred.soft), pred.angles
         rows, cols = gt_maps.shape[1:]
-        if soft.shape != (rows, cols):
-            soft = np.clip(bilinear(unit(soft), (rows, cols)), 0.0, 1.0)
+        soft = _resized(soft, (rows, cols))
+        if angles.shape != (rows, cols):
             angles = bilinear(angles, (rows, cols))
         thresholds, events, _ = threshold_events(soft, (rows, cols), protocol)
         maps, radius = replayed(events, (rows, cols)), protocol.radius((rows, cols))
@@ -98,6 +105,15 @@ class OcclusionMetric(CurvesMetric):
             total = np.count_nonzero(gt_maps), found.sum(), bmap.sum()
             counts[k] = matched_gt, *total, right_gt, right.sum()
         return {"thresholds": thresholds, **dict(zip(COUNTS, counts.T, strict=True))}
+
+    def count_with(
+        self, counter: Counter, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
+    ) -> Tree:
+        """Return the counts of `count`, and what the counter counts of the edges."""
+        soft = _resized(soft_map(pred.soft), gt.shape)
+        if protocol.whole_image:  # a row that `count` does not have
+            protocol = protocol.replace(thresholds=protocol.thresholds[1:])
+        return {**counter(soft, gt, protocol), **self.count(pred, gt, protocol, opt)}
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: None) -> bool:
         """True: another size is resized."""

@@ -28,14 +28,14 @@ from bsdsbench.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.loaders.formats.official_txt import boundary_files, safe_name
 from bsdsbench.loaders.reading import id_evidence, label_evidence, refuse_white
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, over
+from bsdsbench.metrics.base import IMAGES, Column, Counter, Metric, Texts, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.label_ids import SIDES, refuse_other_numbering, refuse_probabilities
 from bsdsbench.metrics.label_maps import as_label_map, faults_named
 from bsdsbench.protocol.fields import LABEL, NAMES, check, is_int, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Score, Stack, at
-from bsdsbench.scores.curve import FOUR, curve_scores, four_counts
+from bsdsbench.scores.curve import curve_scores, four_counts
 from bsdsbench.scores.evidence import UNKNOWN, Evidence
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
 from bsdsbench.transforms.resize import bicubic
@@ -377,10 +377,21 @@ class SemanticMetric(Metric):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions
     ) -> Tree:
+        return self.count_with(boundary_counts, pred, gt, protocol, opt)
+
+    def count_with(
+        self,
+        counter: Counter,
+        pred: Prediction,
+        gt: GroundTruth,
+        protocol: Protocol,
+        opt: SemanticOptions,
+    ) -> Tree:
         """Boundary counts of every class.
 
         thresholds f8 (T,); counted i8 (C,), 1 but for the classes that `absent` skips; and the four
-        counts of `boundary_counts` of each class, i8 (C, T), zero where it was not counted.
+        counts of `boundary_counts` of each class, i8 (C, T), zero where it was not counted. A
+        counter that counts more adds what it counts, with an axis of classes before the others.
         """
         given = gt.parts.get("labels")
         with faults_named(pred, gt):
@@ -398,7 +409,9 @@ class SemanticMetric(Metric):
                 f"ground truth: only boundaries, expected labels for interior = '{opt.interior}'"
             )
         radius = protocol.radius((truth.shape[1], truth.shape[2]))
-        four = np.zeros((len(opt.classes), len(protocol.thresholds), 4), np.int64)
+        counts: Tree = dict(counter(np.zeros(truth.shape[1:]), (truth[0] & False,), protocol))
+        for name in counts.keys() - {"thresholds"}:
+            counts[name] = np.zeros((len(opt.classes), *counts[name].shape), np.int64)
         counted = truth.any(axis=(1, 2)) | (opt.absent == "count")
         for k in np.flatnonzero(counted):
             soft, drawn, dropped = maps[k], truth[k], None
@@ -406,9 +419,10 @@ class SemanticMetric(Metric):
                 dropped = np.equal(labels, opt.class_labels[k]) & ~near(drawn, radius)
                 if opt.interior == "kill_first":
                     soft, dropped = np.where(dropped, soft.dtype.type(0), soft), None
-            four[k] = four_counts(boundary_counts(soft, (drawn,), protocol, dropped=dropped))
-        named = dict(zip(FOUR, np.moveaxis(four, -1, 0), strict=True))
-        return {"thresholds": protocol.threshold_array(), "counted": counted, **named}
+            for name, numbers in counter(soft, (drawn,), protocol, dropped=dropped).items():
+                if name != "thresholds":
+                    counts[name][k] = numbers
+        return {**counts, "counted": counted}
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions

@@ -34,7 +34,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.formats.line_files import drawn_lines
 from bsdsbench.loaders.formats.line_maps import GRID
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree
+from bsdsbench.metrics.base import IMAGES, Column, Counter, Metric, Tree
 from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
@@ -86,13 +86,23 @@ class WireframeMetric(Metric):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: WireframeOptions
     ) -> Tree:
+        return self.count_with(boundary_counts, pred, gt, protocol, opt)
+
+    def count_with(
+        self,
+        counter: Counter,
+        pred: Prediction,
+        gt: GroundTruth,
+        protocol: Protocol,
+        opt: WireframeOptions,
+    ) -> Tree:
         """Pixels as `bsdsbench.boundary_counts`, and lines and junctions by distance.
 
         lines f8 (L, 4), each line's score and whether it is true at 5, 10 and 15; junctions f8
         (J, 4), the same at 0.5, 1 and 2, by falling score, none where the truth has none; n_lines,
         n_junctions f8 (), those of the truth, NaN without any to compare.
         """
-        found: Tree = {**boundary_counts(self._drawn(pred, gt, opt), gt, protocol)}
+        found: Tree = {**counter(self._drawn(pred, gt, opt), gt, protocol)}
         found |= dict.fromkeys(self.ragged, np.zeros((0, 4)))
         found |= dict.fromkeys(("n_lines", "n_junctions"), np.nan)
         if "lines" not in pred.parts or "lines" not in gt.parts:

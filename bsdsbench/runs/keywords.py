@@ -143,6 +143,11 @@ class RunKeywords:
         _Check(_is_shard, "(I, N) with 1 <= I <= N"),
         metavar="I/N",
     )
+    errors: bool = keyword(
+        "Count the classes of missed and false pixels too: where the score is lost.",
+        False,
+        is_flag=True,
+    )
     on_error: OnError = keyword(
         "After all images: fail if some are bad, or leave those out and list them (skip).",
         "fail",
@@ -221,6 +226,7 @@ class HumanOptions(EveryRunOptions, total=False):
 class ItemOptions(EveryRunOptions, total=False):
     """What may be said about a run of images from an iterable."""
 
+    errors: bool
     name: str | None
 
 
@@ -235,6 +241,7 @@ class RunOptions(EveryRunOptions, total=False):
     images_dir: StrPath | None
     valid_dir: StrPath | None
     shard: tuple[int, int]
+    errors: bool
 
 
 class DetectorOptions(TypedDict, total=False):
@@ -275,6 +282,7 @@ class Plan:
     images_dir: StrPath | None
     valid_dir: StrPath | None
     shard: tuple[int, int]
+    errors: bool
     on_error: OnError
     workers: int | None
     executor: str | Executor | None
@@ -298,6 +306,8 @@ class Plan:
             if self.valid_dir is not None and not metric.void:
                 fault = f"metric {metric.name}: counts every pixel"
                 faults.append(f"{fault}, expected no field of view (valid_dir)")
+        if self.errors and not any(registry.get(name).has_errors for name in self.metrics):
+            faults.append(f"errors: {', '.join(self.metrics)} matches no pixels, expected boundary")
         if faults:
             raise DataError(problems=faults)
 
@@ -306,6 +316,7 @@ class Plan:
         """A hash of all that every image's counts depend on, but for the image itself."""
         versions = [(name, registry.get(name).version) for name in self.metrics]
         parts = [KERNEL_VERSION, self.protocol.to_mapping(), versions, self.pred_kind]
+        parts += ["errors"] * self.errors
         text = json.dumps(parts, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

@@ -30,6 +30,7 @@ from bsdsbench.results.storage import SPEED
 from bsdsbench.scores.curve import curve_counts, four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
 
+COUNTS = "set of metrics or classes of errors"  # a run without records has none
 METRIC = registry.DEFAULT[0]
 
 
@@ -79,7 +80,7 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         about = {
             "name": each.name,
             "protocol": each.protocol,
-            "set of metrics": each.metrics or None,  # a run without records has none
+            COUNTS: {metric: [*each.records[0].counts[metric]] for metric in each.metrics} or None,
             "ground truth": each.provenance.get("truth"),
             "known set": each.identity.like if each.identity else "",
             "list of images": each.provenance.get("images"),
@@ -87,7 +88,7 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         }
         told.append(about)
         for what, mine in told[0].items():
-            free = what == "set of metrics" and None in (mine, about[what])
+            free = what == COUNTS and None in (mine, about[what])
             if about[what] != mine and not free:
                 label, named = f"run {number} ({each.name})", ""
                 if what == "protocol":

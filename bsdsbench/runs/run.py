@@ -30,6 +30,7 @@ from bsdsbench.loaders.readers import empty_truth
 from bsdsbench.loaders.reading import DARKER, soft_evidence, truth_evidence
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.error_classes import boundary_errors
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import ABSENT, EMPTY, Evaluation
 from bsdsbench.results.storage import pack_record, unfinished
@@ -323,8 +324,9 @@ def count(
         if found.kept or (not drawn and protocol.empty_gt != "count"):
             return found
         counts, curve, whole = {}, False, False
+        counter = boundary_errors if options.errors else None
         for metric in map(registry.get, options.metrics):
-            counts[metric.name] = metric.count_image(pred, gt, protocol)
+            counts[metric.name] = metric.count_image(pred, gt, protocol, counter)
             curve = curve or "thresholds" in metric.uses
             whole = whole or metric.reads_whole_truth
         record = evidence_record(

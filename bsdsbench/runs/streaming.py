@@ -53,6 +53,8 @@ class StreamingEvaluator:
         default: those of the protocol.
     name : str
         Name in tables.
+    errors : bool
+        True to count the classes of missed and false pixels too.
     on_error : str
         "skip" leaves out images whose ground truth is empty, with a warning; "fail" refuses them
         as the protocol says.
@@ -86,9 +88,10 @@ class StreamingEvaluator:
         *,
         classes: Sequence[str] | None = None,
         name: str = "streaming",
+        errors: bool = False,
         on_error: OnError = "skip",
     ) -> None:
-        keywords = RunKeywords(classes=classes, name=name, on_error=on_error)
+        keywords = RunKeywords(classes=classes, name=name, errors=errors, on_error=on_error)
         self._plan = plan(keywords, protocol, metrics)
         self.protocol, self.metrics, self.name = self._plan.protocol, self._plan.metrics, name
         self._records: dict[str, ImageRecord] = {}
@@ -154,7 +157,11 @@ class StreamingEvaluator:
         other : StreamingEvaluator
             It stays as it is.
         """
-        if (self.protocol, self.metrics) != (other.protocol, other.metrics):
+        if (self.protocol, self.metrics, self._plan.errors) != (
+            other.protocol,
+            other.metrics,
+            other._plan.errors,
+        ):
             raise MergeError(f"{other.name}: its protocol or metrics differ from {self.name}'s")
         with LOCK:
             if shared := sorted(self._records.keys() & other._records.keys()):

@@ -35,6 +35,7 @@ CALLS = {
     ],
     "doctor": ["bsdsbench doctor raw/maps --gt gt"],
     "compare": ["bsdsbench compare out/canny out/sobel"],
+    "errors": ["bsdsbench errors out/canny"],
     "worst": ["bsdsbench worst out/canny"],
     "explain": [
         "bsdsbench evaluate raw/maps --gt gt -o out/raw",

@@ -1,0 +1,132 @@
+"""Where the ODS of runs is lost: the classes of their missed and false pixels, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bsdsbench.comparison.bootstrap import N_BOOT, SEED
+from bsdsbench.comparison.compare import compare
+from bsdsbench.errors import DataError
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.error_classes import boundary_errors
+from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.score_tables import made_how
+from bsdsbench.runs.executors import available_cores
+from bsdsbench.runs.run import Sources, find_sources
+from bsdsbench.scores.counts import Counts, ImageRecord
+from bsdsbench.scores.curve import FOUR
+from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED
+from bsdsbench.tables.table import Estimate, Field, Table
+
+# Of each side: the group of scores that its share is from, and its classes by their names there
+SIDES = {
+    "missed": ("error_share", dict(zip(("suppressed", "near", "absent"), MISSED, strict=True))),
+    "false": ("error_share", dict(zip(("duplicate", "near", "background"), FALSE, strict=True))),
+    "agreement": ("agreement", dict(zip(AGREEMENT, AGREEMENT, strict=True))),
+}
+
+
+def metric_with_errors(run: Evaluation) -> Metric | None:
+    """Return the first metric of a run whose classes of errors were counted."""
+    counts = run.records[0].counts if run.records else {}
+    return next((registry.get(m) for m in run.metrics if COUNTED in counts.get(m, ())), None)
+
+
+def with_errors(
+    run: Evaluation, workers: int | None = None, progress: Progress | None = None
+) -> Evaluation:
+    """Return the run with the classes of its errors, counted again from its files if need be.
+
+    Raises DataError for a run without maps, for one whose metrics match no pixels, and if the files
+    are not those that were counted.
+    """
+    if metric_with_errors(run) is not None:
+        return run
+    if run.by_official_solver:
+        raise DataError(f"{run.name}: has counts and no maps, expected a run of maps for errors")
+    metric = next((m for m in map(registry.get, run.metrics) if m.has_errors), None)
+    if metric is None:
+        raise DataError(f"{run.name}: {', '.join(run.metrics)} matches no pixels")
+    sources, records = find_sources(run, metric=metric.name), []
+    pool = ThreadPoolExecutor(workers or available_cores())
+    try:
+        counted = pool.map(partial(_record_with_errors, run, metric, sources), run.records)
+        for done, record in enumerate(counted, 1):
+            records.append(record)
+            if progress:
+                progress(done, len(run.records), record.image_id)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+    return replace(run, records=records)
+
+
+def _record_with_errors(
+    run: Evaluation, metric: Metric, sources: Sources, record: ImageRecord
+) -> ImageRecord:
+    """Return the record of an image with the classes of its errors beside its counts."""
+    pred, gt = sources.load(record.image_id, run.protocol)
+    counts = Counts(**metric.count_image(pred, gt, run.protocol, boundary_errors))
+    before = record.counts[metric.name]
+    if any(not np.array_equal(counts[name], before[name]) for name in FOUR):
+        raise DataError(
+            f"{record.image_id}: other counts than those of {run.name}; its files or its settings "
+            "are not those of the run"
+        )
+    return replace(record, counts={**record.counts, metric.name: counts})
+
+
+def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict[str, Any]:
+    """Return the classes of a run's errors as plain values: side -> class -> share, low, high.
+
+    `share` is of the missed or the false pixels at the ODS threshold; of the agreement it is the
+    share of what so many annotators drew that is matched. `delta_ods` is by how much ODS rises
+    where that class is repaired.
+    """
+    metric = metric_with_errors(run)
+    if metric is None:
+        raise DataError(f"{run.name}: classes of errors were not counted, expected errors=True")
+    found = compare([run], n_boot=n_boot, seed=seed)
+    values: dict[str, Any] = {"name": run.name, "metric": metric.name}
+    if "ods" in run.score(metric.name):
+        ods = run.score(metric.name).ods
+        values |= {"ods": ods.f, "threshold": ods.threshold}
+    for side, (group, names) in SIDES.items():
+        values[side] = {}
+        for shown, name in names.items():
+            share = found.interval_of(run.name, f"{metric.name}.{group}.{name}")
+            delta = found.interval_of(run.name, f"{metric.name}.delta_ods.{name}").value
+            numbers = {"share": share.value, "low": share.low, "high": share.high}
+            numbers |= {"delta_ods": delta}
+            values[side][shown] = {k: None if v != v else v for k, v in numbers.items()}
+    return values
+
+
+def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:
+    """Return a row for each run and class of errors.
+
+    losses : what `lost_scores` returns of each run
+    """
+    rows: list[list[Any]] = []
+    for own in losses:
+        for side in SIDES:
+            for name, numbers in own[side].items():
+                share = Estimate(numbers["share"], numbers["low"], numbers["high"])
+                rows.append([own["name"], side, name, share, numbers["delta_ods"]])
+    columns = [Field("method", "Method"), Field("side", "Side"), Field("class", "Class")]
+    columns += [Field("share", "share [95 % interval]", "share", ".3f")]
+    columns += [Field("delta_ods", "dODS", "", "+.4f")]
+    notes = [
+        "share: of the missed, of the false pixels at the ODS threshold; of the agreement, of what "
+        "one, some or all annotators drew, what is matched.",
+        "dODS: by how much ODS rises where that class alone is repaired.",
+    ]
+    how = made_how(runs)
+    how["notes"] = [*notes, *how["notes"]]
+    return Table("errors", "Where ODS is lost", columns, rows, n_labels=3, **how)

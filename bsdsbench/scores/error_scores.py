@@ -1,0 +1,85 @@
+"""What classes of errors cost: scores of the counts of `boundary_errors`.
+
+At the threshold of the counts that is nearest to the ODS threshold: each class of missed (false)
+pixels as a share of all annotated (predicted) pixels, and of all missed (false) ones; and the
+recall of what one, some, all annotators drew. `delta_ods` is by how much ODS rises where only that
+class is repaired: its missed pixels count as matched, or its false ones are removed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bsdsbench.arguments import F8
+from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.curve import PRCurve, best, four_counts
+from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, weighted_sum
+
+COUNTED = "agreement_pixels"  # the count that tells whether errors were counted
+MISSED, FALSE = ("suppressed", "near_missed", "absent"), ("duplicate", "near_false", "background")
+AGREEMENT = ("alone", "some", "all")
+
+
+def error_scores(stack: Stack, weights: Weights, protocol: Any) -> dict[str, Any]:
+    """Return `error`, `error_share`, `agreement` and `delta_ods`: class -> (S,).
+
+    Of several curves (classes of a label map) pixels are summed, each at its own threshold, and
+    `delta_ods` is the mean over those that have ground truth.
+
+    Parameters
+    ----------
+    stack : dict of str to array
+        The counts of N images: those of `boundary_errors`, with or without an axis of curves
+        after that of images.
+    weights : array
+        (S, N), how often each image is in each of S data sets.
+    protocol : Protocol
+        `ods_rule` and `operator` are read.
+    """
+    thresholds, every = stack["thresholds"], four_counts(stack)
+    n_images, n_steps = len(every), len(thresholds)
+    tables: dict[str, F8] = {}  # name -> (S, curves, T, numbers)
+    for name in ("four", "missed", "false", "agreement_matched", COUNTED):
+        counts = every if name == "four" else stack[name]
+        rows = 1 if name == COUNTED else n_steps
+        summed = weighted_sum(weights, counts.reshape(n_images, -1, rows, counts.shape[-1]))
+        tables[name] = np.broadcast_to(summed, (*summed.shape[:2], n_steps, summed.shape[-1]))
+    here, gains = [], []
+    for curve in range(tables["four"].shape[1]):
+        own = {name: table[:, curve] for name, table in tables.items()}
+        four = own["four"]
+        whole = best(PRCurve.of_counts(thresholds, four, protocol.operator), protocol.ods_rule)
+        step = np.abs(thresholds - np.asarray(whole.threshold)[:, None]).argmin(axis=1)
+        here.append({name: table[np.arange(len(step)), step] for name, table in own.items()})
+        unmatched = own[COUNTED] - own["agreement_matched"]
+        repairs = [(0, own["missed"]), (3, -own["false"]), (0, unmatched)]
+        risen = []
+        for column, change in repairs:
+            for pixels in np.moveaxis(change, -1, 0):
+                repaired = four.copy()
+                repaired[..., column] += pixels
+                risen_curve = PRCurve.of_counts(thresholds, repaired, protocol.operator)
+                risen.append(best(risen_curve, protocol.ods_rule).f - whole.f)
+        gains.append(np.where(four[:, :1, 1] > 0, np.column_stack(risen), np.nan))
+    sums = {name: np.sum([table[name] for table in here], axis=0) for name in tables}
+    missed, false, total = sums["missed"], sums["false"], sums["four"]
+    groups = {
+        "error": (
+            (MISSED, defined_ratio(missed, total[:, 1:2])),
+            (FALSE, defined_ratio(false, total[:, 3:])),
+        ),
+        "error_share": (
+            (MISSED, defined_ratio(missed, missed.sum(axis=1, keepdims=True))),
+            (FALSE, defined_ratio(false, false.sum(axis=1, keepdims=True))),
+        ),
+        "agreement": ((AGREEMENT, defined_ratio(sums["agreement_matched"], sums[COUNTED])),),
+        "delta_ods": (((*MISSED, *FALSE, *AGREEMENT), defined_mean(np.array(gains), axis=0)),),
+    }
+    found: dict[str, Any] = {}
+    for group, parts in groups.items():
+        found[group] = {}
+        for names, shares in parts:
+            found[group] |= dict(zip(names, shares.T, strict=True))
+    return found
