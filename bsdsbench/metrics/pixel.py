@@ -96,8 +96,8 @@ class PixelMetric(Metric):
         share = ratio(with_edge, with_edge + without)  # the precision with every pixel on
 
         def ap(curve: PRCurve) -> F8:
-            whole = curve.with_whole_image(share)
-            return np.where(share > 0, average_precision(whole, opt.ap_rule), np.nan)
+            read = curve.with_whole_image(share) if opt.ap_rule == "step" else curve
+            return np.where(share > 0, average_precision(read, opt.ap_rule), np.nan)
 
         return {
             **curve_scores(t, four, weights, protocol, ap=ap),

@@ -43,6 +43,8 @@ def best_f(rows, rule):
 
 def area(thresholds, rows, protocol):
     rule, whole = protocol.ap_rule, thresholds[0] == 0 and protocol.operator == ">="
+    if rule == "step":
+        return step_sum(rows)
     if (rows[0][0] > 0 and len({r for r, _, _ in rows}) == 1) or (rule == "edter" and not whole):
         return NAN
     points = [(r, p) if any_on or rule != "seism" else (0.0, 1.0) for r, p, any_on in rows]
@@ -57,6 +59,15 @@ def area(thresholds, rows, protocol):
         kept.setdefault(r, p)
     line = sorted(kept.items())
     return sum(between(line, x) for x in levels) / 100 if len(line) > 1 else 0.0
+
+
+def step_sum(rows):
+    """Precision weighted by the rise of recall, from the highest threshold down."""
+    total = reached = 0.0
+    for recall, precision, _ in sorted(rows[::-1], key=lambda row: row[0]):
+        total += (recall - reached) * precision
+        reached = recall
+    return total
 
 
 def between(line, x):
