@@ -82,7 +82,7 @@ def doctor(pred_dir: str, form: str, **options: Any) -> int:
         print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in found])
     else:
         lines = [finding.line(write=write) for finding in found]
-        print(*filter(None, (found.reading, *lines, found.summary())), sep="\n")
+        print(*filter(None, (found.reading, *lines, found.note, found.summary())), sep="\n")
         print(f"protocol {options['protocol'].describe()}")
     return 2 if any(finding.level == "error" for finding in found) else 0
 

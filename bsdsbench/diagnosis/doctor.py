@@ -36,6 +36,7 @@ from bsdsbench.loaders.pairing import Files, group_files
 from bsdsbench.loaders.reading import Readings
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Progress
 from bsdsbench.runs.file_sources import FileItem
@@ -43,6 +44,8 @@ from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.run import evidence_record
 from bsdsbench.runs.sanity import look_at, position, swaps, thickness, thumbnail
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.curve import LATE_START, NOTHING_BELOW, PRCurve, four_counts
+from bsdsbench.scores.ratios import short
 
 THICK, THIN = 0.8, 0.6
 JPEG = 1.2
@@ -129,7 +132,33 @@ def doctor(
     findings.sort(key=lambda finding: finding.level != ERROR)
     findings.n_images, findings.n_measured = len(both), inputs.n_measured
     findings.reading = inputs.readings.describe(inputs.records)
+    if not any(finding.level == ERROR for finding in findings):
+        findings.note = _late_start(inputs)
     return findings
+
+
+def _late_start(inputs: _Inputs) -> str:
+    """Say at which recall the curve of the images looked at closely starts, if AP counts 0 below.
+
+    They are counted at the highest threshold, and at the lowest one: maps that have the same recall
+    at both have no AP.
+    """
+    kept = [image.kept for image in inputs.images if image.kept]
+    soft = [one for one in kept if one.pred.kind != "segs"]
+    protocol, levels = inputs.protocol, [t for t in inputs.protocol.thresholds if t > 0]
+    if not soft or len(levels) < 2 or protocol.ap_rule not in NOTHING_BELOW:
+        return ""
+    ends = protocol.replace(thresholds=(levels[0], levels[-1]))
+    counts = [four_counts(boundary_counts(one.pred, one.gt, ends)) for one in soft]
+    curve = PRCurve.of_counts(ends.thresholds, np.sum(counts, axis=0), protocol.operator)
+    low, first = curve.recall
+    blank = protocol.ap_rule == "seism" and curve.blank is not None and curve.blank[-1]
+    if first <= LATE_START or low == first or blank:
+        return ""
+    return (
+        f"note: the curve of the {counted(len(soft), 'image')} measured starts at recall "
+        f"{short(float(first), 2)}; what lies below counts 0 in AP (rule {protocol.ap_rule})"
+    )
 
 
 @dataclass(slots=True)

@@ -56,6 +56,7 @@ class Findings(list[Finding]):
     n_images: int = 0
     n_measured: int = 0
     reading: str = ""  # what the values of both sides' files mean
+    note: str = ""  # where the curve starts, if AP counts 0 below; no fault
 
     def summary(self) -> str:
         """One line: how many errors and warnings, and on how much they rest."""

@@ -199,7 +199,7 @@ AP_RULES = {
     "step": "precision weighted by the rise of recall, from recall 0 (average precision)",
 }
 _FROM_ROW_0 = ("edter", "step")  # rules that take the row of threshold 0
-_NOTHING_BELOW = ("bsds", "edter", "seism", "sbd")  # rules that give 0 below a curve's start
+NOTHING_BELOW = ("bsds", "edter", "seism", "sbd")  # rules that give 0 below a curve's start
 LATE_START = 0.02  # recall below a curve's start from which on tables say so
 ODS_RULES = {
     "interpolated": "100 linear steps between neighbouring thresholds",
@@ -308,7 +308,7 @@ def late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
         The rule that their AP follows.
     """
     starts, areas = list[str](), list[str]()
-    for name, curve in curves.items() if rule in _NOTHING_BELOW else ():
+    for name, curve in curves.items() if rule in NOTHING_BELOW else ():
         first = curve.recall.min(initial=1.0)
         if rule == "seism" and curve.blank is not None and curve.blank.any():
             first = 0.0

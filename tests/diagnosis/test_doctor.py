@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 from scipy.io import loadmat, savemat
 
+import bsdsbench as bb
 from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.doctor import GAIN, JPEG, doctor
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
@@ -319,3 +320,26 @@ def test_values_on_thresholds_matter_where_the_grid_has_them(pred, six):
     for path in pred.glob("*.npy"):
         np.save(path, np.load(path) * 0.999)
     assert doctor(pred, six) == []
+
+
+@pytest.mark.parametrize(("strong", "rule"), [(0.3, "bsds"), (0.0, "bsds"), (0.3, "endpoints")])
+def test_a_note_says_where_the_curve_starts(tmp_path, strong, rule):
+    """It is no finding, and the recall is that of the run's curve."""
+    rng = np.random.default_rng(3)
+    for side in ("gt", "pred"):
+        (tmp_path / side).mkdir()
+    for k in range(4):
+        gt = np.zeros((60, 60), bool)
+        gt[15 + k], gt[42 - k, 5:50] = True, True
+        soft = np.where(rng.random(gt.shape) < strong, 1.0, rng.uniform(0.1, 0.8, gt.shape))
+        np.save(tmp_path / "gt" / f"{k}.npy", gt)
+        np.save(tmp_path / "pred" / f"{k}.npy", np.where(gt, soft, rng.uniform(0, 0.1, gt.shape)))
+    protocol = bb.Protocol.preset("bsds500").replace(ap_rule=rule, thresholds=19)
+    findings = bb.doctor(tmp_path / "pred", tmp_path / "gt", protocol)
+    run = bb.evaluate(tmp_path / "pred", tmp_path / "gt", protocol, workers=1)
+    start = run.boundary_score().curve.recall.min()
+    assert not [finding for finding in findings if "curve" in finding.message]
+    if start > 0.02 and rule == "bsds":
+        assert f"starts at recall {f'{start:.2f}'.lstrip('0')};" in findings.note
+    else:
+        assert findings.note == ""
