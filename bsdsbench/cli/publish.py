@@ -63,6 +63,7 @@ def report(
     For --rules, the threshold-0 row that the rule edter needs is computed from the ground truth; if
     that is not found the value is "-".
     """
+    from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.published import published_beside
     from bsdsbench.diagnosis.ap_rules import rules_tables
     from bsdsbench.errors import DataError
@@ -78,6 +79,10 @@ def report(
         refuse((*PAGE, "gt_dir"), "tables, only with a page (-o FILE.html)")
         extra, notes = published_beside(options["published"], loaded, options["force"])
         shown = score_tables(loaded, extra=extra, notes=notes, columns=columns)
+        counted = [run for run in loaded if metric_with_errors(run) is not None]
+        if counted and columns is None:
+            losses = [lost_scores(run, options["n_boot"], options["seed"]) for run in counted]
+            shown.append(error_table(counted, losses))
         show_tables(shown, out, form)
     elif not out:
         raise DataError("--format html: expected -o FILE.html")

@@ -132,12 +132,13 @@ def compare(
     for run, whole, drawn, rest in zip(kept, once, draws, without, strict=True):
         numbers = {score: float(number[0]) for score, number in whole.items()}
         sampled.append(_Sampled(run, numbers, drawn, rest))
-    scores = tuple(sampled[0].values)
+    # Classes of errors are counted in some runs only
+    scores = tuple(s for s in sampled[0].values if all(s in one.values for one in sampled))
     intervals = []
     for one in sampled:
-        for score, value in one.values.items():
+        for score in scores:
             ends = significance.percentile_interval(one.draws[score], level, n)
-            intervals.append(Interval(one.name, score, value, *ends))
+            intervals.append(Interval(one.name, score, one.values[score], *ends))
     exchanged = {}
     for i, j in pairs if test == "permutation" else ():
         p_values = significance.permutation_p(

@@ -18,15 +18,39 @@ from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Map, Prediction, valid_of
 from bsdsbench.metrics.boundary import (
+    MatchMaps,
     has_whole_image_row,
     match_target,
     threshold_events,
     truth_maps,
     whole_image_counts,
 )
+from bsdsbench.metrics.semantic import near
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.curve import curve_counts
+from bsdsbench.scores.error_scores import FALSE, MISSED
+
+
+def pixel_errors(maps: MatchMaps, lowest: MatchMaps, radius: float) -> dict[str, Bool]:
+    """Return the pixels of each class of errors at one threshold, bool (H, W) each.
+
+    maps, lowest : the matching at that threshold, and at the lowest one
+    A pixel that several annotators drew may be of several classes of missed ones.
+    """
+    annotated = np.logical_or.reduce([*maps.matched_gt, *maps.missed_gt])
+    reached, near_false = lowest.matched_gt, near(maps.false_pred, 2 * radius)
+    within, near_annotated = near(annotated, radius), near(annotated, 2 * radius)
+    missed = (
+        maps.missed_gt & reached,
+        maps.missed_gt & ~reached & near_false,
+        maps.missed_gt & ~reached & ~near_false,
+    )
+    false = within, near_annotated & ~within, ~near_annotated
+    return {
+        **{name: np.any(pixels, axis=0) for name, pixels in zip(MISSED, missed, strict=True)},
+        **{name: maps.false_pred & zone for name, zone in zip(FALSE, false, strict=True)},
+    }
 
 
 def boundary_errors(

@@ -42,6 +42,11 @@ _SOLID_CURVES = 7  # of a picture, before the first dashed one
 GREY, HUMAN = "#7F7F7F", "#2E7D32"
 # Pixels of a matching, in every overlay
 PIXEL_COLORS = {"matched": "#009E73", "false": "#D55E00", "missed": "#0072B2"}
+# Of false and of missed pixels by class, shades of their colours
+ERROR_COLORS = {
+    **{"suppressed": "#56B4E9", "near_missed": "#0072B2", "absent": "#2A2A8C"},
+    **{"duplicate": "#F0B400", "near_false": "#D55E00", "background": "#8C1D04"},
+}
 # Chosen so that the detectors of `bsdsbench run` get different colours
 _SALT = b"20761"
 _MAX_INSIDE = 7  # entries of a legend inside the axes

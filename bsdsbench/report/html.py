@@ -8,7 +8,7 @@ read only when the image is viewed, so that a page with thousands of pictures op
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
+from bsdsbench.comparison.lost_scores import SIDES, error_table, lost_scores, metric_with_errors
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
     HUMAN_TASK,
@@ -27,7 +28,7 @@ from bsdsbench.comparison.published import (
 from bsdsbench.errors import DataError
 from bsdsbench.io import write_atomic
 from bsdsbench.metrics import registry
-from bsdsbench.plotting.style import PIXEL_COLORS, curve_lines
+from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS, curve_lines
 from bsdsbench.report.pictures import by_interest, draw_pictures
 from bsdsbench.results.evaluation import Progress, as_runs
 from bsdsbench.results.score_tables import score_tables
@@ -106,6 +107,11 @@ def write_report(
             images[image_id].update({k: found.pop(k) for k in ("thumb", "paper") if k in found})
             drawn[ids.index(image_id)] = found
         tables = score_tables(runs, extra=extra, notes=odd)
+        losses = [
+            lost_scores(run, n_boot, seed) for run in runs if metric_with_errors(run) is not None
+        ]
+        if losses:
+            tables.append(error_table(runs, losses))
         try:
             tables += compared.get().tables()
         except DataError as error:
@@ -128,6 +134,8 @@ def write_report(
         version=__version__,
         tables=list(zip(tables, html_of_each(tables), strict=True)),
         notes=notes,
+        error_colors=ERROR_COLORS if losses else {},
+        error_bars=_error_bars(losses),
         n_images=len(images),
         several=len(runs) > 1,
         css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
@@ -138,6 +146,22 @@ def write_report(
     )
     write_atomic(Path(path), page)
     return notes
+
+
+def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[str, float]]]]:
+    """Return each run's name, and name and width in percent of the classes' parts of its bar.
+
+    A part is as wide as ODS would rise without that class; the widest bar has 100 %.
+    """
+    bars = []
+    for own in losses:
+        parts = []
+        for side in ("missed", "false"):
+            for shown, name in SIDES[side][1].items():
+                parts.append((name, own[side][shown]["delta_ods"] or 0.0))
+        bars.append((own["name"], parts))
+    most = max((sum(width for _, width in parts) for _, parts in bars), default=0.0) or 1.0
+    return [(name, [(part, 100 * w / most) for part, w in parts]) for name, parts in bars]
 
 
 def _line(name: str, look: tuple[str, Any], curve: Any, best: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Pictures of the matching: matched pixels green, false ones orange, missed ones blue.
 
+In runs whose classes of errors were counted false and missed pixels have a shade for each.
 Overlays come from the matching itself (`Metric.match_maps`), so their pixels add up to the
 counts of the scores. The colours are those of Okabe and Ito, which everyone can distinguish.
 """
@@ -20,20 +21,28 @@ from bsdsbench.io import png_bytes, write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import MatchMaps
-from bsdsbench.plotting.style import PIXEL_COLORS
+from bsdsbench.metrics.error_classes import pixel_errors
+from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.file_sources import find_sources
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import PRCurve, four_counts
+from bsdsbench.scores.error_scores import COUNTED
+from bsdsbench.scores.error_scores import MISSED as MISSED_CLASSES
 
 NOTHING, MATCHED, FALSE, MISSED = range(4)
-COLORS = tuple(tuple(bytes.fromhex(c[1:])) for c in ("#FFFFFF", *PIXEL_COLORS.values()))
+_EVERY_COLOR = {"nothing": "#FFFFFF", **PIXEL_COLORS, **ERROR_COLORS}
+COLORS = tuple(tuple(bytes.fromhex(color[1:])) for color in _EVERY_COLOR.values())
+_ERROR_CODES = {name: list(_EVERY_COLOR).index(name) for name in ERROR_COLORS}
 PALE = 0.62  # how far a picture under an overlay is drawn towards white
 KINDS = ("best", "ods")
 
 
 class Overlay(NamedTuple):
-    """One image at one threshold. classes : (H, W) uint8 of NOTHING, MATCHED, FALSE, MISSED."""
+    """One image at one threshold.
+
+    classes : (H, W) uint8 of NOTHING, MATCHED, FALSE, MISSED, or of the classes of the latter two
+    """
 
     threshold: float
     recall: float
@@ -70,8 +79,16 @@ def overlay(
             f"{record.image_id}: {found} matched pixels, the run has {counted}; its files or its "
             "settings are not those of the run"
         )
+    classes = classes_of(maps)
+    if COUNTED in counts:
+        first = float(every[every > 0][0])  # not the row of the whole image
+        lowest = metric.match_maps(pred, gt, run.protocol, metric.options_of(run.protocol), first)
+        errors = pixel_errors(maps, lowest, run.protocol.radius(gt.shape))
+        for name, pixels in errors.items():
+            whole = MISSED if name in MISSED_CLASSES else FALSE
+            classes[pixels & (classes == whole)] = _ERROR_CODES[name]
     recall, precision, f = (float(v[k]) for v in (curve.recall, curve.precision, curve.f))
-    return Overlay(at, recall, precision, f, classes_of(maps))
+    return Overlay(at, recall, precision, f, classes)
 
 
 def classes_of(maps: MatchMaps) -> NDArray[np.uint8]:

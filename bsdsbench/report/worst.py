@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from bsdsbench.comparison.comparable import comparable
+from bsdsbench.comparison.lost_scores import metric_with_errors
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.formats.official_txt import safe_name
 from bsdsbench.metrics import registry
@@ -85,6 +86,11 @@ def worst_table(
     notes = []
     if drawable:
         notes = ["Overlays: green is matched, orange false, blue missed."]
+        if any(map(metric_with_errors, runs)):
+            notes[0] += (
+                " Lighter to darker: blue is suppressed, near a false pixel, absent; orange is a "
+                "duplicate, near an annotated pixel, background."
+            )
         if not all(row[-1] for row in rows):
             notes = ["No overlays yet: --overlays draws them for these images."]
     title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"

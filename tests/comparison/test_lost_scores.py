@@ -1,14 +1,19 @@
 """Classes of errors of whole runs: every metric that matches pixels, storage, shards, the verb."""
 
 import json
+import re
 
+import imageio.v3 as iio
 import numpy as np
 import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.lost_scores import with_errors
 from bsdsbench.metrics import registry
+from bsdsbench.plotting.style import ERROR_COLORS
+from bsdsbench.report.overlays import write_overlays
 from bsdsbench.scores.curve import FOUR
+from bsdsbench.scores.error_scores import FALSE
 from tests.helpers.making import make_set
 from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import call, command, counted, refused
@@ -125,3 +130,23 @@ def test_images_are_sorted_by_a_class_and_runs_compared_by_it(both):
     runs = [bb.Evaluation.load(both[0])] * 2
     difference = bb.compare(runs, ["a", "b"], n_boot=99).difference_of("a", "b", "error.absent")
     assert (difference.value, difference.p) == (0, 1)
+
+
+def test_reports_and_overlays_show_the_classes(both, tmp_path):
+    page = tmp_path / "x.html"
+    call("report", *both, "-o", page, "--n-boot=99")
+    text = page.read_text("utf-8")
+    assert text.count('class="losses"') == 1  # of the run that has them
+    widths = re.findall(r'title="[a-z ]+" style="width: ([0-9.]+)%', text)
+    assert len(widths) == 6
+    assert sum(map(float, widths)) == pytest.approx(100, abs=0.05)
+    assert "Where ODS is lost" in text
+    assert "Where ODS is lost" in call("report", both[0], "--format=markdown", "--n-boot=99")
+    assert "Where ODS is lost" not in call("report", both[1], "--format=markdown")
+    run = bb.Evaluation.load(both[0])
+    drawn = iio.imread(write_overlays(run, tmp_path, image_ids=["im000"])[1]).reshape(-1, 3)
+    counts = run.records[0].counts["boundary"]
+    step = np.abs(counts.thresholds - run.boundary_score().ods.threshold).argmin()
+    for name, pixels in zip(FALSE, counts.false[step], strict=True):
+        color = list(bytes.fromhex(ERROR_COLORS[name][1:]))
+        assert (drawn == color).all(axis=1).sum() == pixels, name

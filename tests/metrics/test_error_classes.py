@@ -5,7 +5,14 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.kernels.matching import unmatched
-from bsdsbench.metrics.boundary import replayed, soft_or_segs, threshold_events, truth_maps
+from bsdsbench.metrics.boundary import (
+    boundary_match_maps,
+    replayed,
+    soft_or_segs,
+    threshold_events,
+    truth_maps,
+)
+from bsdsbench.metrics.error_classes import pixel_errors
 from tests.reference.errors import errors as slow_errors
 
 NAMES = ("missed", "false", "agreement_pixels", "agreement_matched")
@@ -188,3 +195,15 @@ def test_a_tolerance_whose_double_is_too_large_is_refused():
     size = np.zeros((1900, 1))
     with pytest.raises(bb.DataError, match="max_dist"):
         bb.boundary_errors(size, [size], LINE.replace(max_dist_px=1000.0))
+
+
+@pytest.mark.parametrize("seed", range(0, 300, 23))
+def test_drawn_classes_are_those_that_are_counted(seed):
+    soft, gts, protocol = case(seed)
+    errors = bb.boundary_errors(soft, gts[:1], protocol)
+    lowest = boundary_match_maps(soft, gts[:1], protocol, protocol.thresholds[0])
+    for k, threshold in enumerate(errors.thresholds):
+        maps = boundary_match_maps(soft, gts[:1], protocol, threshold)
+        pixels = pixel_errors(maps, lowest, protocol.radius(soft.shape))
+        sums = [int(drawn.sum()) for drawn in pixels.values()]
+        assert sums == [*errors.missed[k], *errors.false[k]]
