@@ -141,7 +141,7 @@ def test_reports_and_overlays_show_the_classes(both, tmp_path):
     assert len(widths) == 6
     assert sum(map(float, widths)) == pytest.approx(100, abs=0.05)
     assert "Where ODS is lost" in text
-    assert "Where ODS is lost" in call("report", both[0], "--format=markdown", "--n-boot=99")
+    assert "Where ODS is lost" in call("report", both[0], "--format=markdown")
     assert "Where ODS is lost" not in call("report", both[1], "--format=markdown")
     run = bb.Evaluation.load(both[0])
     drawn = iio.imread(write_overlays(run, tmp_path, image_ids=["im000"])[1]).reshape(-1, 3)
