@@ -20,7 +20,7 @@ from bsdsbench.plotting.style import PALETTE
 from bsdsbench.report.overlays import COLORS
 
 NAMES = ("matched", "false", "missed")
-MATCHED, FALSE, MISSED = (tuple(c / 255 for c in colour) for colour in COLORS[1:])
+MATCHED, FALSE, MISSED = (tuple(c / 255 for c in colour) for colour in COLORS[1:4])
 LINE, OTHER = PALETTE[0], PALETTE[1]
 PICTURES: dict[str, tuple[tuple[float, float], Callable[[Figure], None]]] = {}
 

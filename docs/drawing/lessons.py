@@ -15,17 +15,19 @@ from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 from drawing.common import FALSE, LINE, MATCHED, MISSED, OTHER, legend, picture, plain, square
 
 
-def _row(ax: Axes, y: float, columns: dict[int, tuple[float, ...]], name: str) -> None:
-    """A row of twelve pixels, some of them filled."""
-    for x in range(1, 13):
+def _row(
+    ax: Axes, y: float, columns: dict[int, tuple[float, ...]], name: str, last: int = 12
+) -> None:
+    """A row of pixels, twelve if not said otherwise, some of them filled."""
+    for x in range(1, last + 1):
         ax.add_patch(square(x, y, columns.get(x, (1, 1, 1))))
     ax.text(0.2, y, name, ha="right", va="center")
 
 
-def _numbered(ax: Axes, left: float, top: float) -> None:
-    for x in range(1, 13):
+def _numbered(ax: Axes, left: float, top: float, last: int = 12) -> None:
+    for x in range(1, last + 1):
         ax.text(x, 0.2, str(x), ha="center", va="center", color="0.35", size=8)
-    ax.set(xlim=(left, 13), ylim=(-0.1, top))
+    ax.set(xlim=(left, last + 1), ylim=(-0.1, top))
     plain(ax)
 
 
@@ -53,6 +55,23 @@ def annotators(figure: Figure) -> None:
     ax.text(6.3, 4, "3 annotated pixels matched", va="center", color="0.3")
     ax.text(6.3, 2, "2 predicted pixels matched: pixel 6 counts once", va="center", color="0.3")
     _numbered(ax, -2.2, 5.6)
+    legend(ax)
+
+
+@picture(7.2, 2.3)
+def lost_score(figure: Figure) -> None:
+    ax = figure.subplots()
+    pale = (0.9, 0.9, 0.9)
+    predicted = {2: MATCHED, 3: FALSE, 6: pale, 12: FALSE, 19: FALSE}
+    _row(ax, 5, predicted, "predicted", 20)
+    _row(ax, 3, {2: MATCHED, 6: MISSED, 10: MISSED, 15: MISSED}, "annotator A", 20)
+    _row(ax, 1, {2: MATCHED, 6: MISSED}, "annotator B", 20)
+    ax.text(6, 5, ".3", ha="center", va="center", size=8)
+    for x, name in ((3, "duplicate"), (12, "near"), (19, "background")):
+        ax.text(x, 6, name, ha="center", va="center", size=8, color=FALSE)
+    for x, name in ((6, "suppressed"), (10, "near"), (15, "absent")):
+        ax.text(x, 4, name, ha="center", va="center", size=8, color=MISSED)
+    _numbered(ax, -3.4, 6.5, 20)
     legend(ax)
 
 
