@@ -24,12 +24,14 @@ def data(tmp_path_factory):
     (root / "groundTruth").rename(root / "gt")
     (root / "png").rename(root / "maps")
     rng = np.random.default_rng(0)
-    for labels, pred, n in (("cls", "classes", 20), ("labels", "city", 19)):
-        drawn = blobs(rng, (40, 52), 3, 6).astype(np.uint8) + 7
+    for labels, pred, n, first in (("cls", "classes", 20, 7), ("labels", "city", 19, 19)):
+        drawn = blobs(rng, (40, 52), 3, 6).astype(np.uint8) + first
         write_maps(root / labels, {"a": drawn})
         write_maps(root / ("inst" if labels == "cls" else "instances"), {"a": drawn})
         for k in range(1, n + 1):
-            write_maps(root / pred / f"class_{k:03d}", {"a": 200 * bb.seg2bdry(drawn == 6 + k)})
+            write_maps(
+                root / pred / f"class_{k:03d}", {"a": 200 * bb.seg2bdry(drawn == first - 1 + k)}
+            )
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         bb.evaluate("maps", "gt", out="out", **FAST)

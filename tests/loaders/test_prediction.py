@@ -153,7 +153,7 @@ def test_matlab_7_3_without_h5py_names_the_extra(tmp_path, monkeypatch):
     ("kind", "fields"),
     [
         ("soft", {"soft": (3, 5)}),
-        ("labels", {"soft": (3, 5)}),
+        ("labels", {"segs": (2, 3, 5)}),
         ("classes", {"classes": (2, 3, 5)}),
         ("lines", {"soft": (3, 5)}),
         ("oriented", {"soft": (3, 5), "angles": (3, 5)}),
@@ -161,7 +161,7 @@ def test_matlab_7_3_without_h5py_names_the_extra(tmp_path, monkeypatch):
     ],
 )
 def test_without_a_file_nothing_is_predicted(kind, fields):
-    found = read_prediction(Pair("a", (), ()), kind, (3, 5), n_classes=2)
+    found = read_prediction(Pair("a", (), ()), kind, (3, 5), n_maps=2)
     for name, shape in fields.items():
         assert np.array_equal(getattr(found, name), np.zeros(shape)), name
     if kind == "lines":

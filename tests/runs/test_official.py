@@ -163,7 +163,7 @@ def test_official_tables_alone_are_reported(name, bsds500_bench, tmp_path):
     call("report", folder, "-o", tmp_path / "page.html")
     assert name in (tmp_path / "page.html").read_text("utf-8")
     if name == "test_5":
-        refused("test_5: no boundary counts", call, "report", folder, "--rules")
+        refused("test_5: no curve", call, "report", folder, "--rules")
     else:
         assert "interpolated   0.704" in call("report", folder, "--rules")
 
