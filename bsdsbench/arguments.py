@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.errors import DataError, clip, visible
+from bsdsbench.errors import DataError
 from bsdsbench.kernels.arrays import F8 as F8
 from bsdsbench.kernels.arrays import I8 as I8
 from bsdsbench.kernels.arrays import Bool as Bool
+from bsdsbench.text import clip, visible
 
 MAX_GIVEN = 10**9  # values of an array: many may be told by few bytes (np.broadcast_to)
 

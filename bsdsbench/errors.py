@@ -9,30 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
-
-def visible(text: str, spaces: bool = True) -> str:
-    r"""`text` with what is not seen as escapes: control, bidirectional and zero-width characters,
-    line ends and lone surrogates; wide spaces stay, unless `spaces` is false.
-
-    >>> visible("a\x1b[31mb\u202ec\n")
-    'a\\x1b[31mb\\u202ec\\n'
-    """
-    shown = ""
-    for c in text:
-        wide = spaces and c.isspace() and c > "\x85" and c not in "\u2028\u2029"
-        shown += c if c.isprintable() or wide else c.encode("unicode_escape").decode("ascii")
-    return shown
-
-
-LINE = 600  # characters of a message
-
-
-def clip(text: str, limit: int = LINE) -> str:
-    """`text`, or its beginning and its end where it is longer than `limit`."""
-    if len(text) <= limit:
-        return text
-    end = limit // 3
-    return f"{text[: limit - end - 5]} ... {text[-end:]}"
+from bsdsbench.text import clip, visible
 
 
 @attrs.frozen(slots=False)
@@ -119,7 +96,7 @@ class Problem:
         return self if self.file or file in has else attrs.evolve(self, file=file, has=has)
 
 
-def problem_of(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Problem:
+def _problem_of(message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> Problem:
     """Return a message in words, and what mends it, as a problem."""
     fixes = (fix,) if isinstance(fix, Setting | str) else tuple(fix)
     return message if isinstance(message, Problem) else Problem(has=message, fix=fixes)
@@ -154,7 +131,9 @@ class DataError(ValueError):
         problems: Iterable[str | Problem] = (),
         fix: Fix | Sequence[Fix] = (),
     ) -> None:
-        self.problems = tuple(problem_of(each, fix) for each in tuple(problems) or (message,))
+        self.problems = tuple(
+            _problem_of(problem, fix) for problem in tuple(problems) or (message,)
+        )
         super().__init__("\n".join(map(str, self.problems)))
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -202,7 +181,7 @@ class InputWarning(UserWarning):
     """Input that can be evaluated but looks wrong: inverted, mirrored, of other images."""
 
     def __init__(self, message: str | Problem, fix: Fix | Sequence[Fix] = ()) -> None:
-        self.problem = problem_of(message, fix)
+        self.problem = _problem_of(message, fix)
         super().__init__(str(self.problem))
 
 
@@ -212,14 +191,6 @@ def warn(warning: InputWarning) -> None:
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("bsdsbench."):
         level, frame = level + 1, frame.f_back
     warnings.warn(warning, stacklevel=level)
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """ "; did you mean X?" for the known word most like this one, or ""."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def alike(problems: Iterable[Problem]) -> list[list[Problem]]:
@@ -251,8 +222,3 @@ def _with_file(problem: Problem) -> Problem:
     """Return a problem in words, "FILE: what is wrong", as one of that file."""
     file, colon, has = problem.has.partition(": ")
     return attrs.evolve(problem, file=file, has=has) if colon and not problem.file else problem
-
-
-def is_text(value: str) -> bool:
-    """True for text that can be written as UTF-8: without what stands for undecodable bytes."""
-    return re.search("[\ud800-\udfff]", value) is None

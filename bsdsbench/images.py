@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, Bool, given_array, given_list, kind_of_value
 from bsdsbench.errors import DataError, MissingPartError, Problem, Setting, ShapeError
-from bsdsbench.io import show
 from bsdsbench.scores.evidence import UNKNOWN, Evidence
+from bsdsbench.text import show
 
 Map = NDArray[Any]
 FORMS = ("soft", "ucm2", "segs", "classes", "depth")

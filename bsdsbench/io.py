@@ -24,14 +24,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bsdsbench.errors import (
-    DataError,
-    FileFormatError,
-    RunLockedError,
-    clip,
-    is_text,
-    visible,
-)
+from bsdsbench.errors import DataError, FileFormatError, RunLockedError
+from bsdsbench.text import clip, is_text, show
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,25 +43,8 @@ PathLike = str | os.PathLike[str]
 T = TypeVar("T")
 
 
-def show(name: object) -> str:
-    """`name` as one printable line: control, bidi and undecodable characters are escaped."""
-    text = str(name)
-    return text if text.isprintable() else visible(text)
-
-
 class FaultError(DataError):
     """A fault of a file, without its name; `reading` turns it into a FileFormatError."""
-
-
-def listed(names: list[str], limit: int = 10) -> str:
-    """Names joined by commas, at most `limit` of them and the count of the rest."""
-    text = ", ".join(clip(show(n), 80) for n in names[:limit])
-    return text + (f" and {len(names) - limit} more" if len(names) > limit else "")
-
-
-def counted(n: int, what: str) -> str:
-    """ "1 image", "2 images"."""
-    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 @contextmanager

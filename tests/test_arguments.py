@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.errors import LINE, DataError
+from bsdsbench.errors import DataError
+from bsdsbench.text import LINE
 from tests.helpers.runs import refused
 
 RNG = np.random.default_rng(3)

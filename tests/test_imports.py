@@ -16,7 +16,18 @@ PACKAGE = Path(__file__).parents[1] / "bsdsbench"
 
 # A package imports those before it, and itself.
 LAYERS = (
-    *("lazy", "kernels", "errors", "arguments", "io", "tables", "scores", "protocol", "images"),
+    *(
+        "lazy",
+        "kernels",
+        "text",
+        "errors",
+        "arguments",
+        "io",
+        "tables",
+        "scores",
+        "protocol",
+        "images",
+    ),
     *("loaders curves", "transforms"),
     *("metrics", "results", "runs", "detectors"),
     *("comparison diagnosis", "plotting", "report", "integrations", "cli"),

@@ -3,9 +3,10 @@
 import pytest
 
 from bsdsbench import io as bounded
-from bsdsbench.errors import LINE, DataError, FileFormatError, clip
+from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.io import parse_json, parse_toml, read_json
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.text import LINE, clip
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,8 @@ import click
 
 from bsdsbench import __version__
 from bsdsbench.cli.shared import GROUPS, VERBS, Verbs, as_flag, say
-from bsdsbench.errors import (
-    DataError,
-    InputWarning,
-    Problem,
-    Setting,
-    clip,
-    grouped,
-    visible,
-)
+from bsdsbench.errors import DataError, InputWarning, Problem, Setting, grouped
+from bsdsbench.text import clip, visible
 
 __all__ = ["GROUPS", "VERBS", "cli", "main"]
 

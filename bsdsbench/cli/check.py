@@ -178,10 +178,10 @@ def check_set(
     0 for a complete known set; 1 for anything else. Without PATH, say which public sets are in the
     cache.
     """
-    from bsdsbench.io import listed, show
     from bsdsbench.loaders.sets import public_sets
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
+    from bsdsbench.text import listed, show
 
     if folder is None:
         refuse(("protocol", "split_file", "form"), "no PATH")

@@ -18,11 +18,12 @@ import click
 from click import Choice, IntRange
 from click.core import ParameterSource
 
-from bsdsbench.errors import Setting, did_you_mean
-from bsdsbench.io import as_json, counted, listed
+from bsdsbench.errors import Setting
+from bsdsbench.io import as_json
 from bsdsbench.kernels import never_compiled
 from bsdsbench.metrics import registry
 from bsdsbench.runs.keywords import RunKeywords
+from bsdsbench.text import counted, did_you_mean, listed
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol

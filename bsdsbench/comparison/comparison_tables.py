@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bsdsbench.io import counted
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.results.references import PAIRS_LOST
 from bsdsbench.results.score_tables import METHOD, signature_lines, table_column, why_undefined
 from bsdsbench.scores.ratios import short
 from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
+from bsdsbench.text import counted
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.compare import Comparison, ScoreDifference

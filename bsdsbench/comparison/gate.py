@@ -28,17 +28,8 @@ from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.comparison.significance import holm, least_p
-from bsdsbench.errors import DataError, FileFormatError, clip
-from bsdsbench.io import (
-    FaultError,
-    as_json,
-    entries,
-    entry,
-    read_json,
-    reading,
-    show,
-    write_atomic,
-)
+from bsdsbench.errors import DataError, FileFormatError
+from bsdsbench.io import FaultError, as_json, entries, entry, read_json, reading, write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress, as_runs
@@ -47,6 +38,7 @@ from bsdsbench.results.storage import pack_records, unpack_records
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table
+from bsdsbench.text import clip, show
 
 SCHEMA = "bsdsbench.baseline/4"
 TOLERANCE = 0.002

@@ -15,7 +15,8 @@ from scipy import ndimage as ndi
 from skimage import color, feature, filters, segmentation
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, did_you_mean
+from bsdsbench.errors import DataError
+from bsdsbench.text import did_you_mean
 
 Image = NDArray[np.uint8]
 

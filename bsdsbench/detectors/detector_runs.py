@@ -27,18 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench import __version__
-from bsdsbench.errors import DataError, InputWarning, Problem, Setting, visible, warn
-from bsdsbench.io import (
-    as_json,
-    counted,
-    listed,
-    locked,
-    png_bytes,
-    read_json,
-    remove_leftovers,
-    show,
-    write_atomic,
-)
+from bsdsbench.errors import DataError, InputWarning, Problem, Setting, warn
+from bsdsbench.io import as_json, locked, png_bytes, read_json, remove_leftovers, write_atomic
 from bsdsbench.loaders.formats.photos import find_photos, read_photo
 from bsdsbench.loaders.pairing import ground_truths, read_split
 from bsdsbench.metrics import registry
@@ -52,6 +42,7 @@ from bsdsbench.runs.keywords import DetectorOptions, Plan, StrPath, planned
 from bsdsbench.runs.run import run as score
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
+from bsdsbench.text import counted, listed, show, visible
 
 Detector = Callable[[NDArray[np.uint8]], Any]
 ABOUT = "run.json"

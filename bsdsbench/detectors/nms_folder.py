@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from bsdsbench.errors import DataError
-from bsdsbench.io import Progress, png_bytes, show, write_atomic
+from bsdsbench.io import Progress, png_bytes, write_atomic
 from bsdsbench.loaders import load_prediction
 from bsdsbench.loaders.formats.pictures import FORMATS, id_of
 from bsdsbench.loaders.pairing import find_files
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.text import show
 from bsdsbench.transforms.maps import prepare
 
 

@@ -30,7 +30,6 @@ from bsdsbench.diagnosis import symptoms
 from bsdsbench.diagnosis.findings import CHECKS, ERROR, FEW_VALUES, WARNING, Finding, Findings
 from bsdsbench.errors import DataError, Fix, Problem, Setting, alike
 from bsdsbench.images import GroundTruth, Prediction
-from bsdsbench.io import counted
 from bsdsbench.loaders import Pair
 from bsdsbench.loaders.pairing import Files, group_files
 from bsdsbench.loaders.reading import Readings
@@ -46,6 +45,7 @@ from bsdsbench.runs.sanity import look_at, position, swaps, thickness, thumbnail
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import LATE_START, NOTHING_BELOW, PRCurve, four_counts
 from bsdsbench.scores.ratios import short
+from bsdsbench.text import counted
 
 THICK, THIN = 0.8, 0.6
 JPEG = 1.2

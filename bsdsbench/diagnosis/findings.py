@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bsdsbench.errors import Fix, Problem, Setting
-from bsdsbench.io import counted, listed
+from bsdsbench.text import counted, listed
 
 ERROR, WARNING = "error", "warning"
 FEW_VALUES = 10

@@ -32,8 +32,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from bsdsbench.errors import PairingError
-from bsdsbench.io import PathLike, counted, listed, read_bytes, reading, show
+from bsdsbench.io import PathLike, read_bytes, reading
 from bsdsbench.loaders.formats.pictures import FORMATS, id_of
+from bsdsbench.text import counted, listed, show
 
 Files = dict[str, list[Path]]
 Split = PathLike | Collection[str] | None

@@ -39,7 +39,7 @@ from bsdsbench.images import (
     same_shape,
     soft_map,
 )
-from bsdsbench.io import Budget, FaultError, PathLike, check_size, listed, show
+from bsdsbench.io import Budget, FaultError, PathLike, check_size
 from bsdsbench.io import reading as faults_of
 from bsdsbench.loaders.formats.depth_files import annotated_depth, predicted_depth
 from bsdsbench.loaders.formats.line_files import (
@@ -63,6 +63,7 @@ from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.reading import Kind, Reading, refuse_one_hot
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.evidence import Evidence, Values
+from bsdsbench.text import listed, show
 
 Shape = tuple[int, int]
 MOST_ANNOTATORS = 16  # more of them than this, of smaller images, nobody has

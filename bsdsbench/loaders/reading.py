@@ -28,10 +28,10 @@ from attrs import evolve, frozen
 from bsdsbench.arguments import Bool, given_array
 from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting, ShapeError
 from bsdsbench.images import GroundTruth, Map, Prediction, described, is_binary, unit
-from bsdsbench.io import counted, listed
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.evidence import LEVELS, UNKNOWN, Evidence, Values
+from bsdsbench.text import counted, listed
 
 Cut = float | tuple[float, float, float] | None
 WHITE = {"u1": 255, "u2": 65535}

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, fields
 
-from bsdsbench.errors import DataError, ProtocolError, did_you_mean
+from bsdsbench.errors import DataError, ProtocolError
+from bsdsbench.text import did_you_mean
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

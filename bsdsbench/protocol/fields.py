@@ -19,8 +19,9 @@ from typing import Any, TypeGuard, TypeVar
 
 import attrs
 
-from bsdsbench.errors import ProtocolError, clip, did_you_mean, is_text
+from bsdsbench.errors import ProtocolError
 from bsdsbench.io import MAX_TOML_BYTES, PathLike, parse_toml, read_bytes, reading
+from bsdsbench.text import clip, did_you_mean, is_text
 
 MAX_TEXT = 200
 HOME_MADE = "home-made scripts"  # in `others`: a value that no known program uses

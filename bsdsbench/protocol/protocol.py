@@ -17,8 +17,7 @@ from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import evolve, field, frozen
 
 from bsdsbench.arguments import F8, kind_of_value
-from bsdsbench.errors import ProtocolError, did_you_mean
-from bsdsbench.io import listed
+from bsdsbench.errors import ProtocolError
 from bsdsbench.protocol.fields import (
     DEFAULT,
     HOME_MADE,
@@ -43,6 +42,7 @@ from bsdsbench.protocol.fields import (
 )
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 from bsdsbench.tables.read_only import ReadOnlyDict
+from bsdsbench.text import did_you_mean, listed
 
 MAX_THRESHOLDS = 32_767  # what the kernels count in 16 bits
 MAX_PX = 1_000

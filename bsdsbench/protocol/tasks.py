@@ -17,9 +17,10 @@ from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import Factory, field, fields, frozen
 from attrs.validators import optional
 
-from bsdsbench.errors import DataError, clip, did_you_mean
+from bsdsbench.errors import DataError
 from bsdsbench.protocol.fields import check, each, option, read_toml, record_of, shipped, whole
 from bsdsbench.protocol.protocol import preset_names
+from bsdsbench.text import clip, did_you_mean
 
 _TEXT = check(lambda v: isinstance(v, str), "text")
 _COUNT = whole(1, 10**9, "a count")

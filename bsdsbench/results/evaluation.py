@@ -15,7 +15,7 @@ from typing import Any
 from bsdsbench import __version__
 from bsdsbench.arguments import given_list, given_path, kind_of_value
 from bsdsbench.errors import DataError, FileFormatError, InputWarning, MergeError
-from bsdsbench.io import FaultError, Progress, as_json, entries, entry, reading, show
+from bsdsbench.io import FaultError, Progress, as_json, entries, entry, reading
 from bsdsbench.loaders.reading import Readings
 from bsdsbench.loaders.sets.identity import Identity, identify
 from bsdsbench.metrics import registry
@@ -45,6 +45,7 @@ from bsdsbench.scores.curve import PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
+from bsdsbench.text import show
 
 # In the provenance: ids that the protocol left out, and the task that the run was made for
 EMPTY, TASK = "empty_gt", "task"

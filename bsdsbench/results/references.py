@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.errors import DataError, FileFormatError, did_you_mean
+from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.io import reading
 from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.loaders.sets.identity import shipped_sets
@@ -33,6 +33,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, even_thresholds
 from bsdsbench.scores.counts import Counts, ImageRecord, Score
 from bsdsbench.scores.curve import curve_counts
+from bsdsbench.text import did_you_mean
 
 PREFIX, SET = "ref:", "bsds500-test"
 SOURCE = "stored results of SEISM v3 (Pont-Tuset and Marques, PAMI 2016)"

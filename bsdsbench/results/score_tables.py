@@ -10,7 +10,6 @@ from operator import attrgetter
 from typing import Any
 
 from bsdsbench.errors import DataError
-from bsdsbench.io import listed
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.protocol.signature import Severity
@@ -20,6 +19,7 @@ from bsdsbench.scores.counts import at, part_of
 from bsdsbench.scores.curve import PRCurve, late_starts
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Note, Table, key_meant, select
+from bsdsbench.text import listed
 
 METHOD = model.Field("method", "Method")
 MOST_NAMED = 20  # images that are left out, in a note

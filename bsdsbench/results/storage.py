@@ -32,7 +32,6 @@ from bsdsbench.io import (
     read_bytes,
     reading,
     remove_leftovers,
-    show,
     too_much_json,
     write_atomic,
 )
@@ -41,6 +40,7 @@ from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.metrics import registry
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack, counts_of
 from bsdsbench.scores.evidence import UNKNOWN, Evidence
+from bsdsbench.text import show
 
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
 SCHEMA = "bsdsbench.result/1"

@@ -24,9 +24,9 @@ from weakref import WeakSet
 
 from bsdsbench import __version__
 from bsdsbench.errors import DataError
-from bsdsbench.io import listed
 from bsdsbench.kernels import KERNEL_VERSION, source_hash
 from bsdsbench.runs.keywords import Plan
+from bsdsbench.text import listed
 
 MANY = 8  # workers from which processes are faster than threads: reading holds the GIL
 AHEAD = 3  # calls under way for each worker, so that memory stays flat

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction
-from bsdsbench.io import read_bytes, show
+from bsdsbench.io import read_bytes
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
 from bsdsbench.loaders.formats.photos import find_photos, photos_beside, read_photo
 from bsdsbench.loaders.readers import instances_beside, n_levels, read_valid
@@ -27,6 +27,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.results.evaluation import TASK, Evaluation
 from bsdsbench.runs.keywords import Plan, StrPath
+from bsdsbench.text import show
 
 SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
 Inputs = tuple[Prediction | None, GroundTruth]

@@ -22,10 +22,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict,
 
 import attrs
 
-from bsdsbench.errors import DataError, Problem, did_you_mean, is_text
-from bsdsbench.io import Progress, show
+from bsdsbench.errors import DataError, Problem
+from bsdsbench.io import Progress
 from bsdsbench.kernels import KERNEL_VERSION
 from bsdsbench.metrics import registry
+from bsdsbench.text import did_you_mean, is_text, show
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol

@@ -19,7 +19,6 @@ import numpy as np
 
 from bsdsbench.arguments import I8, given_list
 from bsdsbench.errors import DataError, MergeError, warn
-from bsdsbench.io import listed
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.fields import clipped
@@ -29,6 +28,7 @@ from bsdsbench.results.evaluation import EMPTY, Evaluation
 from bsdsbench.results.storage import SPEED
 from bsdsbench.scores.curve import curve_counts, four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
+from bsdsbench.text import listed
 
 COUNTS = "set of metrics or classes of errors"  # a run without records has none
 METRIC = registry.DEFAULT[0]

@@ -24,7 +24,7 @@ import numpy as np
 from bsdsbench.arguments import kind_of_value
 from bsdsbench.errors import DataError, InputWarning, Problem, Setting, warn
 from bsdsbench.images import GroundTruth, Prediction, valid_of, without_void
-from bsdsbench.io import read_once, show
+from bsdsbench.io import read_once
 from bsdsbench.loaders import ground_truths
 from bsdsbench.loaders.readers import empty_truth
 from bsdsbench.loaders.reading import DARKER, soft_evidence, truth_evidence
@@ -40,6 +40,7 @@ from bsdsbench.runs.item_sources import items_of
 from bsdsbench.runs.keywords import HumanOptions, ItemOptions, Plan, RunOptions, StrPath, planned
 from bsdsbench.runs.sanity import LOOKS, Look, first_look, look_at, polarity
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.text import show
 
 FEW = 1000  # images of which a worker gets one at a time
 

@@ -16,11 +16,11 @@ import numpy as np
 from bsdsbench.arguments import F8
 from bsdsbench.errors import Fix, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction, unit
-from bsdsbench.io import listed
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.keywords import Plan
 from bsdsbench.scores.evidence import Values
+from bsdsbench.text import listed
 
 LOOKS = 4  # images that are looked at: neighbours by name are exchanged most often
 _What = tuple[str, Fix | None]  # words for what maps have, and what mends it

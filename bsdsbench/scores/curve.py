@@ -33,10 +33,10 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8, Bool, given_floats
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.io import listed
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import BLOCK, Weights, f_measure, ratio, short, weighted_sum
 from bsdsbench.tables.result_object import ShownCurve
+from bsdsbench.text import listed
 
 
 class OperatingPoint(NamedTuple):

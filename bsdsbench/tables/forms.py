@@ -17,9 +17,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from bsdsbench.errors import DataError, visible
+from bsdsbench.errors import DataError
 from bsdsbench.io import as_json, write_atomic
 from bsdsbench.tables.table import Table, to_text, words_under
+from bsdsbench.text import visible
 
 SCHEMA = "bsdsbench.tables/2"
 _MARKDOWN = str.maketrans(

@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import IO, Any
 
 from bsdsbench.errors import DataError
-from bsdsbench.io import show
+from bsdsbench.text import show
 
 UNDEFINED = "-"
 WIDTH = 120  # where there is no terminal

@@ -28,13 +28,14 @@ import numpy as np
 
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline
-from bsdsbench.errors import LINE, DataError
+from bsdsbench.errors import DataError
 from bsdsbench.io import digest
 from bsdsbench.loaders import Pair, load_ground_truth, load_prediction, read_prediction
 from bsdsbench.loaders.formats.official_txt import read_ev1, read_rows
 from bsdsbench.loaders.formats.scores import read_scores
 from bsdsbench.loaders.pairing import read_split
 from bsdsbench.results.storage import unpack_records
+from bsdsbench.text import LINE
 
 SIZES = (0, 1, 3, 1000, 10**5, 3 * 10**6, 4 * 10**7, 5 * 10**8, 2**31 - 1)
 NUMBERS = (*SIZES[:3], 7, 0x7F, 0xFF, 0xFFFF, 100_000, 2**31 - 1, 2**31, 2**32 - 1)

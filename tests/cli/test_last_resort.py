@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bsdsbench import cli
-from bsdsbench.errors import LINE
+from bsdsbench.text import LINE
 
 
 def call(monkeypatch, capsys, *words):

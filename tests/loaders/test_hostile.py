@@ -10,13 +10,14 @@ import zlib
 
 import numpy as np
 import pytest
-from bsdsbench.files import bounded as shared
 from PIL import Image
 from scipy.io import savemat
 
+from bsdsbench import io as shared
 from bsdsbench.errors import DataError, FileFormatError
-from bsdsbench.io import read_bytes, show
+from bsdsbench.io import read_bytes
 from bsdsbench.loaders import load_ground_truth, load_prediction
+from bsdsbench.text import show
 from tests.helpers.runs import refused
 
 GRAY = (np.arange(30 * 50).reshape(30, 50) % 256).astype(np.uint8)

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.errors import LINE, DataError, FileFormatError, RunLockedError
+from bsdsbench.errors import DataError, FileFormatError, RunLockedError
 from bsdsbench.io import digest, locked
 from bsdsbench.metrics.boundary import BoundaryMetric
 from bsdsbench.results import storage as folder
 from bsdsbench.results.storage import Records, pack_record, unpack_record, unpack_records
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.text import LINE
 from tests.helpers.making import make_set
 from tests.helpers.runs import bits, counted, refused, stored
 

@@ -21,9 +21,10 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError
-from bsdsbench.io import MAX_PIXELS, FaultError, parse_json, read_bytes, reading, show
+from bsdsbench.io import MAX_PIXELS, FaultError, parse_json, read_bytes, reading
 from bsdsbench.loaders.formats.pictures import header_of, pixels_of
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.text import show
 
 DIVISOR = 10_000
 Map = NDArray[np.int32]

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
-from bsdsbench.io import FaultError, PathLike, check_size, listed, read_bytes, reading
+from bsdsbench.io import FaultError, PathLike, check_size, read_bytes, reading
 from bsdsbench.loaders.formats.pictures import plane
 from bsdsbench.loaders.reading import binarise
+from bsdsbench.text import listed
 
 NAMES = ("depth", "pred_depths", "pred_depth", "depth_pred", "disparity", "pred", "prediction", "")
 # Of iBims-1's struct: 1 where a pixel is valid

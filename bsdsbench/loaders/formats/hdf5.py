@@ -12,6 +12,7 @@ import numpy as np
 from bsdsbench import io as bounded
 from bsdsbench.io import Budget, FaultError, PathLike, check_size, read_bytes, reading
 from bsdsbench.loaders.formats.pictures import MAX_DEPTH
+from bsdsbench.text import show
 
 ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct: they may lead round in circles
 CHUNK_COST = 8
@@ -41,7 +42,7 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
     def own(group: Any, name: str) -> Any:
         """The object of a hard link; a soft or external link could point anywhere."""
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            raise FaultError(f"variable {bounded.show(name)!r} is a link, expected data")
+            raise FaultError(f"variable {show(name)!r} is a link, expected data")
         return group[name]
 
     def attribute(item: Any, name: str) -> Any:

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench import io as bounded
 from bsdsbench.io import Budget, FaultError, PathLike, check_size, read_bytes, reading
 from bsdsbench.loaders.formats.hdf5 import read_hdf5
 from bsdsbench.loaders.formats.pictures import MAX_DEPTH
+from bsdsbench.text import show
 
 # "mi" storage types and "mx" classes -> numpy type codes
 STORAGE = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8"}
@@ -132,7 +132,7 @@ class Reader:
         kind, flags = int(word[0]) & 0xFF, int(word[0]) >> 8
         value: Any = None
         if flags & COMPLEX and kind in (SPARSE, *CLASSES):
-            shown = bounded.show(name.decode("latin-1"))
+            shown = show(name.decode("latin-1"))
             raise FaultError(f"variable {shown!r} is complex, expected real numbers")
         if kind in CLASSES:
             value = self.dense(shape, np.dtype("?" if flags & LOGICAL else CLASSES[kind]))

@@ -25,11 +25,12 @@ import numpy as np
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import FileFormatError
-from bsdsbench.io import FaultError, PathLike, read_bytes, reading, show
+from bsdsbench.io import FaultError, PathLike, read_bytes, reading
 from bsdsbench.loaders.formats.pictures import id_of
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.curve import PRCurve, best, curve_counts
 from bsdsbench.scores.ratios import BLOCK
+from bsdsbench.text import show
 
 COLUMNS = {
     "eval_bdry.txt": 8,

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.errors import PairingError
-from bsdsbench.io import PathLike, read_bytes, reading, show
+from bsdsbench.io import PathLike, read_bytes, reading
 from bsdsbench.loaders.formats.pictures import IMAGE_SUFFIXES, id_of
 from bsdsbench.loaders.pairing import find_files
+from bsdsbench.text import show
 
 
 def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:

@@ -21,15 +21,8 @@ import numpy as np
 from bsdsbench import io as bounded
 from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.images import Map, whole_labels
-from bsdsbench.io import (
-    FaultError,
-    PathLike,
-    check_size,
-    listed,
-    read_bytes,
-    reading,
-    show,
-)
+from bsdsbench.io import FaultError, PathLike, check_size, read_bytes, reading
+from bsdsbench.text import listed, show
 
 IMAGE_SUFFIXES = (
     ".png",

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.io import FaultError, listed, read_bytes, reading
+from bsdsbench.io import FaultError, read_bytes, reading
+from bsdsbench.text import listed
 
 MAX_BYTES = 128 << 20
 _TRUTH = {"false": "0", "true": "1"}  # labels in words

@@ -23,8 +23,9 @@ from typing import Any
 
 from attrs import field, frozen
 
-from bsdsbench.errors import DataError, did_you_mean
+from bsdsbench.errors import DataError
 from bsdsbench.io import parse_toml
+from bsdsbench.text import did_you_mean
 
 # Unpacked. The largest file of the sets is a picture of 3 MB, the largest set (SBD) has 1.6 GB.
 MAX_FILE, MAX_SET = 64 << 20, 4 << 30
