@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
+from multiprocessing.pool import ThreadPool
 from typing import Any
 
 import numpy as np
@@ -55,15 +55,12 @@ def with_errors(
     if metric is None:
         raise DataError(f"{run.name}: {', '.join(run.metrics)} matches no pixels")
     sources, records = find_sources(run, metric=metric.name), []
-    pool = ThreadPoolExecutor(workers or available_cores())
-    try:
-        counted = pool.map(partial(_record_with_errors, run, metric, sources), run.records)
-        for done, record in enumerate(counted, 1):
+    count = partial(_record_with_errors, run, metric, sources)
+    with ThreadPool(workers or available_cores()) as pool:
+        for done, record in enumerate(pool.imap(count, run.records), 1):
             records.append(record)
             if progress:
                 progress(done, len(run.records), record.image_id)
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
     return replace(run, records=records)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Column
+from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.storage import SPEED
@@ -364,13 +364,13 @@ def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
     """The `scores` object of result.json as {"boundary.ods": F, "region.covering.ods": ...}.
 
     A point of a PR curve is named by its F. Thresholds, counts of images and undefined scores are
-    left out.
+    left out, and classes of errors: a class repaired raises the shares of the others.
     """
     found = {}
     for metric, mapping in scores.items():
         for column in registry.get(metric).columns:
             value = at(mapping, column.key)
-            if column.score and value is not None:
+            if column.score and column not in ERROR_COLUMNS and value is not None:
                 found[f"{metric}.{column.key}"] = float(value)
     return found
 
