@@ -83,6 +83,9 @@ class Column:
     undefined, quantity : str
         Why it is undefined where it is, for a note under the table; its name in papers, by which
         `explain` takes each column of one quantity for the others.
+    pooled : bool
+        True if a `ValuesMetric` computes it from the counts summed over images, False if it is the
+        mean of the images' values.
 
     Examples
     --------
@@ -99,6 +102,7 @@ class Column:
     score: bool = True
     undefined: str = "nothing in these images defines it"
     quantity: str = ""
+    pooled: bool = False
 
 
 def over(unit: str, counts: Mapping[str, tuple[Any, Any]]) -> Tree:
@@ -114,9 +118,12 @@ def over(unit: str, counts: Mapping[str, tuple[Any, Any]]) -> Tree:
 
 def image_means(weights: Weights, values: Mapping[str, F8]) -> Tree:
     """For `scores`: the mean over images of each value (N,), and under "over" of how many."""
-    every, n = np.column_stack(list(values.values())), weights.sum(axis=1)
-    means, known = weighted_mean(weights, every).T, weighted_sum(weights, ~np.isnan(every)).T
-    counts = {key: (each, n) for key, each in zip(values, known, strict=True)}
+    if not values:
+        return {}
+    columns, n_images = np.column_stack(list(values.values())), weights.sum(axis=1)
+    means = weighted_mean(weights, columns).T
+    n_defined = weighted_sum(weights, ~np.isnan(columns)).T
+    counts = {key: (n, n_images) for key, n in zip(values, n_defined, strict=True)}
     return dict(zip(values, means, strict=True)) | {"over": over("images", counts)}
 
 
@@ -455,6 +462,42 @@ class Metric(ABC):
             for name in own:
                 some[name] = stack[name][first : first + _BLOCK]
             yield self.all_scores(some, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol)
+
+
+def _nested(values: Mapping[str, Any]) -> Tree:
+    """Return values whose keys are paths ("pooled.aji") as nested dicts."""
+    tree: Tree = {}
+    for key, value in values.items():
+        *groups, name = key.split(".")
+        group = tree
+        for part in groups:
+            group = group.setdefault(part, {})
+        group[name] = value
+    return tree
+
+
+class ValuesMetric(Metric):
+    """A metric whose scores are values that every image has too.
+
+    A column is the mean over the images in which it is defined; with `Column.pooled` it is the
+    value of the counts summed over images.
+    """
+
+    @abstractmethod
+    def values(self, counts: Stack, opt: Any) -> dict[str, F8]:
+        """Return the values of N images, or N sums of images, from their counts (N, ...).
+
+        The keys are those of `columns`, the values arrays (N,).
+        """
+
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Any) -> Tree:
+        pooled = {column.key for column in self.columns if column.pooled}
+        of_images = self.values(stack, opt)
+        scores = image_means(weights, {k: v for k, v in of_images.items() if k not in pooled})
+        if pooled:
+            sums = {name: weighted_sum(weights, counts) for name, counts in stack.items()}
+            scores |= {k: v for k, v in self.values(sums, opt).items() if k in pooled}
+        return _nested(scores)
 
 
 def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[str, Any]]:

@@ -10,10 +10,11 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import ArrayLike
 
+from bsdsbench.arguments import F8
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.reading import Kind, number_evidence
-from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Tree, image_means
+from bsdsbench.metrics.base import IGNORE, IMAGES, Column, ValuesMetric
 from bsdsbench.metrics.label_ids import SIDES, is_stack
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
@@ -29,7 +30,7 @@ from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, optio
 from bsdsbench.protocol.protocol import READ, Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.evidence import UNKNOWN, Evidence
-from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
+from bsdsbench.scores.ratios import defined_f, defined_ratio
 
 NONE = "no object in any image"
 _FOUND = {"iou": "found with", "one-to-one": "pairs with"}
@@ -114,7 +115,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: Options | None = None) 
     return Counts(inside=inside, joined=joined, objects=objects, sorted_ap=area if n else np.nan)
 
 
-class InstancesMetric(Metric):
+class InstancesMetric(ValuesMetric):
     """Objects of label maps: aggregated Jaccard index, F of found objects, sorted AP.
 
     Scores: means over the images that have objects; `pooled`, and precision, recall and F, of the
@@ -127,11 +128,14 @@ class InstancesMetric(Metric):
         Column("aji", "AJI", quantity="aji", undefined=NONE),
         Column("aji_plus", "AJI+", quantity="aji", undefined=NONE),
         Column("aji_union", "AJI of cellpose", shown="own", quantity="aji"),
-        Column("f1", "F1", quantity="f1", undefined=NONE),
-        Column("precision", "precision", undefined="nothing is predicted"),
-        Column("recall", "recall", undefined="nothing is annotated"),
+        Column("f1", "F1", quantity="f1", undefined=NONE, pooled=True),
+        Column("precision", "precision", undefined="nothing is predicted", pooled=True),
+        Column("recall", "recall", undefined="nothing is annotated", pooled=True),
         Column("sorted_ap", "sorted AP", undefined=NONE),
-        *(Column(f"pooled.{k}", f"{k} pooled", shown="never", quantity="aji") for k in JACCARD),
+        *(
+            Column(f"pooled.{key}", f"{key} pooled", shown="never", quantity="aji", pooled=True)
+            for key in JACCARD
+        ),
         Column("mean_f1", "mean F1", shown="never", quantity="f1"),
         IMAGES,
     )
@@ -164,14 +168,15 @@ class InstancesMetric(Metric):
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Options) -> bool:
         return pred.shape == gt.shape or is_stack(pred, gt)
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> Tree:
-        total = {name: weighted_sum(weights, values) for name, values in stack.items()}
-        aji, pooled = (defined_ratio(c["inside"], c["joined"]).T for c in (stack, total))
-        own, shares = (defined_ratio(*np.moveaxis(c["objects"], 2, 0)) for c in (stack, total))
-        each = dict(zip(JACCARD, aji, strict=True))
-        each |= {"sorted_ap": stack["sorted_ap"], "mean_f1": defined_f(own)}
+    def values(self, counts: Stack, opt: Options) -> dict[str, F8]:
+        aji = dict(zip(JACCARD, defined_ratio(counts["inside"], counts["joined"]).T, strict=True))
+        matched, total = np.moveaxis(counts["objects"], -1, 0)
+        shares = defined_ratio(matched, total)
+        f1 = defined_f(shares)
         return {
-            **image_means(weights, each),
-            **{"f1": defined_f(shares), "recall": shares[:, 0], "precision": shares[:, 1]},
-            "pooled": dict(zip(JACCARD, pooled, strict=True)),
+            **aji,
+            **{f"pooled.{key}": values for key, values in aji.items()},
+            "sorted_ap": counts["sorted_ap"],
+            "mean_f1": f1,
+            **{"f1": f1, "recall": shares[:, 0], "precision": shares[:, 1]},
         }

@@ -16,19 +16,22 @@ Wiedemann, Heipke, Mayer and Jamet, "Empirical evaluation of automatically extra
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from attrs import frozen
 from numpy.lib.stride_tricks import sliding_window_view
 
-from bsdsbench.arguments import I8, Bool
+from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import GroundTruth, Prediction, soft_map, valid_of, without_void
 from bsdsbench.kernels.distances.limits import up_to
-from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Tree, image_means
+from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Tree, ValuesMetric
+from bsdsbench.metrics.cldice import cldice, skeleton_pixels
 from bsdsbench.metrics.label_maps import SPACING
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
+from bsdsbench.scores.ratios import defined_f, defined_ratio
 from bsdsbench.transforms.maps import prepare, unit
 
 THRESHOLD = option(
@@ -69,18 +72,25 @@ class TopologyOptions:
     ignore: tuple[int, ...] = IGNORE
 
 
-def masks_of(pred: Prediction, gt: GroundTruth, protocol: Protocol, at: float) -> tuple[Bool, Bool]:
-    """The predicted foreground and the annotated one, both without void. Raises DataError."""
+class _Masks(NamedTuple):
+    """The foreground of both sides, (H, W), without void pixels."""
+
+    pred: Bool
+    gt: Bool
+
+
+def _foregrounds(pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float) -> _Masks:
+    """Return the predicted and the annotated foreground. Raises DataError."""
     valid = valid_of(gt)
     soft = prepare(soft_map(pred.soft), protocol, valid)
-    return unit(soft) >= at, without_void(gt.mask, valid)
+    return _Masks(unit(soft) >= threshold, without_void(gt.mask, valid))
 
 
 def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int = 0) -> I8:
-    """b0, b1 and the Euler characteristic of each patch, i8 (patches, 3); see `TopologyOptions`.
+    """Return b0, b1 and the Euler characteristic of each patch of a mask (H, W), i8 (patches, 3).
 
-    mask : (H, W) bool; no patch that fits gives (0, 3)
-    Source of the sum over 2 x 2 pixels: Gray, "Local properties of binary images", 1971.
+    `TopologyOptions` describes the other arguments. The Euler characteristic is a sum over 2 x 2
+    pixels: Gray, "Local properties of binary images in two dimensions", 1971.
 
     Examples
     --------
@@ -93,23 +103,28 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
     rows, cols = (patch, patch) if patch else mask.shape
     if rows > mask.shape[0] or cols > mask.shape[1]:
         return np.zeros((0, 3), np.int64)
-    near = np.zeros((3, 3, 3), bool)  # patches lie on one another and do not touch
-    near[1] = connectivity == 8
-    near[1, 1], near[1, :, 1] = True, True
-    found = []
+    neighbours = np.zeros((3, 3, 3), bool)  # patches lie on one another and do not touch
+    neighbours[1] = connectivity == 8
+    neighbours[1, 1], neighbours[1, :, 1] = True, True
+    numbers = []
     windows = sliding_window_view(mask, (rows, cols))
-    for tiles in windows[:: stride or rows, :: stride or cols]:
-        a = np.pad(tiles, ((0, 0), (1, 1), (1, 1))).view(np.uint8)
-        b0 = np.diff(np.maximum.accumulate(label(a, near)[0].max(axis=(1, 2))), prepend=0)
-        on = a[:, :-1, :-1] + a[:, 1:, :-1] + a[:, :-1, 1:] + a[:, 1:, 1:]
-        diagonal = (on == 2) & (a[:, :-1, :-1] == a[:, 1:, 1:])
-        one, three, two = (np.count_nonzero(x, axis=(1, 2)) for x in (on == 1, on == 3, diagonal))
+    for patches in windows[:: stride or rows, :: stride or cols]:
+        padded = np.pad(patches, ((0, 0), (1, 1), (1, 1))).view(np.uint8)
+        # Components are numbered through all patches: the last number of each, and the steps
+        last = np.maximum.accumulate(label(padded, neighbours)[0].max(axis=(1, 2)))
+        b0 = np.diff(last, prepend=0)
+        corner, right = padded[:, :-1, :-1], padded[:, :-1, 1:]
+        n_on = corner + padded[:, 1:, :-1] + right + padded[:, 1:, 1:]
+        diagonal = (n_on == 2) & (corner == padded[:, 1:, 1:])
+        one, three, two = (
+            np.count_nonzero(x, axis=(1, 2)) for x in (n_on == 1, n_on == 3, diagonal)
+        )
         euler = (one - three + (2 if connectivity == 4 else -2) * two) // 4
-        found.append(np.stack([b0, b0 - euler, euler], axis=1))
-    return np.concatenate(found)
+        numbers.append(np.stack([b0, b0 - euler, euler], axis=1))
+    return np.concatenate(numbers)
 
 
-class TopologyMetric(Metric):
+class TopologyMetric(ValuesMetric):
     """Components and holes: errors of Betti numbers and Euler characteristic, and clDice.
 
     Scores: the mean over patches of the absolute difference, then over the images that have one;
@@ -132,30 +147,25 @@ class TopologyMetric(Metric):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
     ) -> Tree:
-        """errors i8 (3,), of b0, b1 and Euler characteristic, summed over patches i8 (); skeleton
-        i8 (2, 2), of the prediction and of the truth: pixels in the other mask, and all."""
-        from skimage.morphology import skeletonize
+        """Count differences of the Betti numbers, and skeleton pixels.
 
-        masks = masks_of(pred, gt, protocol, opt.threshold)
+        `errors` i8 (3,), absolute differences of b0, b1 and Euler characteristic, summed over the
+        `patches` i8 (); `skeleton` i8 (2, 2), see `skeleton_pixels`.
+        """
+        masks = _foregrounds(pred, gt, protocol, opt.threshold)
         patches = opt.connectivity, opt.patch, opt.stride
-        each = [betti_numbers(m, *patches) for m in masks]
+        numbers = [betti_numbers(mask, *patches) for mask in masks]
         if "valid" in gt.parts:  # patches that have a pixel that is counted
-            some = betti_numbers(gt.valid, *patches)[:, 0] > 0
-            each = [numbers[some] for numbers in each]
-        lines = [skeletonize(m) for m in masks]
-        inside = [(s & m).sum() for s, m in zip(lines, masks[::-1], strict=True)]
-        skeleton = np.array([inside, [s.sum() for s in lines]]).T
-        errors = np.abs(each[0] - each[1]).sum(axis=0)
-        return {"errors": errors, "patches": len(each[0]), "skeleton": skeleton}
+            counted = betti_numbers(gt.valid, *patches)[:, 0] > 0
+            numbers = [of_side[counted] for of_side in numbers]
+        errors = np.abs(numbers[0] - numbers[1]).sum(axis=0)
+        pred_label, gt_label = (mask.astype(np.int8) - 1 for mask in masks)
+        skeleton = skeleton_pixels(pred_label, gt_label, 1)
+        return {"errors": errors, "patches": len(numbers[0]), "skeleton": skeleton[0]}
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: TopologyOptions
-    ) -> Tree:
-        skeleton = stack["skeleton"]
-        errors = defined_ratio(stack["errors"], stack["patches"][:, None])
-        cldice = defined_f(defined_ratio(skeleton[..., 0], skeleton[..., 1]))
-        keys = [c.key for c in self.image_columns]
-        return image_means(weights, dict(zip(keys, [*errors.T, cldice], strict=True)))
+    def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:
+        b0, b1, euler = defined_ratio(counts["errors"], counts["patches"][:, None]).T
+        return {"b0": b0, "b1": b1, "euler": euler, "cldice": cldice(counts["skeleton"])}
 
 
 @frozen
@@ -182,7 +192,7 @@ class CcqOptions:
     ignore: tuple[int, ...] = IGNORE
 
 
-class CcqMetric(Metric):
+class CcqMetric(ValuesMetric):
     """Completeness, correctness and quality of centre lines within a buffer.
 
     Scores: of the pixels of all images together. Quality is matched predicted pixels over predicted
@@ -193,39 +203,46 @@ class CcqMetric(Metric):
     default_protocol, void = "masks", True
     uses = (*MAPS, "gt_invert", "gt_threshold")
     columns = (
-        Column("completeness", "completeness", "compl.", undefined="nothing is annotated"),
-        Column("correctness", "correctness", "corr.", undefined="nothing is predicted"),
-        Column("quality", "quality", undefined="nothing is annotated or predicted"),
-        Column("f", "F", undefined="nothing is annotated or predicted"),
+        Column(
+            "completeness", "completeness", "compl.", undefined="nothing is annotated", pooled=True
+        ),
+        Column(
+            "correctness", "correctness", "corr.", undefined="nothing is predicted", pooled=True
+        ),
+        Column("quality", "quality", undefined="nothing is annotated or predicted", pooled=True),
+        Column("f", "F", undefined="nothing is annotated or predicted", pooled=True),
         IMAGES,
     )
     image_columns = (columns[2], *columns[:2])
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions) -> Tree:
-        """matched i8 (2,), total i8 (2,): pixels of the predicted and of the annotated line."""
+        """Count the pixels of both centre lines.
+
+        `matched` and `total` i8 (2,), of the predicted and of the annotated line.
+        """
         from skimage.morphology import skeletonize
 
         from bsdsbench.kernels.matching.graph import within_reach
 
-        masks = masks_of(pred, gt, protocol, opt.threshold)
-        lines = [m if opt.lines == "given" else skeletonize(m) for m in masks]
+        masks = _foregrounds(pred, gt, protocol, opt.threshold)
+        lines = [mask if opt.lines == "given" else skeletonize(mask) for mask in masks]
         buffer = up_to(opt.buffer)
-        steps = zip(opt.spacing, masks[1].shape, strict=True)
+        steps = zip(opt.spacing, masks.gt.shape, strict=True)
         down, right = (s * np.arange(min(int(buffer / s) + 1, n) + 1) for s, n in steps)
         rows = np.concatenate([down[:0:-1], down])  # of the disk around a pixel
         half = (np.hypot(rows[:, None], right[1:]) <= buffer).sum(axis=1).astype(np.int32)
         disk = half[rows <= buffer]
-        near = [within_reach(np.ascontiguousarray(m), disk) for m in lines[::-1]]
-        matched = [(m & n).sum() for m, n in zip(lines, near, strict=True)]
-        return {"matched": matched, "total": [m.sum() for m in lines]}
+        near = [within_reach(np.ascontiguousarray(line), disk) for line in lines[::-1]]
+        matched = [(line & reach).sum() for line, reach in zip(lines, near, strict=True)]
+        return {"matched": matched, "total": [line.sum() for line in lines]}
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: CcqOptions) -> Tree:
-        matched, total = (weighted_sum(weights, stack[name]) for name in ("matched", "total"))
-        share = defined_ratio(matched, total)
+    def values(self, counts: Stack, opt: CcqOptions) -> dict[str, F8]:
+        matched, total = counts["matched"], counts["total"]
+        shares = defined_ratio(matched, total)
         missed = total[:, 1] - matched[:, 1]
         return {
-            "completeness": share[:, 1],
-            "correctness": share[:, 0],
+            "completeness": shares[:, 1],
+            "correctness": shares[:, 0],
             "quality": defined_ratio(matched[:, 0], total[:, 0] + missed),
-            "f": defined_f(share),
+            "f": defined_f(shares),
         }

@@ -14,20 +14,21 @@ import numpy as np
 from attrs import frozen
 from numpy.typing import ArrayLike
 
+from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, image_means
+from bsdsbench.metrics.base import IMAGES, Column, Tree, ValuesMetric
 from bsdsbench.metrics.label_ids import pieces_of
 from bsdsbench.metrics.label_maps import as_label_map, faults_named
 from bsdsbench.metrics.region.counting import Annotators, Table, canonical
 from bsdsbench.protocol.fields import captions, one_of, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.ratios import Weights, ratio, weighted_mean
+from bsdsbench.scores.ratios import ratio
 
 
 def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
-    """How well superpixels keep to one annotator's regions.
+    """Measure superpixels against one annotator's regions.
 
     - "ue": undersegmentation error, (1/N) sum_j sum over i that meet j of min(n(i,j), a_i -
       n(i,j)), in [0, 1], 0 is best: the smaller side of each superpixel that crosses the border of
@@ -57,15 +58,15 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
 
     table = Table.of_map(labels, Annotators.of([gt]))
     start, cols, n = table.cells
-    area, own = table.gts.col_area, np.repeat(table.row_area, np.diff(start))
-    over = np.bincount(cols, own, area.size) - area
-    found, wanted = (find_boundaries(np.asarray(m), 1, "thick") for m in (labels, gt))
-    near = maximum_filter(found, 2 * recall_radius(found.shape) + 1, mode="constant")
+    gt_area, superpixel_area = table.gts.col_area, np.repeat(table.row_area, np.diff(start))
+    leaked = np.bincount(cols, superpixel_area, gt_area.size) - gt_area
+    drawn, annotated = (find_boundaries(np.asarray(m), 1, "thick") for m in (labels, gt))
+    near = maximum_filter(drawn, 2 * recall_radius(drawn.shape) + 1, mode="constant")
     return {
-        "ue": float(np.minimum(n, own - n).sum() / table.n_pixels),
-        "ue_levin": float((over / area).mean()),
+        "ue": float(np.minimum(n, superpixel_area - n).sum() / table.n_pixels),
+        "ue_levin": float((leaked / gt_area).mean()),
         "asa": int(table.overlaps[2][:, 2].sum()) / table.n_pixels,
-        "recall": float(ratio((near & wanted).sum(), wanted.sum())),
+        "recall": float(ratio((near & annotated).sum(), annotated.sum())),
     }
 
 
@@ -155,7 +156,7 @@ _OVER_ANNOTATORS = ("mean", "min", "max")
 MEASURES = ("ue", "ue_levin", "asa", "recall")
 
 
-class SuperpixelMetric(Metric):
+class SuperpixelMetric(ValuesMetric):
     """Superpixels: how well small regions keep to the annotated ones, and how even they are."""
 
     name = "superpixel"
@@ -185,41 +186,37 @@ class SuperpixelMetric(Metric):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SuperpixelOptions
     ) -> Tree:
-        """Every measure against each annotator; explained variation where the picture is there.
+        """Count the measures of one image.
 
-        ue, ue_levin, asa, recall f8 (3,), each measure's mean, minimum and maximum over annotators;
-        compactness, variation f8 (), of the label map alone, and with the picture (NaN without);
-        n_superpixels i8 ().
+        `ue`, `ue_levin`, `asa`, `recall` f8 (3,), mean, minimum and maximum over annotators;
+        `compactness`, `variation` f8 (), of the label map alone, and with the picture (NaN where
+        there is none); `n_superpixels` i8 ().
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
         with faults_named(pred, gt):
             labels = superpixels(pred.segs[0], opt)
-        each = [measures(labels, truth) for truth in gt.segmentations]
-        found: Tree = {}
+        of_annotators = [measures(labels, truth) for truth in gt.segmentations]
+        counts: Tree = {}
         for name in MEASURES:
-            values = [one[name] for one in each]
-            found[name] = np.array([np.mean(values), min(values), max(values)])
-        found["compactness"] = compactness(labels)
-        seen = "photo" in gt.parts
-        found["variation"] = explained_variation(labels, gt.photo) if seen else np.nan
-        return {**found, "n_superpixels": np.unique(labels).size}
+            values = [measured[name] for measured in of_annotators]
+            counts[name] = np.array([np.mean(values), min(values), max(values)])
+        counts["compactness"] = compactness(labels)
+        has_photo = "photo" in gt.parts
+        counts["variation"] = explained_variation(labels, gt.photo) if has_photo else np.nan
+        return {**counts, "n_superpixels": np.unique(labels).size}
 
-    def scores(
-        self, stack: Stack, weights: Weights, protocol: Protocol, opt: SuperpixelOptions
-    ) -> Tree:
-        """Means over images of each measure's mean, minimum and maximum over the annotators."""
-        alone = {k: stack[k] for k in ("compactness", "variation", "n_superpixels")}
-        out = image_means(weights, alone)
+    def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
+        values = {name: counts[name] for name in ("compactness", "variation", "n_superpixels")}
         for name in MEASURES:
-            means = weighted_mean(weights, stack[name])
-            out[name] = dict(zip(_OVER_ANNOTATORS, means.T, strict=True))
-        return out
+            for k, summary in enumerate(_OVER_ANNOTATORS):
+                values[f"{name}.{summary}"] = counts[name][:, k]
+        return values
 
     def describe(self, protocol: Protocol, opt: SuperpixelOptions) -> str:
-        """What a superpixel is, and the conventions, which no field of the protocol changes."""
-        own = "".join(f"{words}; " for words in captions(opt).values())
+        """Return what a superpixel is, and the conventions of the measures."""
+        kinds = "".join(f"{caption}; " for caption in captions(opt).values())
         return (
-            f"superpixels: {own}means over annotators, then over images; boundary recall within "
+            f"superpixels: {kinds}means over annotators, then over images; boundary recall within "
             "0.0025 of the diagonal"
         )

@@ -5,10 +5,8 @@ different names; docs/metrics/contour.md lists the libraries that use each. The 
 functions of their own: `boundary_iou(pred, gt, 0.005)` is `measure("biou", pred, gt, 0.005)`.
 """
 
-from functools import partial
-
 from bsdsbench.metrics.contour.contour_metric import ContourOptions
-from bsdsbench.metrics.contour.measures import measure
+from bsdsbench.metrics.contour.measures import Measure, measure
 from bsdsbench.metrics.contour.pairs import CONVENTIONS
 from bsdsbench.metrics.label_maps import LabelOptions
 
@@ -16,14 +14,14 @@ __all__ = ["CONVENTIONS", "ContourOptions", "LabelOptions", "assd", "bf_score", 
 __all__ += ["cl_dice", "davis_f", "hausdorff", "hausdorff_percent", "mask_iou", "measure", "nsd"]
 __all__ += ["pratt_fom", "trimap_iou"]
 
-assd = partial(measure, "assd-pooled")
-bf_score = partial(measure, "bf")
-boundary_iou = partial(measure, "biou")
-cl_dice = partial(measure, "cldice")
-davis_f = partial(measure, "f", empty="perfect")
-hausdorff = partial(measure, "hd")
-hausdorff_percent = partial(measure, "hd%-pooled")
-mask_iou = partial(measure, "iou", empty="perfect")
-nsd = partial(measure, "nsd-area")
-pratt_fom = partial(measure, "fom")
-trimap_iou = partial(measure, "trimap")
+assd = Measure("assd-pooled")
+bf_score = Measure("bf")
+boundary_iou = Measure("biou")
+cl_dice = Measure("cldice")
+davis_f = Measure("f", empty="perfect")
+hausdorff = Measure("hd")
+hausdorff_percent = Measure("hd%-pooled")
+mask_iou = Measure("iou", empty="perfect")
+nsd = Measure("nsd-area")
+pratt_fom = Measure("fom")
+trimap_iou = Measure("trimap")

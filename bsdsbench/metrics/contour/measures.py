@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache, cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,7 @@ from bsdsbench.images import Map
 from bsdsbench.kernels.distances import distances, erosion, outlines
 from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.kernels.regions.contingency import value_pairs
+from bsdsbench.metrics.cldice import cldice, skeleton_pixels
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, LabelPair, as_pair
 from bsdsbench.scores.ratios import f_measure, ratio
 
@@ -102,7 +103,7 @@ class Compared:
 
         Pixels are (n, 3), in both, in pred, in gt: all ("areas"), of the inner boundaries of
         Boundary IoU ("shells"), or up to `size` from another label of gt ("trimap"). Those of
-        "skeletons" are (n, 4): gt's in pred, pred's, gt's, pred's in gt.
+        "skeletons" are (n, 2, 2), see `skeleton_pixels`.
         """
         if what == "areas":
             return self.areas
@@ -115,23 +116,9 @@ class Compared:
             near = pair_of[np.ravel(self._to_other) <= up_to(size * size)]
             return self._areas(np.bincount(near, minlength=pairs.shape[1]))
         if what == "skeletons":
-            return _skeletons(self.pair)
+            return skeleton_pixels(*self.pair[:3])
         outline, _, in_pixels = what.partition(" ")
         return self.sites(outline, PIXELS if in_pixels else self.spacing)
-
-
-def _skeletons(pair: LabelPair) -> I8:
-    from scipy.ndimage import find_objects
-    from skimage.morphology import skeletonize
-
-    counts = []
-    for labels, other in (pair[:2], pair[1::-1]):
-        thin = np.full_like(labels, -1)
-        for k, box in enumerate(find_objects(labels + 1, pair.n)):
-            if box:
-                thin[box][skeletonize(labels[box] == k)] = k
-        counts.append(Compared(LabelPair(thin, other, pair.n, other.shape)).areas[:, :2])
-    return np.hstack(counts)[:, [2, 1, 3, 0]]
 
 
 def _outlines(pair: LabelPair, outline: str, steps: Spacing) -> tuple[Sites, ...]:
@@ -185,10 +172,6 @@ def iou(counts: Map, _: float = 0.0, of: Callable[..., F8] = ratio) -> F8:
 
 def _dice(counts: I8, _: float) -> F8:
     return ratio(2 * counts[:, 0], counts[:, 1] + counts[:, 2])
-
-
-def _cldice(n: I8, _: float) -> F8:
-    return f_measure(ratio(n[:, 3], n[:, 1]), ratio(n[:, 0], n[:, 2]))
 
 
 def _f_within(sides: Sides, radius: float) -> F8:
@@ -272,7 +255,7 @@ TABLE: dict[str, tuple[str, Callable[[Any, float], F8], float, bool]] = {
     "nsd-mean": ("rim", partial(_nsd, "mean"), 1.0, False),
     "fom": ("rim in pixels", _fom, 1 / 9, False),
     "trimap": ("trimap", iou, 3.0, False),
-    "cldice": ("skeletons", _cldice, 0.0, False),
+    "cldice": ("skeletons", lambda skeletons, _: cldice(skeletons), 0.0, False),
 }
 
 
@@ -287,7 +270,10 @@ def values_of(c: Compared, name: str, size: float, empty: str) -> F8:
     values = of(drawn, size)
     if name == "biou-min":
         values = np.minimum(values, iou(c.areas))
-    n_pred, n_gt = (s.n for s in drawn) if isinstance(drawn, tuple) else drawn.T[1:3]
+    if isinstance(drawn, tuple):
+        n_pred, n_gt = (sites.n for sites in drawn)
+    else:  # pixels of masks, (n, 3), or of skeletons, (n, 2, 2)
+        n_pred, n_gt = drawn[..., 1].T if what == "skeletons" else drawn.T[1:3]
     both, one, _ = CONVENTIONS[empty]
     for_one = c.pair.diagonal(c.spacing) if one[is_distance] is None else one[is_distance]
     values = np.where((n_pred == 0) | (n_gt == 0), for_one, values)
@@ -304,7 +290,7 @@ def measure(
     ignore: int | None = None,
     spacing: Spacing = PIXELS,
     empty: str = "skip",
-) -> Any:
+) -> float | F8:
     """A measure of two masks, or of every label of two maps.
 
     Each with what `size` is, and its usual value:
@@ -372,3 +358,59 @@ def measure(
     c = Compared(as_pair(pred, gt, classes, ignore), spacing)
     values = values_of(c, name, size, empty)
     return float(values[0]) if classes is None else values
+
+
+class _Settings(TypedDict, total=False):
+    """The keywords of `measure` beside `classes`."""
+
+    ignore: int | None
+    spacing: Spacing
+    empty: str
+
+
+class Measure(NamedTuple):
+    """A function of two masks or label maps: `measure` with a name and a convention for empty ones.
+
+    Examples
+    --------
+    >>> Measure("iou", empty="perfect")(np.zeros((2, 3), bool), np.zeros((2, 3), bool))
+    1.0
+    """
+
+    name: str
+    empty: str = "skip"
+
+    @overload
+    def __call__(
+        self,
+        pred: ArrayLike,
+        gt: ArrayLike,
+        size: float | None = None,
+        *,
+        classes: None = None,
+        **settings: Unpack[_Settings],
+    ) -> float: ...
+
+    @overload
+    def __call__(
+        self,
+        pred: ArrayLike,
+        gt: ArrayLike,
+        size: float | None = None,
+        *,
+        classes: int,
+        **settings: Unpack[_Settings],
+    ) -> F8: ...
+
+    def __call__(
+        self,
+        pred: ArrayLike,
+        gt: ArrayLike,
+        size: float | None = None,
+        *,
+        classes: int | None = None,
+        **settings: Unpack[_Settings],
+    ) -> float | F8:
+        """Return the measure of two masks, or of every label; see `measure` for the arguments."""
+        settings.setdefault("empty", self.empty)
+        return measure(self.name, pred, gt, size, classes=classes, **settings)
