@@ -19,10 +19,10 @@ from bsdsbench.scores.evidence import UNKNOWN, Evidence
 from bsdsbench.text import show
 
 Map = NDArray[Any]
-FORMS = ("soft", "ucm2", "segs", "classes", "depth")
+_FORMS = ("soft", "ucm2", "segs", "classes", "depth")
 # parts with other axes than (H, W), or other than any real numbers
-AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
-KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
+_AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
+_DTYPE_KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,14 +65,14 @@ class ImageParts:
         if not isinstance(image_id, str):
             raise DataError(f"{owner}.image_id: {kind_of_value(image_id)}, expected text")
         for name, value in given.items():
-            what, many, maps = f"{owner}.{name}", name in self.several, []
+            what, is_tuple, maps = f"{owner}.{name}", name in self.several, []
             if name not in self.known:
                 raise DataError(f"{what}: expected one of {', '.join(self.known)}")
             if value is None or name == "lines":
                 parts |= {} if value is None else {name: value}
                 continue
-            axes, kinds = AXES.get(name, (2,)), KINDS.get(name, "biuf")
-            for item in given_list(value, what, "a list") if many else [value]:
+            axes, kinds = _AXES.get(name, (2,)), _DTYPE_KINDS.get(name, "biuf")
+            for item in given_list(value, what, "a list") if is_tuple else [value]:
                 array = given_array(item, what)
                 if array.dtype.kind not in kinds or array.ndim not in axes:
                     expected = "numbers" if "f" in kinds else "integers"
@@ -84,10 +84,10 @@ class ImageParts:
                 maps.append(binary_map(array, what) if name == "mask" else array)
                 if name != "photo":
                     rows, cols = array.shape[-2:]
-                    own = ((rows - 1) // 2, (cols - 1) // 2) if name == "ucm2" else (rows, cols)
-                    shape = own if shape == (0, 0) else shape
-                    same_shape(own, shape, what)
-            parts[name] = tuple(maps) if many else maps[0]
+                    size = ((rows - 1) // 2, (cols - 1) // 2) if name == "ucm2" else (rows, cols)
+                    shape = size if shape == (0, 0) else shape
+                    same_shape(size, shape, what)
+            parts[name] = tuple(maps) if is_tuple else maps[0]
         self.__attrs_init__(image_id, path, parts, shape, evidence or UNKNOWN)
 
     @property
@@ -159,7 +159,7 @@ class Prediction(ImageParts):
     """
 
     __slots__ = ()
-    known = (*FORMS, "angles", "lines")
+    known = (*_FORMS, "angles", "lines")
     several = ("segs",)
 
     def __init__(
@@ -171,17 +171,17 @@ class Prediction(ImageParts):
         **parts: Any,
     ) -> None:
         super().__init__(image_id, path, evidence, **parts)
-        if len(self.parts.keys() & set(FORMS)) != 1:
+        if len(self.parts.keys() & set(_FORMS)) != 1:
             has = ", ".join(self.parts) or "nothing"
-            raise DataError(f"Prediction: has {has}, expected one of {', '.join(FORMS)}")
+            raise DataError(f"Prediction: has {has}, expected one of {', '.join(_FORMS)}")
 
     @property
     def kind(self) -> str:
-        return min(self.parts.keys() & set(FORMS))
+        return min(self.parts.keys() & set(_FORMS))
 
     @property
     def form(self) -> str:
-        """The form in a word, for signatures: a soft map is soft8, soft16, binary or float."""
+        """Return the form in a word, for signatures; of soft maps soft8, soft16, binary, float."""
         if self.kind != "soft":
             return self.kind
         words = {"u1": "soft8", "u2": "soft16", "b1": "binary"}
@@ -217,7 +217,7 @@ class Fingerprints(NamedTuple):
 
 
 def _narrowest(array: Map) -> str:
-    """The first type that holds the labels, whatever type they came in."""
+    """Return the first of four types that holds the labels, whatever type they came in."""
     low, high = int(array.min(initial=0)), int(array.max(initial=0))
     limits = {kind: np.iinfo(kind) for kind in ("<u1", "<i4", "<i8", "<u8")}
     return next(kind for kind, has in limits.items() if has.min <= low and high <= has.max)
@@ -356,7 +356,7 @@ class GroundTruth(ImageParts):
 
 
 def soft_map(pred: Any, what: str = "prediction") -> Map:
-    """The one rule for a soft map: (H, W) bool, uint8, uint16, or floats in [0, 1].
+    """Return a soft map that was checked: (H, W) bool, uint8, uint16, or floats in [0, 1].
 
     Floats come as float32 (half precision too) or float64; nothing is copied that need not be.
     """
@@ -392,37 +392,37 @@ def soft_map(pred: Any, what: str = "prediction") -> Map:
 
 
 def valid_of(gts: object) -> Bool | None:
-    """The pixels of a ground truth that are counted, None for all of them."""
+    """Return the pixels of a ground truth that are counted, None for all of them."""
     return gts.parts.get("valid") if isinstance(gts, GroundTruth) else None
 
 
 def without_void(maps: Map, valid: Bool | None) -> Map:
-    """A map (..., H, W) with 0 where pixels are void."""
+    """Return a map (..., H, W) with 0 where pixels are void."""
     return maps if valid is None else np.where(valid, maps, maps.dtype.type(0))
 
 
 def unit(soft: Map) -> F8:
-    """A sound soft map as float64 in [0, 1]: value/255 for uint8, value/65535 for uint16."""
+    """Return a sound soft map as float64 in [0, 1]: value/255 for uint8, value/65535 for uint16."""
     scale = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
     return soft.astype(np.float64) / scale
 
 
 def described(values: Map) -> str:
-    found = f" with values from {values.min()} to {values.max()}" if values.size else ""
-    return f"{values.dtype}{found}"
+    """Return the type and the range of a map, for errors."""
+    span = f" with values from {values.min()} to {values.max()}" if values.size else ""
+    return f"{values.dtype}{span}"
 
 
 def annotated_maps(gts: Sequence[Map] | GroundTruth) -> Bool:
-    """Every annotator's boundaries, maps as for `binary_map`, as one (A, H, W) bool array."""
+    """Return the boundaries of all annotators, as `binary_map` reads them: (A, H, W) bool."""
     truth = gts if isinstance(gts, GroundTruth) else GroundTruth("", gts)
     maps = []
     for k, gt in enumerate(truth.boundaries, 1):
         maps.append(binary_map(gt, f"ground truth {k}"))
     if not maps:
         raise DataError("ground truth: no annotators, expected at least one")
-    return without_void(
-        np.array(maps), valid_of(truth)
-    )  # np.stack takes four times as long for small ones
+    # np.stack takes four times as long for small maps
+    return without_void(np.array(maps), valid_of(truth))
 
 
 def annotated_masks(gts: Sequence[Map] | GroundTruth) -> Bool:
@@ -436,7 +436,7 @@ def annotated_masks(gts: Sequence[Map] | GroundTruth) -> Bool:
 
 
 def binary_map(values: Map, what: str) -> Bool:
-    """A (H, W) map of two values as bool: 0 and 1, 0 and 255 or 0 and 65535, of any dtype."""
+    """Return a map (H, W) of 0 and 1, 0 and 255 or 0 and 65535, in any dtype, as bool."""
     values = given_array(values, what)
     if values.ndim != 2:
         raise ShapeError(f"{what}: shape {values.shape}, expected (rows, columns)")
@@ -453,7 +453,7 @@ def binary_map(values: Map, what: str) -> Bool:
 
 
 def is_binary(values: Map) -> bool:
-    """True where there is nothing but 0 and one of 1, 255 and 65535."""
+    """Return True if a map holds nothing but 0 and one of 1, 255 and 65535."""
     if values.dtype == np.bool_:
         return True
     top = values.max(initial=0)
@@ -461,7 +461,7 @@ def is_binary(values: Map) -> bool:
 
 
 def whole_labels(values: Map, what: str) -> Map:
-    """The one rule for labels: integers stay, bool is 0 and 1, floats must be whole and exact."""
+    """Return checked labels: integers stay, bool is 0 and 1, floats must be whole and exact."""
     if values.dtype.kind != "f":
         return values.view(np.uint8) if values.dtype.kind == "b" else values
     low, high = values.min(initial=0), values.max(initial=0)

@@ -28,7 +28,7 @@ from bsdsbench.errors import DataError, FileFormatError, RunLockedError
 from bsdsbench.text import clip, is_text, show
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 Progress = Callable[[int, int, str], None]  # (done, total, image id)
 MAX_FILE_BYTES = 1 << 29
@@ -37,7 +37,7 @@ MAX_DECODED_BYTES = 1 << 29
 MAX_VALUES = 5_000_000
 MAX_JSON_BYTES = 1 << 27
 MAX_TOML_BYTES = 1 << 20
-KINDS = {str: "text", int: "a whole number", float: "a number", dict: "an object"}
+_KIND_NAMES = {str: "text", int: "a whole number", float: "a number", dict: "an object"}
 
 PathLike = str | os.PathLike[str]
 T = TypeVar("T")
@@ -112,17 +112,17 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
 
 
 def read_json(path: PathLike, what: str) -> dict[str, Any]:
-    """The object in a JSON file. Raises FileFormatError, one line, for anything else."""
+    """Return the object in a JSON file. Raises FileFormatError, one line, for anything else."""
     data = read_bytes(path, MAX_JSON_BYTES)
     with reading(path, what):
-        found = parse_json(data)
-        if not isinstance(found, dict):
+        content = parse_json(data)
+        if not isinstance(content, dict):
             raise FaultError(f"is JSON but no object, expected {what}")
-        return found
+        return content
 
 
 def parse_json(data: bytes) -> Any:
-    """The value of a JSON text, bounded in values; numbers are finite."""
+    """Return the value of a JSON text, bounded in values; numbers are finite."""
     if fault := too_much_json(data):
         raise FaultError(fault)
     try:
@@ -131,13 +131,13 @@ def parse_json(data: bytes) -> Any:
         raise FaultError(f"not JSON: {clip(str(error), 200)}") from None
 
 
-def as_json(content: Any) -> str:
-    """The text of a JSON file. ValueError for NaN and infinity."""
+def as_json(content: object) -> str:
+    """Return the text of a JSON file. ValueError for NaN and infinity."""
     return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def too_much_json(data: bytes) -> str:
-    """Why a JSON text is too large to be read; "" if it is not."""
+    """Return the fault of a JSON text that is too large to be read, or ""."""
     if len(data) > MAX_JSON_BYTES:
         return f"{len(data)} bytes, expected at most {MAX_JSON_BYTES}"
     if sum(map(data.count, (b",", b":", b"[", b"{"))) > MAX_VALUES:
@@ -153,7 +153,7 @@ def _finite(digits: str) -> float:
 
 
 def parse_toml(data: bytes) -> dict[str, Any]:
-    """The table of a TOML text."""
+    """Return the table of a TOML text."""
     if len(data) > MAX_TOML_BYTES:
         raise FaultError(f"{len(data)} bytes, expected at most {MAX_TOML_BYTES}")
     try:
@@ -182,19 +182,19 @@ class Budget:
             raise FaultError(f"decodes to more than {MAX_DECODED_BYTES} bytes, expected less")
 
 
-def entry(found: Mapping[str, Any], name: str, kind: type[T]) -> T:
-    """A field of a type: text that can be written as UTF-8, int, a number (float), an object."""
-    value: Any = found.get(name)
+def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
+    """Return a field of a type: text that UTF-8 can hold, int, a number (float), an object."""
+    value: Any = fields.get(name)
     good = isinstance(value, (int, float) if kind is float else kind)
     if not good or isinstance(value, bool) or (isinstance(value, str) and not is_text(value)):
-        shown = clip(repr(value), 60) if name in found else "not there"
-        raise FaultError(f"{clip(name, 80)} is {shown}, expected {KINDS[kind]}")
+        shown = clip(repr(value), 60) if name in fields else "not there"
+        raise FaultError(f"{clip(name, 80)} is {shown}, expected {_KIND_NAMES[kind]}")
     return kind(value)  # type: ignore[call-arg]
 
 
-def entries(found: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
-    """An object of which all fields are of a type."""
-    table = entry(found, name, dict)
+def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
+    """Return an object of which all fields are of a type."""
+    table = entry(fields, name, dict)
     return {key: entry(table, key, kind) for key in table}
 
 
@@ -231,24 +231,24 @@ def remove_leftovers(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def png_bytes(pixels: NDArray[Any], palette: Any = None) -> bytes:
-    """A picture as PNG: (H, W) uint8 or uint16, or (H, W, 3) uint8.
+def png_bytes(pixels: NDArray[Any], palette: ArrayLike | None = None) -> bytes:
+    """Encode a picture as PNG: (H, W) uint8 or uint16, or (H, W, 3) uint8.
 
     With a palette (K, 4) the pixels, (H, W) uint8, are its indices.
     """
     import numpy as np
     from PIL import Image
 
-    image, out = Image.fromarray(pixels), BytesIO()
+    image, stream = Image.fromarray(pixels), BytesIO()
     if palette is None:
         # The usual level 6 takes two to three times as long for 1 to 7 % of the bytes.
-        image.save(out, "PNG", compress_level=4)
+        image.save(stream, "PNG", compress_level=4)
     else:
         colors = np.asarray(palette, np.uint8)
         image.putpalette(colors[:, :3].tobytes())
         # Level 9 (optimize) takes fifteen times as long for 7 % of the bytes.
-        image.save(out, "PNG", compress_level=6, transparency=colors[:, 3].tobytes())
-    return out.getvalue()
+        image.save(stream, "PNG", compress_level=6, transparency=colors[:, 3].tobytes())
+    return stream.getvalue()
 
 
 @contextmanager
@@ -280,5 +280,5 @@ def locked(out: Path, wait: float = 0.0) -> Iterator[None]:
 
 
 def digest(data: bytes) -> str:
-    """The hash by which files are compared."""
+    """Return the hash by which files are compared."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()

@@ -11,7 +11,10 @@ from typing import Any
 def late(
     package: str, names: Mapping[str, str], modules: Mapping[str, str] | None = None
 ) -> Callable[[str], Any]:
-    """The `__getattr__` of a package: name -> module of bsdsbench that has it, or that it is."""
+    """Return the `__getattr__` of a package whose names, or `modules`, are imported when used.
+
+    Both map a name to the module of bsdsbench that has it, or that it is.
+    """
 
     def get(name: str) -> Any:
         if modules and name in modules:

@@ -12,7 +12,7 @@ from bsdsbench.errors import ShapeError
 
 
 def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
-    """The boundary pixels of a label map, at image size.
+    """Return the boundary pixels of a label map, at image size.
 
     A pixel is boundary where its label differs from the pixel below, to the right or diagonally
     below-right; neighbours outside the image count as equal, and so do void ones.
@@ -49,11 +49,11 @@ def seg2bdry(labels: NDArray[Any], valid: Bool | None = None) -> Bool:
     if labels.ndim != 2:
         raise ShapeError(f"label map: shape {labels.shape}, expected (H, W)")
     edge = np.zeros(labels.shape, np.bool_)
-    for here, there in (
+    for pixel, neighbour in (
         (np.s_[:-1], np.s_[1:]),
         (np.s_[:, :-1], np.s_[:, 1:]),
         (np.s_[:-1, :-1], np.s_[1:, 1:]),
     ):
-        differs = labels[here] != labels[there]
-        edge[here] |= differs if valid is None else differs & valid[here] & valid[there]
+        differs = labels[pixel] != labels[neighbour]
+        edge[pixel] |= differs if valid is None else differs & valid[pixel] & valid[neighbour]
     return edge

@@ -1,4 +1,4 @@
-"""The files of one image -> inputs.Prediction and inputs.GroundTruth.
+"""The files of one image as a Prediction or a GroundTruth.
 
 | kind | what the files of a prediction hold |
 |---|---|
@@ -65,7 +65,6 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.evidence import Evidence, Values
 from bsdsbench.text import listed, show
 
-Shape = tuple[int, int]
 MOST_ANNOTATORS = 16  # more of them than this, of smaller images, nobody has
 # where a file holds several maps, the one of such a name is meant
 SOFT_NAMES = ("pred", "prediction", "prob", "pb", "gPb", "edge", "edges", "edge_map", "E", "bmap")
@@ -119,29 +118,29 @@ def load_prediction(
     (321, 481)
     """
     given_word(kind, "kind", ("soft", "labels"))
-    image_id, paths = files_of(path, image_id, "a prediction")
+    image_id, paths = _files_of(path, image_id, "a prediction")
     kind = "labels" if len(paths) > 1 else kind
     segs = []
     budget = Budget()
-    for one in paths:
-        found = read_arrays(one, indices=kind == "labels", what="a prediction")
-        with faults_of(one, "a prediction"):
-            if "ucm2" in found:
-                return Prediction(image_id, one, ucm2=_ucm2(found["ucm2"]))
-            likely = {"segs": found["segs"]} if "segs" in found else maps_of(found)
+    for file in paths:
+        arrays = read_arrays(file, indices=kind == "labels", what="a prediction")
+        with faults_of(file, "a prediction"):
+            if "ucm2" in arrays:
+                return Prediction(image_id, file, ucm2=_ucm2(arrays["ucm2"]))
+            likely = {"segs": arrays["segs"]} if "segs" in arrays else maps_of(arrays)
             chosen = [*likely] if len(likely) == 1 else [k for k in SOFT_NAMES if k in likely]
             if not chosen:
-                names = listed(sorted(found)) or "nothing"
+                names = listed(sorted(arrays)) or "nothing"
                 expected = "expected ucm2, segs or one 2-D numeric array"
                 raise FaultError(f"has variables {names}, {expected}")
             value = likely[chosen[0]]
-            if kind == "soft" and "segs" not in found and not isinstance(value, list):
+            if kind == "soft" and "segs" not in arrays and not isinstance(value, list):
                 soft = soft_map(np.ascontiguousarray(plane(value, "soft map")), "soft map")
                 soft = soft.view(np.uint8) * np.uint8(255) if soft.dtype == np.bool_ else soft
-                return Prediction(image_id, one, soft=soft)
+                return Prediction(image_id, file, soft=soft)
             several = isinstance(value, list) or np.ndim(value) == 3
-            for each in value if several else [value]:
-                segs.append(label_map(each))
+            for labels in value if several else [value]:
+                segs.append(label_map(labels))
                 budget.spend(segs[-1].nbytes)
             if not segs:
                 raise FaultError("no label maps, expected at least one")
@@ -149,20 +148,26 @@ def load_prediction(
     return made
 
 
-def files_of(
-    given: PathLike | Sequence[PathLike], image_id: str | None, what: str
-) -> tuple[str, list[Path]]:
-    """The id of an image, by default that of its first file, and its files."""
+class _ImageFiles(NamedTuple):
+    """The id of an image and its files."""
+
+    image_id: str
+    paths: list[Path]
+
+
+def _files_of(given: PathLike | Sequence[PathLike], image_id: str | None, what: str) -> _ImageFiles:
+    """Return the id of an image, by default that of its first file, and its files."""
     several = [given] if isinstance(given, str | os.PathLike) else given
     paths = []
-    for each in given_list(several, "path", "a path or several"):
-        paths.append(given_path(each, "path"))
+    for path in given_list(several, "path", "a path or several"):
+        paths.append(given_path(path, "path"))
     if not paths:
         raise FileFormatError(f"{show(image_id or what)}: no files, expected at least one")
-    return id_of(paths[0]) if image_id is None else image_id, paths
+    return _ImageFiles(id_of(paths[0]) if image_id is None else image_id, paths)
 
 
-def _ucm2(array: Any) -> F8:
+def _ucm2(array: object) -> F8:
+    """Return a contour map of double size, checked."""
     array = plane(array, "ucm2")  # only a quarter of it may be needed in order of rows
     if min(array.shape) < 3 or 0 in (array.shape[0] % 2, array.shape[1] % 2):
         raise FaultError(f"ucm2 of shape {array.shape}, expected odd sizes (2H+1, 2W+1)")
@@ -176,13 +181,13 @@ def _ucm2(array: Any) -> F8:
 
 
 def read_prediction(
-    pair: Pair, kind: str, shape: Shape, n_maps: int = 1, reading: Reading | None = None
+    pair: Pair, kind: str, shape: tuple[int, int], n_maps: int = 1, reading: Reading | None = None
 ) -> Prediction:
-    """An image's prediction of a kind; where it has no files, nothing is predicted.
+    """Read an image's prediction of a kind; where it has no files, nothing is predicted.
 
-    shape is that of its ground truth; n_maps, of how many classes or label maps nothing consists
-    (no label maps: contours); reading, what the values of masks mean (None: they are
-    labels). Raises FileFormatError.
+    `shape` is that of its ground truth. Nothing consists of `n_maps` classes or label maps; of 0
+    label maps it is contours. `reading` says what the values of masks mean; without it they are
+    labels. Raises FileFormatError.
     """
     name, paths = pair.image_id, pair.pred_paths
     if not paths:
@@ -197,9 +202,9 @@ def read_prediction(
         soft = {"soft": zeros.astype(np.uint8)}
         return Prediction(name, **(nothing.get(kind, soft) if n_maps else soft))
     if kind in READERS:
-        found = read_arrays(paths[0], what=kind)
+        arrays = read_arrays(paths[0], what=kind)
         with faults_of(paths[0], kind):
-            return Prediction(name, paths[0], **READERS[kind][0](found, shape))
+            return Prediction(name, paths[0], **READERS[kind][0](arrays, shape))
     if kind != "classes":
         return load_prediction(paths, name, kind)
     maps = []
@@ -281,14 +286,14 @@ def load_ground_truth(
     """
     given_word(kind, "kind", ("boundaries", "labels"))
     holds = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
-    return read_annotators(path, image_id, Reading(holds, gt_threshold, (), gt_invert), empty)
+    return _read_annotators(path, image_id, Reading(holds, gt_threshold, (), gt_invert), empty)
 
 
-def read_annotators(
+def _read_annotators(
     path: PathLike | Sequence[PathLike], image_id: str | None, reading: Reading, empty: bool
 ) -> GroundTruth:
     """Read every annotator of one image, as `load_ground_truth` does. Raises as it does."""
-    image_id, paths = files_of(path, image_id, "ground truth")
+    image_id, paths = _files_of(path, image_id, "ground truth")
     annotations: list[Annotation] = []
     for one in paths:
         budget, before = Budget(), len(annotations)
@@ -334,7 +339,10 @@ def truth_of(image_id: str, path: Path | None, annotations: Sequence[Annotation]
 
 
 def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTruthError:
-    """The fault of an image that nobody drew a boundary in; `faint`: all is below gt_threshold."""
+    """Return the fault of an image that nobody drew a boundary in.
+
+    `faint` is True where all values are below gt_threshold.
+    """
     below = " (all are below gt_threshold; masks of 0 and 1 need none)" if faint else ""
     return EmptyTruthError(
         f"{show(where)}: no boundary pixel in any of {annotations} annotations{below}, "
@@ -421,9 +429,9 @@ def read_truth(
     instances: bool = False,
     reading: Reading | None = None,
 ) -> GroundTruth:
-    """An image's ground truth of a kind, of classes with instances where they are asked for.
+    """Read an image's ground truth of a kind, of classes with `instances` also these.
 
-    reading : what its values mean; None: what the protocol says. Raises FileFormatError, DataError.
+    `reading` says what its values mean; without it the protocol does. Raises DataError.
     """
     if reading is None:
         holds = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
@@ -432,7 +440,7 @@ def read_truth(
         reading = Reading(holds, protocol.gt_threshold, (), protocol.gt_invert)
     if kind == "annotators":
         empty = protocol.empty_gt != "error"
-        return read_annotators(pair.gt_paths, pair.image_id, reading, empty)
+        return _read_annotators(pair.gt_paths, pair.image_id, reading, empty)
     if len(pair.gt_paths) != 1:
         raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} true files, expected one")
     (path,) = pair.gt_paths
@@ -456,7 +464,7 @@ def mask_parts(array: Map, reading: Reading, file: str, what: str = "mask") -> d
     return {"mask": read.mask, "valid": read.valid, "evidence": read.evidence}
 
 
-def read_valid(path: Path, shape: Shape) -> Bool:
+def read_valid(path: Path, shape: tuple[int, int]) -> Bool:
     """Read a field of view of an image of that shape: False where nothing counts.
 
     Raises FileFormatError for what is no mask of two values, or of another shape.
@@ -468,28 +476,28 @@ def read_valid(path: Path, shape: Shape) -> Bool:
     return valid
 
 
-def _class_parts(found: dict[str, Any], path: Path, wanted: bool) -> dict[str, Any]:
-    """Class labels; of SBD's struct GTcls also boundaries, and instances where they are wanted.
+def _class_parts(arrays: dict[str, Any], path: Path, instances: bool) -> dict[str, Any]:
+    """Return class labels; of SBD's struct GTcls also boundaries, and `instances` if asked for.
 
     The boundaries of SBD's struct GTinst, one per instance, or one per class in the refined
     annotations, take the place of those of the classes, as in SEAL's program.
     """
     parts: dict[str, Any]
-    if "GTcls" in found:
-        struct: Any = found["GTcls"]
+    if "GTcls" in arrays:
+        struct: Any = arrays["GTcls"]
         drawn: Any = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])
         parts = {"labels": struct["Segmentation"], "class_boundaries": drawn}
     else:
-        cracks = crack_mask(found)
-        array = only_array(found, path) if cracks is None else 1 + cracks.astype(np.uint8)
+        cracks = crack_mask(arrays)
+        array = only_array(arrays, path) if cracks is None else 1 + cracks.astype(np.uint8)
         if array.ndim > 2 and 1 in (array.shape[0], array.shape[-1]) and not is_binary(array):
             array = plane(array, "label map")
         parts = {"labels": array} if array.ndim == 2 else {"class_boundaries": array != 0}
-    if "labels" in parts and wanted and (file := instances_beside(path)):
-        found = read_arrays(file, indices=True)
+    if "labels" in parts and instances and (file := instances_beside(path)):
+        arrays = read_arrays(file, indices=True)
         with faults_of(file, "instances"):
-            struct = found.get("GTinst")
-            parts["instances"] = struct["Segmentation"] if struct else only_array(found, file)
+            struct = arrays.get("GTinst")
+            parts["instances"] = struct["Segmentation"] if struct else only_array(arrays, file)
             drawn = parts.get("class_boundaries")
             if struct and drawn is not None:
                 outlines, classes = struct["Boundaries"], np.ravel(struct["Categories"])
@@ -506,6 +514,6 @@ def _class_parts(found: dict[str, Any], path: Path, wanted: bool) -> dict[str, A
 
 
 def instances_beside(path: Path) -> Path | None:
-    """The file of the same name in the folder inst (SBD) or instances beside, if there."""
+    """Return the file of the same name in the folder inst (SBD) or instances beside, or None."""
     places = (path.parents[1] / folder / path.name for folder in ("inst", "instances"))
     return next((place for place in places if place.is_file()), None)

@@ -40,7 +40,7 @@ WHITE_FOR_CLASSES = (
     "only 0 and 255, expected the labels of `classes`, from `first` on (masks: divide them by 255, "
     "or name no `classes`)"
 )
-FORMS = {  # of predictions, in words
+FORM_WORDS = {  # of predictions, in words
     "soft8": "soft 8-bit maps",
     "soft16": "soft 16-bit maps",
     "float": "soft float maps",
@@ -52,7 +52,7 @@ FORMS = {  # of predictions, in words
 # One may be an image without boundaries; a set of them alone is a fault of its form.
 # Of 255 and 65535, by bytes a value: no detector's strongest boundary in a whole set
 SMALL = {1: 9, 2: 255}
-SIDES = ("its prediction", "its truth")
+SIDE_NAMES = ("its prediction", "its truth")
 DARKER = "are darker on the ground truth than off it"
 
 
@@ -128,11 +128,11 @@ class Reading:
         if self.normalised and (top := values.max(initial=0)) > 0:
             values = values / top
         exact = not self.normalised and not file.lower().endswith(LOSSY)
-        evidence = evolve(mask_evidence(values, self.cut, exact), file=file)
+        evidence = evolve(_mask_evidence(values, self.cut, exact), file=file)
         try:
             mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
         except DataError as error:
-            ways = tuple(self.ways(levels_of(values), values))
+            ways = tuple(self.ways(_levels_of(values), values))
             raise DataError(str(error), fix=ways) from None
         mask = ~mask if self.inverted else mask
         mask = mask if valid is None else mask & valid
@@ -143,7 +143,7 @@ class Reading:
         values = _plane(values, what)
         known = values[~np.isin(values, self.void)] if self.void else values
         if self.cut is None and not is_binary(known):
-            levels = levels_of(known)
+            levels = _levels_of(known)
             has = f"values {_listed(levels)}" if levels else "gray values"
             raise DataError(
                 f"{what}: {has}, {described(values)}, expected boundaries of 0 and 1 or 0 and 255",
@@ -156,7 +156,7 @@ class Reading:
 
         `levels` are the values of the map, where they are few.
         """
-        top, void = float(values.max(initial=0)), self.void_option and void_of(levels)
+        top, void = float(values.max(initial=0)), self.void_option and _void_levels(levels)
         white = next((white for white in (1, 255, 65535) if top <= white), 0)
         if void:
             value = void[0] if len(void) == 1 else list(void)
@@ -171,7 +171,7 @@ class Reading:
 
     def faults(self, images: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield what keeps the files of a side from having one reading."""
-        shown, side = reduce(or_, images, UNKNOWN).values, SIDES[self.truth]
+        shown, side = reduce(or_, images, UNKNOWN).values, SIDE_NAMES[self.truth]
 
         def first(sign: Values) -> Evidence:
             return min((e for e in images if e.values & sign), key=lambda e: e.file)
@@ -197,7 +197,7 @@ class Reading:
     def label_faults(self, images: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield what keeps the labels of a side from being those that are meant."""
         shown = reduce(or_, images, UNKNOWN).values
-        side = f"{SIDES[self.truth]}, as all others, has"
+        side = f"{SIDE_NAMES[self.truth]}, as all others, has"
 
         def first(sign: Values) -> Evidence:
             return min((e for e in images if e.values & sign), key=lambda e: e.file)
@@ -219,7 +219,7 @@ class Reading:
         """Return the reading in words, with what the files show and how many there are."""
         shown, holds = reduce(or_, images, UNKNOWN).values, self.kind.value
         if self.kind is Kind.SOFT:
-            holds = " and ".join(FORMS.get(form, form) for form in sorted(set(forms)))
+            holds = " and ".join(FORM_WORDS.get(form, form) for form in sorted(set(forms)))
         elif self.kind is Kind.MASK:
             white = Values.WHITE | Values.GRAY
             holds += f" ({'white' if shown & white else '1' if shown & Values.UNIT else 'not 0'}"
@@ -262,7 +262,7 @@ class Readings(NamedTuple):
         if shown.values & Values.FAINT and not shown.values & Values.STRONG:
             if shown.strongest:
                 top = max(records, key=lambda r: r.pred.strongest)
-                problems.append(faint_problem(top.form, shown.strongest))
+                problems.append(_faint_problem(top.form, shown.strongest))
             else:
                 warned.append(InputWarning("every map is zero everywhere: all scores are 0"))
         if problems:
@@ -337,7 +337,7 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
     return np.asarray(values >= level if inclusive else values > level)
 
 
-def mask_evidence(values: Map, cut: float | None = None, exact: bool = True) -> Evidence:
+def _mask_evidence(values: Map, cut: float | None = None, exact: bool = True) -> Evidence:
     """Return what the values of a mask show: of a cut, or of two, few or many values.
 
     Integers wider than 16 bits have no white, so that 0 and 1 cannot be the noise of a gray map.
@@ -355,30 +355,30 @@ def mask_evidence(values: Map, cut: float | None = None, exact: bool = True) -> 
     if binary:
         shows = Values.UNIT if top == 1 else Values.WHITE
         return Evidence(shows if white > 1 else Values.STRONG, maps=1)
-    levels = third_values(values) if exact else ()
+    levels = _third_values(values) if exact else ()
     shows = Values.FEW if levels else Values.GRAY
     if white == 1:
         shows |= Values.STRONG if top > 0.5 else Values.FAINT
-    if len(levels_of(values)) == 2:  # as 0 and 200: neither a third value nor gray
+    if len(_levels_of(values)) == 2:  # as 0 and 200: neither a third value nor gray
         shows &= ~Values.GRAY
     return Evidence(shows, levels, maps=1)
 
 
-def third_values(values: Map) -> tuple[float, ...]:
+def _third_values(values: Map) -> tuple[float, ...]:
     """Return the levels of a mask that holds more than an object and what is not; () for gray.
 
     Resizing and JPEG give many values between, in seams. So three values have two meanings, and
     more of them where one between fills an area of 3 x 3 pixels, unless they are many and some lie
     between one half and white, as where the masks of several people are averaged.
     """
-    levels = levels_of(values)
+    levels = _levels_of(values)
     if len(levels) == 2:
         return ()
     if len(levels) != 3:
         low, top = values.min(), values.max()
         if not levels and ((values > top / 2) & (values < top)).any():
             return ()
-        if not has_areas(values, low, top):
+        if not _has_areas(values, low, top):
             return ()
     if not levels:
         every = np.unique(values)
@@ -386,7 +386,7 @@ def third_values(values: Map) -> tuple[float, ...]:
     return levels
 
 
-def has_areas(values: Map, low: float, top: float) -> bool:
+def _has_areas(values: Map, low: float, top: float) -> bool:
     """Return True if 3 x 3 pixels have one value between `low` and `top`, both excluded."""
     inner = values[1:-1, 1:-1]
     flat = (inner > low) & (inner < top)
@@ -395,10 +395,10 @@ def has_areas(values: Map, low: float, top: float) -> bool:
     return bool(flat.any())
 
 
-def levels_of(values: Map) -> tuple[float, ...]:
+def _levels_of(values: Map) -> tuple[float, ...]:
     """Return the distinct values of a map, ascending; () where they are more than `LEVELS`.
 
-    >>> levels_of(np.array([[0, 255, 1]]))
+    >>> _levels_of(np.array([[0, 255, 1]]))
     (0.0, 1.0, 255.0)
     """
     levels, rest = list[float](), values.ravel()
@@ -408,11 +408,11 @@ def levels_of(values: Map) -> tuple[float, ...]:
     return tuple(sorted(levels)) if len(levels) <= LEVELS else ()
 
 
-def void_of(levels: Sequence[float]) -> tuple[int, ...]:
+def _void_levels(levels: Sequence[float]) -> tuple[int, ...]:
     """Return the values without which a map of these levels is a mask; () where none are.
 
-    >>> void_of((0, 1, 255)), void_of((0, 127, 255)), void_of((0, 0.5, 1)), void_of((0, 3, 9))
-    ((255,), (127,), (), ())
+    >>> _void_levels((0, 1, 255)), _void_levels((0, 127, 255)), _void_levels((0, 0.5, 1))
+    ((255,), (127,), ())
     """
     whole = all(float(level).is_integer() for level in levels)
     white = 1 if 1 in levels else max(levels, default=0)
@@ -500,7 +500,7 @@ def truth_evidence(gt: GroundTruth) -> Evidence:
 # ---- soft maps -----------------------------------------------------------------------------------
 
 
-def is_faint(soft: Map, protocol: Protocol, curve: bool = True) -> bool:
+def _is_faint(soft: Map, protocol: Protocol, curve: bool = True) -> bool:
     """Return True if nothing of a map reaches the lowest threshold, or it holds small integers.
 
     `curve` is False for metrics without thresholds.
@@ -526,12 +526,12 @@ def soft_evidence(pred: Prediction, protocol: Protocol, curve: bool) -> Evidence
     if pred.kind not in ("soft", "ucm2"):
         return evidence
     soft = pred.parts[pred.kind]
-    if is_faint(soft, protocol, curve) and (pred.path or soft.dtype.kind == "u"):
+    if _is_faint(soft, protocol, curve) and (pred.path or soft.dtype.kind == "u"):
         return evolve(evidence, values=Values.FAINT, strongest=float(soft.max(initial=0)))
     return evolve(evidence, values=Values.STRONG)
 
 
-def faint_problem(form: str, top: float) -> Problem:
+def _faint_problem(form: str, top: float) -> Problem:
     """Return the fault of a set whose maps are all faint: its strongest value, in that form."""
     full = {"soft8": 255, "soft16": 65535}.get(form, 1)
     labels = (Setting("pred_kind", "labels", "reads region labels"),) * (full > 1 < top)

@@ -15,7 +15,7 @@ DETECTORS = ("canny", "sobel", "structure-tensor")
 
 
 def sample_root() -> Path:
-    """The folder of images and groundTruth. Raises DataError if there is none."""
+    """Return the folder of images and groundTruth. Raises DataError if there is none."""
     package = Path(__file__).resolve().parents[1]
     for root in (package / "_sample", package.parent / "datasets" / "sample"):
         if (root / "groundTruth").is_dir():
@@ -27,17 +27,17 @@ def sample_root() -> Path:
 
 
 def sample_ground_truth() -> Path:
-    """The folder of the sample's annotations, one .mat per image."""
+    """Return the folder of the sample's annotations, one .mat per image."""
     return sample_root() / "groundTruth" / "test"
 
 
 def sample_images() -> Path:
-    """The folder of the sample's pictures."""
+    """Return the folder of the sample's pictures."""
     return sample_root() / "images" / "test"
 
 
 def sample_results(method: str) -> Path:
-    """The folder of one method's output: one of DETECTORS, structure-tensor-raw, watershed-ucm.
+    """Return the folder of a method's output: of DETECTORS, structure-tensor-raw or watershed-ucm.
 
     Raises DataError in an installed wheel, which has pictures and annotations only.
     """

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from bsdsbench.cli import cli
 from bsdsbench.errors import DataError
-from bsdsbench.loaders import identity, public_sets
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images, sample_root
+from bsdsbench.loaders.sets import identity, public_sets
 from bsdsbench.protocol import tasks
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.from_nothing import commands, walk

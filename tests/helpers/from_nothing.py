@@ -18,7 +18,7 @@ from pathlib import Path
 
 PROLOGUE = """
 import attrs
-from bsdsbench.loaders import identity, public_sets
+from bsdsbench.loaders.sets import identity, public_sets
 from bsdsbench.loaders.sample import sample_ground_truth
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import tasks

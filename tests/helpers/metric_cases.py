@@ -9,7 +9,7 @@ from sklearn.metrics import auc
 
 import bsdsbench as bb
 from bsdsbench.images import Lines
-from bsdsbench.loaders.formats.line_files import truth_lines
+from bsdsbench.loaders.formats.line_files import _truth_lines as truth_lines
 from bsdsbench.loaders.formats.line_maps import score_map, truth_map
 from bsdsbench.metrics import registry
 from tests.helpers.making import edge_map, noisy_map

@@ -15,8 +15,6 @@ from bsdsbench.loaders.formats.pictures import (
     FORMATS,
     id_of,
     read_arrays,
-    read_npy,
-    read_npz,
     unpack_npz,
 )
 from tests.helpers.runs import refused
@@ -63,9 +61,9 @@ def test_every_format_has_a_reader_that_names_the_file(tmp_path, suffix):
 @pytest.mark.parametrize("order", [False, True])
 @pytest.mark.parametrize("how", [None, zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
 def test_npy_by_hand(tmp_path, order, how):
-    data, path = npy(order=order), tmp_path / "a.npz"
+    data, path = npy(order=order), tmp_path / ("a.npz" if how is not None else "a.npy")
     path.write_bytes(data if how is None else packed(how, x=data))
-    found = read_npy(path) if how is None else read_npz(path)["x"]
+    found = read_arrays(path)["" if how is None else "x"]
     assert found.tolist() == ([[0, 2, 4], [1, 3, 5]] if order else WIDE.tolist())
 
 
@@ -79,7 +77,7 @@ def test_npy_by_hand(tmp_path, order, how):
 )
 def test_types_and_axes_of_npy(tmp_path, data, expected):
     (tmp_path / "a.npy").write_bytes(data)
-    found = read_npy(tmp_path / "a.npy")
+    found = read_arrays(tmp_path / "a.npy")[""]
     assert (found.tolist(), found.dtype.isnative) == (expected, True)
     assert set(np.ravel(found).view(np.uint8).tolist()) <= {0, 1} or found.dtype != bool
 
@@ -98,7 +96,7 @@ def test_types_and_axes_of_npy(tmp_path, data, expected):
 )
 def test_npy_files_that_are_none(tmp_path, data, words):
     (tmp_path / "a.npy").write_bytes(data)
-    refused(rf"a\.npy: .*{words}", read_npy, tmp_path / "a.npy", error=FileFormatError)
+    refused(rf"a\.npy: .*{words}", read_arrays, tmp_path / "a.npy", error=FileFormatError)
     refused(words, unpack_npz, packed(x=data), error=FaultError)
 
 
@@ -120,7 +118,7 @@ def test_archives_that_lie(tmp_path, how):
         packed(how, x=npy())[:-30],
     ):
         (tmp_path / "a.npz").write_bytes(data)
-        refused(r"a\.npz: ", read_npz, tmp_path / "a.npz", error=FileFormatError)
+        refused(r"a\.npz: ", read_arrays, tmp_path / "a.npz", error=FileFormatError)
     assert unpack_npz(packed(how)) == {}
 
 
@@ -144,6 +142,6 @@ def test_bytes_pixels_and_members_are_bounded(tmp_path, monkeypatch):
             assert len(unpack_npz(data, limit=whole)) == 2
     (tmp_path / "a.npy").write_bytes(npy())
     monkeypatch.setattr(bounded, "MAX_PIXELS", 5)
-    refused("claims 2 x 3", read_npy, tmp_path / "a.npy")
+    refused("claims 2 x 3", read_arrays, tmp_path / "a.npy")
     monkeypatch.setattr(formats, "MAX_MEMBERS", 1)
     refused("2 arrays", unpack_npz, data, error=FaultError)

@@ -10,12 +10,16 @@ from PIL import Image
 from bsdsbench import io as bounded
 from bsdsbench.errors import FileFormatError
 from bsdsbench.loaders.formats.photos import read_photo
-from bsdsbench.loaders.formats.pictures import read_image
+from bsdsbench.loaders.formats.pictures import read_arrays
 from tests.helpers.runs import refused
 
 GRAY = (np.arange(3 * 5).reshape(3, 5) * 17).astype(np.uint8)
 RGB = np.dstack([GRAY] * 3)
 PAGES = [Image.fromarray(GRAY), Image.fromarray(255 - GRAY)]
+
+
+def read_image(path, indices=False):
+    return read_arrays(path, indices)[""]
 
 
 def save(path, array, mode=None, **more):

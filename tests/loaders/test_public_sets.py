@@ -12,8 +12,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from bsdsbench.errors import DataError
-from bsdsbench.loaders import identity, public_sets
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+from bsdsbench.loaders.sets import identity, public_sets
 from bsdsbench.loaders.sets.public_sets import PublicSet, get, set_folder
 from bsdsbench.protocol.protocol import Protocol
 

@@ -18,7 +18,9 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError, InputWarning
-from bsdsbench.loaders.reading import Kind, Reading, Readings, levels_of, void_of
+from bsdsbench.loaders.reading import Kind, Reading, Readings
+from bsdsbench.loaders.reading import _levels_of as levels_of
+from bsdsbench.loaders.reading import _void_levels as void_levels
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.evidence import LEVELS, Evidence, Values
 from tests.helpers.runs import counted, refused
@@ -408,7 +410,7 @@ def test_levels_are_the_distinct_values(values):
 
 @given(st.sets(st.sampled_from([1, 3, 127, 128, 255, 65535]), min_size=1, max_size=4))
 def test_without_its_void_a_map_is_a_mask(levels):
-    void = void_of((0, *sorted(levels)))
+    void = void_levels((0, *sorted(levels)))
     left = levels - set(void)
     if void:
         assert left < {1, 255, 65535}

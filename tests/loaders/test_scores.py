@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.errors import FileFormatError
-from bsdsbench.loaders import scores as module
+from bsdsbench.loaders.formats import scores as module
 from bsdsbench.loaders.formats.scores import read_scores
 from tests.helpers.runs import refused
 
@@ -76,7 +76,7 @@ def test_standard_input_is_bounded(monkeypatch, tmp_path, binary):
             monkeypatch.setattr(
                 sys, "stdin", io.TextIOWrapper(raw) if binary else io.StringIO(text)
             )
-            monkeypatch.setattr(module, "MAX_BYTES", most)
+            monkeypatch.setattr(module, "_MAX_BYTES", most)
             if most < len(text):
                 refused(f"({most} bytes|at most {most})", read_scores, source)
                 continue

@@ -12,6 +12,7 @@ pycocotools (extra `coco`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,9 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.text import show
 
 DIVISOR = 10_000
-Map = NDArray[np.int32]
-Shape = tuple[int, int]
-Found = dict[str, Any]
+LabelMap = NDArray[np.int32]
+Entry = dict[str, Any]
+Size = tuple[int, int]  # rows and columns
 
 
 class CocoItems:
@@ -40,39 +41,39 @@ class CocoItems:
 
     def __init__(self, pred: str | Path, gt: str | Path) -> None:
         self.paths = Path(pred), Path(gt)
-        self.images: dict[int, tuple[str, Shape]] = {}
-        by_image: list[dict[int, list[Found]]] = [{}, {}]  # image id -> its annotations
+        self.images: dict[int, tuple[str, Size]] = {}
+        by_image: list[dict[int, list[Entry]]] = [{}, {}]  # image id -> its annotations
         for side in (1, 0):
             with reading(self.paths[side], "a COCO file"):
-                found = parse_json(read_bytes(self.paths[side]))
+                content = parse_json(read_bytes(self.paths[side]))
                 if side:
-                    for each in _field(found, "images"):
-                        rows, cols = each["height"], each["width"]
+                    for image in _field(content, "images"):
+                        rows, cols = image["height"], image["width"]
                         if min(rows, cols) < 1 or rows * cols > MAX_PIXELS:
                             expected = f"expected 1 to {MAX_PIXELS} pixels"
                             raise FaultError(f"an image of {rows}x{cols}, {expected}")
-                        name = Path(each.get("file_name", str(each["id"]))).stem
-                        if each["id"] in self.images:
-                            raise FaultError(f"image {each['id']} is listed twice, expected once")
-                        self.images[each["id"]] = name, (rows, cols)
-                    kinds = sorted(_field(found, "categories"), key=itemgetter("id"))
+                        name = Path(image.get("file_name", str(image["id"]))).stem
+                        if image["id"] in self.images:
+                            raise FaultError(f"image {image['id']} is listed twice, expected once")
+                        self.images[image["id"]] = name, (rows, cols)
+                    kinds = sorted(_field(content, "categories"), key=itemgetter("id"))
                     self.categories = {c["id"]: str(c.get("name", c["id"])) for c in kinds}
-                for each in found if isinstance(found, list) else _field(found, "annotations"):
-                    image_id = _field(each, "image_id")
+                is_list = isinstance(content, list)
+                for entry in content if is_list else _field(content, "annotations"):
+                    image_id = _field(entry, "image_id")
                     if image_id not in self.images:
-                        of = f"an annotation of image_id {image_id!r}"
-                        raise FaultError(f"{of}, expected one of the listed images")
-                    by_image[side].setdefault(image_id, []).append(each)
-                if any(
-                    "segments_info" in each for some in by_image[side].values() for each in some
-                ):
+                        has = f"an annotation of image_id {image_id!r}"
+                        raise FaultError(f"{has}, expected one of the listed images")
+                    by_image[side].setdefault(image_id, []).append(entry)
+                entries = chain.from_iterable(by_image[side].values())
+                if any("segments_info" in entry for entry in entries):
                     self._check_entries(by_image[side])
         self.pred, self.gt = by_image
 
     def __len__(self) -> int:
         return len(self.images)
 
-    def __iter__(self) -> Iterator[tuple[str, Map, Map]]:
+    def __iter__(self) -> Iterator[tuple[str, LabelMap, LabelMap]]:
         for key, (name, shape) in self.images.items():
             maps = []
             for path, side in zip(self.paths, (self.pred, self.gt), strict=True):
@@ -81,14 +82,14 @@ class CocoItems:
             yield name, maps[0], maps[1]
 
     def protocol(self, metrics: Sequence[str], base: Protocol | None = None) -> Protocol:
-        """The protocol of its maps: the categories are the classes of these metrics of labels."""
+        """Return the protocol of the maps: these metrics have the categories as classes."""
         names = list(self.categories.values())
-        how = {"classes": names, "first": 1, "ignore": len(names) + 1, "unit": "instance"}
-        how["divisor"] = DIVISOR
+        options = {"classes": names, "first": 1, "ignore": len(names) + 1, "unit": "instance"}
+        options["divisor"] = DIVISOR
         given = base or Protocol.preset("masks")
-        return given.replace(options=dict.fromkeys(metrics, how))
+        return given.replace(options=dict.fromkeys(metrics, options))
 
-    def _check_entries(self, panoptic: dict[int, list[Found]]) -> None:
+    def _check_entries(self, panoptic: dict[int, list[Entry]]) -> None:
         """Raise FaultError unless every image has one entry with its segments."""
         for image_id, (name, _) in self.images.items():
             entries = panoptic.get(image_id, [])
@@ -97,25 +98,25 @@ class CocoItems:
                 raise FaultError(f"{fault}, expected one of each image in a panoptic JSON")
             _field(entries[0], "segments_info")
 
-    def _map(self, found: list[Found], shape: Shape, path: Path, is_truth: bool) -> Map:
-        """The label map of an image."""
-        if found and "segments_info" in found[0]:
-            return self._panoptic(found[0], shape, path, is_truth)
+    def _map(self, annotations: list[Entry], shape: Size, path: Path, is_truth: bool) -> LabelMap:
+        """Return the label map of an image."""
+        if annotations and "segments_info" in annotations[0]:
+            return self._panoptic(annotations[0], shape, path, is_truth)
         drawn = []
-        for number, each in enumerate(found, 1):
-            mask = _mask(each, shape)
-            score = 1.0 if is_truth else float(each.get("score", 1.0))
+        for number, annotation in enumerate(annotations, 1):
+            mask = _mask(annotation, shape)
+            score = 1.0 if is_truth else float(annotation.get("score", 1.0))
             place = -int(mask.sum()), int(mask.argmax())  # of equal sizes the lower one
-            height = (not each.get("iscrowd", 0), score, *place)
-            drawn.append((height, self._value(each, number, is_truth), mask))
+            height = (not annotation.get("iscrowd", 0), score, *place)
+            drawn.append((height, self._value(annotation, number, is_truth), mask))
         out = np.zeros(shape, np.int32)
         for _, value, mask in sorted(drawn, key=itemgetter(0)):
             out[mask] = value
         return out
 
-    def _panoptic(self, found: Found, shape: Shape, path: Path, is_truth: bool) -> Map:
-        """The PNG of an annotation, in the folder of the JSON's name."""
-        place = path.with_suffix("") / Path(found["file_name"]).name
+    def _panoptic(self, entry: Entry, shape: Size, path: Path, is_truth: bool) -> LabelMap:
+        """Return the label map of an entry's PNG, in the folder of the JSON's name."""
+        place = path.with_suffix("") / Path(entry["file_name"]).name
         data = read_bytes(place)
         with reading(place, "a panoptic PNG"):
             header = header_of(data)
@@ -126,35 +127,36 @@ class CocoItems:
             if rgb.shape != (*shape, 3):
                 raise FaultError(f"shape {rgb.shape}, expected {shape} and RGB")
             numbers = rgb @ np.array([1, 256, 65536])
-            listed = [_field(segment, "id") for segment in found["segments_info"]]
+            listed_ids = [_field(segment, "id") for segment in entry["segments_info"]]
             drawn = np.unique(numbers).tolist()
-            for number in {*drawn, *listed} - {0}:
-                if number not in listed or number not in drawn or listed.count(number) > 1:
-                    wrong = "not" if number not in listed else f"{listed.count(number)} times"
+            for number in {*drawn, *listed_ids} - {0}:
+                if number not in drawn or listed_ids.count(number) != 1:
+                    times = listed_ids.count(number)
+                    wrong = f"{times} times" if times else "not"
                     has = f"segment {number} is {'' if number in drawn else 'not '}in the picture"
                     raise FaultError(f"{has} and {wrong} in {show(path)}, expected it once in both")
         nothing = (len(self.categories) + 1) * DIVISOR if is_truth else 0
         out = np.full(shape, nothing, np.int32)
-        for k, segment in enumerate(found["segments_info"], 1):
+        for k, segment in enumerate(entry["segments_info"], 1):
             value = self._value(segment, k, is_truth)
             if value > nothing > 0:  # panopticapi's crowd of a category is the last one
                 out[out == value] -= len(self.categories)
             out[numbers == segment["id"]] = value
         return out
 
-    def _value(self, each: Found, number: int, is_truth: bool) -> int:
-        category = _field(each, "category_id")
+    def _value(self, annotation: Entry, number: int, is_truth: bool) -> int:
+        category = _field(annotation, "category_id")
         if category not in self.categories:
             raise FaultError(f"category_id {category}, expected one of the categories")
         if number >= DIVISOR:
             raise FaultError(f"{number} instances in an image, expected fewer than {DIVISOR}")
         k = list(self.categories).index(category) + 1
-        if is_truth and each.get("iscrowd", 0):
+        if is_truth and annotation.get("iscrowd", 0):
             return (len(self.categories) + 1) * DIVISOR + DIVISOR - k
         return k * DIVISOR + number
 
 
-def _field(entry: Found, name: str) -> Any:
+def _field(entry: Entry, name: str) -> Any:
     """Return a field of an entry. Raises FaultError that names it where it is missing."""
     if isinstance(entry, dict) and name not in entry:
         known = ", ".join(sorted(map(str, entry)))
@@ -162,26 +164,26 @@ def _field(entry: Found, name: str) -> Any:
     return entry[name]
 
 
-def _mask(each: Found, shape: Shape) -> Bool:
-    """A segmentation, polygons or run lengths, as a mask, by pycocotools."""
+def _mask(annotation: Entry, shape: Size) -> Bool:
+    """Return a segmentation, polygons or run lengths, as a mask."""
     try:
         from pycocotools import mask as coder
     except ImportError:
         raise DataError("COCO files: need pycocotools: install the extra bsdsbench[coco]") from None
-    if "segmentation" not in each and "bbox" in each:
+    if "segmentation" not in annotation and "bbox" in annotation:
         raise FaultError(
-            f"an annotation of image {each['image_id']} has only a box, expected a mask"
+            f"an annotation of image {annotation['image_id']} has only a box, expected a mask"
         )
-    found = _field(each, "segmentation")
-    if found == []:
+    outline = _field(annotation, "segmentation")
+    if outline == []:
         return np.zeros(shape, bool)
     try:
-        if isinstance(found, list):
-            code = coder.merge(coder.frPyObjects(found, *shape))
-        elif isinstance(found["counts"], list):
-            code = coder.frPyObjects(found, *shape)
+        if isinstance(outline, list):
+            code = coder.merge(coder.frPyObjects(outline, *shape))
+        elif isinstance(outline["counts"], list):
+            code = coder.frPyObjects(outline, *shape)
         else:
-            code = {**found, "counts": found["counts"].encode("ascii")}
+            code = {**outline, "counts": outline["counts"].encode("ascii")}
         if tuple(code["size"]) == shape:
             return np.asarray(coder.decode(code)) > 0
     except Exception as error:  # pycocotools raises bare ones

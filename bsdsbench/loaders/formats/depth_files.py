@@ -23,51 +23,60 @@ from bsdsbench.loaders.formats.pictures import plane
 from bsdsbench.loaders.reading import binarise
 from bsdsbench.text import listed
 
-NAMES = ("depth", "pred_depths", "pred_depth", "depth_pred", "disparity", "pred", "prediction", "")
+_DEPTH_NAMES = (
+    "depth",
+    "pred_depths",
+    "pred_depth",
+    "depth_pred",
+    "disparity",
+    "pred",
+    "prediction",
+    "",
+)
 # Of iBims-1's struct: 1 where a pixel is valid
-VALID = ("valid", "mask_invalid", "mask_transp")
-MATTE = 0.1  # more of it is in (ml-depth-pro)
-DPT = 202021.25  # a .dpt file starts with it
+_VALID_NAMES = ("valid", "mask_invalid", "mask_transp")
+_MATTE = 0.1  # more of it is in (ml-depth-pro)
+_DPT_MARK = 202021.25  # a .dpt file starts with it
 
 
-def predicted_depth(found: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
-    """The depth map of a file."""
-    return {"depth": _depth(found, needed=True)}
+def predicted_depth(arrays: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+    """Return the depth map of a file, as a part of a prediction."""
+    return {"depth": _depth(arrays, needed=True)}
 
 
-def annotated_depth(found: dict[str, Any], path: Path) -> dict[str, Any]:
-    """What a file has of depth, edges, valid pixels and a matte."""
-    found = found["data"] if isinstance(found.get("data"), dict) else found
-    names = [name for name in (*VALID, "edges", "matte") if name in found]
-    maps = {name: plane(found[name], name) for name in names}
-    valid = [maps[name] != 0 for name in VALID if name in maps]
+def annotated_depth(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return the depth, edges, valid pixels and matte of a file, as parts of a ground truth."""
+    arrays = arrays["data"] if isinstance(arrays.get("data"), dict) else arrays
+    names = [name for name in (*_VALID_NAMES, "edges", "matte") if name in arrays]
+    maps = {name: plane(arrays[name], name) for name in names}
+    valid = [maps[name] != 0 for name in _VALID_NAMES if name in maps]
     return {
         "boundaries": (maps["edges"] != 0,) if "edges" in maps else (),
-        "depth": _depth(found, needed=not maps.keys() & {"edges", "matte"}),
+        "depth": _depth(arrays, needed=not maps.keys() & {"edges", "matte"}),
         "valid": np.logical_and.reduce(valid) if valid else None,
         "mask": matte_mask(maps["matte"]) if "matte" in maps else None,
     }
 
 
 def matte_mask(matte: NDArray[Any]) -> Bool:
-    """Where a matte is above a tenth of white. Raises DataError, see `binarise`."""
-    return binarise(matte, MATTE, "matte")
+    """Return the pixels where a matte is above a tenth of white. Raises DataError."""
+    return binarise(matte, _MATTE, "matte")
 
 
-def _depth(found: dict[str, Any], needed: bool) -> NDArray[Any] | None:
-    arrays = {k: a for k, a in found.items() if isinstance(a, np.ndarray)}
-    names = [*arrays] if len(arrays) == 1 and needed else [k for k in NAMES if k in arrays]
+def _depth(variables: dict[str, Any], needed: bool) -> NDArray[Any] | None:
+    arrays = {k: a for k, a in variables.items() if isinstance(a, np.ndarray)}
+    names = [*arrays] if len(arrays) == 1 and needed else [k for k in _DEPTH_NAMES if k in arrays]
     if needed and not names:
         raise FaultError(f"has {listed(sorted(arrays))}, expected one array, or one named depth")
     return plane(arrays[names[0]], "depth") if names else None
 
 
 def read_dpt(path: PathLike) -> NDArray[np.float32]:
-    """The map of a .dpt file (MPI Sintel): a mark, columns, rows, then float32 row by row."""
+    """Return the map of a .dpt file (MPI Sintel): a mark, columns, rows, then float32 by row."""
     data = read_bytes(path)
     with reading(path, "a depth map .dpt"):
         head = np.frombuffer(data[:12].ljust(12), [("mark", "<f4"), ("size", "<i4", 2)])[0]
-        if head["mark"] != np.float32(DPT):
+        if head["mark"] != np.float32(_DPT_MARK):
             raise FaultError("does not start with 202021.25, expected a .dpt file of MPI Sintel")
         cols, rows = head["size"].tolist()
         check_size((rows, cols), 4)

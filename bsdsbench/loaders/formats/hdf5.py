@@ -14,7 +14,7 @@ from bsdsbench.io import Budget, FaultError, PathLike, check_size, read_bytes, r
 from bsdsbench.loaders.formats.pictures import MAX_DEPTH
 from bsdsbench.text import show
 
-ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct: they may lead round in circles
+_ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct: they may lead round in circles
 CHUNK_COST = 8
 MAX_CHUNKS = 100_000
 DEFLATE, SHUFFLE = 1, 2  # the filters that are read, by HDF5's numbers
@@ -24,7 +24,7 @@ SKIPPED = {"char", "function_handle", "opaque", "object"}
 
 
 def read_hdf5(data: bytes) -> dict[str, Any]:
-    """The variables of an HDF5 file given as bytes; of MATLAB's the same values as `read_mat`.
+    """Return the variables in the bytes of an HDF5 file; of MATLAB's files as `read_mat` does.
 
     MATLAB writes column by column, so that the axes of its arrays are reversed in the file. Its
     files begin with a header, and each of its arrays has an attribute; other arrays stay as they
@@ -39,8 +39,8 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
         ) from None
     budget, turned = Budget(), data.startswith(MATLAB_HEADER)
 
-    def own(group: Any, name: str) -> Any:
-        """The object of a hard link; a soft or external link could point anywhere."""
+    def linked(group: Any, name: str) -> Any:
+        """Return what a hard link leads to; a soft or external link could point anywhere."""
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
             raise FaultError(f"variable {show(name)!r} is a link, expected data")
         return group[name]
@@ -50,11 +50,11 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
         return value.decode("latin-1") if isinstance(value, bytes) else value
 
     def struct(group: Any, depth: int) -> Any:
-        """A dict, a list of them, or None for an object."""
+        """Return a struct as a dict, an array of structs as a list of them, an object as None."""
         if attribute(group, CLASS) not in ("", "struct"):
             return None
-        budget.spend(len(group) * ITEM_COST)
-        fields = {k: value(own(group, k), depth + 1) for k in group}
+        budget.spend(len(group) * _ITEM_COST)
+        fields = {k: value(linked(group, k), depth + 1) for k in group}
         # a struct array is a group of cells without the class "cell"
         lists = [
             v for k, v in fields.items() if isinstance(v, list) and CLASS not in group[k].attrs
@@ -64,7 +64,7 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
         return [dict(zip(fields, row, strict=True)) for row in zip(*lists, strict=True)]
 
     def value(item: Any, depth: int) -> Any:
-        """What `read_mat` gives of a data set or a group."""
+        """Return a data set or a group as `read_mat` does."""
         if depth > MAX_DEPTH:
             raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
         if isinstance(item, h5py.Group):
@@ -82,7 +82,7 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
         if not is_cell and item.dtype.kind not in "iufb":
             return None
         check_size(item.shape, item.dtype.itemsize)
-        budget.spend(math.prod(item.shape) * (ITEM_COST if is_cell else item.dtype.itemsize))
+        budget.spend(math.prod(item.shape) * (_ITEM_COST if is_cell else item.dtype.itemsize))
         array = np.asarray(item[()])
         if is_cell:  # reversed axes in C order are MATLAB's column order
             return [value(file[ref], depth + 1) for ref in array.ravel()]
@@ -91,8 +91,8 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
         return array.astype(wanted, copy=False)
 
     with h5py.File(io.BytesIO(data), "r") as file:
-        budget.spend(len(file) * ITEM_COST)
-        return {k: value(own(file, k), 0) for k in file if not k.startswith("#")}
+        budget.spend(len(file) * _ITEM_COST)
+        return {k: value(linked(file, k), 0) for k in file if not k.startswith("#")}
 
 
 def _check_chunks(item: Any) -> None:
@@ -116,7 +116,7 @@ def _check_chunks(item: Any) -> None:
 
 
 def read_h5(path: PathLike) -> dict[str, Any]:
-    """The arrays of a .h5 file by name."""
+    """Return the arrays of a .h5 file by name."""
     data = read_bytes(path)
     with reading(path, "an HDF5 file"):
         return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}

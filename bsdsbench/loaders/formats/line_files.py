@@ -23,22 +23,22 @@ from bsdsbench.io import FaultError, check_size, read_bytes
 from bsdsbench.loaders.formats.line_maps import GRID, score_map, truth_map
 from bsdsbench.loaders.formats.pictures import IMAGE_SUFFIXES, is_numeric
 
-Shape = tuple[int, int]
+Size = tuple[int, int]  # rows and columns
 NO_LINES = Lines(np.zeros((0, 4)), np.zeros(0))
 FAR = 1e6  # no coordinate lies further away
 
 
-def _numbers(found: dict[str, Any], name: str) -> NDArray[Any]:
-    value = found.get(name)
+def _numbers(arrays: dict[str, Any], name: str) -> NDArray[Any]:
+    value = arrays.get(name)
     if not is_numeric(value):
-        known = ", ".join(map(str, sorted(found))) or "nothing"
+        known = ", ".join(map(str, sorted(arrays))) or "nothing"
         raise FaultError(f"has {known}, expected an array {name}")
     return value
 
 
-def _places(found: dict[str, Any], name: str, width: int) -> F8:
-    """Lines (N, 4) or junctions (M, 2) as numbers of pixels."""
-    given = _numbers(found, name)
+def _places(arrays: dict[str, Any], name: str, width: int) -> F8:
+    """Return lines (N, 4) or junctions (M, 2) in pixels."""
+    given = _numbers(arrays, name)
     places = given[..., :2] if given.ndim == 3 or width == 2 else given  # kinds and scores beside
     if places.size % width or (places.size and places[0].size != width):
         raise FaultError(f"{name} of shape {given.shape}, expected (N, {width})")
@@ -47,65 +47,65 @@ def _places(found: dict[str, Any], name: str, width: int) -> F8:
     return places.reshape(-1, width).astype(np.float64)
 
 
-def _scores(found: dict[str, Any], name: str, places: F8) -> F8:
-    scores = _numbers(found, name).ravel().astype(np.float64)
+def _scores(arrays: dict[str, Any], name: str, places: F8) -> F8:
+    scores = _numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
         raise FaultError(f"{len(places)} places and {len(scores)} {name}, expected as many")
     return scores
 
 
-def _size(found: dict[str, Any], name: str) -> Shape | None:
-    if name not in found:
+def _size(arrays: dict[str, Any], name: str) -> Size | None:
+    if name not in arrays:
         return None
-    rows, columns = _numbers(found, name).ravel()[:2].tolist()
+    rows, columns = _numbers(arrays, name).ravel()[:2].tolist()
     if min(rows, columns) < 1 or rows % 1 or columns % 1:
         raise FaultError(f"{name} {rows:g} x {columns:g}, expected rows and columns")
     return int(rows), int(columns)
 
 
-def predicted_lines(found: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    """Predicted lines, and a map of their scores."""
-    lines, points = _places(found, "lines", 4), None
-    scores = _scores(found, "score", lines)
+def predicted_lines(arrays: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+    """Return predicted lines and a map of their scores, as parts of a prediction."""
+    lines, junctions = _places(arrays, "lines", 4), None
+    scores = _scores(arrays, "score", lines)
     if scores.size and not (scores.min() >= 0 and scores.max() <= 1):
         raise FaultError(f"scores up to {scores.max():g}, expected values in [0, 1]")
-    if "juncs" in found:
-        places = _places(found, "juncs", 2)
-        points = np.column_stack([places, _scores(found, "juncs_score", places)])
-    given = Lines(lines, scores, points, _size(found, "grid"))
+    if "juncs" in arrays:
+        places = _places(arrays, "juncs", 2)
+        junctions = np.column_stack([places, _scores(arrays, "juncs_score", places)])
+    given = Lines(lines, scores, junctions, _size(arrays, "grid"))
     return {"soft": drawn_lines(given, shape, given.grid or GRID), "lines": given}
 
 
-def drawn_lines(lines: Lines, shape: Shape, grid: Shape) -> F8:
-    """Predicted lines of a grid as a map; the networks' output repeats from its first score on."""
+def drawn_lines(lines: Lines, shape: tuple[int, int], grid: tuple[int, int]) -> F8:
+    """Draw predicted lines of a grid; the networks' output repeats from its first score on."""
     again = np.flatnonzero(lines.scores[1:] == lines.scores[:1])
     end = int(again[0]) + 1 if again.size else len(lines.scores)
     return score_map(lines.ends[:end], lines.scores[:end], shape, grid)
 
 
-def annotated_lines(found: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Annotated lines on the grid, and the map of them."""
-    size, points = _size(found, "size") or _picture_size(path), None
+def annotated_lines(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return annotated lines on the grid and the map of them, as parts of a ground truth."""
+    size, junctions = _size(arrays, "size") or _picture_size(path), None
     check_size(size, 1)
-    lines = _places(found, "lines", 4)[:, [1, 0, 3, 2]]
+    lines = _places(arrays, "lines", 4)[:, [1, 0, 3, 2]]
     if lines.any() and lines.max() <= 1:
         expected = "expected pixels counted from 1: multiply by columns and rows"
         raise FaultError(f"all coordinates of lines lie within 0 .. {lines.max():.4g}, {expected}")
-    ends = _places(found, "lpos", 4) if "lpos" in found else truth_lines(lines, size)
-    if "junc" in found:
-        points = np.pad(_places(found, "junc", 2), ((0, 0), (0, 1)))
-    on_grid = Lines(ends, np.zeros(len(ends)), points, _size(found, "grid") or GRID)
+    ends = _places(arrays, "lpos", 4) if "lpos" in arrays else _truth_lines(lines, size)
+    if "junc" in arrays:
+        junctions = np.pad(_places(arrays, "junc", 2), ((0, 0), (0, 1)))
+    on_grid = Lines(ends, np.zeros(len(ends)), junctions, _size(arrays, "grid") or GRID)
     return {"boundaries": (truth_map(lines, size),), "lines": on_grid}
 
 
-def truth_lines(lines: F8, size: Shape) -> F8:
-    """Annotated lines, pixels counted from 1, on the grid as L-CNN's data set puts them there."""
+def _truth_lines(lines: F8, size: tuple[int, int]) -> F8:
+    """Move annotated lines, in pixels counted from 1, to the grid as L-CNN's data set does."""
     grid = np.array([*GRID] * 2)
     return np.asarray(np.clip((lines - 1) * (grid / np.array([*size] * 2)), 0, grid - 1e-4))
 
 
-def _picture_size(path: Path) -> Shape:
-    """Rows and columns of the picture in the folder images beside that of a file."""
+def _picture_size(path: Path) -> Size:
+    """Return rows and columns of the picture in the folder images beside that of a file."""
     from PIL import Image
 
     for suffix in IMAGE_SUFFIXES:
@@ -117,27 +117,27 @@ def _picture_size(path: Path) -> Shape:
     raise FaultError(f"no size, expected {expected}")
 
 
-def predicted_edges(found: dict[str, Any], shape: Shape) -> dict[str, Any]:
-    """Edges with an angle at each pixel."""
-    struct = found.get("edge_ori", found)
+def predicted_edges(arrays: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+    """Return edges with an angle at each pixel, as parts of a prediction."""
+    struct = arrays.get("edge_ori", arrays)
     return {"soft": _numbers(struct, "edge"), "angles": _angles(struct, "ori")}
 
 
-def annotated_edges(found: dict[str, Any], path: Path) -> dict[str, Any]:
-    """Annotated edges with an angle at each pixel, of one annotator or several."""
+def annotated_edges(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return every annotator's edges with an angle at each pixel, as parts of a truth."""
     edges: Any
     angles: Any
-    if "bndinfo_pascal" in found:  # PIOD
-        info = found["bndinfo_pascal"]
-        angles = [_angles(info, "OrientMap")]
-        edges = [_fragments(info.get("edges"), angles[0].shape)]
-    elif "gtStruct" in found:  # BSDS ownership: a cell of (H, W, 2) per annotator
-        cells = found["gtStruct"]["gt_theta"]
+    if "bndinfo_pascal" in arrays:  # PIOD
+        edge_struct = arrays["bndinfo_pascal"]
+        angles = [_angles(edge_struct, "OrientMap")]
+        edges = [_fragments(edge_struct.get("edges"), angles[0].shape)]
+    elif "gtStruct" in arrays:  # BSDS ownership: a cell of (H, W, 2) per annotator
+        cells = arrays["gtStruct"]["gt_theta"]
         both = [*map(np.asarray, cells)] if isinstance(cells, list) else [cells]
         edges = [cell[..., 0] for cell in both]
         angles = [_angles({"angles": cell[..., 1]}, "angles") for cell in both]
     else:
-        edges, angles = _numbers(found, "edge"), _angles(found, "ori")
+        edges, angles = _numbers(arrays, "edge"), _angles(arrays, "ori")
         if edges.ndim == 2:
             edges, angles = [edges], [angles]
     if not len(edges):
@@ -146,21 +146,21 @@ def annotated_edges(found: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _fragments(edges: Any, shape: tuple[int, ...]) -> Bool:
-    """A map of PIOD's edge fragments, whose pixels are counted from 1 down the columns."""
+    """Draw PIOD's edge fragments, whose pixels are counted from 1 down the columns."""
     pieces = edges.get("indices") if isinstance(edges, dict) else edges
     drawn = np.zeros(shape[0] * shape[1], bool)
     for piece in pieces if isinstance(pieces, list) else [pieces]:
         if not is_numeric(piece) or piece.dtype.kind == "b":
             raise FaultError("bndinfo_pascal without edges.indices, expected those of PIOD")
-        at = piece.astype(np.int64).ravel() - 1
-        if at.size and not (at.min() >= 0 and at.max() < drawn.size):
+        pixels = piece.astype(np.int64).ravel() - 1
+        if pixels.size and not (pixels.min() >= 0 and pixels.max() < drawn.size):
             raise FaultError("edges.indices outside OrientMap, expected pixels of it")
-        drawn[at] = True
+        drawn[pixels] = True
     return drawn.reshape(shape, order="F")
 
 
-def _angles(found: dict[str, Any], name: str) -> F8:
-    angles = _numbers(found, name)
+def _angles(arrays: dict[str, Any], name: str) -> F8:
+    angles = _numbers(arrays, name)
     if not np.isfinite(angles).all():
         raise FaultError(f"{name}: angles that are NaN or infinite, expected radians")
     return angles.astype(np.float64)

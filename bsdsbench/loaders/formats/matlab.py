@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +33,14 @@ CLASSES[15] = "u8"
 MATRIX, COMPRESSED = 14, 15
 CELL, STRUCT, SPARSE = 1, 2, 5
 LOGICAL, COMPLEX = 0x02, 0x08
-ITEM_COST = 1024  # bytes charged per item of a cell and name of a field, even if it is empty
+_ITEM_COST = 1024  # bytes charged per item of a cell and name of a field, even if it is empty
 SOUND = "expected a sound MATLAB file"
 SHORT = "ends too early (truncated?), expected a whole MATLAB file"
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
 def read_mat(path: PathLike) -> dict[str, Any]:
-    """The variables of a .mat file by name.
+    """Return the variables of a .mat file by name.
 
     Raises FileFormatError, one line, for anything that is not a sound MATLAB 5, 7 or 7.3 file.
     An empty file raises; a file without variables gives {}.
@@ -54,52 +54,66 @@ def read_mat(path: PathLike) -> dict[str, Any]:
 def _read_v5(data: bytes) -> dict[str, Any]:
     if len(data) < 128 or data[126:128] not in (b"IM", b"MI"):
         raise FaultError("no MATLAB header, expected a MATLAB file, version 5 to 7.3")
-    file = Reader(memoryview(data), "<" if data[126:128] == b"IM" else ">", Budget(), 128)
-    found = {}
-    while len(data) - file.at >= 8:
+    file = _Reader(memoryview(data), "<" if data[126:128] == b"IM" else ">", Budget(), 128)
+    variables = {}
+    while len(data) - file.position >= 8:
         kind, body = file.element()
         if kind == COMPRESSED:
             kind, body = file.inflated(body)
         if kind == MATRIX and len(body):
-            name, value = Reader(body, file.order, file.budget).variable(0)
-            found[name] = value
-    return found
+            name, value = _Reader(body, file.order, file.budget).variable(0)
+            variables[name] = value
+    return variables
 
 
-class Reader:
+class _Element(NamedTuple):
+    """The type and the bytes of an element."""
+
+    kind: int
+    body: memoryview
+
+
+class _Variable(NamedTuple):
+    """An array, a cell or a struct with its name."""
+
+    name: str
+    value: Any
+
+
+class _Reader:
     """A position in bytes that cannot run past their end, and what they may still decode to."""
 
-    def __init__(self, data: memoryview, order: str, budget: Budget, at: int = 0) -> None:
-        self.data, self.order, self.budget, self.at = data, order, budget, at
+    def __init__(self, data: memoryview, order: str, budget: Budget, position: int = 0) -> None:
+        self.data, self.order, self.budget, self.position = data, order, budget, position
 
-    def element(self) -> tuple[int, memoryview]:
-        """The next element's type and bytes; steps over the padding to 8 bytes."""
-        at, most = self.at, len(self.data)
-        if most - at < 8:
+    def element(self) -> _Element:
+        """Return the next element and step over the padding to 8 bytes."""
+        position, most = self.position, len(self.data)
+        if most - position < 8:
             raise FaultError(SHORT)
-        kind, size = struct.unpack_from(self.order + "II", self.data, at)
+        kind, size = struct.unpack_from(self.order + "II", self.data, position)
         if kind >> 16:  # small form: size and type in one word, data in the other
-            kind, size, start, end = kind & 0xFFFF, kind >> 16, at + 4, at + 8
+            kind, size, start, end = kind & 0xFFFF, kind >> 16, position + 4, position + 8
         else:
-            start = at + 8
+            start = position + 8
             end = start + size + (-size % 8 if kind != COMPRESSED else 0)
-        if start == at + 4 and size > 4:
+        if start == position + 4 and size > 4:
             raise FaultError(f"damaged element, {SOUND}")
         if start + size > most:
             raise FaultError(SHORT)
-        self.at = min(end, most)
-        return kind, self.data[start : start + size]
+        self.position = min(end, most)
+        return _Element(kind, self.data[start : start + size])
 
     def numbers(self) -> NDArray[Any]:
-        """The next element as a 1-D array in its storage type."""
+        """Return the next element as a 1-D array in its storage type."""
         kind, body = self.element()
         code = STORAGE.get(kind)
         if code is None or len(body) % int(code[1]):
             raise FaultError(f"damaged element, {SOUND}")
         return np.frombuffer(body, self.order + code)
 
-    def inflated(self, body: memoryview) -> tuple[int, memoryview]:
-        """The one element inside a compressed one, never decoding more than it says it holds.
+    def inflated(self, body: memoryview) -> _Element:
+        """Return the element inside a compressed one; decode no more than it says it holds.
 
         zlib-ng, where it is installed, is five times as fast as Python's.
         """
@@ -117,10 +131,10 @@ class Reader:
         raw = stream.decompress(body, size + 9)
         if len(raw) != size + 8 or not stream.eof:
             raise FaultError(f"a damaged compressed block, {SOUND}")
-        return kind, memoryview(raw)[8:]
+        return _Element(kind, memoryview(raw)[8:])
 
-    def variable(self, depth: int) -> tuple[str, Any]:
-        """The name and the value of an array, a cell or a struct."""
+    def variable(self, depth: int) -> _Variable:
+        """Return the next array, cell or struct with its name."""
         word, dims, name = self.numbers(), self.numbers(), bytes(self.element()[1])
         if word.size != 2 or word.dtype.kind != "u" or dims.dtype.kind != "i":
             raise FaultError(f"a damaged array header, {SOUND}")
@@ -142,7 +156,7 @@ class Reader:
             value = self.items(math.prod(shape), depth)
         elif kind == STRUCT:
             value = self.struct(math.prod(shape), depth)
-        return name.decode("latin-1"), value
+        return _Variable(name.decode("latin-1"), value)
 
     def dense(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         check_size(shape, dtype.itemsize)
@@ -158,7 +172,7 @@ class Reader:
         return stored.reshape(shape, order="F")
 
     def sparse(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Compressed columns -> a dense array."""
+        """Return a dense array from MATLAB's compressed columns."""
         from scipy.sparse import csc_array
 
         check_size(shape, 8)
@@ -176,25 +190,25 @@ class Reader:
         return np.asarray(made.toarray())
 
     def items(self, count: int, depth: int) -> list[Any]:
-        if count * 8 > len(self.data) - self.at:  # every item has a tag of 8 bytes
-            raise FaultError(f"{count} items in {len(self.data) - self.at} bytes, {SOUND}")
-        self.budget.spend(count * ITEM_COST)
-        found = []
+        if count * 8 > len(self.data) - self.position:  # every item has a tag of 8 bytes
+            raise FaultError(f"{count} items in {len(self.data) - self.position} bytes, {SOUND}")
+        self.budget.spend(count * _ITEM_COST)
+        values = []
         for _ in range(count):
             kind, body = self.element()
             if kind != MATRIX:
                 raise FaultError(f"a damaged cell or struct, {SOUND}")
-            inner = Reader(body, self.order, self.budget)
-            found.append(inner.variable(depth + 1)[1] if len(body) else np.zeros((0, 0)))
-        return found
+            inner = _Reader(body, self.order, self.budget)
+            values.append(inner.variable(depth + 1).value if len(body) else np.zeros((0, 0)))
+        return values
 
     def struct(self, count: int, depth: int) -> Any:
-        """A dict, or a list of them."""
+        """Return a struct as a dict, an array of structs as a list of them."""
         width, text = self.numbers(), bytes(self.element()[1])
         if width.size != 1 or width.dtype.kind not in "iu" or not 0 < int(width[0]) <= 64:
             raise FaultError(f"a damaged struct, {SOUND}")
         starts = range(0, len(text), step := int(width[0]))
-        self.budget.spend(len(text) // step * ITEM_COST)
+        self.budget.spend(len(text) // step * _ITEM_COST)
         names, rows = [], []
         for start in starts:
             names.append(text[start : start + step].split(b"\0")[0].decode("latin-1"))

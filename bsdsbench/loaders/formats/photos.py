@@ -17,27 +17,27 @@ from bsdsbench.text import show
 
 
 def find_photos(folder: PathLike, ids: Collection[str] | None = None) -> dict[str, Path]:
-    """Image id -> picture below `folder`, of these ids or all. Raises PairingError for two."""
-    found: dict[str, Path] = {}
+    """Return the picture of each image id, of these or all. Raises PairingError for two."""
+    photos: dict[str, Path] = {}
     for path in find_files(folder, IMAGE_SUFFIXES):
         name = id_of(path)
         if ids is None or name in ids:
-            if name in found:
-                both = f"{show(found[name])} and {show(path)}"
+            if name in photos:
+                both = f"{show(photos[name])} and {show(path)}"
                 raise PairingError(f"{show(name)}: two pictures, {both}, expected one")
-            found[name] = path
-    return found
+            photos[name] = path
+    return photos
 
 
 def photos_beside(gt_dir: PathLike) -> Path | None:
-    """The picture folder of BSDS layout, .../groundTruth/test -> .../images/test, if there."""
+    """Return the folder .../images/test of a folder .../groundTruth/test (BSDS layout), or None."""
     parts = [re.sub(r"(?i)^ground_?truth$", "images", p) for p in Path(gt_dir).absolute().parts]
     folder = Path(*parts)
     return folder if folder.is_dir() and folder != Path(gt_dir).absolute() else None
 
 
 def read_photo(path: PathLike) -> NDArray[np.uint8]:
-    """A picture as (H, W, 3) uint8, colours of whatever kind; of several pages the first.
+    """Return a picture as (H, W, 3) uint8, colours of whatever kind; of several pages the first.
 
     Raises FileFormatError.
     """

@@ -40,9 +40,9 @@ IMAGE_SUFFIXES = (
     ".pfm",
 )
 FORMATS = {
-    **dict.fromkeys(IMAGE_SUFFIXES, "pictures:read_image"),
-    ".npy": "pictures:read_npy",
-    ".npz": "pictures:read_npz",
+    **dict.fromkeys(IMAGE_SUFFIXES, "pictures:_read_image"),
+    ".npy": "pictures:_read_npy",
+    ".npz": "pictures:_read_npz",
     ".mat": "matlab:read_mat",
     ".h5": "hdf5:read_h5",
     ".hdf5": "hdf5:read_h5",
@@ -52,7 +52,7 @@ FORMATS = {
 
 
 def id_of(path: PathLike) -> str:
-    """The image id of a file: its name without the (known) suffix, as one printable line."""
+    """Return the image id of a file: its name without the (known) suffix, as one printable line."""
     name = os.path.basename(path)
     stem, dot, suffix = name.rpartition(".")
     known = dot and stem and f".{suffix}".lower() in FORMATS
@@ -63,9 +63,10 @@ MAX_DEPTH = 8
 
 
 def read_arrays(path: PathLike, indices: bool = False, what: str = "arrays") -> dict[str, Any]:
-    """Name -> array of everything in a file of any format; one array alone has the name "".
+    """Return the arrays in a file of any format by name; one array alone has the name "".
 
-    indices : a palette picture gives its indices, not its colours; what : expected, for errors
+    With `indices` a palette picture gives its indices, not its colours. Errors say that `what` was
+    expected.
     """
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in FORMATS:
@@ -73,8 +74,8 @@ def read_arrays(path: PathLike, indices: bool = False, what: str = "arrays") -> 
         raise FileFormatError(f"{show(path)}: suffix {suffix or 'missing'}, {expected}")
     module, function = FORMATS[suffix].split(":")
     read = getattr(import_module(f"bsdsbench.loaders.formats.{module}"), function)
-    found = read(path, indices) if suffix in IMAGE_SUFFIXES else read(path)
-    return found if isinstance(found, dict) else {"": found}
+    content = read(path, indices) if suffix in IMAGE_SUFFIXES else read(path)
+    return content if isinstance(content, dict) else {"": content}
 
 
 NUMBERS, TEXT = "biuf", "biufU"  # kinds of dtype
@@ -82,28 +83,28 @@ MAX_MEMBERS = 10_000
 DEFLATE_RATIO = 1032  # what a byte of deflate can become at most
 
 
-def read_npy(path: PathLike) -> Map:
-    """The array of a .npy file."""
+def _read_npy(path: PathLike) -> Map:
+    """Return the array of a .npy file."""
     data = read_bytes(path)
     with reading(path, "a numpy .npy file"):
         return _array(io.BytesIO(data), len(data), NUMBERS)
 
 
-def read_npz(path: PathLike) -> dict[str, Map]:
-    """The arrays of a .npz file by name."""
+def _read_npz(path: PathLike) -> dict[str, Map]:
+    """Return the arrays of a .npz file by name."""
     data = read_bytes(path)
     with reading(path, "a numpy .npz file"):
         return unpack_npz(data)
 
 
 def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dict[str, Map]:
-    """The arrays of the bytes of a .npz by name, numbers, and with `text` also strings.
+    """Return the arrays in the bytes of a .npz by name: numbers, and with `text` also strings.
 
     `limit` bytes may be decoded in all, in arrays of any size; None: what a picture may have. Sizes
     of all members are checked before the first array is made.
     """
     most = bounded.MAX_DECODED_BYTES if limit is None else limit
-    found = {}
+    arrays = {}
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
         if len(members) > MAX_MEMBERS:
@@ -115,12 +116,12 @@ def unpack_npz(data: bytes, text: bool = False, limit: int | None = None) -> dic
                 raise FaultError("claims more than its bytes can hold, expected a sound .npz")
             with archive.open(m) as file:
                 kinds = TEXT if text else NUMBERS
-                found[m.filename[:-4]] = _array(file, m.file_size, kinds, limit is None)
-    return found
+                arrays[m.filename[:-4]] = _array(file, m.file_size, kinds, limit is None)
+    return arrays
 
 
 def _array(file: IO[bytes], size: int, kinds: str, picture: bool = True) -> Map:
-    """The array of a .npy of `size` bytes, once its header fits them."""
+    """Return the array of a .npy of `size` bytes, once its header fits them."""
     form = np.lib.format
     readers = {(1, 0): form.read_array_header_1_0, (2, 0): form.read_array_header_2_0}
     try:  # (3, 0) is for names of fields
@@ -153,8 +154,8 @@ PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
-def read_image(path: PathLike, indices: bool = False) -> Map:
-    """One gray picture as (H, W) uint8, uint16, int32 or float32.
+def _read_image(path: PathLike, indices: bool = False) -> Map:
+    """Return a gray picture as (H, W) uint8, uint16, int32 or float32.
 
     A 1-bit picture gives 0 and 255. With `indices` (label maps) it gives 0 and 1, and a palette
     picture its palette indices instead of its colours.
@@ -193,7 +194,7 @@ def read_image(path: PathLike, indices: bool = False) -> Map:
 
 
 def header_of(data: bytes) -> Any:
-    """The picture with its size checked, before anything is decoded."""
+    """Return a picture of which only the header was read, with its size checked."""
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -209,7 +210,7 @@ def header_of(data: bytes) -> Any:
 
 
 def pixels_of(data: bytes, header: Any, mode: str | None) -> Map:
-    """The pixels as (H, W) or (H, W, channels), in another mode where one is asked for."""
+    """Return the pixels as (H, W) or (H, W, channels), in another mode where one is asked for."""
     import imageio.v3 as iio
 
     if header.format == "PNG":
@@ -225,28 +226,28 @@ def pixels_of(data: bytes, header: Any, mode: str | None) -> Map:
 # ---- what the arrays of a file are as maps of an image
 
 
-def maps_of(found: dict[str, Any]) -> dict[str, Any]:
+def maps_of(variables: dict[str, Any]) -> dict[str, Any]:
     """Return what of a file can be a picture: what is alone, and numeric arrays that are no row.
 
     Beside HoVer-Net's inst_map lie types and centroids, which are none.
     """
-    if len(found) == 1:
-        return found
-    if is_numeric(found.get("inst_map")):
-        return {"inst_map": found["inst_map"]}
-    arrays = {name: value for name, value in found.items() if is_numeric(value)}
+    if len(variables) == 1:
+        return variables
+    if is_numeric(variables.get("inst_map")):
+        return {"inst_map": variables["inst_map"]}
+    arrays = {name: value for name, value in variables.items() if is_numeric(value)}
     return {
         name: a for name, a in arrays.items() if a.ndim > 2 or (a.ndim == 2 and 1 not in a.shape)
     }
 
 
 def is_numeric(value: Any) -> TypeGuard[Map]:
-    """True for an array of real numbers."""
+    """Return True for an array of real numbers."""
     return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
 
 
 def plane(array: Any, what: str) -> Map:
-    """An array of numbers as (H, W), axes of length 1 dropped where there are more than two."""
+    """Return numbers as (H, W), without axes of length 1 where there are more than two."""
     if not is_numeric(array):
         raise FaultError(f"{what} is not a numeric array, expected (H, W)")
     if array.ndim > 2:
@@ -257,15 +258,15 @@ def plane(array: Any, what: str) -> Map:
 
 
 def label_map(array: Any) -> Map:
-    """(H, W) labels with the values of the file, and its integers."""
+    """Return (H, W) labels with the values of the file."""
     return whole_labels(plane(array, "a label map"), "label map")
 
 
-def only_array(found: dict[str, Any], path: Path) -> Map:
+def only_array(arrays: dict[str, Any], path: Path) -> Map:
     """Return the array of a file that holds just one picture. Raises DataError."""
-    maps = maps_of(found)
+    maps = maps_of(arrays)
     array = next(iter(maps.values()), None)
     if len(maps) != 1 or not isinstance(array, np.ndarray):
-        has = f"variables {listed(sorted(found))}" if found else "no variable"
+        has = f"variables {listed(sorted(arrays))}" if arrays else "no variable"
         raise DataError(f"{show(path)}: has {has}, expected one array (H, W)")
     return array

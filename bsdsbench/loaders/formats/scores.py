@@ -9,6 +9,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from bsdsbench.arguments import F8
 from bsdsbench.io import FaultError, read_bytes, reading
 from bsdsbench.text import listed
 
-MAX_BYTES = 128 << 20
+_MAX_BYTES = 128 << 20
 _TRUTH = {"false": "0", "true": "1"}  # labels in words
 _EXPECTED = "expected a label and a score in each row"
 _NAMES = (
@@ -25,8 +26,15 @@ _NAMES = (
 )
 
 
-def read_scores(path: str | Path) -> tuple[F8, F8]:
-    """Labels and scores, f8 (n,) each, from a CSV file; "-" reads standard input.
+class LabelsAndScores(NamedTuple):
+    """A label and a score of each sample, (n,) each."""
+
+    labels: F8
+    scores: F8
+
+
+def read_scores(path: str | Path) -> LabelsAndScores:
+    """Return labels and scores of a CSV file; "-" reads standard input.
 
     Comma, semicolon, tab or blanks separate the columns. A first row of words is a header: columns
     called label and score (or y_true, y_score, target, confidence ...) may then stand in any order
@@ -34,21 +42,21 @@ def read_scores(path: str | Path) -> tuple[F8, F8]:
     are labels 1 and 0.
     """
     if str(path) == "-":
-        given = getattr(sys.stdin, "buffer", sys.stdin).read(MAX_BYTES + 1)
+        given = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1)
         data = given.encode("utf-8", "surrogatepass") if isinstance(given, str) else given
     else:
-        data = read_bytes(path, MAX_BYTES)
+        data = read_bytes(path, _MAX_BYTES)
     with reading(path, "a table of labels and scores"):
-        if len(data) > MAX_BYTES:
-            raise FaultError(f"more than {MAX_BYTES} bytes, expected fewer")
+        if len(data) > _MAX_BYTES:
+            raise FaultError(f"more than {_MAX_BYTES} bytes, expected fewer")
         try:
             return _parse(data)
         except UnicodeDecodeError:
             raise FaultError(f"not UTF-8 text, {_EXPECTED}") from None
 
 
-def _parse(data: bytes) -> tuple[F8, F8]:
-    """One pass, since a list of the rows would take many times the size of the text."""
+def _parse(data: bytes) -> LabelsAndScores:
+    """Read in one pass, since a list of the rows would take many times the size of the text."""
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
     first = next((line for line in text if line.strip()), "")
     mark = next((m for m in ",;\t" if m in first), " ")
@@ -65,8 +73,8 @@ def _parse(data: bytes) -> tuple[F8, F8]:
         rows = chain([names], rows)
     else:
         known = [[k for k, n in enumerate(names) if n.lower() in words] for words in _NAMES]
-        if [len(found) for found in known] == [1, 1]:
-            columns = [found[0] for found in known]
+        if [len(places) for places in known] == [1, 1]:
+            columns = [places[0] for places in known]
         elif len(names) != 2 or any(known):
             expected = "expected one called label and one called score"
             raise FaultError(f"columns {listed(names)}, {expected}")
@@ -89,7 +97,7 @@ def _parse(data: bytes) -> tuple[F8, F8]:
         raise FaultError(f"a header and no rows, {_EXPECTED}")
     if bad := int(np.isnan(table).any(axis=1).sum()):
         raise FaultError(f"{bad} rows with NaN, {_EXPECTED}")
-    return table[:, 0].copy(), table[:, 1].copy()
+    return LabelsAndScores(table[:, 0].copy(), table[:, 1].copy())
 
 
 def _is_number(text: str) -> bool:

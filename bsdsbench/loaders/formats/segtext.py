@@ -13,7 +13,7 @@ MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
 
 
 def read_seg(path: PathLike) -> NDArray[np.int32]:
-    """The (H, W) label map of one annotator; labels are the segment numbers plus one.
+    """Return the (H, W) label map of one annotator; labels are the segment numbers plus one.
 
     The file has `key value` lines (width, height, segments ...), the line `data`, then lines of
     four integers: segment, row, first column, last column. Every pixel lies in exactly one run.
@@ -24,7 +24,7 @@ def read_seg(path: PathLike) -> NDArray[np.int32]:
         if not mark:
             raise FaultError("has no line 'data' (truncated?), expected a BSDS300 .seg file")
         size = [re.search(rb"^%s (\d{1,9})$" % key, head, re.M) for key in (b"height", b"width")]
-        rows, columns = (int(found[1]) if found else 0 for found in size)
+        rows, columns = (int(match[1]) if match else 0 for match in size)
         if min(rows, columns) < 1:
             raise FaultError("has no width and height, expected a BSDS300 .seg file")
         check_size((rows, columns), 4)

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import Any
 
 from attrs import frozen
 
@@ -27,13 +26,18 @@ from bsdsbench.protocol.protocol import Protocol
 class Identity:
     """What a collection of ground truths is, beside the known set most like it.
 
-    fingerprint : of the collection itself
-    n_images    : images in it
-    like        : the known set with which it shares most images, "" if it shares none
-    total       : images in that set
-    missing     : ids of that set that are not here
-    altered     : ids of that set whose annotations differ
-    extra       : ids that that set does not have
+    Parameters
+    ----------
+    fingerprint : str
+        Of the collection itself.
+    n_images : int
+        Images in it.
+    like : str
+        The known set with which it shares most images, "" if it shares none.
+    total : int
+        Images in that set.
+    missing, altered, extra : sequence of str
+        Ids of that set that are not here, or whose annotations differ; ids that it does not have.
     """
 
     fingerprint: str
@@ -63,8 +67,8 @@ class Identity:
         like = f", most like {self.like}: {same} of {self.total} the same" if self.like else ""
         return f"a set without a name, {self.n_images} images{like}"
 
-    def to_mapping(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+    def to_mapping(self) -> dict[str, object]:
+        """Return plain values for JSON."""
         return {
             "set": self.name,
             "n_images": self.n_images,
@@ -74,7 +78,7 @@ class Identity:
 
 
 def set_fingerprint(images: Mapping[str, str]) -> str:
-    """The fingerprint of a set from those of its images (id -> fingerprint), in any order."""
+    """Return the fingerprint of a set from those of its images by id, in any order."""
     lines = "".join(map("%s %s\n".__mod__, sorted(images.items())))
     return hashlib.sha256(lines.encode()).hexdigest()[:16]
 
@@ -85,42 +89,42 @@ def folder_fingerprints(
     split_file: PathLike | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> dict[str, str]:
-    """Image id -> fingerprint for every ground truth of a folder, sorted by id.
+    """Return the fingerprint of every ground truth of a folder by image id, sorted.
 
     All files that cannot be read are listed in one error.
     """
-    found, faults = {}, []
+    fingerprints, faults = {}, []
     pairs = ground_truths(gt_dir, split_file)
-    for done, each in enumerate(pairs, 1):
+    for done, image in enumerate(pairs, 1):
         try:
-            gt = load_ground_truth(each.gt_paths, each.image_id, **protocol.gt_options())
-            found[each.image_id] = gt.fingerprints(whole=False).listed
+            gt = load_ground_truth(image.gt_paths, image.image_id, **protocol.gt_options())
+            fingerprints[image.image_id] = gt.fingerprints(whole=False).listed
         except DataError as error:
             faults.append(error)
         if progress:
-            progress(done, len(pairs), each.image_id)
+            progress(done, len(pairs), image.image_id)
     if faults:
         raise DataError.collect(faults)
-    return found
+    return fingerprints
 
 
 @cache
 def shipped_sets() -> Mapping[str, Mapping[str, str]]:
-    """The known sets: name, such as "bsds500-val" -> image id -> fingerprint."""
+    """Return the fingerprints of the known sets ("bsds500-val" ...) by image id."""
     text = resources.files("bsdsbench.loaders.sets").joinpath("known_sets.json").read_bytes()
     return {name: one["images"] for name, one in json.loads(text)["sets"].items()}
 
 
 def identify(images: Mapping[str, str]) -> Identity:
-    """What the images (id -> fingerprint) are, among the shipped sets.
+    """Return which of the shipped sets the images (id -> fingerprint) are.
 
     The set that shares most images is taken, of equals the one that leaves fewer missing.
     """
-    sets, here = shipped_sets(), images.items()
-    like = max(sets, key=lambda name: (len(here & sets[name].items()), -len(sets[name])))
-    there, mark = sets[like], set_fingerprint(images)
-    if not here & there.items():
+    sets, images_here = shipped_sets(), images.items()
+    like = max(sets, key=lambda name: (len(images_here & sets[name].items()), -len(sets[name])))
+    listed_images, mark = sets[like], set_fingerprint(images)
+    if not images_here & listed_images.items():
         return Identity(mark, len(images))
-    missing, extra = sorted(there.keys() - images), sorted(images.keys() - there)
-    altered = sorted(dict(there.items() - here).keys() & images)
-    return Identity(mark, len(images), like, len(there), missing, altered, extra)
+    missing, extra = sorted(listed_images.keys() - images), sorted(images.keys() - listed_images)
+    altered = sorted(dict(listed_images.items() - images_here).keys() & images)
+    return Identity(mark, len(images), like, len(listed_images), missing, altered, extra)

@@ -76,7 +76,7 @@ class PublicSet:
 @cache
 def public_sets() -> dict[str, PublicSet]:
     """Name -> set."""
-    text = resources.files("bsdsbench.loaders").joinpath("public_sets.toml").read_bytes()
+    text = resources.files("bsdsbench.loaders.sets").joinpath("public_sets.toml").read_bytes()
     return {name: PublicSet(name, **entry) for name, entry in parse_toml(text).items()}
 
 
@@ -89,14 +89,14 @@ def public_set(name: str) -> PublicSet:
 
 
 def cache_folder() -> Path:
-    """Where downloaded sets lie: bsdsbench in the user's cache (XDG_CACHE_HOME is obeyed)."""
+    """Return the folder of downloaded sets, in the user's cache (XDG_CACHE_HOME is obeyed)."""
     import pooch
 
     return Path(pooch.os_cache("bsdsbench")) / "data"
 
 
 def set_folder(split: str, kind: str = "splits") -> Path:
-    """The folder of a downloaded set's ground truth, or with "images" of its pictures.
+    """Return the folder of a downloaded set's ground truth, or with "images" of its pictures.
 
     Parameters
     ----------
@@ -223,12 +223,12 @@ def _download(url: str, archive: Path, progress: Report | None) -> None:
 
 
 def _members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], None, None]:
-    """Each member's path, whether it is a plain file, and how to open it."""
+    """Yield each member's path, whether it is a plain file, and a function that opens it."""
     if zipfile.is_zipfile(archive):
         with zipfile.ZipFile(archive) as packed:
-            for info in packed.infolist():
-                linked = stat.S_ISLNK(info.external_attr >> 16)
-                yield info.filename, not (info.is_dir() or linked), partial(packed.open, info)
+            for entry in packed.infolist():
+                linked = stat.S_ISLNK(entry.external_attr >> 16)
+                yield entry.filename, not (entry.is_dir() or linked), partial(packed.open, entry)
     else:
         with tarfile.open(archive, "r|*") as tar:
             size = 0
@@ -293,11 +293,11 @@ def _check(folder: Path, source: str, one: PublicSet, progress: Report | None) -
             )
         except DataError as error:
             raise DataError(f"{source}: {error.problems[0]}; nothing is kept") from None
-        found, count = identify(images), one.counts.get(names[0])
-        if (len(images) != count) if count else not (found.whole and found.name in names):
+        identity, count = identify(images), one.counts.get(names[0])
+        if (len(images) != count) if count else not (identity.whole and identity.name in names):
             expected = f"{count} images of {names[0]}" if count else " or ".join(names)
             raise DataError(
-                f"{source}: {where} is {found.describe()}, expected {expected}; nothing is kept"
+                f"{source}: {where} is {identity.describe()}, expected {expected}; nothing is kept"
             )
     if one.splits and not any((folder / where).is_dir() for where in one.splits.values()):
         raise DataError(f"{source}: no ground truth of {one.name} in it; nothing is kept")
