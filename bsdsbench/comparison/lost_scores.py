@@ -26,7 +26,7 @@ from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED
 from bsdsbench.tables.table import Estimate, Field, Table
 
 # Of each side: the group of scores that its share is from, and its classes by their names there
-SIDES = {
+ERROR_SIDES = {
     "missed": ("error_share", dict(zip(("suppressed", "near", "absent"), MISSED, strict=True))),
     "false": ("error_share", dict(zip(("duplicate", "near", "background"), FALSE, strict=True))),
     "agreement": ("agreement", dict(zip(AGREEMENT, AGREEMENT, strict=True))),
@@ -89,16 +89,16 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
     metric = metric_with_errors(run)
     if metric is None:
         raise DataError(f"{run.name}: classes of errors were not counted, expected errors=True")
-    found = compare([run], n_boot=n_boot, seed=seed)
+    comparison = compare([run], n_boot=n_boot, seed=seed)
     values: dict[str, Any] = {"name": run.name, "metric": metric.name}
     if "ods" in run.score(metric.name):
         ods = run.score(metric.name).ods
         values |= {"ods": ods.f, "threshold": ods.threshold}
-    for side, (group, names) in SIDES.items():
+    for side, (group, names) in ERROR_SIDES.items():
         values[side] = {}
         for shown, name in names.items():
-            share = found.interval_of(run.name, f"{metric.name}.{group}.{name}")
-            delta = found.interval_of(run.name, f"{metric.name}.delta_ods.{name}").value
+            share = comparison.interval_of(run.name, f"{metric.name}.{group}.{name}")
+            delta = comparison.interval_of(run.name, f"{metric.name}.delta_ods.{name}").value
             numbers = {"share": share.value, "low": share.low, "high": share.high}
             numbers |= {"delta_ods": delta}
             values[side][shown] = {k: None if v != v else v for k, v in numbers.items()}
@@ -111,11 +111,11 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
     losses : what `lost_scores` returns of each run
     """
     rows: list[list[Any]] = []
-    for own in losses:
-        for side in SIDES:
-            for name, numbers in own[side].items():
+    for lost in losses:
+        for side in ERROR_SIDES:
+            for name, numbers in lost[side].items():
                 share = Estimate(numbers["share"], numbers["low"], numbers["high"])
-                rows.append([own["name"], side, name, share, numbers["delta_ods"]])
+                rows.append([lost["name"], side, name, share, numbers["delta_ods"]])
     columns = [Field("method", "Method"), Field("side", "Side"), Field("class", "Class")]
     columns += [Field("share", "share [95 % interval]", "share", ".3f")]
     columns += [Field("delta_ods", "dODS", "", "+.4f")]
@@ -124,6 +124,6 @@ def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) ->
         "one, some or all annotators drew, what is matched.",
         "dODS: by how much ODS rises where that class alone is repaired.",
     ]
-    how = made_how(runs)
-    how["notes"] = [*notes, *how["notes"]]
-    return Table("errors", "Where ODS is lost", columns, rows, n_labels=3, **how)
+    captions = made_how(runs)
+    captions["notes"] = [*notes, *captions["notes"]]
+    return Table("errors", "Where ODS is lost", columns, rows, n_labels=3, **captions)

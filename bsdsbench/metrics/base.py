@@ -384,8 +384,8 @@ class Metric(ABC):
 
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> Tree:
         """`scores`, and those of the classes of errors where these were counted."""
-        found = self.scores(stack, weights, protocol, self.options_of(protocol))
-        return found | error_scores(stack, weights, protocol) if COUNTED in stack else found
+        scores = self.scores(stack, weights, protocol, self.options_of(protocol))
+        return scores | error_scores(stack, weights, protocol) if COUNTED in stack else scores
 
     def count_image(
         self,

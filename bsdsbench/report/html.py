@@ -17,7 +17,12 @@ from typing import Any
 from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.lost_scores import SIDES, error_table, lost_scores, metric_with_errors
+from bsdsbench.comparison.lost_scores import (
+    ERROR_SIDES,
+    error_table,
+    lost_scores,
+    metric_with_errors,
+)
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
     HUMAN_TASK,
@@ -154,12 +159,12 @@ def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tup
     A part is as wide as ODS would rise without that class; the widest bar has 100 %.
     """
     bars = []
-    for own in losses:
+    for lost in losses:
         parts = []
         for side in ("missed", "false"):
-            for shown, name in SIDES[side][1].items():
-                parts.append((name, own[side][shown]["delta_ods"] or 0.0))
-        bars.append((own["name"], parts))
+            for shown, name in ERROR_SIDES[side][1].items():
+                parts.append((name, lost[side][shown]["delta_ods"] or 0.0))
+        bars.append((lost["name"], parts))
     most = max((sum(width for _, width in parts) for _, parts in bars), default=0.0) or 1.0
     return [(name, [(part, 100 * w / most) for part, w in parts]) for name, parts in bars]
 

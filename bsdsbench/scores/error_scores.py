@@ -48,13 +48,13 @@ def error_scores(stack: Stack, weights: Weights, protocol: Any) -> dict[str, Any
         tables[name] = np.broadcast_to(summed, (*summed.shape[:2], n_steps, summed.shape[-1]))
     here, gains = [], []
     for curve in range(tables["four"].shape[1]):
-        own = {name: table[:, curve] for name, table in tables.items()}
-        four = own["four"]
+        table_of = {name: table[:, curve] for name, table in tables.items()}
+        four = table_of["four"]
         whole = best(PRCurve.of_counts(thresholds, four, protocol.operator), protocol.ods_rule)
         step = np.abs(thresholds - np.asarray(whole.threshold)[:, None]).argmin(axis=1)
-        here.append({name: table[np.arange(len(step)), step] for name, table in own.items()})
-        unmatched = own[COUNTED] - own["agreement_matched"]
-        repairs = [(0, own["missed"]), (3, -own["false"]), (0, unmatched)]
+        here.append({name: table[np.arange(len(step)), step] for name, table in table_of.items()})
+        unmatched = table_of[COUNTED] - table_of["agreement_matched"]
+        repairs = [(0, table_of["missed"]), (3, -table_of["false"]), (0, unmatched)]
         risen = []
         for column, change in repairs:
             for pixels in np.moveaxis(change, -1, 0):
@@ -77,9 +77,9 @@ def error_scores(stack: Stack, weights: Weights, protocol: Any) -> dict[str, Any
         "agreement": ((AGREEMENT, defined_ratio(sums["agreement_matched"], sums[COUNTED])),),
         "delta_ods": (((*MISSED, *FALSE, *AGREEMENT), defined_mean(np.array(gains), axis=0)),),
     }
-    found: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
     for group, parts in groups.items():
-        found[group] = {}
+        scores[group] = {}
         for names, shares in parts:
-            found[group] |= dict(zip(names, shares.T, strict=True))
-    return found
+            scores[group] |= dict(zip(names, shares.T, strict=True))
+    return scores

@@ -65,22 +65,22 @@ def _agreement(truth: Truth) -> I8:
     n_annotators, ends = len(truth.tiles), truth.ends
     partners = np.zeros(truth.pixel.size, np.int64)
     for first in range(n_annotators):
-        own = slice(ends[first], ends[first + 1])
-        pixel = truth.pixel[own]
+        of_first = slice(ends[first], ends[first + 1])
+        pixel = truth.pixel[of_first]
         vertex, all_enter = np.arange(pixel.size, dtype=np.int32), np.ones(pixel.size, np.bool_)
         start, tile = np.array([0, pixel.size]), truth.tiles[first].copy()
         steps = Steps(start, vertex, all_enter, False, pixel, tile)
         for second in range(first + 1, n_annotators):
-            other = slice(ends[second], ends[second + 1])
+            of_second = slice(ends[second], ends[second + 1])
             target = truth._replace(
                 ends=ends[second : second + 2] - ends[second],
-                pixel=truth.pixel[other],
+                pixel=truth.pixel[of_second],
                 tiles=truth.tiles[second : second + 1],
             )
             mate = match_all(steps, target, 0, np.zeros(1, np.int64)).node["mate"]
             is_matched = mate != NO_VERTEX
-            partners[own] += is_matched
-            partners[other][mate[is_matched]] += 1
+            partners[of_first] += is_matched
+            partners[of_second][mate[is_matched]] += 1
     if n_annotators < 2:
         return np.full(partners.size, NO_CLASS)
     return np.where(partners == 0, ALONE, np.where(partners == n_annotators - 1, ALL, SOME))
