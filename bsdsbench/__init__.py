@@ -63,10 +63,10 @@ if TYPE_CHECKING:
     from bsdsbench.protocol.tasks import Task as Task
     from bsdsbench.results.comparability import comparability as comparability
     from bsdsbench.results.evaluation import Evaluation as Evaluation
-    from bsdsbench.runs.merge_runs import merge as merge
-    from bsdsbench.runs.run import evaluate as evaluate
-    from bsdsbench.runs.run import evaluate_humans as evaluate_humans
-    from bsdsbench.runs.run import evaluate_items as evaluate_items
+    from bsdsbench.runs.entry import evaluate as evaluate
+    from bsdsbench.runs.entry import evaluate_humans as evaluate_humans
+    from bsdsbench.runs.entry import evaluate_items as evaluate_items
+    from bsdsbench.runs.merge import merge as merge
     from bsdsbench.runs.streaming import StreamingEvaluator as StreamingEvaluator
     from bsdsbench.scores.counts import Counts as Counts
     from bsdsbench.scores.counts import ImageRecord as ImageRecord
@@ -106,8 +106,8 @@ _PACKAGES = {
     "metrics.base": "Column Metric",
     "metrics.region.counting": "region_counts",
     "metrics.region.metric": "region_score",
-    "runs.merge_runs": "merge",
-    "runs.run": "evaluate evaluate_humans evaluate_items",
+    "runs.merge": "merge",
+    "runs.entry": "evaluate evaluate_humans evaluate_items",
     "runs.streaming": "StreamingEvaluator",
 }
 _HOME = {name: package for package, names in _PACKAGES.items() for name in names.split()}

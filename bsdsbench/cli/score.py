@@ -217,7 +217,7 @@ def run(function: str, form: str, **options: Any) -> int:
     fails are listed, and the exit status is 2.
     """
     import bsdsbench as bb
-    from bsdsbench.runs.file_sources import check_truth
+    from bsdsbench.runs.sources import check_truth
 
     settle(options)
     task = options.pop("task")
@@ -262,7 +262,7 @@ def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form
     import bsdsbench as bb
     from bsdsbench.plotting.figures import plot_result
     from bsdsbench.results.evaluation import as_runs
-    from bsdsbench.runs import merge_runs as merging
+    from bsdsbench.runs import merge as merging
 
     if Path(out).resolve() in [Path(each).resolve() for each in outs]:
         raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")

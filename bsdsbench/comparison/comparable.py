@@ -70,7 +70,7 @@ def comparable(
             fix=() if force is None else fix,
         )
     for run in runs:
-        if "official" in run.provenance:
+        if run.provenance.official is not None:
             zero = run.protocol.whole_image and run.protocol.ap_rule != "edter"
             notes.append(
                 f"{run.name}: from official files, which do not state the protocol; AP by the rule "

@@ -19,7 +19,7 @@ from bsdsbench.metrics.error_classes import boundary_errors
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import made_how
 from bsdsbench.runs.executors import available_cores
-from bsdsbench.runs.file_sources import Sources, find_sources
+from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import Counts, ImageRecord
 from bsdsbench.scores.curve import FOUR
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED

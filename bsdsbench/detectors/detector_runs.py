@@ -35,11 +35,11 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import score_tables
-from bsdsbench.results.storage import SPEED
+from bsdsbench.runs.engine import run as score
 from bsdsbench.runs.executors import available_cores
-from bsdsbench.runs.file_sources import about_folders, folders
 from bsdsbench.runs.keywords import DetectorOptions, Plan, StrPath, planned
-from bsdsbench.runs.run import run as score
+from bsdsbench.runs.sources import folder_header, folders
+from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 from bsdsbench.text import counted, listed, show, visible
@@ -229,18 +229,17 @@ def _run(
         plan = attrs.evolve(plan, name=name, pred_kind=kind, split_file=None)
         whole = folders(maps, gt, attrs.evolve(plan, missing="zero"), ids)
         items = [item for item in whole if item.image_id in share and item.pair.pred_paths]
-        blank = about_folders(whole, plan, pred=maps, gt=gt)
+        header = folder_header(whole, plan, pred=maps, gt=gt)
         speed = {
             "ms_per_image": result.ms_per_image,
             "machine": result.machine,
             **whose,
             "taken_over": taken_over,
         }
-        more: dict[str, Any] = {SPEED: speed}
-        if plan.shard != (1, 1):
-            more["shard"] = f"{plan.shard[0]}/{plan.shard[1]}"
-        blank = replace(blank, provenance={**blank.provenance, **more}, failed=failed)
-        return replace(result, evaluation=score(items, attrs.evolve(plan, shard=(1, 1)), blank))
+        shard = None if plan.shard == (1, 1) else f"{plan.shard[0]}/{plan.shard[1]}"
+        header = header.with_provenance(detector=ReadOnlyDict(speed), shard=shard)
+        header = attrs.evolve(header, failed=failed)
+        return replace(result, evaluation=score(items, attrs.evolve(plan, shard=(1, 1)), header))
 
 
 def _whose(detector: Detector, function: Detector | str, plan: Plan) -> dict[str, Any]:

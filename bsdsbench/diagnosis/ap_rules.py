@@ -16,8 +16,8 @@ from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import curves_of
-from bsdsbench.runs.file_sources import Sources, find_sources
 from bsdsbench.runs.keywords import StrPath
+from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best, four_counts
 from bsdsbench.tables.table import Cell, Field, Table
 

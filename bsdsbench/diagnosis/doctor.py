@@ -38,10 +38,10 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Progress
-from bsdsbench.runs.file_sources import FileItem
+from bsdsbench.runs.engine import evidence_record
 from bsdsbench.runs.keywords import RunKeywords, plan
-from bsdsbench.runs.run import evidence_record
 from bsdsbench.runs.sanity import look_at, position, swaps, thickness, thumbnail
+from bsdsbench.runs.sources import FileItem
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import LATE_START, NOTHING_BELOW, PRCurve, four_counts
 from bsdsbench.scores.ratios import short

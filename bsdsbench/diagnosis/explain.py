@@ -38,9 +38,9 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.references import PREFIX
 from bsdsbench.results.storage import is_run
+from bsdsbench.runs.entry import evaluate
 from bsdsbench.runs.executors import available_cores
-from bsdsbench.runs.file_sources import Sources, find_sources
-from bsdsbench.runs.run import evaluate
+from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import at as value_at
 from bsdsbench.scores.counts import one_of
 from bsdsbench.scores.curve import FOUR, four_counts

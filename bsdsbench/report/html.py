@@ -37,7 +37,7 @@ from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS, curve_lines
 from bsdsbench.report.pictures import by_interest, draw_pictures
 from bsdsbench.results.evaluation import Progress, as_runs
 from bsdsbench.results.score_tables import score_tables
-from bsdsbench.runs.file_sources import fault_of, find_sources
+from bsdsbench.runs.sources import fault_of, find_sources
 from bsdsbench.scores.ratios import f_measure
 from bsdsbench.tables.forms import html_of_each, to_csv
 

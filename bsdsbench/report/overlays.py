@@ -24,7 +24,7 @@ from bsdsbench.metrics.boundary import MatchMaps
 from bsdsbench.metrics.error_classes import pixel_errors
 from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.runs.file_sources import find_sources
+from bsdsbench.runs.sources import find_sources
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import PRCurve, four_counts
 from bsdsbench.scores.error_scores import COUNTED

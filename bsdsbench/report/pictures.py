@@ -25,7 +25,7 @@ from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.report.overlays import COLORS, matching_metric, overlay
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.executors import available_cores
-from bsdsbench.runs.file_sources import Sources, fault_of
+from bsdsbench.runs.sources import Sources, fault_of
 
 THUMBNAIL = 320  # longer side, pixels
 THUMB = 120  # that of the table

@@ -23,6 +23,7 @@ from bsdsbench.metrics.base import AT_ODS
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
 from bsdsbench.protocol.tasks import Task, tasks
+from bsdsbench.results.provenance import Provenance
 from bsdsbench.results.references import (
     NOT_STATED,
     PREFIX,
@@ -34,7 +35,6 @@ from bsdsbench.results.references import (
 from bsdsbench.results.storage import (
     RESULT,
     SCHEMA,
-    SPEED,
     is_run,
     pack_records,
     read_result,
@@ -46,10 +46,6 @@ from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 from bsdsbench.text import show
-
-# In the provenance: ids that the protocol left out, and the task that the run was made for
-EMPTY, TASK = "empty_gt", "task"
-ABSENT = "no_prediction"  # and ids that have none, where that is allowed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,8 +62,8 @@ class Evaluation(Shown):
         The name in tables and legends.
     records : sequence of ImageRecord
         One record per image.
-    provenance : dict of str to object
-        Where the inputs came from, plain values.
+    provenance : Provenance
+        Where the inputs came from.
     failed : dict of str to str
         Images that could not be evaluated, with the reason.
     places : dict of str to str
@@ -95,7 +91,7 @@ class Evaluation(Shown):
     protocol: Protocol
     name: str
     records: Sequence[ImageRecord]
-    provenance: dict[str, Any] = field(default_factory=dict)
+    provenance: Provenance = field(default_factory=Provenance)
     failed: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     kept: int = 0
@@ -120,7 +116,7 @@ class Evaluation(Shown):
                 )
         found.sort(key=attrgetter("image_id"))
         object.__setattr__(self, "records", tuple(found))
-        for name in ("provenance", "failed", "places", "reported"):
+        for name in ("failed", "places", "reported"):
             object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
         for a, b in pairwise(self.image_ids):
             if a == b:
@@ -139,15 +135,12 @@ class Evaluation(Shown):
     @property
     def empty(self) -> list[str]:
         """Images that were left out as the protocol says, their ground truth being empty."""
-        found = self.provenance.get(EMPTY)
-        return list(map(str, found)) if isinstance(found, list) else []
+        return list(self.provenance.empty_gt)
 
     @property
     def left_out(self) -> dict[str, str]:
         """Images of the ground truth that have no counts -> why, in order."""
-        absent = self.provenance.get(ABSENT)
-        ids = map(str, absent if isinstance(absent, list | tuple) else ())
-        reasons = dict.fromkeys(ids, "no prediction")
+        reasons = dict.fromkeys(self.provenance.no_prediction, "no prediction")
         reasons |= dict.fromkeys(self.empty, "empty ground truth")
         return dict(sorted({**reasons, **self.failed}.items()))
 
@@ -159,7 +152,7 @@ class Evaluation(Shown):
         ids : set of str
             Images that it does not have.
         """
-        return self.provenance.get("missing") == "skip" or ids <= {*self.failed, *self.empty}
+        return self.provenance.missing == "skip" or ids <= {*self.failed, *self.empty}
 
     def place(self, what: str) -> str | None:
         """The folder of the inputs, where it is now or as it was given; None if not known.
@@ -170,8 +163,7 @@ class Evaluation(Shown):
             "pred", "gt", "photos" or "valid".
         """
         here = self.places.get(what)
-        given = self.provenance.get(what)
-        return here if here and Path(here).is_dir() else str(given) if given else None
+        return here if here and Path(here).is_dir() else getattr(self.provenance, what)
 
     @cached_property
     def identity(self) -> Identity | None:
@@ -193,29 +185,28 @@ class Evaluation(Shown):
         """
         if not self.records or not self.protocol.stated or self.failed:
             return ()
-        known, own, identity, found = dict(tasks()), None, self.identity, []
-        with suppress(DataError, TypeError, KeyError):
-            own = Task.from_mapping(self.provenance[TASK])
-            known[own.name] = own
+        known, stated, identity, belonging = dict(tasks()), self.provenance.task, self.identity, []
+        if stated is not None:
+            known[stated.name] = stated
         for task in known.values():
             same = task.protocol == self.protocol.name or self.reference
             if task.metric not in self.metrics or not same:
                 continue
             if task.fingerprint is not None:
-                mine = identity is not None and identity.fingerprint == task.fingerprint
+                complete = identity is not None and identity.fingerprint == task.fingerprint
             else:
                 listed = not task.ids or set(task.ids) == set(self.image_ids)
-                mine = own == task and listed and task.images in (None, len(self.records))
-            if mine:
-                found.append(task)
-        return tuple(found)
+                complete = stated == task and listed and task.images in (None, len(self.records))
+            if complete:
+                belonging.append(task)
+        return tuple(belonging)
 
     @property
     def readings(self) -> Readings | None:
         """What the values of its files mean, both sides; None without records."""
         if not self.records:
             return None
-        kind = str(self.provenance.get("pred_kind", ""))
+        kind = self.provenance.pred_kind or ""
         return registry.get(self.metrics[0]).readings(self.protocol, kind)
 
     @property
@@ -228,7 +219,7 @@ class Evaluation(Shown):
 
         Raises DataError where the files of a side have no one reading, or make no sequences.
         """
-        if "shard" in self.provenance:
+        if self.provenance.shard:
             return []
         for metric in map(registry.get, self.metrics):
             opt = metric.options_of(self.protocol)
@@ -239,13 +230,12 @@ class Evaluation(Shown):
     @property
     def reference(self) -> Reference | None:
         """What the reference run is; None for any other run."""
-        key = self.provenance.get("reference")
-        return references().get(key) if isinstance(key, str) else None
+        return references().get(self.provenance.reference or "")
 
     @property
     def by_official_solver(self) -> bool:
         """True where the counts are those of the official program, whose matching is random."""
-        return self.reference is not None or "official" in self.provenance
+        return self.reference is not None or self.provenance.official is not None
 
     @property
     def described(self) -> str:
@@ -261,8 +251,7 @@ class Evaluation(Shown):
     def signature(self) -> Signature:
         """How the scores were made, in one line that can be read back."""
         identity, n = self.identity, len(self.records)
-        detector = self.provenance.get(SPEED)
-        taken = detector.get("taken_over") if isinstance(detector, dict) else 0
+        taken = (self.provenance.detector or {}).get("taken_over")
         forms = sorted(set(map(attrgetter("form"), self.records)) - {"none"})
         if not any(forms[:1]):
             forms[:1] = [UNKNOWN]
@@ -484,7 +473,7 @@ class Evaluation(Shown):
             "images": images,
             "failed": self.failed,
             "left_out": self.left_out,
-            "provenance": self.provenance,
+            "provenance": self.provenance.to_mapping(),
         }
 
     @classmethod
@@ -516,7 +505,7 @@ class Evaluation(Shown):
                 registry.stored(entry(found, "protocol", dict)),
                 entry(found, "name", str),
                 records,
-                entry(found, "provenance", dict),
+                Provenance.from_mapping(entry(found, "provenance", dict)),
                 entries(found, "failed", str),
                 {what: os.path.normpath(path.absolute() / place) for what, place in places},
             )

@@ -31,6 +31,7 @@ from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, even_thresholds
+from bsdsbench.results.provenance import Provenance
 from bsdsbench.scores.counts import Counts, ImageRecord, Score
 from bsdsbench.scores.curve import curve_counts
 from bsdsbench.text import did_you_mean
@@ -112,9 +113,9 @@ def reference_run(name: str) -> dict[str, Any]:
         named = {registry.DEFAULT[0]: curve_counts(thresholds, rows)}
         mark, form = truths[image_id], FORMS[about.form]
         records.append(ImageRecord(image_id, (0, 0), named, truth=mark, form=form))
-    told = f"{about.form}, {len(parameter)} {about.parameter}; {SOURCE}, matched by {SOLVER}"
-    said = f"{told}; {about.note}" if about.note else told
-    origin = {"reference": key, "source": SOURCE, "about": said}
+    counted = f"{about.form}, {len(parameter)} {about.parameter}; {SOURCE}, matched by {SOLVER}"
+    note = f"{counted}; {about.note}" if about.note else counted
+    origin = Provenance(reference=key, source=SOURCE, about=note)
     return {"protocol": protocol, "name": PREFIX + key, "records": records, "provenance": origin}
 
 
@@ -136,7 +137,7 @@ def official_run(path: Path) -> dict[str, Any]:
     protocol = Protocol(name=UNSTATED_GRID)
     if grid.size and grid[0] >= 0 and 0 < grid[-1] <= 1 and np.all(np.diff(grid) > 0):
         protocol = Protocol(name=UNSTATED, thresholds=tuple(grid.tolist()))
-    records, reported, origin = [], {}, {"official": str(path)}
+    records, reported, origin = [], {}, Provenance(official=str(path))
     if first is None:
         if tables.get("eval_bdry.txt", bare).shape[1] == SBD_COLUMNS:
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)

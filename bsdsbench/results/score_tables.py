@@ -14,7 +14,6 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
-from bsdsbench.results.storage import SPEED
 from bsdsbench.scores.counts import at, part_of
 from bsdsbench.scores.curve import PRCurve, late_starts
 from bsdsbench.tables import table as model
@@ -41,7 +40,7 @@ def reference_notes(runs: Sequence[Any]) -> list[str]:
     for run in runs:
         rules.add(run.protocol.ods_rule)
         if about := run.reference:
-            lines.append(f"{run.name}: reference run, {run.provenance['about']}.")
+            lines.append(f"{run.name}: reference run, {run.provenance.about}.")
             odd += [] if about.ordered else [run.name]
     if odd and len(rules) > 1:
         what = "ODS is the best of the combinations; that of other runs is interpolated."
@@ -159,11 +158,11 @@ def with_times(table: Table, runs: Sequence[Any]) -> Table:
     """
     machines, rows = dict[str, list[str]](), [[*row, None] for row in table.rows]
     for run, row in zip(runs, rows, strict=False):
-        found = run.provenance.get(SPEED)  # a file may hold anything there
-        value = found.get("ms_per_image") if isinstance(found, Mapping) else None
+        speed = run.provenance.detector or {}
+        value = speed.get("ms_per_image")
         if isinstance(value, int | float) and 0 <= value < math.inf:
             row[-1] = float(value)
-            machine = str(found.get("machine") or "machine not named")
+            machine = str(speed.get("machine") or "machine not named")
             machines.setdefault(machine, []).append(run.name)
     if not machines:
         return table

@@ -45,7 +45,6 @@ from bsdsbench.text import show
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
 SCHEMA = "bsdsbench.result/1"
 # What an earlier result left, and would be wrong beside another one
-SPEED = "detector"  # in the provenance: what `bsdsbench run` measured
 OURS = ("eval_*.txt", f"{PER_IMAGE}/*.txt", "pr.png", "pr.svg", "timing.json", "overlays/*.png")
 SIDES = ("pred", "gt")  # fields of a record: what their files show
 MAX_IMAGES = 200_000
@@ -78,7 +77,9 @@ class Records:
         )
         if self.database.execute("pragma quick_check").fetchone() != ("ok",):
             raise sqlite3.DatabaseError
-        self.marks: dict[str, str] = dict(self.database.execute("select id, mark from record"))
+        self.fingerprints: dict[str, str] = dict(
+            self.database.execute("select id, mark from record")
+        )
 
     def load(self, image_id: str) -> ImageRecord | None:
         """The stored record, or None if it is damaged."""
@@ -87,7 +88,7 @@ class Records:
             data, told = self.database.execute(row, (image_id,)).fetchone()
             if digest(data) == told:
                 record = unpack_record(data)
-                if (record.image_id, record.fingerprint) == (image_id, self.marks[image_id]):
+                if (record.image_id, record.fingerprint) == (image_id, self.fingerprints[image_id]):
                     return record
         return None
 
@@ -95,7 +96,7 @@ class Records:
         """Keep a record. data : what `pack_record` made of it, in a worker"""
         row = (record.image_id, record.fingerprint, data, digest(data))
         self.database.execute("insert or replace into record values (?, ?, ?, ?)", row)
-        self.marks[record.image_id] = record.fingerprint
+        self.fingerprints[record.image_id] = record.fingerprint
 
 
 @contextmanager

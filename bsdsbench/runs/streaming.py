@@ -31,9 +31,10 @@ from bsdsbench.images import Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.runs.item_sources import items_of
+from bsdsbench.results.provenance import Provenance
+from bsdsbench.runs.engine import count
 from bsdsbench.runs.keywords import OnError, Plan, RunKeywords, plan
-from bsdsbench.runs.run import count
+from bsdsbench.runs.sources import array_items
 from bsdsbench.scores.counts import ImageRecord
 
 LOCK = Lock()  # of all evaluators, which thus can be pickled; nothing slow is done under it
@@ -142,8 +143,8 @@ class StreamingEvaluator:
         """
         if not self._records:
             raise DataError("no images yet, expected an update before compute")
-        about = {"pred_kind": self._plan.pred_kind, "missing": "error"}
-        run = Evaluation(self.protocol, self.name, list(self._records.values()), about)
+        provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error")
+        run = Evaluation(self.protocol, self.name, list(self._records.values()), provenance)
         run.verdict()  # its warnings are none during training
         return run
 
@@ -181,19 +182,20 @@ class StreamingEvaluator:
         return len(self._records)
 
 
-def measure(pred: Any, gts: Any, image_id: str, options: Plan) -> ImageRecord | None:
+def measure(pred: Any, gts: Any, image_id: str, plan: Plan) -> ImageRecord | None:
     """One image's record from arrays, counted as `evaluate_items` does.
 
     None if the protocol leaves it out, as its ground truth is empty. Raises DataError.
     """
-    first = registry.get(options.metrics[0])
-    found = count(next(items_of([(image_id, pred, gts)], first, options.protocol)), options)
-    if options.on_error == "skip" and isinstance(found.fault, EmptyTruthError):
-        warn(InputWarning(f"left out: {found.fault}"))
+    first = registry.get(plan.metrics[0])
+    (item,) = array_items([(image_id, pred, gts)], first, plan.protocol)
+    outcome = count(item, plan)
+    if plan.on_error == "skip" and isinstance(outcome.error, EmptyTruthError):
+        warn(InputWarning(f"left out: {outcome.error}"))
         return None
-    if found.fault is not None:
-        raise found.fault
-    return found.record
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.record
 
 
 def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[Any, Any, str]]:

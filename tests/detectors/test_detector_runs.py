@@ -175,7 +175,7 @@ def test_shards_of_a_detector_join_to_the_undivided_run(three, tmp_path):
     parts = [bb.Evaluation.load(tmp_path / f"part{k}") for k in (1, 2)]
     joined, alone = bb.merge(parts), bb.Evaluation.load(whole)
     assert joined.equals(alone)
-    assert joined.provenance["detector"] == {"taken_over": 0}
+    assert joined.provenance.detector == {"taken_over": 0}
     refused("shards 1/2, expected 1/2, 2/2", bb.merge, parts[:1])
     call("run", "canny", *words[2:], "-o", tmp_path / "other", "--shard", "2/2", "--name", "sobel")
     other = bb.Evaluation.load(tmp_path / "other")

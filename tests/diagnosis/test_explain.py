@@ -50,13 +50,13 @@ def scores_of(run):
 def evaluated(run, **changes):
     """The scores of a run's maps under another protocol."""
     protocol = run.protocol.replace(**changes)
-    return scores_of(counted(run.provenance["pred"], run.provenance["gt"], protocol))
+    return scores_of(counted(run.provenance.pred, run.provenance.gt, protocol))
 
 
 def many_to_one(run, changes):
     """The scores of a run with pixels matched any number of times, as the matching counts them."""
     from bsdsbench.diagnosis.many_to_one import many_to_one_counts
-    from bsdsbench.runs.file_sources import find_sources
+    from bsdsbench.runs.sources import find_sources
 
     files, protocol = find_sources(run), run.protocol.replace(**changes)
     records = [
@@ -113,9 +113,9 @@ def test_many_to_one_matching_is_found(raw, label, changes):
     ],
 )
 def test_other_annotators_are_found(raw, label, drawn, tmp_path):
-    truth = np.load(f"{raw.provenance['gt']}/fruit1.npy")
+    truth = np.load(f"{raw.provenance.gt}/fruit1.npy")
     np.save(tmp_path / "fruit1.npy", drawn(truth))
-    other = counted(raw.provenance["pred"], tmp_path, BASE)
+    other = counted(raw.provenance.pred, tmp_path, BASE)
     assert explained(raw, scores_of(other)).answer.label == label
 
 
@@ -165,7 +165,7 @@ def test_readings_by_hand():
 
 
 def test_images_of_a_split_file_are_found_and_unnamed_ones_are_not_tried(many, tmp_path):
-    pred, gt = (shutil.copytree(many.provenance[k], tmp_path / k) for k in ("pred", "gt"))
+    pred, gt = (shutil.copytree(getattr(many.provenance, k), tmp_path / k) for k in ("pred", "gt"))
     (tmp_path / "mine.txt").write_text("im001\nim003\n", "utf-8")
     run = counted(pred, gt, BASE)
     truth = scores_of(counted(pred, gt, BASE, split_file=tmp_path / "mine.txt"))

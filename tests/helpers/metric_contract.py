@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attrs import evolve
 
 from bsdsbench import StreamingEvaluator, evaluate
 from bsdsbench.errors import DataError, InputWarning
@@ -31,7 +32,7 @@ from bsdsbench.images import GroundTruth, Lines, Prediction
 from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.runs.merge_runs import merge
+from bsdsbench.runs.merge import merge
 from bsdsbench.scores.counts import at, one_of
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
@@ -209,7 +210,7 @@ class MetricContract:
     ) -> None:
         run, records = case.run, case.run.records
         halves = [
-            replace(run, records=part, provenance={**run.provenance, "shard": f"{k}/2"})
+            replace(run, records=part, provenance=evolve(run.provenance, shard=f"{k}/2"))
             for k, part in enumerate((records[:1], records[1:]), 1)
         ]
         again = Evaluation.load(run.save(tmp_path / "out"))

@@ -8,7 +8,7 @@ import pytest
 
 from bsdsbench.metrics.crispness import image_crispness
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.runs.run import evaluate
+from bsdsbench.runs.entry import evaluate
 from bsdsbench.scores.curve import four_counts
 from tests.helpers.crops import crops
 from tests.reference.nms import edge_nms

@@ -343,7 +343,7 @@ def test_a_field_of_view(made, metric):
     run = bb.evaluate(made / "p", made / "g", **how, valid_dir=made / "v", out=out)
     assert at(run.score(metric), key) == 1
     assert at(bb.evaluate(made / "p", made / "g", **how).score(metric), key) < 1
-    assert bb.Evaluation.load(out).provenance["valid"] == str(made / "v")
+    assert bb.Evaluation.load(out).provenance.valid == str(made / "v")
     again = bb.evaluate(made / "p", made / "g", **how, valid_dir=made / "v", out=out)
     assert again.kept == 3
     write(made / "v", {"a": np.full((20, 30), 255, np.uint8)})

@@ -15,8 +15,9 @@ from bsdsbench.metrics import registry
 from bsdsbench.plotting import plot_runs
 from bsdsbench.protocol.tasks import tasks
 from bsdsbench.results.comparability import pair_differences
+from bsdsbench.results.provenance import Provenance
 from bsdsbench.results.score_tables import score_tables
-from bsdsbench.runs.merge_runs import best_of
+from bsdsbench.runs.merge import best_of
 from tests.helpers.runs import FAST
 from tests.helpers.simulated import simulated_run
 
@@ -193,8 +194,8 @@ def test_images_that_a_run_was_told_to_leave_out_are_said():
         for more in (
             {},
             {"failed": failed},
-            {"provenance": {"missing": "skip"}},
-            {"provenance": {"empty_gt": [*failed]}},
+            {"provenance": Provenance(missing="skip")},
+            {"provenance": Provenance(empty_gt=(*failed,))},
             {"failed": {"im0000": "no such file"}},
         )
     ]

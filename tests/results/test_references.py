@@ -80,7 +80,7 @@ def test_all_are_there_and_say_what_they_are():
     for run in runs.values():
         assert run.identity.describe() == "bsds500-test, 200 of 200 images"
         assert [t.name for t in run.tasks] == ["bsds500-test/boundary"]
-    assert "ODS .780, not .788" in runs["hed"].provenance["about"]
+    assert "ODS .780, not .788" in runs["hed"].provenance.about
     assert "|match:random|" in str(runs["hed"].signature)
     assert sum(not about.ordered for about in references().values()) == 2
 

@@ -12,6 +12,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables, to_markdown
 from bsdsbench.results.evaluation import as_runs
+from bsdsbench.results.provenance import Provenance
 from bsdsbench.scores.counts import at
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import simulated_run
@@ -49,7 +50,7 @@ def test_what_the_random_matching_loses_is_no_difference(test):
         for side in ("gt", "pred"):
             counts[f"matched_{side}"] = np.maximum(counts[f"matched_{side}"] - 3, 0)
         records.append(replace(record, counts={"boundary": counts}))
-    theirs = replace(mine, name="theirs", records=records, provenance={"official": "theirs"})
+    theirs = replace(mine, name="theirs", records=records, provenance=Provenance(official="theirs"))
     compared = bb.compare([mine, theirs, other], n_boot=500, test=test)
     small, large = (compared.difference_of(name, "theirs", "ods") for name in ("mine", "other"))
     assert small.p_holm < 0.05

@@ -19,9 +19,8 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.errors import MergeError, PairingError
 from bsdsbench.metrics.boundary import BoundaryMetric
-from bsdsbench.runs import executors
-from bsdsbench.runs import run as runs
-from bsdsbench.runs.file_sources import find_sources
+from bsdsbench.runs import engine, executors
+from bsdsbench.runs.sources import find_sources
 from tests.helpers.making import edge_map, make_set, noisy_map
 from tests.helpers.runs import bits, counted, refused, stored, write_maps
 
@@ -184,7 +183,7 @@ def test_folders_are_found_from_anywhere_and_after_all_was_moved(tmp_path, monke
     make_set(root, images=2)
     monkeypatch.chdir(root)
     run = bb.evaluate("pred", "gt", TEN, workers=1, out="runs/mine")
-    assert run.provenance["pred"] == "pred"
+    assert run.provenance.pred == "pred"
     assert str(tmp_path) not in (root / "runs" / "mine" / "result.json").read_text("utf-8")
     monkeypatch.chdir(tmp_path)
     assert len(find_sources(bb.Evaluation.load("work/runs/mine")).pairs) == 2
@@ -266,7 +265,7 @@ def test_every_fault_of_items_is_named():
 # ---- workers -------------------------------------------------------------------------------------
 
 
-def counted_or_killed(item, *rest, real=runs.count):
+def counted_or_killed(item, *rest, real=engine.count):
     """As `count` where a map is too large for the memory: the system ends the process."""
     if item.image_id == "im003":
         os.kill(os.getpid(), signal.SIGKILL)
@@ -277,7 +276,7 @@ def counted_or_killed(item, *rest, real=runs.count):
 @pytest.mark.process
 def test_a_worker_that_dies_is_one_line_and_a_second_call_goes_on(tiny, tmp_path, monkeypatch):
     out = tmp_path / "out"
-    monkeypatch.setattr(runs, "count", counted_or_killed)
+    monkeypatch.setattr(engine, "count", counted_or_killed)
     with pytest.raises(bb.DataError, match=r"worker died .*im003.* images are kept") as caught:
         bb.evaluate(*tiny, TEN, workers=2, executor="process", out=out)
     assert len(caught.value.problems) == 1
@@ -308,7 +307,7 @@ def test_python_takes_threads_whatever_the_machine(tiny, monkeypatch, workers):
     """Processes need a script with a guard: they are taken where they are asked for."""
     monkeypatch.setattr(executors, "ProcessPoolExecutor", None)
     monkeypatch.setattr(executors, "available_cores", lambda: workers)
-    monkeypatch.setattr("bsdsbench.runs.run.FEW", 2)  # as if the images were thousands
+    monkeypatch.setattr("bsdsbench.runs.engine.SMALL_RUN", 2)  # as if the images were thousands
     assert len(bb.evaluate(*tiny, TEN).records) == 6
 
 
@@ -336,7 +335,7 @@ def test_many_images_go_to_processes_several_at_once_and_give_the_same(tmp_path,
     maps = {f"{k:04}": np.roll(square, k % 5, 1) for k in range(50)}
     folders = write_maps(tmp_path / "pred", maps), write_maps(tmp_path / "gt", maps)
     expected = bb.evaluate(*folders, TEN, workers=1)
-    monkeypatch.setattr("bsdsbench.runs.run.FEW", 20)
+    monkeypatch.setattr("bsdsbench.runs.engine.SMALL_RUN", 20)
     monkeypatch.setattr(executors, "ThreadPoolExecutor", None)
     assert bb.evaluate(*folders, TEN, workers=2, executor="auto").equals(expected)
 

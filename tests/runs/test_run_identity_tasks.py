@@ -12,7 +12,8 @@ from bsdsbench.loaders.sets.identity import folder_fingerprints, set_fingerprint
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task, tasks
-from bsdsbench.runs.file_sources import check_truth
+from bsdsbench.results.provenance import Provenance
+from bsdsbench.runs.sources import check_truth
 from tests.helpers.runs import call, counted, refused
 
 DATASETS = Path(__file__).parents[2] / "datasets"
@@ -106,12 +107,14 @@ def test_a_claim_does_not_stand_against_the_ground_truth(tiny):
     """A run that says a fingerprinted task without having its set is of none."""
     run = counted(*tiny)
     claim = tasks()["bsds500-test/boundary"].to_mapping()
-    assert replace(run, provenance={"task": claim}).tasks == ()
+    assert replace(run, provenance=Provenance.from_mapping({"task": claim})).tasks == ()
     nyud = {**tasks()["nyudv2-test/boundary"].to_mapping(), "images": 6}
-    said = replace(run, protocol=Protocol.preset("nyudv2"), provenance={"task": nyud})
+    said = replace(
+        run, protocol=Protocol.preset("nyudv2"), provenance=Provenance.from_mapping({"task": nyud})
+    )
     assert [t.name for t in said.tasks] == ["nyudv2-test/boundary"]
     for wrong in ("text", 3, {"name": "x"}, {"name": "a/b", "protocol": "bsds500", "more": 1}):
-        assert replace(run, provenance={"task": wrong}).tasks == ()
+        assert replace(run, provenance=Provenance.from_mapping({"task": wrong})).tasks == ()
 
 
 def test_the_files_of_a_set_are_its_images(tmp_path):

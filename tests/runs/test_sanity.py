@@ -10,9 +10,9 @@ import bsdsbench as bb
 from bsdsbench.errors import InputWarning
 from bsdsbench.loaders.sample import DETECTORS, sample_ground_truth, sample_results
 from bsdsbench.metrics import registry
-from bsdsbench.runs.file_sources import folders
 from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.sanity import LOOKS, first_look, look_at
+from bsdsbench.runs.sources import folders
 from tests.helpers.making import make_set
 from tests.helpers.runs import command, counted, refused
 

@@ -3,14 +3,14 @@
 from dataclasses import replace
 
 from bsdsbench.report import score_tables
-from bsdsbench.results.storage import SPEED
+from bsdsbench.results.provenance import Provenance
 from tests.helpers.simulated import simulated_run
 
 
 def timed(name, ms=None, machine="made machine, 2 cores", **more):
     found = simulated_run(name, 6, quality=0.3, seed=len(name))
-    speed = {} if ms is None else {SPEED: {"ms_per_image": ms, "machine": machine}}
-    return replace(found, provenance={**found.provenance, **speed}, **more)
+    speed = None if ms is None else {"ms_per_image": ms, "machine": machine}
+    return replace(found, provenance=Provenance(detector=speed), **more)
 
 
 def column(table):
@@ -44,5 +44,6 @@ def test_times_of_two_machines_are_shown_and_not_ranked():
 def test_a_result_that_says_something_else_has_no_time():
     found = simulated_run("x", 3, quality=0.3, seed=1)
     for value in (None, 5, {}, {"ms_per_image": "9"}, {"ms_per_image": -1}):
-        (table,) = score_tables([replace(found, provenance={SPEED: value})])
+        origin = Provenance.from_mapping({"detector": value})
+        (table,) = score_tables([replace(found, provenance=origin)])
         assert column(table) is None

@@ -15,6 +15,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+import attrs
 import numpy as np
 
 from bsdsbench.arguments import I8, given_list
@@ -24,10 +25,11 @@ from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.fields import clipped
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import comparability
-from bsdsbench.results.evaluation import EMPTY, Evaluation
-from bsdsbench.results.storage import SPEED
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.provenance import Provenance
 from bsdsbench.scores.curve import curve_counts, four_counts
 from bsdsbench.scores.ratios import f_measure, ratio
+from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import listed
 
 COUNTS = "set of metrics or classes of errors"  # a run without records has none
@@ -66,38 +68,10 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     (8, 16)
     """
     runs = given_list(runs, "merge", "a list of runs")
-    if not runs or not all(isinstance(each, Evaluation) for each in runs):
+    if not runs or not all(isinstance(run, Evaluation) for run in runs):
         raise MergeError(f"merge: {clipped(runs)}, expected the shards of a run")
-    shards, problems, told = [], [], []
-    empty, failed, taken = list[str](), dict[str, str](), []
-    records = []
-    for number, each in enumerate(runs, 1):
-        shards.append(str(each.provenance.get("shard")))
-        detector = each.provenance.get(SPEED)
-        if isinstance(detector, dict):
-            taken.append(int(detector.get("taken_over") or 0))
-            detector = [detector.get(k) for k in ("function", "tag")]
-        about = {
-            "name": each.name,
-            "protocol": each.protocol,
-            COUNTS: {metric: [*each.records[0].counts[metric]] for metric in each.metrics} or None,
-            "ground truth": each.provenance.get("truth"),
-            "known set": each.identity.like if each.identity else "",
-            "list of images": each.provenance.get("images"),
-            "detector": detector,
-        }
-        told.append(about)
-        for what, mine in told[0].items():
-            free = what == COUNTS and None in (mine, about[what])
-            if about[what] != mine and not free:
-                label, named = f"run {number} ({each.name})", ""
-                if what == "protocol":
-                    fields = [d.line() for d in comparability(runs[0], each) if d.of_protocol]
-                    named = f" ({'; '.join(fields)})" if fields else ""
-                problems.append(f"{label}: another {what} than run 1{named}, expected the same")
-        empty += each.empty
-        failed |= each.failed
-        records += each.records
+    problems = _shard_problems(runs)
+    shards = [str(run.provenance.shard) for run in runs]
     count = re.fullmatch("[1-9][0-9]{0,6}/([1-9][0-9]{0,6})", shards[0])
     every = [f"{i}/{count[1]}" for i in range(1, int(count[1]) + 1)] if count else []
     if sorted(shards) != sorted(every):
@@ -105,17 +79,57 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
         problems.append(f"merge: shards {listed(shards)}, expected {expected}")
     if problems:
         raise MergeError("\n".join(problems), problems)
-    first = runs[0]
-    origin = {k: v for k, v in first.provenance.items() if k not in ("shard", "truth")}
-    if taken:  # times are those of the shards
-        origin[SPEED] = {"taken_over": sum(taken)}
-    if empty:
-        origin[EMPTY] = sorted(empty)
-    failed = dict(sorted(failed.items()))
-    whole = Evaluation(first.protocol, first.name, records, origin, failed, first.places)
+    first, failed = runs[0], dict[str, str]()
+    for run in runs:
+        failed |= run.failed
+    empty = tuple(sorted(image_id for run in runs for image_id in run.empty))
+    origin = attrs.evolve(first.provenance, shard=None, truth=None, empty_gt=empty)
+    if detectors := [run.provenance.detector for run in runs if run.provenance.detector]:
+        taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
+        origin = attrs.evolve(origin, detector=ReadOnlyDict(taken_over=taken_over))
+    whole = Evaluation(
+        first.protocol,
+        first.name,
+        [record for run in runs for record in run.records],
+        origin,
+        dict(sorted(failed.items())),
+        first.places,
+    )
     for warning in whole.verdict():
         warn(warning)
     return whole
+
+
+def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
+    """Say in what the runs are not shards of the first one's whole, a line each."""
+    problems, first = [], _of_the_whole(runs[0])
+    for number, run in enumerate(runs, 1):
+        for field, value in _of_the_whole(run).items():
+            if value == first[field] or (field == COUNTS and None in (value, first[field])):
+                continue
+            differing = ""
+            if field == "protocol":
+                fields = [d.line() for d in comparability(runs[0], run) if d.of_protocol]
+                differing = f" ({'; '.join(fields)})" if fields else ""
+            problems.append(
+                f"run {number} ({run.name}): another {field} than run 1{differing}, "
+                "expected the same"
+            )
+    return problems
+
+
+def _of_the_whole(run: Evaluation) -> dict[str, object]:
+    """Return what all shards of a run have in common."""
+    detector = run.provenance.detector
+    return {
+        "name": run.name,
+        "protocol": run.protocol,
+        COUNTS: {metric: [*run.records[0].counts[metric]] for metric in run.metrics} or None,
+        "ground truth": run.provenance.truth,
+        "known set": run.identity.like if run.identity else "",
+        "list of images": run.provenance.images,
+        "detector": detector and [detector.get(key) for key in ("function", "tag")],
+    }
 
 
 def best_rows(tables: I8) -> tuple[I8, I8]:
@@ -154,22 +168,25 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         if other := sorted(tables[0].keys() ^ table.keys()):
             where = f"is not in both it and {first.name}"
             raise MergeError(f"{run.name}: image {other[0]!r} {where}, expected the same")
-        for image_id, counts in tables[0].items():
+        for image_id, shared in tables[0].items():
             for key in ("thresholds", "total_gt"):
-                if not np.array_equal(counts[key], table[image_id][key]):
+                if not np.array_equal(shared[key], table[image_id][key]):
                     where = f"image {image_id!r} has other {key} than in {first.name}"
                     raise MergeError(f"{run.name}: {where}, expected the same")
     records, times = [], np.zeros(len(runs), np.int64)
     for record in first.records:
-        found = [four_counts(table[record.image_id]) for table in tables]
-        chosen, rows = best_rows(np.stack(found))
+        rows_of_runs = [four_counts(table[record.image_id]) for table in tables]
+        chosen, rows = best_rows(np.stack(rows_of_runs))
         times += np.bincount(chosen, minlength=len(runs))
-        own = {METRIC: curve_counts(record.counts[METRIC].thresholds, rows)}
+        counts = {METRIC: curve_counts(record.counts[METRIC].thresholds, rows)}
         form = f"best-of-{len(runs)}"
-        records.append(replace(record, counts=own, fingerprint="", seconds=0.0, form=form))
+        records.append(replace(record, counts=counts, fingerprint="", seconds=0.0, form=form))
     title = f"{name or first.name} (best of {len(runs)} by the ground truth)"
-    about = {k: v for k, v in first.provenance.items() if k == "gt"}
-    about |= {"best_of": [run.name for run in runs], "chosen": times.tolist()}
+    origin = Provenance(
+        gt=first.provenance.gt,
+        best_of=tuple(run.name for run in runs),
+        chosen=tuple(times.tolist()),
+    )
     if not protocol.stated and protocol.whole_image:  # what the programs make of 100 rows
         protocol = protocol.replace(ap_rule="edter", name=protocol.name)
-    return Evaluation(protocol, title, records, about, places=first.places)
+    return Evaluation(protocol, title, records, origin, places=first.places)

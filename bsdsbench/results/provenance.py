@@ -1,0 +1,92 @@
+"""Where the inputs of a run came from, and what is known of a run before its images are counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import attrs
+
+from bsdsbench.errors import DataError
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.protocol.tasks import Task
+from bsdsbench.tables.read_only import ReadOnlyDict
+
+
+@attrs.frozen(kw_only=True)
+class Provenance:
+    """Where the inputs of a run came from; None or () for what is not known.
+
+    The names of the fields are the keys of `provenance` in result.json.
+    """
+
+    # Folders of a run, as they were given
+    pred: str | None = None
+    gt: str | None = None
+    photos: str | None = None
+    valid: str | None = None
+    images: str | None = None  # hash of the ids of all shards' images
+    pred_kind: str | None = None
+    missing: str | None = None
+    split: str | None = None  # the split file
+    task: Task | None = None  # that the run was made for
+    truth: str | None = None  # of a shard: hash of the ground truth of all shards
+    shard: str | None = None  # "I/N"
+    detector: Mapping[str, Any] | None = None  # its run.json and times; a file may hold anything
+    empty_gt: tuple[str, ...] = ()  # images that the protocol left out
+    no_prediction: tuple[str, ...] = ()  # images without a prediction, where that is allowed
+    # Of a reference run: its key, and where its counts come from
+    reference: str | None = None
+    source: str | None = None
+    about: str | None = None
+    official: str | None = None  # folder of official files
+    # Of the best of several runs: their names, and how often each was chosen
+    best_of: tuple[str, ...] = ()
+    chosen: tuple[int, ...] = ()
+
+    def to_mapping(self) -> dict[str, object]:
+        """Return what is known as plain values, ready for JSON."""
+        values = attrs.asdict(self, recurse=False)
+        if self.task is not None:
+            values["task"] = self.task.to_mapping()
+        known = {key: value for key, value in values.items() if value not in (None, ())}
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in known.items()}
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, object]) -> Provenance:
+        """Read what `to_mapping` made; anything else that a file may hold counts as not known."""
+        known: dict[str, Any] = {}
+        for field in attrs.fields(cls):
+            value = values.get(field.name)
+            if field.name == "task":
+                with suppress(DataError, TypeError, KeyError):
+                    known["task"] = Task.from_mapping(value)
+            elif field.name == "detector":
+                known["detector"] = ReadOnlyDict(value) if isinstance(value, Mapping) else None
+            elif field.default == ():
+                kind = int if field.name == "chosen" else str
+                if isinstance(value, list | tuple):
+                    known[field.name] = tuple(v for v in value if isinstance(v, kind))
+            elif isinstance(value, str):
+                known[field.name] = value
+        return cls(**known)
+
+
+@attrs.frozen
+class RunHeader:
+    """What is known of a run before its images are counted.
+
+    `places` are the absolute paths of the folders in the provenance, `failed` the images that could
+    not even be predicted, with the reason.
+    """
+
+    name: str
+    protocol: Protocol
+    provenance: Provenance
+    places: Mapping[str, str] = attrs.field(factory=dict)
+    failed: Mapping[str, str] = attrs.field(factory=dict)
+
+    def with_provenance(self, **known: Any) -> RunHeader:
+        """Return the header with these fields of the provenance."""
+        return attrs.evolve(self, provenance=attrs.evolve(self.provenance, **known))

@@ -1,0 +1,173 @@
+"""The entry points of a run: folders, the annotators of a data set, and any iterable of images.
+
+Each resolves its keywords into a `Plan`, collects the images of its source, and hands both to
+`runs.engine.run`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Sized
+from typing import Any, Unpack
+
+import attrs
+
+from bsdsbench.arguments import kind_of_value
+from bsdsbench.errors import DataError
+from bsdsbench.loaders import ground_truths
+from bsdsbench.metrics import registry
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.provenance import Provenance, RunHeader
+from bsdsbench.runs.engine import run
+from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions, StrPath, planned
+from bsdsbench.runs.sources import FileItem, array_items, check_truth, folder_header, folders
+
+
+def evaluate(
+    pred_dir: StrPath,
+    gt_dir: StrPath,
+    protocol: Protocol | str | None = None,
+    metrics: str | Sequence[str] = registry.DEFAULT,
+    **options: Unpack[RunOptions],
+) -> Evaluation:
+    """Evaluate a folder of predictions against a folder of ground truth.
+
+    An empty folder is an error. The scores do not depend on workers, executor or shards.
+
+    Parameters
+    ----------
+    pred_dir, gt_dir : path
+        Paired by image id over any mix of file formats and nested folders.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset; default: that of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
+    **options : RunOptions
+        Keywords of the run; `runs.keywords.RunKeywords` says what each means.
+
+    Returns
+    -------
+    Evaluation
+        Records and scores of the run.
+
+    Raises
+    ------
+    DataError
+        That lists every problem of the run; the good images' records are kept in `out`.
+
+    Warns
+    -----
+    InputWarning
+        Where the first images are inverted, mirrored or exchanged, or all maps zero.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import bsdsbench as bb
+    >>> from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+    >>> maps = bb.run("sobel", sample_images(), out=tempfile.mkdtemp()).maps
+    >>> run = bb.evaluate(maps, sample_ground_truth(), "bsds500", workers=1)
+    >>> round(run.boundary_score().ods.f, 3)
+    0.619
+    """
+    plan = planned("evaluate", RunOptions, options, protocol, metrics)
+    plan.refuse_out_in(pred_dir=pred_dir, gt_dir=gt_dir)
+    ids = None
+    if plan.task is not None:
+        check_truth(plan.task, gt_dir, plan.protocol, plan.split_file)
+        ids = None if plan.split_file else plan.task.ids or None
+    items = folders(pred_dir, gt_dir, plan, ids)
+    header = folder_header(items, plan, pred=pred_dir, gt=gt_dir)
+    if plan.missing == "skip":
+        filled = attrs.evolve(plan, missing="zero", valid_dir=None)
+        pairs = [item.pair for item in folders(pred_dir, gt_dir, filled, ids)]
+        absent = tuple(pair.image_id for pair in pairs if not pair.pred_paths)
+        header = header.with_provenance(no_prediction=absent)
+    return run(items, plan, header)
+
+
+def evaluate_humans(
+    gt_dir: StrPath,
+    protocol: Protocol | str | None = None,
+    metrics: str | Sequence[str] = registry.DEFAULT,
+    **options: Unpack[HumanOptions],
+) -> Evaluation:
+    """Evaluate each annotator of a data set against the others: the human point of the plots.
+
+    The metrics are those with a human form. Every image needs two annotators.
+
+    Parameters
+    ----------
+    gt_dir : path
+        Folder of ground truth.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset; default: that of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
+    **options : HumanOptions
+        Keywords of the run; `runs.keywords.RunKeywords` says what each means.
+
+    Returns
+    -------
+    Evaluation
+        Records and scores of the annotators. Raises as `evaluate`.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> from bsdsbench.loaders.sample import sample_ground_truth
+    >>> run = bb.evaluate_humans(sample_ground_truth(), workers=1)
+    >>> round(run.boundary_score().ods.f, 3)
+    0.81
+    """
+    plan = planned("evaluate_humans", HumanOptions, options, protocol, metrics)
+    plan.refuse_out_in(gt_dir=gt_dir)
+    items = [FileItem(p, "", form="humans") for p in ground_truths(gt_dir, plan.split_file)]
+    return run(items, plan, folder_header(items, plan, gt=gt_dir))
+
+
+def evaluate_items(
+    items: Iterable[tuple[str, Any, Any]],
+    protocol: Protocol | str | None = None,
+    metrics: str | Sequence[str] = registry.DEFAULT,
+    **options: Unpack[ItemOptions],
+) -> Evaluation:
+    """Evaluate images from an iterable: a data set of another library, arrays in zarr, a generator.
+
+    It is read a few images for each worker at a time, and scored as files with the same values.
+
+    Parameters
+    ----------
+    items : iterable of (str, prediction, truth)
+        Image id; the others as `StreamingEvaluator.update` takes them for one image.
+    protocol : Protocol or str or None
+        A Protocol or the name of a preset; default: that of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
+    **options : ItemOptions
+        Keywords of the run; `runs.keywords.RunKeywords` says what each means.
+
+    Returns
+    -------
+    Evaluation
+        Records and scores of the run.
+
+    Raises
+    ------
+    DataError
+        As `evaluate`; for an item of another form, or an id twice, at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> maps = (("a", np.eye(20), [np.eye(20)]), ("b", np.eye(20), [np.eye(20)]))
+    >>> evaluate_items(maps, workers=1).boundary_score().ods.f
+    1.0
+    """
+    if not isinstance(items, Iterable):
+        raise DataError(f"items: {kind_of_value(items)}, expected an iterable of images")
+    plan = planned("evaluate_items", ItemOptions, options, protocol, metrics, name="items")
+    provenance = Provenance(pred_kind=plan.pred_kind, missing="error")
+    total = len(items) if isinstance(items, Sized) else 0
+    images = array_items(items, registry.get(plan.metrics[0]), plan.protocol)
+    return run(images, plan, RunHeader(str(plan.name), plan.protocol, provenance), total)
