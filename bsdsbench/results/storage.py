@@ -81,6 +81,11 @@ class Records:
             self.database.execute("select id, mark from record")
         )
 
+    def __len__(self) -> int:
+        """The number of stored records, also after an interrupt between a write and its note."""
+        (count,) = self.database.execute("select count(*) from record").fetchone()
+        return int(count)
+
     def load(self, image_id: str) -> ImageRecord | None:
         """The stored record, or None if it is damaged."""
         row = "select data, hash from record where id=?"

@@ -79,8 +79,8 @@ def run(source: Iterable[Item], plan: Plan, header: RunHeader, total: int = 0) -
             return evaluation
         except (KeyboardInterrupt, BrokenExecutor) as error:
             kept = Problem(has="nothing was kept")
-            if stored:
-                images = f"{len(stored.fingerprints)} images are kept in {show(str(plan.out))}"
+            if stored is not None:
+                images = f"{len(stored)} images are kept in {show(str(plan.out))}"
                 fix = (Setting("fresh", False),) if plan.fresh else ()
                 kept = Problem(has=f"{images}: the same call goes on", fix=fix)
             if isinstance(error, KeyboardInterrupt):
@@ -116,7 +116,7 @@ def _count_all(
     images, looks, n_done = _CountedImages(), list[Look](), 0
     # What a worker needs, ready to be pickled
     sent = attrs.evolve(plan, progress=None, executor=None, out=None, task=None)
-    hashes = stored.fingerprints if stored else {}
+    hashes = stored.fingerprints if stored is not None else {}
     calls = (
         _Call(item, sent, hashes.get(item.image_id, ""), number < LOOKS, stored is not None)
         for number, item in enumerate(source)
@@ -127,7 +127,7 @@ def _count_all(
     ):
         for n_done, (call, outcome) in enumerate(stream, 1):
             image_id, record = call.item.image_id, outcome.record
-            if stored and outcome.unchanged:
+            if stored is not None and outcome.unchanged:
                 record = stored.load(image_id)
                 images.n_kept += record is not None
                 if record is None:  # it is damaged
@@ -139,7 +139,7 @@ def _count_all(
                 images.left_out.append(image_id)
             else:
                 images.records.append(record)
-                if stored and not outcome.unchanged:
+                if stored is not None and not outcome.unchanged:
                     stored.add(record, outcome.data)
             if outcome.look:
                 looks.append(outcome.look)
