@@ -36,6 +36,7 @@ from bsdsbench.loaders.reading import Readings
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import boundary_counts
+from bsdsbench.metrics.optional import Diagnosed
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Progress
 from bsdsbench.runs.engine import evidence_record
@@ -231,7 +232,7 @@ class _Inputs:
         image = _Image(image_id, file, sizes, codes)
         self.images.append(image)
         if fits and not uneven:
-            curve = "thresholds" in metric.uses
+            curve = metric.cuts_at_thresholds
             self.records.append(evidence_record(image_id, pred, gt, metric, protocol, curve))
         if metric.name not in registry.DEFAULT:
             if closely and fits:
@@ -241,6 +242,8 @@ class _Inputs:
                     self.refused.append(str(error.problems[0]))
                     return
                 self.n_measured += 1
+                if not isinstance(metric, Diagnosed):
+                    return
                 for symptom in metric.symptoms(pred, gt, protocol, opt):
                     self.odd.setdefault(symptom, []).append(file)
             return

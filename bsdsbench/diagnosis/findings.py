@@ -69,7 +69,7 @@ class Findings(list[Finding]):
 
 
 # Code -> level, what is said, what mends it. Other metrics say themselves what is odd
-# (`Metric.symptoms`).
+# (`Diagnosed.symptoms`).
 # fmt: off
 CHECKS = {
     "names": (ERROR, "names of {preds} differ from the ids by {longer!r}",

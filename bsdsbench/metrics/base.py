@@ -11,18 +11,23 @@ packages in the entry point group `bsdsbench.metrics`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
 from attrs import frozen
+from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, Fix, ProtocolError
+from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Reading, Readings
+from bsdsbench.metrics.optional import Counter as Counter
+from bsdsbench.metrics.optional import ErrorClasses, HumanForm, Tree
+from bsdsbench.metrics.optional import Symptoms as Symptoms
+from bsdsbench.metrics.optional import Texts as Texts
 from bsdsbench.protocol.fields import LABELS, captions, listed_labels, option, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
@@ -32,10 +37,6 @@ from bsdsbench.scores.evidence import UNKNOWN, Evidence
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
 AT_ODS = "f_at_ods"  # an image's F at the threshold that is best for its run
-Tree = dict[str, Any]  # of counts, or of scores, see `Metric.scores`
-Counter = Callable[..., Mapping[str, Any]]  # `boundary_counts`, or what counts more
-Texts = Iterator[tuple[str, str]]  # file name and text
-Symptoms = Iterator[tuple[str, str, Fix]]  # code, words, what fixes it
 _BLOCK = 128  # images whose own values are made at a time: weights (128, 128)
 
 # What a metric may read: kind of ground truth, kinds of predictions, the default first.
@@ -49,7 +50,7 @@ READS = {
     "lines": ("lines", ("lines",)),
     "oriented": ("oriented", ("oriented",)),
 }
-# What the files of predictions hold that are no soft maps, and those of truths, by their kind
+# What the values of files mean, by the kind of predictions or ground truth
 _KINDS = {
     "soft": Kind.SOFT,
     "labels": Kind.REGIONS,
@@ -105,19 +106,19 @@ class Column:
     pooled: bool = False
 
 
-def over(unit: str, counts: Mapping[str, tuple[Any, Any]]) -> Tree:
-    """For `scores`, under "over": of each mean, over how many of how many it is, (S,) each.
+def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Tree:
+    """Return what `scores` has under "over": how many values each mean includes, and of how many.
 
-    Where it is over fewer than there are, tables, result.json and comparisons say so.
+    Both are (S,). Tables, result.json and comparisons show them where some values are left out.
     """
     return {
-        key: {unit: np.stack(np.broadcast_arrays(n, of), axis=-1)}
-        for key, (n, of) in counts.items()
+        key: {unit: np.stack(np.broadcast_arrays(n_included, n_all), axis=-1)}
+        for key, (n_included, n_all) in counts.items()
     }
 
 
 def image_means(weights: Weights, values: Mapping[str, F8]) -> Tree:
-    """For `scores`: the mean over images of each value (N,), and under "over" of how many."""
+    """Return the mean over images of each value (N,), and under "over" how many it includes."""
     if not values:
         return {}
     columns, n_images = np.column_stack(list(values.values())), weights.sum(axis=1)
@@ -168,10 +169,12 @@ IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 class Metric(ABC):
     """One benchmark. Instances have no state; the registry makes one of each class.
 
+    What it may offer beside is in `bsdsbench.metrics.optional`: a human form, files, pictures ...
+
     Attributes
     ----------
     name, title : str
-        "boundary"; what its table is headed.
+        "boundary"; the heading of its table.
     version : int
         Raised when its counts change; records of other versions are counted again.
     reads : str
@@ -191,8 +194,13 @@ class Metric(ABC):
         The preset that is meant where none is given; None: one must be given.
     options : type or None
         Its own options, a frozen attrs class (`protocol.fields`); a table of its name in a
-        protocol, `--set NAME.FIELD=VALUE`. A changed default is a new `version`. With one named
-        `instances` that is on the ground truth's instance maps are read too.
+        protocol, `--set NAME.FIELD=VALUE`. A changed default is a new `version`.
+    instances_option : str
+        The name of the option that is on if the ground truth's instance maps are read too, or "".
+    curved : bool
+        True if `scores` has the scores of one precision-recall curve: `curve`, `ods` ...
+    cuts_at_thresholds : bool
+        True if soft maps are cut at the thresholds of the protocol.
     void : bool
         True if it counts nothing where `GroundTruth.valid` is False; ground truth with that part
         is refused by others.
@@ -219,11 +227,13 @@ class Metric(ABC):
     ragged: ClassVar[tuple[str, ...]] = ()
     default_protocol: ClassVar[str | None] = "bsds500"
     options: ClassVar[type[Any] | None] = None
+    instances_option: ClassVar[str] = ""
+    curved: ClassVar[bool] = False
+    cuts_at_thresholds: ClassVar[bool] = False
     void: ClassVar[bool] = False
     uses: ClassVar[tuple[str, ...]] = ()
     gt_kind: ClassVar[str]
     pred_kinds: ClassVar[tuple[str, ...]]
-    curved: ClassVar[bool]  # there is a column of a curve's best point
 
     def __init_subclass__(cls) -> None:
         cls.gt_kind, cls.pred_kinds = READS[cls.reads]
@@ -231,11 +241,10 @@ class Metric(ABC):
             cls.image_columns = tuple(column for column in cls.columns if column.score)[:1]
         if "count_with" in cls.__dict__:
             cls.columns = (*cls.columns[:-1], *ERROR_COLUMNS, cls.columns[-1])
-        cls.curved = any(c.key == "ods" for c in (*cls.columns, *cls.image_columns))
 
     @abstractmethod
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Tree:
-        """One image's counts: name -> array. No disk. Raises DataError.
+        """Return the counts of one image, arrays by name. Reads no files. Raises DataError.
 
         Parameters
         ----------
@@ -249,7 +258,7 @@ class Metric(ABC):
 
     @abstractmethod
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Any) -> Tree:
-        """Every score of S weighted data sets. NaN stands for an undefined one.
+        """Return every score of S weighted data sets. NaN stands for an undefined one.
 
         Parameters
         ----------
@@ -267,48 +276,34 @@ class Metric(ABC):
             `columns` are paths in it.
         """
 
-    # What a metric may add.
-
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: Any) -> Tree:
-        """Each annotator against the others, the "human" point of precision-recall plots.
-
-        Raises DataError where there is no such form. Sources: Martin et al. 2004; Pont-Tuset and
-        Marques, PAMI 2016.
-        """
-        raise DataError(f"metric {self.name!r}: has no human form")
+    # Defaults that a metric may replace.
 
     def parts(self, protocol: Protocol, opt: Any) -> Mapping[str, tuple[str, ...]]:
-        """Parts of the score that have a table of their own: name -> path in the score."""
+        """Return the parts of the score that have a table of their own: name -> path in it."""
         return {}
 
-    def files(
-        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Any
-    ) -> Texts:
-        """Further files of a run's folder: name and text."""
-        return iter(())
-
-    def symptoms(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Symptoms:
-        """What looks wrong in an image that can be counted: code, words, what fixes it."""
-        return iter(())
-
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Any) -> bool:
-        """False if a prediction of that size cannot be compared with the ground truth."""
+        """Return False if a prediction of that size cannot be compared with the ground truth."""
         return pred.shape == gt.shape
 
     def describe(self, protocol: Protocol, opt: Any) -> str:
-        """Its own conventions in words, printed under the scores; or ""."""
+        """Return the metric's own conventions in words, printed under the scores; or ""."""
         return "; ".join(captions(opt).values()) if opt else ""
 
     def usual(self, opt: Any) -> tuple[str, ...] | None:
-        """Keys of the columns that tables show where none are asked for; None: all of them."""
+        """Return the keys of the columns that tables show by default; None for all of them."""
         return None
 
     def used(self, opt: Any) -> tuple[str, ...]:
-        """The fields of a protocol that move its scores with these options."""
+        """Return the fields of a protocol that move its scores with these options."""
         return self.uses
 
+    def reads_instances(self, opt: Any) -> bool:
+        """Return True if the ground truth's instance maps are read too."""
+        return bool(self.instances_option) and getattr(opt, self.instances_option)
+
     def class_names(self, opt: Any) -> tuple[str, ...]:
-        """The classes whose maps are a prediction's files; none where it is one file."""
+        """Return the classes whose maps are a prediction's files; none where it is one file."""
         return ()
 
     def void_values(self, opt: Any) -> tuple[int, ...]:
@@ -328,7 +323,7 @@ class Metric(ABC):
         return UNKNOWN
 
     def in_sequences(self, opt: Any) -> bool:
-        """True if images are frames, whose ids are SEQUENCE/FRAME."""
+        """Return True if images are frames, whose ids are SEQUENCE/FRAME."""
         return False
 
     def check_set(self, ids: Sequence[str], stack: Stack, opt: Any) -> None:
@@ -344,46 +339,23 @@ class Metric(ABC):
         return curve
 
     def has_curve(self, opt: Any) -> bool:
-        """True if the score has a precision-recall curve, `curve`."""
+        """Return True if the score has a precision-recall curve, `curve`."""
         return self.curved
-
-    def draws(self, opt: Any) -> bool:
-        """True if its matched pixels can be drawn, see `match_maps`."""
-        return type(self).match_maps is not Metric.match_maps and self.has_curve(opt)
-
-    def match_maps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any, threshold: float
-    ) -> Any:
-        """The pixels that `count` counts at one threshold, a `MatchMaps`."""
-        raise DataError(f"metric {self.name!r}: matches no pixels")
-
-    def count_with(
-        self, counter: Counter, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any
-    ) -> Tree:
-        """Count as `count`, with a function in place of `boundary_counts`, which counts more.
-
-        A metric that has this can count the classes of errors (`boundary_errors`).
-        """
-        raise DataError(f"metric {self.name!r}: matches no pixels")
-
-    def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The scores in official tables, {file name: rows}; None without such tables."""
-        return None
 
     # What every metric has.
 
     @property
     def reads_whole_truth(self) -> bool:
-        """False where boundaries stand for the segmentations that they were made of."""
+        """Return False where boundaries stand for the segmentations that they were made of."""
         return self.segmentations or self.gt_kind != "annotators"
 
     @property
     def has_errors(self) -> bool:
-        """True if its missed and false pixels have classes."""
-        return type(self).count_with is not Metric.count_with
+        """Return True if its missed and false pixels have classes."""
+        return isinstance(self, ErrorClasses)
 
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> Tree:
-        """`scores`, and those of the classes of errors where these were counted."""
+        """Return `scores`, and those of the classes of errors where these were counted."""
         scores = self.scores(stack, weights, protocol, self.options_of(protocol))
         return scores | error_scores(stack, weights, protocol) if COUNTED in stack else scores
 
@@ -394,9 +366,10 @@ class Metric(ABC):
         protocol: Protocol,
         counter: Counter | None = None,
     ) -> Tree:
-        """`count`, or `count_humans` without a prediction. Raises DataError for other sizes.
+        """Count one image, or compare its annotators if there is no prediction.
 
-        counter : for `count_with`, where the metric has it
+        A counter goes to `count_with`, where the metric has it. Raises DataError where the sizes
+        differ, or there is no human form.
         """
         opt = self.options_of(protocol)
         if "valid" in gt.parts and not self.void:
@@ -404,10 +377,12 @@ class Metric(ABC):
                 f"{gt.where}: has void pixels, which metric {self.name} cannot leave out"
             )
         if pred is None:
+            if not isinstance(self, HumanForm):
+                raise DataError(f"metric {self.name!r}: has no human form")
             return self.count_humans(gt, protocol, opt)
         if not self.fits(pred, gt, opt):
             same_shape(pred.shape, gt.shape, pred.where)
-        if counter is not None and self.has_errors:
+        if counter is not None and isinstance(self, ErrorClasses):
             return self.count_with(counter, pred, gt, protocol, opt)
         return self.count(pred, gt, protocol, opt)
 
@@ -426,7 +401,7 @@ class Metric(ABC):
         )
 
     def options_of(self, protocol: Protocol) -> Any:
-        """Its options in a protocol, None if it has none. Raises ProtocolError for wrong ones."""
+        """Return its options in a protocol, None if it has none. Raises ProtocolError."""
         given = protocol.options.get(self.name, {})
         if self.options is None:
             if given:
@@ -435,11 +410,11 @@ class Metric(ABC):
         return record_of(self.options, given, self.name)
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
-        """The counts of one or more images: name -> (N, ...). Raises ShapeError if they differ."""
+        """Return the counts of N images by name, (N, ...). Raises ShapeError if they differ."""
         return stacked(images, self.shared, self.ragged)
 
     def score(self, records: Sequence[ImageRecord], protocol: Protocol) -> Score:
-        """The score of a data set: `scores` with weights of one.
+        """Return the score of a data set: `scores` with weights of one.
 
         Raises DataError for no records, one without counts of this metric, or different thresholds.
         """
@@ -447,21 +422,19 @@ class Metric(ABC):
         return self.score_of(self.stack(counts), protocol)
 
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
-        """The score of the counts of a data set."""
+        """Return the score of the counts of a data set."""
         n = len(stack[min(stack.keys() - self.shared)])
         once = np.ones((1, n), np.int64)
-        found = one_of(self.all_scores(stack, once, protocol))
-        return Score({**found, "n_images": n})
+        return Score({**one_of(self.all_scores(stack, once, protocol)), "n_images": n})
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[Tree]:
-        """`scores` with each image as a data set of one, of B images at a time: arrays (B,)."""
-        some = dict(stack)
-        own = stack.keys() - self.shared
-        n = len(stack[min(own)])
+        """Yield `scores` with each image as a data set of one, of B images at a time: (B,)."""
+        block, by_image = dict(stack), stack.keys() - self.shared
+        n = len(stack[min(by_image)])
         for first in range(0, n, _BLOCK):
-            for name in own:
-                some[name] = stack[name][first : first + _BLOCK]
-            yield self.all_scores(some, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol)
+            for name in by_image:
+                block[name] = stack[name][first : first + _BLOCK]
+            yield self.all_scores(block, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol)
 
 
 def _nested(values: Mapping[str, Any]) -> Tree:
@@ -500,19 +473,23 @@ class ValuesMetric(Metric):
         return _nested(scores)
 
 
-def counts_in_order(records: Sequence[ImageRecord], metric: str) -> list[tuple[str, Any]]:
-    """(image id, counts of a metric) in id order. Raises DataError for none, or missing counts."""
-    found = []
+def counts_in_order(
+    records: Sequence[ImageRecord], metric: str
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return (image id, counts of a metric) in the order of ids.
+
+    Raises DataError for no records, or one without counts of the metric.
+    """
     for record in records:
         if metric not in record.counts:
             raise DataError(f"{metric} scores: {record.image_id} has no {metric} counts")
-        found.append((record.image_id, record.counts[metric]))
-    if not found:
+    if not records:
         raise DataError(f"{metric} scores: no records, expected at least one")
-    return sorted(found, key=itemgetter(0))
+    counts = [(record.image_id, record.counts[metric]) for record in records]
+    return sorted(counts, key=itemgetter(0))
 
 
-def at_least_two(gt: GroundTruth, found: int) -> None:
-    """Raise DataError unless there are annotators to compare, see `Metric.count_humans`."""
-    if found < 2:
-        raise DataError(f"{gt.where}: {found} annotator(s), expected two or more to compare")
+def at_least_two(gt: GroundTruth, n_annotators: int) -> None:
+    """Raise DataError unless there are annotators to compare, see `HumanForm`."""
+    if n_annotators < 2:
+        raise DataError(f"{gt.where}: {n_annotators} annotator(s), expected two or more to compare")

@@ -95,6 +95,7 @@ class BoundaryMetric(Metric):
     title = "Boundaries"
     options, void = VoidOptions, True
     uses = MATCHED
+    curved = cuts_at_thresholds = True
     columns = BOUNDARY_COLUMNS
     image_columns = (
         Column("ods", "best F"),
@@ -182,6 +183,7 @@ class CurvesMetric(Metric):
     """
 
     curve_names: ClassVar[Mapping[str, str]]
+    cuts_at_thresholds = True
     part_columns = BOUNDARY_COLUMNS
 
     @abstractmethod

@@ -384,6 +384,7 @@ class DepthMetric(Metric):
     options = DepthOptions
     void = True
     uses = (*MAPS, *CURVE, *MATCHING)
+    curved = cuts_at_thresholds = True
     columns = (
         *(Column(k, h, s, lower=k.startswith("dbe"), quantity=k) for k, h, s in _MEASURED),
         *(

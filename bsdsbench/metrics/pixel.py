@@ -63,6 +63,7 @@ class PixelMetric(Metric):
     )
     image_columns = (Column("ods", "best F of pixels", "best F"), F_AT_ODS)
     uses = (*MAPS, *ANNOTATED, *(name for name in CURVE if name != "ap_rule"))
+    curved = cuts_at_thresholds = True
 
     def options_of(self, protocol: Protocol) -> PixelOptions:
         """Its options; a rule of AP that the protocol names is one of them."""
@@ -119,6 +120,7 @@ class AverageIoUMetric(Metric):
     name, title, options, void = "aiu", "Average IoU", VoidOptions, True
     default_protocol = "crack-aiu"
     uses = ("thresholds", "operator", *MAPS, *ANNOTATED)
+    cuts_at_thresholds = True
     columns = (Column("aiu", "AIU"), IMAGES)
     image_columns = columns[:1]
 

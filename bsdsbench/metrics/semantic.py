@@ -340,6 +340,8 @@ class SemanticMetric(Metric):
     default_protocol = None
     options = SemanticOptions
     uses = (*MAPS, *CURVE, *MATCHING)
+    cuts_at_thresholds = True
+    instances_option = "instances"
     columns = (
         Column("ods_mean", "mean ODS"),
         Column("ois_mean", "mean OIS"),

@@ -73,6 +73,7 @@ class WireframeMetric(Metric):
     default_protocol = "wireframe"
     options = WireframeOptions
     uses = (*MAPS, *CURVE, *MATCHING)
+    curved = cuts_at_thresholds = True
     columns = (
         Column("fh", "F^H"),
         Column("aph", "AP^H"),

@@ -1,7 +1,7 @@
 """Pictures of the matching: matched pixels green, false ones orange, missed ones blue.
 
 In runs whose classes of errors were counted false and missed pixels have a shade for each.
-Overlays come from the matching itself (`Metric.match_maps`), so their pixels add up to the
+Overlays come from the matching itself (`MatchesPixels.match_maps`), so their pixels add up to the
 counts of the scores. The colours are those of Okabe and Ito, which everyone can distinguish.
 """
 
@@ -22,6 +22,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import MatchMaps
 from bsdsbench.metrics.error_classes import pixel_errors
+from bsdsbench.metrics.optional import MatchesPixels
 from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.sources import find_sources
@@ -53,8 +54,8 @@ class Overlay(NamedTuple):
 
 def matching_metric(run: Evaluation) -> Metric | None:
     """The first metric of the run whose matching can be drawn."""
-    metrics = map(registry.get, run.metrics)
-    return next((m for m in metrics if m.draws(m.options_of(run.protocol))), None)
+    metrics = map(registry.get, registry.with_curve(run.metrics, run.protocol))
+    return next((metric for metric in metrics if isinstance(metric, MatchesPixels)), None)
 
 
 def overlay(

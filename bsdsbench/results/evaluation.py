@@ -20,6 +20,7 @@ from bsdsbench.loaders.reading import Readings
 from bsdsbench.loaders.sets.identity import Identity, identify
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
+from bsdsbench.metrics.optional import ResultFiles
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
 from bsdsbench.protocol.tasks import Task, tasks
@@ -439,6 +440,8 @@ class Evaluation(Shown):
         total = len(self.records)
         with writing_result(out, result, counts) as write:
             for metric in map(registry.get, self.metrics):
+                if not isinstance(metric, ResultFiles):
+                    continue
                 score, stack = self.score(metric.name), self.stack(metric.name)
                 about = self.image_ids, stack, self.protocol, metric.options_of(self.protocol)
                 for done, (name, text) in enumerate(metric.files(score, *about), 1):

@@ -30,6 +30,7 @@ from bsdsbench.io import reading
 from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
 from bsdsbench.loaders.sets.identity import shipped_sets
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.optional import OfficialTables
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, even_thresholds
 from bsdsbench.results.provenance import Provenance
 from bsdsbench.scores.counts import Counts, ImageRecord, Score
@@ -143,8 +144,9 @@ def official_run(path: Path) -> dict[str, Any]:
             protocol = protocol.replace(ap_rule="sbd", name=protocol.name)
         with reading(path, "official tables"):
             for metric in map(registry.get, registry.names()):
-                if (found := metric.reported(tables)) is not None:
-                    reported[metric.name] = Score(found)
+                scores = metric.reported(tables) if isinstance(metric, OfficialTables) else None
+                if scores is not None:
+                    reported[metric.name] = Score(scores)
     for image_id, own in counts.items():
         if own.thresholds.shape != grid.shape or not np.allclose(own.thresholds, printed):
             raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")

@@ -273,7 +273,7 @@ def _count_metrics(item: Item, pred: Prediction | None, gt: GroundTruth, plan: P
     metrics = [registry.get(name) for name in plan.metrics]
     counter = boundary_errors if plan.errors else None
     counts = {m.name: m.count_image(pred, gt, plan.protocol, counter) for m in metrics}
-    has_thresholds = any("thresholds" in metric.uses for metric in metrics)
+    has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
     shown = None if item.form else pred
     record = evidence_record(item.image_id, shown, gt, metrics[0], plan.protocol, has_thresholds)
     truths = gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))

@@ -99,7 +99,7 @@ class FileItem:
     def load(self, metric: Metric, protocol: Protocol) -> Inputs:
         """Prediction and ground truth. Raises DataError."""
         options, readings = metric.options_of(protocol), metric.readings(protocol, self.kind)
-        instances = getattr(options, "instances", False)
+        instances = metric.reads_instances(options)
         gt = read_truth(self.pair, metric.gt_kind, protocol, instances, readings.gt)
         if self.photo is not None:
             gt = gt.replace(photo=read_photo(self.photo))
@@ -139,7 +139,7 @@ def folders(
             photos = find_photos(images_dir, [p.image_id for p in pairs])
     views = _fields_of_view(plan.valid_dir, pairs)
     items, n_maps = [], n_levels(pairs) if kind == "labels" else 1
-    with_instances = getattr(options, "instances", False)
+    with_instances = first.reads_instances(options)
     for p in pairs:
         instances = map(instances_beside, p.gt_paths) if with_instances else ()
         form, maps = ("", 1) if p.pred_paths else ("none", n_maps)

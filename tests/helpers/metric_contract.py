@@ -30,6 +30,7 @@ from bsdsbench import StreamingEvaluator, evaluate
 from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.images import GroundTruth, Lines, Prediction
 from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.optional import HumanForm, MatchesPixels
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.runs.merge import merge
@@ -195,7 +196,7 @@ class MetricContract:
     def test_what_is_drawn_as_matched_is_what_is_counted(self, case: MetricCase) -> None:
         metric, protocol = case.metric, case.run.protocol
         opt = metric.options_of(protocol)
-        if not metric.draws(opt):
+        if not (isinstance(metric, MatchesPixels) and metric.has_curve(opt)):
             pytest.skip("no matched pixels")
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
             for k, threshold in enumerate(counts.thresholds):
@@ -243,12 +244,11 @@ class MetricContract:
             return gt.replace(**{name: gt.parts[name][which] for name in some})
 
         gt, metric, protocol = case.images[0][1], case.metric, case.run.protocol
-        opt = metric.options_of(protocol)
         with pytest.raises(DataError):
-            metric.count_humans(some(slice(1)), protocol, opt)
-        if type(metric).count_humans is not Metric.count_humans:
-            turned = metric.count_humans(some(slice(None, None, -1)), protocol, opt)
-            for name, values in metric.count_humans(gt, protocol, opt).items():
+            metric.count_image(None, some(slice(1)), protocol)
+        if isinstance(metric, HumanForm):
+            turned = metric.count_image(None, some(slice(None, None, -1)), protocol)
+            for name, values in metric.count_image(None, gt, protocol).items():
                 assert values == pytest.approx(turned[name], **CLOSE), name
 
 

@@ -5,9 +5,25 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError, ProtocolError
-from bsdsbench.metrics.base import Column, Metric, at_least_two, counts_in_order, over
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import (
+    Column,
+    Metric,
+    ValuesMetric,
+    at_least_two,
+    counts_in_order,
+    over,
+)
+from bsdsbench.metrics.optional import (
+    Diagnosed,
+    ErrorClasses,
+    HumanForm,
+    MatchesPixels,
+    OfficialTables,
+    ResultFiles,
+)
 from bsdsbench.scores.counts import Score, at
-from bsdsbench.scores.ratios import ratio, weighted_sum
+from bsdsbench.scores.ratios import defined_ratio, ratio, weighted_sum
 
 
 class Share(Metric):
@@ -50,8 +66,7 @@ def test_what_is_not_said_is_not_there():
 @pytest.mark.parametrize(
     ("call", "error", "named"),
     [
-        (lambda: SHARE.count_humans(WIDE, PROTOCOL, None), DataError, "share"),
-        (lambda: SHARE.match_maps(FLAT, WIDE, PROTOCOL, None, 0.5), DataError, "share"),
+        (lambda: SHARE.count_image(None, WIDE, PROTOCOL), DataError, "share"),
         (lambda: SHARE.score([RECORDS[0], bb.ImageRecord("c", (3, 4))], PROTOCOL), DataError, "c "),
         (lambda: at_least_two(WIDE, 1), DataError, "^g: 1"),
         (
@@ -89,3 +104,53 @@ def test_images_own_values_of_many_images():
         found = np.concatenate([at(tree, key) for tree in trees])
         np.testing.assert_array_equal(found, np.arange(150) / 150)
     assert at(trees[0], "none") is None
+
+
+OFFERED = {
+    HumanForm: {"boundary", "region"},
+    OfficialTables: {"boundary", "region"},
+    ResultFiles: {"boundary", "region", "semantic", "crispness", "occlusion"},
+    MatchesPixels: {"boundary", "wireframe", "depth"},
+    ErrorClasses: {"boundary", "semantic", "wireframe", "depth", "occlusion"},
+    Diagnosed: {"saliency", "contour", "segmentation", "depth"},
+}
+
+
+@pytest.mark.parametrize("kind", OFFERED, ids=lambda kind: kind.__name__)
+def test_a_metric_offers_what_its_class_has(kind):
+    assert not isinstance(SHARE, kind)
+    assert {name for name in registry.BUILT_IN if isinstance(registry.get(name), kind)} == (
+        OFFERED[kind]
+    )
+
+
+@pytest.mark.parametrize("name", registry.BUILT_IN)
+def test_what_hangs_on_options_and_columns_is_declared(name):
+    """An "ods" among the columns is that of one curve, and thresholds are those of soft maps."""
+    metric = registry.get(name)
+    columns = {column.key for column in (*metric.columns, *metric.image_columns)}
+    assert metric.curved == ("ods" in columns)
+    assert metric.cuts_at_thresholds == ("thresholds" in metric.uses)
+    assert (metric.instances_option == "instances") == hasattr(metric.options, "instances")
+
+
+class Plain(ValuesMetric):
+    """One value that is averaged, one of sums, and one in a group."""
+
+    name, title = "plain", "Plain"
+    columns = (Column("mean", "mean"), Column("all.sum", "sum", pooled=True))
+
+    def count(self, pred, gt, protocol, opt):
+        return {"part": 0, "whole": 0}
+
+    def values(self, counts, opt):
+        share = defined_ratio(counts["part"], counts["whole"])
+        return {"mean": share, "all.sum": share}
+
+
+def test_values_are_averaged_or_of_sums():
+    stack = {"part": np.array([1, 1, 0]), "whole": np.array([2, 10, 0])}
+    scores = Plain().scores(stack, np.ones((1, 3), int), PROTOCOL, None)
+    assert scores["mean"].tolist() == [pytest.approx((1 / 2 + 1 / 10) / 2)]
+    assert scores["all"]["sum"].tolist() == [2 / 12]
+    assert scores["over"]["mean"]["images"].tolist() == [[2, 3]]

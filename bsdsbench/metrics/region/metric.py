@@ -108,6 +108,7 @@ class RegionMetric(Metric):
         Column("voi.ods", "VOI", lower=True),
     )
     uses = ("thresholds", *MAPS, *ANNOTATED, "regions_from_soft")
+    cuts_at_thresholds = True
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Counts:
         from bsdsbench.metrics.region.counting import region_counts

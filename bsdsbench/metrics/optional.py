@@ -1,0 +1,77 @@
+"""What a metric may offer beside `Metric`: whichever class has the methods offers it."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bsdsbench.errors import Fix
+from bsdsbench.images import GroundTruth, Prediction
+from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.counts import Score, Stack
+
+if TYPE_CHECKING:
+    from bsdsbench.metrics.boundary import MatchMaps
+
+Tree = dict[str, Any]  # of counts, or of scores, see `Metric.scores`
+Counter = Callable[..., Mapping[str, Any]]  # `boundary_counts`, or a function that counts more
+Texts = Iterator[tuple[str, str]]  # file name and text
+Symptoms = Iterator[tuple[str, str, Fix]]  # code, words, what fixes it
+
+
+@typing.runtime_checkable
+class HumanForm(typing.Protocol):
+    """Annotators can be compared with one another: the "human" point of precision-recall plots.
+
+    Sources: Martin et al. 2004; Pont-Tuset and Marques, PAMI 2016.
+    """
+
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: Any) -> Tree:
+        """Count each annotator of an image against the others. Raises DataError."""
+
+
+@typing.runtime_checkable
+class ResultFiles(typing.Protocol):
+    """The folder of a run holds further files."""
+
+    def files(
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Any
+    ) -> Texts:
+        """Yield the name and the text of each file."""
+
+
+@typing.runtime_checkable
+class OfficialTables(typing.Protocol):
+    """Scores can be read from the tables that the official program writes."""
+
+    def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the scores in tables {file name: rows}; None if these are not among them."""
+
+
+@typing.runtime_checkable
+class MatchesPixels(typing.Protocol):
+    """Matched pixels can be drawn."""
+
+    def match_maps(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any, threshold: float
+    ) -> MatchMaps:
+        """Return the pixels that `count` counts at one threshold."""
+
+
+@typing.runtime_checkable
+class ErrorClasses(typing.Protocol):
+    """Missed and false pixels have classes (`boundary_errors`)."""
+
+    def count_with(
+        self, counter: Counter, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any
+    ) -> Tree:
+        """Count as `count`, with a function that counts more than `boundary_counts`."""
+
+
+@typing.runtime_checkable
+class Diagnosed(typing.Protocol):
+    """The doctor asks the metric for what looks wrong in an image that can be counted."""
+
+    def symptoms(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Symptoms:
+        """Yield the code of each symptom, its words, and what fixes it."""
