@@ -86,19 +86,19 @@ def check(
     stored = gate.Baseline.load(baseline)
     options |= {"tolerance": _tolerances(tolerance, stored.scores), "scores": chosen}
     with progress("check", "samples") as report:
-        found = gate.check(loaded, stored, progress=report, **options)
+        verdict = gate.check(loaded, stored, progress=report, **options)
     if junit:
-        write_atomic(Path(junit), found.to_junit())
+        write_atomic(Path(junit), verdict.to_junit())
     if summary:
-        write_atomic(Path(summary), found.to_markdown())
+        write_atomic(Path(summary), verdict.to_markdown())
     if form == "json":
-        print_json(found.to_mapping())
+        print_json(verdict.to_mapping())
     else:
-        for line in found.lines(failed_only=quiet):
+        for line in verdict.lines(failed_only=quiet):
             print(line)
-        for note in found.notes:
+        for note in verdict.notes:
             say(note)
-    return 0 if found.passed else 1
+    return 0 if verdict.passed else 1
 
 
 def _tolerances(items: tuple[str, ...], known: Collection[str]) -> dict[str, float | str]:
@@ -194,16 +194,16 @@ def check_set(
         return 0 if here else 1
     with progress("data check") as report:
         images = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)
-    found = identify(images)
-    lists = {name: list(getattr(found, name)) for name in ("missing", "altered", "extra")}
+    identity = identify(images)
+    lists = {name: list(getattr(identity, name)) for name in ("missing", "altered", "extra")}
     if form == "json":
-        print_json({**found.to_mapping(), "whole": found.whole, **lists})
+        print_json({**identity.to_mapping(), "whole": identity.whole, **lists})
     else:
-        print(f"{show(folder)}: {found.describe()}\nfingerprint {found.fingerprint}")
+        print(f"{show(folder)}: {identity.describe()}\nfingerprint {identity.fingerprint}")
         for name, ids in lists.items():
             if ids:
                 print(f"{name} {listed(ids)} ({len(ids)} in all)")
-    return 0 if found.whole else 1
+    return 0 if identity.whole else 1
 
 
 @verb
@@ -232,7 +232,7 @@ def protocols(name: str | None, form: str) -> None:
     if signature:
         chosen = [signature.protocol]
     elif name is None:
-        chosen, shown = [Protocol.load(each) for each in preset_names()], list(tasks().values())
+        chosen, shown = [Protocol.load(preset) for preset in preset_names()], list(tasks().values())
     elif "/" in name and not name.endswith(".toml"):
         shown = [Task.load(name)]
     else:
@@ -240,7 +240,7 @@ def protocols(name: str | None, form: str) -> None:
     if form == "json":
         print_json(
             {
-                "protocols": [each.to_mapping() for each in chosen],
+                "protocols": [preset.to_mapping() for preset in chosen],
                 "tasks": [task.to_mapping() for task in shown],
             }
         )
@@ -251,23 +251,23 @@ def protocols(name: str | None, form: str) -> None:
     elif name in preset_names():
         print(preset_text(str(name)), end="")
     elif name:
-        for each in chosen:
-            print(f"{each.describe()}; --nms means {each.nms_params.describe()}")
+        for preset in chosen:
+            print(f"{preset.describe()}; --nms means {preset.nms_params.describe()}")
         for task in shown:
             print(f"{task.describe()}; needs {task.needs} (datasets/{task.page}.md)")
     else:
         usual, listed = Protocol.preset("bsds500").leaves(), click.HelpFormatter(max_width=120)
         presets, known, named = [], [], []
-        for each in chosen:
-            what = re.split(r"[:,(.]", preset_text(each.name)[1:])[0].strip().replace("\n# ", " ")
-            for key, value in each.leaves().items():
+        for preset in chosen:
+            what = re.split(r"[:,(.]", preset_text(preset.name)[1:])[0].strip().replace("\n# ", " ")
+            for key, value in preset.leaves().items():
                 if key in Protocol.names() and key not in NAMED and value != usual[key]:
                     what += f"; {key} {abbreviated(value)}"
-            presets.append((f"{each.name} v{each.version}", what))
+            presets.append((f"{preset.name} v{preset.version}", what))
         for field in fields(Protocol):
             value = usual.get(field.name)
-            told = "" if value is None else f" ({abbreviated(value).lower()})"
-            known.append((field.name + told, field.metadata["help"]))
+            default_text = "" if value is None else f" ({abbreviated(value).lower()})"
+            known.append((field.name + default_text, field.metadata["help"]))
         for task in shown:
             count = f"{task.images} images" if task.images else "images not counted"
             mark = "" if task.fingerprint else ", no fingerprint known"

@@ -125,7 +125,7 @@ def refuse(parameters: Collection[str], beside: str) -> None:
 
 def together(*options: Decorator) -> Decorator:
     """Several options as one, in this order."""
-    return lambda function: reduce(lambda found, one: one(found), options[::-1], function)
+    return lambda function: reduce(lambda decorated, one: one(decorated), options[::-1], function)
 
 
 def option(*names_and_help: str, **more: Any) -> Decorator:
@@ -144,8 +144,8 @@ def _words(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
         from bsdsbench.comparison.published import published_results
 
         for key, row in published_results().items():
-            told = [str(row.year), row.variant, row.input, row.tasks[0]]
-            print(f"{key:32}  {row.name} ({', '.join(filter(None, told))})")
+            facts = [str(row.year), row.variant, row.input, row.tasks[0]]
+            print(f"{key:32}  {row.name} ({', '.join(filter(None, facts))})")
         ctx.exit()
     return words if texts else None
 
@@ -419,11 +419,11 @@ def progress(title: str, what: str = "images") -> Iterator[Callable[[int, int, s
             bar.update(0, completed=done, total=total)
         elif now - last >= (BRIEF if done == total else max(PLAIN_SECONDS, (now - started) / 10)):
             last = now
-            told = f"{title}: {done}/{total} {what}, {now - started:.0f} s elapsed"
+            line = f"{title}: {done}/{total} {what}, {now - started:.0f} s elapsed"
             if done > before:
                 rate = (done - before) / max(now - since, 1e-9)
-                told += f", {rate:.1f} {what}/s, {(total - done) / rate:.0f} s left"
-            print(told, file=sys.stderr, flush=True)
+                line += f", {rate:.1f} {what}/s, {(total - done) / rate:.0f} s left"
+            print(line, file=sys.stderr, flush=True)
 
     with bar or nullcontext():
         yield report

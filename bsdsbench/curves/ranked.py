@@ -197,8 +197,8 @@ def pr(
     >>> curves.pr([1, 0, 1], [0.9, 0.5, 0.4]).recall.tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    found = samples(labels, scores, reading)
-    counts = rank(*found, ties, include_inf, stable, num_positives, num_negatives)
+    sampled = samples(labels, scores, reading)
+    counts = rank(*sampled, ties, include_inf, stable, num_positives, num_negatives)
     return pr_of(counts, interpolate, normalize_prior)
 
 
@@ -423,5 +423,5 @@ def _points(c: Ranking, **rates: F8) -> dict[str, Any]:
         for name, values in arrays.items():
             missing = -1 if values.dtype.kind == "i" else np.nan
             arrays[name] = np.where(c.rows >= 0, values[c.rows], missing)
-    found = {name: read_only(np.ascontiguousarray(values)) for name, values in arrays.items()}
-    return {**found, "positives": c.positives, "negatives": c.negatives}
+    fields = {name: read_only(np.ascontiguousarray(values)) for name, values in arrays.items()}
+    return {**fields, "positives": c.positives, "negatives": c.negatives}

@@ -78,11 +78,11 @@ def read_rows(
             if len(words) < least:
                 raise FaultError(f"line {number} has {len(words)} numbers, expected {least}")
             try:
-                found = [float(word) for word in words[:columns]]
+                numbers = [float(word) for word in words[:columns]]
             except ValueError:
-                said = show(line)[:40]
-                raise FaultError(f"line {number} has {said!r}, expected numbers") from None
-            rows.append(found + [np.nan] * (columns - len(found)))
+                line_text = show(line)[:40]
+                raise FaultError(f"line {number} has {line_text!r}, expected numbers") from None
+            rows.append(numbers + [np.nan] * (columns - len(numbers)))
         if not rows:
             raise FaultError(f"has no rows, expected {columns} numbers in each")
     return np.array(rows, np.float64)
@@ -141,8 +141,8 @@ def boundary_files(
     images = np.zeros((len(four), 5))
     images[:, 0] = np.arange(1, len(four) + 1)
     for k in range(0, len(four), BLOCK):
-        own = best(PRCurve.of_counts(thresholds, four[k : k + BLOCK]), rule)
-        rows = np.column_stack([own.threshold, own.recall, own.precision, own.f])
+        points = best(PRCurve.of_counts(thresholds, four[k : k + BLOCK]), rule)
+        rows = np.column_stack([points.threshold, points.recall, points.precision, points.f])
         images[k : k + BLOCK, 1:] = rows
     first = (ods.threshold, ods.recall, ods.precision, ods.f)
     second = (ois.recall, ois.precision, ois.f, np.nan_to_num(score.ap))
@@ -151,18 +151,18 @@ def boundary_files(
     yield "eval_bdry_thr.txt", format_rows(table)
     yield "eval_bdry_img.txt", format_rows(images)
     for k in range(0, len(four), BLOCK):
-        some = four[k : k + BLOCK]
-        top = int(some.max(initial=0)) + 1
-        if top < some.size:  # each number once
-            words = np.array([b" %10g" % number for number in range(top)])[some]
+        block = four[k : k + BLOCK]
+        top = int(block.max(initial=0)) + 1
+        if top < block.size:  # each number once
+            words = np.array([b" %10g" % number for number in range(top)])[block]
         else:
-            words = np.char.mod(b" %10g", some)
+            words = np.char.mod(b" %10g", block)
         # Of 11 letters or 12; numpy fills the shorter with zeros
         form = [("t", "S10"), ("own", words.dtype, words.shape[2:]), ("end", "S1")]
-        rows = np.empty(some.shape[:2], form)
+        rows = np.empty(block.shape[:2], form)
         rows["t"], rows["own"], rows["end"] = [f"{t:10g}" for t in thresholds], words, b"\n"
-        for image_id, own in zip(ids[k : k + BLOCK], rows, strict=True):
-            text = own.tobytes().replace(b"\0", b"").decode()
+        for image_id, image_row in zip(ids[k : k + BLOCK], rows, strict=True):
+            text = image_row.tobytes().replace(b"\0", b"").decode()
             yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", text
 
 
