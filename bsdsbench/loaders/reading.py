@@ -129,6 +129,11 @@ class Reading:
             values = values / top
         exact = not self.normalised and not file.lower().endswith(LOSSY)
         evidence = evolve(_mask_evidence(values, self.cut, exact), file=file)
+        # A preset's cut just above 0 says what is not the object, not what a third value is.
+        if exact and self.cut is not None and self.cut < 1 / 255 and not is_binary(values):
+            levels = _third_values(values)
+            few = evidence.values | Values.FEW
+            evidence = evolve(evidence, values=few, levels=levels) if levels else evidence
         try:
             mask = binarise(values, self.cut, what, inclusive=self.cut is not None)
         except DataError as error:

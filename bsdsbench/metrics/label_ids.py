@@ -93,13 +93,15 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
     """Yield predicted labels as they would be if one side had another numbering, and its name."""
     n = len(labels)
     if np.ptp(labels) >= n:  # there are gaps
-        train = (values >= 0) & (values < n)
-        of_train = np.where(train, labels[np.where(train, values, 0)], -1)
-        yield of_train, f"train ids (0 .. {n - 1}) beside label ids in the truth"
         order = np.argsort(labels)
         place = order[np.minimum(np.searchsorted(labels, values, sorter=order), n - 1)]
-        to_train = np.where(labels[place] == values, place, -1)
-        yield to_train, f"label ids beside train ids (0 .. {n - 1}) in the truth"
+        for first in (0, 1):  # train ids, and those of programs that keep 0 for the background
+            train = (values >= first) & (values < first + n)
+            of_train = np.where(train, labels[np.where(train, values - first, 0)], -1)
+            ids = f"train ids ({first} .. {first + n - 1})"
+            yield of_train, f"{ids} beside label ids in the truth"
+            to_train = np.where(labels[place] == values, place + first, -1)
+            yield to_train, f"label ids beside {ids} in the truth"
     yield values - 1, "labels one above those of the truth"
     yield values + 1, "labels one below those of the truth"
 

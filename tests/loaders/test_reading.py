@@ -119,6 +119,23 @@ def test_a_third_value_is_refused_unless_the_void_is_said(third, metric, form, t
     assert value == pytest.approx(best, abs=1e-6)
 
 
+@pytest.mark.parametrize("third", THIRD)
+@pytest.mark.parametrize("preset", ["crack-aiu", "crack"])
+def test_the_cut_of_a_preset_just_above_zero_says_nothing_of_a_third_value(third, preset, tmp_path):
+    (on, void), gt = THIRD[third], tmp_path / "gt"
+    metric = "aiu" if preset == "crack-aiu" else "pixel"
+    for k in range(2):
+        values = on * DISK.astype(np.uint8)
+        values[BAND] = void
+        write(gt, k, values, "png8")
+    pred = predictions(tmp_path / "pred", metric)
+    protocol = bb.Protocol.preset(preset)
+    with pytest.raises(DataError, match=rf"{metric}\.ignore"):
+        counted(pred, gt, protocol, metrics=metric)
+    counted(pred, gt, protocol.replace(options={metric: {"ignore": void}}), metrics=metric)
+    counted(pred, gt, protocol.replace(gt_threshold=0.01), metrics=metric)  # said by the user
+
+
 @pytest.mark.parametrize("values", [(0, 0.5, 1), (0, 1, 2, 255), (0, 30000, 65535)])
 def test_other_third_values_are_refused(values, tmp_path):
     maps = np.array(values)[(np.arange(60) // 8) % len(values)] * np.ones((48, 1))

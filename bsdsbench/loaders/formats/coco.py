@@ -43,6 +43,7 @@ class CocoItems:
         self.paths = Path(pred), Path(gt)
         self.images: dict[int, tuple[str, Size]] = {}
         by_image: list[dict[int, list[Entry]]] = [{}, {}]  # image id -> its annotations
+        is_panoptic = False
         for side in (1, 0):
             with reading(self.paths[side], "a COCO file"):
                 content = parse_json(read_bytes(self.paths[side]))
@@ -65,8 +66,10 @@ class CocoItems:
                         has = f"an annotation of image_id {image_id!r}"
                         raise FaultError(f"{has}, expected one of the listed images")
                     by_image[side].setdefault(image_id, []).append(entry)
-                entries = chain.from_iterable(by_image[side].values())
-                if any("segments_info" in entry for entry in entries):
+                entries = [*chain.from_iterable(by_image[side].values())]
+                listed = any("segments_info" in entry for entry in entries)
+                is_panoptic = listed or (is_panoptic and not entries and not is_list)
+                if is_panoptic:
                     self._check_entries(by_image[side])
         self.pred, self.gt = by_image
 
