@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.comparison.published import published_results
-from bsdsbench.results.references import PARTS, SHIFTS
+from bsdsbench.results.references import _PARTS as PARTS
+from bsdsbench.results.references import SHIFTS
 from bsdsbench.scores.curve import PRCurve, best
 
 PACKAGE = Path(__file__).resolve().parents[1] / "bsdsbench"

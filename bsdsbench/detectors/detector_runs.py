@@ -35,7 +35,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import score_tables
-from bsdsbench.runs.engine import run as score
+from bsdsbench.runs.engine import run_source
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.keywords import DetectorOptions, Plan, StrPath, planned
 from bsdsbench.runs.sources import folder_header, folders
@@ -239,7 +239,9 @@ def _run(
         shard = None if plan.shard == (1, 1) else f"{plan.shard[0]}/{plan.shard[1]}"
         header = header.with_provenance(detector=ReadOnlyDict(speed), shard=shard)
         header = attrs.evolve(header, failed=failed)
-        return replace(result, evaluation=score(items, attrs.evolve(plan, shard=(1, 1)), header))
+        return replace(
+            result, evaluation=run_source(items, attrs.evolve(plan, shard=(1, 1)), header)
+        )
 
 
 def _whose(detector: Detector, function: Detector | str, plan: Plan) -> dict[str, Any]:

@@ -105,18 +105,19 @@ class Evaluation(Shown):
         if not isinstance(self.protocol, Protocol) or not isinstance(self.name, str):
             wrong = self.name if isinstance(self.protocol, Protocol) else self.protocol
             raise DataError(f"Evaluation: {kind_of_value(wrong)}, expected a Protocol and a name")
-        found = given_list(self.records, "records", "ImageRecords")
-        for each in found:
-            if not isinstance(each, ImageRecord):
-                raise DataError(f"records: {kind_of_value(each)}, expected ImageRecords")
-            if each.counts.keys() != found[0].counts.keys():
-                theirs, ours = ", ".join(each.counts), ", ".join(found[0].counts)
+        records = given_list(self.records, "records", "ImageRecords")
+        for record in records:
+            if not isinstance(record, ImageRecord):
+                raise DataError(f"records: {kind_of_value(record)}, expected ImageRecords")
+            if record.counts.keys() != records[0].counts.keys():
+                metrics, expected = ", ".join(record.counts), ", ".join(records[0].counts)
                 raise MergeError(
-                    f"{self.name}: image {each.image_id!r} has counts of {theirs or 'no metric'}, "
-                    f"expected those of {found[0].image_id!r}: {ours or 'none'}"
+                    f"{self.name}: image {record.image_id!r} has counts of "
+                    f"{metrics or 'no metric'}, expected those of {records[0].image_id!r}: "
+                    f"{expected or 'none'}"
                 )
-        found.sort(key=attrgetter("image_id"))
-        object.__setattr__(self, "records", tuple(found))
+        records.sort(key=attrgetter("image_id"))
+        object.__setattr__(self, "records", tuple(records))
         for name in ("failed", "places", "reported"):
             object.__setattr__(self, name, ReadOnlyDict(getattr(self, name)))
         for a, b in pairwise(self.image_ids):
@@ -204,7 +205,7 @@ class Evaluation(Shown):
 
     @property
     def readings(self) -> Readings | None:
-        """What the values of its files mean, both sides; None without records."""
+        """The meaning of the values of its files, on both sides; None without records."""
         if not self.records:
             return None
         kind = self.provenance.pred_kind or ""
@@ -230,7 +231,7 @@ class Evaluation(Shown):
 
     @property
     def reference(self) -> Reference | None:
-        """What the reference run is; None for any other run."""
+        """The description of a reference run; None for any other run."""
         return references().get(self.provenance.reference or "")
 
     @property
@@ -240,17 +241,17 @@ class Evaluation(Shown):
 
     @property
     def described(self) -> str:
-        """How the scores are made, in words."""
+        """The protocol and the rules of its scores, in words."""
         return registry.describe(self.metrics, self.protocol)
 
     @property
     def with_curve(self) -> tuple[str, ...]:
-        """Those of its metrics that have a precision-recall curve."""
+        """The metrics that have a precision-recall curve."""
         return registry.with_curve(self.metrics, self.protocol)
 
     @cached_property
     def signature(self) -> Signature:
-        """How the scores were made, in one line that can be read back."""
+        """The signature: in one line all that the scores depend on; it can be read back."""
         identity, n = self.identity, len(self.records)
         taken = (self.provenance.detector or {}).get("taken_over")
         forms = sorted(set(map(attrgetter("form"), self.records)) - {"none"})
@@ -334,19 +335,19 @@ class Evaluation(Shown):
         """Part -> column -> value of each image, of all that is measured; "" is the whole."""
         if metric in self._images:
             return self._images[metric]
-        found = registry.get(metric)
-        parts = {"": (), **found.parts(self.protocol, found.options_of(self.protocol))}
-        columns = (*found.columns, *found.image_columns, *found.part_columns)
+        scorer = registry.get(metric)
+        parts = {"": (), **scorer.parts(self.protocol, scorer.options_of(self.protocol))}
+        columns = (*scorer.columns, *scorer.image_columns, *scorer.part_columns)
         values: dict[str, dict[str, list[Any]]] = {}
-        for tree in found.image_scores(self.stack(metric), self.protocol):
+        for tree in scorer.image_scores(self.stack(metric), self.protocol):
             for part, path in parts.items():
-                own = dict(part_of(tree, path) or {})
+                scores = dict(part_of(tree, path) or {})
                 threshold = at(part_of(self.score(metric), path) or {}, "ods.threshold")
-                if threshold is not None and isinstance(own.get("curve"), PRCurve):
-                    own[AT_ODS] = own["curve"].at(threshold).f
+                if threshold is not None and isinstance(scores.get("curve"), PRCurve):
+                    scores[AT_ODS] = scores["curve"].at(threshold).f
                 for key in dict.fromkeys(map(attrgetter("key"), columns)):
-                    if (some := at(own, key)) is not None:
-                        values.setdefault(part, {}).setdefault(key, []).extend(some.tolist())
+                    if (of_images := at(scores, key)) is not None:
+                        values.setdefault(part, {}).setdefault(key, []).extend(of_images.tolist())
         self._images[metric] = values
         return values
 
@@ -431,20 +432,20 @@ class Evaluation(Shown):
         if self.reported:
             raise DataError(f"{self.name}: no counts per image, expected a run with them")
         out, counts = Path(folder), pack_records(self.records, self.stack)
-        result = self.to_mapping()
-        if self.places:
-            result["places"] = dict(self.places)
-        for what, path in self.places.items():
+        places = dict(self.places)
+        for side, path in self.places.items():
             with suppress(ValueError):  # on another drive
-                result["places"][what] = Path(os.path.relpath(path, out.resolve())).as_posix()
+                places[side] = Path(os.path.relpath(path, out.resolve())).as_posix()
+        content = {**self.to_mapping(), **({"places": places} if places else {})}
         total = len(self.records)
-        with writing_result(out, result, counts) as write:
+        with writing_result(out, content, counts) as write:
             for metric in map(registry.get, self.metrics):
                 if not isinstance(metric, ResultFiles):
                     continue
                 score, stack = self.score(metric.name), self.stack(metric.name)
-                about = self.image_ids, stack, self.protocol, metric.options_of(self.protocol)
-                for done, (name, text) in enumerate(metric.files(score, *about), 1):
+                options = metric.options_of(self.protocol)
+                files = metric.files(score, self.image_ids, stack, self.protocol, options)
+                for done, (name, text) in enumerate(files, 1):
                     write(name, text)
                     if progress:
                         progress(min(done, total), total, name)
@@ -459,8 +460,8 @@ class Evaluation(Shown):
         for r in self.records:
             images.append(dict(id=r.image_id, size=list(r.size), fingerprint=r.fingerprint))
         for metric in self.metrics if self.records else ():
-            for row, own in zip(images, self.image_scores(metric).values(), strict=True):
-                row[metric] = {k: None if v != v else v for k, v in own.items()}
+            for row, scores in zip(images, self.image_scores(metric).values(), strict=True):
+                row[metric] = {k: None if v != v else v for k, v in scores.items()}
         return {
             "schema": SCHEMA,
             "bsdsbench": __version__,
@@ -501,57 +502,67 @@ class Evaluation(Shown):
                     f"{show(path)}: not a folder, expected that of a finished run"
                 )
             return cls(**official_run(path))
-        found, records = read_result(path)
+        content, records = read_result(path)
         with reading(path / RESULT, "the result of a run"):
-            places = entries({"places": {}, **found}, "places", str).items()
+            places = entries({"places": {}, **content}, "places", str).items()
             run = cls(
-                registry.stored(entry(found, "protocol", dict)),
-                entry(found, "name", str),
+                registry.stored(entry(content, "protocol", dict)),
+                entry(content, "name", str),
                 records,
-                Provenance.from_mapping(entry(found, "provenance", dict)),
-                entries(found, "failed", str),
-                {what: os.path.normpath(path.absolute() / place) for what, place in places},
+                Provenance.from_mapping(entry(content, "provenance", dict)),
+                entries(content, "failed", str),
+                {side: os.path.normpath(path.absolute() / place) for side, place in places},
             )
-            if entry(found, "n_images", int) != len(run.records):
+            if entry(content, "n_images", int) != len(run.records):
                 raise FaultError(f"n_images is not the {len(run.records)} of counts.npz")
             return run
 
 
-def as_runs(runs: Iterable[Any], names: Iterable[str] | None = None) -> list[Evaluation]:
-    """Runs, of which some may be given as folders or `ref:NAME`, by their own or given names.
+def as_runs(
+    runs: Iterable[Evaluation | str | os.PathLike[str]], names: Iterable[str] | None = None
+) -> list[Evaluation]:
+    """Load the runs that are given as folders or `ref:NAME`, and give them distinct names.
 
     Folders of one name get beside it what their paths do not have in common. Reference runs get the
     AP and ODS rules of the first other run: their counts allow any, except that combinations of
     parameters cannot be interpolated. Raises DataError that lists every bad folder.
     """
     given = given_list(runs, "runs", "a list of runs or of their folders")
-    named = list(names) if names else [None] * len(given)
-    if len(named) != len(given):
-        raise DataError(f"{len(named)} names for {len(given)} runs, expected one each")
-    found, faults, places = [], [], {}
-    for k, (run, name) in enumerate(zip(given, named, strict=True)):
+    new_names = list(names) if names else [None] * len(given)
+    if len(new_names) != len(given):
+        raise DataError(f"{len(new_names)} names for {len(given)} runs, expected one each")
+    loaded, faults, places = [], [], {}
+    for k, (run, name) in enumerate(zip(given, new_names, strict=True)):
         try:
             if isinstance(run, str | Path):
                 places[k] = os.path.abspath(run)
                 run = Evaluation.load(run)
             elif not isinstance(run, Evaluation):
                 raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
-            found.append(replace(run, name=name) if name else run)
+            loaded.append(replace(run, name=name) if name else run)
         except DataError as error:
             faults.append(error)
     if faults:
         raise DataError.collect(faults)
-    shown = [run.name for run in found]
-    for k, own in places.items():
+    shown = [run.name for run in loaded]
+    for k, place in places.items():
         same = [other for i, other in places.items() if shown[i] == shown[k]]
         if len(same) > 1:
-            beside = Path(os.path.relpath(own, os.path.commonpath(same))).as_posix()
-            found[k] = replace(found[k], name=f"{shown[k]} ({beside})")
-    about = [run.reference for run in found]
-    rules = found[about.index(None)].protocol if None in about else None
-    for k, reference in enumerate(about):
-        if rules is not None and rules.stated and reference is not None:
-            rule = rules.ods_rule if reference.ordered else "maximum"
-            fitted = found[k].protocol.replace(ap_rule=rules.ap_rule, ods_rule=rule)
-            found[k] = replace(found[k], protocol=fitted)
-    return found
+            differing = Path(os.path.relpath(place, os.path.commonpath(same))).as_posix()
+            loaded[k] = replace(loaded[k], name=f"{shown[k]} ({differing})")
+    return _with_common_rules(loaded)
+
+
+def _with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
+    """Return the runs, the reference runs with the AP and ODS rules of the first other run."""
+    rules = next((run.protocol for run in runs if run.reference is None), None)
+    if rules is None or not rules.stated:
+        return runs
+    fitted = []
+    for run in runs:
+        if run.reference is not None:
+            ods_rule = rules.ods_rule if run.reference.ordered else "maximum"
+            protocol = run.protocol.replace(ap_rule=rules.ap_rule, ods_rule=ods_rule)
+            run = replace(run, protocol=protocol)
+        fitted.append(run)
+    return fitted

@@ -46,9 +46,9 @@ SOLVER_MOVES = 0.0003
 PAIRS_LOST = 4
 # What the stored counts of a reference run do not tell.
 NOT_STATED = frozenset(["nms", "nms_params", "operator"])
-PARTS = ("matched_gt", "unmatched_pred", "total_pred")
+_PARTS = ("matched_gt", "unmatched_pred", "total_pred")
 SHIFTS = (0, 8, 16)
-FORMS = {"contours": "contours", "hierarchy": "ucm2", "segmentations": "segs"}
+_FORMS = {"contours": "contours", "hierarchy": "ucm2", "segmentations": "segs"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,13 @@ class Reference:
 
 @lru_cache(maxsize=1)
 def references() -> dict[str, Reference]:
-    """Key -> what it is, in the order of the shipped table (references.json)."""
+    """Return the reference runs by key, in the order of the shipped table (references.json)."""
     text = resources.files("bsdsbench.results").joinpath("references.json").read_text("utf-8")
     return {row["key"]: Reference(**row) for row in json.loads(text)}
 
 
 def reference_run(name: str) -> dict[str, Any]:
-    """The run `ref:NAME` as the arguments of an Evaluation. Raises DataError for another name."""
+    """Return the run `ref:NAME` as the arguments of an Evaluation. Raises DataError."""
     key = name.removeprefix(PREFIX).lower()
     if key not in references():
         known = ", ".join(references())
@@ -88,16 +88,16 @@ def reference_run(name: str) -> dict[str, Any]:
             f"{name}: no such reference run, expected {PREFIX} and one of {known}"
             f"{did_you_mean(key, references())}"
         )
-    about, four = references()[key], []
+    reference, counts = references()[key], []
     data = resources.files("bsdsbench.results").joinpath("references.npz").read_bytes()
     with np.load(BytesIO(data)) as file:
         parameter, ids, total_gt = file[f"{key}.parameter"], file["ids"].tolist(), file["total_gt"]
-        for part in PARTS:  # counts (N, T) from the planes of bytes of their steps (3, T, N)
+        for part in _PARTS:  # counts (N, T) from the planes of bytes of their steps (3, T, N)
             planes = zip(SHIFTS, file[f"{key}.{part}"].astype(np.int64), strict=True)
             folded = sum([plane << k for k, plane in planes])
             steps = np.where(folded & 1, -(folded + 1) // 2, folded // 2)
-            four.append(steps.cumsum(axis=0).T)
-    hit, missed, total = four
+            counts.append(steps.cumsum(axis=0).T)
+    matched_gt, unmatched_pred, total_pred = counts
     try:
         thresholds = parameter.astype(np.float64)
     except ValueError:  # combinations
@@ -105,23 +105,26 @@ def reference_run(name: str) -> dict[str, Any]:
     if thresholds.min() <= 0 or thresholds.max() >= 1:
         thresholds = np.arange(1.0, parameter.size + 1)
     protocol = Protocol.preset("bsds500").replace(ods_rule="maximum")
-    if about.form != "segmentations":
+    if reference.form != "segmentations":
         protocol = protocol.replace(thresholds=tuple(thresholds.tolist()))
     truths, records = shipped_sets()[SET], []
     for i, image_id in enumerate(ids):
         truth = np.full(len(parameter), total_gt[i], np.int64)
-        rows = np.column_stack([hit[i], truth, total[i] - missed[i], total[i]])
+        matched_pred = total_pred[i] - unmatched_pred[i]
+        rows = np.column_stack([matched_gt[i], truth, matched_pred, total_pred[i]])
         named = {registry.DEFAULT[0]: curve_counts(thresholds, rows)}
-        mark, form = truths[image_id], FORMS[about.form]
-        records.append(ImageRecord(image_id, (0, 0), named, truth=mark, form=form))
-    counted = f"{about.form}, {len(parameter)} {about.parameter}; {SOURCE}, matched by {SOLVER}"
-    note = f"{counted}; {about.note}" if about.note else counted
+        form = _FORMS[reference.form]
+        records.append(ImageRecord(image_id, (0, 0), named, truth=truths[image_id], form=form))
+    counted = (
+        f"{reference.form}, {len(parameter)} {reference.parameter}; {SOURCE}, matched by {SOLVER}"
+    )
+    note = f"{counted}; {reference.note}" if reference.note else counted
     origin = Provenance(reference=key, source=SOURCE, about=note)
     return {"protocol": protocol, "name": PREFIX + key, "records": records, "provenance": origin}
 
 
 def official_run(path: Path) -> dict[str, Any]:
-    """A run from a folder of official files, as the arguments of an Evaluation.
+    """Return a run from a folder of official files, as the arguments of an Evaluation.
 
     Image sizes are not in those files and are (0, 0). Raises FileFormatError if there are no
     official files, damaged ones, or if their thresholds differ.
@@ -147,10 +150,16 @@ def official_run(path: Path) -> dict[str, Any]:
                 scores = metric.reported(tables) if isinstance(metric, OfficialTables) else None
                 if scores is not None:
                     reported[metric.name] = Score(scores)
-    for image_id, own in counts.items():
-        if own.thresholds.shape != grid.shape or not np.allclose(own.thresholds, printed):
+    for image_id, of_image in counts.items():
+        thresholds = of_image.thresholds
+        if thresholds.shape != grid.shape or not np.allclose(thresholds, printed):
             raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
-        named = {registry.DEFAULT[0]: Counts(**{**own, "thresholds": grid})}
+        named = {registry.DEFAULT[0]: Counts(**{**of_image, "thresholds": grid})}
         records.append(ImageRecord(image_id, (0, 0), named))
-    about = {"protocol": protocol, "name": path.resolve().name, "provenance": origin}
-    return {**about, "records": records, "reported": reported}
+    return {
+        "protocol": protocol,
+        "name": path.resolve().name,
+        "records": records,
+        "provenance": origin,
+        "reported": reported,
+    }

@@ -10,13 +10,13 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from io import BytesIO
 from itertools import starmap
 from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
@@ -46,11 +46,11 @@ RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db",
 SCHEMA = "bsdsbench.result/1"
 # What an earlier result left, and would be wrong beside another one
 OURS = ("eval_*.txt", f"{PER_IMAGE}/*.txt", "pr.png", "pr.svg", "timing.json", "overlays/*.png")
-SIDES = ("pred", "gt")  # fields of a record: what their files show
+_SIDES = ("pred", "gt")  # fields of a record: what their files show
 MAX_IMAGES = 200_000
 MAX_BYTES = 1 << 31  # of all columns together: 200,000 images of boundary and pixel counts
-# What counts.npz says of each image: array, field of its record
-ABOUT = {
+# Arrays of counts.npz with an entry for each image, and the fields of its record
+_FIELDS = {
     "ids": "image_id",
     "sizes": "size",
     "fingerprints": "fingerprint",
@@ -58,7 +58,7 @@ ABOUT = {
     "forms": "form",
     "whole_truths": "whole_truth",
 }
-LATER = {"whole_truths"}  # runs of earlier versions have none
+_LATER = {"whole_truths"}  # runs of earlier versions have none
 
 
 class Records:
@@ -90,15 +90,15 @@ class Records:
         """The stored record, or None if it is damaged."""
         row = "select data, hash from record where id=?"
         with suppress(ValueError, sqlite3.Error, TypeError):
-            data, told = self.database.execute(row, (image_id,)).fetchone()
-            if digest(data) == told:
+            data, stored_hash = self.database.execute(row, (image_id,)).fetchone()
+            if digest(data) == stored_hash:
                 record = unpack_record(data)
                 if (record.image_id, record.fingerprint) == (image_id, self.fingerprints[image_id]):
                     return record
         return None
 
     def add(self, record: ImageRecord, data: bytes) -> None:
-        """Keep a record. data : what `pack_record` made of it, in a worker"""
+        """Keep a record, given also as the bytes that `pack_record` made of it in a worker."""
         row = (record.image_id, record.fingerprint, data, digest(data))
         self.database.execute("insert or replace into record values (?, ?, ?, ?)", row)
         self.fingerprints[record.image_id] = record.fingerprint
@@ -108,7 +108,7 @@ class Records:
 def unfinished(out: Path, fresh: bool) -> Iterator[Records]:
     """Hold OUT for a run, which is no result meanwhile. Raises RunLockedError, DataError, OSError.
 
-    fresh : forget what an earlier run counted
+    `fresh` forgets what an earlier run counted.
     """
     with locked(out):
         remove_leftovers(out)
@@ -130,19 +130,16 @@ def unfinished(out: Path, fresh: bool) -> Iterator[Records]:
 
 @contextmanager
 def writing_result(
-    out: Path, result: dict[str, Any], counts: bytes
+    out: Path, content: Mapping[str, Any], counts: bytes
 ) -> Iterator[Callable[[str, str], None]]:
-    """Write a result in place of an earlier one; what is given takes the name and content of its
-    other files. Raises RunLockedError, OSError."""
-    others = {name: part for name, part in result.items() if name != "images"}
-    text = as_json({**others, "files": {COUNTS: digest(counts)}})
-    # An image is a line: indented it would take ten times as long
-    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-    images = ",\n  ".join(map(encode, result["images"]))
-    start = text.rstrip().removesuffix("}").rstrip()  # the object is left open
-    data = f'{start},\n "images": [\n  {images}\n ]\n}}\n'.encode()
-    if too_much_json(data):  # counts.npz has all of them
-        data = f'{start},\n "images": []\n}}\n'.encode()
+    """Write a result in place of an earlier one, and yield a function that writes its other files.
+
+    That function takes the name and the text of a file. Raises RunLockedError, OSError.
+    """
+    content = {**content, "files": {COUNTS: digest(counts)}}
+    data = _result_json(content)
+    if too_much_json(data):  # counts.npz has all of the images
+        data = _result_json({**content, "images": []})
     with locked(out, wait=60):
         # It is there before the earlier one goes, so that what is killed in between is known
         write_atomic(out / UNFINISHED, data)
@@ -172,20 +169,38 @@ def writing_result(
         os.replace(out / UNFINISHED, out / RESULT)
 
 
-def read_result(folder: Path) -> tuple[dict[str, Any], tuple[ImageRecord, ...]]:
-    """What result.json says, and the records of counts.npz. Raises FileFormatError."""
+def _result_json(content: Mapping[str, Any]) -> bytes:
+    """Return the text of result.json, with an image a line: indented it would take ten times as
+    long."""
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    images = ",\n  ".join(map(encode, content["images"]))
+    others = [(key, value) for key, value in content.items() if key != "images"]
+    fields = [f"{encode(key)}: {as_json(value).rstrip()}" for key, value in others]
+    fields.append(f'"images": [\n  {images}\n ]')
+    return ("{\n " + ",\n ".join(fields) + "\n}\n").encode()
+
+
+class StoredResult(NamedTuple):
+    """The content of result.json, and the records of counts.npz."""
+
+    content: dict[str, Any]
+    records: tuple[ImageRecord, ...]
+
+
+def read_result(folder: Path) -> StoredResult:
+    """Read the folder of a finished run. Raises FileFormatError."""
     path = folder / RESULT
     data, counts = read_bytes(path), read_bytes(folder / COUNTS)
     with reading(path, "the result of a run"):
-        found = parse_json(data)
-        if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        content = parse_json(data)
+        if not isinstance(content, dict) or content.get("schema") != SCHEMA:
             raise FaultError(f"expected schema {SCHEMA!r}")
-        if found.get("files") != {COUNTS: digest(counts)}:
+        if content.get("files") != {COUNTS: digest(counts)}:
             raise FaultError(
                 f"does not name this {COUNTS} (altered, or of another run), expected both as they "
                 "were written: evaluate again with -o on this folder"
             )
-    return found, unpack_records(folder / COUNTS, counts)
+    return StoredResult(content, unpack_records(folder / COUNTS, counts))
 
 
 def is_run(folder: Path) -> bool:
@@ -210,39 +225,40 @@ def pack_record(record: ImageRecord) -> bytes:
                 array = array.astype(np.min_scalar_type(array.max(initial=0)))
             arrays.append((metric, name, array.dtype.str, array.shape))
             values.append(array.tobytes())
-    about = [getattr(record, field) for field in ABOUT.values()]
-    shown = [[side.row(), side.file] for side in (record.pred, record.gt)]
-    return b"\n".join([json.dumps([*about, shown, arrays]).encode(), b"".join(values)])
+    fields = [getattr(record, field) for field in _FIELDS.values()]
+    evidence = [[side.row(), side.file] for side in (record.pred, record.gt)]
+    return b"\n".join([json.dumps([*fields, evidence, arrays]).encode(), b"".join(values)])
 
 
 def unpack_record(data: bytes) -> ImageRecord:
     """Read what `pack_record` made. Raises ValueError, TypeError for anything else."""
     line, _, values = data.partition(b"\n")
-    image_id, size, mark, *texts, shown, arrays = json.loads(line)
-    counts, at = dict[str, Any](), 0
-    for metric, name, kind, shape in arrays:
-        array: NDArray[Any] = np.ndarray(shape, kind, values, at)
+    image_id, size, fingerprint, *texts, evidence, arrays = json.loads(line)
+    counts, offset = dict[str, Any](), 0
+    for metric, name, dtype, shape in arrays:
+        array: NDArray[Any] = np.ndarray(shape, dtype, values, offset)
         counts.setdefault(metric, {})[name] = array
-        at += array.nbytes
-    sides = starmap(Evidence.of_row, shown)
-    return ImageRecord(image_id, tuple(size), counts, mark, 0.0, *texts, *sides)
+        offset += array.nbytes
+    sides = starmap(Evidence.of_row, evidence)
+    return ImageRecord(image_id, tuple(size), counts, fingerprint, 0.0, *texts, *sides)
 
 
 def pack_records(records: Sequence[ImageRecord], stack: Callable[[str], Stack]) -> bytes:
-    """Records as the bytes of an .npz: ids, sizes, ..., and METRIC.FIELD stacked, image first.
+    """Return records as the bytes of an .npz: ids, sizes, ..., and METRIC.FIELD stacked by image.
 
-    stack : a metric's counts of all images. Same records, same bytes. Raises ShapeError if the
-    images have arrays of different shapes, DataError for more than can be read back.
+    `stack` gives a metric's counts of all images. The same records give the same bytes. Raises
+    ShapeError if the images have arrays of different shapes, DataError for more than can be read
+    back.
     """
     arrays = {}
-    for name, field in ABOUT.items():
+    for name, field in _FIELDS.items():
         column = list(map(attrgetter(field), records))
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)
-    for side in SIDES:
-        shown = list(map(attrgetter(side), records))
-        arrays[f"{side}_values"] = np.array([evidence.row() for evidence in shown], np.float64)
-        arrays[f"{side}_files"] = np.array(list(map(attrgetter("file"), shown)), np.str_)
+    for side in _SIDES:
+        evidence: list[Evidence] = list(map(attrgetter(side), records))
+        arrays[f"{side}_values"] = np.array([e.row() for e in evidence], np.float64)
+        arrays[f"{side}_files"] = np.array([e.file for e in evidence], np.str_)
     for metric in records[0].counts if records else ():
         for name, array in stack(metric).items():
             shape = (len(records), *array.shape) if name in registry.get(metric).shared else None
@@ -268,31 +284,31 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
         count = arrays["ids"].size
         if count > MAX_IMAGES:
             raise FaultError(f"has {count} images, expected at most {MAX_IMAGES}")
-        for name in LATER - arrays.keys():
+        for name in _LATER - arrays.keys():
             arrays[name] = np.full(count, "")
-        about = list(zip(*[arrays.pop(name).tolist() for name in ABOUT], strict=True))
-        shown = []
-        for side in SIDES:
+        fields = zip(*[arrays.pop(name).tolist() for name in _FIELDS], strict=True)
+        evidence = []
+        for side in _SIDES:
             rows, files = (arrays.pop(f"{side}_{name}", None) for name in ("values", "files"))
             if rows is None or files is None:  # of an earlier version
-                shown.append([UNKNOWN] * count)
+                evidence.append([UNKNOWN] * count)
             else:
-                shown.append(list(map(Evidence.of_row, rows, files.tolist())))
+                evidence.append(list(map(Evidence.of_row, rows, files.tolist())))
         counts: list[dict[str, Any]] = [{} for _ in range(count)]
         for key, array in arrays.items():
-            metric, _, name = key.partition(".")
-            kind, (array,) = registry.get(metric), Counts(**{name: array}).values()
-            if name in kind.shared and (array == array[:1]).all():
+            name_of_metric, _, name = key.partition(".")
+            metric, (array,) = registry.get(name_of_metric), Counts(**{name: array}).values()
+            if name in metric.shared and (array == array[:1]).all():
                 array = np.broadcast_to(array[:1].copy(), array.shape)
-            for own, row in zip(counts, array[:, np.newaxis], strict=True):
-                kept = row[0, ...]  # an array, of single numbers too
-                if name in kind.ragged:
-                    kept = kept[~np.isnan(kept).all(axis=-1)]
-                own.setdefault(metric, {})[name] = kept
-        found = []
-        for own, fields, *sides in zip(counts, about, *shown, strict=True):
-            image_id, size, mark, *texts = fields
-            known = {metric: counts_of(arrays) for metric, arrays in own.items()}
-            record = image_id, tuple(size), known, mark, 0.0, *texts, *sides
-            found.append(ImageRecord(*record))
-        return tuple(found)
+            for counts_of_image, row in zip(counts, array[:, np.newaxis], strict=True):
+                values = row[0, ...]  # an array, of single numbers too
+                if name in metric.ragged:
+                    values = values[~np.isnan(values).all(axis=-1)]
+                counts_of_image.setdefault(metric.name, {})[name] = values
+        records = []
+        for by_metric, of_image, *sides in zip(counts, fields, *evidence, strict=True):
+            image_id, size, fingerprint, *texts = of_image
+            known = {metric: counts_of(arrays) for metric, arrays in by_metric.items()}
+            values = image_id, tuple(size), known, fingerprint, 0.0, *texts, *sides
+            records.append(ImageRecord(*values))
+        return tuple(records)

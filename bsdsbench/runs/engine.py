@@ -42,7 +42,7 @@ from bsdsbench.text import show
 SMALL_RUN = 1000  # images up to which a worker gets one at a time
 
 
-def run(source: Iterable[Item], plan: Plan, header: RunHeader, total: int = 0) -> Evaluation:
+def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int = 0) -> Evaluation:
     """Count the images of a source, in its order, and write the results.
 
     Parameters

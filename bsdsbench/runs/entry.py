@@ -1,7 +1,7 @@
 """The entry points of a run: folders, the annotators of a data set, and any iterable of images.
 
 Each resolves its keywords into a `Plan`, collects the images of its source, and hands both to
-`runs.engine.run`.
+`runs.engine.run_source`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.provenance import Provenance, RunHeader
-from bsdsbench.runs.engine import run
+from bsdsbench.runs.engine import run_source
 from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions, StrPath, planned
 from bsdsbench.runs.sources import FileItem, array_items, check_truth, folder_header, folders
 
@@ -83,7 +83,7 @@ def evaluate(
         pairs = [item.pair for item in folders(pred_dir, gt_dir, filled, ids)]
         absent = tuple(pair.image_id for pair in pairs if not pair.pred_paths)
         header = header.with_provenance(no_prediction=absent)
-    return run(items, plan, header)
+    return run_source(items, plan, header)
 
 
 def evaluate_humans(
@@ -123,7 +123,7 @@ def evaluate_humans(
     plan = planned("evaluate_humans", HumanOptions, options, protocol, metrics)
     plan.refuse_out_in(gt_dir=gt_dir)
     items = [FileItem(p, "", form="humans") for p in ground_truths(gt_dir, plan.split_file)]
-    return run(items, plan, folder_header(items, plan, gt=gt_dir))
+    return run_source(items, plan, folder_header(items, plan, gt=gt_dir))
 
 
 def evaluate_items(
@@ -170,4 +170,4 @@ def evaluate_items(
     provenance = Provenance(pred_kind=plan.pred_kind, missing="error")
     total = len(items) if isinstance(items, Sized) else 0
     images = array_items(items, registry.get(plan.metrics[0]), plan.protocol)
-    return run(images, plan, RunHeader(str(plan.name), plan.protocol, provenance), total)
+    return run_source(images, plan, RunHeader(str(plan.name), plan.protocol, provenance), total)

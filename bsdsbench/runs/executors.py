@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import (
     BrokenExecutor,
     Executor,
@@ -19,7 +19,7 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager, suppress
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from bsdsbench import __version__
@@ -28,6 +28,11 @@ from bsdsbench.kernels import KERNEL_VERSION, source_hash
 from bsdsbench.runs.keywords import Plan
 from bsdsbench.text import listed
 
+if TYPE_CHECKING:
+    from distributed import Client
+
+R = TypeVar("R")
+C = TypeVar("C", bound=Sequence[Any])  # the arguments of a call
 MANY = 8  # workers from which processes are faster than threads: reading holds the GIL
 AHEAD = 3  # calls under way for each worker, so that memory stays flat
 ANSWER_SECONDS = 10.0  # until a scheduler answers
@@ -36,27 +41,27 @@ NOISY = ("distributed", "distributed.client", "tornado", "tornado.application", 
 
 
 def available_cores() -> int:
-    """Processor cores this process may use."""
+    """Return the number of processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 @contextmanager
-def pool(options: Plan, total: int, several: int) -> Iterator[tuple[Executor | None, int]]:
-    """The executor of a run, None for one worker here; and how many calls may be under way."""
-    asked = options.executor
-    workers = max(1, min(options.workers or available_cores(), total or 10**9))
+def pool(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
+    """Yield the executor of a run, None for one worker here, and the limit of calls under way."""
+    asked = plan.executor
+    workers = max(1, min(plan.workers or available_cores(), total or 10**9))
     if isinstance(asked, Executor):
         yield asked, AHEAD * workers
     elif asked not in (None, "thread", "process", "auto"):
-        with _silent(), dask(str(asked)) as (executor, cores):
+        with _silent(), _dask(str(asked)) as (executor, cores):
             yield executor, AHEAD * cores
     elif workers == 1:
         yield None, 1
     else:
         chosen: Executor | None = None
-        if asked == "process" or (asked == "auto" and (workers >= MANY or several > 1)):
+        if asked == "process" or (asked == "auto" and (workers >= MANY or batch > 1)):
             methods = multiprocessing.get_all_start_methods()
             # No plain fork: the progress display has a thread, and locks must not be inherited
             way = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
@@ -83,35 +88,35 @@ def _begin_worker() -> None:
 
 
 def mapped(
-    function: Callable[..., Any],
-    calls: Iterable[Any],
+    function: Callable[..., R],
+    calls: Iterable[C],
     executor: Executor | None,
     ahead: int,
-    several: int = 1,
-) -> Any:
-    """(call, function(*call)) of every call, in order.
+    batch: int = 1,
+) -> Generator[tuple[C, R], None, None]:
+    """Yield (call, function(*call)) of every call, in order; the first argument is an item.
 
-    several : calls that a worker is given at once; at most `ahead` times as many are under way.
-    Raises BrokenExecutor that names the images under way, where a worker died.
+    A worker gets `batch` calls at once; at most `ahead` times as many are under way. Raises
+    BrokenExecutor that names the images under way, where a worker died.
     """
     if executor is None:
         for call in calls:
             yield call, function(*call)
         return
-    rest, waiting = iter(calls), deque[tuple[list[Any], Future[list[Any]]]]()
+    rest, waiting = iter(calls), deque[tuple[list[C], Future[list[R]]]]()
     try:
         while True:
-            new = list(islice(rest, several)) if len(waiting) < ahead else []
+            new = list(islice(rest, batch)) if len(waiting) < ahead else []
             if not new and not waiting:
                 return
             try:
                 if new:
-                    waiting.append((new, executor.submit(_some, function, new)))
+                    waiting.append((new, executor.submit(_within_a_moment, function, new)))
                     continue
                 given, future = waiting[0]
-                found = future.result()
-                if left := given[len(found) :]:
-                    waiting[0] = left, executor.submit(_some, function, left)
+                returned = future.result()
+                if left := given[len(returned) :]:
+                    waiting[0] = left, executor.submit(_within_a_moment, function, left)
                 else:
                     waiting.popleft()
             except Exception as error:
@@ -120,20 +125,20 @@ def mapped(
                     f"a worker died ({type(error).__name__}: out of memory, a cluster without "
                     f"workers, or a script without if __name__ == '__main__'?), under way: {lost}"
                 ) from None
-            yield from zip(given, found, strict=False)
+            yield from zip(given, returned, strict=False)
     finally:
         for _, future in waiting:
             future.cancel()
 
 
-def _some(function: Callable[..., Any], calls: list[Any]) -> list[Any]:
-    """The results of calls, of as many as begin within 0.1 s: Ctrl-C and progress do not wait."""
-    found, end = [], time.monotonic() + 0.1
+def _within_a_moment(function: Callable[..., R], calls: Sequence[C]) -> list[R]:
+    """Make the calls that begin within 0.1 s, so that Ctrl-C and progress do not wait."""
+    returned, end = [], time.monotonic() + 0.1
     for call in calls:
-        found.append(function(*call))
+        returned.append(function(*call))
         if time.monotonic() > end:
             break
-    return found
+    return returned
 
 
 # ---- a Dask cluster ------------------------------------------------------------------------------
@@ -154,8 +159,8 @@ def _silent() -> Iterator[None]:
 
 
 @contextmanager
-def dask(address: str) -> Iterator[tuple[Executor, int]]:
-    """The executor of the cluster at dask://HOST:PORT, and its number of cores.
+def _dask(address: str) -> Iterator[tuple[Executor, int]]:
+    """Yield the executor of the cluster at dask://HOST:PORT, and its number of cores.
 
     Raises DataError, one line, for no scheduler, no workers, and workers of another version.
     """
@@ -174,15 +179,15 @@ def dask(address: str) -> Iterator[tuple[Executor, int]]:
     try:
         try:
             client.wait_for_workers(1, timeout=PATIENCE)
-            told = client.run(version)
+            versions = client.run(_version)
         except Exception as error:  # of whatever kind the worker's Python raised
             raise DataError(
                 f"{address}: no worker there can run bsdsbench ({type(error).__name__}: {error}), "
                 "expected the same version on every machine"
             ) from None
-        for worker, theirs in told.items():
-            if theirs != version():
-                raise DataError(f"{address}: worker {worker} has {theirs}, expected {version()}")
+        for worker, version in versions.items():
+            if version != _version():
+                raise DataError(f"{address}: worker {worker} has {version}, expected {_version()}")
         executor = _Watched(client)
         threading.Thread(target=executor.watch, args=(over,), daemon=True).start()
         yield executor, sum(client.nthreads().values())
@@ -195,12 +200,12 @@ def dask(address: str) -> Iterator[tuple[Executor, int]]:
 class _Watched(Executor):
     """A client's executor whose calls end where all workers have gone: Dask would wait for ever."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Client) -> None:
         self._client, self._inner = client, client.get_executor()
         self._waiting = WeakSet[Future[Any]]()
 
-    def submit(self, function: Any, /, *args: Any, **more: Any) -> Future[Any]:
-        future: Future[Any] = self._inner.submit(function, *args, **more)
+    def submit(self, function: Callable[..., R], /, *args: object, **keywords: object) -> Future[R]:
+        future: Future[R] = self._inner.submit(function, *args, **keywords)
         self._waiting.add(future)
         return future
 
@@ -215,6 +220,6 @@ class _Watched(Executor):
                     future.cancel()
 
 
-def version() -> str:
-    """What counts depend on besides their input."""
+def _version() -> str:
+    """Return the versions that counts depend on besides their input."""
     return f"bsdsbench {__version__}, kernels {KERNEL_VERSION} ({source_hash()[:8]})"

@@ -67,11 +67,11 @@ def _is_executor(value: Any) -> bool:
     return named or isinstance(value, Executor)
 
 
-TEXT = _Check(
+TEXT_CHECK = _Check(
     lambda value: isinstance(value, str) and value != "" and is_text(value), "text in UTF-8"
 )
-PATH = _Check(lambda value: isinstance(value, str | os.PathLike), "a path")
-NAMES = _Check(
+PATH_CHECK = _Check(lambda value: isinstance(value, str | os.PathLike), "a path")
+NAMES_CHECK = _Check(
     lambda value: not isinstance(value, str) and isinstance(value, Iterable), "names in a list"
 )
 _FUNCTION = _Check(callable, "a function")
@@ -100,16 +100,16 @@ class RunKeywords:
     classes: Sequence[str] | None = keyword(
         "Names of the classes in the order of their labels from 0, for metrics of label maps; "
         "default: those of the protocol.",
-        check=NAMES,
+        check=NAMES_CHECK,
     )
     name: str | None = keyword(
         "Name in tables; default: the last part of the folder's path that is no split, or the "
         "function's.",
-        check=TEXT,
+        check=TEXT_CHECK,
     )
     split_file: StrPath | None = keyword(
         "Text file of the ids to evaluate, one per line; default: all images.",
-        check=PATH,
+        check=PATH_CHECK,
         path=True,
     )
     missing: Missing = keyword(
@@ -127,14 +127,14 @@ class RunKeywords:
     images_dir: StrPath | None = keyword(
         "Folder of the pictures, for metrics that use them; default: beside the ground truth in "
         "BSDS layout.",
-        check=PATH,
+        check=PATH_CHECK,
         names=("--images",),
         path=True,
     )
     valid_dir: StrPath | None = keyword(
         "Folder of masks, one for each image: the field of view. Where they are 0 nothing counts, "
         "on either side, beside what a metric's `ignore` leaves out.",
-        check=PATH,
+        check=PATH_CHECK,
         names=("--valid",),
         path=True,
     )
@@ -172,7 +172,7 @@ class RunKeywords:
     )
     out: StrPath | None = keyword(
         "Folder for the results and for what is done so far, from which a later call goes on.",
-        check=PATH,
+        check=PATH_CHECK,
         names=("-o", "--out"),
         path=True,
     )
@@ -183,7 +183,7 @@ class RunKeywords:
     tag: str | None = keyword(
         "What tells this detector from others of its name, such as a checkpoint: stands in "
         "maps/run.json.",
-        check=TEXT,
+        check=TEXT_CHECK,
         metavar="TEXT",
     )
     progress: Progress | None = keyword(
@@ -335,8 +335,8 @@ class Plan:
 
         faults: list[str | Problem] = []
         for what, folder in folders.items():
-            if not PATH.accepts(folder):
-                faults.append(f"{what} {kind_of_value(folder)}: expected {PATH.expected}")
+            if not PATH_CHECK.accepts(folder):
+                faults.append(f"{what} {kind_of_value(folder)}: expected {PATH_CHECK.expected}")
             elif self.out and self.out.resolve().is_relative_to(Path(folder).resolve()):
                 where = f"{show(self.out)}: lies in {what} ({show(folder)})"
                 faults.append(f"{where}, expected a folder elsewhere for the results")

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import attrs
 import numpy as np
@@ -32,8 +33,8 @@ from bsdsbench.scores.ratios import f_measure, ratio
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import listed
 
-COUNTS = "set of metrics or classes of errors"  # a run without records has none
-METRIC = registry.DEFAULT[0]
+_COUNTS = "set of metrics or classes of errors"  # a run without records has none
+_METRIC = registry.DEFAULT[0]
 
 
 def merge(runs: Sequence[Evaluation]) -> Evaluation:
@@ -105,7 +106,7 @@ def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
     problems, first = [], _of_the_whole(runs[0])
     for number, run in enumerate(runs, 1):
         for field, value in _of_the_whole(run).items():
-            if value == first[field] or (field == COUNTS and None in (value, first[field])):
+            if value == first[field] or (field == _COUNTS and None in (value, first[field])):
                 continue
             differing = ""
             if field == "protocol":
@@ -124,7 +125,7 @@ def _of_the_whole(run: Evaluation) -> dict[str, object]:
     return {
         "name": run.name,
         "protocol": run.protocol,
-        COUNTS: {metric: [*run.records[0].counts[metric]] for metric in run.metrics} or None,
+        _COUNTS: {metric: [*run.records[0].counts[metric]] for metric in run.metrics} or None,
         "ground truth": run.provenance.truth,
         "known set": run.identity.like if run.identity else "",
         "list of images": run.provenance.images,
@@ -132,11 +133,18 @@ def _of_the_whole(run: Evaluation) -> dict[str, object]:
     }
 
 
-def best_rows(tables: I8) -> tuple[I8, I8]:
-    """The run of the largest F at each threshold, and its counts.
+class BestRows(NamedTuple):
+    """The number of the run with the largest F at each threshold (T,), and its counts (T, 4)."""
 
-    tables : i8 (M, T, 4), matched_gt, total_gt, matched_pred, total_pred of one image in M runs
-    Returns (i8 (T,), i8 (T, 4)). Of equal F the first run stays; 0/0 counts as 0.
+    chosen: I8
+    counts: I8
+
+
+def best_rows(tables: I8) -> BestRows:
+    """Choose the run of the largest F at each threshold.
+
+    The tables (M, T, 4) hold matched_gt, total_gt, matched_pred, total_pred of one image in M runs.
+    Of equal F the first run stays; 0/0 counts as 0.
 
     Examples
     --------
@@ -147,20 +155,20 @@ def best_rows(tables: I8) -> tuple[I8, I8]:
     """
     precision, recall = ratio(tables[..., 2], tables[..., 3]), ratio(tables[..., 0], tables[..., 1])
     chosen = np.argmax(f_measure(precision, recall), axis=0)
-    return chosen, tables[chosen, np.arange(tables.shape[1])]
+    return BestRows(chosen, tables[chosen, np.arange(tables.shape[1])])
 
 
 def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
-    """One evaluation of the best rows of several, by the ground truth.
+    """Return one evaluation of the best rows of several, chosen by the ground truth.
 
-    Its name says of how many runs it is and how it chose; provenance has the runs' names and how
+    Its name has the number of runs and the way of choosing; provenance has the runs' names and how
     often each was chosen. Raises DataError for fewer than two runs or one without boundary counts,
     MergeError for other protocols, images or thresholds.
     """
     if len(runs) < 2:
         raise DataError(f"best of {len(runs)} runs: expected two or more")
     first, protocol = runs[0], runs[0].protocol
-    tables = [dict(counts_in_order(run.records, METRIC)) for run in runs]
+    tables = [dict(counts_in_order(run.records, _METRIC)) for run in runs]
     for run, table in zip(runs, tables, strict=True):
         for difference in comparability(first, run):
             if difference.severity is Severity.FORBIDS and difference.field != "images":
@@ -178,7 +186,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         rows_of_runs = [four_counts(table[record.image_id]) for table in tables]
         chosen, rows = best_rows(np.stack(rows_of_runs))
         times += np.bincount(chosen, minlength=len(runs))
-        counts = {METRIC: curve_counts(record.counts[METRIC].thresholds, rows)}
+        counts = {_METRIC: curve_counts(record.counts[_METRIC].thresholds, rows)}
         form = f"best-of-{len(runs)}"
         records.append(replace(record, counts=counts, fingerprint="", seconds=0.0, form=form))
     title = f"{name or first.name} (best of {len(runs)} by the ground truth)"

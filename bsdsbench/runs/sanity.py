@@ -34,10 +34,10 @@ MUCH_DARKER = 1.3
 # Correlations of thumbnails, on BSDS500 val and the sample: .22 to .85 with the own ground truth
 # (one map .03), up to .24 with those of other images and up to .26 in another position
 AROUND = 9  # pixels a side whose mean is taken off: images are alike on a coarse scale
-ALIKE = 0.2
-CHANCE = 18.0  # five standard deviations of n smoothed random pixels are CHANCE / sqrt(n)
+_ALIKE = 0.2
+_CHANCE = 18.0  # five standard deviations of n smoothed random pixels are _CHANCE / sqrt(n)
 BETTER = 2.0  # times as much as as it lies
-BROAD = 0.95  # `thickness`: raw maps have 0.99, thinned ones up to 0.88 (recipes of 1.03 and more)
+_BROAD = 0.95  # `thickness`: raw maps have 0.99, thinned ones up to 0.88 (recipes of 1.03 and more)
 FLIPS = (
     ("mirrored left to right", np.fliplr),
     ("upside down", np.flipud),
@@ -60,7 +60,7 @@ class Look(NamedTuple):
 
 
 def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
-    """What is measured of an image."""
+    """Measure what `first_look` needs of an image."""
     soft = truth = np.zeros((0, 0))
     if pred.kind in ("soft", "ucm2"):
         soft = unit(pred.boundary_map())
@@ -71,11 +71,11 @@ def look_at(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Look:
     return Look(pred, soft, truth, measured and bool(np.ptp(soft) > 0 and np.ptp(truth) > 0))
 
 
-def first_look(looks: Sequence[Look], options: Plan) -> list[InputWarning]:
-    """Warnings about the first images of a run, of the first kind that there is."""
-    protocol = options.protocol
-    lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & options.unused
-    said, thick = dict[_What, list[str]](), dict[_What, list[str]]()
+def first_look(looks: Sequence[Look], plan: Plan) -> list[InputWarning]:
+    """Return warnings about the first images of a run, of the first kind that occurs."""
+    protocol = plan.protocol
+    lines = protocol.thin and not protocol.nms and not {"nms", "max_dist"} & plan.unused
+    wrong, thick = dict[_What, list[str]](), dict[_What, list[str]]()
     dark, small, soft = [], [], 0
     for look in looks:
         pred, bright, truth, measured = look
@@ -86,23 +86,23 @@ def first_look(looks: Sequence[Look], options: Plan) -> list[InputWarning]:
             dark.append(image_id)
         small.append((image_id, thumbnail(bright), thumbnail(truth)))
         if way := position(*small[-1][1:]):
-            said.setdefault((f"fit their ground truth only {way}", None), []).append(image_id)
+            wrong.setdefault((f"fit their ground truth only {way}", None), []).append(image_id)
         if lines and pred.kind == "soft":
             soft += 1
-            if thickness(bright) > BROAD:
-                what = FILLED if thickness(truth) > BROAD else RAW
+            if thickness(bright) > _BROAD:
+                what = FILLED if thickness(truth) > _BROAD else RAW
                 thick.setdefault(what, []).append(image_id)
     if 2 * len(dark) > len(small):
         fix = Setting("invert", not protocol.invert)
-        said = {(DARKER, fix): dark}
-    elif not said:
+        wrong = {(DARKER, fix): dark}
+    elif not wrong:
         if elsewhere := list(map(" looks like ".join, swaps(small))):
-            said = {("fit the ground truth of another image", None): elsewhere}
+            wrong = {("fit the ground truth of another image", None): elsewhere}
         for broad, ids in thick.items():
-            if not said and 2 * len(ids) > soft:
-                said = {broad: ids}
+            if not wrong and 2 * len(ids) > soft:
+                wrong = {broad: ids}
     warned = []
-    for (words, mends), ids in said.items():
+    for (words, mends), ids in wrong.items():
         line = f"{len(ids)} of {len(small)} maps looked at {words} [{listed(ids, 3)}]"
         warned.append(InputWarning(line, fix=mends or ()))
     return warned
@@ -129,7 +129,7 @@ def polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 
 def is_dark(look: Look) -> bool:
     """Return True for a bright map that is darker on the ground truth than off it."""
-    dim, marked = 1 - blocks(look.soft), blocks(look.truth) > 0
+    dim, marked = 1 - _block_means(look.soft), _block_means(look.truth) > 0
     light = marked.any() and not marked.all() and look.soft.mean() > 0.5
     return bool(light and dim[marked].mean() > MUCH_DARKER * dim[~marked].mean())
 
@@ -137,8 +137,8 @@ def is_dark(look: Look) -> bool:
 # ---- geometry ------------------------------------------------------------------------------------
 
 
-def blocks(values: F8) -> F8:
-    """Means of 4 x 4 pixels, of small images 2 x 2."""
+def _block_means(values: F8) -> F8:
+    """Return the means of 4 x 4 pixels, of small images 2 x 2."""
     side = 4 if min(values.shape) >= 200 else min(2, *values.shape)
     rows, cols = values.shape[0] // side, values.shape[1] // side
     cut = values[: rows * side, : cols * side].reshape(rows, side, cols, side)
@@ -146,11 +146,11 @@ def blocks(values: F8) -> F8:
 
 
 def thumbnail(values: F8) -> F8:
-    """`blocks`, smoothed, less their surroundings, of length 1.
+    """Block means, smoothed, less their surroundings, of length 1.
 
     Sums of shifted copies in place of scipy's filters, whose import takes longer than all of this.
     """
-    small = _smoothed(blocks(values), (1, 4, 6, 4, 1))
+    small = _smoothed(_block_means(values), (1, 4, 6, 4, 1))
     small = small - _smoothed(small, (1,) * AROUND)
     norm = float(np.sqrt((small * small).sum()))
     return small / norm if norm > 0 else small
@@ -167,39 +167,38 @@ def _smoothed(values: F8, weights: Sequence[float]) -> F8:
 
 
 def position(pred: F8, want: F8) -> str:
-    """How a map lies if it fits its ground truth far better so; "" if it is upright.
+    """Name the position in which a map fits its ground truth far better; "" if it is upright.
 
-    pred, want : thumbnails of both. "transposed" is asked of square images alone: of others it has
-    another size.
+    Both are given as thumbnails. Only square ones are also transposed: others change their size.
     """
     fit, best = -math.inf, ""
     for name, turn in FLIPS if pred.shape[0] == pred.shape[1] else FLIPS[:-1]:
         fit, best = max((fit, best), (float((turn(pred) * want).sum()), name))
-    own = float((pred * want).sum())
-    return best if fit > max(ALIKE, CHANCE / math.sqrt(pred.size), BETTER * own) else ""
+    upright = float((pred * want).sum())
+    return best if fit > max(_ALIKE, _CHANCE / math.sqrt(pred.size), BETTER * upright) else ""
 
 
 def swaps(looks: Iterable[tuple[str, F8, F8]]) -> list[tuple[str, str]]:
-    """(image, the one whose ground truth its map fits) of the maps that lie in another's place.
+    """Return the maps that fit another image's ground truth: pairs of an image and that other one.
 
-    looks : image, thumbnails of its map and of its ground truth. Each of the two must be the
-    other's best: of the maps of one size, and of their ground truths.
+    A look is an image's id and the thumbnails of its map and of its ground truth. Each of the two
+    must be the other's best: of the maps of one size, and of their ground truths.
     """
-    found, sizes = [], dict[tuple[int, ...], list[tuple[str, F8, F8]]]()
+    swapped, sizes = [], dict[tuple[int, ...], list[tuple[str, F8, F8]]]()
     for look in looks:
         sizes.setdefault(look[1].shape, []).append(look)
     for same in sizes.values():
         ids, preds, truths = zip(*same, strict=True)
         fits = np.tensordot(np.stack(preds), np.stack(truths), ((1, 2), (1, 2)))
         for k, best in enumerate(fits.argmax(axis=1).tolist()):
-            least = max(ALIKE, CHANCE / math.sqrt(preds[0].size), BETTER * fits[k, k])
+            least = max(_ALIKE, _CHANCE / math.sqrt(preds[0].size), BETTER * fits[k, k])
             if best != k and fits[:, best].argmax() == k and fits[k, best] > least:
-                found.append((ids[k], ids[best]))
-    return found
+                swapped.append((ids[k], ids[best]))
+    return swapped
 
 
 def thickness(soft: F8) -> float:
-    """Share of strong pixels that lie in a full 2 x 2 square of strong pixels.
+    """Return the share of strong pixels that lie in a full 2 x 2 square of strong pixels.
 
     0 for one-pixel lines, 1 for broad edges; strong is above the median, the upper quartile and
     the upper tenth of the non-zero values, averaged. NaN for an empty map.

@@ -38,7 +38,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.provenance import Provenance, RunHeader
-from bsdsbench.runs.keywords import TEXT, Plan, StrPath
+from bsdsbench.runs.keywords import TEXT_CHECK, Plan, StrPath
 from bsdsbench.text import show
 
 SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
@@ -256,7 +256,7 @@ def array_items(items: Iterable[Any], metric: Metric, protocol: Protocol) -> Ite
     seen = set()
     for number, item in enumerate(items, 1):
         whole = isinstance(item, tuple | list) and len(item) == 3
-        if not whole or not TEXT.accepts(item[0]):
+        if not whole or not TEXT_CHECK.accepts(item[0]):
             wrong = f"item {number}: {kind_of_value(item[0] if whole else item)}"
             raise DataError(f"{wrong}, expected (id, prediction, truth), the id as text")
         image_id, pred, truth = item

@@ -183,9 +183,9 @@ class StreamingEvaluator:
 
 
 def measure(pred: Any, gts: Any, image_id: str, plan: Plan) -> ImageRecord | None:
-    """One image's record from arrays, counted as `evaluate_items` does.
+    """Return one image's record from arrays, counted as `evaluate_items` does.
 
-    None if the protocol leaves it out, as its ground truth is empty. Raises DataError.
+    It is None if the protocol leaves it out, as its ground truth is empty. Raises DataError.
     """
     first = registry.get(plan.metrics[0])
     (item,) = array_items([(image_id, pred, gts)], first, plan.protocol)
@@ -198,10 +198,12 @@ def measure(pred: Any, gts: Any, image_id: str, plan: Plan) -> ImageRecord | Non
     return outcome.record
 
 
-def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[Any, Any, str]]:
-    """(prediction, annotators, id) of each image of an update."""
-    many = isinstance(pred, list | tuple) or getattr(pred, "ndim", 0) > 2
-    if isinstance(pred, Prediction) or not many:
+def image_items(
+    pred: Any, gts: Any, image_id: str | Sequence[str] | None, known: int
+) -> list[tuple[Any, Any, Any]]:
+    """List (prediction, annotators, id) of each image of an update."""
+    is_batch = isinstance(pred, list | tuple) or getattr(pred, "ndim", 0) > 2
+    if isinstance(pred, Prediction) or not is_batch:
         return [(pred, gts, numbered(known) if image_id is None else image_id)]
     if getattr(pred, "ndim", 0) == getattr(gts, "ndim", 0) + 1 == 3:
         raise ShapeError(
@@ -210,15 +212,15 @@ def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[An
         )
     preds = list(pred)
     names = list(map(numbered, range(known, known + len(preds)))) if image_id is None else image_id
-    for what, values in (("ground truths", gts), ("image ids", names)):
+    for label, values in (("ground truths", gts), ("image ids", names)):
         if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != len(preds):
             raise ShapeError(
-                f"{what}: {kind_of_value(values)}, expected {len(preds)} for as many predictions; "
+                f"{label}: {kind_of_value(values)}, expected {len(preds)} for as many predictions; "
                 "one image alone is (H, W)"
             )
     return list(zip(preds, gts, map(str, names), strict=True))
 
 
 def numbered(k: int) -> str:
-    """The name of an image that has none."""
+    """Return the name of an image that has none."""
     return f"image{k:06d}"
