@@ -95,7 +95,7 @@ def test_worst_and_best_images(open_page, demo_report):
     assert len(worst) == len(best) == 6
     assert float(worst[0].split()[-1]) == min(by_score)
     assert float(best[0].split()[-1]) == max(by_score)
-    page.locator("#by").select_option(label="F difference")
+    page.locator("#by").select_option(label="best F difference")
     changed = page.locator("#worst .card").all_inner_texts()
     page.locator("#worst .card").first.click()
     assert page.locator("#viewer-title").inner_text() == changed[0].split()[0]
@@ -157,14 +157,14 @@ def test_lines_of_equal_f_are_smooth_and_right(open_page, demo_report):
 def test_a_dot_of_the_scatter_opens_its_image(open_page, three_methods):
     page = open_page(three_methods)
     assert page.locator("#scatter .dot").count() == 16
-    page.locator("#scatter-y").select_option(label="Sobel: F")
+    page.locator("#scatter-y").select_option(label="Sobel: best F")
     page.locator("#scatter svg").focus()
     page.keyboard.press("ArrowRight")
     said = page.locator("#scatter-readout").inner_text()
     widest = max(
         page.evaluate(
             "() => JSON.parse(document.getElementById('data').textContent)"
-            ".images.map(i => [Math.abs(i.values[0] - i.values[8]), i.id])"
+            ".images.map(i => [Math.abs(i.values[0] - i.values[10]), i.id])"
         )
     )
     assert said.startswith(f"{widest[1]}: ")
@@ -241,7 +241,7 @@ def test_every_table_can_be_downloaded(open_page, demo_report):
     assert [len(rows) for rows in found.values()] == [2, 2, 4, 1, 16]
     rows = found["images-shown.csv"]
     shown = column(page, 3)
-    assert [f"{float(row['structure tensor: F']):.3f}" for row in rows] == shown
+    assert [f"{float(row['structure tensor: best F']):.3f}" for row in rows] == shown
 
 
 def test_layout_on_a_desktop_and_on_paper(open_page, three_methods):
@@ -256,7 +256,7 @@ def test_layout_on_a_desktop_and_on_paper(open_page, three_methods):
     shown = page.locator("#table thead th:visible")
     assert shown.count() == 1 + 3
     page.locator("#every").check()
-    assert shown.count() == 1 + 3 * 4
+    assert shown.count() == 1 + 3 * 5
     page.emulate_media(media="print")
     assert not page.locator(".tools").first.is_visible()
     assert table.evaluate("b => b.scrollHeight - b.clientHeight") == 0
