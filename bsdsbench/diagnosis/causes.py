@@ -68,17 +68,17 @@ def other_columns(
     metric: Metric, targets: Mapping[str, Any], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """(words, scores) with each target read off another column of its quantity ("mae_sum")."""
-    of = {c.key: c for c in metric.columns if c.quantity}
-    if not targets.keys() <= of.keys():
+    columns = {c.key: c for c in metric.columns if c.quantity}
+    if not targets.keys() <= columns.keys():
         return
-    ways: dict[str, dict[str, str]] = {}
-    for key, column in of.items():
+    keys_of_way: dict[str, dict[str, str]] = {}  # "_sum" -> quantity -> key
+    for key, column in columns.items():
         way = key.replace(column.quantity, "", 1)
-        ways.setdefault(way, {}).setdefault(column.quantity, key)
-    for found in ways.values():
-        keys = {t: found.get(of[t].quantity, "") for t in targets}
+        keys_of_way.setdefault(way, {}).setdefault(column.quantity, key)
+    for key_of_quantity in keys_of_way.values():
+        keys = {t: key_of_quantity.get(columns[t].quantity, "") for t in targets}
         if all(key in scores for key in keys.values()):
-            words = ", ".join(of[key].heading for key in keys.values())
+            words = ", ".join(columns[key].heading for key in keys.values())
             yield words, {t: scores[key] for t, key in keys.items()}
 
 
@@ -128,8 +128,8 @@ class Setting:
     def truth(self, gt: GroundTruth) -> GroundTruth:
         """The annotators that count."""
         if "first" in self.how:
-            some = gt.parts.keys() & {"boundaries", "segmentations"}
-            return gt.replace(**{name: gt.parts[name][:1] for name in some})
+            drawings = gt.parts.keys() & {"boundaries", "segmentations"}
+            return gt.replace(**{name: gt.parts[name][:1] for name in drawings})
         if "union" in self.how:
             drawn = np.logical_or.reduce(gt.boundaries)
             return gt.replace(boundaries=(drawn,), segmentations=None)
@@ -178,18 +178,21 @@ def settings(metric: Metric) -> Iterator[Setting]:
 
 
 def named_images(ids: Sequence[str], place: str | Path | None) -> dict[str, I8]:
-    """Some of the images, by what names them: a set, or a split file near the truth."""
-    found = {name: list(images) for name, images in shipped_sets().items()}
+    """Return parts of the images by what names them: a public set, or a split file near the truth.
+
+    A part is the positions of its images in `ids`.
+    """
+    members_of = {name: list(images) for name, images in shipped_sets().items()}
     gt_dir = Path(place) if place else None
     if gt_dir and gt_dir.is_dir():
         for folder in (gt_dir, *gt_dir.parents[:2]):
             for path in sorted([*folder.glob("*.txt"), *folder.glob("*.lst")])[:MAX_SPLIT_FILES]:
                 with suppress(DataError, OSError):
-                    found.setdefault(f"the split file {path.name}", read_split(path))
-    at = {image_id: k for k, image_id in enumerate(ids)}
-    chosen: dict[bytes, tuple[str, I8]] = {}
-    for name, members in found.items():
-        images = np.array(sorted({at[i] for i in members if i in at}), np.int64)
+                    members_of.setdefault(f"the split file {path.name}", read_split(path))
+    position = {image_id: k for k, image_id in enumerate(ids)}
+    parts: dict[bytes, tuple[str, I8]] = {}  # the first name of parts that are equal
+    for name, members in members_of.items():
+        images = np.array(sorted({position[i] for i in members if i in position}), np.int64)
         if 0 < images.size < len(ids):
-            chosen.setdefault(images.tobytes(), (f"the images of {name} only", images))
-    return dict(chosen.values())
+            parts.setdefault(images.tobytes(), (f"the images of {name} only", images))
+    return dict(parts.values())

@@ -20,7 +20,7 @@ CHANCE = 3  # standard errors; sound crops of 64 to 321 rows: none beyond 3 with
 
 
 def darker_near(soft: F8, truth: F8) -> bool:
-    """Whether values at most NEAR pixels from the ground truth are smaller than those beyond."""
+    """Return whether values within NEAR pixels of the ground truth are smaller than the others."""
     from scipy import ndimage
 
     near = ndimage.maximum_filter(truth, 2 * NEAR + 1) > 0
@@ -35,7 +35,7 @@ def on_hundredths(soft: NDArray[Any]) -> float:
 
 
 def jpeg_ratio(soft: F8) -> float:
-    """How much more often a high 8 x 8 cosine coefficient vanishes on JPEG's grid than off it.
+    """Return how much more often a high 8 x 8 cosine coefficient vanishes on JPEG's grid than off.
 
     1 where there is no trace of it, and where chance (CHANCE standard errors) may explain it.
     """
@@ -66,15 +66,15 @@ def _vanishing(soft: F8) -> F8:
     return np.asarray(small[:, high].mean(axis=1))
 
 
-def correlation(soft: F8, truth: F8) -> F8:
-    """Correlation with the truth for shifts up to REACH; [REACH + dy, REACH + dx] is that of dy,
-    dx."""
+def _correlations(soft: F8, truth: F8) -> F8:
+    """Return the correlation with the truth for shifts up to REACH, that of (dy, dx) at
+    [REACH + dy, REACH + dx]."""
     from scipy import ndimage, signal
 
     a, b = (ndimage.gaussian_filter(x - x.mean(), 1.0) for x in (soft, truth.astype(np.float64)))
     norm = np.sqrt((a * a).sum() * (b * b).sum())
-    found = signal.correlate(np.pad(a, REACH), b, "valid", "fft")
-    return np.divide(found, norm, out=np.zeros_like(found), where=norm > 0)
+    products = signal.correlate(np.pad(a, REACH), b, "valid", "fft")
+    return np.divide(products, norm, out=np.zeros_like(products), where=norm > 0)
 
 
 class Displacement(NamedTuple):
@@ -86,8 +86,8 @@ class Displacement(NamedTuple):
 
 def displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displacement | None:
     """Return that of several maps, (soft, truth) each; None if they correlate less than `least`."""
-    surface = np.mean([correlation(soft, truth) for soft, truth in maps], axis=0)
-    return shift_of(surface) if surface.max() >= least else None
+    surface = np.mean([_correlations(soft, truth) for soft, truth in maps], axis=0)
+    return _shift_of(surface) if surface.max() >= least else None
 
 
 def quarters(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
@@ -105,7 +105,7 @@ def quarters(maps: Sequence[tuple[F8, F8]], least: float) -> list[Displacement]:
     return [end for end in ends if end]
 
 
-def shift_of(surface: F8) -> Displacement:
+def _shift_of(surface: F8) -> Displacement:
     """Return where the correlations peak, to a fraction of a pixel; (0, 0) on the rim.
 
     Boundaries of label maps lie half a pixel above and left of the edge: that half is taken off.

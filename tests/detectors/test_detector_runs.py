@@ -10,7 +10,8 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.detectors.baselines import BASELINES, baseline
-from bsdsbench.detectors.detector_runs import encoded, fresh_modules, load_function
+from bsdsbench.detectors.imported_functions import fresh_modules, load_function
+from bsdsbench.detectors.map_files import encoded
 from bsdsbench.errors import InputWarning
 from bsdsbench.loaders.sample import sample_images
 from tests.helpers.runs import call, command, refused
