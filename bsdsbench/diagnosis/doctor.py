@@ -51,7 +51,9 @@ from bsdsbench.text import counted
 THICK, THIN = 0.8, 0.6
 JPEG = 1.2
 GAIN = 0.003  # of F, from which a remedy that was tried is named
-APART = 1.5  # pixels between the displacements of two quarters of maps that were not just moved
+APART_QUARTERS = (
+    1.5  # pixels between the displacements of two quarters of maps that were not just moved
+)
 CORRELATED = 0.05
 TRIAL = 5  # thresholds of a trial
 HUNDREDTHS = 0.01
@@ -449,7 +451,7 @@ def _check_lines(examination: _Examination) -> None:
     quarters = symptoms.quarters(maps, CORRELATED)
     rows, columns = np.ptp(quarters, axis=0) if len(quarters) == 4 else (0.0, 0.0)
     images = [image for image, _ in kept]
-    if max(rows, columns) > APART:
+    if max(rows, columns) > APART_QUARTERS:
         first, last = quarters[0], quarters[-1]
         more = {"dy": first.rows, "dx": first.columns, "dy2": last.rows, "dx2": last.columns}
         examination.name("scaled", images, **more)
