@@ -41,7 +41,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Progress
 from bsdsbench.runs.engine import evidence_record
 from bsdsbench.runs.keywords import RunKeywords, plan
-from bsdsbench.runs.sanity import look_at, position, swaps, thickness, thumbnail
+from bsdsbench.runs.sanity import Thumbnail, look_at, position, swaps, thickness, thumbnail
 from bsdsbench.runs.sources import FileItem
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import LATE_START, NOTHING_BELOW, PRCurve, four_counts
@@ -51,9 +51,7 @@ from bsdsbench.text import counted
 THICK, THIN = 0.8, 0.6
 JPEG = 1.2
 GAIN = 0.003  # of F, from which a remedy that was tried is named
-APART_QUARTERS = (
-    1.5  # pixels between the displacements of two quarters of maps that were not just moved
-)
+SCALED = 1.5  # pixels between the displacements of two quarters, from which maps are scaled
 CORRELATED = 0.05
 TRIAL = 5  # thresholds of a trial
 HUNDREDTHS = 0.01
@@ -111,15 +109,15 @@ def doctor(
     """
     keywords = RunKeywords(pred_kind=pred_kind, split_file=split_file)
     options = plan(keywords, protocol, (metric,))
-    asked, kind = registry.get(metric), options.pred_kind
+    examined, kind = registry.get(metric), options.pred_kind
     places = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
-    own = asked.options_of(options.protocol)
-    classes, sequences = asked.class_names(own), asked.in_sequences(own)
-    _, *sides = group_files(*places, split_file, kind, asked.gt_kind, classes, sequences)
+    opt = examined.options_of(options.protocol)
+    classes, sequences = examined.class_names(opt), examined.in_sequences(opt)
+    _, *sides = group_files(*places, split_file, kind, examined.gt_kind, classes, sequences)
     preds, gts = (dict(sorted(side.files.items())) for side in sides)
     several = [side.doubled for side in sides]
     looked_at = given_number(looked_at, "looked_at", 1, 10**7, whole=True)
-    inputs = _Inputs(asked, options.protocol, kind, preds, gts, several)
+    inputs = _Inputs(examined, options.protocol, kind, preds, gts, several)
     both = [image_id for image_id in gts if image_id in preds]
     step = max(1, -(-len(both) // looked_at))
     for k, image_id in enumerate(both):
@@ -147,12 +145,12 @@ def _late_start(inputs: _Inputs) -> str:
     at both have no AP.
     """
     kept = [image.kept for image in inputs.images if image.kept]
-    soft = [one for one in kept if one.pred.kind != "segs"]
+    soft = [image for image in kept if image.pred.kind != "segs"]
     protocol, levels = inputs.protocol, [t for t in inputs.protocol.thresholds if t > 0]
     if not soft or len(levels) < 2 or protocol.ap_rule not in NOTHING_BELOW:
         return ""
     ends = protocol.replace(thresholds=(levels[0], levels[-1]))
-    counts = [four_counts(boundary_counts(one.pred, one.gt, ends)) for one in soft]
+    counts = [four_counts(boundary_counts(image.pred, image.gt, ends)) for image in soft]
     curve = PRCurve.of_counts(ends.thresholds, np.sum(counts, axis=0), protocol.operator)
     low, first = curve.recall
     blank = protocol.ap_rule == "seism" and curve.blank is not None and curve.blank[-1]
@@ -166,31 +164,26 @@ def _late_start(inputs: _Inputs) -> str:
 
 @dataclass(slots=True)
 class _Image:
-    """What is kept of an image.
-
-    codes : what is wrong with it alone
-    way   : how it lies, if it fits its ground truth far better so
-    kept  : what is measured further, of the images that are looked at closely
-    """
+    """The doctor's notes on an image."""
 
     image_id: str
     file: str
     sizes: str
-    codes: set[str]
+    codes: set[str]  # of CHECKS: the faults of this image alone
     annotators: int = 0
-    way: str = ""
-    thumbnails: tuple[Any, ...] = ()
-    kept: _Kept | None = None
+    way: str = ""  # "mirrored ..." if it fits its ground truth far better so
+    thumbnails: tuple[Thumbnail, Thumbnail] | None = None  # of map and ground truth
+    kept: _Kept | None = None  # of an image that is looked at closely
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A prediction and its ground truth; its soft map as the protocol takes it, and the marks."""
+    """The data of an image that is looked at closely."""
 
     pred: Prediction
     gt: GroundTruth
-    soft: F8
-    truth: F8
+    soft: F8  # the prediction's map as the protocol takes it
+    truth: F8  # the number of annotators that marked a pixel
 
 
 @dataclass(slots=True)
@@ -212,7 +205,7 @@ class _Inputs:
 
     @property
     def readings(self) -> Readings:
-        """What the files of both sides mean."""
+        """Return the meaning of the files of both sides."""
         return self.metric.readings(self.protocol, self.kind)
 
     def look_at(self, image_id: str, closely: bool) -> None:
@@ -236,19 +229,29 @@ class _Inputs:
         if fits and not uneven:
             curve = metric.cuts_at_thresholds
             self.records.append(evidence_record(image_id, pred, gt, metric, protocol, curve))
-        if metric.name not in registry.DEFAULT:
-            if closely and fits:
-                try:
-                    metric.count(pred, gt, protocol, opt)
-                except DataError as error:
-                    self.refused.append(str(error.problems[0]))
-                    return
-                self.n_measured += 1
-                if not isinstance(metric, Diagnosed):
-                    return
-                for symptom in metric.symptoms(pred, gt, protocol, opt):
-                    self.odd.setdefault(symptom, []).append(file)
+        if metric.name in registry.DEFAULT:
+            self._measure_boundaries(image, pred, gt, closely)
+        elif closely and fits:
+            self._measure_by_metric(file, pred, gt)
+
+    def _measure_by_metric(self, file: str, pred: Prediction, gt: GroundTruth) -> None:
+        """Keep what the metric refuses, and the symptoms that it names."""
+        opt = self.metric.options_of(self.protocol)
+        try:
+            self.metric.count(pred, gt, self.protocol, opt)
+        except DataError as error:
+            self.refused.append(str(error.problems[0]))
             return
+        self.n_measured += 1
+        if isinstance(self.metric, Diagnosed):
+            for symptom in self.metric.symptoms(pred, gt, self.protocol, opt):
+                self.odd.setdefault(symptom, []).append(file)
+
+    def _measure_boundaries(
+        self, image: _Image, pred: Prediction, gt: GroundTruth, closely: bool
+    ) -> None:
+        """Note the faults of a boundary map in `image.codes`; keep it if looked at closely."""
+        protocol, file = self.protocol, image.file
         marks = [bool(b.any()) for b in gt.boundaries]
         image.annotators = len(marks)
         look = look_at(pred, gt, protocol)
@@ -264,7 +267,7 @@ class _Inputs:
         if look.measured:
             small = thumbnail(soft), thumbnail(truth)
             image.way = position(*small)
-            image.thumbnails = tuple(thumb.astype(np.float32) for thumb in small)
+            image.thumbnails = small[0].astype(np.float32), small[1].astype(np.float32)
         if look.measured and closely:
             self.n_measured += 1
             image.kept = _Kept(pred, gt, soft, truth)
@@ -277,7 +280,7 @@ class _Inputs:
                 near = any(0 < abs(t - round(t, 2)) < 1e-9 for t in protocol.thresholds)
                 if near and pred.soft.dtype.kind == "f" and not protocol.nms:
                     wrong["grid-values"] = symptoms.on_hundredths(pred.soft) > HUNDREDTHS
-        codes |= {code for code, holds in wrong.items() if holds}
+        image.codes |= {code for code, holds in wrong.items() if holds}
 
 
 class _Examination:
@@ -293,7 +296,7 @@ class _Examination:
 
     @property
     def kept(self) -> list[tuple[_Image, _Kept]]:
-        """Those of them that are looked at closely, with what is measured."""
+        """The sound images that are looked at closely, with their data."""
         return [(image, image.kept) for image in self.sound if image.kept]
 
     def name(self, code: str, images: Sequence[_Image], **words: Any) -> None:
@@ -347,7 +350,7 @@ class _Examination:
 
 
 def _check_names(examination: _Examination) -> None:
-    """Files without a partner, and several for an image."""
+    """Name files without a partner, and several for an image."""
     inputs = examination.inputs
     preds, gts = inputs.preds, inputs.gts
     missing, extra = [i for i in gts if i not in preds], [i for i in preds if i not in gts]
@@ -376,7 +379,7 @@ def _check_names(examination: _Examination) -> None:
 
 
 def _check_files(examination: _Examination) -> None:
-    """What reading refuses and the metric; faults that differ in numbers only are one."""
+    """Name what reading or the metric refuses; faults that differ in numbers only are one."""
     inputs = examination.inputs
     for equal in alike(inputs.unread):
         text = f"{counted(len(equal), 'file')}: {attrs.evolve(equal[0], file='', fix=())}"
@@ -392,7 +395,7 @@ def _check_files(examination: _Examination) -> None:
 
 
 def _check_values(examination: _Examination) -> None:
-    """Sizes, annotations and values, which one image tells; a set of faint maps."""
+    """Name odd sizes, annotations and values of single images, and verdicts on the whole set."""
     images, name = examination.inputs.images, examination.inputs.protocol.name
 
     def coded(*codes: str) -> None:
@@ -415,7 +418,7 @@ def _check_values(examination: _Examination) -> None:
 
 
 def _check_places(examination: _Examination) -> None:
-    """Maps that are inverted, or that fit better in another position or for another image."""
+    """Name maps that are inverted, or fit better in another position or for another image."""
     protocol = examination.inputs.protocol
     kept = examination.kept
     dark = [i for i, k in kept if symptoms.darker_near(k.soft, k.truth)]
@@ -427,22 +430,23 @@ def _check_places(examination: _Examination) -> None:
     placed = [image for image in examination.sound if image.thumbnails]
     for way in sorted({image.way for image in placed} - {""}):
         examination.name("mirrored", [image for image in placed if image.way == way], way=way)
-    by_id = {image.image_id: image for image in examination.sound if image.thumbnails}
-    if swapped := dict(swaps([(i, *image.thumbnails) for i, image in by_id.items()])):
+    by_id = {image.image_id: image for image in placed}
+    thumbnails = [(i.image_id, *i.thumbnails) for i in placed if i.thumbnails]
+    if swapped := dict(swaps(thumbnails)):
         a, b = next(iter(swapped.items()))
         examination.name("exchanged", [by_id[image_id] for image_id in swapped], a=a, b=b)
 
 
 def _check_lines(examination: _Examination) -> None:
-    """How thick lines are, what values they have, and how far they lie from the ground truth."""
+    """Name lines that are too thick or too thin, odd values, and displacements."""
     protocol, kept = examination.inputs.protocol, examination.kept
 
-    def of(code: str) -> list[_Image]:
+    def coded(code: str) -> list[_Image]:
         return [image for image, _ in kept if code in image.codes]
 
-    examination.try_out("raw", of("raw"), protocol.replace(nms=True))
+    examination.try_out("raw", coded("raw"), protocol.replace(nms=True))
     for code in ("thinned", "grid-values", "jpeg"):
-        examination.name(code, of(code))
+        examination.name(code, coded(code))
     maps = [(k.soft, k.truth) for _, k in kept]
     moved = symptoms.displacement(maps, CORRELATED) if maps else None
     if not moved or (round(moved.rows), round(moved.columns)) == (0, 0):
@@ -451,7 +455,7 @@ def _check_lines(examination: _Examination) -> None:
     quarters = symptoms.quarters(maps, CORRELATED)
     rows, columns = np.ptp(quarters, axis=0) if len(quarters) == 4 else (0.0, 0.0)
     images = [image for image, _ in kept]
-    if max(rows, columns) > APART_QUARTERS:
+    if max(rows, columns) > SCALED:
         first, last = quarters[0], quarters[-1]
         more = {"dy": first.rows, "dx": first.columns, "dy2": last.rows, "dx2": last.columns}
         examination.name("scaled", images, **more)

@@ -61,7 +61,7 @@ MATCHED = (*MAPS, *ANNOTATED, *CURVE, *MATCHING)
 
 
 def even_thresholds(count: int) -> tuple[float, ...]:
-    """linspace(1/(T+1), 1 - 1/(T+1), T): the official default grid (boundaryBench.m)."""
+    """Return linspace(1/(T+1), 1 - 1/(T+1), T), the default grid of boundaryBench.m."""
     return tuple(np.linspace(1 / (count + 1), 1 - 1 / (count + 1), count).tolist())
 
 
@@ -73,15 +73,18 @@ GRIDS = {
 }
 
 
-def thresholds_of(given: Any) -> tuple[float, ...]:
-    """Thresholds from what a file, the command line or a signature says of them: how many even
-    ones, a name of GRIDS, "FROM..TO/N", values; "0+" before a text adds the whole image."""
+def _thresholds_of(given: Any) -> tuple[float, ...]:
+    """Return the thresholds that a file, the command line or a signature writes.
+
+    They are a count of even ones, a name of GRIDS, "FROM..TO/N" or values; "0+" before a text adds
+    the whole image.
+    """
     try:
         if isinstance(given, str):
             if given in GRIDS:
                 return GRIDS[given]
             if given.startswith("0+"):
-                return (0.0, *thresholds_of(given[2:]))
+                return (0.0, *_thresholds_of(given[2:]))
             if ".." in given:
                 low, high, count = re.split(r"\.\.|/", given)
                 points = min(int(count), MAX_THRESHOLDS + 1)
@@ -102,7 +105,7 @@ def thresholds_of(given: Any) -> tuple[float, ...]:
 
 
 def thresholds_text(values: tuple[float, ...]) -> str:
-    """The shortest text that `thresholds_of` reads as these values, to the last bit."""
+    """Return the shortest text that stands for these values, to the last bit."""
     count = len(values)
     for name, grid in {**GRIDS, str(count): even_thresholds(count)}.items():
         if values == grid:
@@ -148,13 +151,13 @@ class NMSParams:
         return next((name for name, recipe in RECIPES.items() if recipe == self), None)
 
     def __str__(self) -> str:
-        """The recipe or the constants, as `nms_params` of a protocol reads them."""
+        """Return the recipe or the constants, as `nms_params` of a protocol reads them."""
         constants = (self.radius, self.border, number_text(self.multiplier))
-        how = ("smooth" if self.smooth else "raw", self.bits)
-        return self.recipe_name or ",".join(map(str, constants + how))
+        rounding = ("smooth" if self.smooth else "raw", self.bits)
+        return self.recipe_name or ",".join(map(str, constants + rounding))
 
     def describe(self) -> str:
-        """The constants in a few words with the name of their recipe: "hed: 1, 5, 1.01 (8 bit)"."""
+        """Return the constants in words, with their recipe: "hed: 1, 5, 1.01 (8 bit)"."""
         depth = f"{self.bits} bit" if self.bits else "float"
         smooth = "" if self.smooth else ", not smoothed"
         name = f"{self.recipe_name}: " if self.recipe_name else ""
@@ -162,16 +165,16 @@ class NMSParams:
 
 
 def nms_params(given: Any) -> Any:
-    """The constants from the name of a recipe, from their text or its parts, or from a table."""
+    """Return the constants that a recipe's name, their text or its parts, or a table stands for."""
     if isinstance(given, Mapping):
         return record_of(NMSParams, given, "nms")
     text = ",".join(map(str, given)) if isinstance(given, list | tuple) else given
     if not isinstance(text, str):
         return given
-    found = re.fullmatch(rf"(\d{{1,9}}),(\d{{1,9}}),({NUMBER}),(smooth|raw),(\d{{1,9}})", text)
-    if found:
-        radius, border, multiplier, how, bits = found.groups()
-        return NMSParams(int(radius), int(border), float(multiplier), how == "smooth", int(bits))
+    pattern = rf"(\d{{1,9}}),(\d{{1,9}}),({NUMBER}),(smooth|raw),(\d{{1,9}})"
+    if constants := re.fullmatch(pattern, text):
+        radius, border, factor, smoothing, bits = constants.groups()
+        return NMSParams(int(radius), int(border), float(factor), smoothing == "smooth", int(bits))
     if text not in RECIPES:
         raise ProtocolError(
             f"NMS recipe {clipped(text)}: expected one of {', '.join(RECIPES)}, or the constants "
@@ -186,8 +189,8 @@ RECIPES: dict[str, NMSParams] = {
 }
 
 
-def option_tables(given: Any) -> Mapping[str, Mapping[str, Any]]:
-    """Metric -> its options that are not the default, read-only. Raises ProtocolError."""
+def _option_tables(given: Any) -> Mapping[str, Mapping[str, Any]]:
+    """Return the options of each metric that are not the default, read-only."""
 
     def plain(value: Any) -> Any:
         return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
@@ -239,7 +242,7 @@ class Protocol:
             ),
             f"at most {MAX_THRESHOLDS} increasing values in [0, 1], one or more above 0",
         ),
-        thresholds_of,
+        _thresholds_of,
         others=dict.fromkeys(("8bit", 100, 50, 33, 25, 20, 19, 10, 9, 5), "nthresh of the run"),
         caption=lambda p: (
             f"{len(p.thresholds)} thresholds {p.thresholds[0]:.4g}..{p.thresholds[-1]:.4g}"
@@ -362,7 +365,7 @@ class Protocol:
     )
     options: Mapping[str, Any] = field(
         factory=dict,
-        converter=option_tables,
+        converter=_option_tables,
         hash=False,
         metadata={
             "help": "Metric to its own options, those that are given, read-only. In a file each is "
@@ -406,13 +409,14 @@ class Protocol:
 
     @classmethod
     def preset(cls, name: str) -> Protocol:
-        """The named protocol shipped with the package. Raises ProtocolError for an unknown name."""
+        """Return the protocol of that name. Raises ProtocolError for an unknown one."""
         return _shipped(_known(name))
 
     @classmethod
     def load(cls, protocol: Protocol | str | Path | None) -> Protocol:
-        """A protocol, the preset of that name, or that of a .toml file, which may hold
-        `base = "bsds500"` and its changes; None is bsds500.
+        """Return a protocol as it is, the preset of that name, or that of a .toml file.
+
+        The file may hold `base = "bsds500"` and what it changes; None is bsds500.
 
         Raises ProtocolError for anything else, FileFormatError for a broken file.
         """
@@ -429,14 +433,17 @@ class Protocol:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Protocol:
-        """A protocol from plain values; `base` names a preset that the others change, and a table
-        that is no field holds options. Raises ProtocolError for unknown names."""
+        """Return a protocol with these plain values. Raises ProtocolError for unknown names.
+
+        `base` names a preset that the others change; a table that is no field holds the options of
+        the metric of that name.
+        """
         if not isinstance(values, Mapping):
             raise ProtocolError(f"protocol {clipped(values)}: expected fields and values")
         known = {*cls.names(), "base"}
-        own = {n: v for n, v in values.items() if n not in known and isinstance(v, Mapping)}
-        rest = {n: v for n, v in values.items() if n not in own}
-        rest["options"] = {**option_tables(rest.get("options", {})), **own}
+        tables = {n: v for n, v in values.items() if n not in known and isinstance(v, Mapping)}
+        rest = {n: v for n, v in values.items() if n not in tables}
+        rest["options"] = {**_option_tables(rest.get("options", {})), **tables}
         if "base" in rest:
             return cls.preset(rest.pop("base")).replace(**rest)
         if rest.get("name") in preset_names():  # a preset's text with changes, or a saved one
@@ -445,8 +452,7 @@ class Protocol:
         return record_of(cls, rest, "protocol")
 
     def replace(self, **changes: Any) -> Protocol:
-        """A copy with some fields changed; what then differs from its preset has a star behind the
-        name.
+        """Return a copy with changed fields; one that differs from its preset gets a starred name.
 
         A mapping given for nms_params or the options of a metric changes only the entries it names;
         an option that is None is the default again.
@@ -465,20 +471,20 @@ class Protocol:
         return made if "name" in changes or made == self else evolve(made, name=starred)
 
     def to_mapping(self) -> dict[str, Any]:
-        """Plain values, which `from_mapping` reads back to an equal protocol."""
+        """Return plain values, which `from_mapping` reads back to an equal protocol."""
         return asdict(self)
 
     def changed(self, other: Protocol) -> dict[str, tuple[Any, Any]]:
-        """Both values of each plain one that differs, but for name and version."""
-        mine, theirs, found = self.leaves(), other.leaves(), {}
-        for key in {**mine, **theirs}:
-            both = mine.get(key, DEFAULT), theirs.get(key, DEFAULT)
+        """Return both values of each plain one that differs, but for name and version."""
+        left, right, differing = self.leaves(), other.leaves(), {}
+        for key in {**left, **right}:
+            both = left.get(key, DEFAULT), right.get(key, DEFAULT)
             if both[0] != both[1] and key not in ("name", "version"):
-                found[key] = both
-        return found
+                differing[key] = both
+        return differing
 
     def leaves(self) -> dict[str, Any]:
-        """Plain values by name, those of tables as "nms_params.radius", "saliency.beta2"."""
+        """Return plain values by name, those of tables as "nms_params.radius", "saliency.beta2"."""
         values = self.to_mapping()
         tables = {"nms_params": values.pop("nms_params"), **values.pop("options")}
         return values | {
@@ -486,8 +492,15 @@ class Protocol:
         }
 
     def describe(self, used: Collection[str] | None = None, more: Iterable[str] = ()) -> str:
-        """One line with everything that moves a score: the fields `used` and what metrics say
-        (`more`)."""
+        """Return a line with everything that moves a score.
+
+        Parameters
+        ----------
+        used : names of fields, optional
+            The fields that count; by default all, and the options of all metrics.
+        more : texts
+            Further settings, of the metrics.
+        """
         if self.name == UNSTATED_GRID:
             return "protocol and thresholds not stated"
         words = captions(self)
@@ -499,11 +512,11 @@ class Protocol:
                 f"{name}: {', '.join(f'{k} {abbreviated(v)}' for k, v in table.items())}"
                 for name, table in self.options.items()
             ]
-        said = [text for name, text in words.items() if used is None or name in used]
-        return f"{self.name} v{self.version}: {'; '.join([*said, *more])}"
+        settings = [text for name, text in words.items() if used is None or name in used]
+        return f"{self.name} v{self.version}: {'; '.join([*settings, *more])}"
 
     def gt_options(self) -> dict[str, Any]:
-        """What `load_ground_truth` has to know, as keyword arguments."""
+        """Return the fields that `load_ground_truth` needs, as its keyword arguments."""
         return {
             "gt_invert": self.gt_invert,
             "gt_threshold": self.gt_threshold,
@@ -529,13 +542,13 @@ class Protocol:
 
 @cache
 def preset_names() -> tuple[str, ...]:
-    """The presets that `Protocol.preset` knows, sorted."""
+    """Return the names of the presets, sorted."""
     folder = resources.files("bsdsbench.protocol.presets")
     return tuple(sorted(p.name[:-5] for p in folder.iterdir() if p.name.endswith(".toml")))
 
 
 def preset_text(name: str) -> str:
-    """The TOML text of a preset, with its comments. Raises ProtocolError for an unknown name."""
+    """Return the TOML text of a preset with its comments. Raises ProtocolError if unknown."""
     folder = resources.files("bsdsbench.protocol.presets")
     return folder.joinpath(f"{_known(name)}.toml").read_text("utf-8")
 
@@ -551,7 +564,7 @@ def _known(name: Any) -> str:
 
 @cache
 def _fields_of(name: str) -> Protocol:
-    """The preset under a name that is no preset's, for others to be compared with."""
+    """Return the preset under another name, so that its own fields are not checked against it."""
     return Protocol.from_mapping({**shipped(f"presets/{name}.toml"), "name": "preset"})
 
 

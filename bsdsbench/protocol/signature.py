@@ -61,7 +61,7 @@ class Word:
 
 WORDS = {key: Word(**row) for key, row in shipped("words.toml").items()}
 WORDED = {name for word in WORDS.values() for name in word.fields}
-OWN = ("set", "gt", "ann", "pred", "maps", "match")  # words that are no fields of a protocol
+NO_FIELDS = ("set", "gt", "ann", "pred", "maps", "match")  # words that are no fields of a protocol
 
 
 @frozen(repr=False, str=False)
@@ -95,33 +95,33 @@ class Signature:
 
     def words(self) -> list[str]:
         """The words of the line, in order."""
-        found = [f"bsdsbench {self.version}"]
+        words = [f"bsdsbench {self.version}"]
         for key, text in self.texts().items():
             bare = key == "set" or (key == "thin" and text != UNKNOWN)
-            found.append(text if bare else f"{key}{':' if key in WORDS else '='}{text}")
-        return found
+            words.append(text if bare else f"{key}{':' if key in WORDS else '='}{text}")
+        return words
 
     def texts(self) -> dict[str, str]:
-        """Key of each word -> its text; fields that have no word of their own by name."""
+        """Return the text of each word by its key; fields that have no word by their names."""
         p, base = self.protocol, _base_of(self.protocol)
-        said, usual, found = self._every_text(), _written(base, base), {}
+        every, usual, texts = self._every_text(), _written(base, base), {}
         for key, word in WORDS.items():
-            text, unused = said.get(key), word.fields and self.unused.issuperset(word.fields)
+            text, unused = every.get(key), word.fields and self.unused.issuperset(word.fields)
             if text and not unused and not text == word.usual == usual.get(key):
-                found[key] = text
+                texts[key] = text
         if p.stated:
-            found |= self.named
+            texts |= self.named
             silent = self.unused | WORDED
             silent -= {"max_dist"} if p.max_dist_px is not None else set()
             for name, (value, _) in p.changed(base).items():
                 if not {name, name.rpartition(".")[0]} & silent:
-                    found[name] = _value_text(value)
-        return found
+                    texts[name] = _value_text(value)
+        return texts
 
     def _every_text(self) -> dict[str, str]:
-        """The texts of all words, also of those that the line leaves out."""
-        own = {key: str(getattr(self, key)) for key in OWN}
-        return own | _written(self.protocol, _base_of(self.protocol))
+        """Return the texts of all words, also of those that the line leaves out."""
+        of_run = {key: str(getattr(self, key)) for key in NO_FIELDS}
+        return of_run | _written(self.protocol, _base_of(self.protocol))
 
     @classmethod
     def parse(cls, text: str) -> Signature:
@@ -131,38 +131,28 @@ class Signature:
         if package != "bsdsbench" or not version or not words or not _SET.fullmatch(words[0]):
             begin = "|".join([first, *words[:1]])
             raise ProtocolError(f"signature {begin!r}: expected 'bsdsbench VERSION|SET:N/M|...'")
-        found, others = {"set": words[0]}, []
+        texts, settings = {"set": words[0]}, []
         for word in words[1:]:
             key, colon, value = word.partition(":")
             if word in ("thin", "unthinned"):
-                found["thin"] = word
+                texts["thin"] = word
             elif not colon or "=" in key:
-                others.append(word)
-            elif key in WORDS and key not in found:
-                found[key] = value
+                settings.append(word)
+            elif key in WORDS and key not in texts:
+                texts[key] = value
             else:
                 raise ProtocolError(f"signature {word}: expected one of {', '.join(WORDS)}, once")
-        own: dict[str, Any] = {**dict.fromkeys(OWN, UNKNOWN), "maps": ""}
-        changes: dict[str, Any] = {}
-        unused: set[str] = set()
         try:
-            for key, how in WORDS.items():
-                if key not in found:
-                    unused.update(() if how.usual else how.fields)
-                elif key in OWN:
-                    own[key] = found[key]
-                elif found[key] == UNKNOWN:
-                    changes["name"] = (
-                        UNSTATED_GRID if key == "thr" else changes.get("name", UNSTATED)
-                    )
-                else:
-                    changes |= _read(key, found[key])
-            unused.difference_update(*(WORDS[key].fields for key in found))
-            changes |= parse_overrides(others)
+            changes = _changes_of(texts) | parse_overrides(settings)
             protocol = Protocol.preset(changes.pop("base", _BASE)).replace(**changes)
-            return cls(protocol, version=version, unused=frozenset(unused), **own)
         except ProtocolError as error:
             raise ProtocolError(f"signature: {error}") from None
+        of_run: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in NO_FIELDS}
+        of_run["maps"] = texts.get("maps", "")
+        absent = (w.fields for key, w in WORDS.items() if key not in texts and not w.usual)
+        unused = {name for names in absent for name in names}
+        unused.difference_update(*(WORDS[key].fields for key in texts))
+        return cls(protocol, version=version, unused=frozenset(unused), **of_run)
 
     def differences(self, other: Signature) -> list[Difference]:
         """List what differs, of what both lines know; what one has no use for is IGNORED."""
@@ -173,7 +163,7 @@ class Signature:
             if values[0] != values[1] and key != "maps" and UNKNOWN not in values:
                 useless = word.fields and unused.issuperset(word.fields)
                 severity = Severity.IGNORED if useless else word.severity
-                name = word.fields[0] if word.fields and key not in OWN else key
+                name = word.fields[0] if word.fields and key not in NO_FIELDS else key
                 differing.append(Difference(name, values[0], values[1], severity, word.cost))
         for name, pair in p.changed(q).items() if p.stated and q.stated else ():
             spellings = {name, name.rpartition(".")[0]}
@@ -207,14 +197,15 @@ class Signature:
                 meanings.append(f"Not known: {word.title}.")
             else:
                 names = {**word.names, **AP_RULES, **ODS_RULES, self.set: self._images()}
-                said = names.get(text) or known.get("".join(word.fields[:1]), text)
-                meaning = word.meaning.format(value=text, said=said)
+                words = names.get(text) or known.get("".join(word.fields[:1]), text)
+                meaning = word.meaning.format(value=text, words=words)
                 meanings.append(meaning[0].upper() + meaning[1:])
         return list(zip(self.words(), meanings, strict=True))
 
     def _images(self) -> str:
-        found = _SET.fullmatch(self.set)
-        name, n, size = found.groups() if found else ("", UNKNOWN, None)
+        """Return the images in words: "all 200 images of bsds500-test"."""
+        parts = _SET.fullmatch(self.set)
+        name, n, size = parts.groups() if parts else ("", UNKNOWN, None)
         if n == UNKNOWN:
             return f"images of {name if size else 'a set that is not named'}"
         if not size:
@@ -222,7 +213,7 @@ class Signature:
         return f"{f'all {n}' if n == size else f'{n} of the {size}'} images of {name}"
 
     def sentence(self) -> str:
-        """How the scores were made, for the text of a paper; it says what the line says."""
+        """Return the line as a sentence for the text of a paper."""
         known, parts = captions(self.protocol), []
         for key, text in self.texts().items():
             if key == "tol":
@@ -275,7 +266,7 @@ class Difference:
         """Return it for people, without a full stop: "tolerance: .0075d / .011d; usually ..."."""
         titles = {"reading": "masks of predictions"}
         for key, word in WORDS.items():
-            titles[word.fields[0] if word.fields and key not in OWN else key] = word.title
+            titles[word.fields[0] if word.fields and key not in NO_FIELDS else key] = word.title
         tail = f"; {self.cost}" if self.cost else ""
         if self.image:
             return f"ground truth of image {self.image!r} differs{tail}"
@@ -292,19 +283,20 @@ class Difference:
 
 
 def _base_of(protocol: Protocol) -> Protocol:
-    """The preset that a protocol starts from, by its name."""
+    """Return the preset that a protocol starts from, by its name."""
     name = protocol.name.rstrip("*")
     return Protocol.preset(name if name in preset_names() else _BASE)
 
 
-def _value_text(value: Any) -> str:
+def _value_text(value: object) -> str:
+    """Return a value as JSON, without the zeros that it does not need."""
     if value in (None, DEFAULT):
         return str(value or "none")
     return json.dumps(tidy(value), ensure_ascii=False)
 
 
 def _written(p: Protocol, base: Protocol) -> dict[str, str]:
-    """The texts of a protocol's words, where it starts from the preset `base`; "" for none."""
+    """Return the texts of a protocol's words, where it starts from the preset `base`."""
     preset, px = f"{base.name}.{base.version}", p.max_dist_px
     texts = {
         "proto": preset if preset != f"{_BASE}.1" else "",
@@ -323,8 +315,23 @@ def _written(p: Protocol, base: Protocol) -> dict[str, str]:
     return unknown | known
 
 
-def _read(key: str, text: str) -> dict[str, Any]:
-    """The fields of a protocol that a text of `_written` stands for."""
+def _changes_of(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a protocol that the words of a line change; `base` names its preset."""
+    changes: dict[str, Any] = {}
+    for key, text in texts.items():
+        if key in NO_FIELDS:
+            continue
+        if text != UNKNOWN:
+            changes |= _fields_of(key, text)
+        elif key == "thr":
+            changes["name"] = UNSTATED_GRID
+        else:
+            changes.setdefault("name", UNSTATED)
+    return changes
+
+
+def _fields_of(key: str, text: str) -> dict[str, Any]:
+    """Return the fields of a protocol that a text of `_written` stands for."""
     if key == "proto":
         name, _, version = text.rpartition(".")
         ours = Protocol.preset(name).version
@@ -335,10 +342,10 @@ def _read(key: str, text: str) -> dict[str, Any]:
             )
         return {"base": name}
     if key == "tol":
-        if not (found := re.fullmatch(rf"({NUMBER})(px|d)", text)):
+        if not (parts := re.fullmatch(rf"({NUMBER})(px|d)", text)):
             raise ProtocolError(f"tol:{text}, expected a number and d or px")
-        value = float(found[1])
-        if found[2] == "px":
+        value = float(parts[1])
+        if parts[2] == "px":
             return {"max_dist_px": value}
         return {"max_dist": value, "max_dist_px": None}
     if key == "nms":
@@ -349,7 +356,7 @@ def _read(key: str, text: str) -> dict[str, Any]:
 
 
 def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
-    """`["max_dist=0.011", "nms_params.radius=2"]` -> the changes for `Protocol.replace`.
+    """Return the changes for `Protocol.replace` of ["max_dist=0.011", "nms_params.radius=2"].
 
     Values are TOML, anything else is text, or a list where it has commas; the field's converter
     says what a text means. Raises ProtocolError for an item without "=", and for a field given
@@ -359,11 +366,12 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
     for item in items:
         key, equals, text = (part.strip() for part in item.partition("="))
         table, _, name = key.rpartition(".")
-        own, name = (part.replace("-", "_") for part in (table, name))
+        field_name, name = (part.replace("-", "_") for part in (table, name))
         if not (equals and name and text) or key.startswith("."):
             raise ProtocolError(f"{item!r}: expected FIELD=VALUE")
         place: Any = changes
-        for part in [own] if own in Protocol.names() else ["options", table] if table else []:
+        in_field = field_name in Protocol.names()
+        for part in [field_name] if in_field else ["options", table] if table else []:
             place = place.setdefault(part, {}) if isinstance(place, dict) else None
         if not isinstance(place, dict) or name in place:
             raise ProtocolError(f"{item!r}: {key} is given more than once")
@@ -372,7 +380,7 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
 
 
 def _override(text: str) -> Any:
-    """TOML, also numbers without the zero before the point; inf and nan are words here."""
+    """Return a value of TOML, or text. Numbers may lack the zero before the point; inf is text."""
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
     try:
         value = parse_toml(f"value = {number}".encode("utf-8", "surrogatepass"))["value"]

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
 from bsdsbench.errors import Fix, InputWarning, Setting
@@ -23,6 +24,7 @@ from bsdsbench.scores.evidence import Values
 from bsdsbench.text import listed
 
 LOOKS = 4  # images that are looked at: neighbours by name are exchanged most often
+Thumbnail = NDArray[np.floating[Any]]
 _What = tuple[str, Fix | None]  # words for what maps have, and what mends it
 FILLED: _What = (
     "have filled areas as ground truth, not lines",
@@ -178,7 +180,7 @@ def position(pred: F8, want: F8) -> str:
     return best if fit > max(_ALIKE, _CHANCE / math.sqrt(pred.size), BETTER * upright) else ""
 
 
-def swaps(looks: Iterable[tuple[str, F8, F8]]) -> list[tuple[str, str]]:
+def swaps(looks: Iterable[tuple[str, Thumbnail, Thumbnail]]) -> list[tuple[str, str]]:
     """Return the maps that fit another image's ground truth: pairs of an image and that other one.
 
     A look is an image's id and the thumbnails of its map and of its ground truth. Each of the two
