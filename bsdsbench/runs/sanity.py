@@ -186,7 +186,7 @@ def swaps(looks: Iterable[tuple[str, Thumbnail, Thumbnail]]) -> list[tuple[str, 
     A look is an image's id and the thumbnails of its map and of its ground truth. Each of the two
     must be the other's best: of the maps of one size, and of their ground truths.
     """
-    swapped, sizes = [], dict[tuple[int, ...], list[tuple[str, F8, F8]]]()
+    swapped, sizes = [], dict[tuple[int, ...], list[tuple[str, Thumbnail, Thumbnail]]]()
     for look in looks:
         sizes.setdefault(look[1].shape, []).append(look)
     for same in sizes.values():
