@@ -40,6 +40,7 @@ MAX_TOML_BYTES = 1 << 20
 _KIND_NAMES = {str: "text", int: "a whole number", float: "a number", dict: "an object"}
 
 PathLike = str | os.PathLike[str]
+ReadBytes = Callable[..., bytes]  # `read_bytes`, or a HeldFiles
 T = TypeVar("T")
 
 
@@ -65,26 +66,9 @@ def reading(path: PathLike, what: str) -> Iterator[None]:
         ) from None
 
 
-_own = threading.local()
-
-
-@contextmanager
-def read_once() -> Iterator[None]:
-    """In this thread a file is read once meanwhile: what is hashed is what is decoded."""
-    _own.held = {}
-    try:
-        yield
-    finally:
-        _own.held = None
-
-
 def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
-    """The whole content of a regular file, not empty, of at most `limit` (MAX_FILE_BYTES) bytes;
-    within `read_once` what was read there before."""
-    held: dict[str, bytes] | None = getattr(_own, "held", None)
-    name, limit, data = os.fspath(path), MAX_FILE_BYTES if limit is None else limit, b""
-    if held and name in held:
-        return held[name]
+    """Return the content of a regular file that is not empty and has at most `limit` bytes."""
+    limit, data = MAX_FILE_BYTES if limit is None else limit, b""
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe would hang in open()
         kind = "a folder" if os.path.isdir(path) else "not a regular file"
         raise FileFormatError(f"{show(path)}: is {kind}, expected a file")
@@ -106,9 +90,21 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
         fault = "is empty (0 bytes), expected data"
     if fault:
         raise FileFormatError(f"{show(path)}: {fault}")
-    if held is not None:
-        held[name] = data
     return data
+
+
+class HeldFiles:
+    """A `read_bytes` that reads each file once, so that what is hashed is what is decoded."""
+
+    def __init__(self) -> None:
+        self._contents: dict[str, bytes] = {}
+
+    def __call__(self, path: PathLike, limit: int | None = None) -> bytes:
+        """Return the content of a file, as `read_bytes` does."""
+        name = os.fspath(path)
+        if name not in self._contents:
+            self._contents[name] = read_bytes(path, limit)
+        return self._contents[name]
 
 
 def read_json(path: PathLike, what: str) -> dict[str, Any]:

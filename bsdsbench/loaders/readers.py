@@ -39,7 +39,7 @@ from bsdsbench.images import (
     same_shape,
     soft_map,
 )
-from bsdsbench.io import Budget, FaultError, PathLike, check_size
+from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, check_size, read_bytes
 from bsdsbench.io import reading as faults_of
 from bsdsbench.loaders.formats.depth_files import annotated_depth, predicted_depth
 from bsdsbench.loaders.formats.line_files import (
@@ -118,12 +118,17 @@ def load_prediction(
     (321, 481)
     """
     given_word(kind, "kind", ("soft", "labels"))
-    image_id, paths = _files_of(path, image_id, "a prediction")
+    return _read_map(_files_of(path, image_id, "a prediction"), kind, read_bytes)
+
+
+def _read_map(files: _ImageFiles, kind: str, read: ReadBytes) -> Prediction:
+    """Read the soft map or the label maps of an image, as `load_prediction` does."""
+    image_id, paths = files
     kind = "labels" if len(paths) > 1 else kind
     segs = []
     budget = Budget()
     for file in paths:
-        arrays = read_arrays(file, indices=kind == "labels", what="a prediction")
+        arrays = read_arrays(file, indices=kind == "labels", what="a prediction", read=read)
         with faults_of(file, "a prediction"):
             if "ucm2" in arrays:
                 return Prediction(image_id, file, ucm2=_ucm2(arrays["ucm2"]))
@@ -181,13 +186,18 @@ def _ucm2(array: object) -> F8:
 
 
 def read_prediction(
-    pair: Pair, kind: str, shape: tuple[int, int], n_maps: int = 1, reading: Reading | None = None
+    pair: Pair,
+    kind: str,
+    shape: tuple[int, int],
+    n_maps: int = 1,
+    reading: Reading | None = None,
+    read: ReadBytes = read_bytes,
 ) -> Prediction:
     """Read an image's prediction of a kind; where it has no files, nothing is predicted.
 
     `shape` is that of its ground truth. Nothing consists of `n_maps` classes or label maps; of 0
     label maps it is contours. `reading` says what the values of masks mean; without it they are
-    labels. Raises FileFormatError.
+    labels; `read` is called for the bytes. Raises FileFormatError.
     """
     name, paths = pair.image_id, pair.pred_paths
     if not paths:
@@ -202,21 +212,21 @@ def read_prediction(
         soft = {"soft": zeros.astype(np.uint8)}
         return Prediction(name, **(nothing.get(kind, soft) if n_maps else soft))
     if kind in READERS:
-        arrays = read_arrays(paths[0], what=kind)
+        arrays = read_arrays(paths[0], what=kind, read=read)
         with faults_of(paths[0], kind):
             return Prediction(name, paths[0], **READERS[kind][0](arrays, shape))
     if kind != "classes":
-        return load_prediction(paths, name, kind)
+        return _read_map(_files_of(paths, name, "a prediction"), kind, read)
     maps = []
     for path in paths:
-        maps.append(only_array(read_arrays(path, indices=True), path))
+        maps.append(only_array(read_arrays(path, indices=True, read=read), path))
         with faults_of(path, "a label map"):
             if maps[-1].shape != maps[0].shape:
                 raise FaultError(f"shape {maps[-1].shape}, of another class {maps[0].shape}")
     with faults_of(paths[0], "a label map"):
         if reading is not None and reading.kind is Kind.MASK and len(maps) == 1:
-            read = reading.mask(plane(maps[0], "mask"), "mask", paths[0].name)
-            return Prediction(name, paths[0], classes=read.mask, evidence=read.evidence)
+            cut = reading.mask(plane(maps[0], "mask"), "mask", paths[0].name)
+            return Prediction(name, paths[0], classes=cut.mask, evidence=cut.evidence)
         return Prediction(name, paths[0], classes=maps[0] if len(maps) == 1 else np.stack(maps))
 
 
@@ -286,11 +296,16 @@ def load_ground_truth(
     """
     given_word(kind, "kind", ("boundaries", "labels"))
     holds = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
-    return _read_annotators(path, image_id, Reading(holds, gt_threshold, (), gt_invert), empty)
+    means = Reading(holds, gt_threshold, (), gt_invert)
+    return _read_annotators(path, image_id, means, empty, read_bytes)
 
 
 def _read_annotators(
-    path: PathLike | Sequence[PathLike], image_id: str | None, reading: Reading, empty: bool
+    path: PathLike | Sequence[PathLike],
+    image_id: str | None,
+    reading: Reading,
+    empty: bool,
+    read: ReadBytes,
 ) -> GroundTruth:
     """Read every annotator of one image, as `load_ground_truth` does. Raises as it does."""
     image_id, paths = _files_of(path, image_id, "ground truth")
@@ -298,7 +313,7 @@ def _read_annotators(
     for one in paths:
         budget, before = Budget(), len(annotations)
         with faults_of(one, "ground truth"):
-            for annotation in _annotations(one, reading):
+            for annotation in _annotations(one, reading, read):
                 budget.spend(annotation.edges.nbytes)
                 budget.spend(0 if annotation.labels is None else annotation.labels.nbytes)
                 annotations.append(annotation)
@@ -355,10 +370,11 @@ def empty_truth(where: object, annotations: int, faint: bool = False) -> EmptyTr
     )
 
 
-def _annotations(path: Path, reading: Reading) -> Iterator[Annotation]:
+def _annotations(path: Path, reading: Reading, read: ReadBytes) -> Iterator[Annotation]:
     """Yield what each annotator of a file drew."""
     labelled = reading.kind is Kind.REGIONS
-    arrays, suffix = read_arrays(path, labelled, "ground truth"), path.suffix.lower()
+    arrays = read_arrays(path, labelled, "ground truth", read)
+    suffix = path.suffix.lower()
     is_bsds = suffix == ".mat" and "groundTruth" in arrays
     items: Any = [*maps_of(arrays).values()]
     if is_bsds:
@@ -407,9 +423,9 @@ def annotation_of(
                 raise FaultError(has, fix=setting)
         labels = label_map(array)
         return Annotation(seg2bdry(labels), labels, None, Evidence(maps=1, file=file))
-    read = reading.boundary(plane(array, what), what, file)
+    drawn = reading.boundary(plane(array, what), what, file)
     # MATLAB's columns into rows, once: counting runs along rows.
-    return Annotation(np.ascontiguousarray(read.mask), None, read.valid, read.evidence)
+    return Annotation(np.ascontiguousarray(drawn.mask), None, drawn.valid, drawn.evidence)
 
 
 def refuse_last_axis(array: Map) -> None:
@@ -428,10 +444,12 @@ def read_truth(
     protocol: Protocol,
     instances: bool = False,
     reading: Reading | None = None,
+    read: ReadBytes = read_bytes,
 ) -> GroundTruth:
     """Read an image's ground truth of a kind, of classes with `instances` also these.
 
-    `reading` says what its values mean; without it the protocol does. Raises DataError.
+    `reading` says what its values mean; without it the protocol does. `read` is called for the
+    bytes. Raises DataError.
     """
     if reading is None:
         holds = {"mask": Kind.MASK, "annotators": Kind.BOUNDARIES}.get(kind, Kind.CLASSES)
@@ -440,11 +458,11 @@ def read_truth(
         reading = Reading(holds, protocol.gt_threshold, (), protocol.gt_invert)
     if kind == "annotators":
         empty = protocol.empty_gt != "error"
-        return _read_annotators(pair.gt_paths, pair.image_id, reading, empty)
+        return _read_annotators(pair.gt_paths, pair.image_id, reading, empty, read)
     if len(pair.gt_paths) != 1:
         raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} true files, expected one")
     (path,) = pair.gt_paths
-    arrays = read_arrays(path, indices=kind == "classes", what=kind)
+    arrays = read_arrays(path, indices=kind == "classes", what=kind, read=read)
     with faults_of(path, kind):
         if kind in READERS:
             parts = READERS[kind][1](arrays, path)
@@ -453,30 +471,32 @@ def read_truth(
             array = only_array(arrays, path) if mask is None else mask
             parts = mask_parts(array, reading, path.name)
         else:
-            parts = _class_parts(arrays, path, instances)
+            parts = _class_parts(arrays, path, instances, read)
         parts = {"evidence": Evidence(maps=1, file=path.name), **parts}
         return GroundTruth(pair.image_id, path=path, **parts)
 
 
 def mask_parts(array: Map, reading: Reading, file: str, what: str = "mask") -> dict[str, Any]:
     """Return the parts of a ground truth that a mask gives. Raises DataError."""
-    read = reading.mask(plane(array, what), what, file)
-    return {"mask": read.mask, "valid": read.valid, "evidence": read.evidence}
+    cut = reading.mask(plane(array, what), what, file)
+    return {"mask": cut.mask, "valid": cut.valid, "evidence": cut.evidence}
 
 
-def read_valid(path: Path, shape: tuple[int, int]) -> Bool:
+def read_valid(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
     """Read a field of view of an image of that shape: False where nothing counts.
 
     Raises FileFormatError for what is no mask of two values, or of another shape.
     """
-    array = only_array(read_arrays(path, what="a field of view"), path)
+    array = only_array(read_arrays(path, what="a field of view", read=read), path)
     with faults_of(path, "a field of view"):
         valid = binary_map(plane(array, "mask"), "mask")
         same_shape(valid.shape, shape, "field of view")
     return valid
 
 
-def _class_parts(arrays: dict[str, Any], path: Path, instances: bool) -> dict[str, Any]:
+def _class_parts(
+    arrays: dict[str, Any], path: Path, instances: bool, read: ReadBytes
+) -> dict[str, Any]:
     """Return class labels; of SBD's struct GTcls also boundaries, and `instances` if asked for.
 
     The boundaries of SBD's struct GTinst, one per instance, or one per class in the refined
@@ -494,7 +514,7 @@ def _class_parts(arrays: dict[str, Any], path: Path, instances: bool) -> dict[st
             array = plane(array, "label map")
         parts = {"labels": array} if array.ndim == 2 else {"class_boundaries": array != 0}
     if "labels" in parts and instances and (file := instances_beside(path)):
-        arrays = read_arrays(file, indices=True)
+        arrays = read_arrays(file, indices=True, read=read)
         with faults_of(file, "instances"):
             struct = arrays.get("GTinst")
             parts["instances"] = struct["Segmentation"] if struct else only_array(arrays, file)

@@ -22,7 +22,7 @@ import numpy as np
 
 from bsdsbench.errors import DataError, Problem, Setting, warn
 from bsdsbench.images import GroundTruth, Prediction, valid_of, without_void
-from bsdsbench.io import read_once
+from bsdsbench.io import HeldFiles
 from bsdsbench.loaders.readers import empty_truth
 from bsdsbench.loaders.reading import DARKER, soft_evidence, truth_evidence
 from bsdsbench.metrics import registry
@@ -234,14 +234,15 @@ def count(
     """
     first, protocol, look = registry.get(plan.metrics[0]), plan.protocol, None
     try:
-        with read_once():
-            stamp = json.dumps([plan.stamp, item.image_id]).encode()
-            fingerprint = hashlib.blake2b(stamp + item.key(), digest_size=16).hexdigest()
-            unchanged = fingerprint == stored_hash
-            if unchanged and not sanity_check:
-                return Outcome(unchanged=True)
-            started = time.perf_counter()
-            pred, gt = item.load(first, protocol)
+        files = HeldFiles()
+        stamp = json.dumps([plan.stamp, item.image_id]).encode()
+        fingerprint = hashlib.blake2b(stamp + item.key(files), digest_size=16).hexdigest()
+        unchanged = fingerprint == stored_hash
+        if unchanged and not sanity_check:
+            return Outcome(unchanged=True)
+        started = time.perf_counter()
+        pred, gt = item.load(first, protocol, files)
+        del files  # counting needs the memory
         if sanity_check and pred is not None:
             look = look_at(pred, gt, protocol)
         annotated = first.gt_kind != "annotators" or any(map(np.any, _counted_boundaries(gt)))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction
-from bsdsbench.io import read_bytes
+from bsdsbench.io import ReadBytes, read_bytes
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
 from bsdsbench.loaders.formats.photos import find_photos, photos_beside, read_photo
 from bsdsbench.loaders.readers import (
@@ -51,6 +51,13 @@ class Inputs(NamedTuple):
     gt: GroundTruth
 
 
+class PredictionAndTruth(NamedTuple):
+    """A prediction and its ground truth."""
+
+    pred: Prediction
+    gt: GroundTruth
+
+
 class Item(typing.Protocol):
     """One image of a run."""
 
@@ -60,12 +67,12 @@ class Item(typing.Protocol):
 
     @property
     def form(self) -> str:
-        """What stands for the prediction's own form: "humans", "none", or "" for that form."""
+        """Return the word in place of the prediction's own form: "humans", "none", or ""."""
 
-    def key(self) -> bytes:
-        """Return a hash of all that is read."""
+    def key(self, read: ReadBytes) -> bytes:
+        """Return a hash of all that is read, by calls of `read`."""
 
-    def load(self, metric: Metric, protocol: Protocol) -> Inputs:
+    def load(self, metric: Metric, protocol: Protocol, read: ReadBytes) -> Inputs:
         """Read prediction and ground truth. Raises DataError."""
 
 
@@ -86,31 +93,31 @@ class FileItem:
         """Its name."""
         return self.pair.image_id
 
-    def key(self) -> bytes:
-        """A hash of the bytes of its files."""
+    def key(self, read: ReadBytes) -> bytes:
+        """Return a hash of the bytes of its files."""
         digest = hashlib.blake2b(f"{self.kind} {self.n_maps}".encode(), digest_size=16)
         groups = [self.pair.pred_paths, self.pair.gt_paths, (self.photo,), self.instances]
         for group in groups + [(self.valid,)] * (self.valid is not None):
             digest.update(b"|")
             for path in filter(None, group):
-                digest.update(hashlib.blake2b(read_bytes(path)).digest())
+                digest.update(hashlib.blake2b(read(path)).digest())
         return digest.digest()
 
-    def load(self, metric: Metric, protocol: Protocol) -> Inputs:
-        """Prediction and ground truth. Raises DataError."""
+    def load(self, metric: Metric, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
+        """Read prediction and ground truth. Raises DataError."""
         options, readings = metric.options_of(protocol), metric.readings(protocol, self.kind)
         instances = metric.reads_instances(options)
-        gt = read_truth(self.pair, metric.gt_kind, protocol, instances, readings.gt)
+        gt = read_truth(self.pair, metric.gt_kind, protocol, instances, readings.gt, read)
         if self.photo is not None:
-            gt = gt.replace(photo=read_photo(self.photo))
+            gt = gt.replace(photo=read_photo(self.photo, read))
         if self.valid is not None:
             known = gt.parts.get("valid", True)
-            gt = gt.replace(valid=read_valid(self.valid, gt.shape) & known)
+            gt = gt.replace(valid=read_valid(self.valid, gt.shape, read) & known)
         if not self.kind:
             return Inputs(None, gt)
         n_maps = len(metric.class_names(options)) or self.n_maps
-        pred = read_prediction(self.pair, self.kind, gt.shape, n_maps, readings.pred)
-        return Inputs(pred, gt)
+        files, kind = self.pair, self.kind
+        return Inputs(read_prediction(files, kind, gt.shape, n_maps, readings.pred, read), gt)
 
 
 def folders(
@@ -226,8 +233,8 @@ class ArrayItem:
     inputs: Inputs | DataError
     form: str = ""
 
-    def key(self) -> bytes:
-        """A hash of the arrays."""
+    def key(self, read: ReadBytes) -> bytes:
+        """Return a hash of the arrays."""
         digest = hashlib.blake2b(digest_size=16)
         for side in filter(None, self._sound_inputs()):
             digest.update(repr(side.evidence).encode())
@@ -238,8 +245,8 @@ class ArrayItem:
                         digest.update(np.ascontiguousarray(array).data)
         return digest.digest()
 
-    def load(self, metric: Metric, protocol: Protocol) -> Inputs:
-        """Prediction and ground truth. Raises DataError."""
+    def load(self, metric: Metric, protocol: Protocol, read: ReadBytes) -> Inputs:
+        """Return prediction and ground truth. Raises DataError."""
         return self._sound_inputs()
 
     def _sound_inputs(self) -> Inputs:
@@ -341,12 +348,15 @@ class Sources:
     metric: Metric  # whose ground truth is read
     views: dict[str, Path]  # masks of the counted pixels
 
-    def load(self, image_id: str, protocol: Protocol) -> tuple[Any, GroundTruth]:
-        """Prediction and ground truth of an image, as a run reads them. Raises DataError."""
+    def load(self, image_id: str, protocol: Protocol) -> PredictionAndTruth:
+        """Read prediction and ground truth of an image, as a run does. Raises DataError."""
         photo = self.photos.get(image_id) if self.metric.photo else None
         files, view = self.pairs[image_id], self.views.get(image_id)
         item = FileItem(files, self.pred_kind, photo, valid=view)
-        return item.load(self.metric, protocol)
+        pred, gt = item.load(self.metric, protocol)
+        if pred is None:
+            raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
+        return PredictionAndTruth(pred, gt)
 
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
         """The ground truth alone. Raises DataError."""

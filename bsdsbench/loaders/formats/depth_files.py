@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import Bool
-from bsdsbench.io import FaultError, PathLike, check_size, read_bytes, reading
+from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
 from bsdsbench.loaders.formats.pictures import plane
 from bsdsbench.loaders.reading import binarise
 from bsdsbench.text import listed
@@ -71,9 +71,9 @@ def _depth(variables: dict[str, Any], needed: bool) -> NDArray[Any] | None:
     return plane(arrays[names[0]], "depth") if names else None
 
 
-def read_dpt(path: PathLike) -> NDArray[np.float32]:
+def read_dpt(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.float32]:
     """Return the map of a .dpt file (MPI Sintel): a mark, columns, rows, then float32 by row."""
-    data = read_bytes(path)
+    data = read(path)
     with reading(path, "a depth map .dpt"):
         head = np.frombuffer(data[:12].ljust(12), [("mark", "<f4"), ("size", "<i4", 2)])[0]
         if head["mark"] != np.float32(_DPT_MARK):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from bsdsbench import io as bounded
-from bsdsbench.io import Budget, FaultError, PathLike, check_size, read_bytes, reading
+from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
 from bsdsbench.loaders.formats.pictures import MAX_DEPTH
 from bsdsbench.text import show
 
@@ -115,8 +115,8 @@ def _check_chunks(item: Any) -> None:
             raise FaultError(f"has a chunk that is not of {size} bytes, expected a sound file")
 
 
-def read_h5(path: PathLike) -> dict[str, Any]:
+def read_h5(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, Any]:
     """Return the arrays of a .h5 file by name."""
-    data = read_bytes(path)
+    data = read(path)
     with reading(path, "an HDF5 file"):
         return {k: v for k, v in read_hdf5(data).items() if isinstance(v, np.ndarray)}

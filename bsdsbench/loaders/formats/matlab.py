@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.io import Budget, FaultError, PathLike, check_size, read_bytes, reading
+from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
 from bsdsbench.loaders.formats.hdf5 import read_hdf5
 from bsdsbench.loaders.formats.pictures import MAX_DEPTH
 from bsdsbench.text import show
@@ -39,13 +39,13 @@ SHORT = "ends too early (truncated?), expected a whole MATLAB file"
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
-def read_mat(path: PathLike) -> dict[str, Any]:
+def read_mat(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, Any]:
     """Return the variables of a .mat file by name.
 
     Raises FileFormatError, one line, for anything that is not a sound MATLAB 5, 7 or 7.3 file.
     An empty file raises; a file without variables gives {}.
     """
-    data = read_bytes(path)
+    data = read(path)
     is_hdf5 = data.startswith(HDF5_MAGIC) or data[512:520] == HDF5_MAGIC
     with reading(path, "a MATLAB file, version 5 to 7.3"):
         return read_hdf5(data) if is_hdf5 else _read_v5(data)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.errors import PairingError
-from bsdsbench.io import PathLike, read_bytes, reading
+from bsdsbench.io import PathLike, ReadBytes, read_bytes, reading
 from bsdsbench.loaders.formats.pictures import IMAGE_SUFFIXES, id_of
 from bsdsbench.loaders.pairing import find_files
 from bsdsbench.text import show
@@ -36,13 +36,13 @@ def photos_beside(gt_dir: PathLike) -> Path | None:
     return folder if folder.is_dir() and folder != Path(gt_dir).absolute() else None
 
 
-def read_photo(path: PathLike) -> NDArray[np.uint8]:
+def read_photo(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.uint8]:
     """Return a picture as (H, W, 3) uint8, colours of whatever kind; of several pages the first.
 
     Raises FileFormatError.
     """
     from bsdsbench.loaders.formats.pictures import header_of, pixels_of
 
-    data = read_bytes(path)
+    data = read(path)
     with reading(path, "a picture"):
         return np.asarray(pixels_of(data, header_of(data), "RGB"), np.uint8)

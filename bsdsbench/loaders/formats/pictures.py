@@ -21,7 +21,7 @@ import numpy as np
 from bsdsbench import io as bounded
 from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.images import Map, whole_labels
-from bsdsbench.io import FaultError, PathLike, check_size, read_bytes, reading
+from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
 from bsdsbench.text import listed, show
 
 IMAGE_SUFFIXES = (
@@ -62,19 +62,22 @@ def id_of(path: PathLike) -> str:
 MAX_DEPTH = 8
 
 
-def read_arrays(path: PathLike, indices: bool = False, what: str = "arrays") -> dict[str, Any]:
+def read_arrays(
+    path: PathLike, indices: bool = False, what: str = "arrays", read: ReadBytes = read_bytes
+) -> dict[str, Any]:
     """Return the arrays in a file of any format by name; one array alone has the name "".
 
     With `indices` a palette picture gives its indices, not its colours. Errors say that `what` was
-    expected.
+    expected; `read` is called for the bytes.
     """
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in FORMATS:
         expected = f"expected {what} in one of {', '.join(FORMATS)}"
         raise FileFormatError(f"{show(path)}: suffix {suffix or 'missing'}, {expected}")
     module, function = FORMATS[suffix].split(":")
-    read = getattr(import_module(f"bsdsbench.loaders.formats.{module}"), function)
-    content = read(path, indices) if suffix in IMAGE_SUFFIXES else read(path)
+    decode = getattr(import_module(f"bsdsbench.loaders.formats.{module}"), function)
+    options = {"indices": indices} if suffix in IMAGE_SUFFIXES else {}
+    content = decode(path, read=read, **options)
     return content if isinstance(content, dict) else {"": content}
 
 
@@ -83,16 +86,16 @@ MAX_MEMBERS = 10_000
 DEFLATE_RATIO = 1032  # what a byte of deflate can become at most
 
 
-def _read_npy(path: PathLike) -> Map:
+def _read_npy(path: PathLike, read: ReadBytes) -> Map:
     """Return the array of a .npy file."""
-    data = read_bytes(path)
+    data = read(path)
     with reading(path, "a numpy .npy file"):
         return _array(io.BytesIO(data), len(data), NUMBERS)
 
 
-def _read_npz(path: PathLike) -> dict[str, Map]:
+def _read_npz(path: PathLike, read: ReadBytes) -> dict[str, Map]:
     """Return the arrays of a .npz file by name."""
-    data = read_bytes(path)
+    data = read(path)
     with reading(path, "a numpy .npz file"):
         return unpack_npz(data)
 
@@ -154,13 +157,13 @@ PICTURES = ("PNG", "TIFF", "BMP", "JPEG", "GIF", "PPM", "WEBP")
 logging.getLogger("PIL").addHandler(logging.NullHandler())
 
 
-def _read_image(path: PathLike, indices: bool = False) -> Map:
+def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
     """Return a gray picture as (H, W) uint8, uint16, int32 or float32.
 
     A 1-bit picture gives 0 and 255. With `indices` (label maps) it gives 0 and 1, and a palette
     picture its palette indices instead of its colours.
     """
-    data = read_bytes(path)
+    data = read(path)
     with reading(path, "a whole picture"):
         header = header_of(data)
         mode, kind = header.mode, header.format

@@ -7,18 +7,18 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.io import FaultError, PathLike, check_size, read_bytes, reading
+from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
 
 MAX_SEG_BYTES = 16 << 20  # a BSDS300 file has some 100 KB
 
 
-def read_seg(path: PathLike) -> NDArray[np.int32]:
+def read_seg(path: PathLike, read: ReadBytes = read_bytes) -> NDArray[np.int32]:
     """Return the (H, W) label map of one annotator; labels are the segment numbers plus one.
 
     The file has `key value` lines (width, height, segments ...), the line `data`, then lines of
     four integers: segment, row, first column, last column. Every pixel lies in exactly one run.
     """
-    data = read_bytes(path, MAX_SEG_BYTES)
+    data = read(path, MAX_SEG_BYTES)
     with reading(path, "a BSDS300 .seg file"):
         head, mark, body = data.replace(b"\r", b"").partition(b"\ndata\n")
         if not mark:
