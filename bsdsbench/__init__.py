@@ -70,8 +70,9 @@ if TYPE_CHECKING:
     from bsdsbench.runs.streaming import StreamingEvaluator as StreamingEvaluator
     from bsdsbench.scores.counts import Counts as Counts
     from bsdsbench.scores.counts import ImageRecord as ImageRecord
+    from bsdsbench.scores.counts import OperatingPoint as OperatingPoint
     from bsdsbench.scores.counts import Score as Score
-    from bsdsbench.scores.curve import OperatingPoint as OperatingPoint
+    from bsdsbench.scores.curve import BoundaryScore as BoundaryScore
     from bsdsbench.scores.curve import PRCurve as PRCurve
     from bsdsbench.scores.ratios import f_measure as f_measure
     from bsdsbench.scores.ratios import ratio as ratio
@@ -81,7 +82,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _PACKAGES = {
-    "scores.curve": "OperatingPoint PRCurve",
+    "scores.curve": "BoundaryScore PRCurve",
     "scores.ratios": "f_measure ratio",
     "integrations.training_labels": "assign",
     "metrics.boundary": "Match boundary_counts boundary_score match_boundaries",
@@ -102,7 +103,7 @@ _PACKAGES = {
     "protocol.protocol": "NMSParams Protocol",
     "protocol.signature": "Difference Severity",
     "protocol.tasks": "Task",
-    "scores.counts": "Counts ImageRecord Score",
+    "scores.counts": "Counts ImageRecord OperatingPoint Score",
     "metrics.base": "Column Metric",
     "metrics.region.counting": "region_counts",
     "metrics.region.metric": "region_score",

@@ -16,7 +16,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.scores.counts import Stack, at
+from bsdsbench.scores.counts import Stack, value_at
 from bsdsbench.scores.curve import FOUR
 from bsdsbench.scores.ratios import Weights
 
@@ -63,7 +63,7 @@ class WeightedRun:
             f"{metric.name}.{c.key}": np.where(np.isfinite(values), values, np.nan)
             for metric, tree in self.trees(weights)
             for c in metric.columns
-            if c.score and (values := at(tree, c.key)) is not None
+            if c.score and (values := value_at(tree, c.key)) is not None
         }
 
     def defined(self) -> dict[str, dict[str, int]]:

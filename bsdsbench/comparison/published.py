@@ -22,7 +22,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.tasks import tasks
 from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.scores.curve import OperatingPoint
+from bsdsbench.scores.counts import OperatingPoint
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).
 HUMAN_POINT = (0.7235, 0.9014)
@@ -140,7 +140,7 @@ def published_curves() -> dict[str, PublishedCurve]:
         recall, precision, f = found["ods"]
         grid = np.array(found["threshold"]) if "threshold" in found else None
         points = np.array(found["recall"]), np.array(found["precision"])
-        ods = OperatingPoint(None, precision, recall, f)
+        ods = OperatingPoint(threshold=None, recall=recall, precision=precision, f=f)
         out[key] = PublishedCurve(*points, grid, ods, found["ods_rule"], found["source"])
     return out
 

@@ -41,8 +41,7 @@ from bsdsbench.results.storage import is_run
 from bsdsbench.runs.entry import evaluate
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.sources import Sources, find_sources
-from bsdsbench.scores.counts import at as value_at
-from bsdsbench.scores.counts import one_of
+from bsdsbench.scores.counts import sample_scores, value_at
 from bsdsbench.scores.curve import FOUR, four_counts
 
 METRIC = registry.DEFAULT[0]
@@ -211,7 +210,7 @@ class Search:
         """The scores of images, those that are defined."""
         stack, opt = self.metric.stack(counts), self.metric.options_of(protocol)
         once = np.ones((1, len(counts)), np.int64)
-        tree = one_of(self.metric.scores(stack, once, protocol, opt))
+        tree = sample_scores(self.metric.scores(stack, once, protocol, opt))
         every = {c.key: value_at(tree, c.key) for c in self.metric.columns if c.score}
         return {k: float(v) for k, v in every.items() if v is not None and v == v}
 

@@ -32,7 +32,7 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.storage import pack_record, unpack_record
 from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.streaming import image_items, measure, numbered
-from bsdsbench.scores.counts import ImageRecord, at
+from bsdsbench.scores.counts import ImageRecord, value_at
 
 
 class BenchmarkMetric(Metric):
@@ -107,7 +107,7 @@ class BenchmarkMetric(Metric):
         """Return the scores by column as float64 tensors, NaN where undefined."""
         columns = [c for c in registry.get(self.metric).columns if c.score and c.shown != "never"]
         score = self.evaluation().score(self.metric)
-        numbers = {c.key: at(score, c.key) for c in columns}
+        numbers = {c.key: value_at(score, c.key) for c in columns}
         return {
             k: torch.tensor(float("nan") if v is None else v, dtype=torch.float64)
             for k, v in numbers.items()

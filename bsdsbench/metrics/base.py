@@ -30,7 +30,7 @@ from bsdsbench.metrics.optional import Symptoms as Symptoms
 from bsdsbench.metrics.optional import Texts as Texts
 from bsdsbench.protocol.fields import LABELS, captions, listed_labels, option, record_of
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ImageRecord, Score, Stack, one_of, stacked
+from bsdsbench.scores.counts import ImageRecord, Score, Stack, sample_scores, stacked
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, error_scores
 from bsdsbench.scores.evidence import UNKNOWN, Evidence
@@ -425,7 +425,7 @@ class Metric(ABC):
         """Return the score of the counts of a data set."""
         n = len(stack[min(stack.keys() - self.shared)])
         once = np.ones((1, n), np.int64)
-        return Score({**one_of(self.all_scores(stack, once, protocol)), "n_images": n})
+        return Score({**sample_scores(self.all_scores(stack, once, protocol)), "n_images": n})
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[Tree]:
         """Yield `scores` with each image as a data set of one, of B images at a time: (B,)."""

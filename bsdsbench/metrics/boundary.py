@@ -49,6 +49,7 @@ from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import (
     FOUR,
+    BoundaryScore,
     PRCurve,
     area,
     best,
@@ -212,7 +213,7 @@ class CurvesMetric(Metric):
 
 def boundary_score(
     records: Sequence[ImageRecord] | Counts, protocol: Protocol | str | None = None
-) -> Score:
+) -> BoundaryScore:
     """Score records that carry boundary counts, in any order, or the counts of one image.
 
     Images without a boundary pixel on either side count as zeros. Source: collect_eval_bdry.m; R50:
@@ -228,8 +229,8 @@ def boundary_score(
 
     Returns
     -------
-    Score
-        `ods`, `ois`, `ap`, `r50`, `edges_r50`, `curve`, `n_images`; see `BoundaryMetric`.
+    BoundaryScore
+        `ods`, `ois`, `ap`, `r50`, `edges_r50`, `curve`, `n_images`.
 
     Raises
     ------
@@ -247,7 +248,7 @@ def boundary_score(
     """
     if isinstance(records, Counts):
         records = [ImageRecord("image", (0, 0), {BoundaryMetric.name: records})]
-    return BoundaryMetric().score(records, Protocol.load(protocol))
+    return BoundaryScore(BoundaryMetric().score(records, Protocol.load(protocol)))
 
 
 class MatchMaps(NamedTuple):

@@ -34,7 +34,7 @@ from bsdsbench.metrics.label_ids import SIDES, refuse_other_numbering, refuse_pr
 from bsdsbench.metrics.label_maps import as_label_map, faults_named
 from bsdsbench.protocol.fields import LABEL, NAMES, check, is_int, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import Score, Stack, at
+from bsdsbench.scores.counts import Score, Stack, value_at
 from bsdsbench.scores.curve import curve_scores, four_counts
 from bsdsbench.scores.evidence import UNKNOWN, Evidence
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
@@ -439,7 +439,7 @@ class SemanticMetric(Metric):
             found = curve_scores(stack["thresholds"], four[:, k], weights, protocol, r50=True)
             per_class[name] = _where(there[:, k], {**found, "n_images": n_images[:, k]})
         for key in ("ods", "ois", "ap"):
-            values = np.array([at(score, key) for score in per_class.values()])
+            values = np.array([value_at(score, key) for score in per_class.values()])
             means[f"{key}_mean"] = defined_mean(values, axis=0)
             known[f"{key}_mean"] = (~np.isnan(values)).sum(axis=0), there.shape[1]
         few = over("classes", known)

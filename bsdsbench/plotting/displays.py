@@ -31,7 +31,7 @@ from bsdsbench.plotting.style import (
     untouched,
 )
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.scores.curve import OperatingPoint
+from bsdsbench.scores.counts import OperatingPoint
 from bsdsbench.scores.ratios import ratio
 
 _D = TypeVar("_D", bound="CurveDisplay")
@@ -287,7 +287,7 @@ class FThresholdDisplay(CurveDisplay):
         return cls(curve.thresholds, curve.f, name=name or run.name, best=score.ods)
 
     def _drawing(self) -> Drawing:
-        best, threshold = self.best, self.best and self.best.threshold
+        best, threshold = self.best, self.best.threshold if self.best else None
         point = (threshold, best.f) if best and threshold is not None else None
         return Drawing(self.thresholds, self.f, None, point)
 

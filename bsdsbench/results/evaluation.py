@@ -41,8 +41,8 @@ from bsdsbench.results.storage import (
     read_result,
     writing_result,
 )
-from bsdsbench.scores.counts import ImageRecord, Score, at, part_of
-from bsdsbench.scores.curve import PRCurve
+from bsdsbench.scores.counts import ImageRecord, Score, part_of, value_at
+from bsdsbench.scores.curve import BoundaryScore, PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
@@ -282,7 +282,7 @@ class Evaluation(Shown):
             columns = [c for c in registry.get(metric).columns if c.shown == "always" and c.score]
             named = []
             for c in columns[:4]:
-                value = at(self.score(metric).to_mapping(), c.key)
+                value = value_at(self.score(metric).to_mapping(), c.key)
                 shown = "-" if value is None else f"{value:.3f}"
                 named.append(f"{c.short or c.heading} {shown}")
             parts.append(f"{metric} {', '.join(named)}")
@@ -310,9 +310,9 @@ class Evaluation(Shown):
             self._scores[metric] = registry.get(metric).score_of(self.stack(metric), self.protocol)
         return self._scores[metric]
 
-    def boundary_score(self) -> Score:
-        """ODS, OIS, AP, R50 of the boundary benchmark: short for score("boundary")."""
-        return self.score("boundary")
+    def boundary_score(self) -> BoundaryScore:
+        """Return ODS, OIS, AP and R50 of the boundary benchmark, as score("boundary") does."""
+        return BoundaryScore(self.score("boundary"))
 
     def image_scores(self, metric: str) -> dict[str, dict[str, float]]:
         """Image id -> its own scores under a metric, {key of a column: value}, in id order.
@@ -342,11 +342,11 @@ class Evaluation(Shown):
         for tree in scorer.image_scores(self.stack(metric), self.protocol):
             for part, path in parts.items():
                 scores = dict(part_of(tree, path) or {})
-                threshold = at(part_of(self.score(metric), path) or {}, "ods.threshold")
+                threshold = value_at(part_of(self.score(metric), path) or {}, "ods.threshold")
                 if threshold is not None and isinstance(scores.get("curve"), PRCurve):
                     scores[AT_ODS] = scores["curve"].at(threshold).f
                 for key in dict.fromkeys(map(attrgetter("key"), columns)):
-                    if (of_images := at(scores, key)) is not None:
+                    if (of_images := value_at(scores, key)) is not None:
                         values.setdefault(part, {}).setdefault(key, []).extend(of_images.tolist())
         self._images[metric] = values
         return values

@@ -14,7 +14,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
-from bsdsbench.scores.counts import at, part_of
+from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.curve import PRCurve, late_starts
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Note, Table, key_meant, select
@@ -226,7 +226,7 @@ def score_tables(
             for name, scores, words in those:
                 scored, row = {}, list[Cell]([name])
                 for key_here, c in keyed.items():
-                    value, mark = at(scores, c.key), words.get(c.key)
+                    value, mark = value_at(scores, c.key), words.get(c.key)
                     scored[key_here] = value
                     if mark is not None and value is not None:
                         value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
@@ -368,7 +368,7 @@ def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
     found = {}
     for metric, mapping in scores.items():
         for column in registry.get(metric).columns:
-            value = at(mapping, column.key)
+            value = value_at(mapping, column.key)
             if column.score and column not in ERROR_COLUMNS and value is not None:
                 found[f"{metric}.{column.key}"] = float(value)
     return found

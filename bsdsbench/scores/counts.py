@@ -1,14 +1,12 @@
-"""What has names and does not change: an image's counts and its record, and the score made of them.
-
-All are plain numbers, arrays and curves by name.
-"""
+"""An image's counts and its record, and the scores made of them: read-only values by name."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +27,8 @@ class _Named(ReadOnlyDict[Any]):
     def __getattr__(self, name: str) -> Any:
         if name in self:
             return self[name]
-        known = "" if name.startswith("_") else f": expected one of {', '.join(self)}"
-        raise AttributeError(f"{name!r}{known}")
+        expected = "" if name.startswith("_") else f": expected one of {', '.join(self)}"
+        raise AttributeError(f"{name!r}{expected}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{name}: a {type(self).__name__} is read-only")
@@ -94,23 +92,23 @@ class Counts(_Named):
 
 
 def counts_of(arrays: Mapping[str, Any]) -> Counts:
-    """The counts of arrays that were checked before: of a copy, of a pickle, of a part."""
-    found = Counts()
-    dict.update(found, arrays)
+    """Return the counts of arrays that were checked before, as in a copy or a pickle."""
+    counts = Counts()
+    dict.update(counts, arrays)
     for array in arrays.values():
         array.setflags(write=False)
-    return found
+    return counts
 
 
 def stacked(
     images: Sequence[Mapping[str, Any]], shared: Sequence[str] = (), ragged: Sequence[str] = ()
 ) -> dict[str, NDArray[Any]]:
-    """The counts of N >= 1 images: name -> (N, ...).
+    """Return the counts of N >= 1 images as arrays (N, ...) by name.
 
-    shared : names of arrays that all images have in common, given once as they are
-    ragged : names of arrays of different lengths, filled up with NaN
+    Arrays named in `shared` are the same in all images and are returned once, as they are; those
+    named in `ragged` differ in length and are filled up with NaN.
     """
-    out = {}
+    stack = {}
     names = set(images[0])
     if odd := next((image.keys() ^ names for image in images if image.keys() != names), None):
         raise ShapeError(f"only some images have the counts {', '.join(sorted(odd))}")
@@ -118,19 +116,19 @@ def stacked(
         arrays = [np.asarray(image[name]) for image in images]
         first = arrays[0]
         if name in ragged:
-            out[name] = np.full((len(arrays), max(map(len, arrays)), *first.shape[1:]), np.nan)
-            for row, array in zip(out[name], arrays, strict=True):
+            stack[name] = np.full((len(arrays), max(map(len, arrays)), *first.shape[1:]), np.nan)
+            for row, array in zip(stack[name], arrays, strict=True):
                 row[: len(array)] = array
             continue
         try:
-            out[name] = np.array(arrays)  # in half the time of np.stack
+            stack[name] = np.array(arrays)  # in half the time of np.stack
         except ValueError:
             raise ShapeError(f"images have different {name}, expected the same shape") from None
         if name in shared:
-            if (out[name] != first).any():
+            if (stack[name] != first).any():
                 raise ShapeError(f"images have different {name}, expected the same")
-            out[name] = first
-    return out
+            stack[name] = first
+    return stack
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,10 +180,11 @@ class ImageRecord:
     gt: Evidence = UNKNOWN
 
     def __post_init__(self) -> None:
-        found = dict(self.counts)
-        for metric, counts in found.items():
-            found[metric] = counts if isinstance(counts, Counts) else Counts(**counts)
-        object.__setattr__(self, "counts", ReadOnlyDict(found))
+        counts_by_metric = {
+            metric: counts if isinstance(counts, Counts) else Counts(**counts)
+            for metric, counts in self.counts.items()
+        }
+        object.__setattr__(self, "counts", ReadOnlyDict(counts_by_metric))
 
     def equals(self, other: object) -> bool:
         """True if id, size, fingerprint and every count are the same, bit for bit."""
@@ -218,70 +217,112 @@ class Score(Shown, _Named):
     """
 
     def __init__(self, values: Mapping[str, Any]) -> None:
-        found = dict(values)
-        for name, value in found.items():
+        scores = dict(values)
+        for name, value in scores.items():
             if isinstance(value, np.ndarray):
-                found[name] = value.view()
-                found[name].setflags(write=False)
-            elif isinstance(value, Mapping):
-                found[name] = Score(value)
-        super().__init__(found)
+                scores[name] = value.view()
+                scores[name].setflags(write=False)
+            elif isinstance(value, Mapping) and not isinstance(value, Score):
+                is_point = value.keys() == OperatingPoint.__annotations__.keys()
+                scores[name] = OperatingPoint(**value) if is_point else Score(value)
+        super().__init__(scores)
 
     def numbers(self) -> dict[str, float]:
-        out: dict[str, float] = {}
+        """Return every number by its path of names, such as "ods.f"."""
+        numbers: dict[str, float] = {}
         for name, value in self.items():
             if isinstance(value, Score):
-                out |= {f"{name}.{key}": number for key, number in value.numbers().items()}
+                numbers |= {f"{name}.{key}": number for key, number in value.numbers().items()}
             elif isinstance(value, int | float):
-                out[name] = value
-        return out
+                numbers[name] = value
+        return numbers
 
     def to_mapping(self) -> dict[str, Any]:
-        """The numbers as plain values, for JSON: undefined and infinite ones are None."""
-        out: dict[str, Any] = {}
+        """Return plain values for JSON: undefined and infinite numbers are None."""
+        plain: dict[str, Any] = {}
         for name, value in self.items():
             if isinstance(value, Score):
-                out[name] = value.to_mapping()
+                plain[name] = value.to_mapping()
             elif isinstance(value, int | float | str):
-                out[name] = None if isinstance(value, float) and not math.isfinite(value) else value
+                is_defined = not isinstance(value, float) or math.isfinite(value)
+                plain[name] = value if is_defined else None
             elif isinstance(value, tuple) and all(isinstance(v, str | int) for v in value):
-                out[name] = list(value)
-        return out
+                plain[name] = list(value)
+        return plain
 
 
-def one_of(tree: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
-    """The k-th data set's scores, of a tree of arrays and curves over S data sets.
+class OperatingPoint(Score):
+    """A point of a precision-recall curve: its threshold, and recall, precision and F in [0, 1].
 
-    Of what is said under "over" that is left which is over fewer than there are.
+    `threshold` is None where each image has its own (OIS). Of a stack of S curves all four are
+    arrays f8 (S,).
+
+    Parameters
+    ----------
+    threshold : float or None
+        Where on the curve the point is.
+    recall, precision, f : float
+        The scores there.
+
+    Examples
+    --------
+    >>> point = OperatingPoint(threshold=0.5, recall=0.6, precision=0.75, f=2 / 3)
+    >>> point.recall, point["precision"]
+    (0.6, 0.75)
+    >>> point.to_mapping()
+    {'threshold': 0.5, 'recall': 0.6, 'precision': 0.75, 'f': 0.6666666666666666}
     """
-    out: dict[str, Any] = {}
+
+    threshold: float | None
+    recall: float
+    precision: float
+    f: float
+
+    if TYPE_CHECKING:
+        __getattr__: None  # type: ignore[assignment,misc]  # a name beyond these four is an error
+
+    def __init__(self, *, threshold: Any, recall: Any, precision: Any, f: Any) -> None:
+        point = {"threshold": threshold, "recall": recall, "precision": precision, "f": f}
+        super().__init__(point)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(OperatingPoint, **self), ()
+
+
+def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
+    """Return the scores of the k-th data set, from arrays and curves over S data sets.
+
+    Under "over" stand the numbers of images or classes that a mean is over, as pairs (number,
+    all of them); a pair is kept only where some are missing.
+    """
+    scores: dict[str, Any] = {}
     for name, value in tree.items():
         if value is None:
-            out[name] = None
+            scores[name] = None
         elif isinstance(value, Mapping):
-            out |= {name: one_of(value, k)} if name != "over" else {}
+            scores |= {name: sample_scores(value, k)} if name != "over" else {}
         else:
             number = value[k]
-            out[name] = number.item() if isinstance(number, np.generic) else number
+            scores[name] = number.item() if isinstance(number, np.generic) else number
     for key, units in tree.get("over", {}).items():
         for unit, pairs in units.items():
-            some, of = map(int, pairs[k])
-            if 0 < some < of:
-                out.setdefault("over", {}).setdefault(key, {})[unit] = some, of
-    return out
+            defined, total = map(int, pairs[k])
+            if 0 < defined < total:
+                scores.setdefault("over", {}).setdefault(key, {})[unit] = defined, total
+    return scores
 
 
 def part_of(tree: Any, path: Sequence[str]) -> Any:
-    """What is at the end of a path of names, None where there is nothing."""
+    """Return the value at the end of a path of names, None where there is none."""
     for name in path:
         tree = tree.get(name) if isinstance(tree, Mapping) else None
     return tree
 
 
-def at(tree: Mapping[str, Any], key: str) -> Any:
-    """The value at a column's key, a path as "ods.threshold"; of a point of a curve its F.
+def value_at(tree: Mapping[str, Any], key: str) -> Any:
+    """Return the value of a column, whose key is a path such as "ods.threshold".
 
-    None where there is no such value.
+    The value of a point of a curve is its F. None where there is no such value.
     """
     value = part_of(tree, key.split("."))
     return value.get("f") if isinstance(value, Mapping) else value

@@ -26,39 +26,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8, Bool, given_floats
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.counts import Counts, OperatingPoint, Score
 from bsdsbench.scores.ratios import BLOCK, Weights, f_measure, ratio, short, weighted_sum
 from bsdsbench.tables.result_object import ShownCurve
 from bsdsbench.text import listed
-
-
-class OperatingPoint(NamedTuple):
-    """A point of a PR curve: where it is, precision, recall and F in [0, 1].
-
-    `threshold` is None where each image has its own (OIS). Of S curves each is f8 (S,).
-
-    Examples
-    --------
-    >>> OperatingPoint(0.5, 0.75, 0.6, 2 / 3).to_mapping()
-    {'threshold': 0.5, 'recall': 0.6, 'precision': 0.75, 'f': 0.6666666666666666}
-    """
-
-    threshold: Any
-    precision: Any
-    recall: Any
-    f: Any
-
-    def to_mapping(self) -> dict[str, Any]:
-        """For result.json: recall before precision, the threshold only where there is one."""
-        out = {} if self.threshold is None else {"threshold": self.threshold}
-        return {**out, "recall": self.recall, "precision": self.precision, "f": self.f}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -157,8 +135,8 @@ class PRCurve(ShownCurve):
             v[..., below] * (1 - share) + v[..., above] * share
             for v in (self.precision, self.recall)
         )
-        point = np.broadcast_to(float(threshold), p.shape), p, r, f_measure(p, r)
-        return OperatingPoint(*(v if p.ndim else float(v) for v in point))
+        point = np.stack([np.full(p.shape, float(threshold)), r, p, f_measure(p, r)])
+        return _operating_point(point)
 
     def points(self) -> dict[str, F8]:
         points = {name: getattr(self, name) for name in ("thresholds", "precision", "recall")}
@@ -235,11 +213,16 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
         winners = order[np.unique(row, return_index=True)[1]]
         i, j, share = row[winners], k[winners], _STEPS[step[winners]]
     after, points = np.minimum(j + 1, t.size - 1), np.empty((4, len(f)))
-    for point, values in zip(points, (np.broadcast_to(t, f.shape), p, r), strict=False):
+    for point, values in zip(points, (np.broadcast_to(t, f.shape), r, p), strict=False):
         point[:] = values[i, after] * share + values[i, j] * (1 - share)
-    points[3] = f_measure(points[1], points[2])
-    points = points.reshape(4, *shape)
-    return OperatingPoint(*(points if shape else points.tolist()))
+    points[3] = f_measure(points[2], points[1])
+    return _operating_point(points.reshape(4, *shape))
+
+
+def _operating_point(point: F8) -> OperatingPoint:
+    """Return the point of threshold, recall, precision and F, (4,), or (4, S) of S curves."""
+    threshold, recall, precision, f = point if point.ndim > 1 else point.tolist()
+    return OperatingPoint(threshold=threshold, recall=recall, precision=precision, f=f)
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
@@ -382,19 +365,49 @@ def curve_scores(
         The AP of the curves, where it is not read off them by the protocol's rule.
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, four), protocol.operator)
-    ods = best(curve, protocol.ods_rule)
     own = np.empty(len(four), np.int64)
     for k in range(0, len(four), BLOCK):
         own[k : k + BLOCK] = PRCurve.of_counts(thresholds, four[k : k + BLOCK]).f.argmax(axis=1)
     if protocol.empty_gt == "count":  # F is 0 at all thresholds: the fewest false positives
         own = np.where(four[..., 1].any(axis=1), own, four[..., 3].argmin(axis=1))
     at_own = weighted_sum(weights, four[np.arange(len(four)), own])
-    ois_r, ois_p = ratio(at_own[:, 0], at_own[:, 1]), ratio(at_own[:, 2], at_own[:, 3])
+    recall, precision = ratio(at_own[:, 0], at_own[:, 1]), ratio(at_own[:, 2], at_own[:, 3])
+    ois_f = f_measure(precision, recall)
+    ois = OperatingPoint(threshold=None, recall=recall, precision=precision, f=ois_f)
     found = {
-        "ods": ods.to_mapping(),
-        "ois": OperatingPoint(None, ois_p, ois_r, f_measure(ois_p, ois_r))._asdict(),
+        "ods": best(curve, protocol.ods_rule),
+        "ois": ois,
         "ap": ap(curve) if ap else average_precision(curve, protocol.ap_rule),
         "n_images": weights.sum(axis=1),
         "curve": curve,
     }
     return found | recall_at_half(curve) if r50 else found
+
+
+class BoundaryScore(Score):
+    """The scores of the boundary benchmark, a `Score` whose names are known to type checkers.
+
+    `ods` and `ois` are the best points at one threshold of all images and at each image's own;
+    `ap` is the average precision; `r50` recall at precision 0.5, NaN where the curve does not cross
+    it, `edges_r50` the edges toolbox's number; `curve` is that of the counts summed over images.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bsdsbench as bb
+    >>> line = np.eye(20)
+    >>> score = bb.boundary_score(bb.boundary_counts(line, [line]))
+    >>> score.ods.f, score["ods"]["recall"], score.ois.threshold
+    (1.0, 1.0, None)
+    """
+
+    ods: OperatingPoint
+    ois: OperatingPoint
+    ap: float
+    r50: float
+    edges_r50: float
+    curve: PRCurve
+    n_images: int
+
+    if TYPE_CHECKING:
+        __getattr__: None  # type: ignore[assignment,misc]  # a name beyond these is an error

@@ -19,7 +19,7 @@ from bsdsbench.comparison.significance import (
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.report import comparison_tables
-from bsdsbench.scores.counts import ImageRecord, at
+from bsdsbench.scores.counts import ImageRecord, value_at
 from tests.helpers.runs import refused
 from tests.helpers.simulated import boundary_of, simulated_run
 
@@ -109,7 +109,9 @@ def test_intervals_cover_the_population_s_difference_as_often_as_they_say():
     stacks = [metric.stack([r.counts["boundary"] for r in run.records]) for run in runs]
 
     def difference(stacks, weights):
-        return np.subtract(*(at(metric.scores(s, weights, proto, None), "ods") for s in stacks))
+        return np.subtract(
+            *(value_at(metric.scores(s, weights, proto, None), "ods") for s in stacks)
+        )
 
     truth = difference(stacks, np.ones((1, 3000), int))[0]
     rng, inside = np.random.default_rng(7), {"percentile": 0, "p": 0}

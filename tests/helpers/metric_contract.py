@@ -34,7 +34,7 @@ from bsdsbench.metrics.optional import HumanForm, MatchesPixels
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.runs.merge import merge
-from bsdsbench.scores.counts import at, one_of
+from bsdsbench.scores.counts import sample_scores, value_at
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
 CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12, "nan_ok": True}
@@ -105,7 +105,7 @@ class MetricCase:
 
 def columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a metric's columns that a score has, and of its parts."""
-    found = {c.key: at(score, c.key) for c in metric.columns if c.key != "n_images"}
+    found = {c.key: value_at(score, c.key) for c in metric.columns if c.key != "n_images"}
     return {key: value for key, value in found.items() if value is not None}
 
 
@@ -126,10 +126,10 @@ class MetricContract:
         rules = [(o, a) for o in ODS_RULES for a in AP_RULES] if curve else [("maximum", "bsds")]
         for ods, ap in rules:
             protocol = case.run.protocol.replace(ods_rule=ods, ap_rule=ap)
-            found = one_of(case.tree([[1] * len(case.images)], protocol))
+            found = sample_scores(case.tree([[1] * len(case.images)], protocol))
             plain = case.scores(case.counted(), protocol)
-            for key, value in ((k, v) for k, v in plain.items() if at(found, k) is not None):
-                assert at(found, key) == pytest.approx(value, **CLOSE), (key, ods, ap)
+            for key, value in ((k, v) for k, v in plain.items() if value_at(found, k) is not None):
+                assert value_at(found, key) == pytest.approx(value, **CLOSE), (key, ods, ap)
 
     def test_a_sample_has_the_scores_of_its_images_repeated(self, case: MetricCase) -> None:
         n = len(case.images)
@@ -138,7 +138,9 @@ class MetricContract:
             tree = case.tree(some)
             for b, row in enumerate(some):
                 expected = case.repeated(row)
-                assert columns(case.metric, one_of(tree, b)) == pytest.approx(expected, **CLOSE)
+                assert columns(case.metric, sample_scores(tree, b)) == pytest.approx(
+                    expected, **CLOSE
+                )
 
     def test_an_images_values_are_the_scores_of_it_alone(self, case: MetricCase) -> None:
         eye = np.eye(len(case.images), dtype=int)
@@ -162,7 +164,7 @@ class MetricContract:
         run = case.streamed([case.perfect(gt) for _, gt in case.images], protocol)
         score, checked = run.score(case.metric.name), 0
         for c in case.metric.columns:
-            value = at(score, c.key)
+            value = value_at(score, c.key)
             others = {c.key, c.key.partition(".")[0]} & {*case.imperfect}
             if c.score and value is not None and value == value and not others:
                 assert value == pytest.approx(0 if c.lower else 1, abs=1e-9), c.key

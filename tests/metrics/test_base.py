@@ -22,7 +22,7 @@ from bsdsbench.metrics.optional import (
     OfficialTables,
     ResultFiles,
 )
-from bsdsbench.scores.counts import Score, at
+from bsdsbench.scores.counts import Score, value_at
 from bsdsbench.scores.ratios import defined_ratio, ratio, weighted_sum
 
 
@@ -101,9 +101,9 @@ def test_images_own_values_of_many_images():
     stack = SHARE.stack([r.counts["share"] for r in rows])
     trees = list(SHARE.image_scores(stack, PROTOCOL))
     for key in ("share", "part.deep.share"):
-        found = np.concatenate([at(tree, key) for tree in trees])
+        found = np.concatenate([value_at(tree, key) for tree in trees])
         np.testing.assert_array_equal(found, np.arange(150) / 150)
-    assert at(trees[0], "none") is None
+    assert value_at(trees[0], "none") is None
 
 
 OFFERED = {

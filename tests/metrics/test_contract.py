@@ -6,7 +6,7 @@ import pytest
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS
-from bsdsbench.scores.counts import at, part_of
+from bsdsbench.scores.counts import part_of, value_at
 from tests.helpers.metric_cases import case_of
 from tests.helpers.metric_contract import MetricContract
 from tests.helpers.runs import refused
@@ -31,13 +31,13 @@ def test_what_is_shown_of_an_image_is_measured(name):
     keys = [column.key for column in metric.columns]
     assert len(keys) == len(set(keys))
     measured = [c for c in metric.columns if c not in ERROR_COLUMNS]
-    unmeasured = [c for c in measured if at(score, c.key) is None]
+    unmeasured = [c for c in measured if value_at(score, c.key) is None]
     # What an option asks for; contours have a column for each measure that there is
     assert name == "contour" or all(c.key.startswith("matte_") for c in unmeasured)
     assert name == "contour" or shown <= first.keys()
     for path in parts.values():
         part = part_of(score, path)
-        assert part is None or at(part, metric.part_columns[0].key) is not None
+        assert part is None or value_at(part, metric.part_columns[0].key) is not None
 
 
 FLAT, WHOLE = np.zeros((3, 4)), np.zeros((3, 4), int)

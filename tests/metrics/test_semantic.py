@@ -16,7 +16,7 @@ from bsdsbench.metrics.semantic import (
     prepare_classes,
 )
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, at
+from bsdsbench.scores.counts import Counts, value_at
 from bsdsbench.scores.curve import FOUR
 from tests.helpers.counting import counts_of, score_of
 from tests.helpers.making import cells
@@ -242,7 +242,7 @@ def test_an_image_without_a_class_has_no_value():
         counts = counts_of("semantic", pred, truth, PROTO)
         stack = metric.stack([counts])
         (tree,) = metric.image_scores(stack, PROTO)
-        found = [at(tree, key)[0] for key in ("ods_mean", "per_class.dog.ods")]
+        found = [value_at(tree, key)[0] for key in ("ods_mean", "per_class.dog.ods")]
         assert found == pytest.approx([expected] * 2, nan_ok=True)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import bsdsbench as bb
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.scores.counts import at
+from bsdsbench.scores.counts import value_at
 from tests.helpers.masks import blobs
 
 SHAPE = (18, 23)
@@ -79,7 +79,9 @@ def scored(kind, array, parts, protocol=None):
     metric, protocol = registry.get(KINDS[kind][0]), protocol or protocol_of(kind)
     counts = metric.count_image(predicted(array), bb.GroundTruth("a", **parts), protocol)
     score = metric.score_of(metric.stack([counts]), protocol)
-    return {c.key: at(score, c.key) for c in metric.columns if at(score, c.key) is not None}
+    return {
+        c.key: value_at(score, c.key) for c in metric.columns if value_at(score, c.key) is not None
+    }
 
 
 def same(one, other):
@@ -176,8 +178,8 @@ def test_an_image_of_void_leaves_the_others_scores(kind):
     ]
     both, alone = (metric.score_of(metric.stack(some), protocol) for some in (counts, counts[:1]))
     for column in metric.columns:
-        if column.key != "n_images" and at(alone, column.key) is not None:
-            same(at(both, column.key), at(alone, column.key))
+        if column.key != "n_images" and value_at(alone, column.key) is not None:
+            same(value_at(both, column.key), value_at(alone, column.key))
 
 
 @pytest.mark.parametrize("metric", ["region", "superpixel", "wireframe", "occlusion", "semantic"])
@@ -344,15 +346,15 @@ def test_a_field_of_view(made, metric):
     key = {"pixel": "ods.f", "saliency": "iou_mean", "boundary": "ods.f"}.get(metric, "mean_iou")
     out = made / "out"
     run = bb.evaluate(made / "p", made / "g", **how, valid_dir=made / "v", out=out)
-    assert at(run.score(metric), key) == 1
-    assert at(bb.evaluate(made / "p", made / "g", **how).score(metric), key) < 1
+    assert value_at(run.score(metric), key) == 1
+    assert value_at(bb.evaluate(made / "p", made / "g", **how).score(metric), key) < 1
     assert bb.Evaluation.load(out).provenance.valid == str(made / "v")
     again = bb.evaluate(made / "p", made / "g", **how, valid_dir=made / "v", out=out)
     assert again.kept == 3
     write(made / "v", {"a": np.full((20, 30), 255, np.uint8)})
     again = bb.evaluate(made / "p", made / "g", **how, valid_dir=made / "v", out=out)
     assert again.kept == 2
-    assert at(again.score(metric), key) < 1
+    assert value_at(again.score(metric), key) < 1
 
 
 def test_a_field_of_view_that_does_not_fit_is_named(made):

@@ -13,7 +13,7 @@ from bsdsbench.protocol.signature import Signature
 from bsdsbench.report import score_tables, to_markdown
 from bsdsbench.results.evaluation import as_runs
 from bsdsbench.results.provenance import Provenance
-from bsdsbench.scores.counts import at
+from bsdsbench.scores.counts import value_at
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import simulated_run
 
@@ -95,7 +95,7 @@ def test_tables_alone_give_scores_and_a_curve(folder, tmp_path):
     (theirs,) = as_runs([tmp_path], ["theirs"])
     mine, told = run.boundary_score(), theirs.score("boundary")
     for key in ("ods.precision", "ods.threshold", "ods", "ois.recall", "ois", "ap"):
-        assert at(told, key) == pytest.approx(at(mine, key), rel=1e-5)
+        assert value_at(told, key) == pytest.approx(value_at(mine, key), rel=1e-5)
     for key in ("recall", "precision"):
         np.testing.assert_allclose(getattr(told.curve, key), getattr(mine.curve, key), rtol=1e-5)
     images = theirs.image_scores("boundary").values()

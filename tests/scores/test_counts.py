@@ -6,9 +6,19 @@ import numpy as np
 import pytest
 
 from bsdsbench.errors import DataError, ShapeError
-from bsdsbench.scores.counts import MAX_WHOLE, Counts, Score, at, one_of, stacked
+from bsdsbench.scores.counts import (
+    MAX_WHOLE,
+    Counts,
+    OperatingPoint,
+    Score,
+    sample_scores,
+    stacked,
+    value_at,
+)
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import weighted_mean, weighted_sum
+
+POINT = OperatingPoint(threshold=None, recall=0.5, precision=0.25, f=1 / 3)
 
 
 def made(hits=(0, 2), rows=((1.0, 2.0),)):
@@ -76,11 +86,11 @@ def test_one_of_many_data_sets_and_the_value_of_a_column():
     point = {"f": np.array([0.5, 0.25]), "threshold": np.array([0.1, 0.2])}
     few = {"ods": {"images": np.array([[2, 3], [3, 3]])}, "ap": {"images": np.array([[0, 3]] * 2)}}
     tree = {"ods": point, "n": np.array([1, 2]), "over": few}
-    assert one_of(tree)["over"] == {"ods": {"images": (2, 3)}}
-    assert one_of(tree, 1) == {"ods": {"f": 0.25, "threshold": 0.2}, "n": 2}
-    assert isinstance(one_of(tree)["n"], int)
+    assert sample_scores(tree)["over"] == {"ods": {"images": (2, 3)}}
+    assert sample_scores(tree, 1) == {"ods": {"f": 0.25, "threshold": 0.2}, "n": 2}
+    assert isinstance(sample_scores(tree)["n"], int)
     keys = ("ods", "ods.threshold", "n", "none", "n.f", "ods.f.x")
-    assert [at(one_of(tree), key) for key in keys] == [0.5, 0.1, 1, None, None, None]
+    assert [value_at(sample_scores(tree), key) for key in keys] == [0.5, 0.1, 1, None, None, None]
 
 
 @pytest.mark.parametrize("times", [1, 5])
@@ -119,3 +129,13 @@ def test_integers_are_summed_exactly_and_floats_in_the_order_of_the_images():
     for n, value in zip(weights.T, values, strict=True):
         plain += n[:, None] * value
     assert weighted_sum(weights, values).tobytes() == plain.tobytes()
+
+
+def test_a_point_of_a_score_has_items_and_attributes_and_survives_a_copy():
+    score = Score({"ois": dict(POINT), "ods": {"threshold": 0.2, "value": 1.0}})
+    assert type(score.ois) is OperatingPoint
+    assert (score.ois.f, score["ois"]["f"], score.ois.threshold) == (1 / 3, 1 / 3, None)
+    assert type(score.ods) is Score
+    again = pickle.loads(pickle.dumps(score))
+    assert type(again.ois) is OperatingPoint
+    assert again == score

@@ -54,14 +54,17 @@ def test_the_best_point_is_the_first_largest_of_all_steps(rows):
     steps = [np.concatenate([b * d + a * (1 - d) for a, b in pairwise(v)]) for v in (t, p, r)]
     f = f_measure(steps[1], steps[2])
     k = int(np.argmax(f))
-    assert best(PRCurve(t, p, r)) == (*(s[k] for s in steps), f[k])
+    threshold, precision, recall = (values[k] for values in steps)
+    expected = {"threshold": threshold, "recall": recall, "precision": precision, "f": f[k]}
+    assert best(PRCurve(t, p, r)) == expected
 
 
 def test_a_point_at_a_threshold_lies_on_the_line():
     drawn = curve((0.5, 0.8), (0.7, 0.4), (1.0, 0.1))
     first, second, last = drawn.thresholds
-    assert drawn.at(first)[1:3] == (0.5, 0.8)
-    assert drawn.at((first + second) / 2)[1:3] == pytest.approx((0.6, 0.6))
+    point, middle = drawn.at(first), drawn.at((first + second) / 2)
+    assert (point.precision, point.recall) == (0.5, 0.8)
+    assert (middle.precision, middle.recall) == pytest.approx((0.6, 0.6))
     refused("expected one from", drawn.at, last + 0.01)
 
 
@@ -71,8 +74,8 @@ def test_a_stack_has_the_points_of_its_curves():
     p[3:5], p[5] = 0, p[6]
     stack = PRCurve(np.arange(1, 8) / 8, p, r)
     for rule in ODS_RULES:
-        many = np.transpose(best(stack, rule))
-        assert many.tolist() == [list(best(stack[i], rule)) for i in range(20)]
+        points = np.transpose(list(best(stack, rule).values()))
+        assert points.tolist() == [list(best(stack[i], rule).values()) for i in range(20)]
     for name, values in recall_at_half(stack).items():
         np.testing.assert_array_equal(values, [recall_at_half(stack[i])[name] for i in range(20)])
 

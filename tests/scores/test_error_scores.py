@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.scores.counts import one_of
+from bsdsbench.scores.counts import sample_scores
 from bsdsbench.scores.error_scores import error_scores
 
 PROTOCOL = bb.Protocol(thresholds=(0.2, 0.6), ods_rule="maximum")
@@ -30,7 +30,7 @@ def scored(*images, weights=None):
     stack = {k: np.array([i[k] for i in images]) for k in COUNTS if k != "thresholds"}
     stack["thresholds"] = COUNTS["thresholds"]
     found = error_scores(stack, np.array(weights or [[1] * len(images)]), PROTOCOL)
-    return one_of(found)
+    return sample_scores(found)
 
 
 def test_each_class_at_the_ods_threshold_and_repaired_alone():

@@ -34,3 +34,6 @@ bb.curves.roc([0, 1], [0.2, 0.8], interpolate=True)  # wrong: a keyword of pr
 print(bb.no_such_name)  # wrong: there is none
 print(bb.plotting.no_such_name)  # wrong: there is none
 print(bb.curves.no_such_name)  # wrong: there is none
+print(bb.evaluate("a", "b").boundary_score().odds)  # wrong: it is ods
+print(bb.evaluate("a", "b").boundary_score().ods.fmeasure)  # wrong: it is f
+bb.OperatingPoint(0.5, 0.75, 0.6, 2 / 3)  # wrong: by name

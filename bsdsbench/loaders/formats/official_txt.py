@@ -142,8 +142,7 @@ def boundary_files(
     images[:, 0] = np.arange(1, len(four) + 1)
     for k in range(0, len(four), BLOCK):
         points = best(PRCurve.of_counts(thresholds, four[k : k + BLOCK]), rule)
-        rows = np.column_stack([points.threshold, points.recall, points.precision, points.f])
-        images[k : k + BLOCK, 1:] = rows
+        images[k : k + BLOCK, 1:] = np.transpose(list(points.values()))
     first = (ods.threshold, ods.recall, ods.precision, ods.f)
     second = (ois.recall, ois.precision, ois.f, np.nan_to_num(score.ap))
     table = np.column_stack([curve.thresholds, curve.recall, curve.precision, curve.f])
