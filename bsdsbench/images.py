@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, Bool, given_array, given_list, kind_of_value
 from bsdsbench.errors import DataError, MissingPartError, Problem, Setting, ShapeError
-from bsdsbench.scores.evidence import UNKNOWN, Evidence
+from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 from bsdsbench.text import show
 
 Map = NDArray[Any]
@@ -88,7 +88,7 @@ class ImageParts:
                     shape = size if shape == (0, 0) else shape
                     same_shape(size, shape, what)
             parts[name] = tuple(maps) if is_tuple else maps[0]
-        self.__attrs_init__(image_id, path, parts, shape, evidence or UNKNOWN)
+        self.__attrs_init__(image_id, path, parts, shape, evidence or NO_EVIDENCE)
 
     @property
     def where(self) -> str:

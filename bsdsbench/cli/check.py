@@ -13,9 +13,9 @@ from click import argument
 
 from bsdsbench.cli.shared import (
     Verb,
+    add_option,
     bootstrap,
     flag,
-    option,
     path,
     print_json,
     printed,
@@ -39,7 +39,7 @@ NAMED = ("name", "version", "nms_params", "options")
     "baseline.",
     metavar="SCORE,...",
 )
-@option(
+@add_option(
     "--tolerance",
     "How much worse a score may be: 0.01, or 5% of the baseline's value; default 0.002. May be "
     "repeated for single scores. --update keeps it in the baseline.",
@@ -47,13 +47,13 @@ NAMED = ("name", "version", "nms_params", "options")
     metavar="X|SCORE=X",
 )
 @flag("--statistical", "Fail only if the drop is also significant.")
-@option("--level", "Significance level is 1 - LEVEL.", type=float, default=0.95)
+@add_option("--level", "Significance level is 1 - LEVEL.", type=float, default=0.95)
 @bootstrap
 @printed("table", "json")
 @path("--junit", "Also write JUnit XML to this file.")
 @path("--summary", "Also write Markdown to this file.")
 @flag("--update", "Write the baseline from OUT instead of checking it; stored tolerances stay.")
-def check(
+def check_verb(
     run: str,
     baseline: str,
     scores: list[str] | None,
@@ -118,19 +118,19 @@ def _tolerances(items: tuple[str, ...], known: Collection[str]) -> dict[str, flo
     return usual | found
 
 
-@click.group(no_args_is_help=False)
-def data() -> None:
+@click.group("data", no_args_is_help=False)
+def data_verb() -> None:
     """Get a public data set, or identify one."""
 
 
-data.command_class = Verb
+data_verb.command_class = Verb
 
 
-@data.command()
+@data_verb.command("get")
 @argument("name")
 @path("--to", "Download into this new folder; default: the user's cache.")
-@option("--url", "A mirror's .zip or .tar.gz, or the path of an archive.")
-def get(name: str, to: str | None, url: str | None) -> int:
+@add_option("--url", "A mirror's .zip or .tar.gz, or the path of an archive.")
+def get_set(name: str, to: str | None, url: str | None) -> int:
     """Download a public set into the cache.
 
     What is needed is kept, and checked to be the right set. From the cache `evaluate`, `run` and
@@ -152,13 +152,13 @@ def get(name: str, to: str | None, url: str | None) -> int:
             if report and what == (url or one.url):
                 report(done >> 20, total >> 20, what)
 
-        print(public_sets.get(name, to, url, loaded))
+        print(public_sets.download(name, to, url, loaded))
     return 0
 
 
-@data.command("check")
+@data_verb.command("check")
 @argument("folder", metavar="[PATH]", required=False, type=click.Path())
-@option(
+@add_option(
     "--protocol",
     "How ground-truth pictures are read (polarity, gray, labels).",
     default="bsds500",
@@ -209,7 +209,7 @@ def check_set(
 @verb
 @argument("name", required=False)
 @printed("table", "json")
-def protocols(name: str | None, form: str) -> None:
+def protocols_verb(name: str | None, form: str) -> None:
     """List the presets with their constants, and the tasks.
 
     NAME shows one of them, or a .toml file of a protocol. A task (SET/METRIC) is a set, a protocol

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from bsdsbench.cli.shared import (
+    add_option,
     bootstrap,
     flag,
-    names,
-    option,
+    names_option,
     path,
     progress,
     published,
@@ -27,9 +27,9 @@ PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot
 @runs
 @tables
 @flag("--rules", "Show AP by every rule in use, and ODS by both.")
-@names
+@names_option
 @published
-@option("--title", "Title of a page; default: the names.", default="", show_default=False)
+@add_option("--title", "Title of a page; default: the names.", default="", show_default=False)
 @path("--gt", "gt_dir", "Ground-truth folder; default: the run's own.")
 @path("--images", "images_dir", "Folder of the images; default: beside the ground truth.")
 @path(
@@ -45,7 +45,7 @@ PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot
 )
 @flag("--force", "Show published results also beside runs of other images.")
 @bootstrap
-def report(
+def report_verb(
     runs: tuple[str, ...],
     out: str | None,
     form: str,

@@ -11,12 +11,12 @@ from click import argument
 
 from bsdsbench.cli.shared import (
     PROTOCOL,
-    chosen,
+    add_option,
+    columns_option,
     compile_first,
     flag,
     left_out,
     of_runs,
-    option,
     path,
     print_json,
     print_run,
@@ -35,13 +35,13 @@ from bsdsbench.cli.shared import (
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
-NAMES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
+_TITLES = {"canny": "Canny", "sobel": "Sobel", "structure-tensor": "structure tensor"}
 
 
 @verb
 @path("-o", "--out", "Folder for results and plots.", default="bsdsbench-demo")
 @run_option("workers")
-def demo(out: str, workers: int | None) -> None:
+def demo_verb(out: str, workers: int | None) -> None:
     """Run the whole benchmark on the shipped sample.
 
     Three detectors are run, evaluated and compared, and their curves drawn. The sample is 16
@@ -56,7 +56,7 @@ def demo(out: str, workers: int | None) -> None:
     compile_first()
     images, gt = sample_images(), sample_ground_truth()
     evaluations: list[Evaluation] = []
-    for method, name in NAMES.items():
+    for method, name in _TITLES.items():
         folder = Path(out, method)
         with progress(method) as report:
             run = bb.run(
@@ -73,7 +73,7 @@ def demo(out: str, workers: int | None) -> None:
     pr, f = Path(out, "pr.png"), Path(out, "f_threshold.png")
     plot_runs(evaluations, human=human, path=pr)
     plot_runs(evaluations, kind="f", path=f)
-    folders = " ".join(str(Path(out, method)) for method in NAMES)
+    folders = " ".join(str(Path(out, method)) for method in _TITLES)
     raw = Path(out, "raw")
     print(f"\nplots    {pr}  {f}")
     print(f"""results  {folders}
@@ -99,7 +99,7 @@ next
 @run_option("images_dir")
 @run_option("valid_dir")
 @run_option("errors")
-@option(
+@add_option(
     "--per-image",
     "Write every score of every image (and class), as .csv, .md, .json ...",
     metavar="FILE",
@@ -110,9 +110,9 @@ next
     "a validation set.",
     metavar="OUT",
 )
-@chosen
+@columns_option
 @flag("--humans", "Score each annotator against the others; without PRED_DIR.")
-def evaluate(
+def evaluate_verb(
     pred_dir: str | None,
     form: str,
     per_image: str | None,
@@ -201,7 +201,7 @@ def evaluate(
 @run_option("resume")
 @run_option("valid_dir")
 @of_runs(on_error="skip")
-def run(function: str, form: str, **options: Any) -> int:
+def run_verb(function: str, form: str, **options: Any) -> int:
     """Run, time and score a detector: yours or a built-in one.
 
     It is called on every picture in IMAGES. Without --gt nothing is scored. --task brings IMAGES
@@ -247,9 +247,9 @@ def run(function: str, form: str, **options: Any) -> int:
 @argument("outs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
 @path("-o", "--out", "Folder for the result.", required=True)
 @flag("--best-of", "Take the best of several runs at each image and threshold.")
-@option("--name", "The method's name in tables; default: that of the first run.")
+@add_option("--name", "The method's name in tables; default: that of the first run.")
 @printed("table", "json")
-def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form: str) -> int:
+def merge_verb(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form: str) -> int:
     """Join the shards of one run, or take the best of several.
 
     The result of runs made with --shard 1/N .. N/N is identical to a single run's.
@@ -282,7 +282,7 @@ def merge(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form
 @argument("source", metavar="MAPS", type=click.Path())
 @argument("target", metavar="OUT", type=click.Path())
 @together(*map(PROTOCOL.__getitem__, ("protocol", "nms", "invert", "set")))
-def nms(source: str, target: str, **options: Any) -> None:
+def nms_verb(source: str, target: str, **options: Any) -> None:
     """Apply non-maximum suppression to soft maps.
 
     MAPS is a folder of them; PNG are written into the folder OUT. The constants are the protocol's

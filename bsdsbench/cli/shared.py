@@ -55,7 +55,7 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command:
         if cmd_name not in VERBS:
             ctx.fail(f"no verb {cmd_name!r}{did_you_mean(cmd_name, VERBS)}")
-        return getattr(import_module(f"bsdsbench.cli.{VERBS[cmd_name]}"), cmd_name)
+        return getattr(import_module(f"bsdsbench.cli.{VERBS[cmd_name]}"), f"{cmd_name}_verb")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         wide = max(map(len, VERBS))
@@ -91,7 +91,7 @@ class Verb(click.Command):
         parts: dict[str, Any] = {"Options": [], "Protocol": [], "Running": []}
         for param in self.get_params(ctx):
             if isinstance(param, click.Option) and param.name == "metrics":
-                metrics, usual = ", ".join(registry.names()), ",".join(registry.DEFAULT)
+                metrics, usual = ", ".join(registry.names()), ",".join(registry.DEFAULT_METRICS)
                 param.help = f"Metrics to compute: {metrics}; default: {usual}."
             of = "Protocol" if param.name in PROTOCOL else "Options"
             record = param.get_help_record(ctx)
@@ -103,8 +103,11 @@ class Verb(click.Command):
 
 
 def verb(function: Any) -> click.Command:
-    """A verb; its help is the docstring, of which the first sentence stands in lists of verbs."""
-    return click.command(cls=Verb)(function)
+    """Return the verb of a function NAME_verb.
+
+    Its help is the docstring, of which the first sentence stands in lists of verbs.
+    """
+    return click.command(function.__name__.removesuffix("_verb"), cls=Verb)(function)
 
 
 def refuse(parameters: Collection[str], beside: str) -> None:
@@ -128,14 +131,14 @@ def together(*options: Decorator) -> Decorator:
     return lambda function: reduce(lambda decorated, one: one(decorated), options[::-1], function)
 
 
-def option(*names_and_help: str, **more: Any) -> Decorator:
+def add_option(*names_and_help: str, **more: Any) -> Decorator:
     """An option: its names, and last what it means."""
     return click.option(*names_and_help[:-1], help=names_and_help[-1], **more)
 
 
 def choice(*names_and_help: str, of: Sequence[str]) -> Decorator:
     """An option that takes one of these words; the first is the default."""
-    return option(*names_and_help, type=Choice(of), default=of[0])
+    return add_option(*names_and_help, type=Choice(of), default=of[0])
 
 
 def _words(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> list[str] | None:
@@ -150,10 +153,10 @@ def _words(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -
     return words if texts else None
 
 
-flag = partial(option, is_flag=True)
-path = partial(option, type=click.Path())
+flag = partial(add_option, is_flag=True)
+path = partial(add_option, type=click.Path())
 # An option of words between commas, which may be repeated: a list, None where it is not given
-words = partial(option, multiple=True, callback=_words)
+words = partial(add_option, multiple=True, callback=_words)
 
 
 def run_option(name: str, **changes: Any) -> Decorator:
@@ -167,7 +170,7 @@ def run_option(name: str, **changes: Any) -> Decorator:
         flag["type"] = IntRange(1)
     if "choices" in flag:
         flag["type"] = Choice(flag.pop("choices"))
-    return option(*names, name, field.metadata["help"], **flag)
+    return add_option(*names, name, field.metadata["help"], **flag)
 
 
 def _form(ctx: click.Context, param: click.Parameter, form: str | None) -> str:
@@ -176,7 +179,7 @@ def _form(ctx: click.Context, param: click.Parameter, form: str | None) -> str:
     return form_of(ctx.params["out"], form)
 
 
-names = words("--names", "Names of the runs; default: as stored.", metavar="A,B")
+names_option = words("--names", "Names of the runs; default: as stored.", metavar="A,B")
 runs = click.argument(
     "runs", nargs=-1, required=True, type=click.Path(), metavar="[OUT|ref:NAME]..."
 )
@@ -191,15 +194,15 @@ published = words(
     metavar="KEY,...",
 )
 bootstrap = together(
-    option("--n-boot", "Number of bootstrap samples.", type=IntRange(1), default=10_000),
-    option(
+    add_option("--n-boot", "Number of bootstrap samples.", type=IntRange(1), default=10_000),
+    add_option(
         "--seed",
         "Bootstrap seed; the same seed gives the same numbers.",
         type=IntRange(0),
         default=0,
     ),
 )
-chosen = words(
+columns_option = words(
     "--columns",
     "Show only these scores, by key or heading, such as ods,ois,ap; all: every one.",
     metavar="SCORE,...",
@@ -213,14 +216,14 @@ tables = together(
         ".html. Several CSV tables become NAME-TABLE.csv.",
         is_eager=True,
     ),
-    option(
+    add_option(
         "--format",
         "form",
         "Format on standard output.  [default: table]",
         type=Choice(["table", "markdown", "latex", "csv", "json", "html"]),
         callback=_form,
     ),
-    chosen,
+    columns_option,
 )
 
 
@@ -230,31 +233,33 @@ def printed(*kinds: str) -> Decorator:
 
 
 PROTOCOL = {
-    "protocol": option(
+    "protocol": add_option(
         "--protocol",
         "A preset (`bsdsbench protocols`) or a .toml file; default: that of the first metric, "
         "bsds500 for most.",
         metavar="NAME|FILE",
     ),
-    "signature": option(
+    "signature": add_option(
         "--signature",
         "Use the protocol of a signature, as printed under tables.",
         metavar="LINE",
     ),
-    "thresholds": option(
+    "thresholds": add_option(
         "--thresholds",
         "Number of evenly spaced thresholds, or their values.",
         metavar="N|T,T",
     ),
-    "max_dist": option("--max-dist", "Match tolerance, a fraction of the diagonal.", metavar="F"),
+    "max_dist": add_option(
+        "--max-dist", "Match tolerance, a fraction of the diagonal.", metavar="F"
+    ),
     "no_thin": flag("--no-thin", "Do not thin before matching.", flag_value="false"),
-    "nms": option(
+    "nms": add_option(
         "--nms",
         "Apply edge NMS to raw maps: the protocol's recipe, or hed, rcf, dexined ...",
         metavar="[RECIPE]",
     ),
     "invert": flag("--invert", "Maps are dark on bright: use 1 - value.", flag_value="true"),
-    "set": option(
+    "set": add_option(
         "--set",
         "Set another field, such as nms_params.radius=2; an unknown one lists them.",
         multiple=True,
@@ -343,11 +348,11 @@ def settle(options: dict[str, Any]) -> None:
         raise click.UsageError(
             "give --gt FOLDER, or a --task whose set `bsdsbench data get` brings"
         )
-    options["metrics"] = registry.chosen(options["metrics"] or registry.DEFAULT)
+    options["metrics"] = registry.resolved(options["metrics"] or registry.DEFAULT_METRICS)
     options["protocol"] = protocol_from(options, options["metrics"])
 
 
-def compile_first(metrics: Iterable[str] = registry.DEFAULT, *folders: Any) -> None:
+def compile_first(metrics: Iterable[str] = registry.DEFAULT_METRICS, *folders: Any) -> None:
     """Before a first run with metrics that match pixels, compile what does.
 
     folders : where one of them does not exist, nothing is compiled

@@ -17,12 +17,12 @@ from click import FloatRange, IntRange, argument
 
 from bsdsbench.cli.shared import (
     PROTOCOL,
+    add_option,
     as_flag,
     bootstrap,
     choice,
     flag,
-    names,
-    option,
+    names_option,
     path,
     print_json,
     printed,
@@ -61,10 +61,10 @@ NUMBERS = {
 @run_option("task")
 @run_option("split_file")
 @run_option("pred_kind")
-@option("--metric", "metrics", "What the inputs are for; default: boundary.")
+@add_option("--metric", "metrics", "What the inputs are for; default: boundary.")
 @protocol
 @printed("text", "json")
-def doctor(pred_dir: str, form: str, **options: Any) -> int:
+def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
     """Find errors in the inputs before a run.
 
     They are names, sizes, values, polarity, NMS. Give --split-file, --pred-kind and the options of
@@ -89,9 +89,9 @@ def doctor(pred_dir: str, form: str, **options: Any) -> int:
 
 @verb
 @runs
-@names
+@names_option
 @bootstrap
-@option("--level", "Confidence level of the intervals.", type=float, default=0.95)
+@add_option("--level", "Confidence level of the intervals.", type=float, default=0.95)
 @choice(
     "--test",
     "Test for the p-values; intervals come from the bootstrap.",
@@ -100,7 +100,7 @@ def doctor(pred_dir: str, form: str, **options: Any) -> int:
 @flag("--common", "Compare on the images that all runs have.")
 @flag("--force", "Compare even if protocols or ground truth differ.")
 @tables
-def compare(
+def compare_verb(
     runs: tuple[str, ...],
     names: list[str] | None,
     out: str | None,
@@ -132,11 +132,11 @@ def compare(
 
 @verb
 @runs
-@names
+@names_option
 @bootstrap
 @run_option("workers")
 @tables
-def errors(
+def errors_verb(
     runs: tuple[str, ...],
     names: list[str] | None,
     out: str | None,
@@ -182,16 +182,16 @@ def errors(
 
 @verb
 @argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT [OUT]")
-@option("-n", "--number", "Number of images to list.", type=IntRange(1), default=10)
-@option("--metric", "Metric to show; default: the first that the runs have.")
-@option(
+@add_option("-n", "--number", "Number of images to list.", type=IntRange(1), default=10)
+@add_option("--metric", "Metric to show; default: the first that the runs have.")
+@add_option(
     "--by",
     "The score that sorts, such as error.absent; classes of errors are counted if need be.",
     metavar="SCORE",
 )
 @flag("--overlays", "Draw matched, false and missed pixels of these images into OUT/overlays.")
 @tables
-def worst(
+def worst_verb(
     runs: tuple[str, ...],
     number: int,
     metric: str | None,
@@ -222,14 +222,14 @@ def worst(
 
 @verb
 @argument("run", metavar="[OUT|PRED_DIR]", required=False, type=click.Path())
-@option(
+@add_option(
     "--between",
     "Compare two signatures or run folders: what differs and what it costs.",
     nargs=2,
     metavar="SIG SIG",
 )
 @path("--gt", "Ground-truth folder; default: that of OUT.")
-@option(
+@add_option(
     "--target",
     "The published value: ods=0.788, ois=.808, ap=.840; METRIC.SCORE of another metric.",
     multiple=True,
@@ -238,10 +238,10 @@ def worst(
 @protocol
 @run_option("split_file")
 @run_option("pred_kind")
-@option("--seconds", "Approximate time limit.", type=FloatRange(1), default=60.0)
+@add_option("--seconds", "Approximate time limit.", type=FloatRange(1), default=60.0)
 @run_option("workers")
 @printed("table", "json")
-def explain(
+def explain_verb(
     run: str | None,
     between: tuple[str, str] | None,
     gt: str | None,
@@ -323,7 +323,7 @@ def _signature(text: str) -> Signature:
 @verb
 @argument("runs", nargs=-1, type=click.Path(), metavar="[OUT|ref:NAME]...")
 @path("-o", "--out", "Output file: .pdf, .svg or .png.", required=True)
-@names
+@names_option
 @published
 @flag(
     "--human/--no-human",
@@ -336,7 +336,7 @@ def _signature(text: str) -> Signature:
     "PR curves, F over threshold, or bins of calibration.",
     of=("pr", "f", "reliability"),
 )
-@option("--metric", "Metric to plot; default: the first of the run with a curve.", metavar="M")
+@add_option("--metric", "Metric to plot; default: the first of the run with a curve.", metavar="M")
 @choice(
     "--style",
     "look",
@@ -344,7 +344,7 @@ def _signature(text: str) -> Signature:
     of=("screen", "column", "page"),
 )
 @flag("--force", "Draw even if the runs or the published results are not comparable.")
-def plot(runs: tuple[str, ...], out: str, names: list[str] | None, **options: Any) -> None:
+def plot_verb(runs: tuple[str, ...], out: str, names: list[str] | None, **options: Any) -> None:
     """Draw the curves of runs in one picture.
 
     They are PR curves with lines of equal F, or another --kind. OUT is the folder of a run, or a
@@ -395,7 +395,7 @@ def plot(runs: tuple[str, ...], out: str, names: list[str] | None, **options: An
     of=("merge", "sample"),
 )
 @printed("table", "csv", "json")
-def curves(
+def curves_verb(
     files: tuple[str, ...], kind: str, out: tuple[str, ...], areas: bool, form: str, **options: Any
 ) -> None:
     """Draw PR, ROC or DET curves of labels and scores.

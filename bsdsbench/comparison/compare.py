@@ -40,7 +40,7 @@ from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
-SCHEMA = "bsdsbench.comparison/1"
+_SCHEMA = "bsdsbench.comparison/1"
 FEW_IMAGES = 20
 
 
@@ -437,7 +437,7 @@ class Comparison(Shown):
         for pair, row in zip(self.images, found["images"], strict=True):
             row |= {"effect_size": pair.effect_size, "win_tie_loss": list(pair.record)}
         signatures = dict(zip(self.names, self.signatures, strict=False))
-        return {"schema": SCHEMA, **found, "signatures": signatures}
+        return {"schema": _SCHEMA, **found, "signatures": signatures}
 
     def only(self, scores: Sequence[str]) -> Comparison:
         """The same with these scores alone ("ods"; "all"). Raises DataError."""

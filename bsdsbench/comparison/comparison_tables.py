@@ -24,7 +24,7 @@ def comparison_tables(compared: Comparison) -> list[Table]:
     metrics = {score.partition(".")[0] for score in compared.scores}
     # The title of the one metric that all are of stands once, not in every heading.
     (name,) = metrics if len(metrics) == 1 else ("",)
-    alone = registry.get(name).title if name and name not in registry.DEFAULT else ""
+    alone = registry.get(name).title if name and name not in registry.DEFAULT_METRICS else ""
     swapped = "; p by permutation of the two results of each image"
     caption = (
         f"{compared.n_images} images, {compared.n_boot} bootstrap samples, seed {compared.seed}, "
@@ -46,7 +46,7 @@ def _score_table(compared: Comparison, alone: str) -> Table:
     """Each run's scores with their intervals and letters."""
     scores, several = compared.shown or compared.scores, len(compared.names) > 1
     fields = {score: _column(score, alone) for score in scores}
-    columns = {fields[score].key: column for score in scores if (column := column_of(score))}
+    columns = {fields[score].key: column for score in scores if (column := _column_of(score))}
     rows, values = list[list[Cell]](), list[dict[str, Any]]()
     for i, run in enumerate(compared.names):
         rows.append([run])
@@ -160,7 +160,7 @@ def heading(score: str, alone: str = "") -> str:
     return _column(score, alone).heading
 
 
-def column_of(score: str) -> Column | None:
+def _column_of(score: str) -> Column | None:
     """The metric's column of METRIC.SCORE, or None."""
     metric, _, key = score.partition(".")
     columns = registry.get(metric).columns if metric in registry.names() else ()
@@ -169,15 +169,15 @@ def column_of(score: str) -> Column | None:
 
 def lower_is_better(score: str) -> bool:
     """Whether a smaller value of METRIC.SCORE is the better one."""
-    column = column_of(score)
+    column = _column_of(score)
     return column is not None and column.lower
 
 
 def _column(score: str, alone: str = "") -> Field:
-    metric, found = score.partition(".")[0], column_of(score)
+    metric, found = score.partition(".")[0], _column_of(score)
     assert found is not None  # scores come from metrics
     mine = table_column(found, 3, f"{metric}_")
-    if alone or metric in registry.DEFAULT:
+    if alone or metric in registry.DEFAULT_METRICS:
         return mine
     title = f"{registry.get(metric).title}: {found.heading}"
     return replace(mine, heading=title, short=found.short or found.heading)

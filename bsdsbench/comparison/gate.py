@@ -40,7 +40,7 @@ from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table
 from bsdsbench.text import clip, show
 
-SCHEMA = "bsdsbench.baseline/4"
+_SCHEMA = "bsdsbench.baseline/4"
 TOLERANCE = 0.002
 Path_ = str | os.PathLike[str]
 Tolerance = float | str  # in units of the score, or "5%" of the baseline's value
@@ -83,7 +83,7 @@ class Baseline:
         """Write the JSON file, whole or not at all. Raises OSError."""
         stack = Evaluation(self.protocol, "", self.records).stack
         content = {
-            "schema": SCHEMA,
+            "schema": _SCHEMA,
             "scores": dict(self.scores),
             "tolerances": dict(self.tolerances),
             "protocol": self.protocol.to_mapping(),
@@ -104,9 +104,9 @@ class Baseline:
             )
         found = read_json(source, "a baseline")
         with reading(source, "a baseline"):
-            if found.get("schema") != SCHEMA:
+            if found.get("schema") != _SCHEMA:
                 raise FaultError(
-                    f"schema {clip(repr(found.get('schema')), 60)}, expected {SCHEMA!r}: remove "
+                    f"schema {clip(repr(found.get('schema')), 60)}, expected {_SCHEMA!r}: remove "
                     "it, and make a baseline from a run that is known to be good"
                 )
             given = entry(found, "tolerances", dict)

@@ -124,7 +124,7 @@ def run(
     function: Detector | str,
     images: StrPath,
     protocol: Protocol | str | None = None,
-    metrics: str | Sequence[str] = registry.DEFAULT,
+    metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     *,
     gt: StrPath | None = None,
     **options: Unpack[DetectorOptions],

@@ -21,8 +21,8 @@ from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best, four_counts
 from bsdsbench.tables.table import Cell, Field, Table
 
-RULES = [("AP", *rule) for rule in AP_RULES.items()]
-RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
+_RULES = [("AP", *rule) for rule in AP_RULES.items()]
+_RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 
 
 def with_whole_image(files: Sources, protocol: Protocol, grid: Any, four: Any) -> PRCurve:
@@ -54,12 +54,12 @@ def rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> l
         labels += [Field("part", "Curve")] * any(parts)
         columns = [*labels, *(Field(f"run_{k}", r.name, "", ".4f") for k, r in enumerate(runs, 1))]
         rows: list[list[Cell]] = []
-        for score, rule, words in RULES:
+        for score, rule, words in _RULES:
             for part in parts:
                 cells = [own.get(part, {}).get((score, rule)) for own in by_run]
                 rows.append([score, rule, *[part] * any(parts), *cells, words])
         columns.append(Field("what", "What it is"))
-        alone = metric in registry.DEFAULT
+        alone = metric in registry.DEFAULT_METRICS
         key, title = ("rules", "Rules") if alone else (f"rules-{metric}", f"Rules, {metric}")
         tables.append(Table(key, title, columns, rows, n_labels=len(labels)))
     if not tables:
@@ -76,12 +76,18 @@ def _by_rules(
         curve = whole = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
     elif not part:
         whole = scorer.with_whole_image(curve, run.stack(metric))
-        if metric in registry.DEFAULT and not whole.whole_image and curve.thresholds[-1] <= 1:
+        if (
+            metric in registry.DEFAULT_METRICS
+            and not whole.whole_image
+            and curve.thresholds[-1] <= 1
+        ):
             four = four_counts(run.stack(metric)).sum(axis=0)
             with suppress(DataError):  # the ground truth is not there
                 files = find_sources(run, gt_dir=gt_dir, metric=metric)
                 whole = with_whole_image(files, run.protocol, curve.thresholds, four)
-    steps = curve if metric in registry.DEFAULT else whole  # of boundaries the measured rows
+    steps = (
+        curve if metric in registry.DEFAULT_METRICS else whole
+    )  # of boundaries the measured rows
     numbers: dict[tuple[str, str], float | None] = {}
     for rule in AP_RULES:
         read = {"edter": whole, "step": steps}.get(rule, curve)

@@ -150,7 +150,7 @@ def settings(metric: Metric) -> Iterator[Setting]:
         words = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         key = f"{metric.name}.{name}"
         yield Setting(key, f"{key} {words}", who, ({"options": {metric.name: {name: value}}},))
-    if metric.name == registry.DEFAULT[0]:
+    if metric.name == registry.DEFAULT_METRICS[0]:
         who = f"{HOME_MADE} with a distance transform"
         yield Setting("matching", "many-to-one matching", who, how=("1toN",))
         label = "many-to-one matching of unthinned maps"

@@ -67,7 +67,7 @@ def doctor(
     *,
     split_file: str | Path | None = None,
     pred_kind: str | None = None,
-    metric: str = registry.DEFAULT[0],
+    metric: str = registry.DEFAULT_METRICS[0],
     looked_at: int = 12,
     progress: Progress | None = None,
 ) -> Findings:
@@ -229,7 +229,7 @@ class _Inputs:
         if fits and not uneven:
             curve = metric.cuts_at_thresholds
             self.records.append(evidence_record(image_id, pred, gt, metric, protocol, curve))
-        if metric.name in registry.DEFAULT:
+        if metric.name in registry.DEFAULT_METRICS:
             self._measure_boundaries(image, pred, gt, closely)
         elif closely and fits:
             self._measure_by_metric(file, pred, gt)

@@ -44,7 +44,7 @@ from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import sample_scores, value_at
 from bsdsbench.scores.curve import FOUR, four_counts
 
-METRIC = registry.DEFAULT[0]
+METRIC = registry.DEFAULT_METRICS[0]
 STEPS = (2, 6, 25)  # images that a setting is counted on, before all of them
 STARTS = 4  # single settings that pairs are made from
 LATE = 0.5  # of the time given: so much later images that were begun are counted to the end

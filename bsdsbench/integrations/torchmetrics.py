@@ -31,7 +31,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.storage import pack_record, unpack_record
 from bsdsbench.runs.keywords import RunKeywords, plan
-from bsdsbench.runs.streaming import image_items, measure, numbered
+from bsdsbench.runs.streaming import image_items, image_record, numbered_id
 from bsdsbench.scores.counts import ImageRecord, value_at
 
 
@@ -57,12 +57,12 @@ class BenchmarkMetric(Metric):
     def __init__(
         self,
         protocol: Protocol | str | None = None,
-        metric: str = registry.DEFAULT[0],
+        metric: str = registry.DEFAULT_METRICS[0],
         classes: Sequence[str] | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.metric = registry.chosen(metric)[0]
+        self.metric = registry.resolved(metric)[0]
         keywords = RunKeywords(classes=tuple(classes) if classes else None, on_error="skip")
         self.plan = plan(keywords, protocol, (self.metric,))
         self.protocol = self.plan.protocol
@@ -73,7 +73,7 @@ class BenchmarkMetric(Metric):
         """Add one image or a batch; as `StreamingEvaluator.update`. Without names every image
         counts."""
         for one, annotators, name in image_items(pred, gts, image_id, 0):
-            record = measure(one, annotators, name, self.plan)
+            record = image_record(one, annotators, name, self.plan)
             if record is None:
                 continue
             data = pack_record(replace(record, image_id="") if image_id is None else record)
@@ -92,7 +92,9 @@ class BenchmarkMetric(Metric):
         while start < len(data):
             end = start + 8 + int.from_bytes(data[start : start + 8], "little")
             record = unpack_record(data[start + 8 : end])
-            record = record if record.image_id else replace(record, image_id=numbered(len(records)))
+            record = (
+                record if record.image_id else replace(record, image_id=numbered_id(len(records)))
+            )
             if not records.setdefault(record.image_id, record).equals(record):
                 raise DataError(f"{record.image_id}: two different images, expected an id for each")
             start = end

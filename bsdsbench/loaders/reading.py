@@ -30,7 +30,7 @@ from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting, Sha
 from bsdsbench.images import GroundTruth, Map, Prediction, described, is_binary, unit
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.evidence import LEVELS, UNKNOWN, Evidence, Values
+from bsdsbench.scores.evidence import LEVELS, NO_EVIDENCE, Evidence, Values
 from bsdsbench.text import counted, listed
 
 Cut = float | tuple[float, float, float] | None
@@ -176,7 +176,7 @@ class Reading:
 
     def faults(self, images: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield what keeps the files of a side from having one reading."""
-        shown, side = reduce(or_, images, UNKNOWN).values, SIDE_NAMES[self.truth]
+        shown, side = reduce(or_, images, NO_EVIDENCE).values, SIDE_NAMES[self.truth]
 
         def first(sign: Values) -> Evidence:
             return min((e for e in images if e.values & sign), key=lambda e: e.file)
@@ -201,7 +201,7 @@ class Reading:
 
     def label_faults(self, images: Sequence[Evidence]) -> Iterator[Problem]:
         """Yield what keeps the labels of a side from being those that are meant."""
-        shown = reduce(or_, images, UNKNOWN).values
+        shown = reduce(or_, images, NO_EVIDENCE).values
         side = f"{SIDE_NAMES[self.truth]}, as all others, has"
 
         def first(sign: Values) -> Evidence:
@@ -222,7 +222,7 @@ class Reading:
 
     def describe(self, images: Sequence[Evidence], forms: Sequence[str] = ()) -> str:
         """Return the reading in words, with what the files show and how many there are."""
-        shown, holds = reduce(or_, images, UNKNOWN).values, self.kind.value
+        shown, holds = reduce(or_, images, NO_EVIDENCE).values, self.kind.value
         if self.kind is Kind.SOFT:
             holds = " and ".join(FORM_WORDS.get(form, form) for form in sorted(set(forms)))
         elif self.kind is Kind.MASK:
@@ -263,7 +263,7 @@ class Readings(NamedTuple):
         problems = []
         for reading, images in ((self.pred, preds), (self.gt, gts)):
             problems += [*reading.faults(images), *reading.label_faults(images)]
-        shown, warned = reduce(or_, preds, UNKNOWN), []
+        shown, warned = reduce(or_, preds, NO_EVIDENCE), []
         if shown.values & Values.FAINT and not shown.values & Values.STRONG:
             if shown.strongest:
                 top = max(records, key=lambda r: r.pred.strongest)
@@ -472,7 +472,7 @@ def number_evidence(numbers: Map, void: int) -> Evidence:
     drawn = (numbers > 0) & (numbers != void)
     number = numbers.max(initial=0, where=drawn)
     if not number:
-        return UNKNOWN
+        return NO_EVIDENCE
     if (numbers != number)[drawn].any():
         return Evidence(Values.NUMBERS)
     from scipy.ndimage import label
@@ -491,7 +491,7 @@ def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Ev
     if np.isin(present[present >= len(ids)], ids).any():
         return Evidence(Values.LABEL_IDS)
     below = present[present < len(ids)]
-    return Evidence(Values.TRAIN_IDS) if np.setdiff1d(below, ids).size else UNKNOWN
+    return Evidence(Values.TRAIN_IDS) if np.setdiff1d(below, ids).size else NO_EVIDENCE
 
 
 def truth_evidence(gt: GroundTruth) -> Evidence:

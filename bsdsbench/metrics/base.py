@@ -33,7 +33,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, sample_scores, stacked
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, error_scores
-from bsdsbench.scores.evidence import UNKNOWN, Evidence
+from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
 AT_ODS = "f_at_ods"  # an image's F at the threshold that is best for its run
@@ -320,7 +320,7 @@ class Metric(ABC):
 
     def label_evidence(self, labels: Map, opt: Any, truth: bool) -> Evidence:
         """Return what a label map (H, W) of one side shows that only its whole set decides."""
-        return UNKNOWN
+        return NO_EVIDENCE
 
     def in_sequences(self, opt: Any) -> bool:
         """Return True if images are frames, whose ids are SEQUENCE/FRAME."""

@@ -20,7 +20,7 @@ from bsdsbench.scores.curve import four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio
 from bsdsbench.transforms.maps import as_float32, invert, nms
 
-PARTS = {"seval": "SEval", "ceval": "CEval"}
+_PARTS = {"seval": "SEval", "ceval": "CEval"}
 
 
 class CrispnessMetric(CurvesMetric):
@@ -38,12 +38,12 @@ class CrispnessMetric(CurvesMetric):
             Column(
                 f"{part}.{k}", f"{title} {k.upper()}", f"{title[0]} {k.upper()}", shown="several"
             )
-            for part, title in PARTS.items()
+            for part, title in _PARTS.items()
             for k in ("ods", "ois", "ap")
         ),
         IMAGES,
     )
-    curve_names = PARTS
+    curve_names = _PARTS
     image_columns = (
         Column("average", "crispness"),
         Column("seval.ods", "SEval F"),
@@ -60,7 +60,7 @@ class CrispnessMetric(CurvesMetric):
         i8 (T, 4), matched_gt, total_gt, matched_pred, total_pred.
         """
         found: Tree = {"thresholds": protocol.threshold_array()}
-        for part in PARTS:
+        for part in _PARTS:
             of = protocol.replace(nms=part == "seval", thin=part == "seval")
             found[part] = four_counts(boundary_counts(pred, gt, of))
         raw = invert(pred.soft) if protocol.invert else pred.soft

@@ -56,8 +56,8 @@ from bsdsbench.scores.ratios import (
     weighted_sum,
 )
 
-MEASURES = ("si", "matte", "dbe", "edges")
-RATIOS = np.linspace(1.05, 1.25, 10)  # of si and matte
+_MEASURES = ("si", "matte", "dbe", "edges")
+_RATIOS = np.linspace(1.05, 1.25, 10)  # of si and matte
 NEAREST = 1e-6
 RADIUS = 10.0  # pixels, at which distances of DBE are truncated
 SIGMA = 2**0.5
@@ -71,8 +71,8 @@ class DepthOptions:
 
     measures: tuple[str, ...] = option(
         ("si",),
-        f"The measures to compute, of {', '.join(MEASURES)}.",
-        some_of(*MEASURES, least=1),
+        f"The measures to compute, of {', '.join(_MEASURES)}.",
+        some_of(*_MEASURES, least=1),
         caption=lambda o: ", ".join(o.measures),
     )
     pred_holds: str = option(
@@ -348,10 +348,10 @@ def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
         at["matte_recall"] = _share(stack["matte"], 1, opt.strict)
     for key, values in at.items():
         there, known = ~np.isnan(values), np.nan_to_num(values)
-        for name, weights in ((key, RATIOS), (f"{key}_plain", np.ones(RATIOS.size))):
+        for name, weights in ((key, _RATIOS), (f"{key}_plain", np.ones(_RATIOS.size))):
             total = (there * weights).sum(axis=-1)
             out[name] = defined_ratio((known * weights).sum(axis=-1), total)
-        for k, r in enumerate(RATIOS):
+        for k, r in enumerate(_RATIOS):
             word = f"{r:.4f}".rstrip("0").rstrip(".").replace(".", "_")
             out[f"{key}@{word}"] = values[..., k]
     if "dbe_n" in stack:
@@ -438,10 +438,10 @@ class DepthMetric(Metric):
             maps = prepared(pred.depth, gt, opt)
             if "si" in opt.measures:
                 depth = inverse(maps.pred), inverse(wanted(maps.gt, "depth"))
-                found["si"] = depth_pairs.ratio_pairs(*depth, maps.valid, RATIOS)
+                found["si"] = depth_pairs.ratio_pairs(*depth, maps.valid, _RATIOS)
             if "matte" in opt.measures:
                 matte = wanted(maps.matte, "matte")
-                found["matte"] = depth_pairs.thinned_pairs(inverse(maps.pred), matte, RATIOS)
+                found["matte"] = depth_pairs.thinned_pairs(inverse(maps.pred), matte, _RATIOS)
             if "dbe" in opt.measures:
                 edges = canny_edges(maps.raw_pred, opt.dbe)
                 if opt.dbe == "sharpdepth":

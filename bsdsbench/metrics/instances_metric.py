@@ -29,7 +29,7 @@ from bsdsbench.metrics.label_maps import (
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option
 from bsdsbench.protocol.protocol import READ, Protocol
 from bsdsbench.scores.counts import Counts, Stack
-from bsdsbench.scores.evidence import UNKNOWN, Evidence
+from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 from bsdsbench.scores.ratios import defined_f, defined_ratio
 
 NONE = "no object in any image"
@@ -163,7 +163,7 @@ class InstancesMetric(ValuesMetric):
     def label_evidence(self, labels: Map, opt: Options, truth: bool) -> Evidence:
         if truth and opt.ignore:
             labels = np.where(np.isin(labels, opt.ignore), 0, labels)
-        return number_evidence(labels, -1) if opt.components is None else UNKNOWN
+        return number_evidence(labels, -1) if opt.components is None else NO_EVIDENCE
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Options) -> bool:
         return pred.shape == gt.shape or is_stack(pred, gt)

@@ -38,8 +38,8 @@ from bsdsbench.metrics.label_ids import (
     refuse_stack,
 )
 from bsdsbench.protocol.fields import (
+    CLASS_NAMES,
     LABEL,
-    NAMES,
     POSITIVES,
     check,
     clipped,
@@ -51,7 +51,7 @@ from bsdsbench.protocol.fields import (
 )
 from bsdsbench.protocol.protocol import READ, Protocol
 from bsdsbench.scores.counts import Counts
-from bsdsbench.scores.evidence import UNKNOWN, Evidence
+from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 
 VOID = int(np.iinfo(np.int64).min)  # a true map's value where pixels are not `valid`
 
@@ -154,7 +154,7 @@ class LabelOptions:
     classes: tuple[str, ...] = option(
         (),
         "The names in the order of their labels; none: masks of 0 and 1, or 0 and 255.",
-        NAMES,
+        CLASS_NAMES,
         caption=_unit_words,
     )
     first: int = option(
@@ -284,7 +284,7 @@ class LabelMetric(Metric):
         if opt.unit == "instance" and opt.components is None and not opt.divisor:
             return number_evidence(labels, opt.ignore if truth else -1)
         known = truth and self.label_kind(opt) is Kind.CLASSES
-        return Evidence(label_evidence(labels, opt.labels)) if known else UNKNOWN
+        return Evidence(label_evidence(labels, opt.labels)) if known else NO_EVIDENCE
 
     def used(self, opt: Any) -> tuple[str, ...]:
         """Return what reads masks; labels have no scale and no inverse."""

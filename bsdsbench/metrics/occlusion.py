@@ -37,7 +37,7 @@ from bsdsbench.scores.counts import Score, Stack
 from bsdsbench.scores.curve import FOUR
 from bsdsbench.transforms.resize import bilinear
 
-PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
+_PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
 COUNTS = (*FOUR, "right_gt", "right_pred")
 
 
@@ -56,7 +56,7 @@ class OcclusionMetric(CurvesMetric):
     reads = "oriented"
     default_protocol = "occlusion"
     uses = (*MAPS, *CURVE, *MATCHING)
-    curve_names = PARTS
+    curve_names = _PARTS
     columns = (
         *(
             Column(
@@ -65,7 +65,7 @@ class OcclusionMetric(CurvesMetric):
                 f"{title[0]}-{key.upper()}",
                 shown="never" if part == "accuracy" else "always",
             )
-            for part, title in PARTS.items()
+            for part, title in _PARTS.items()
             for key in ("ods", "ois", "ap")
         ),
         IMAGES,

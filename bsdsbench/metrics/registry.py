@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from bsdsbench.protocol.protocol import Protocol
 
 GROUP = "bsdsbench.metrics"
-DEFAULT = ("boundary",)
+DEFAULT_METRICS = ("boundary",)
 
 # In the order of tables: the name, and where its class is.
 BUILT_IN = {
@@ -79,7 +79,7 @@ def get(name: str) -> Metric:
     return found
 
 
-def chosen(wanted: str | Iterable[str]) -> tuple[str, ...]:
+def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:
     """The metrics asked for, each once, in the order of tables.
 
     Raises DataError for none, and for unknown ones.
@@ -154,7 +154,7 @@ def void_values(metrics: Sequence[str], protocol: Protocol) -> tuple[int, ...]:
     return next(iter(voids.values()), ())
 
 
-def signed(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
+def signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:
     """METRIC.OPTION -> value, of the options that a signature names also where they are usual."""
     named = {}
     for metric in map(get, metrics):

@@ -50,7 +50,7 @@ from bsdsbench.scores.ratios import (
 )
 from bsdsbench.transforms.maps import invert
 
-LEVELS = 256
+_LEVELS = 256
 _EPS = float(np.spacing(1.0))
 
 
@@ -176,7 +176,7 @@ class SaliencyMetric(Metric):
         mean = value.mean() if value.size else 0.0
         adaptive, half = value >= float(min(2 * mean, 1.0)), value > 0.5
         for name, where in (("tp", mask), ("fp", ~mask)):
-            at = np.bincount(levels[where], minlength=LEVELS)
+            at = np.bincount(levels[where], minlength=_LEVELS)
             from_each_on = np.cumsum(at[::-1])[::-1]
             found[name] = np.append(from_each_on, (adaptive & where).sum())
             found[f"half_{name}"] = (half & where).sum()
@@ -196,22 +196,23 @@ class SaliencyMetric(Metric):
         sizes = stack["positives"][:, None], stack["pixels"][:, None]
         curves["e"] = _unless_void(e_measure(stack["tp"], stack["fp"], *sizes), stack)
         precision, recall = (
-            weighted_mean(weights, curves.pop(name)[:, :LEVELS]) for name in ("precision", "recall")
+            weighted_mean(weights, curves.pop(name)[:, :_LEVELS])
+            for name in ("precision", "recall")
         )
         found = {
             "max_f_pr": f_beta(precision, recall, opt.beta2).max(axis=1),
             "mae_sum": defined_ratio(total["abs_error_sum"], total["pixels"]),
-            "max_f_sum": sums["f"][:, :LEVELS].max(axis=1),
-            "adaptive_f_sum": sums["f"][:, LEVELS],
+            "max_f_sum": sums["f"][:, :_LEVELS].max(axis=1),
+            "adaptive_f_sum": sums["f"][:, _LEVELS],
         }
         means = {
             f"{name}_mean": _unless_void(stack[name], stack) for name in ("s_measure", "weighted_f")
         }
         means["mae_mean"] = defined_ratio(stack["abs_error_sum"], stack["pixels"])
         for name, curve in curves.items():
-            levels = curve[:, :LEVELS]
+            levels = curve[:, :_LEVELS]
             means[f"mean_{name}_mean"] = levels.mean(axis=1)
-            means[f"adaptive_{name}_mean"] = curve[:, LEVELS]
+            means[f"adaptive_{name}_mean"] = curve[:, _LEVELS]
             if name in _AT_HALF:
                 means[f"{name}_mean"], found[f"{name}_sum"] = curve[:, -1], sums[name][:, -1]
             way = "min" if name in _ERRORS else "max"

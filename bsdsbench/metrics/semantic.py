@@ -32,11 +32,20 @@ from bsdsbench.metrics.base import IMAGES, Column, Counter, Metric, Texts, Tree,
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.label_ids import SIDES, refuse_other_numbering, refuse_probabilities
 from bsdsbench.metrics.label_maps import as_label_map, faults_named
-from bsdsbench.protocol.fields import LABEL, NAMES, check, is_int, is_number, one_of, option, whole
+from bsdsbench.protocol.fields import (
+    CLASS_NAMES,
+    LABEL,
+    check,
+    is_int,
+    is_number,
+    one_of,
+    option,
+    whole,
+)
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Score, Stack, value_at
 from bsdsbench.scores.curve import curve_scores, four_counts
-from bsdsbench.scores.evidence import UNKNOWN, Evidence
+from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
 from bsdsbench.transforms.resize import bicubic
 
@@ -52,7 +61,7 @@ class SemanticOptions:
     classes: tuple[str, ...] = option(
         (),
         "The names in the order of their labels.",
-        NAMES,
+        CLASS_NAMES,
         caption=lambda o: f"{len(o.classes)} classes",
     )
     first: int = option(0, "The label of the first class; the others follow without a gap.", LABEL)
@@ -372,8 +381,8 @@ class SemanticMetric(Metric):
 
     def label_evidence(self, labels: Map, opt: SemanticOptions, truth: bool) -> Evidence:
         if not truth:
-            return UNKNOWN
-        ids = id_evidence(labels, opt.ids, opt.ignored) if opt.ids else UNKNOWN
+            return NO_EVIDENCE
+        ids = id_evidence(labels, opt.ids, opt.ignored) if opt.ids else NO_EVIDENCE
         return ids | Evidence(label_evidence(labels, opt.class_labels))
 
     def count(

@@ -153,7 +153,7 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Map:
 
 
 _OVER_ANNOTATORS = ("mean", "min", "max")
-MEASURES = ("ue", "ue_levin", "asa", "recall")
+_MEASURES = ("ue", "ue_levin", "asa", "recall")
 
 
 class SuperpixelMetric(ValuesMetric):
@@ -175,7 +175,7 @@ class SuperpixelMetric(ValuesMetric):
         Column("variation", "explained variation", "EV", undefined="no pictures were found"),
         *(
             Column(f"{measure}.{kind}", f"{measure} {kind}", lower=measure[0] == "u", shown="never")
-            for measure in MEASURES
+            for measure in _MEASURES
             for kind in _OVER_ANNOTATORS[1:]
         ),
         Column("n_superpixels", "superpixels", "K", digits=0, shown="own", score=False),
@@ -198,7 +198,7 @@ class SuperpixelMetric(ValuesMetric):
             labels = superpixels(pred.segs[0], opt)
         of_annotators = [measures(labels, truth) for truth in gt.segmentations]
         counts: Tree = {}
-        for name in MEASURES:
+        for name in _MEASURES:
             values = [measured[name] for measured in of_annotators]
             counts[name] = np.array([np.mean(values), min(values), max(values)])
         counts["compactness"] = compactness(labels)
@@ -208,7 +208,7 @@ class SuperpixelMetric(ValuesMetric):
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
         values = {name: counts[name] for name in ("compactness", "variation", "n_superpixels")}
-        for name in MEASURES:
+        for name in _MEASURES:
             for k, summary in enumerate(_OVER_ANNOTATORS):
                 values[f"{name}.{summary}"] = counts[name][:, k]
         return values

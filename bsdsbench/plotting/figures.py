@@ -158,7 +158,7 @@ def plot_runs(
         if human is None:
             apart = [run for run in runs if why_not_beside(run, HUMAN_TASK)]
             human = "human" in published or (bool(runs) and not apart)
-        if human and kind == "pr" and metric in (None, *registry.DEFAULT):
+        if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
             f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
             name = "Human (BSDS500 test)"
             if isinstance(human, Evaluation):

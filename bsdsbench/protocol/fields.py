@@ -139,7 +139,7 @@ def _is_text(value: object) -> bool:
 
 
 TEXT = check(_is_text, "text")
-NAMES = [
+CLASS_NAMES = [
     each(_is_text, 0, MAX_CLASSES, "names"),
     check(lambda v: len(set(v)) == len(v), "each name once"),
 ]

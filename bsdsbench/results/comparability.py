@@ -21,7 +21,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import WORDS, Difference, Severity
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.evidence import UNKNOWN, Values
+from bsdsbench.scores.evidence import NO_EVIDENCE, Values
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -106,7 +106,7 @@ def _of_reading(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
     kinds = {run.readings.pred.kind for run in (a, b) if run.readings}
     known = all(record.pred.maps for run in (a, b) for record in run.records)
     if kinds == {Kind.MASK} and known:
-        shown = [reduce(or_, (r.pred for r in run.records), UNKNOWN).values for run in (a, b)]
+        shown = [reduce(or_, (r.pred for r in run.records), NO_EVIDENCE).values for run in (a, b)]
         holds = ["gray, cut" if values & Values.GRAY else "two values" for values in shown]
         if holds[0] != holds[1]:
             cost = "gray masks were resized or are soft: where they are cut moves their outline"

@@ -267,7 +267,7 @@ class Evaluation(Shown):
             match="random" if self.reference else "1to1",
             maps=f"{taken} taken over" if isinstance(taken, int) and 0 < taken <= n else "",
             unused=unused | NOT_STATED if self.reference else unused,
-            named=registry.signed(self.metrics if n else (), self.protocol),
+            named=registry.signed_options(self.metrics if n else (), self.protocol),
         )
 
     @property

@@ -112,7 +112,7 @@ def reference_run(name: str) -> dict[str, Any]:
         truth = np.full(len(parameter), total_gt[i], np.int64)
         matched_pred = total_pred[i] - unmatched_pred[i]
         rows = np.column_stack([matched_gt[i], truth, matched_pred, total_pred[i]])
-        named = {registry.DEFAULT[0]: curve_counts(thresholds, rows)}
+        named = {registry.DEFAULT_METRICS[0]: curve_counts(thresholds, rows)}
         form = _FORMS[reference.form]
         records.append(ImageRecord(image_id, (0, 0), named, truth=truths[image_id], form=form))
     counted = (
@@ -154,7 +154,7 @@ def official_run(path: Path) -> dict[str, Any]:
         thresholds = of_image.thresholds
         if thresholds.shape != grid.shape or not np.allclose(thresholds, printed):
             raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
-        named = {registry.DEFAULT[0]: Counts(**{**of_image, "thresholds": grid})}
+        named = {registry.DEFAULT_METRICS[0]: Counts(**{**of_image, "thresholds": grid})}
         records.append(ImageRecord(image_id, (0, 0), named))
     return {
         "protocol": protocol,

@@ -70,7 +70,7 @@ def made_how(runs: Sequence[Any]) -> dict[str, Any]:
     names = list(map(attrgetter("name"), runs))
     signed = signature_lines(names, signatures)
     reading = reading_line(runs)
-    notes = [*left_out_lines(runs), *lines, *notes]
+    notes = [*_left_out_lines(runs), *lines, *notes]
     return {"caption": caption, "reading": reading, "notes": notes, "signatures": signed}
 
 
@@ -84,7 +84,7 @@ def reading_line(runs: Sequence[Any]) -> str:
     return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in read.items())
 
 
-def left_out_lines(runs: Sequence[Any]) -> list[str]:
+def _left_out_lines(runs: Sequence[Any]) -> list[str]:
     """Return a line for each run that lacks images: how many it has, who is left out and why."""
     lines = []
     for run in runs:
@@ -151,7 +151,7 @@ def late_starts_of(runs: Sequence[Any], metric: str) -> str:
 # ---- what a detector takes -----------------------------------------------------------------------
 
 
-def with_times(table: Table, runs: Sequence[Any]) -> Table:
+def _with_times(table: Table, runs: Sequence[Any]) -> Table:
     """The table with a column of median milliseconds per image, for its first rows, of `runs`.
 
     Times of different machines are shown and not ranked. Without any the table stays as it is.
@@ -221,7 +221,7 @@ def score_tables(
                 here = c.key.partition(".")[0] in asked and (usual is None or c.key in usual)
                 if here and (columns or c.shown in kinds):
                     shown.append(c)
-            keyed = {column_key(c): c for c in shown}
+            keyed = {_column_key(c): c for c in shown}
             cells, values, fewer = [], list[dict[str, Any]](), dict[str, list[str]]()
             for name, scores, words in those:
                 scored, row = {}, list[Cell]([name])
@@ -248,11 +248,11 @@ def score_tables(
             about = f"{title}: {sentence}, protocol {first.protocol.name}"
             fields = [METHOD, *[table_column(c, max(0, c.digits - (not alone))) for c in shown]]
             table = Table(key, title, fields, cells, sentence=about, **{**how, "notes": told})
-            tables.append(with_times(table, mine if key == metric else ()))
+            tables.append(_with_times(table, mine if key == metric else ()))
     return select(tables, columns) if columns and "all" not in columns else tables
 
 
-def column_key(column: Column) -> str:
+def _column_key(column: Column) -> str:
     """The key of a metric's column in a table."""
     return column.key.replace(".", "_")
 
@@ -260,7 +260,7 @@ def column_key(column: Column) -> str:
 def table_column(column: Column, digits: int, before: str = "") -> model.Field:
     """A metric's column as a column of a table."""
     return model.Field(
-        before + column_key(column),
+        before + _column_key(column),
         column.heading,
         column.short,
         f".{digits}f",
@@ -403,7 +403,7 @@ def full_name(score: str, known: Collection[str]) -> str:
         keyed += [name] * (key == score)
         for c in registry.get(metric).columns if metric in registry.names() else ():
             headed += [name] * (c.key == key and c.heading.casefold() == score.casefold())
-    alike, usual = keyed or headed, f"{registry.DEFAULT[0]}.{score}"
+    alike, usual = keyed or headed, f"{registry.DEFAULT_METRICS[0]}.{score}"
     if score in known or (len(alike) > 1 and usual not in alike):
         return score
     if alike:

@@ -39,7 +39,7 @@ from bsdsbench.loaders.formats.official_txt import PER_IMAGE
 from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.metrics import registry
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack, counts_of
-from bsdsbench.scores.evidence import UNKNOWN, Evidence
+from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 from bsdsbench.text import show
 
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
@@ -291,7 +291,7 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
         for side in _SIDES:
             rows, files = (arrays.pop(f"{side}_{name}", None) for name in ("values", "files"))
             if rows is None or files is None:  # of an earlier version
-                evidence.append([UNKNOWN] * count)
+                evidence.append([NO_EVIDENCE] * count)
             else:
                 evidence.append(list(map(Evidence.of_row, rows, files.tolist())))
         counts: list[dict[str, Any]] = [{} for _ in range(count)]

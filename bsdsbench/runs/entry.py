@@ -27,7 +27,7 @@ def evaluate(
     pred_dir: StrPath,
     gt_dir: StrPath,
     protocol: Protocol | str | None = None,
-    metrics: str | Sequence[str] = registry.DEFAULT,
+    metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     **options: Unpack[RunOptions],
 ) -> Evaluation:
     """Evaluate a folder of predictions against a folder of ground truth.
@@ -89,7 +89,7 @@ def evaluate(
 def evaluate_humans(
     gt_dir: StrPath,
     protocol: Protocol | str | None = None,
-    metrics: str | Sequence[str] = registry.DEFAULT,
+    metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     **options: Unpack[HumanOptions],
 ) -> Evaluation:
     """Evaluate each annotator of a data set against the others: the human point of the plots.
@@ -129,7 +129,7 @@ def evaluate_humans(
 def evaluate_items(
     items: Iterable[tuple[str, Any, Any]],
     protocol: Protocol | str | None = None,
-    metrics: str | Sequence[str] = registry.DEFAULT,
+    metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     **options: Unpack[ItemOptions],
 ) -> Evaluation:
     """Evaluate images from an iterable: a data set of another library, arrays in zarr, a generator.

@@ -347,7 +347,7 @@ class Plan:
 def plan(
     keywords: RunKeywords,
     protocol: Protocol | str | None = None,
-    metrics: str | Sequence[str] = registry.DEFAULT,
+    metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
 ) -> Plan:
     """Resolve what a caller said about a run.
 
@@ -369,7 +369,7 @@ def plan(
     """
     from bsdsbench.protocol.protocol import Protocol
 
-    names, task = registry.chosen(metrics), None
+    names, task = registry.resolved(metrics), None
     if keywords.task is not None:
         task, protocol = _task_and_protocol(keywords, protocol, names)
         names = (task.metric,)
@@ -394,7 +394,7 @@ def planned(
     known: type[Any],
     options: Mapping[str, Any],
     protocol: Protocol | str | None = None,
-    metrics: str | Sequence[str] = registry.DEFAULT,
+    metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     **usual: Any,
 ) -> Plan:
     """Return the plan of a call of an entry point, and list everything that is wrong with it.
@@ -425,7 +425,7 @@ def planned(
         raise TypeError(f"{function}() got an unexpected keyword argument {name!r}{hint}")
     faults: list[str | Problem] = []
     try:
-        registry.chosen(metrics)
+        registry.resolved(metrics)
     except DataError as error:
         faults += error.problems
     try:
@@ -455,7 +455,7 @@ def _task_and_protocol(
     given = fixed if protocol is None else Protocol.load(protocol)
     if given.replace(**{name: getattr(fixed, name) for name in MAPS}) != fixed:
         faults.append(f"task {task.name}: its protocol is {task.protocol}, expected no other")
-    if metrics not in (registry.DEFAULT, (task.metric,)):
+    if metrics not in (registry.DEFAULT_METRICS, (task.metric,)):
         faults.append(f"task {task.name}: its metric is {task.metric}, expected no other")
     if "skip" in (keywords.missing, keywords.on_error):
         faults.append(f"task {task.name}: needs every image, expected none to be skipped")

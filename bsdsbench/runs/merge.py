@@ -34,7 +34,7 @@ from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import listed
 
 _COUNTS = "set of metrics or classes of errors"  # a run without records has none
-_METRIC = registry.DEFAULT[0]
+_METRIC = registry.DEFAULT_METRICS[0]
 
 
 def merge(runs: Sequence[Evaluation]) -> Evaluation:
@@ -140,7 +140,7 @@ class BestRows(NamedTuple):
     counts: I8
 
 
-def best_rows(tables: I8) -> BestRows:
+def _best_rows(tables: I8) -> BestRows:
     """Choose the run of the largest F at each threshold.
 
     The tables (M, T, 4) hold matched_gt, total_gt, matched_pred, total_pred of one image in M runs.
@@ -149,7 +149,7 @@ def best_rows(tables: I8) -> BestRows:
     Examples
     --------
     >>> one, two = [[4, 8, 4, 8], [2, 8, 2, 2]], [[4, 8, 4, 6], [1, 8, 1, 1]]
-    >>> chosen, counts = best_rows(np.array([one, two]))
+    >>> chosen, counts = _best_rows(np.array([one, two]))
     >>> chosen.tolist(), counts.tolist()
     ([1, 0], [[4, 8, 4, 6], [2, 8, 2, 2]])
     """
@@ -184,7 +184,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     records, times = [], np.zeros(len(runs), np.int64)
     for record in first.records:
         rows_of_runs = [four_counts(table[record.image_id]) for table in tables]
-        chosen, rows = best_rows(np.stack(rows_of_runs))
+        chosen, rows = _best_rows(np.stack(rows_of_runs))
         times += np.bincount(chosen, minlength=len(runs))
         counts = {_METRIC: curve_counts(record.counts[_METRIC].thresholds, rows)}
         form = f"best-of-{len(runs)}"

@@ -84,7 +84,7 @@ def first_look(looks: Sequence[Look], plan: Plan) -> list[InputWarning]:
         if not measured:
             continue
         image_id = pred.image_id
-        if is_dark(look):
+        if _is_dark(look):
             dark.append(image_id)
         small.append((image_id, thumbnail(bright), thumbnail(truth)))
         if way := position(*small[-1][1:]):
@@ -126,10 +126,10 @@ def polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
     look = look_at(pred, gt, protocol)
     if not look.measured:
         return Values.NOTHING
-    return Values.DARK if is_dark(look) else Values.LIGHT
+    return Values.DARK if _is_dark(look) else Values.LIGHT
 
 
-def is_dark(look: Look) -> bool:
+def _is_dark(look: Look) -> bool:
     """Return True for a bright map that is darker on the ground truth than off it."""
     dim, marked = 1 - _block_means(look.soft), _block_means(look.truth) > 0
     light = marked.any() and not marked.all() and look.soft.mean() > 0.5

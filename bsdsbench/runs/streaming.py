@@ -85,7 +85,7 @@ class StreamingEvaluator:
     def __init__(
         self,
         protocol: Protocol | str | None = None,
-        metrics: str | Sequence[str] = registry.DEFAULT,
+        metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
         *,
         classes: Sequence[str] | None = None,
         name: str = "streaming",
@@ -124,13 +124,13 @@ class StreamingEvaluator:
             not count it; with on_error="fail" it is an error as the protocol says.
         """
         items = image_items(pred, gts, image_id, len(self._records))
-        counted = [measure(*item, self._plan) for item in items]
+        counted = [image_record(*item, self._plan) for item in items]
         with LOCK:
             fresh: dict[str, ImageRecord] = {}
             for record in filter(None, counted):
                 name = record.image_id
                 if image_id is None:  # another thread may have added images since
-                    name = numbered(len(self._records) + len(fresh))
+                    name = numbered_id(len(self._records) + len(fresh))
                 if name in self._records or name in fresh:
                     raise DataError(f"{name}: this image is already there, expected each once")
                 fresh[name] = replace(record, image_id=name)
@@ -182,7 +182,7 @@ class StreamingEvaluator:
         return len(self._records)
 
 
-def measure(pred: Any, gts: Any, image_id: str, plan: Plan) -> ImageRecord | None:
+def image_record(pred: Any, gts: Any, image_id: str, plan: Plan) -> ImageRecord | None:
     """Return one image's record from arrays, counted as `evaluate_items` does.
 
     It is None if the protocol leaves it out, as its ground truth is empty. Raises DataError.
@@ -204,14 +204,16 @@ def image_items(
     """List (prediction, annotators, id) of each image of an update."""
     is_batch = isinstance(pred, list | tuple) or getattr(pred, "ndim", 0) > 2
     if isinstance(pred, Prediction) or not is_batch:
-        return [(pred, gts, numbered(known) if image_id is None else image_id)]
+        return [(pred, gts, numbered_id(known) if image_id is None else image_id)]
     if getattr(pred, "ndim", 0) == getattr(gts, "ndim", 0) + 1 == 3:
         raise ShapeError(
             f"prediction: shape {tuple(pred.shape)} for one ground truth of {tuple(gts.shape)}, "
             "argmax first? expected one value a pixel, (H, W)"
         )
     preds = list(pred)
-    names = list(map(numbered, range(known, known + len(preds)))) if image_id is None else image_id
+    names = (
+        list(map(numbered_id, range(known, known + len(preds)))) if image_id is None else image_id
+    )
     for label, values in (("ground truths", gts), ("image ids", names)):
         if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != len(preds):
             raise ShapeError(
@@ -221,6 +223,6 @@ def image_items(
     return list(zip(preds, gts, map(str, names), strict=True))
 
 
-def numbered(k: int) -> str:
+def numbered_id(k: int) -> str:
     """Return the name of an image that has none."""
     return f"image{k:06d}"

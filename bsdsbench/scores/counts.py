@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import given_array
 from bsdsbench.errors import DataError, ShapeError
-from bsdsbench.scores.evidence import UNKNOWN, Evidence
+from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import Shown
 
@@ -176,8 +176,8 @@ class ImageRecord:
     truth: str = ""
     form: str = ""
     whole_truth: str = ""
-    pred: Evidence = UNKNOWN
-    gt: Evidence = UNKNOWN
+    pred: Evidence = NO_EVIDENCE
+    gt: Evidence = NO_EVIDENCE
 
     def __post_init__(self) -> None:
         counts_by_metric = {

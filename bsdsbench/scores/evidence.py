@@ -88,4 +88,4 @@ class Evidence:
         return cls(Values(int(values)), known, strongest, int(maps), file)
 
 
-UNKNOWN = Evidence()
+NO_EVIDENCE = Evidence()

@@ -22,7 +22,7 @@ from bsdsbench.io import as_json, write_atomic
 from bsdsbench.tables.table import Table, to_text, words_under
 from bsdsbench.text import visible
 
-SCHEMA = "bsdsbench.tables/2"
+_SCHEMA = "bsdsbench.tables/2"
 _MARKDOWN = str.maketrans(
     {c: "\\" + c for c in "\\`*_[]|#~$"} | {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 )
@@ -89,7 +89,7 @@ def html_of_each(tables: Sequence[Table]) -> list[str]:
     return [_template("html").render(table=table, under=under) for table, under in pairs]
 
 
-def to_html_page(tables: Sequence[Table]) -> str:
+def _to_html_page(tables: Sequence[Table]) -> str:
     """A page of its own with the tables."""
     start = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
     return f"{start}<title>{escape(tables[0].title)}</title>\n{to_html(tables)}\n</html>\n"
@@ -123,9 +123,9 @@ def _latex(whole: Table) -> str:
     return str(_template("latex").render(**shown, visible=visible))
 
 
-def to_json(tables: Sequence[Table]) -> str:
+def _to_json(tables: Sequence[Table]) -> str:
     """{"schema": ..., "tables": [...]}, see `to_mappings`."""
-    return as_json({"schema": SCHEMA, "tables": to_mappings(tables)})
+    return as_json({"schema": _SCHEMA, "tables": to_mappings(tables)})
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
@@ -174,8 +174,8 @@ FORMS: dict[str, Callable[[Sequence[Table]], str] | None] = {
     "markdown": to_markdown,
     "latex": to_latex,
     "csv": None,  # a table each
-    "json": to_json,
-    "html": to_html_page,
+    "json": _to_json,
+    "html": _to_html_page,
 }
 _SUFFIXES = dict(zip((".txt", ".md", ".tex", ".csv", ".json", ".html"), FORMS, strict=True))
 

@@ -80,7 +80,7 @@ def as_float32(soft: Map) -> NDArray[np.float32]:
     return np.array(unit(soft) if soft.dtype.kind == "u" else soft, np.float32, order="C")
 
 
-def quantise(prob: Map, bits: int) -> Map:
+def _quantise(prob: Map, bits: int) -> Map:
     """Return a map in [0, 1] as the uint8 or uint16 values of a picture; halves round up."""
     dtype = np.dtype(f"u{bits // 8}")
     return np.floor(np.asarray(prob, np.float64) * np.iinfo(dtype).max + 0.5).astype(dtype)
@@ -110,7 +110,7 @@ def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
         return soft
     p = protocol.nms_params
     thin = nms(soft, p.radius, p.border, p.multiplier, p.smooth)
-    return quantise(thin, p.bits) if p.bits else thin
+    return _quantise(thin, p.bits) if p.bits else thin
 
 
 def thin(bmap: Map) -> Bool:

@@ -31,7 +31,7 @@ from bsdsbench.comparison.gate import Baseline
 from bsdsbench.errors import DataError
 from bsdsbench.io import digest
 from bsdsbench.loaders import Pair, load_ground_truth, load_prediction, read_prediction
-from bsdsbench.loaders.formats.official_txt import read_ev1, read_rows
+from bsdsbench.loaders.formats.official_txt import _read_ev1, _read_rows
 from bsdsbench.loaders.formats.scores import read_scores
 from bsdsbench.loaders.pairing import read_split
 from bsdsbench.results.storage import unpack_records
@@ -52,8 +52,8 @@ READ: dict[str, Read] = {
     "truth": load_ground_truth,
     "depth": lambda path: read_prediction(Pair("a", (path,), ()), "depth-map", formats.SMALL),
     "split": read_split,
-    "ev1": read_ev1,
-    "table": lambda path: read_rows(path, 4),
+    "ev1": _read_ev1,
+    "table": lambda path: _read_rows(path, 4),
 }
 
 

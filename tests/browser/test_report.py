@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.cli.score import NAMES
+from bsdsbench.cli.score import _TITLES
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.plotting.style import curve_lines
 from bsdsbench.report import write_report
@@ -27,7 +27,7 @@ def demo_report(tmp_path_factory):
     """Reports of the demo's runs: the shipped maps, which are those it makes."""
     out = tmp_path_factory.mktemp("demo")
     page = out / "report.html"
-    for method, name in NAMES.items():
+    for method, name in _TITLES.items():
         where = sample_results(method), sample_ground_truth()
         bb.evaluate(*where, name=name, out=out / method, workers=1)
     runs = [out / name for name in ("structure-tensor", "canny", "sobel")]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.loaders.formats.official_txt import COLUMNS, format_rows, read_rows, read_run_folder
+from bsdsbench.loaders.formats.official_txt import COLUMNS, _read_rows, format_rows, read_run_folder
 from bsdsbench.metrics.region.counting import region_counts
 from tests.reference import regions as slow
 
@@ -80,7 +80,7 @@ def test_official_files_are_read_and_written_again_byte_for_byte(bsds500_bench):
     tables = sorted(bsds500_bench.glob("test_?/eval_*.txt"))
     assert len(tables) > 20
     for path in tables:
-        again = format_rows(read_rows(path, COLUMNS[path.name])).encode()
+        again = format_rows(_read_rows(path, COLUMNS[path.name])).encode()
         assert again == path.read_bytes(), path
     found = read_run_folder(bsds500_bench / "test_1")
     assert set(found) == {*COLUMNS, "ev1"}

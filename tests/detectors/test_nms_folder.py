@@ -8,7 +8,7 @@ from bsdsbench.detectors.nms_folder import nms_files
 from bsdsbench.errors import DataError
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.entry import evaluate
-from bsdsbench.transforms.maps import nms, quantise
+from bsdsbench.transforms.maps import _quantise, nms
 from tests.helpers.crops import crops
 from tests.helpers.runs import call, refused
 
@@ -35,7 +35,7 @@ def test_pictures_of_16_bits(raw, tmp_path):
     assert "2, 5, 1.01" in call("nms", raw[0], tmp_path / "thin", *words)
     written = iio.imread(tmp_path / "thin" / "herd2.png")
     assert written.dtype == np.uint16
-    assert np.array_equal(written, quantise(nms(iio.imread(raw[0] / "herd2.png"), radius=2), 16))
+    assert np.array_equal(written, _quantise(nms(iio.imread(raw[0] / "herd2.png"), radius=2), 16))
 
 
 def test_faults_are_said_together_and_the_rest_is_written(raw, tmp_path):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import ndimage
 
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.transforms.maps import nms, prepare, quantise
+from bsdsbench.transforms.maps import _quantise, nms, prepare
 from tests.reference import nms as slow
 
 
@@ -92,19 +92,19 @@ def test_tiny_maps(shape):
 
 def test_quantise_rounds_halves_up_at_both_depths():
     values = np.array([[0, 0.5 / 255, 1.49 / 255, 1]])
-    assert quantise(values, 8).tolist() == [[0, 1, 1, 255]]
-    assert quantise(values, 16).tolist() == [[0, 129, 383, 65535]]
-    assert quantise(values, 16).dtype == np.uint16
+    assert _quantise(values, 8).tolist() == [[0, 1, 1, 255]]
+    assert _quantise(values, 16).tolist() == [[0, 129, 383, 65535]]
+    assert _quantise(values, 16).dtype == np.uint16
 
 
 def test_prepare_does_what_the_protocol_says():
-    soft = quantise(smooth_noise(2, (33, 47)), 8)
+    soft = _quantise(smooth_noise(2, (33, 47)), 8)
     plain = Protocol.preset("bsds500")
     assert prepare(soft, plain) is soft
     assert np.array_equal(prepare(soft, plain.replace(invert=True)), 255 - soft)
     eight = prepare(soft, plain.replace(nms=True))
     assert eight.dtype == np.uint8
-    assert np.array_equal(eight, quantise(nms(soft), 8))
+    assert np.array_equal(eight, _quantise(nms(soft), 8))
     kept = prepare(soft, plain.replace(nms=True, nms_params={"bits": 0, "radius": 2}))
     assert np.array_equal(kept, nms(soft, radius=2))
     dark = prepare(255 - soft, plain.replace(nms=True, invert=True))

@@ -8,10 +8,10 @@ import pytest
 
 from bsdsbench.errors import FileFormatError
 from bsdsbench.loaders.formats.official_txt import (
+    _read_ev1,
+    _read_rows,
     boundary_files,
     format_rows,
-    read_ev1,
-    read_rows,
     read_run_folder,
     safe_name,
 )
@@ -35,7 +35,7 @@ def test_ev1_round_trip(tmp_path):
     path = tmp_path / "7_ev1.txt"
     path.write_text(format_rows(EV1[::-1]))
     assert path.read_text().endswith("      0.25          9         12         30         31\n")
-    assert as_rows(read_ev1(path)) == EV1
+    assert as_rows(_read_ev1(path)) == EV1
 
 
 @pytest.mark.parametrize(("n", "images"), [(31, 1), (31, 8), (1_000_000, 1), (1_234_567, 8)])
@@ -67,7 +67,7 @@ def test_ev1_is_the_same_rows_for_any_count(n, images):
 )
 def test_damaged_ev1(tmp_path, text, words):
     (tmp_path / "a_ev1.txt").write_text(text)
-    refused(rf"a_ev1\.txt: .*{words}", read_ev1, tmp_path / "a_ev1.txt", error=FileFormatError)
+    refused(rf"a_ev1\.txt: .*{words}", _read_ev1, tmp_path / "a_ev1.txt", error=FileFormatError)
 
 
 def test_rows_as_others_write_them(tmp_path):
@@ -75,7 +75,7 @@ def test_rows_as_others_write_them(tmp_path):
         "% thresh R P F extra\n0.500000,0.250000, 0.75,1,9\n\n1 2 3 4\n"
     )
     np.testing.assert_array_equal(
-        read_rows(tmp_path / "a.txt", 4), [[0.5, 0.25, 0.75, 1], [1, 2, 3, 4]]
+        _read_rows(tmp_path / "a.txt", 4), [[0.5, 0.25, 0.75, 1], [1, 2, 3, 4]]
     )
 
 

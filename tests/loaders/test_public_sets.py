@@ -14,7 +14,7 @@ import pytest
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
 from bsdsbench.loaders.sets import identity, public_sets
-from bsdsbench.loaders.sets.public_sets import PublicSet, get, set_folder
+from bsdsbench.loaders.sets.public_sets import PublicSet, download, set_folder
 from bsdsbench.protocol.protocol import Protocol
 
 TRUTH = "mirror-HEAD/data/groundTruth/test/"
@@ -125,7 +125,9 @@ def left(folder):
 def test_whole(server, cache, pack):
     server.content = pack(FILES)
     told = []
-    assert get("made", url=server.url("a"), progress=lambda *a: told.append(a)) == cache / "made"
+    assert (
+        download("made", url=server.url("a"), progress=lambda *a: told.append(a)) == cache / "made"
+    )
     kept = {p.relative_to(cache / "made").as_posix() for p in (cache / "made").rglob("*.*")}
     assert kept == {n.split("/", 2 if "data" in n else 1)[-1] for n in FILES if ".m/" not in n} - {
         "bench/boundaryBench.m"
@@ -139,10 +141,10 @@ def test_whole(server, cache, pack):
 def test_local_archive_and_folder(tmp_path, cache):
     archive = tmp_path / "a.tar.gz"
     archive.write_bytes(tarred(FILES))
-    assert get("made", tmp_path / "here", str(archive)) == tmp_path / "here"
+    assert download("made", tmp_path / "here", str(archive)) == tmp_path / "here"
     assert archive.exists()
     with pytest.raises(DataError, match="here: is there already"):
-        get("made", tmp_path / "here", str(archive))
+        download("made", tmp_path / "here", str(archive))
 
 
 @pytest.mark.parametrize("ranges", [True, False])
@@ -150,9 +152,9 @@ def test_broken_off_and_resumed(server, cache, ranges):
     server.content, server.breaks, server.ranges = tarred(FILES), 2, ranges
     for _ in range(2):
         with pytest.raises(DataError, match="bytes are kept"):
-            get("made", url=server.url("a"))
+            download("made", url=server.url("a"))
         assert [name[-5:] for name in left(cache)] == [".part"]
-    get("made", url=server.url("a"))
+    download("made", url=server.url("a"))
     assert left(cache) == ["made"]
     assert server.asked[0] is None
     assert 0 < int(server.asked[1][6:-1]) <= len(server.content) // 2
@@ -181,20 +183,20 @@ def changed(files):
 def test_wrong_or_hostile_content_is_refused(server, cache, content, names):
     server.content = content
     with pytest.raises(DataError, match=names) as caught:
-        get("made", url=server.url("a"))
+        download("made", url=server.url("a"))
     assert len(caught.value.problems) == 1
     assert left(cache) == []
 
 
 def test_no_network_and_no_address(server, cache):
     with pytest.raises(DataError, match="none: ConnectionError"):
-        get("made")
+        download("made")
     with pytest.raises(DataError, match="gone: status 404"):
-        get("made", url=server.url("gone"))
+        download("made", url=server.url("gone"))
     with pytest.raises(DataError, match="Register at http"):
-        get("other")
+        download("other")
     with pytest.raises(DataError, match="expected one of made, other"):
-        get("mode")
+        download("mode")
     with pytest.raises(DataError, match="data get made"):
         set_folder("made-test")
     with pytest.raises(DataError, match="--gt"):

@@ -14,7 +14,7 @@ from bsdsbench.loaders import load_ground_truth, load_prediction, pair
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs import streaming
-from bsdsbench.runs.streaming import measure
+from bsdsbench.runs.streaming import image_record
 from tests.helpers.runs import refused
 
 
@@ -89,7 +89,7 @@ def test_threads_number_the_images_they_add_at_once(monkeypatch):
 
     def at_once(*given):
         both.wait()  # both updates have their provisional numbers
-        return measure(*given)
+        return image_record(*given)
 
     monkeypatch.setattr(streaming, "measure", at_once)
     ev = bb.StreamingEvaluator(bb.Protocol(thresholds=2))

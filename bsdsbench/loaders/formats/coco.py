@@ -30,7 +30,7 @@ from bsdsbench.text import show
 DIVISOR = 10_000
 LabelMap = NDArray[np.int32]
 Entry = dict[str, Any]
-Size = tuple[int, int]  # rows and columns
+_Size = tuple[int, int]  # rows and columns
 
 
 class CocoItems:
@@ -41,7 +41,7 @@ class CocoItems:
 
     def __init__(self, pred: str | Path, gt: str | Path) -> None:
         self.paths = Path(pred), Path(gt)
-        self.images: dict[int, tuple[str, Size]] = {}
+        self.images: dict[int, tuple[str, _Size]] = {}
         by_image: list[dict[int, list[Entry]]] = [{}, {}]  # image id -> its annotations
         is_panoptic = False
         for side in (1, 0):
@@ -101,7 +101,7 @@ class CocoItems:
                 raise FaultError(f"{fault}, expected one of each image in a panoptic JSON")
             _field(entries[0], "segments_info")
 
-    def _map(self, annotations: list[Entry], shape: Size, path: Path, is_truth: bool) -> LabelMap:
+    def _map(self, annotations: list[Entry], shape: _Size, path: Path, is_truth: bool) -> LabelMap:
         """Return the label map of an image."""
         if annotations and "segments_info" in annotations[0]:
             return self._panoptic(annotations[0], shape, path, is_truth)
@@ -117,7 +117,7 @@ class CocoItems:
             out[mask] = value
         return out
 
-    def _panoptic(self, entry: Entry, shape: Size, path: Path, is_truth: bool) -> LabelMap:
+    def _panoptic(self, entry: Entry, shape: _Size, path: Path, is_truth: bool) -> LabelMap:
         """Return the label map of an entry's PNG, in the folder of the JSON's name."""
         place = path.with_suffix("") / Path(entry["file_name"]).name
         data = read_bytes(place)
@@ -167,7 +167,7 @@ def _field(entry: Entry, name: str) -> Any:
     return entry[name]
 
 
-def _mask(annotation: Entry, shape: Size) -> Bool:
+def _mask(annotation: Entry, shape: _Size) -> Bool:
     """Return a segmentation, polygons or run lengths, as a mask."""
     try:
         from pycocotools import mask as coder

@@ -23,7 +23,7 @@ from bsdsbench.io import FaultError, check_size, read_bytes
 from bsdsbench.loaders.formats.line_maps import GRID, score_map, truth_map
 from bsdsbench.loaders.formats.pictures import IMAGE_SUFFIXES, is_numeric
 
-Size = tuple[int, int]  # rows and columns
+_Size = tuple[int, int]  # rows and columns
 NO_LINES = Lines(np.zeros((0, 4)), np.zeros(0))
 FAR = 1e6  # no coordinate lies further away
 
@@ -54,7 +54,7 @@ def _scores(arrays: dict[str, Any], name: str, places: F8) -> F8:
     return scores
 
 
-def _size(arrays: dict[str, Any], name: str) -> Size | None:
+def _size(arrays: dict[str, Any], name: str) -> _Size | None:
     if name not in arrays:
         return None
     rows, columns = _numbers(arrays, name).ravel()[:2].tolist()
@@ -104,7 +104,7 @@ def _truth_lines(lines: F8, size: tuple[int, int]) -> F8:
     return np.asarray(np.clip((lines - 1) * (grid / np.array([*size] * 2)), 0, grid - 1e-4))
 
 
-def _picture_size(path: Path) -> Size:
+def _picture_size(path: Path) -> _Size:
     """Return rows and columns of the picture in the folder images beside that of a file."""
     from PIL import Image
 

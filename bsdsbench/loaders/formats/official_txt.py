@@ -57,7 +57,7 @@ def format_rows(rows: Any) -> str:
     return line * len(table) % tuple(table.ravel().tolist())
 
 
-def read_rows(
+def _read_rows(
     path: PathLike,
     columns: int,
     least: int | None = None,
@@ -92,9 +92,9 @@ def _ascending(rows: F8) -> F8:
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
-def read_ev1(path: PathLike) -> Counts:
+def _read_ev1(path: PathLike) -> Counts:
     """The counts of an ID_ev1.txt, thresholds ascending."""
-    rows = _ascending(read_rows(path, EV1_COLUMNS))
+    rows = _ascending(_read_rows(path, EV1_COLUMNS))
     counts = rows[:, 1:]
     with reading(path, "an official ev1 table"):
         whole = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
@@ -114,7 +114,7 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
     for name, columns in COLUMNS.items():
         if (root / name).is_file():
             sbd = name == "eval_bdry.txt"
-            rows = read_rows(root / name, SBD_COLUMNS if sbd else columns, AT_LEAST.get(name))
+            rows = _read_rows(root / name, SBD_COLUMNS if sbd else columns, AT_LEAST.get(name))
             if sbd and np.isnan(rows[:, columns:]).all():
                 rows = rows[:, :columns]
             if sbd and np.isnan(rows[:, 6]).all():
@@ -123,7 +123,7 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
     ev1 = {}
     for place in ("", f"{PER_IMAGE}/", "nms-eval/"):
         for path in sorted(root.glob(f"{place}*{EV1}")):
-            ev1[id_of(path.name[: -len(EV1)])] = read_ev1(path)
+            ev1[id_of(path.name[: -len(EV1)])] = _read_ev1(path)
     if not tables and not ev1:
         expected = f"{next(iter(COLUMNS))} or ID{EV1}"
         raise FileFormatError(f"{show(root)}: no official result file, expected {expected}")

@@ -122,7 +122,7 @@ def set_folder(split: str, kind: str = "splits") -> Path:
     raise DataError(f"{split}: cannot be downloaded by name, expected {where}")
 
 
-def get(
+def download(
     name: str,
     to: str | os.PathLike[str] | None = None,
     url: str | None = None,

@@ -68,7 +68,7 @@ _MEASURES = {
     "trimap": (("trimap",), "trimap_widths"),
     "cldice": (("cldice",), "percent"),
 }
-GROUPS = tuple(_MEASURES)
+_GROUPS = tuple(_MEASURES)
 
 
 def key_at(name: str, size: float) -> str:
@@ -93,7 +93,7 @@ class ContourOptions(LabelOptions):
         },
     )
     groups: tuple[str, ...] = option(
-        GROUPS[:-1], f"The measures, of {', '.join(GROUPS)}.", some_of(*GROUPS)
+        _GROUPS[:-1], f"The measures, of {', '.join(_GROUPS)}.", some_of(*_GROUPS)
     )
     boundary_sizes: tuple[float, ...] = option(
         (0.02,),
@@ -294,7 +294,7 @@ class ContourMetric(LabelMetric):
 
     def usual(self, opt: ContourOptions) -> tuple[str, ...] | None:
         """One of each kind, unless the kinds were chosen (`groups`)."""
-        if opt.groups != GROUPS[:-1]:
+        if opt.groups != _GROUPS[:-1]:
             return None
         first = key_at("biou", opt.boundary_sizes[0]), f"hd{opt.percent:g}-pooled", "assd-pooled"
         return ("dice", "iou", *first, key_at("nsd-area", opt.tolerances[0]), "n_images")

@@ -48,7 +48,7 @@ SIMILAR_TO = {name: error for error, name in ERRORS.items() if name}
 SIMILARITIES = {**{s: f"1 - {error} ({s})" for s, error in SIMILAR_TO.items()}, "nvoi": "nvoi"}
 MEANS = ("pri", "voi", "bce", "gce", "lce", "nvoi", "voi_split", "voi_merge", *ADAPTED_RAND)
 # Of humans these are means over the left-out annotators, where the others are sums.
-RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall")
+_RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall")
 
 
 def image_curves(c: Stack) -> dict[str, F8]:
@@ -126,7 +126,7 @@ class RegionMetric(Metric):
         at_least_two(gt, len(maps))
         rows = [region_counts(one, maps[:k] + maps[k + 1 :]) for k, one in enumerate(maps)]
         sums: dict[str, Any] = {name: np.sum([r[name] for r in rows], axis=0) for name in rows[0]}
-        means = {name: sums[name] / len(rows) for name in RATIOS}
+        means = {name: sums[name] / len(rows) for name in _RATIOS}
         return {**sums, **means, "thresholds": np.ones(1), "n_pixels": rows[0]["n_pixels"]}
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
