@@ -70,24 +70,18 @@ def rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> l
 def _by_rules(
     run: Evaluation, metric: str, part: str, curve: PRCurve, gt_dir: StrPath | None
 ) -> Mapping[tuple[str, str], float | None]:
-    """(score, rule) -> the number of a curve, None where the rule cannot be applied."""
-    whole, scorer = curve, registry.get(metric)
+    """Return the number of a curve by (score, rule), None where the rule cannot be applied."""
+    whole, scorer, is_boundary = curve, registry.get(metric), metric in registry.DEFAULT_METRICS
     if not run.records:
         curve = whole = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
     elif not part:
         whole = scorer.with_whole_image(curve, run.stack(metric))
-        if (
-            metric in registry.DEFAULT_METRICS
-            and not whole.whole_image
-            and curve.thresholds[-1] <= 1
-        ):
+        if is_boundary and not whole.whole_image and curve.thresholds[-1] <= 1:
             four = four_counts(run.stack(metric)).sum(axis=0)
             with suppress(DataError):  # the ground truth is not there
                 files = find_sources(run, gt_dir=gt_dir, metric=metric)
                 whole = with_whole_image(files, run.protocol, curve.thresholds, four)
-    steps = (
-        curve if metric in registry.DEFAULT_METRICS else whole
-    )  # of boundaries the measured rows
+    steps = curve if is_boundary else whole  # of boundaries the measured rows
     numbers: dict[tuple[str, str], float | None] = {}
     for rule in AP_RULES:
         read = {"edter": whole, "step": steps}.get(rule, curve)

@@ -91,7 +91,7 @@ def test_threads_number_the_images_they_add_at_once(monkeypatch):
         both.wait()  # both updates have their provisional numbers
         return image_record(*given)
 
-    monkeypatch.setattr(streaming, "measure", at_once)
+    monkeypatch.setattr(streaming, "image_record", at_once)
     ev = bb.StreamingEvaluator(bb.Protocol(thresholds=2))
     with ThreadPoolExecutor(2) as pool:
         for done in [pool.submit(ev.update, [np.eye(9)] * 2, [[np.eye(9)]] * 2) for _ in "ab"]:
