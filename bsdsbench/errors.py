@@ -24,6 +24,8 @@ class Setting:
         The value that is proposed; `...` where the user has to find it.
     effect : str
         What that does, in words that follow it, such as "for region labels".
+    beside : tuple of Setting
+        Other options without which it is none; they have no effect of their own.
 
     Examples
     --------
@@ -34,13 +36,14 @@ class Setting:
     name: str
     value: object = True
     effect: str = ""
+    beside: tuple[Setting, ...] = ()
 
     def __str__(self) -> str:
         return self.line(lambda setting: f"{setting.name}={setting.shown()}")
 
     def line(self, write: Callable[[Setting], str]) -> str:
-        """Return the option as `write` writes it, and its effect."""
-        return f"{write(self)} {self.effect}".rstrip()
+        """Return the option, with those beside it, as `write` writes them, and the effect."""
+        return f"{' and '.join(map(write, (self, *self.beside)))} {self.effect}".rstrip()
 
     def shown(self) -> str:
         """Return the value as Python writes it."""

@@ -306,7 +306,10 @@ def protocol_from(options: dict[str, Any], metrics: Sequence[str] = ()) -> Proto
     if given["signature"]:
         if base:
             raise click.UsageError("--signature, --protocol: expected one of them")
-        base = Signature.parse(given["signature"]).protocol
+        signature = Signature.parse(given["signature"])
+        if signature.valid and not given.get("valid_dir"):
+            raise click.UsageError("--signature: its pixels have a field of view, expected --valid")
+        base = signature.protocol
     elif base is None and metrics:
         base = registry.get(metrics[0]).default_protocol
     fields = list(given["set"] or ())
@@ -386,7 +389,7 @@ def as_flag(setting: Setting, verb: str) -> str:
     if name.partition(".")[0] in fields:
         value = value.lower() if isinstance(setting.value, bool) else value
         return f"--set {shlex.quote(f'{name}={value}')}"
-    return str(attrs.evolve(setting, effect=""))
+    return str(attrs.evolve(setting, effect="", beside=()))
 
 
 def say(line: str, progress: bool = False) -> None:

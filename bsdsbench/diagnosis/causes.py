@@ -86,7 +86,7 @@ def other_columns(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Setting:
+class CountingChange:
     """What is done differently when images are counted; two of one kind exclude each other.
 
     changes : fields of the protocol, made one after the other; who : whose programs do so
@@ -135,43 +135,47 @@ class Setting:
             return gt.replace(boundaries=(drawn,), segmentations=None)
         return gt
 
-    def with_other(self, other: Setting) -> Setting | None:
+    def with_other(self, other: CountingChange) -> CountingChange | None:
         """Both at once, or None if they exclude each other."""
         if self.kind == other.kind or (self.fields & other.fields) - {"options"}:
             return None
         kind, label = f"{self.kind} + {other.kind}", f"{self.label} + {other.label}"
         both = other.changes + self.changes, self.how + other.how
-        return Setting(kind, label, f"{self.who}; {other.who}", *both, n_causes=2)
+        return CountingChange(kind, label, f"{self.who}; {other.who}", *both, n_causes=2)
 
 
-def settings(metric: Metric) -> Iterator[Setting]:
+def counting_changes(metric: Metric) -> Iterator[CountingChange]:
     """Every setting that is in use for a metric, those that are often met first."""
     for name, value, who in in_use(metric.options) if metric.options else ():
         words = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         key = f"{metric.name}.{name}"
-        yield Setting(key, f"{key} {words}", who, ({"options": {metric.name: {name: value}}},))
+        yield CountingChange(
+            key, f"{key} {words}", who, ({"options": {metric.name: {name: value}}},)
+        )
     if metric.name == registry.DEFAULT_METRICS[0]:
         who = f"{HOME_MADE} with a distance transform"
-        yield Setting("matching", "many-to-one matching", who, how=("1toN",))
+        yield CountingChange("matching", "many-to-one matching", who, how=("1toN",))
         label = "many-to-one matching of unthinned maps"
-        yield Setting("matching", label, who, ({"thin": False},), ("1toN",))
+        yield CountingChange("matching", label, who, ({"thin": False},), ("1toN",))
     for name, value, who in in_use(Protocol):
         if name in metric.uses:
             changes = {name: value, **({"max_dist_px": None} if name == "max_dist" else {})}
-            yield Setting(name, f"{name} {value}", who, (changes,))
+            yield CountingChange(name, f"{name} {value}", who, (changes,))
     if "nms" in metric.uses:
-        yield Setting("nms", "no NMS", "maps that had it already, or never", ({"nms": False},))
+        yield CountingChange(
+            "nms", "no NMS", "maps that had it already, or never", ({"nms": False},)
+        )
         names: dict[NMSParams, list[str]] = {}
         for name, recipe in RECIPES.items():
             names.setdefault(recipe, []).append(name)
         for recipe, known in names.items():
             label = f"NMS {known[0]} ({recipe.describe().partition(': ')[2]})"
             changes = {"nms": True, "nms_params": known[0]}
-            yield Setting("nms", label, ", ".join(known), (changes,))
+            yield CountingChange("nms", label, ", ".join(known), (changes,))
     if metric.reads == "annotators":
         who = "scripts that read one annotation"
-        yield Setting("annotators", "the first annotator alone", who, how=("first",))
-        yield Setting("annotators", "all annotators drawn into one map", who, how=("union",))
+        yield CountingChange("annotators", "the first annotator alone", who, how=("first",))
+        yield CountingChange("annotators", "all annotators drawn into one map", who, how=("union",))
 
 
 # ---- images --------------------------------------------------------------------------------------

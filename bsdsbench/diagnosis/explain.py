@@ -23,11 +23,11 @@ import numpy as np
 
 from bsdsbench.diagnosis.ap_rules import with_whole_image
 from bsdsbench.diagnosis.causes import (
-    Setting,
+    CountingChange,
+    counting_changes,
     named_images,
     other_columns,
     readings,
-    settings,
 )
 from bsdsbench.diagnosis.many_to_one import many_to_one_counts
 from bsdsbench.errors import DataError
@@ -48,7 +48,7 @@ METRIC = registry.DEFAULT_METRICS[0]
 STEPS = (2, 6, 25)  # images that a setting is counted on, before all of them
 STARTS = 4  # single settings that pairs are made from
 LATE = 0.5  # of the time given: so much later images that were begun are counted to the end
-OWN = Setting("", "", "")  # the run itself
+OWN = CountingChange("", "", "")  # the run itself
 FINEST = 1e-6  # targets are not taken to be known better than this
 FINE = 5e-5  # four digits
 LIKELY_FIRST = ("as it is", "reading", "images", "setting")
@@ -153,9 +153,9 @@ def explain(
         scores = search.scores([search.own[k] for k in some], run.protocol)
         who = f"a run of {len(some)} images"
         search.note(label, "images", scores, n_images=len(some), who=who)
-    every = list(settings(search.metric)) if files else []
+    every = list(counting_changes(search.metric)) if files else []
     every = [s for s in every if s.differs(run.protocol, search.metric)]
-    gaps, pairs = search.narrow(every), dict[frozenset[str], Setting]()
+    gaps, pairs = search.narrow(every), dict[frozenset[str], CountingChange]()
     for one in sorted(every, key=lambda s: gaps.get(s.label, inf))[:STARTS]:
         for two in every:
             both = one.with_other(two)
@@ -226,7 +226,10 @@ class Search:
         return found.gap
 
     def readings(
-        self, setting: Setting, counts: Sequence[Mapping[str, Any]], scores: Mapping[str, float]
+        self,
+        setting: CountingChange,
+        counts: Sequence[Mapping[str, Any]],
+        scores: Mapping[str, float],
     ) -> None:
         """Each other reading of all images' counts under a setting."""
         found = [(w, "", s) for w, s in other_columns(self.metric, self.targets, scores)]
@@ -256,7 +259,7 @@ class Search:
                 both = "; ".join(filter(None, (setting.who, who)))
                 self.note(f"{setting.label} + {words}", "setting", other, n_causes=2, who=both)
 
-    def narrow(self, every: Iterable[Setting]) -> dict[str, float]:
+    def narrow(self, every: Iterable[CountingChange]) -> dict[str, float]:
         """Count whichever setting is nearest on more images, until all are counted or time is up;
         the gaps by label, as far as it was counted.
 
@@ -293,7 +296,7 @@ class Search:
                 self.readings(setting, counts, scores)
         return gaps
 
-    def count(self, setting: Setting, at: Sequence[int]) -> list[Any] | None:
+    def count(self, setting: CountingChange, at: Sequence[int]) -> list[Any] | None:
         """The counts of images under a setting; None where time was up or an image is refused."""
         protocol = setting.on(self.run.protocol)
         opt, made = self.metric.options_of(protocol), self.made.setdefault(setting.label, {})

@@ -216,9 +216,8 @@ class Reading:
             fix = Setting(option, 8, "numbers them"), Setting(option, 0, "takes them as one object")
             yield Problem(pieces.file, has, "a number for each instance", fix)
         if shown & Values.TRAIN_IDS and not shown & Values.LABEL_IDS:
-            train = f"{self.metric}.ids=[] and {self.metric}.ignore=255 for train ids on both sides"
-            has = f"{side} train ids (0, 1, ..)"
-            yield Problem(first(Values.TRAIN_IDS).file, has, "label ids", (train,))
+            has, ids = f"{side} train ids (0, 1, ..)", train_id_options(self.metric)
+            yield Problem(first(Values.TRAIN_IDS).file, has, "label ids", (ids,))
 
     def describe(self, images: Sequence[Evidence], forms: Sequence[str] = ()) -> str:
         """Return the reading in words, with what the files show and how many there are."""
@@ -492,6 +491,12 @@ def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Ev
         return Evidence(Values.LABEL_IDS)
     below = present[present < len(ids)]
     return Evidence(Values.TRAIN_IDS) if np.setdiff1d(below, ids).size else NO_EVIDENCE
+
+
+def train_id_options(metric: str) -> Setting:
+    """Return the options by which a metric reads train ids where it has the ids of the classes."""
+    ignored = (Setting(f"{metric}.ignore", 255),)
+    return Setting(f"{metric}.ids", [], "for train ids on both sides", ignored)
 
 
 def truth_evidence(gt: GroundTruth) -> Evidence:

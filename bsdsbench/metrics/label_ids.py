@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from bsdsbench.arguments import I8
-from bsdsbench.errors import DataError
+from bsdsbench.errors import DataError, Fix
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
+from bsdsbench.loaders.reading import train_id_options
 
 SIDES = ("prediction", "ground truth")  # what faults begin with
 FEW = 3  # labels from which on agreement cannot be chance, even if the truth lacks some
@@ -106,12 +107,12 @@ def _numberings(values: I8, labels: I8) -> Iterator[tuple[I8, str]]:
     yield values + 1, "labels one below those of the truth"
 
 
-def _ways(labels: Sequence[int]) -> tuple[str, ...]:
+def _ways(labels: Sequence[int]) -> tuple[Fix, ...]:
     if max(labels) - min(labels) < len(labels):
         return ("shift the labels of one side",)
     return (
         "convert one side: label ids are read as they are given",
-        "train ids on both sides: ids=[] and ignore=255",
+        train_id_options("semantic"),  # no other metric has labels with gaps
     )
 
 

@@ -27,7 +27,12 @@ from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.loaders.formats.official_txt import boundary_files, safe_name
-from bsdsbench.loaders.reading import id_evidence, label_evidence, refuse_white
+from bsdsbench.loaders.reading import (
+    id_evidence,
+    label_evidence,
+    refuse_white,
+    train_id_options,
+)
 from bsdsbench.metrics.base import IMAGES, Column, Counter, Metric, Texts, Tree, over
 from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
 from bsdsbench.metrics.label_ids import SIDES, refuse_other_numbering, refuse_probabilities
@@ -194,7 +199,7 @@ def class_boundaries(
         raise DataError(
             f"label map: label {min(strange)}, expected {min(known)} .. {max(known)}, 0 or "
             f"{ignored} (ignored)",
-            fix="for train ids 0, 1, ..: ids=[] and ignore=255" if params.ids else (),
+            fix=train_id_options("semantic") if params.ids else (),
         )
     draw = _spanned if params.radius > 0 and params.ignored_rule == "span" else _drawn
     out = np.zeros((len(params.classes), *labels.shape), bool)

@@ -61,7 +61,8 @@ class Word:
 
 WORDS = {key: Word(**row) for key, row in shipped("words.toml").items()}
 WORDED = {name for word in WORDS.values() for name in word.fields}
-NO_FIELDS = ("set", "gt", "ann", "pred", "maps", "match")  # words that are no fields of a protocol
+NO_FIELDS = ("set", "gt", "valid", "ann", "pred", "maps", "match")  # no fields of a protocol
+_SELDOM = ("valid", "maps")  # of these, where a line has none nothing is left to know
 
 
 @frozen(repr=False, str=False)
@@ -71,6 +72,7 @@ class Signature:
     set      : SET:N/M, N images of the M in a known set, or set:N
     gt       : first digits of the ground truth's fingerprint
     ann      : "all"; "first", "union" in wrong readings, as is match "1toN"
+    valid    : "masks" where a folder of masks says which pixels are counted, its field of view
     maps     : how many an earlier call of the detector made
     unused   : fields of the protocol, and metrics with options, that have no word here
     named    : METRIC.OPTION -> text, options that have a word also where they are usual
@@ -83,6 +85,7 @@ class Signature:
     pred: str = UNKNOWN
     match: str = "1to1"
     maps: str = ""
+    valid: str = ""
     version: str = __version__
     unused: frozenset[str] = frozenset()
     named: Mapping[str, str] = {}
@@ -148,7 +151,7 @@ class Signature:
         except ProtocolError as error:
             raise ProtocolError(f"signature: {error}") from None
         of_run: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in NO_FIELDS}
-        of_run["maps"] = texts.get("maps", "")
+        of_run |= {key: texts.get(key, "") for key in _SELDOM}
         absent = (w.fields for key, w in WORDS.items() if key not in texts and not w.usual)
         unused = {name for names in absent for name in names}
         unused.difference_update(*(WORDS[key].fields for key in texts))

@@ -266,6 +266,7 @@ class Evaluation(Shown):
             pred="+".join(forms),
             match="random" if self.reference else "1to1",
             maps=f"{taken} taken over" if isinstance(taken, int) and 0 < taken <= n else "",
+            valid="masks" if self.provenance.valid else "",
             unused=unused | NOT_STATED if self.reference else unused,
             named=registry.signed_options(self.metrics if n else (), self.protocol),
         )

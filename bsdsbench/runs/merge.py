@@ -192,6 +192,7 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
     title = f"{name or first.name} (best of {len(runs)} by the ground truth)"
     origin = Provenance(
         gt=first.provenance.gt,
+        valid=first.provenance.valid,
         best_of=tuple(run.name for run in runs),
         chosen=tuple(times.tolist()),
     )

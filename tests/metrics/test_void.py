@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 import bsdsbench as bb
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.signature import Signature
 from bsdsbench.scores.counts import value_at
 from tests.helpers.masks import blobs
+from tests.helpers.runs import command
 
 SHAPE = (18, 23)
 SOFT = ("saliency", "topology", "ccq", "pixel", "aiu", "calibration", "boundary", "crispness")
@@ -355,6 +357,27 @@ def test_a_field_of_view(made, metric):
     again = bb.evaluate(made / "p", made / "g", **how, valid_dir=made / "v", out=out)
     assert again.kept == 2
     assert value_at(again.score(metric), key) < 1
+
+
+@pytest.mark.parametrize("metric", ["pixel", "saliency", "boundary", "segmentation"])
+def test_a_field_of_view_is_in_the_signature(made, metric):
+    """A run with it is not compared with one without; nor is its line used without it."""
+    how = {"metrics": metric, "workers": 1, "executor": "thread"}
+    runs = [bb.evaluate(made / "p", made / "g", **how, valid_dir=v) for v in (made / "v", None)]
+    runs.append(bb.Evaluation.load(runs[0].save(made / "out") or made / "out"))
+    lines = [str(run.signature).split("|") for run in runs]
+    assert ["valid:masks" in line for line in lines] == [True, False, True]
+    forbids = {d.field for d in bb.comparability(*runs[:2]) if d.severity.value == "forbids"}
+    assert forbids == {"valid", "truth"}
+    assert bb.comparability(runs[0], runs[2]) == []
+    parsed = [Signature.parse(str(run.signature)) for run in runs[:2]]
+    assert [line.valid for line in parsed] == ["masks", ""]
+    assert any("field of view" in meaning for _, meaning in parsed[0].decode())
+    words = "--gt", made / "g", "--metrics", metric, "--signature", str(parsed[0])
+    without = command("evaluate", made / "p", *words)
+    assert without.returncode == 2
+    assert "--valid" in without.stderr
+    assert command("evaluate", made / "p", *words, "--valid", made / "v").returncode == 0
 
 
 def test_a_field_of_view_that_does_not_fit_is_named(made):
