@@ -2,10 +2,12 @@
 
 Usage: python scripts/make_references.py REFERENCE
 
-REFERENCE holds curves.json (precision-recall curves as their authors or collectors published them)
-and seism-NAME.npz (stored counts of 12 methods on the 200 test images of BSDS500). What is written:
-bsdsbench/comparison/curves.json, by the key of the published result, and
-bsdsbench/results/references.npz.
+REFERENCE holds curves.json and curves_pidinet.json (precision-recall curves as their authors or
+collectors published them), and counts on the 200 test images of BSDS500: seism-NAME.npz (12 methods,
+from SEISM's stored results) and sauge-NAME.npz (variants of SAUGE; without "-definite" in the name
+of the reference run). curves_read.json beside this script has curves that were read in their
+authors' repositories. What is written: bsdsbench/comparison/curves.json, by the key of the published
+result, and bsdsbench/results/references.npz.
 """
 
 import json
@@ -25,6 +27,7 @@ from bsdsbench.results.references import SHIFTS
 from bsdsbench.scores.curve import PRCurve, best
 
 PACKAGE = Path(__file__).resolve().parents[1] / "bsdsbench"
+READ = Path(__file__).with_name("curves_read.json")
 PRINTED = 1.01e-6  # the summary lines have six digits
 
 
@@ -61,7 +64,7 @@ def packed(stored: Mapping[str, Mapping[str, NDArray[Any]]]) -> bytes:
     for key, counts in stored.items():
         assert (counts["ids"] == out["ids"]).all()
         assert (counts["total_gt"] == out["total_gt"][:, None]).all()
-        out[f"{key}.parameter"] = counts["parameter"]
+        out[f"{key}.parameter"] = counts.get("parameter", counts.get("threshold")).astype(str)
         found, missed = counts["total_pred"], counts["total_pred"] - counts["matched_pred"]
         for part, values in zip(PARTS, (counts["matched_gt"], missed, found), strict=True):
             steps = np.diff(values.T.astype(np.int64), axis=0, prepend=0)
@@ -72,15 +75,19 @@ def packed(stored: Mapping[str, Mapping[str, NDArray[Any]]]) -> bytes:
     return buffer.getvalue()
 
 
+def reference_key(path: Path) -> str:
+    """The name after `ref:` of a file of counts."""
+    return path.stem.removeprefix("seism-").removesuffix("-definite").lower()
+
+
 def main(reference: Path) -> None:
-    curves = json.loads((reference / "curves.json").read_text("utf-8"))
+    files = reference / "curves.json", reference / "curves_pidinet.json", READ
+    curves = [curve for file in files for curve in json.loads(file.read_text("utf-8"))]
     lines = [f'"{key_of(c)}": {json.dumps(entry(c), separators=(",", ":"))}' for c in curves]
     text = "{\n" + ",\n".join(lines) + "\n}\n"
     (PACKAGE / "comparison" / "curves.json").write_text(text, "utf-8")
-    stored = {
-        path.stem.removeprefix("seism-").lower(): dict(np.load(path))
-        for path in sorted(reference.glob("seism-*.npz"))
-    }
+    paths = [*sorted(reference.glob("seism-*.npz")), *sorted(reference.glob("sauge-*.npz"))]
+    stored = {reference_key(path): dict(np.load(path)) for path in paths}
     (PACKAGE / "results" / "references.npz").write_bytes(packed(stored))
 
 

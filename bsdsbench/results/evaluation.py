@@ -525,8 +525,9 @@ def as_runs(
     """Load the runs that are given as folders or `ref:NAME`, and give them distinct names.
 
     Folders of one name get beside it what their paths do not have in common. Reference runs get the
-    AP and ODS rules of the first other run: their counts allow any, except that combinations of
-    parameters cannot be interpolated. Raises DataError that lists every bad folder.
+    AP and ODS rules of the first other run, and those of the benchmark where their own differ: their
+    counts allow any, except that combinations of parameters cannot be interpolated. Raises DataError
+    that lists every bad folder.
     """
     given = given_list(runs, "runs", "a list of runs or of their folders")
     new_names = list(names) if names else [None] * len(given)
@@ -555,8 +556,12 @@ def as_runs(
 
 
 def _with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
-    """Return the runs, the reference runs with the AP and ODS rules of the first other run."""
-    rules = next((run.protocol for run in runs if run.reference is None), None)
+    """Return the runs, the reference runs with the AP and ODS rules of the first other run.
+
+    Without another run they keep their own rules if they have one AP rule in common.
+    """
+    usual = Protocol.preset("bsds500") if len({r.protocol.ap_rule for r in runs}) > 1 else None
+    rules = next((run.protocol for run in runs if run.reference is None), usual)
     if rules is None or not rules.stated:
         return runs
     fitted = []

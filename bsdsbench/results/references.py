@@ -3,10 +3,10 @@
 ID_ev1.txt files hold the counts of each image, so a folder of them is a whole Evaluation, to be
 compared and bootstrapped like your own. eval_*.txt alone give a curve and scores.
 
-`ref:NAME` can be used in place of a run's folder: the stored boundary counts of 12 methods on the
-test images of BSDS500. SEISM (Pont-Tuset and Marques, PAMI 2016) stores these counts, version 3:
-every image at every parameter of the method, matched by the official randomised solver. There are
-no maps, so nothing can be counted again.
+`ref:NAME` can be used in place of a run's folder: the boundary counts of a method on the test
+images of BSDS500, every image at every parameter of the method, matched by the official randomised
+solver. SEISM (Pont-Tuset and Marques, PAMI 2016) stores those of 12 methods, version 3; SAUGE (AAAI
+2025) those of its variants and granularities. There are no maps, so nothing can be counted again.
 
 references.npz has for each method its `parameter` (T,) as text; matched_gt, unmatched predicted
 pixels and total_pred are stored as differences along T, split into planes of bytes. `ids` (N,) and
@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.io import reading
 from bsdsbench.loaders.formats.official_txt import SBD_COLUMNS, read_run_folder
@@ -38,7 +39,6 @@ from bsdsbench.scores.curve import curve_counts
 from bsdsbench.text import did_you_mean
 
 PREFIX, SET = "ref:", "bsds500-test"
-SOURCE = "stored results of SEISM v3 (Pont-Tuset and Marques, PAMI 2016)"
 SOLVER = "the official randomised solver"
 # How much two runs of it differ in ODS; in an image, at most 19 of some thousands of counts.
 SOLVER_MOVES = 0.0003
@@ -60,6 +60,8 @@ class Reference:
     parameter : the method's own axis, in words
     ordered   : False if the axis is a list of combinations, which cannot be interpolated
     paper     : where the method is described; note : a remark about the counts
+    source    : who published the counts, with their licence
+    ods_rule, ap_rule : those of the scores that were published with them
     """
 
     key: str
@@ -70,6 +72,9 @@ class Reference:
     paper: str
     ordered: bool = True
     note: str = ""
+    source: str = "stored results of SEISM v3 (Pont-Tuset and Marques, PAMI 2016)"
+    ods_rule: str = "maximum"
+    ap_rule: str = "bsds"
 
 
 @lru_cache(maxsize=1)
@@ -102,9 +107,11 @@ def reference_run(name: str) -> dict[str, Any]:
         thresholds = parameter.astype(np.float64)
     except ValueError:  # combinations
         thresholds = np.array([np.inf])
-    if thresholds.min() <= 0 or thresholds.max() >= 1:
+    if thresholds.min() < 0 or thresholds.max() >= 1:
         thresholds = np.arange(1.0, parameter.size + 1)
-    protocol = Protocol.preset("bsds500").replace(ods_rule="maximum")
+    thresholds = _even_grid(thresholds)
+    rules = {"ods_rule": reference.ods_rule, "ap_rule": reference.ap_rule}
+    protocol = Protocol.preset("bsds500").replace(**rules)
     if reference.form != "segmentations":
         protocol = protocol.replace(thresholds=tuple(thresholds.tolist()))
     truths, records = shipped_sets()[SET], []
@@ -115,11 +122,10 @@ def reference_run(name: str) -> dict[str, Any]:
         named = {registry.DEFAULT_METRICS[0]: curve_counts(thresholds, rows)}
         form = _FORMS[reference.form]
         records.append(ImageRecord(image_id, (0, 0), named, truth=truths[image_id], form=form))
-    counted = (
-        f"{reference.form}, {len(parameter)} {reference.parameter}; {SOURCE}, matched by {SOLVER}"
-    )
+    source = f"{reference.source}, matched by {SOLVER}"
+    counted = f"{reference.form}, {len(parameter)} {reference.parameter}; {source}"
     note = f"{counted}; {reference.note}" if reference.note else counted
-    origin = Provenance(reference=key, source=SOURCE, about=note)
+    origin = Provenance(reference=key, source=reference.source, about=note)
     return {"protocol": protocol, "name": PREFIX + key, "records": records, "provenance": origin}
 
 
@@ -133,11 +139,7 @@ def official_run(path: Path) -> dict[str, Any]:
     counts, bare = tables.pop("ev1"), np.zeros((0, 4))
     first = next(iter(counts.values())).thresholds if counts else None
     printed = tables.get("eval_bdry_thr.txt", bare)[:, 0] if first is None else first
-    # The even grid where the thresholds are that one as printed with six digits; a row of threshold
-    # 0 before the grid stays before it
-    zero = int(printed.size > 1 and printed[0] == 0)
-    even = np.r_[[0.0] * zero, even_thresholds(printed.size - zero)]
-    grid = even if np.allclose(printed, even, rtol=0, atol=2e-6) else printed
+    grid = _even_grid(printed)
     protocol = Protocol(name=UNSTATED_GRID)
     if grid.size and grid[0] >= 0 and 0 < grid[-1] <= 1 and np.all(np.diff(grid) > 0):
         protocol = Protocol(name=UNSTATED, thresholds=tuple(grid.tolist()))
@@ -163,3 +165,13 @@ def official_run(path: Path) -> dict[str, Any]:
         "provenance": origin,
         "reported": reported,
     }
+
+
+def _even_grid(printed: F8) -> F8:
+    """Return the even grid where the thresholds are that one as printed with six digits.
+
+    A row of threshold 0 before the grid stays before it.
+    """
+    zero = int(printed.size > 1 and printed[0] == 0)
+    even = np.r_[[0.0] * zero, even_thresholds(printed.size - zero)]
+    return even if np.allclose(printed, even, rtol=0, atol=2e-6) else printed

@@ -20,7 +20,9 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import as_runs
 from bsdsbench.results.references import references
+from bsdsbench.runs.merge import best_of
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.curve import PRCurve, area
 from tests.helpers.runs import refused
 from tests.helpers.simulated import boundary_of
 from tests.reference.scores import f_of, shares
@@ -33,7 +35,8 @@ def stored():
     if "BSDSBENCH_SPEC" not in os.environ:
         pytest.skip("BSDSBENCH_SPEC is not set: the stored counts are not available")
     folder = Path(os.environ["BSDSBENCH_SPEC"]).parent / "reference"
-    return {p.stem.removeprefix("seism-").lower(): p for p in folder.glob("seism-*.npz")}
+    paths = [*folder.glob("seism-*.npz"), *folder.glob("sauge-*.npz")]
+    return {p.stem.removeprefix("seism-").removesuffix("-definite").lower(): p for p in paths}
 
 
 def best(row):
@@ -70,9 +73,50 @@ def test_counts_are_the_stored_ones_and_scores_follow_from_them(stored, key):
     images = np.stack([path[n] for n in FIELDS], axis=2).tolist()
     sums = [[sum(image[k][c] for image in images) for c in range(4)] for k in range(len(images[0]))]
     own = [max(image, key=best) for image in images]
+    run = replace(run, protocol=run.protocol.replace(ods_rule="maximum"))
     score = run.boundary_score()
     assert score.ods.f == pytest.approx(max(map(best, sums)), abs=1e-12)
     assert score.ois.f == pytest.approx(best([sum(c) for c in zip(*own, strict=True)]), abs=1e-12)
+
+
+# ODS, OIS and AP of the summary (eval_bdry.txt) that SAUGE's authors publish beside the counts
+SAUGE = {
+    "sauge-b": (0.839261, 0.8595, 0.893053),
+    "sauge-l": (0.847167, 0.86767, 0.898032),
+    "sauge-voc": (0.84197, 0.861569, 0.895512),
+    "sauge-l-voc": (0.849205, 0.869031, 0.899039),
+}
+
+
+@pytest.mark.parametrize("key", sorted(SAUGE))
+def test_the_summary_of_the_authors_follows_from_the_counts_of_sauge(key):
+    run = bb.Evaluation.load(f"ref:{key}")
+    score = run.boundary_score()
+    assert (run.protocol.ap_rule, run.protocol.ods_rule) == ("edter", "interpolated")
+    assert [score.ods.f, score.ois.f, score.ap] == pytest.approx(SAUGE[key], abs=5.01e-7)
+    assert "|thr:0+99|" in run.signature_line
+    about = run.provenance.about
+    assert about.startswith("contours, 100 thresholds 0, .01 .. .99; counts published with SAUGE")
+    assert "MIT licence, Copyright (c) 2024 STAR" in run.provenance.source
+    without = replace(run, protocol=run.protocol.replace(ap_rule="bsds")).boundary_score()
+    assert 0.019 < score.ap - without.ap < 0.0245  # spec: the gain of the row of threshold 0
+    assert without.ods.f == score.ods.f
+
+
+def test_eleven_granularities_make_the_best_of_them():
+    """Figures of the authors' rule (best_ods_ois.py) on the same counts."""
+    runs = as_runs([f"ref:sauge-b-{g}" for g in ("0", *[f"0.{k}" for k in range(1, 10)], "1")])
+    score = best_of(runs, "best").boundary_score()
+    assert [score.ods.f, score.ois.f] == pytest.approx([0.8575, 0.8654], abs=5e-5)
+
+
+def test_references_of_two_rules_are_compared_by_one():
+    cob, sauge = as_runs(["ref:cob", "ref:sauge-l"])
+    assert {run.protocol.ap_rule for run in (cob, sauge)} == {"bsds"}
+    assert not forbidden([cob, sauge])
+    mine = like(cob, "mine", Protocol.preset("bsds500"))
+    assert as_runs([mine, "ref:sauge-l"])[1].protocol.ap_rule == "bsds"
+    assert as_runs(["ref:sauge-b", "ref:sauge-l"])[1].protocol.ap_rule == "edter"
 
 
 def test_all_are_there_and_say_what_they_are():
@@ -173,14 +217,20 @@ def test_the_ods_of_every_published_curve_is_that_of_its_points(key):
         for s in steps
     )
     assert found == pytest.approx(curve.ods.f, abs=1.01e-6)
+    printed = published_results()[key]
+    if printed.ap_rule == "bsds" and "pidinet" in key:
+        points = PRCurve(np.arange(len(rows), dtype=float), curve.precision, curve.recall)
+        assert float(area(points)) == pytest.approx(printed.boundary["ap"], abs=5.1e-5)
     told = published_results()[key].boundary["ods"]
     assert curve.ods.f == pytest.approx(told, abs=6e-4 if key == "rds" else 6e-5)
-    assert (curve.thresholds is None) == (key != "rds")
+    assert (curve.thresholds is None) == (key not in ("rds", "xyw-net-voc", "fcl-net"))
 
 
 def test_every_gathered_curve_is_shipped(stored):
-    gathered = json.loads((next(iter(stored.values())).parent / "curves.json").read_text("utf-8"))
-    assert len(published_curves()) == len(gathered) == 34
+    folder, read = next(iter(stored.values())).parent, Path("scripts/curves_read.json")
+    files = folder / "curves.json", folder / "curves_pidinet.json", read
+    gathered = [curve for file in files for curve in json.loads(file.read_text("utf-8"))]
+    assert len(published_curves()) == len(gathered) == 34 + 13 + 2
     by_source = {c.source: c for c in published_curves().values()}
     for curve in gathered:
         mine = by_source[curve["source"]]
