@@ -3,11 +3,11 @@
 Usage: python scripts/make_references.py REFERENCE
 
 REFERENCE holds curves.json and curves_pidinet.json (precision-recall curves as their authors or
-collectors published them), and counts on the 200 test images of BSDS500: seism-NAME.npz (12 methods,
-from SEISM's stored results) and sauge-NAME.npz (variants of SAUGE; without "-definite" in the name
-of the reference run). curves_read.json beside this script has curves that were read in their
-authors' repositories. What is written: bsdsbench/comparison/curves.json, by the key of the published
-result, and bsdsbench/results/references.npz.
+collectors published them), and counts on the 200 test images of BSDS500: seism-NAME.npz (12
+methods, from SEISM's stored results) and sauge-NAME.npz (variants of SAUGE; without "-definite" in
+the name of the reference run). curves_read.json beside this script has curves that were read in
+their authors' repositories. What is written: bsdsbench/comparison/curves.json, by the key of the
+published result, and bsdsbench/results/references.npz.
 """
 
 import json

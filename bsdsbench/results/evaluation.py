@@ -525,9 +525,9 @@ def as_runs(
     """Load the runs that are given as folders or `ref:NAME`, and give them distinct names.
 
     Folders of one name get beside it what their paths do not have in common. Reference runs get the
-    AP and ODS rules of the first other run, and those of the benchmark where their own differ: their
-    counts allow any, except that combinations of parameters cannot be interpolated. Raises DataError
-    that lists every bad folder.
+    AP and ODS rules of the first other run, and those of the benchmark where their own differ.
+    Their counts allow any, except that combinations of parameters cannot be interpolated. Raises
+    DataError that lists every bad folder.
     """
     given = given_list(runs, "runs", "a list of runs or of their folders")
     new_names = list(names) if names else [None] * len(given)
