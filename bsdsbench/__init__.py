@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from bsdsbench.runs.streaming import StreamingEvaluator as StreamingEvaluator
     from bsdsbench.scores.counts import Counts as Counts
     from bsdsbench.scores.counts import ImageRecord as ImageRecord
+    from bsdsbench.scores.counts import MatchCounts as MatchCounts
     from bsdsbench.scores.counts import OperatingPoint as OperatingPoint
     from bsdsbench.scores.counts import Score as Score
     from bsdsbench.scores.curve import BoundaryScore as BoundaryScore
@@ -103,7 +104,7 @@ _PACKAGES = {
     "protocol.protocol": "NMSParams Protocol",
     "protocol.signature": "Difference Severity",
     "protocol.tasks": "Task",
-    "scores.counts": "Counts ImageRecord OperatingPoint Score",
+    "scores.counts": "Counts ImageRecord MatchCounts OperatingPoint Score",
     "metrics.base": "Column Metric",
     "metrics.region.counting": "region_counts",
     "metrics.region.metric": "region_score",

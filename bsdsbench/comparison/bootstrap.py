@@ -16,8 +16,14 @@ from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.scores.counts import Stack, value_at
-from bsdsbench.scores.curve import FOUR
+from bsdsbench.scores.counts import (
+    MATCHED_GT,
+    MATCHED_PRED,
+    TOTAL_GT,
+    TOTAL_PRED,
+    Stack,
+    value_at,
+)
 from bsdsbench.scores.ratios import Weights
 
 Told = Callable[[int], object]  # of so many samples more that are done
@@ -77,15 +83,13 @@ class WeightedRun:
 
 def _with_more_pairs(stack: Stack, pairs: int) -> Stack:
     """Counts with so many pairs more, as far as there are pixels; those without pairs stay."""
-    if not {*FOUR} <= stack.keys():
+    if "matches" not in stack:
         return stack
-    missed, wrong = (stack[f"total_{side}"] - stack[f"matched_{side}"] for side in ("gt", "pred"))
-    more = np.minimum(np.minimum(missed, wrong), pairs)
-    return {
-        **stack,
-        "matched_gt": stack["matched_gt"] + more,
-        "matched_pred": stack["matched_pred"] + more,
-    }
+    matches = stack["matches"].copy()
+    unmatched = matches[..., [TOTAL_GT, TOTAL_PRED]] - matches[..., [MATCHED_GT, MATCHED_PRED]]
+    more = np.minimum(unmatched.min(axis=-1, keepdims=True), pairs)
+    matches[..., [MATCHED_GT, MATCHED_PRED]] += more
+    return {**stack, "matches": matches}
 
 
 def scores_of(

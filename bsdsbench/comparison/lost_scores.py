@@ -20,8 +20,7 @@ from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import made_how
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.sources import Sources, find_sources
-from bsdsbench.scores.counts import Counts, ImageRecord
-from bsdsbench.scores.curve import FOUR
+from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED
 from bsdsbench.tables.table import Estimate, Field, Table
 
@@ -69,9 +68,9 @@ def _record_with_errors(
 ) -> ImageRecord:
     """Return the record of an image with the classes of its errors beside its counts."""
     pred, gt = sources.load(record.image_id, run.protocol)
-    counts = Counts(**metric.count_image(pred, gt, run.protocol, boundary_errors))
+    counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
     before = record.counts[metric.name]
-    if any(not np.array_equal(counts[name], before[name]) for name in FOUR):
+    if not np.array_equal(counts["matches"], before["matches"]):
         raise DataError(
             f"{record.image_id}: other counts than those of {run.name}; its files or its settings "
             "are not those of the run"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError
 from bsdsbench.images import valid_of
 from bsdsbench.metrics import registry
@@ -18,18 +18,18 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import curves_of
 from bsdsbench.runs.keywords import StrPath
 from bsdsbench.runs.sources import Sources, find_sources
-from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best, four_counts
+from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best
 from bsdsbench.tables.table import Cell, Field, Table
 
 _RULES = [("AP", *rule) for rule in AP_RULES.items()]
 _RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 
 
-def with_whole_image(files: Sources, protocol: Protocol, grid: Any, four: Any) -> PRCurve:
-    """The curve of counts (T, 4) at thresholds (T,), and of all pixels at threshold 0."""
+def with_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) -> PRCurve:
+    """Return the curve of counts (T, 4) at thresholds (T,), and of all pixels at threshold 0."""
     truths = (files.truth(image_id, protocol) for image_id in files.pairs)
     first = sum(np.array(whole_image_counts(truth_maps(t, protocol), valid_of(t))) for t in truths)
-    return PRCurve.of_counts(np.r_[0.0, grid], np.vstack([first, four]))
+    return PRCurve.of_counts(np.r_[0.0, grid], np.vstack([first, matches]))
 
 
 def rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> list[Table]:
@@ -77,10 +77,10 @@ def _by_rules(
     elif not part:
         whole = scorer.with_whole_image(curve, run.stack(metric))
         if is_boundary and not whole.whole_image and curve.thresholds[-1] <= 1:
-            four = four_counts(run.stack(metric)).sum(axis=0)
+            matches = run.stack(metric)["matches"].sum(axis=0)
             with suppress(DataError):  # the ground truth is not there
                 files = find_sources(run, gt_dir=gt_dir, metric=metric)
-                whole = with_whole_image(files, run.protocol, curve.thresholds, four)
+                whole = with_whole_image(files, run.protocol, curve.thresholds, matches)
     steps = curve if is_boundary else whole  # of boundaries the measured rows
     numbers: dict[tuple[str, str], float | None] = {}
     for rule in AP_RULES:

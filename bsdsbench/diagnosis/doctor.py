@@ -44,7 +44,7 @@ from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.sanity import Thumbnail, look_at, position, swaps, thickness, thumbnail
 from bsdsbench.runs.sources import FileItem
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.curve import LATE_START, NOTHING_BELOW, PRCurve, four_counts
+from bsdsbench.scores.curve import LATE_START, NOTHING_BELOW, PRCurve
 from bsdsbench.scores.ratios import short
 from bsdsbench.text import counted
 
@@ -150,7 +150,7 @@ def _late_start(inputs: _Inputs) -> str:
     if not soft or len(levels) < 2 or protocol.ap_rule not in NOTHING_BELOW:
         return ""
     ends = protocol.replace(thresholds=(levels[0], levels[-1]))
-    counts = [four_counts(boundary_counts(image.pred, image.gt, ends)) for image in soft]
+    counts = [boundary_counts(image.pred, image.gt, ends).matches for image in soft]
     curve = PRCurve.of_counts(ends.thresholds, np.sum(counts, axis=0), protocol.operator)
     low, first = curve.recall
     blank = protocol.ap_rule == "seism" and curve.blank is not None and curve.blank[-1]

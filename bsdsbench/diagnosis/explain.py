@@ -42,7 +42,6 @@ from bsdsbench.runs.entry import evaluate
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import sample_scores, value_at
-from bsdsbench.scores.curve import FOUR, four_counts
 
 METRIC = registry.DEFAULT_METRICS[0]
 STEPS = (2, 6, 25)  # images that a setting is counted on, before all of them
@@ -242,12 +241,12 @@ class Search:
                 for weights in (np.ones((1, n), np.int64), np.eye(n, dtype=np.int64))
             )
             whole = run[0]
-            matched = self.metric.reads == "annotators" and {*FOUR} <= stack.keys()
+            matched = self.metric.reads == "annotators" and "matches" in stack
             whole = self.metric.with_whole_image(whole, stack)
             known = self.sources is not None and matched and 0 < run.thresholds[0] < 1
             if self.sources and "ap" in self.targets and setting is OWN and known:
-                four = four_counts(stack).sum(axis=0)
-                whole = with_whole_image(self.sources, protocol, run.thresholds, four)
+                matches = stack["matches"].sum(axis=0)
+                whole = with_whole_image(self.sources, protocol, run.thresholds, matches)
             for measure, words, who, value in readings(run[0], images, whole):
                 found.append((words, who, {**scores, measure: float(value)}))
         for words, who, other in found:

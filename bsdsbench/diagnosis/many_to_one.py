@@ -15,13 +15,12 @@ from bsdsbench.images import GroundTruth, Map, Prediction, valid_of
 from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.metrics.boundary import threshold_events, truth_maps
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts
-from bsdsbench.scores.curve import curve_counts
+from bsdsbench.scores.counts import MatchCounts
 
 
 def many_to_one_counts(
     pred: Map | Prediction, gts: Sequence[Map] | GroundTruth, protocol: Protocol
-) -> Counts:
+) -> MatchCounts:
     """Count like `boundary_counts`, but let pixels be matched any number of times.
 
     Inputs and errors are those of `boundary_counts`; maps without a boundary pixel give zeros.
@@ -49,4 +48,4 @@ def many_to_one_counts(
     )
     total_gt = np.full(thresholds.size, annotators.sum())
     counts = (matched_gt[::-1], total_gt, matched_pred[::-1], total_pred[::-1])
-    return curve_counts(thresholds, np.column_stack(counts))
+    return MatchCounts(thresholds, np.column_stack(counts))

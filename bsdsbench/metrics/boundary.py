@@ -12,10 +12,9 @@ Everything here takes arrays and returns counts or maps; nothing touches a disk.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,33 +31,12 @@ from bsdsbench.images import (
     soft_map,
     valid_of,
 )
-from bsdsbench.loaders.formats.official_txt import boundary_files
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.metrics.base import (
-    AT_ODS,
-    IMAGES,
-    Column,
-    Counter,
-    Metric,
-    Texts,
-    Tree,
-    VoidOptions,
-    at_least_two,
-)
+from bsdsbench.metrics.base import Column, Counter, Tree, VoidOptions, at_least_two
+from bsdsbench.metrics.curve_metric import BOUNDARY_COLUMNS, F_AT_ODS, CurveMetric
 from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
-from bsdsbench.scores.curve import (
-    FOUR,
-    BoundaryScore,
-    PRCurve,
-    area,
-    best,
-    curve_counts,
-    curve_scores,
-    four_counts,
-    recall_at_half,
-)
-from bsdsbench.scores.ratios import Weights
+from bsdsbench.scores.counts import Counts, ImageRecord, MatchCounts
+from bsdsbench.scores.curve import BoundaryScore, PRCurve, area, best, recall_at_half
 from bsdsbench.tables.read_only import ReadOnly
 from bsdsbench.transforms.maps import prepare
 
@@ -66,24 +44,9 @@ if TYPE_CHECKING:
     from bsdsbench.kernels.matching.matching import Truth
 
 # Kernels are imported where they are called: scores are read and shown without them.
-CURVE_COLUMNS = (
-    Column("ods", "ODS"),
-    Column("ods.threshold", "ODS threshold", "at", digits=3, shown="own", score=False),
-    Column("ods.precision", "ODS P", "P", shown="own", score=False),
-    Column("ods.recall", "ODS R", "R", shown="own", score=False),
-    Column("ois", "OIS"),
-    Column("ap", "AP", undefined="all thresholds have one recall (binary or label maps)"),
-)
-# Of an image: its F at the ODS threshold of the run, beside its best F.
-F_AT_ODS = Column(AT_ODS, "F at the ODS threshold", "F at ODS")
-BOUNDARY_COLUMNS = (
-    *CURVE_COLUMNS,
-    Column("r50", "R50", undefined="the curve does not pass a precision of 0.5"),
-    IMAGES,
-)
 
 
-class BoundaryMetric(Metric):
+class BoundaryMetric(CurveMetric):
     """Boundary pixels matched one to one within a tolerance: the BSDS benchmark.
 
     Scores: `ods` and `ois`, the best F at one threshold of all images and at each image's own, with
@@ -96,7 +59,7 @@ class BoundaryMetric(Metric):
     title = "Boundaries"
     options, void = VoidOptions, True
     uses = MATCHED
-    curved = cuts_at_thresholds = True
+    curved = True
     columns = BOUNDARY_COLUMNS
     image_columns = (
         Column("ods", "best F"),
@@ -108,7 +71,7 @@ class BoundaryMetric(Metric):
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
-    ) -> Counts:
+    ) -> MatchCounts:
         return boundary_counts(pred, gt, protocol)
 
     def count_with(
@@ -122,21 +85,19 @@ class BoundaryMetric(Metric):
         return dict(counter(pred, gt, protocol))
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Tree:
-        """Every annotator against the others, summed; one threshold, 0.5.
+        """Count every annotator against the others, summed; one threshold, 0.5.
 
         The protocol gives tolerance and thinning. Raises DataError with fewer than two annotators.
         """
         annotators = gt.boundaries
         at_least_two(gt, len(annotators))
         plain = protocol.replace(thresholds=(0.5,), nms=False, invert=False)
-        each = [
+        counts = [
             boundary_counts(one, gt.replace(boundaries=annotators[:k] + annotators[k + 1 :]), plain)
             for k, one in enumerate(annotators)
         ]
-        return {**each[0], **{name: sum(c[name] for c in each) for name in FOUR}}
-
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions) -> Tree:
-        return curve_scores(stack["thresholds"], four_counts(stack), weights, protocol, r50=True)
+        matches = np.sum([of_one.matches for of_one in counts], axis=0)
+        return {"thresholds": counts[0].thresholds, "matches": matches}
 
     def match_maps(
         self,
@@ -147,12 +108,6 @@ class BoundaryMetric(Metric):
         threshold: float,
     ) -> MatchMaps:
         return boundary_match_maps(pred, gt, protocol, threshold)
-
-    def files(
-        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: VoidOptions
-    ) -> Texts:
-        four = four_counts(stack)
-        return boundary_files(score, ids, stack["thresholds"], four, protocol.ods_rule)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """The scores of eval_bdry.txt where it is there, of the curve otherwise."""
@@ -169,46 +124,12 @@ class BoundaryMetric(Metric):
             ods = dict(zip(ods, points[:4], strict=True))
             ois = dict(zip(ois, points[4:], strict=True))
         keys = ("ods.threshold", "ods.recall", "ods.precision", "ods")
-        for number, *own in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist():
-            images.append((f"{number:.0f}", dict(zip(keys, own, strict=True))))
+        for number, *scores in tables.get("eval_bdry_img.txt", np.zeros((0, 5))).tolist():
+            images.append((f"{number:.0f}", dict(zip(keys, scores, strict=True))))
         half = {name: float(value) for name, value in recall_at_half(curve).items()}
         ap = float(area(curve)) if math.isnan(ap) else ap
-        found = {"ods": ods, "ois": ois, "ap": ap, "n_images": len(images)}
-        return {**found, "images": tuple(images), "curve": curve, **half}
-
-
-class CurvesMetric(Metric):
-    """Several curves of boundaries, each with the scores of the boundary benchmark.
-
-    `curve_names` are their keys in the score and titles, `four` gives the counts (N, T, 4) of one.
-    """
-
-    curve_names: ClassVar[Mapping[str, str]]
-    cuts_at_thresholds = True
-    part_columns = BOUNDARY_COLUMNS
-
-    @abstractmethod
-    def four(self, stack: Stack, part: str) -> I8:
-        """The counts (N, T, 4) of one of the curves."""
-
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Any) -> Tree:
-        found: Tree = {}
-        for part in self.curve_names:
-            four = self.four(stack, part)
-            found[part] = curve_scores(stack["thresholds"], four, weights, protocol, r50=True)
-        return found
-
-    def parts(self, protocol: Protocol, opt: Any) -> dict[str, tuple[str, ...]]:
-        return {title: (part,) for part, title in self.curve_names.items()}
-
-    def files(
-        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Any
-    ) -> Texts:
-        """The official tables of each curve in a folder of its name."""
-        for part in self.curve_names:
-            how = stack["thresholds"], self.four(stack, part), protocol.ods_rule
-            for name, text in boundary_files(score[part], ids, *how):
-                yield f"{part}/{name}", text
+        points = {"ods": ods, "ois": ois, "ap": ap, "n_images": len(images)}
+        return {**points, "images": tuple(images), "curve": curve, **half}
 
 
 def boundary_score(
@@ -312,8 +233,8 @@ def boundary_counts(
     protocol: Protocol | str | None = None,
     *,
     dropped: Bool | None = None,
-) -> Counts:
-    """Matched and total boundary pixels of one image at every threshold of the protocol.
+) -> MatchCounts:
+    """Count matched and all boundary pixels of one image at every threshold of the protocol.
 
     Source: official evaluation_bdry_image.m and correspondPixels.
 
@@ -332,11 +253,11 @@ def boundary_counts(
 
     Returns
     -------
-    Counts
-        `thresholds` f8 (T,) and i8 (T,) each: `matched_gt` and `total_gt`, ground-truth pixels
-        summed over annotators (cntR, sumR of the official ID_ev1.txt); `matched_pred` and
-        `total_pred`, predicted pixels, matched with any annotator (cntP, sumP). Maps without a
-        boundary pixel give zeros.
+    MatchCounts
+        `thresholds` f8 (T,) and `matches` i8 (T, 4), whose columns are `matched_gt` and `total_gt`,
+        ground-truth pixels summed over annotators (cntR, sumR of the official ID_ev1.txt), and
+        `matched_pred` and `total_pred`, predicted pixels, matched with any annotator (cntP, sumP).
+        Maps without a boundary pixel give zeros.
 
     Raises
     ------
@@ -362,11 +283,11 @@ def boundary_counts(
     thresholds, events, size = threshold_events(pred, shape, protocol, target.near, dropped, valid)
     matched_gt, matched_pred = match_steps(*events, target)
     total_gt = np.full(thresholds.size, target.pixel.size)
-    four = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
+    matches = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
     if has_whole_image_row(pred, protocol):
-        four = np.vstack([whole_image_counts(gt_maps, valid), four])  # at threshold 0
+        matches = np.vstack([whole_image_counts(gt_maps, valid), matches])  # at threshold 0
         thresholds = np.r_[0.0, thresholds]
-    return curve_counts(thresholds, four)
+    return MatchCounts(thresholds, matches)
 
 
 def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:

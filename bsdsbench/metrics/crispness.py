@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from bsdsbench.arguments import I8
 from bsdsbench.images import GroundTruth, Map, Prediction, valid_of, without_void
 from bsdsbench.metrics.base import IMAGES, Column, Tree, VoidOptions, image_means
-from bsdsbench.metrics.boundary import CurvesMetric, boundary_counts
+from bsdsbench.metrics.boundary import boundary_counts
+from bsdsbench.metrics.curve_metric import CurveMetric
 from bsdsbench.protocol.protocol import MATCHED, Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.curve import four_counts
 from bsdsbench.scores.ratios import Weights, defined_ratio
 from bsdsbench.transforms.maps import as_float32, invert, nms
 
 _PARTS = {"seval": "SEval", "ceval": "CEval"}
 
 
-class CrispnessMetric(CurvesMetric):
+class CrispnessMetric(CurveMetric):
     """How thin the raw maps of a detector are: average crispness, SEval and CEval in one run."""
 
     name = "crispness"
@@ -54,42 +53,39 @@ class CrispnessMetric(CurvesMetric):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
     ) -> Tree:
-        """How much the NMS keeps, and the counts of both evaluations.
+        """Count how much the NMS keeps, and the matches of both evaluations.
 
         thresholds f8 (T,); kept, total f8 (), sums of the NMS map and of the raw map; seval, ceval
-        i8 (T, 4), matched_gt, total_gt, matched_pred, total_pred.
+        i8 (T, 4), the `matches` of `boundary_counts`.
         """
-        found: Tree = {"thresholds": protocol.threshold_array()}
+        counts: Tree = {"thresholds": protocol.threshold_array()}
         for part in _PARTS:
-            of = protocol.replace(nms=part == "seval", thin=part == "seval")
-            found[part] = four_counts(boundary_counts(pred, gt, of))
+            rule = protocol.replace(nms=part == "seval", thin=part == "seval")
+            counts[part] = boundary_counts(pred, gt, rule).matches
         raw = invert(pred.soft) if protocol.invert else pred.soft
-        found["kept"], found["total"] = crispness_sums(without_void(raw, valid_of(gt)))
-        return found
-
-    def four(self, stack: Stack, part: str) -> I8:
-        return stack[part]
+        counts["kept"], counts["total"] = crispness_sums(without_void(raw, valid_of(gt)))
+        return counts
 
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions) -> Tree:
-        """The mean crispness of the images that have any strength; SEval, CEval."""
+        """Return the mean crispness of the images that have any strength; SEval, CEval."""
         share = defined_ratio(stack["kept"], stack["total"])
         curves = super().scores(stack, weights, protocol, opt)
         return {**curves, **image_means(weights, {"average": share})}
 
     def describe(self, protocol: Protocol, opt: VoidOptions) -> str:
-        """How the two evaluations differ."""
+        """Return how the two evaluations differ."""
         return f"SEval thinned after NMS {protocol.nms_params.describe()}, CEval neither"
 
 
 def crispness_sums(soft: Map) -> tuple[float, float]:
-    """sum(NMS map) and sum(raw map) of one soft map (H, W)."""
+    """Return sum(NMS map) and sum(raw map) of one soft map (H, W)."""
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
     return float(thin.sum(dtype=np.float64)), float(raw.sum(dtype=np.float64))
 
 
 def image_crispness(soft: Map) -> float:
-    """sum(NMS map) / sum(raw map) of one soft map, bright on dark; NaN for an all-zero map.
+    """Return sum(NMS map) / sum(raw map) of one soft map, bright on dark; NaN for an all-zero map.
 
     Source: Ye, Xu, Huang, Yi, Cai, "Delving into Crispness: Guided Label Refinement for Crisp Edge
     Detection", TIP 2023 (arXiv 2306.15172), and its program eval_crispness.m.

@@ -36,17 +36,17 @@ from bsdsbench.loaders.formats.depth_files import matte_mask
 from bsdsbench.loaders.reading import binarise
 from bsdsbench.metrics.base import IMAGES, Column, Counter, Metric, Symptoms, Tree, image_means
 from bsdsbench.metrics.boundary import (
-    CURVE_COLUMNS,
     MatchMaps,
     boundary_counts,
     boundary_match_maps,
 )
 from bsdsbench.metrics.contour.measures import pixel_distances
+from bsdsbench.metrics.curve_metric import CURVE_COLUMNS
 from bsdsbench.metrics.label_maps import faults_named
 from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, check, is_int, one_of, option, some_of
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.curve import curve_scores, four_counts
+from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import (
     Weights,
     defined_mean,
@@ -430,8 +430,8 @@ class DepthMetric(Metric):
         si i8 (R, 4, 3), pairs in both maps, in pred, in gt at each ratio; directions are left, top,
         right, bottom: which of the two pixels is nearer; matte i8 (R, 4, 2), edges of the matte
         that are found, and all; dbe_sum f8 (2,), distances summed for accuracy, for completeness;
-        dbe_n i8 (3,), how many were summed, and edges of the truth; thresholds, matched_gt ..
-        total_pred (T,), of matched edges, as `boundary_counts`.
+        dbe_n i8 (3,), how many were summed, and edges of the truth; thresholds, matches (T, 4), of
+        matched edges, as `boundary_counts`.
         """
         found: Tree = {}
         with faults_named(pred, gt):
@@ -461,7 +461,7 @@ class DepthMetric(Metric):
             if f"{key}_plain" in found or key.startswith("dbe"):
                 found[f"{key}_pooled"] = value
         if self.has_curve(opt):
-            found |= curve_scores(stack["thresholds"], four_counts(stack), weights, protocol)
+            found |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         return found
 
     def match_maps(

@@ -27,8 +27,7 @@ from bsdsbench.metrics.boundary import (
 )
 from bsdsbench.metrics.semantic import near
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts
-from bsdsbench.scores.curve import curve_counts
+from bsdsbench.scores.counts import MatchCounts
 from bsdsbench.scores.error_scores import FALSE, MISSED
 
 
@@ -59,7 +58,7 @@ def boundary_errors(
     protocol: Protocol | str | None = None,
     *,
     dropped: Bool | None = None,
-) -> Counts:
+) -> MatchCounts:
     """Count missed, false and matched boundary pixels of one image by class.
 
     The classes add up to the missed and the false pixels of `boundary_counts` at every threshold.
@@ -71,7 +70,7 @@ def boundary_errors(
 
     Returns
     -------
-    Counts
+    MatchCounts
         Those of `boundary_counts`, and i8 `missed` (T, 3: suppressed, near, absent), `false` (T, 3:
         duplicate, near, background), `agreement_pixels` (3: alone, some, all) and
         `agreement_matched` (T, 3), summed over annotators as total_gt is. Two annotators have no
@@ -107,9 +106,9 @@ def boundary_errors(
     thresholds, events, size = threshold_events(pred, shape, protocol, around.near, dropped, valid)
     errors = classify_steps(*events, size, target, around)
     total_gt = np.full(thresholds.size, target.pixel.size)
-    four = np.column_stack([errors.matched_gt, total_gt, errors.matched_pred, size])
+    matches = np.column_stack([errors.matched_gt, total_gt, errors.matched_pred, size])
     agreement_pixels = np.bincount(around.agreement + 1, minlength=4)[1:]
-    rows = [t[::-1] for t in (four, errors.missed, errors.false, errors.agreement_matched)]
+    rows = [t[::-1] for t in (matches, errors.missed, errors.false, errors.agreement_matched)]
     if has_whole_image_row(pred, protocol):  # every annotated pixel is matched there
         thresholds, first = np.r_[0.0, thresholds], whole_image_counts(gt_maps, valid)
         counted = np.ones(shape, np.bool_) if valid is None else valid
@@ -119,9 +118,10 @@ def boundary_errors(
         false = np.diff([first[2], *within, first[3]])
         whole = map(np.asarray, (first, (0, 0, 0), false, agreement_pixels))
         rows = [np.vstack([row, table]) for row, table in zip(whole, rows, strict=True)]
-    four, missed, false, agreement_matched = rows
-    return Counts(
-        **curve_counts(thresholds, four),
+    matches, missed, false, agreement_matched = rows
+    return MatchCounts(
+        thresholds,
+        matches,
         missed=missed,
         false=false,
         agreement_pixels=agreement_pixels,

@@ -25,20 +25,13 @@ from bsdsbench.arguments import I8
 from bsdsbench.images import GroundTruth, Map, Prediction, soft_map, unit
 from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Column, Counter, Texts, Tree
-from bsdsbench.metrics.boundary import (
-    CurvesMetric,
-    matched,
-    replayed,
-    threshold_events,
-    truth_maps,
-)
+from bsdsbench.metrics.boundary import matched, replayed, threshold_events, truth_maps
+from bsdsbench.metrics.curve_metric import CurveMetric
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import Score, Stack
-from bsdsbench.scores.curve import FOUR
+from bsdsbench.scores.counts import MATCHED_GT, MATCHED_PRED, TOTAL_GT, TOTAL_PRED, Score, Stack
 from bsdsbench.transforms.resize import bilinear
 
 _PARTS = {"edge": "Edge", "orientation": "Orientation", "accuracy": "Accuracy"}
-COUNTS = (*FOUR, "right_gt", "right_pred")
 
 
 def _resized(soft: Map, shape: tuple[int, int]) -> Map:
@@ -48,7 +41,7 @@ def _resized(soft: Map, shape: tuple[int, int]) -> Map:
     return np.clip(bilinear(unit(soft), shape), 0.0, 1.0)
 
 
-class OcclusionMetric(CurvesMetric):
+class OcclusionMetric(CurveMetric):
     """Occlusion boundaries and their orientation."""
 
     name = "occlusion"
@@ -73,12 +66,12 @@ class OcclusionMetric(CurvesMetric):
     image_columns = (Column("orientation.ods", "orientation F"), Column("edge.ods", "edge F"))
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
-        """Matched pixels, and pixels in pairs of right orientation, at every threshold.
+        """Count matched pixels, and those in pairs of right orientation, at every threshold.
 
-        Those of `boundary_counts`, and right_gt, right_pred i8 (T,): pixels in a pair of right
-        orientation, summed over annotators, and with any annotator. The programs write right_gt
-        and never use it. Angles are radians; a threshold stands for the pixels from it on, also
-        where it is 0.
+        thresholds f8 (T,) and matches i8 (T, 4) as `boundary_counts`; right_gt, right_pred i8 (T,),
+        pixels in a pair of right orientation, summed over annotators, and with any annotator. The
+        programs write right_gt and never use it. Angles are radians; a threshold stands for the
+        pixels from it on, also where it is 0.
         """
         gt_maps, soft, angles = truth_maps(gt, protocol), soft_map(pred.soft), pred.angles
         rows, cols = gt_maps.shape[1:]
@@ -87,24 +80,26 @@ class OcclusionMetric(CurvesMetric):
             angles = bilinear(angles, (rows, cols))
         thresholds, events, _ = threshold_events(soft, (rows, cols), protocol)
         maps, radius = replayed(events, (rows, cols)), protocol.radius((rows, cols))
-        counts = np.zeros((thresholds.size, len(COUNTS)), np.int64)
+        counts = np.zeros((thresholds.size, 6), np.int64)
         for k, bmap in enumerate(maps):
             if k and np.array_equal(bmap, maps[k - 1]):
                 counts[k] = counts[k - 1]
                 continue
-            found, right = np.zeros((2, bmap.size), bool)
+            paired, right = np.zeros((2, bmap.size), bool)
             matched_gt = right_gt = 0
             for annotator, (drawn, gt_angle) in enumerate(zip(gt_maps, gt.angles, strict=True)):
                 pred_at, gt_at = matched(bmap, drawn, radius, annotator)
                 apart = np.abs(angles.flat[pred_at].astype(np.float64) - gt_angle.flat[gt_at])
                 turn = np.mod(apart, 2 * np.pi)
                 agree = (turn <= np.pi / 2) | (turn >= 3 * np.pi / 2)
-                found[pred_at], right[pred_at[agree]] = True, True
+                paired[pred_at], right[pred_at[agree]] = True, True
                 matched_gt += pred_at.size
                 right_gt += int(agree.sum())
-            total = np.count_nonzero(gt_maps), found.sum(), bmap.sum()
-            counts[k] = matched_gt, *total, right_gt, right.sum()
-        return {"thresholds": thresholds, **dict(zip(COUNTS, counts.T, strict=True))}
+            totals = np.count_nonzero(gt_maps), paired.sum(), bmap.sum()
+            counts[k] = matched_gt, *totals, right_gt, right.sum()
+        right_gt, right_pred = counts[:, 4:].T
+        rows = {"thresholds": thresholds, "matches": counts[:, :4]}
+        return {**rows, "right_gt": right_gt, "right_pred": right_pred}
 
     def count_with(
         self, counter: Counter, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
@@ -116,20 +111,25 @@ class OcclusionMetric(CurvesMetric):
         return {**counter(soft, gt, protocol), **self.count(pred, gt, protocol, opt)}
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: None) -> bool:
-        """True: another size is resized."""
+        """Return True: another size is resized."""
         return True
 
-    def four(self, stack: Stack, part: str) -> I8:
-        hit = stack["matched_pred" if part == "edge" else "right_pred"]
-        of = stack["matched_pred" if part == "accuracy" else "total_pred"]
-        return np.stack([stack["matched_gt"], stack["total_gt"], hit, of], axis=-1)
+    def curves(self, stack: Stack, opt: None) -> dict[tuple[str, ...], I8]:
+        edge = stack["matches"]
+        gt, right = edge[..., [MATCHED_GT, TOTAL_GT]], stack["right_pred"][..., None]
+        orientation = np.concatenate([gt, right, edge[..., [TOTAL_PRED]]], axis=-1)
+        accuracy = np.concatenate([gt, right, edge[..., [MATCHED_PRED]]], axis=-1)
+        return {("edge",): edge, ("orientation",): orientation, ("accuracy",): accuracy}
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Texts:
-        """Beside those of the curves ID_ev1_occ.txt of each image: thresh cntR sumR cntP sumP
-        cntR_occ cntP_occ."""
+        """Yield those of the curves, and ID_ev1_occ.txt of each image.
+
+        Its columns are thresh cntR sumR cntP sumP cntR_occ cntP_occ.
+        """
         yield from super().files(score, ids, stack, protocol, opt)
-        for i, image_id in enumerate(ids):
-            table = np.column_stack([stack["thresholds"], *(stack[name][i] for name in COUNTS)])
+        counts = [stack[name] for name in ("matches", "right_gt", "right_pred")]
+        for image_id, *of_image in zip(ids, *counts, strict=True):
+            table = np.column_stack([stack["thresholds"], *of_image])
             yield f"per_image/{safe_name(image_id)}_ev1_occ.txt", format_rows(table)

@@ -17,7 +17,8 @@ from bsdsbench.arguments import F8
 from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks, valid_of
 from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, VoidOptions
-from bsdsbench.metrics.boundary import CURVE_COLUMNS, F_AT_ODS, soft_or_segs
+from bsdsbench.metrics.boundary import soft_or_segs
+from bsdsbench.metrics.curve_metric import CURVE_COLUMNS, F_AT_ODS
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
@@ -89,7 +90,7 @@ class PixelMetric(Metric):
     def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions) -> Tree:
         t, names = stack["thresholds"], ("tp", "fp", "fn", "tn", "abs_error_sum")
         tp, fp, fn = (stack[name] for name in names[:3])
-        four = np.stack([tp, tp + fn, tp, tp + fp], axis=-1)
+        matches = np.stack([tp, tp + fn, tp, tp + fp], axis=-1)
         tp, fp, fn, tn, error = (weighted_sum(weights, stack[name]) for name in names)
         with_edge, without = (tp + fn)[:, 0], (fp + tn)[:, 0]
         rows = zip(tp, fp, with_edge.tolist(), without.tolist(), strict=True)
@@ -101,7 +102,7 @@ class PixelMetric(Metric):
             return np.where(share > 0, average_precision(read, opt.ap_rule), np.nan)
 
         return {
-            **curve_scores(t, four, weights, protocol, ap=ap),
+            **curve_scores(t, matches, weights, protocol, ap=ap),
             "auc_roc": np.array([roc.auc for roc in rocs]),
             "eer": np.array([roc.eer for roc in rocs]),
             "mae": defined_ratio(error, with_edge + without),
@@ -219,8 +220,8 @@ def pixel_counts(
         bmaps = soft[None]
     if valid is not None:
         soft, bmaps, gt_maps = (m[..., valid][..., None, :] for m in (soft, bmaps, gt_maps))
-    four = [np.sum([confusion(bmap, gt, cuts) for gt in gt_maps], axis=0) for bmap in bmaps]
-    counts = dict(zip(("tp", "fp", "fn", "tn"), np.hstack(four), strict=True))
+    quadrants = [np.sum([confusion(bmap, gt, cuts) for gt in gt_maps], axis=0) for bmap in bmaps]
+    counts = dict(zip(("tp", "fp", "fn", "tn"), np.hstack(quadrants), strict=True))
     # the sum of errors is exact up to one division for integers
     top = int(np.iinfo(soft.dtype).max) if soft.dtype.kind == "u" else 1
     values = soft.astype(np.float64 if soft.dtype.kind == "f" else np.int64)

@@ -17,24 +17,23 @@ selects the thin or the raw form.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from attrs import frozen
 
-from bsdsbench.arguments import Bool
+from bsdsbench.arguments import I8, Bool
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.loaders.formats.official_txt import boundary_files, safe_name
 from bsdsbench.loaders.reading import (
     id_evidence,
     label_evidence,
     refuse_white,
     train_id_options,
 )
-from bsdsbench.metrics.base import IMAGES, Column, Counter, Metric, Texts, Tree, over
-from bsdsbench.metrics.boundary import BOUNDARY_COLUMNS, boundary_counts
+from bsdsbench.metrics.base import IMAGES, Column, Counter, Tree, over
+from bsdsbench.metrics.boundary import boundary_counts
+from bsdsbench.metrics.curve_metric import CurveMetric
 from bsdsbench.metrics.label_ids import SIDES, refuse_other_numbering, refuse_probabilities
 from bsdsbench.metrics.label_maps import as_label_map, faults_named
 from bsdsbench.protocol.fields import (
@@ -48,8 +47,8 @@ from bsdsbench.protocol.fields import (
     whole,
 )
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import Score, Stack, value_at
-from bsdsbench.scores.curve import curve_scores, four_counts
+from bsdsbench.scores.counts import TOTAL_GT, Score, Stack, value_at
+from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
 from bsdsbench.transforms.resize import bicubic
@@ -345,7 +344,7 @@ def _nearest(array: Map, scale: float) -> Map:
     return np.ascontiguousarray(array)
 
 
-class SemanticMetric(Metric):
+class SemanticMetric(CurveMetric):
     """Each class is a boundary benchmark of its own, then the mean over the classes."""
 
     name = "semantic"
@@ -354,7 +353,6 @@ class SemanticMetric(Metric):
     default_protocol = None
     options = SemanticOptions
     uses = (*MAPS, *CURVE, *MATCHING)
-    cuts_at_thresholds = True
     instances_option = "instances"
     columns = (
         Column("ods_mean", "mean ODS"),
@@ -363,24 +361,23 @@ class SemanticMetric(Metric):
         Column("n_classes", "classes", digits=0, shown="own", score=False),
         IMAGES,
     )
-    part_columns = BOUNDARY_COLUMNS
     image_columns = (Column("ods_mean", "mean F of its classes", "F"),)
 
     def options_of(self, protocol: Protocol) -> SemanticOptions:
-        """Its options. Raises ProtocolError unless there are classes."""
-        found: SemanticOptions = super().options_of(protocol)
-        if not found.classes:
+        """Return its options. Raises ProtocolError unless there are classes."""
+        options: SemanticOptions = super().options_of(protocol)
+        if not options.classes:
             raise ProtocolError(
                 f"protocol {protocol.name}: no classes, expected one of cityscapes, sbd, sbd-seal, "
                 "or a file with a [semantic] table"
             )
-        return found
+        return options
 
     def class_names(self, opt: SemanticOptions) -> tuple[str, ...]:
         return opt.classes
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
-        """True also for maps of another size where the protocol says how they are resized."""
+        """Return True also for maps of another size where the protocol says how to resize them."""
         last = pred.classes.ndim == 3 and pred.classes.shape[-1] == len(opt.classes)
         return last or pred.shape == gt.shape or opt.resize != "refuse"
 
@@ -403,11 +400,11 @@ class SemanticMetric(Metric):
         protocol: Protocol,
         opt: SemanticOptions,
     ) -> Tree:
-        """Boundary counts of every class.
+        """Count the boundaries of every class.
 
-        thresholds f8 (T,); counted i8 (C,), 1 but for the classes that `absent` skips; and the four
-        counts of `boundary_counts` of each class, i8 (C, T), zero where it was not counted. A
-        counter that counts more adds what it counts, with an axis of classes before the others.
+        thresholds f8 (T,); counted i8 (C,), 1 but for the classes that `absent` skips; matches i8
+        (C, T, 4), of `boundary_counts` of each class, zero where it was not counted. A counter that
+        counts more adds what it counts, with an axis of classes before the others.
         """
         given = gt.parts.get("labels")
         with faults_named(pred, gt):
@@ -440,61 +437,53 @@ class SemanticMetric(Metric):
                     counts[name][k] = numbers
         return {**counts, "counted": counted}
 
+    def curves(self, stack: Stack, opt: SemanticOptions) -> dict[tuple[str, ...], I8]:
+        names = enumerate(opt.classes)
+        return {("per_class", name): stack["matches"][:, k] for k, name in names}
+
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
     ) -> Tree:
-        """The scores of each class, NaN for those that a data set's ground truth does not have, and
-        the means over the others."""
-        four = four_counts(stack)
-        there = weighted_sum(weights, four[..., 1].max(axis=2)) > 0
+        """Return the scores of each class, and the means over those with ground truth.
+
+        The scores of a class that a data set's ground truth does not have are NaN.
+        """
+        annotated = weighted_sum(weights, stack["matches"][..., TOTAL_GT].max(axis=2)) > 0
         n_images = weighted_sum(weights, stack["counted"])
         per_class, means, known = {}, {}, {}
-        for k, name in enumerate(opt.classes):
-            found = curve_scores(stack["thresholds"], four[:, k], weights, protocol, r50=True)
-            per_class[name] = _where(there[:, k], {**found, "n_images": n_images[:, k]})
+        for k, ((_, name), matches) in enumerate(self.curves(stack, opt).items()):
+            scores = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
+            per_class[name] = _where(annotated[:, k], {**scores, "n_images": n_images[:, k]})
         for key in ("ods", "ois", "ap"):
             values = np.array([value_at(score, key) for score in per_class.values()])
             means[f"{key}_mean"] = defined_mean(values, axis=0)
-            known[f"{key}_mean"] = (~np.isnan(values)).sum(axis=0), there.shape[1]
-        few = over("classes", known)
-        return {**means, "n_classes": there.sum(axis=1), "per_class": per_class, "over": few}
+            known[f"{key}_mean"] = (~np.isnan(values)).sum(axis=0), annotated.shape[1]
+        n_classes, few = annotated.sum(axis=1), over("classes", known)
+        return {**means, "n_classes": n_classes, "per_class": per_class, "over": few}
 
     def score_of(self, stack: Stack, protocol: Protocol) -> Score:
-        """With the classes that the ground truth has, and the names of the others in `absent`.
+        """Return the score of the classes that the ground truth has, the others in `absent`.
 
         Raises DataError if no class has ground truth.
         """
-        found = dict(super().score_of(stack, protocol))
-        every = found["per_class"]
-        has = dict(zip(every, np.any(stack["total_gt"], axis=(0, 2)), strict=True))
-        if not any(has.values()):
+        scores = dict(super().score_of(stack, protocol))
+        per_class = scores["per_class"]
+        annotated = np.any(stack["matches"][..., TOTAL_GT], axis=(0, 2)).tolist()
+        if not any(annotated):
             raise DataError("semantic score: no class has a ground-truth boundary")
-        found["per_class"] = {name: score for name, score in every.items() if has[name]}
-        return Score({**found, "absent": tuple(name for name in every if not has[name])})
+        has = dict(zip(per_class, annotated, strict=True))
+        scores["per_class"] = {name: score for name, score in per_class.items() if has[name]}
+        return Score({**scores, "absent": tuple(name for name in has if not has[name])})
 
     def parts(self, protocol: Protocol, opt: SemanticOptions) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in opt.classes}
 
-    def files(
-        self,
-        score: Score,
-        ids: Sequence[str],
-        stack: Stack,
-        protocol: Protocol,
-        opt: SemanticOptions,
-    ) -> Texts:
-        four = four_counts(stack)
-        for k, name in enumerate(opt.classes):
-            if name in score.per_class:
-                had = np.flatnonzero(stack["counted"][:, k]).tolist()
-                own = [ids[i] for i in had]
-                how = stack["thresholds"], four[had, k], protocol.ods_rule
-                for file, text in boundary_files(score.per_class[name], own, *how):
-                    yield f"{safe_name(name)}/{file}", text
 
+def _where(annotated: Bool, scores: Any) -> Any:
+    """Return the scores, NaN for the data sets without ground truth of the class.
 
-def _where(there: Bool, found: Any) -> Any:
-    """The scores, NaN for the data sets without ground truth of the class; curves as they are."""
-    if isinstance(found, dict):
-        return {k: v if k == "n_images" else _where(there, v) for k, v in found.items()}
-    return np.where(there, found, np.nan) if isinstance(found, np.ndarray) else found
+    Curves stay as they are.
+    """
+    if isinstance(scores, dict):
+        return {k: v if k == "n_images" else _where(annotated, v) for k, v in scores.items()}
+    return np.where(annotated, scores, np.nan) if isinstance(scores, np.ndarray) else scores

@@ -39,7 +39,7 @@ from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_matc
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.curve import curve_scores, four_counts
+from bsdsbench.scores.curve import curve_scores
 from bsdsbench.scores.ratios import Weights, defined_ratio, f_measure, weighted_sum
 
 SQUARED = (5.0, 10.0, 15.0)  # of lines
@@ -145,7 +145,7 @@ class WireframeMetric(Metric):
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
     ) -> Tree:
         """F^H, AP^H, sAP and mAP^J, beside ODS, OIS, AP and curve of the pixels."""
-        pixels = curve_scores(stack["thresholds"], four_counts(stack), weights, protocol)
+        pixels = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         curve = pixels["curve"]
         recall, precision = np.sort(curve.recall), np.sort(curve.precision)[:, ::-1]
         area = np.sum(np.diff(recall, prepend=0.0) * precision, axis=1)

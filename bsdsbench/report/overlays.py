@@ -27,7 +27,7 @@ from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.curve import PRCurve, four_counts
+from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.error_scores import COUNTED
 from bsdsbench.scores.error_scores import MISSED as MISSED_CLASSES
 
@@ -69,7 +69,7 @@ def overlay(
     metric: Any = matching_metric(run)
     counts: Any = record.counts[metric.name]
     every = counts.thresholds
-    curve = PRCurve.of_counts(every, four_counts(counts))
+    curve = PRCurve.of_counts(every, counts.matches)
     k = int(curve.f.argmax() if threshold is None else np.abs(every - threshold).argmin())
     at = float(every[k])
     maps = metric.match_maps(pred, gt, run.protocol, metric.options_of(run.protocol), at)

@@ -150,7 +150,7 @@ def _of_truth(a: Evaluation, b: Evaluation, metrics: Sequence[str]) -> Iterator[
 def _same_totals(a: ImageRecord, b: ImageRecord) -> bool:
     """False if the counts alone show that the annotations differ; official files have no more."""
     for metric in a.counts.keys() & b.counts.keys():
-        totals = [np.unique(r.counts[metric].get("total_gt", ())) for r in (a, b)]
+        totals = [np.unique(getattr(r.counts[metric], "total_gt", ())) for r in (a, b)]
         if not np.array_equal(totals[0], totals[1]):
             return False
     return True

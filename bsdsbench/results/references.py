@@ -34,8 +34,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.optional import OfficialTables
 from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, even_thresholds
 from bsdsbench.results.provenance import Provenance
-from bsdsbench.scores.counts import Counts, ImageRecord, Score
-from bsdsbench.scores.curve import curve_counts
+from bsdsbench.scores.counts import ImageRecord, MatchCounts, Score
 from bsdsbench.text import did_you_mean
 
 PREFIX, SET = "ref:", "bsds500-test"
@@ -119,7 +118,7 @@ def reference_run(name: str) -> dict[str, Any]:
         truth = np.full(len(parameter), total_gt[i], np.int64)
         matched_pred = total_pred[i] - unmatched_pred[i]
         rows = np.column_stack([matched_gt[i], truth, matched_pred, total_pred[i]])
-        named = {registry.DEFAULT_METRICS[0]: curve_counts(thresholds, rows)}
+        named = {registry.DEFAULT_METRICS[0]: MatchCounts(thresholds, rows)}
         form = _FORMS[reference.form]
         records.append(ImageRecord(image_id, (0, 0), named, truth=truths[image_id], form=form))
     source = f"{reference.source}, matched by {SOLVER}"
@@ -156,7 +155,7 @@ def official_run(path: Path) -> dict[str, Any]:
         thresholds = of_image.thresholds
         if thresholds.shape != grid.shape or not np.allclose(thresholds, printed):
             raise FileFormatError(f"{path}: thresholds of {image_id!r} differ from the others'")
-        named = {registry.DEFAULT_METRICS[0]: Counts(**{**of_image, "thresholds": grid})}
+        named = {registry.DEFAULT_METRICS[0]: MatchCounts(grid, of_image.matches)}
         records.append(ImageRecord(image_id, (0, 0), named))
     return {
         "protocol": protocol,

@@ -28,7 +28,13 @@ from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.provenance import Provenance
-from bsdsbench.scores.curve import curve_counts, four_counts
+from bsdsbench.scores.counts import (
+    MATCHED_GT,
+    MATCHED_PRED,
+    TOTAL_GT,
+    TOTAL_PRED,
+    MatchCounts,
+)
 from bsdsbench.scores.ratios import f_measure, ratio
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import listed
@@ -143,7 +149,7 @@ class BestRows(NamedTuple):
 def _best_rows(tables: I8) -> BestRows:
     """Choose the run of the largest F at each threshold.
 
-    The tables (M, T, 4) hold matched_gt, total_gt, matched_pred, total_pred of one image in M runs.
+    The tables (M, T, 4) are the `matches` of one image in M runs.
     Of equal F the first run stays; 0/0 counts as 0.
 
     Examples
@@ -153,7 +159,8 @@ def _best_rows(tables: I8) -> BestRows:
     >>> chosen.tolist(), counts.tolist()
     ([1, 0], [[4, 8, 4, 6], [2, 8, 2, 2]])
     """
-    precision, recall = ratio(tables[..., 2], tables[..., 3]), ratio(tables[..., 0], tables[..., 1])
+    recall = ratio(tables[..., MATCHED_GT], tables[..., TOTAL_GT])
+    precision = ratio(tables[..., MATCHED_PRED], tables[..., TOTAL_PRED])
     chosen = np.argmax(f_measure(precision, recall), axis=0)
     return BestRows(chosen, tables[chosen, np.arange(tables.shape[1])])
 
@@ -183,10 +190,10 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
                     raise MergeError(f"{run.name}: {where}, expected the same")
     records, times = [], np.zeros(len(runs), np.int64)
     for record in first.records:
-        rows_of_runs = [four_counts(table[record.image_id]) for table in tables]
+        rows_of_runs = [table[record.image_id]["matches"] for table in tables]
         chosen, rows = _best_rows(np.stack(rows_of_runs))
         times += np.bincount(chosen, minlength=len(runs))
-        counts = {_METRIC: curve_counts(record.counts[_METRIC].thresholds, rows)}
+        counts = {_METRIC: MatchCounts(record.counts[_METRIC].thresholds, rows)}
         form = f"best-of-{len(runs)}"
         records.append(replace(record, counts=counts, fingerprint="", seconds=0.0, form=form))
     title = f"{name or first.name} (best of {len(runs)} by the ground truth)"

@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import given_array
+from bsdsbench.arguments import F8, I8, given_array
 from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 from bsdsbench.tables.read_only import ReadOnlyDict
@@ -19,6 +19,9 @@ from bsdsbench.tables.result_object import Shown
 
 Stack = Mapping[str, NDArray[Any]]
 MAX_WHOLE = 2**53  # up to here sums of counts are exact as float64
+# The columns of `MatchCounts.matches`
+COLUMNS = ("matched_gt", "total_gt", "matched_pred", "total_pred")
+MATCHED_GT, TOTAL_GT, MATCHED_PRED, TOTAL_PRED = range(4)
 
 
 class _Named(ReadOnlyDict[Any]):
@@ -91,9 +94,96 @@ class Counts(_Named):
         )
 
 
+class MatchCounts(Counts):
+    """Matched and total boundary pixels of an image at every threshold, one array.
+
+    Its columns are attributes and items, too: `counts.matched_gt`, `counts["matched_gt"]`.
+
+    Parameters
+    ----------
+    thresholds : array_like
+        f8 (T,).
+    matches : array_like
+        i8 (..., T, 4): ground-truth pixels matched and in all, predicted pixels matched and in
+        all, i.e. `matched_gt`, `total_gt`, `matched_pred` and `total_pred`.
+    **arrays : array_like
+        What else was counted.
+
+    Raises
+    ------
+    DataError
+        As `Counts`, and for more matched pixels than there are.
+
+    Examples
+    --------
+    >>> counts = MatchCounts([0.2, 0.5], [[3, 4, 3, 6], [2, 4, 2, 2]])
+    >>> counts.matches.shape, counts.total_pred.tolist()
+    ((2, 4), [6, 2])
+    """
+
+    thresholds: F8
+    matches: I8
+
+    def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: Any) -> None:
+        grid = np.asarray(thresholds, np.float64)
+        super().__init__(thresholds=grid, matches=matches, **arrays)
+        rows = self["matches"]
+        if rows.shape[-2:] != (*grid.shape, len(COLUMNS)):
+            raise ShapeError(f"matches: shape {rows.shape}, expected (..., {grid.size}, 4)")
+        if (rows[..., ::2] > rows[..., 1::2]).any():
+            raise DataError("more matched than there are, expected at most the total")
+
+    def __missing__(self, name: str) -> I8:
+        if name not in COLUMNS:
+            raise KeyError(name)
+        column: I8 = self["matches"][..., COLUMNS.index(name)]
+        return column
+
+    @property
+    def matched_gt(self) -> I8:
+        """The matched ground-truth pixels, summed over annotators, (..., T)."""
+        return self["matched_gt"]
+
+    @property
+    def total_gt(self) -> I8:
+        """The ground-truth pixels, summed over annotators, (..., T)."""
+        return self["total_gt"]
+
+    @property
+    def matched_pred(self) -> I8:
+        """The predicted pixels that are matched with any annotator, (..., T)."""
+        return self["matched_pred"]
+
+    @property
+    def total_pred(self) -> I8:
+        """The predicted pixels, (..., T)."""
+        return self["total_pred"]
+
+
+def _of_curve(arrays: Mapping[str, Any]) -> bool:
+    """Return whether arrays are those of `MatchCounts`."""
+    if not {"thresholds", "matches"} <= arrays.keys():
+        return False
+    return np.shape(arrays["matches"])[-2:] == (np.size(arrays["thresholds"]), len(COLUMNS))
+
+
+def checked_counts(arrays: Mapping[str, Any]) -> Counts:
+    """Return arrays by name as counts, those of a curve as `MatchCounts`.
+
+    Runs of earlier versions have each column of `matches` as an array.
+    """
+    if arrays.keys() >= {"thresholds", *COLUMNS}:
+        arrays = dict(arrays)
+        arrays["matches"] = np.stack([arrays.pop(name) for name in COLUMNS], axis=-1)
+    elif isinstance(arrays, Counts):
+        return arrays
+    return MatchCounts(**arrays) if _of_curve(arrays) else Counts(**arrays)
+
+
 def counts_of(arrays: Mapping[str, Any]) -> Counts:
     """Return the counts of arrays that were checked before, as in a copy or a pickle."""
-    counts = Counts()
+    kind = MatchCounts if _of_curve(arrays) else Counts
+    counts = kind.__new__(kind)
     dict.update(counts, arrays)
     for array in arrays.values():
         array.setflags(write=False)
@@ -181,8 +271,7 @@ class ImageRecord:
 
     def __post_init__(self) -> None:
         counts_by_metric = {
-            metric: counts if isinstance(counts, Counts) else Counts(**counts)
-            for metric, counts in self.counts.items()
+            metric: checked_counts(counts) for metric, counts in self.counts.items()
         }
         object.__setattr__(self, "counts", ReadOnlyDict(counts_by_metric))
 

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +32,14 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8, Bool, given_floats
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.scores.counts import Counts, OperatingPoint, Score
+from bsdsbench.scores.counts import (
+    MATCHED_GT,
+    MATCHED_PRED,
+    TOTAL_GT,
+    TOTAL_PRED,
+    OperatingPoint,
+    Score,
+)
 from bsdsbench.scores.ratios import BLOCK, Weights, f_measure, ratio, short, weighted_sum
 from bsdsbench.tables.result_object import ShownCurve
 from bsdsbench.text import listed
@@ -86,16 +92,16 @@ class PRCurve(ShownCurve):
             object.__setattr__(self, name, array)
 
     @classmethod
-    def of_counts(cls, thresholds: ArrayLike, four: ArrayLike, operator: str = ">=") -> PRCurve:
-        """The curve of matched_gt, total_gt, matched_pred, total_pred, (T, 4) or (S, T, 4).
+    def of_counts(cls, thresholds: ArrayLike, matches: ArrayLike, operator: str = ">=") -> PRCurve:
+        """Return the curve of counts (T, 4), or of S of them (S, T, 4), see `MatchCounts`.
 
         With `operator` ">=" a threshold 0 is the row of the whole image.
         """
-        matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(four), -1, 0)
-        at = np.asarray(thresholds, np.float64)
-        whole = operator == ">=" and bool((at[:1] == 0).any())
+        matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(np.asarray(matches), -1, 0)
+        grid = np.asarray(thresholds, np.float64)
+        whole = operator == ">=" and bool((grid[:1] == 0).any())
         blank = (total_pred == 0) & (total_gt > 0).any(axis=-1, keepdims=True)
-        return cls(at, ratio(matched_pred, total_pred), ratio(matched_gt, total_gt), blank, whole)
+        return cls(grid, ratio(matched_pred, total_pred), ratio(matched_gt, total_gt), blank, whole)
 
     def with_whole_image(self, precision: ArrayLike) -> PRCurve:
         """The curve with a first row of threshold 0: every pixel on, recall 1, this precision."""
@@ -144,23 +150,6 @@ class PRCurve(ShownCurve):
 
     def numbers(self) -> dict[str, float]:
         return {"best_f": float(self.f.max())} if self.f.size else {}
-
-
-FOUR = ("matched_gt", "total_gt", "matched_pred", "total_pred")
-
-
-def four_counts(counts: Mapping[str, Any]) -> I8:
-    """matched_gt, total_gt, matched_pred, total_pred in the last axis: i8 (T, 4) or (N, T, 4)."""
-    return np.stack(itemgetter(*FOUR)(counts), axis=-1)
-
-
-def curve_counts(thresholds: ArrayLike, four: ArrayLike) -> Counts:
-    """The counts of a curve from (T, 4)."""
-    rows = np.asarray(four)
-    if (rows[:, ::2] > rows[:, 1::2]).any():
-        raise DataError("more matched than there are, expected at most the total")
-    named = dict(zip(FOUR, rows.T, strict=True))
-    return Counts(thresholds=np.asarray(thresholds, np.float64), **named)
 
 
 RECALL_LEVELS = np.arange(101) / 100
@@ -339,13 +328,13 @@ def recall_at_half(curve: PRCurve) -> dict[str, F8]:
 
 def curve_scores(
     thresholds: F8,
-    four: I8,
+    matches: I8,
     weights: Weights,
     protocol: Any,
     r50: bool = False,
     ap: Callable[[PRCurve], F8] | None = None,
 ) -> dict[str, Any]:
-    """ODS, OIS and AP of counts summed over images, each (S,), their curves, numbers of images.
+    """Return ODS, OIS and AP of counts summed over images, (S,), and the summed curves.
 
     Source: collect_eval_bdry.m.
 
@@ -353,8 +342,8 @@ def curve_scores(
     ----------
     thresholds : array
         f8 (T,).
-    four : array
-        i8 (N, T, 4), matched_gt, total_gt, matched_pred, total_pred of each image.
+    matches : array
+        i8 (N, T, 4), the counts of each image, see `MatchCounts`.
     weights : array
         (S, N), how often each image is in each of S data sets.
     protocol : Protocol
@@ -364,24 +353,27 @@ def curve_scores(
     ap : callable or None
         The AP of the curves, where it is not read off them by the protocol's rule.
     """
-    curve = PRCurve.of_counts(thresholds, weighted_sum(weights, four), protocol.operator)
-    own = np.empty(len(four), np.int64)
-    for k in range(0, len(four), BLOCK):
-        own[k : k + BLOCK] = PRCurve.of_counts(thresholds, four[k : k + BLOCK]).f.argmax(axis=1)
+    curve = PRCurve.of_counts(thresholds, weighted_sum(weights, matches), protocol.operator)
+    best_step = np.empty(len(matches), np.int64)
+    for k in range(0, len(matches), BLOCK):
+        block = slice(k, k + BLOCK)
+        best_step[block] = PRCurve.of_counts(thresholds, matches[block]).f.argmax(axis=1)
     if protocol.empty_gt == "count":  # F is 0 at all thresholds: the fewest false positives
-        own = np.where(four[..., 1].any(axis=1), own, four[..., 3].argmin(axis=1))
-    at_own = weighted_sum(weights, four[np.arange(len(four)), own])
-    recall, precision = ratio(at_own[:, 0], at_own[:, 1]), ratio(at_own[:, 2], at_own[:, 3])
+        fewest = matches[..., TOTAL_PRED].argmin(axis=1)
+        best_step = np.where(matches[..., TOTAL_GT].any(axis=1), best_step, fewest)
+    sums = weighted_sum(weights, matches[np.arange(len(matches)), best_step])
+    recall = ratio(sums[:, MATCHED_GT], sums[:, TOTAL_GT])
+    precision = ratio(sums[:, MATCHED_PRED], sums[:, TOTAL_PRED])
     ois_f = f_measure(precision, recall)
     ois = OperatingPoint(threshold=None, recall=recall, precision=precision, f=ois_f)
-    found = {
+    scores: dict[str, Any] = {
         "ods": best(curve, protocol.ods_rule),
         "ois": ois,
         "ap": ap(curve) if ap else average_precision(curve, protocol.ap_rule),
         "n_images": weights.sum(axis=1),
         "curve": curve,
     }
-    return found | recall_at_half(curve) if r50 else found
+    return scores | recall_at_half(curve) if r50 else scores
 
 
 class BoundaryScore(Score):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.curve import PRCurve, best, four_counts
+from bsdsbench.scores.counts import MATCHED_GT, TOTAL_GT, TOTAL_PRED, Stack
+from bsdsbench.scores.curve import PRCurve, best
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, weighted_sum
 
 COUNTED = "agreement_pixels"  # the count that tells whether errors were counted
@@ -38,37 +38,40 @@ def error_scores(stack: Stack, weights: Weights, protocol: Any) -> dict[str, Any
     protocol : Protocol
         `ods_rule` and `operator` are read.
     """
-    thresholds, every = stack["thresholds"], four_counts(stack)
-    n_images, n_steps = len(every), len(thresholds)
+    thresholds = stack["thresholds"]
+    n_images, n_steps = len(stack["matches"]), len(thresholds)
     tables: dict[str, F8] = {}  # name -> (S, curves, T, numbers)
-    for name in ("four", "missed", "false", "agreement_matched", COUNTED):
-        counts = every if name == "four" else stack[name]
-        rows = 1 if name == COUNTED else n_steps
+    for name in ("matches", "missed", "false", "agreement_matched", COUNTED):
+        counts, rows = stack[name], 1 if name == COUNTED else n_steps
         summed = weighted_sum(weights, counts.reshape(n_images, -1, rows, counts.shape[-1]))
         tables[name] = np.broadcast_to(summed, (*summed.shape[:2], n_steps, summed.shape[-1]))
     here, gains = [], []
-    for curve in range(tables["four"].shape[1]):
+    for curve in range(tables["matches"].shape[1]):
         table_of = {name: table[:, curve] for name, table in tables.items()}
-        four = table_of["four"]
-        whole = best(PRCurve.of_counts(thresholds, four, protocol.operator), protocol.ods_rule)
+        matches = table_of["matches"]
+        whole = best(PRCurve.of_counts(thresholds, matches, protocol.operator), protocol.ods_rule)
         step = np.abs(thresholds - np.asarray(whole.threshold)[:, None]).argmin(axis=1)
         here.append({name: table[np.arange(len(step)), step] for name, table in table_of.items()})
         unmatched = table_of[COUNTED] - table_of["agreement_matched"]
-        repairs = [(0, table_of["missed"]), (3, -table_of["false"]), (0, unmatched)]
+        repairs = [
+            (MATCHED_GT, table_of["missed"]),
+            (TOTAL_PRED, -table_of["false"]),
+            (MATCHED_GT, unmatched),
+        ]
         risen = []
         for column, change in repairs:
             for pixels in np.moveaxis(change, -1, 0):
-                repaired = four.copy()
+                repaired = matches.copy()
                 repaired[..., column] += pixels
                 risen_curve = PRCurve.of_counts(thresholds, repaired, protocol.operator)
                 risen.append(best(risen_curve, protocol.ods_rule).f - whole.f)
-        gains.append(np.where(four[:, :1, 1] > 0, np.column_stack(risen), np.nan))
+        gains.append(np.where(matches[:, :1, TOTAL_GT] > 0, np.column_stack(risen), np.nan))
     sums = {name: np.sum([table[name] for table in here], axis=0) for name in tables}
-    missed, false, total = sums["missed"], sums["false"], sums["four"]
+    missed, false, total = sums["missed"], sums["false"], sums["matches"]
     groups = {
         "error": (
-            (MISSED, defined_ratio(missed, total[:, 1:2])),
-            (FALSE, defined_ratio(false, total[:, 3:])),
+            (MISSED, defined_ratio(missed, total[:, [TOTAL_GT]])),
+            (FALSE, defined_ratio(false, total[:, [TOTAL_PRED]])),
         ),
         "error_share": (
             (MISSED, defined_ratio(missed, missed.sum(axis=1, keepdims=True))),

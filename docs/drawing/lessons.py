@@ -260,8 +260,7 @@ def significance(figure: Figure) -> None:
 
 
 def _four(record: bb.ImageRecord) -> np.ndarray:
-    c = record.counts["boundary"]
-    return np.stack([c.matched_gt, c.total_gt, c.matched_pred, c.total_pred])
+    return record.counts["boundary"].matches.T
 
 
 def _f(four: np.ndarray) -> np.ndarray:

@@ -240,8 +240,7 @@ def counts(rng: random.Random) -> bytes:
         "fingerprints": np.zeros(images, "U1"),
         "boundary.thresholds": np.broadcast_to(np.linspace(0.01, 0.99, wide), (images, wide)),
     }
-    for name in ("matched_gt", "total_gt", "matched_pred", "total_pred"):
-        arrays[f"boundary.{name}"] = np.ones((images, wide), rng.choice(("u1", "i8")))
+    arrays["boundary.matches"] = np.ones((images, wide, 4), rng.choice(("u1", "i8")))
     return archive(arrays)
 
 

@@ -12,7 +12,6 @@ from bsdsbench.comparison.lost_scores import with_errors
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import ERROR_COLORS
 from bsdsbench.report.overlays import write_overlays
-from bsdsbench.scores.curve import FOUR
 from bsdsbench.scores.error_scores import FALSE
 from tests.helpers.making import make_set
 from tests.helpers.metric_cases import case_of
@@ -51,7 +50,7 @@ def test_classes_add_up_beside_the_same_counts(name):
         counts = record.counts[name]
         for key, numbers in before.counts[name].items():
             np.testing.assert_array_equal(counts[key], numbers, err_msg=key)
-        matched_gt, total_gt, matched_pred, total_pred = (counts[key] for key in FOUR)
+        matched_gt, total_gt, matched_pred, total_pred = np.moveaxis(counts["matches"], -1, 0)
         np.testing.assert_array_equal(counts.missed.sum(axis=-1), total_gt - matched_gt)
         np.testing.assert_array_equal(counts.false.sum(axis=-1), total_pred - matched_pred)
     score = run.score(name)

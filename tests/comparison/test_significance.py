@@ -11,7 +11,7 @@ import bsdsbench as bb
 from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import WeightedRun, bootstrap_weights, jackknife_weights
 from bsdsbench.comparison.significance import detectable, p_value, permutation_p
-from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.counts import MatchCounts
 from tests.helpers.runs import refused
 from tests.helpers.simulated import simulated_run
 
@@ -93,8 +93,9 @@ def test_the_smallest_difference_of_two_images_is_that_of_students_t(pair):
     undefined ones: a sample of the first image alone has no R50."""
     two = [replace(run, records=run.records[:2]) for run in pair]
     first, other = two[0].records
-    never = {**first.counts["boundary"], "matched_pred": np.zeros(99, np.int64)}
-    odd = replace(first, counts={**first.counts, "boundary": Counts(**never)})
+    matches = first.counts["boundary"].matches * [1, 1, 0, 1]
+    never = MatchCounts(first.counts["boundary"].thresholds, matches)
+    odd = replace(first, counts={**first.counts, "boundary": never})
     two[0] = replace(two[0], records=[odd, other])
     draws = [WeightedRun(run, run.metrics).scores(next(bootstrap_weights(2, 40, 0))) for run in two]
     found = bb.compare(two, n_boot=40)

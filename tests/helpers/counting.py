@@ -2,14 +2,14 @@
 
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord
+from bsdsbench.scores.counts import ImageRecord, checked_counts
 
 
 def counts_of(name, pred, gt, protocol=None):
     """What a metric counts in an image, under its own protocol by default."""
     metric = registry.get(name)
     protocol = protocol or Protocol.preset(metric.default_protocol)
-    return Counts(**metric.count(pred, gt, protocol, metric.options_of(protocol)))
+    return checked_counts(metric.count(pred, gt, protocol, metric.options_of(protocol)))
 
 
 def score_of(name, *images, protocol=None):

@@ -239,7 +239,7 @@ def at_their_places(pred, gt, protocol):
 
 
 def of_curve(counts, protocol, four=FOUR, part=""):
-    rows = [np.transpose([getattr(c, name) for name in four]) for c in counts]
+    rows = [np.transpose([c[name] for name in four]) for c in counts]
     found = scores.curve_scores(counts[0].thresholds, rows, protocol)
     return {part + key: value for key, value in found.items()}
 

@@ -4,16 +4,14 @@ import numpy as np
 
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.scores.counts import Counts, ImageRecord
+from bsdsbench.scores.counts import Counts, ImageRecord, MatchCounts
 
 SIZE = (321, 481)
-FOUR = ("matched_gt", "total_gt", "matched_pred", "total_pred")
 
 
-def boundary_of(thresholds, *four):
-    """Counts of the boundary metric: thresholds and the four rows."""
-    rows = {name: np.asarray(row, np.int64) for name, row in zip(FOUR, four, strict=True)}
-    return Counts(thresholds=np.asarray(thresholds, float), **rows)
+def boundary_of(thresholds, *columns):
+    """Counts of the boundary metric: thresholds and the four columns of matches."""
+    return MatchCounts(thresholds, np.column_stack(columns).astype(np.int64))
 
 
 def simulated_record(image_id, thresholds, hard, total_gt, quality, pixel=False):

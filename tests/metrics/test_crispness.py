@@ -9,7 +9,6 @@ import pytest
 from bsdsbench.metrics.crispness import image_crispness
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.entry import evaluate
-from bsdsbench.scores.curve import four_counts
 from tests.helpers.crops import crops
 from tests.reference.nms import edge_nms
 
@@ -50,7 +49,7 @@ def test_one_run_gives_what_three_would(raw, tmp_path):
     for name, score in (("seval", found.seval), ("ceval", found.ceval)):
         alone = evaluate(*raw, Protocol.preset(f"crispness-{name}"), **FAST)
         for record, other in zip(run.records, alone.records, strict=True):
-            four = four_counts(other.counts["boundary"])
+            four = other.counts["boundary"].matches
             np.testing.assert_array_equal(record.counts["crispness"][name], four)
         assert score.to_mapping() == alone.boundary_score().to_mapping()
         assert (tmp_path / "out" / name / "eval_bdry.txt").is_file()

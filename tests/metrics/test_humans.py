@@ -6,7 +6,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.metrics import registry
-from bsdsbench.scores.counts import Counts
+from bsdsbench.scores.counts import checked_counts
 
 PROTOCOL = bb.Protocol.preset("bsds500").replace(max_dist_px=1)
 
@@ -20,7 +20,7 @@ def line(column, rows=9, shape=(9, 14)):
 def test_counts_by_hand():
     """Lines at columns 3, 4 and 10, of 9, 9 and 5 pixels, tolerance 1 pixel."""
     gt = bb.GroundTruth("a", (line(3), line(4), line(10, rows=5)))
-    found = Counts(**registry.get("boundary").count_humans(gt, PROTOCOL, None))
+    found = checked_counts(registry.get("boundary").count_humans(gt, PROTOCOL, None))
     assert found.thresholds.tolist() == [0.5]
     assert found.total_gt.tolist() == [(9 + 5) + (9 + 5) + (9 + 9)]
     assert found.matched_gt.tolist() == [9 + 9 + 0]

@@ -16,8 +16,7 @@ from bsdsbench.metrics.semantic import (
     prepare_classes,
 )
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Counts, value_at
-from bsdsbench.scores.curve import FOUR
+from bsdsbench.scores.counts import MatchCounts, value_at
 from tests.helpers.counting import counts_of, score_of
 from tests.helpers.making import cells
 from tests.reference import thinning
@@ -256,6 +255,6 @@ def test_images_without_a_class_may_be_skipped():
 def test_one_true_pixel_makes_a_class_part_of_the_mean():
     """Found (F 1), missed (F 0), and never there, where false alarms count for nothing."""
     four = [[[1], [0], [0]], [[1], [1], [0]], [[1], [0], [0]], [[1], [0], [5]]]
-    counts = Counts(thresholds=[0.5], counted=[1, 1, 1], **dict(zip(FOUR, four, strict=True)))
+    counts = MatchCounts([0.5], np.moveaxis(four, 0, -1), counted=[1, 1, 1])
     score = score_of("semantic", counts, protocol=PROTO)
     assert (score.ods_mean, score.ois_mean, score.absent) == (0.5, 0.5, ("sheep",))

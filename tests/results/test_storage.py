@@ -18,8 +18,10 @@ from bsdsbench.results.storage import Records, pack_record, unpack_record, unpac
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.text import LINE
 from tests.helpers.making import make_set
+from tests.helpers.metric_cases import case_of
 from tests.helpers.runs import bits, counted, refused, stored
 
+MATCHED = ("boundary", "semantic", "occlusion", "wireframe", "depth")
 FIVE = bb.Protocol.preset("bsds500").replace(thresholds=5)
 
 
@@ -104,6 +106,25 @@ def test_counts_that_decode_to_more_than_a_file_may(tmp_path, monkeypatch):
     monkeypatch.setattr(folder, "MAX_BYTES", 5 << 20)
     np.savez_compressed(data, **{"boundary.total_gt": np.zeros((70, 10_000), np.int64)})
     refused("decodes to more than 5242880 bytes", unpack_records, tmp_path, data.getvalue())
+
+
+@pytest.mark.parametrize("name", MATCHED)
+def test_runs_of_earlier_versions_are_read(name, tmp_path):
+    """They have an array for each column of `matches`."""
+    run, out = case_of(name).run, tmp_path / "out"
+    run.save(out)
+    with np.load(out / "counts.npz") as file:
+        arrays = dict(file)
+    columns = ("matched_gt", "total_gt", "matched_pred", "total_pred")
+    rows = np.moveaxis(arrays.pop(f"{name}.matches"), -1, 0)
+    arrays |= {f"{name}.{column}": row for column, row in zip(columns, rows, strict=True)}
+    np.savez_compressed(out / "counts.npz", **arrays)
+    content = json.loads((out / "result.json").read_text())
+    content["files"]["counts.npz"] = digest((out / "counts.npz").read_bytes())
+    (out / "result.json").write_text(json.dumps(content))
+    again = bb.Evaluation.load(out)
+    assert again.equals(run)
+    assert again.scores() == run.scores()
 
 
 # ---- what a run has done so far ------------------------------------------------------------------

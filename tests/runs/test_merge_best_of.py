@@ -6,7 +6,6 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.runs.merge import best_of
-from bsdsbench.scores.curve import four_counts
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted, refused
 from tests.helpers.simulated import simulated_run
@@ -23,9 +22,9 @@ def test_the_rule_by_its_definition(three):
     """Of the runs' rows at a threshold the first one of largest F."""
     found = best_of(three)
     for record, *given in zip(found.records, *[run.records for run in three], strict=True):
-        tables = [four_counts(r.counts["boundary"]).tolist() for r in given]
+        tables = [r.counts["boundary"].matches.tolist() for r in given]
         expected = [max(rows, key=lambda r: f_of(*shares(r))) for rows in zip(*tables, strict=True)]
-        assert four_counts(record.counts["boundary"]).tolist() == expected
+        assert record.counts["boundary"].matches.tolist() == expected
     assert found.name == "m (best of 3 by the ground truth)"
     assert sum(found.provenance.chosen) == 7 * 99
     assert found.signature.pred == "best-of-3"
@@ -67,7 +66,7 @@ def test_rows_of_threshold_0_make_ap_that_of_the_programs(tmp_path):
         (tmp_path / grain / "x_ev1.txt").write_text("\n".join(lines), "utf-8")
     call("merge", "--best-of", tmp_path / "a", tmp_path / "b", "-o", tmp_path / "out")
     found = bb.Evaluation.load(tmp_path / "out")
-    assert four_counts(found.records[0].counts["boundary"])[1].tolist() == [7, 10, 7, 8]
+    assert found.records[0].counts["boundary"].matches[1].tolist() == [7, 10, 7, 8]
     assert found.provenance.chosen == (2, 1)
     assert rules_of(tmp_path / "out")["AP", "edter"] == found.boundary_score().ap
     assert not found.protocol.stated

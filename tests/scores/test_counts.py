@@ -9,6 +9,8 @@ from bsdsbench.errors import DataError, ShapeError
 from bsdsbench.scores.counts import (
     MAX_WHOLE,
     Counts,
+    ImageRecord,
+    MatchCounts,
     OperatingPoint,
     Score,
     sample_scores,
@@ -17,6 +19,7 @@ from bsdsbench.scores.counts import (
 )
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import weighted_mean, weighted_sum
+from tests.helpers.runs import refused
 
 POINT = OperatingPoint(threshold=None, recall=0.5, precision=0.25, f=1 / 3)
 
@@ -139,3 +142,35 @@ def test_a_point_of_a_score_has_items_and_attributes_and_survives_a_copy():
     again = pickle.loads(pickle.dumps(score))
     assert type(again.ois) is OperatingPoint
     assert again == score
+
+
+def test_matches_have_their_columns_by_name():
+    rows = np.array([[[3, 4, 3, 6], [2, 4, 2, 2]], [[0, 0, 0, 5], [0, 0, 0, 1]]])
+    counts = MatchCounts([0.2, 0.5], rows, counted=[1, 0])
+    names = ("matched_gt", "total_gt", "matched_pred", "total_pred")
+    for name, column in zip(names, np.moveaxis(rows, -1, 0), strict=True):
+        np.testing.assert_array_equal(getattr(counts, name), column)
+        np.testing.assert_array_equal(counts[name], column)
+        assert not counts[name].flags.writeable
+    assert list(counts) == ["thresholds", "matches", "counted"]
+    again = pickle.loads(pickle.dumps(counts))
+    assert type(again) is MatchCounts
+    assert again.equals(counts)
+    with pytest.raises(KeyError):
+        counts["total"]
+    refused("expected \\(\\.\\.\\., 3, 4\\)", MatchCounts, [0.1, 0.2, 0.5], rows)
+    refused("more matched than there are", MatchCounts, [0.2, 0.5], rows[..., ::-1])
+
+
+def test_a_record_takes_matches_in_any_of_their_forms():
+    """As one array, and as runs of earlier versions have them: an array for each column."""
+    rows = np.array([[3, 4, 3, 6], [2, 4, 2, 2]])
+    columns = dict(
+        zip(("matched_gt", "total_gt", "matched_pred", "total_pred"), rows.T, strict=True)
+    )
+    grid = {"thresholds": [0.2, 0.5]}
+    for given in ({**grid, "matches": rows}, {**grid, **columns}, Counts(**grid, **columns)):
+        counts = ImageRecord("a", (2, 3), {"boundary": given}).counts["boundary"]
+        assert counts.equals(MatchCounts([0.2, 0.5], rows))
+    other = ImageRecord("a", (2, 3), {"x": {"thresholds": [0.2], "matches": [[1, 2]]}}).counts["x"]
+    assert type(other) is Counts

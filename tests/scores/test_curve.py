@@ -9,14 +9,12 @@ from hypothesis import strategies as st
 
 from bsdsbench.metrics.boundary import boundary_score
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.counts import ImageRecord, MatchCounts
 from bsdsbench.scores.curve import (
     ODS_RULES,
     PRCurve,
     best,
-    curve_counts,
     curve_scores,
-    four_counts,
     recall_at_half,
 )
 from bsdsbench.scores.ratios import f_measure
@@ -123,7 +121,7 @@ def test_scores_need_counts_no_more_matched_than_there_are():
     for records, named in (([], "records"), ([ImageRecord("a", (2, 3))], "boundary")):
         refused(named, boundary_score, records)
     for row in ([3, 2, 1, 1], [1, 1, 3, 2]):
-        refused("matched", curve_counts, [0.5], [row])
+        refused("matched", MatchCounts, [0.5], [row])
 
 
 PAIRS = st.tuples(st.integers(0, 9), st.integers(0, 9))
@@ -141,4 +139,3 @@ def test_scores_are_the_plain_ones_in_any_order(images):
         assert value == pytest.approx([plain[name]], nan_ok=True), name
     turned = scored(rows[::-1], r50=True, empty_gt="error")
     np.testing.assert_equal({**turned, "curve": 0}, {**found, "curve": 0})
-    assert four_counts(curve_counts([0.1, 0.2, 0.3], rows[0])).tolist() == rows[0].tolist()

@@ -11,10 +11,7 @@ PROTOCOL = bb.Protocol(thresholds=(0.2, 0.6), ods_rule="maximum")
 # At .2 precision 20/40 and recall 16/20; at .6 precision 12/16 and recall 10/20: ODS 8/13 at .2
 COUNTS = {
     "thresholds": np.array([0.2, 0.6]),
-    "matched_gt": [16, 10],
-    "total_gt": [20, 20],
-    "matched_pred": [20, 12],
-    "total_pred": [40, 16],
+    "matches": [[16, 20, 20, 40], [10, 20, 12, 16]],
     "missed": [[0, 1, 3], [6, 1, 3]],
     "false": [[4, 6, 10], [1, 0, 3]],
     "agreement_pixels": [6, 0, 14],
@@ -74,7 +71,8 @@ def test_weights_are_how_often_an_image_is_there():
 
 def test_curves_are_summed_and_those_without_ground_truth_gain_nothing():
     empty = {k: np.zeros_like(v) for k, v in COUNTS.items()}
-    empty["total_pred"], empty["false"] = [5, 0], [[0, 0, 5], [0, 0, 0]]
+    empty["matches"] = [[0, 0, 0, 5], [0, 0, 0, 0]]
+    empty["false"] = [[0, 0, 5], [0, 0, 0]]
     both = {k: np.array([COUNTS[k], empty[k]]) for k in COUNTS}
     found, alone = scored(both), scored(COUNTS)
     assert found["delta_ods"] == pytest.approx(alone["delta_ods"])

@@ -27,8 +27,8 @@ from bsdsbench.arguments import F8, I8
 from bsdsbench.errors import FileFormatError
 from bsdsbench.io import FaultError, PathLike, read_bytes, reading
 from bsdsbench.loaders.formats.pictures import id_of
-from bsdsbench.scores.counts import Counts
-from bsdsbench.scores.curve import PRCurve, best, curve_counts
+from bsdsbench.scores.counts import MatchCounts
+from bsdsbench.scores.curve import PRCurve, best
 from bsdsbench.scores.ratios import BLOCK
 from bsdsbench.text import show
 
@@ -92,22 +92,22 @@ def _ascending(rows: F8) -> F8:
     return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
-def _read_ev1(path: PathLike) -> Counts:
-    """The counts of an ID_ev1.txt, thresholds ascending."""
+def _read_ev1(path: PathLike) -> MatchCounts:
+    """Return the counts of an ID_ev1.txt, thresholds ascending."""
     rows = _ascending(_read_rows(path, EV1_COLUMNS))
     counts = rows[:, 1:]
     with reading(path, "an official ev1 table"):
         whole = (counts == np.rint(counts)) & (counts >= 0) & (counts <= 2**53)
         if not np.isfinite(rows).all() or not whole.all():
             raise FaultError("counts that are no numbers of pixels, expected thresh and four")
-        return curve_counts(rows[:, 0], counts.astype(np.int64))
+        return MatchCounts(rows[:, 0], counts.astype(np.int64))
 
 
 def read_run_folder(folder: PathLike) -> dict[str, Any]:
     """The official tables in a folder, whichever program wrote them.
 
     {file name: f8 (N, columns)} for every eval_*.txt that is there, tables over thresholds in
-    ascending order, and under "ev1" {image id: Counts} of ID_ev1.txt in the folder or in its
+    ascending order, and under "ev1" {image id: MatchCounts} of ID_ev1.txt in the folder or in its
     per_image/ or nms-eval/ (as the edges toolbox has it).
     """
     root, tables = Path(folder), {}
@@ -131,17 +131,26 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
 
 
 def boundary_files(
-    score: Any, ids: Sequence[str], thresholds: F8, four: I8, rule: str
+    score: Any, ids: Sequence[str], thresholds: F8, matches: I8, rule: str
 ) -> Iterator[tuple[str, str]]:
-    """File name and text of the boundary tables, and of every image's ID_ev1.txt.
+    """Yield name and text of the boundary tables, and of every image's ID_ev1.txt.
 
-    score : ods, ois, ap and curve; four (N, T, 4) : the counts of the images; rule : of their ODS
+    Parameters
+    ----------
+    score : Score
+        With ods, ois, ap and curve.
+    ids : sequence of str
+        The images.
+    thresholds, matches : array
+        f8 (T,) and i8 (N, T, 4), the counts of the images.
+    rule : str
+        The rule of their ODS.
     """
     ods, ois, curve = score.ods, score.ois, score.curve
-    images = np.zeros((len(four), 5))
-    images[:, 0] = np.arange(1, len(four) + 1)
-    for k in range(0, len(four), BLOCK):
-        points = best(PRCurve.of_counts(thresholds, four[k : k + BLOCK]), rule)
+    images = np.zeros((len(matches), 5))
+    images[:, 0] = np.arange(1, len(matches) + 1)
+    for k in range(0, len(matches), BLOCK):
+        points = best(PRCurve.of_counts(thresholds, matches[k : k + BLOCK]), rule)
         images[k : k + BLOCK, 1:] = np.transpose(list(points.values()))
     first = (ods.threshold, ods.recall, ods.precision, ods.f)
     second = (ois.recall, ois.precision, ois.f, np.nan_to_num(score.ap))
@@ -149,17 +158,18 @@ def boundary_files(
     yield "eval_bdry.txt", format_rows([first + second])
     yield "eval_bdry_thr.txt", format_rows(table)
     yield "eval_bdry_img.txt", format_rows(images)
-    for k in range(0, len(four), BLOCK):
-        block = four[k : k + BLOCK]
+    for k in range(0, len(matches), BLOCK):
+        block = matches[k : k + BLOCK]
         top = int(block.max(initial=0)) + 1
         if top < block.size:  # each number once
             words = np.array([b" %10g" % number for number in range(top)])[block]
         else:
             words = np.char.mod(b" %10g", block)
         # Of 11 letters or 12; numpy fills the shorter with zeros
-        form = [("t", "S10"), ("own", words.dtype, words.shape[2:]), ("end", "S1")]
+        form = [("t", "S10"), ("counts", words.dtype, words.shape[2:]), ("end", "S1")]
         rows = np.empty(block.shape[:2], form)
-        rows["t"], rows["own"], rows["end"] = [f"{t:10g}" for t in thresholds], words, b"\n"
+        rows["counts"], rows["end"] = words, b"\n"
+        rows["t"] = [f"{t:10g}" for t in thresholds]
         for image_id, image_row in zip(ids[k : k + BLOCK], rows, strict=True):
             text = image_row.tobytes().replace(b"\0", b"").decode()
             yield f"{PER_IMAGE}/{safe_name(image_id)}{EV1}", text
