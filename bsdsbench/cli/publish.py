@@ -1,8 +1,11 @@
-"""The verb to publish with: report."""
+"""The verbs to publish with: report, share."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import click
+from click import argument
 
 from bsdsbench.cli.shared import (
     add_option,
@@ -20,6 +23,7 @@ from bsdsbench.cli.shared import (
     verb,
 )
 
+MAX_CITATION = 1 << 16
 PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot", "seed")
 
 
@@ -57,8 +61,8 @@ def report_verb(
     """Write runs as a page, or as tables.
 
     A page (-o FILE.html) is one self-contained file. OUT is the folder of a run, or a folder with
-    official files by any program; ref:NAME is a reference run. Tables go to standard output or a
-    file of their format.
+    official files by any program; FILE is a run that `share` wrote, or its address; ref:NAME is a
+    reference run. Tables go to standard output or a file of their format.
 
     For --rules, the threshold-0 row that the rule edter needs is computed from the ground truth; if
     that is not found the value is "-".
@@ -94,3 +98,37 @@ def report_verb(
         for note in said:
             say(note)
         print(out)
+
+
+@verb
+@argument("run", metavar="OUT", type=click.Path())
+@path("-o", "--out", "The file to write, such as mine.bsds.npz.", required=True)
+@add_option("--licence", "The terms of the counts, such as CC-BY-4.0.", default="", metavar="TEXT")
+@add_option(
+    "--citation",
+    "The text to cite the run by, or a file that holds it, such as mine.bib.",
+    default="",
+    metavar="TEXT|FILE",
+)
+def share_verb(run: str, out: str, licence: str, citation: str) -> None:
+    """Write a run into one small file for others.
+
+    It holds the counts of every image, protocol, readings, signature and the fingerprint of the
+    ground truth, and neither maps nor annotations nor paths. Where a verb takes ref:NAME, others
+    give the file or its address; the sha256 that is printed may stand behind the address, after
+    a #.
+    """
+    import hashlib
+    from pathlib import Path
+
+    import bsdsbench as bb
+    from bsdsbench.io import read_bytes
+
+    if citation and Path(citation).is_file():
+        citation = read_bytes(citation, MAX_CITATION).decode("utf-8", "replace")
+    loaded = bb.Evaluation.load(run)
+    data = loaded.share(out, licence, citation).read_bytes()
+    print(f"{out}: {loaded.name}, {len(loaded.records)} images, {len(data)} bytes")
+    print(f"sha256   {hashlib.sha256(data).hexdigest()}")
+    if not licence:
+        say("no --licence is given: others are not told what they may do with the counts")

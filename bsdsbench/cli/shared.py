@@ -36,7 +36,7 @@ Decorator = Callable[[Any], Any]
 GROUPS = {
     "Score": ("demo", "evaluate", "run", "merge", "nms"),
     "Understand": ("doctor", "compare", "errors", "worst", "explain", "plot", "curves"),
-    "Publish": ("report",),
+    "Publish": ("report", "share"),
     "Check": ("check", "data", "protocols"),
 }
 VERBS = {verb: heading.lower() for heading, verbs in GROUPS.items() for verb in verbs}
@@ -181,7 +181,7 @@ def _form(ctx: click.Context, param: click.Parameter, form: str | None) -> str:
 
 names_option = words("--names", "Names of the runs; default: as stored.", metavar="A,B")
 runs = click.argument(
-    "runs", nargs=-1, required=True, type=click.Path(), metavar="[OUT|ref:NAME]..."
+    "runs", nargs=-1, required=True, type=click.Path(), metavar="[OUT|FILE|ref:NAME]..."
 )
 truth = path(
     "--gt",

@@ -111,8 +111,9 @@ def compare_verb(
     """Test whether the differences between runs are real.
 
     Runs are compared image by image (paired): differences, bootstrap intervals, p-values. OUT is
-    the folder of a run, or a folder with official ID_ev1.txt files by any program; ref:NAME is a
-    reference run on BSDS500 test: ref:cob, ref:hed, ref:mcg, ref:se ...
+    the folder of a run, or a folder with official ID_ev1.txt files by any program; FILE is a run
+    that `share` wrote, or its address, https://...; ref:NAME is a reference run on BSDS500 test:
+    ref:sauge-l, ref:cob, ref:hed, ref:se ...
     """
     import bsdsbench as bb
     from bsdsbench.results.evaluation import as_runs
@@ -314,14 +315,16 @@ def _signature(text: str) -> Signature:
     """A signature from its line, or that of the run in a folder."""
     import bsdsbench as bb
     from bsdsbench.protocol.signature import Signature
+    from bsdsbench.results.references import PREFIX
+    from bsdsbench.results.sharing import ADDRESSES
 
-    if "|" in text or not Path(text).is_dir():
+    if "|" in text or not (Path(text).exists() or text.startswith((*ADDRESSES, PREFIX))):
         return Signature.parse(text)
     return bb.Evaluation.load(text).signature
 
 
 @verb
-@argument("runs", nargs=-1, type=click.Path(), metavar="[OUT|ref:NAME]...")
+@argument("runs", nargs=-1, type=click.Path(), metavar="[OUT|FILE|ref:NAME]...")
 @path("-o", "--out", "Output file: .pdf, .svg or .png.", required=True)
 @names_option
 @published
@@ -348,8 +351,9 @@ def plot_verb(runs: tuple[str, ...], out: str, names: list[str] | None, **option
     """Draw the curves of runs in one picture.
 
     They are PR curves with lines of equal F, or another --kind. OUT is the folder of a run, or a
-    folder with official files (eval_bdry_thr.txt or ID_ev1.txt) by any program. ref:NAME is a
-    reference run. --published alone draws published curves.
+    folder with official files (eval_bdry_thr.txt or ID_ev1.txt) by any program. FILE is a run that
+    `share` wrote, or its address; ref:NAME is a reference run. --published alone draws published
+    curves.
     """
     from bsdsbench.plotting import plot_runs
     from bsdsbench.plotting.figures import published_curves_of

@@ -37,6 +37,7 @@ from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.references import PREFIX
+from bsdsbench.results.sharing import ADDRESSES
 from bsdsbench.results.storage import is_run
 from bsdsbench.runs.entry import evaluate
 from bsdsbench.runs.executors import available_cores
@@ -92,9 +93,10 @@ def run_of(
     **options: Any,
 ) -> tuple[Evaluation, Sources | None]:
     """A saved run and its files, or that of the folders, counted now with options of `evaluate`;
-    a reference run (`ref:NAME`) has no files."""
+    a reference run (`ref:NAME`) and a shared one have no files."""
     folder = Path(run)
-    if str(run).startswith(PREFIX):  # counts without files: only read in other ways
+    if str(run).startswith((PREFIX, *ADDRESSES)) or folder.is_file():
+        # Counts without files are only read in other ways
         return Evaluation.load(run), None
     if is_run(folder):
         saved = Evaluation.load(folder)

@@ -15,7 +15,7 @@ from typing import Any
 from bsdsbench import __version__
 from bsdsbench.arguments import given_list, given_path, kind_of_value
 from bsdsbench.errors import DataError, FileFormatError, InputWarning, MergeError
-from bsdsbench.io import FaultError, Progress, as_json, entries, entry, reading
+from bsdsbench.io import FaultError, Progress, as_json, entries, entry, reading, write_atomic
 from bsdsbench.loaders.reading import Readings
 from bsdsbench.loaders.sets.identity import Identity, identify
 from bsdsbench.metrics import registry
@@ -33,9 +33,11 @@ from bsdsbench.results.references import (
     reference_run,
     references,
 )
+from bsdsbench.results.sharing import fetched, is_address, shared_bytes, shared_run
 from bsdsbench.results.storage import (
     RESULT,
     SCHEMA,
+    columns_of,
     is_run,
     pack_records,
     read_result,
@@ -455,6 +457,39 @@ class Evaluation(Shown):
         self._stacks.clear()  # as large as the records
         return out
 
+    def share(self, path: str | Path, licence: str = "", citation: str = "") -> Path:
+        """Write the run into one small file that others can compare with theirs.
+
+        It holds counts, protocol, readings, signature and the fingerprint of the ground truth, and
+        no path of yours; `load` reads it back bit for bit, also from an address. Returns the path.
+        Raises DataError for a run without counts and for a name that does not end in .npz.
+
+        Parameters
+        ----------
+        path : str or path
+            Such as mine.bsds.npz.
+        licence, citation : str
+            The terms of the counts, and the text to cite them by.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> import numpy as np
+        >>> from bsdsbench import Evaluation, evaluate_items
+        >>> run = evaluate_items([("a", np.eye(20), [np.eye(20)])], workers=1)
+        >>> file = run.share(pathlib.Path(tempfile.mkdtemp(), "a.bsds.npz"), licence="CC0-1.0")
+        >>> Evaluation.load(file).equals(run), Evaluation.load(file).provenance.licence
+        (True, 'CC0-1.0')
+        """
+        if not self.records:
+            raise DataError(f"{self.name}: no counts per image, expected a run with them")
+        target = given_path(path, "path")
+        if target.suffix != ".npz":
+            raise DataError(f"{show(target)}: expected a name that ends in .npz")
+        arrays = columns_of(self.records, self.stack)
+        write_atomic(target, shared_bytes(self.to_mapping(), arrays, licence, citation))
+        return target
+
     def to_mapping(self) -> dict[str, Any]:
         """The content of result.json as plain values, ready for JSON."""
         images = list[dict[str, Any]]()
@@ -492,15 +527,19 @@ class Evaluation(Shown):
         Parameters
         ----------
         folder : str or path
-            The folder; or `ref:NAME`, a reference run.
+            The folder; or a file of `share`, its address (https://...), or `ref:NAME`, a reference
+            run.
         """
-        path = given_path(folder, "folder")
+        path = fetched(str(folder)) if is_address(folder) else given_path(folder, "folder")
         if str(folder).startswith(PREFIX):
             return cls(**reference_run(str(folder)))
+        if path.is_file():
+            return cls(**shared_run(path))
         if not is_run(path):
             if not path.is_dir():
                 raise FileFormatError(
-                    f"{show(path)}: not a folder, expected that of a finished run"
+                    f"{show(path)}: not there, expected the folder of a finished run, or a file of "
+                    "`bsdsbench share`"
                 )
             return cls(**official_run(path))
         content, records = read_result(path)
@@ -522,7 +561,7 @@ class Evaluation(Shown):
 def as_runs(
     runs: Iterable[Evaluation | str | os.PathLike[str]], names: Iterable[str] | None = None
 ) -> list[Evaluation]:
-    """Load the runs that are given as folders or `ref:NAME`, and give them distinct names.
+    """Load the runs that are given as folders, files or `ref:NAME`, and give them distinct names.
 
     Folders of one name get beside it what their paths do not have in common. Reference runs get the
     AP and ODS rules of the first other run, and those of the benchmark where their own differ.
@@ -537,7 +576,7 @@ def as_runs(
     for k, (run, name) in enumerate(zip(given, new_names, strict=True)):
         try:
             if isinstance(run, str | Path):
-                places[k] = os.path.abspath(run)
+                places[k] = run if is_address(run) else os.path.abspath(run)
                 run = Evaluation.load(run)
             elif not isinstance(run, Evaluation):
                 raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
@@ -550,7 +589,9 @@ def as_runs(
     for k, place in places.items():
         same = [other for i, other in places.items() if shown[i] == shown[k]]
         if len(same) > 1:
-            differing = Path(os.path.relpath(place, os.path.commonpath(same))).as_posix()
+            differing = place
+            if not any(map(is_address, same)):
+                differing = Path(os.path.relpath(place, os.path.commonpath(same))).as_posix()
             loaded[k] = replace(loaded[k], name=f"{shown[k]} ({differing})")
     return _with_common_rules(loaded)
 

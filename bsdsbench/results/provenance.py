@@ -41,6 +41,9 @@ class Provenance:
     source: str | None = None
     about: str | None = None
     official: str | None = None  # folder of official files
+    # Of a run that its author shares: terms of use, and the text to cite it by
+    licence: str | None = None
+    citation: str | None = None
     # Of the best of several runs: their names, and how often each was chosen
     best_of: tuple[str, ...] = ()
     chosen: tuple[int, ...] = ()

@@ -42,6 +42,10 @@ def reference_notes(runs: Sequence[Any]) -> list[str]:
         if about := run.reference:
             lines.append(f"{run.name}: reference run, {run.provenance.about}.")
             odd += [] if about.ordered else [run.name]
+        elif run.provenance.licence or run.provenance.citation:
+            licence = f"licence {run.provenance.licence or 'not stated'}"
+            cited = " ".join((run.provenance.citation or "").split())
+            lines.append(f"{run.name}: shared counts, {licence}{cited and f'; cite: {cited}'}.")
     if odd and len(rules) > 1:
         what = "ODS is the best of the combinations; that of other runs is interpolated."
         lines.append(f"{', '.join(odd)}: {what}")

@@ -243,12 +243,13 @@ def unpack_record(data: bytes) -> ImageRecord:
     return ImageRecord(image_id, tuple(size), counts, fingerprint, 0.0, *texts, *sides)
 
 
-def pack_records(records: Sequence[ImageRecord], stack: Callable[[str], Stack]) -> bytes:
-    """Return records as the bytes of an .npz: ids, sizes, ..., and METRIC.FIELD stacked by image.
+def columns_of(
+    records: Sequence[ImageRecord], stack: Callable[[str], Stack]
+) -> dict[str, NDArray[Any]]:
+    """Return records as arrays by name: ids, sizes, ..., and METRIC.FIELD stacked by image.
 
-    `stack` gives a metric's counts of all images. The same records give the same bytes. Raises
-    ShapeError if the images have arrays of different shapes, DataError for more than can be read
-    back.
+    `stack` gives a metric's counts of all images. Raises ShapeError if the images have arrays of
+    different shapes, DataError for more than can be read back.
     """
     arrays = {}
     for name, field in _FIELDS.items():
@@ -269,46 +270,65 @@ def pack_records(records: Sequence[ImageRecord], stack: Callable[[str], Stack]) 
             f"counts of {len(records)} images, {size} bytes: expected at most {MAX_IMAGES} "
             f"images and {MAX_BYTES} bytes: evaluate in parts"
         )
+    return arrays
+
+
+def npz_bytes(arrays: Mapping[str, NDArray[Any]], level: int = 3, comment: bytes = b"") -> bytes:
+    """Return arrays as the bytes of an .npz; the same arrays give the same bytes."""
     buffer = BytesIO()
-    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=3) as packed:  # 6 takes thrice as long
+    # Level 6 takes thrice as long as 3
+    with ZipFile(buffer, "w", ZIP_DEFLATED, compresslevel=level) as packed:
+        packed.comment = comment
         for name, array in arrays.items():
             with packed.open(f"{name}.npy", "w", force_zip64=True) as stream:
                 np.lib.format.write_array(stream, array, allow_pickle=False)
     return buffer.getvalue()
 
 
+def pack_records(records: Sequence[ImageRecord], stack: Callable[[str], Stack]) -> bytes:
+    """Return records as the bytes of counts.npz. Raises ShapeError, DataError as `columns_of`."""
+    return npz_bytes(columns_of(records, stack))
+
+
 def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
     """Read what `pack_records` made, found in `path`. Raises FileFormatError."""
     with reading(path, "a bsdsbench counts file"):
-        arrays = unpack_npz(data, text=True, limit=MAX_BYTES)
-        count = arrays["ids"].size
-        if count > MAX_IMAGES:
-            raise FaultError(f"has {count} images, expected at most {MAX_IMAGES}")
-        for name in _LATER - arrays.keys():
-            arrays[name] = np.full(count, "")
-        fields = zip(*[arrays.pop(name).tolist() for name in _FIELDS], strict=True)
-        evidence = []
-        for side in _SIDES:
-            rows, files = (arrays.pop(f"{side}_{name}", None) for name in ("values", "files"))
-            if rows is None or files is None:  # of an earlier version
-                evidence.append([NO_EVIDENCE] * count)
-            else:
-                evidence.append(list(map(Evidence.of_row, rows, files.tolist())))
-        counts: list[dict[str, Any]] = [{} for _ in range(count)]
-        for key, array in arrays.items():
-            name_of_metric, _, name = key.partition(".")
-            metric, (array,) = registry.get(name_of_metric), Counts(**{name: array}).values()
-            if name in metric.shared and (array == array[:1]).all():
-                array = np.broadcast_to(array[:1].copy(), array.shape)
-            for counts_of_image, row in zip(counts, array[:, np.newaxis], strict=True):
-                values = row[0, ...]  # an array, of single numbers too
-                if name in metric.ragged:
-                    values = values[~np.isnan(values).all(axis=-1)]
-                counts_of_image.setdefault(metric.name, {})[name] = values
-        records = []
-        for by_metric, of_image, *sides in zip(counts, fields, *evidence, strict=True):
-            image_id, size, fingerprint, *texts = of_image
-            known = {metric: counts_of(arrays) for metric, arrays in by_metric.items()}
-            values = image_id, tuple(size), known, fingerprint, 0.0, *texts, *sides
-            records.append(ImageRecord(*values))
-        return tuple(records)
+        return records_of(unpack_npz(data, text=True, limit=MAX_BYTES))
+
+
+def records_of(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
+    """Return the records of which `columns_of` made arrays, which are taken out of there.
+
+    Raises whatever damaged arrays lead to; `reading` makes one line of it.
+    """
+    count = arrays["ids"].size
+    if count > MAX_IMAGES:
+        raise FaultError(f"has {count} images, expected at most {MAX_IMAGES}")
+    for name in _LATER - arrays.keys():
+        arrays[name] = np.full(count, "")
+    fields = zip(*[arrays.pop(name).tolist() for name in _FIELDS], strict=True)
+    evidence = []
+    for side in _SIDES:
+        rows, files = (arrays.pop(f"{side}_{name}", None) for name in ("values", "files"))
+        if rows is None or files is None:  # of an earlier version
+            evidence.append([NO_EVIDENCE] * count)
+        else:
+            evidence.append(list(map(Evidence.of_row, rows, files.tolist())))
+    counts: list[dict[str, Any]] = [{} for _ in range(count)]
+    for key, array in arrays.items():
+        name_of_metric, _, name = key.partition(".")
+        metric, (array,) = registry.get(name_of_metric), Counts(**{name: array}).values()
+        if name in metric.shared and (array == array[:1]).all():
+            array = np.broadcast_to(array[:1].copy(), array.shape)
+        for counts_of_image, row in zip(counts, array[:, np.newaxis], strict=True):
+            values = row[0, ...]  # an array, of single numbers too
+            if name in metric.ragged:
+                values = values[~np.isnan(values).all(axis=-1)]
+            counts_of_image.setdefault(metric.name, {})[name] = values
+    records = []
+    for by_metric, of_image, *sides in zip(counts, fields, *evidence, strict=True):
+        image_id, size, fingerprint, *texts = of_image
+        known = {metric: counts_of(arrays) for metric, arrays in by_metric.items()}
+        values = image_id, tuple(size), known, fingerprint, 0.0, *texts, *sides
+        records.append(ImageRecord(*values))
+    return tuple(records)

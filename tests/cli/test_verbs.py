@@ -81,5 +81,5 @@ def test_a_wrong_call_is_one_line_that_says_where_help_is(monkeypatch, capsys):
 
     monkeypatch.setattr(sys, "argv", ["bsdsbench", "compare"])
     refused("2", main, error=SystemExit)
-    line = "bsdsbench: Missing argument '[OUT|ref:NAME]...'. (bsdsbench compare --help)\n"
+    line = "bsdsbench: Missing argument '[OUT|FILE|ref:NAME]...'. (bsdsbench compare --help)\n"
     assert capsys.readouterr() == ("", line)
