@@ -32,6 +32,7 @@ from bsdsbench.results.references import (
     official_run,
     reference_run,
     references,
+    with_common_rules,
 )
 from bsdsbench.results.sharing import fetched, is_address, shared_bytes, shared_run
 from bsdsbench.results.storage import (
@@ -593,23 +594,4 @@ def as_runs(
             if not any(map(is_address, same)):
                 differing = Path(os.path.relpath(place, os.path.commonpath(same))).as_posix()
             loaded[k] = replace(loaded[k], name=f"{shown[k]} ({differing})")
-    return _with_common_rules(loaded)
-
-
-def _with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
-    """Return the runs, the reference runs with the AP and ODS rules of the first other run.
-
-    Without another run they keep their own rules if they have one AP rule in common.
-    """
-    usual = Protocol.preset("bsds500") if len({r.protocol.ap_rule for r in runs}) > 1 else None
-    rules = next((run.protocol for run in runs if run.reference is None), usual)
-    if rules is None or not rules.stated:
-        return runs
-    fitted = []
-    for run in runs:
-        if run.reference is not None:
-            ods_rule = rules.ods_rule if run.reference.ordered else "maximum"
-            protocol = run.protocol.replace(ap_rule=rules.ap_rule, ods_rule=ods_rule)
-            run = replace(run, protocol=protocol)
-        fitted.append(run)
-    return fitted
+    return with_common_rules(loaded)

@@ -16,12 +16,12 @@ pixels and total_pred are stored as differences along T, split into planes of by
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,6 +36,9 @@ from bsdsbench.protocol.protocol import UNSTATED, UNSTATED_GRID, Protocol, even_
 from bsdsbench.results.provenance import Provenance
 from bsdsbench.scores.counts import ImageRecord, MatchCounts, Score
 from bsdsbench.text import did_you_mean
+
+if TYPE_CHECKING:
+    from bsdsbench.results.evaluation import Evaluation
 
 PREFIX, SET = "ref:", "bsds500-test"
 SOLVER = "the official randomised solver"
@@ -174,3 +177,22 @@ def _even_grid(printed: F8) -> F8:
     zero = int(printed.size > 1 and printed[0] == 0)
     even = np.r_[[0.0] * zero, even_thresholds(printed.size - zero)]
     return even if np.allclose(printed, even, rtol=0, atol=2e-6) else printed
+
+
+def with_common_rules(runs: list[Evaluation]) -> list[Evaluation]:
+    """Return the runs, the reference runs with the AP and ODS rules of the first other run.
+
+    Without another run they keep their own rules if they have one AP rule in common.
+    """
+    usual = Protocol.preset("bsds500") if len({r.protocol.ap_rule for r in runs}) > 1 else None
+    rules = next((run.protocol for run in runs if run.reference is None), usual)
+    if rules is None or not rules.stated:
+        return runs
+    fitted = []
+    for run in runs:
+        if run.reference is not None:
+            ods_rule = rules.ods_rule if run.reference.ordered else "maximum"
+            protocol = run.protocol.replace(ap_rule=rules.ap_rule, ods_rule=ods_rule)
+            run = replace(run, protocol=protocol)
+        fitted.append(run)
+    return fitted
