@@ -77,7 +77,9 @@ class ImageParts:
                 if array.dtype.kind not in kinds or array.ndim not in axes:
                     expected = "numbers" if "f" in kinds else "integers"
                     expected += f" and {' or '.join(map(str, axes))} axes"
-                    raise DataError(f"{what}: {kind_of_value(array)}, expected {expected}")
+                    fix = stack_ways(array.shape) if axes == (2,) else ()
+                    fault = f"{what}: {kind_of_value(array)}, expected {expected}"
+                    raise DataError(fault, fix=fix)
                 if name in ("labels", "instances", "classes") and array.ndim == 2:
                     array = whole_labels(array, "label map")
                 array = array != 0 if name == "valid" else array
@@ -355,14 +357,34 @@ class GroundTruth(ImageParts):
         return GroundTruth(self.image_id, **{**kept, **parts})
 
 
+def one_map(values: Any, what: str) -> Map:
+    """Return an array that has two axes. Raises ShapeError, for a stack with ways to one map."""
+    array = given_array(values, what)
+    if array.ndim != 2:
+        fault = f"{what}: shape {array.shape}, expected (rows, columns)"
+        raise ShapeError(fault, fix=stack_ways(array.shape))
+    return array
+
+
+def stack_ways(shape: tuple[int, ...]) -> tuple[str, ...]:
+    """Return what makes one map of a stack (C, H, W) or (H, W, C) of several, in words.
+
+    >>> stack_ways((48, 64, 2))[0]
+    'one of the 2 maps along axis 2: array[:, :, k]'
+    """
+    if len(shape) != 3 or 1 in shape:
+        return ()
+    axis = 2 if shape[2] < shape[0] else 0
+    one = f"one of the {shape[axis]} maps along axis {axis}: array[{':, :, k' if axis else 'k'}]"
+    return one, f"of classes: numpy.argmax(array, axis={axis}), for a metric of classes"
+
+
 def soft_map(pred: Any, what: str = "prediction") -> Map:
     """Return a soft map that was checked: (H, W) bool, uint8, uint16, or floats in [0, 1].
 
     Floats come as float32 (half precision too) or float64; nothing is copied that need not be.
     """
-    soft = given_array(pred, what)
-    if soft.ndim != 2:
-        raise ShapeError(f"{what}: shape {soft.shape}, expected (rows, columns)")
+    soft = one_map(pred, what)
     kind, size = soft.dtype.kind, soft.dtype.itemsize
     if kind not in "bf" and not (kind == "u" and size <= 2):
         raise DataError(
@@ -437,9 +459,7 @@ def annotated_masks(gts: Sequence[Map] | GroundTruth) -> Bool:
 
 def binary_map(values: Map, what: str) -> Bool:
     """Return a map (H, W) of 0 and 1, 0 and 255 or 0 and 65535, in any dtype, as bool."""
-    values = given_array(values, what)
-    if values.ndim != 2:
-        raise ShapeError(f"{what}: shape {values.shape}, expected (rows, columns)")
+    values = one_map(values, what)
     if values.dtype == bool:
         return values
     if values.dtype == np.uint8 and values.max(initial=0) <= 1:

@@ -60,7 +60,7 @@ from bsdsbench.loaders.formats.pictures import (
 )
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
-from bsdsbench.loaders.reading import Kind, Reading, refuse_one_hot
+from bsdsbench.loaders.reading import Kind, Reading, refuse_channels
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.evidence import Evidence, Values
 from bsdsbench.text import listed, show
@@ -149,6 +149,7 @@ def _read_map(files: _ImageFiles, kind: str, read: ReadBytes) -> Prediction:
                 budget.spend(segs[-1].nbytes)
             if not segs:
                 raise FaultError("no label maps, expected at least one")
+            refuse_channels(segs, "", "label maps, each of all regions")
             made = Prediction(image_id, paths[0], segs=tuple(segs))
     return made
 
@@ -344,7 +345,8 @@ class Annotation(NamedTuple):
 def truth_of(image_id: str, path: Path | None, annotations: Sequence[Annotation]) -> GroundTruth:
     """Return the ground truth of all annotators of an image. Raises DataError for a one-hot one."""
     edges, labels, valid, evidence, masks = zip(*annotations, strict=True)
-    refuse_one_hot(edges)
+    what = "" if path else f"{image_id}: "
+    refuse_channels(edges, what, "the boundaries of annotators")
     # segmentations only where every annotator has one: region scores need all of them
     whole = () if any(regions is None for regions in labels) else labels
     known = [array for array in valid if array is not None]

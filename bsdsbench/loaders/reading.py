@@ -25,9 +25,10 @@ from typing import NamedTuple
 import numpy as np
 from attrs import evolve, frozen
 
-from bsdsbench.arguments import Bool, given_array
-from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting, ShapeError
-from bsdsbench.images import GroundTruth, Map, Prediction, described, is_binary, unit
+from bsdsbench.arguments import Bool
+from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting
+from bsdsbench.images import GroundTruth, Map, Prediction, described, is_binary, one_map, unit
+from bsdsbench.protocol.fields import tidy
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.evidence import LEVELS, NO_EVIDENCE, Evidence, Values
@@ -87,7 +88,7 @@ class Reading:
         What they hold.
     cut : float or None
         The share of white from which gray is object; None: above one half.
-    void : tuple of int
+    void : tuple of float
         Values of truth that are counted nowhere. In a prediction, where they are a third value,
         they are no object.
     inverted, normalised : bool
@@ -102,7 +103,7 @@ class Reading:
 
     kind: Kind
     cut: float | None = None
-    void: tuple[int, ...] = ()
+    void: tuple[float, ...] = ()
     inverted: bool = False
     normalised: bool = False
     truth: bool = True
@@ -121,9 +122,9 @@ class Reading:
         file : str
             The name of its file; one of JPEG is always gray.
         """
-        values, valid = _plane(values, what), None
+        values, valid = one_map(values, what), None
         if self.void and values.dtype != bool and (self.truth or not is_binary(values)):
-            valid = ~np.isin(values, self.void)
+            valid = ~_is_any(values, self.void)
             values = np.where(valid, values, values.dtype.type(0))
         if self.normalised and (top := values.max(initial=0)) > 0:
             values = values / top
@@ -145,8 +146,8 @@ class Reading:
 
     def boundary(self, values: Map, what: str, file: str = "") -> MaskRead:
         """Return an annotator's map as `mask` does, but refuse gray without a threshold."""
-        values = _plane(values, what)
-        known = values[~np.isin(values, self.void)] if self.void else values
+        values = one_map(values, what)
+        known = values[~_is_any(values, self.void)] if self.void else values
         if self.cut is None and not is_binary(known):
             levels = _levels_of(known)
             has = f"values {_listed(levels)}" if levels else "gray values"
@@ -235,7 +236,7 @@ class Reading:
         words = [holds]
         if self.inverted and self.kind is not Kind.MASK:
             words.append("inverted")
-        words += [f"void {', '.join(map(str, self.void))}"] if self.void and self.truth else []
+        words += [f"void {_listed(self.void)}"] if self.void and self.truth else []
         words += ["divided by their maximum"] if self.normalised else []
         counts = {e.maps for e in images}
         if self.kind is Kind.BOUNDARIES and self.truth:
@@ -290,13 +291,6 @@ class Readings(NamedTuple):
 
 
 # ---- masks ---------------------------------------------------------------------------------------
-
-
-def _plane(values: Map, what: str) -> Map:
-    values = given_array(values, what)
-    if values.ndim != 2:
-        raise ShapeError(f"{what}: shape {values.shape}, expected (rows, columns)")
-    return values
 
 
 def _listed(levels: Sequence[float]) -> str:
@@ -412,38 +406,47 @@ def _levels_of(values: Map) -> tuple[float, ...]:
     return tuple(sorted(levels)) if len(levels) <= LEVELS else ()
 
 
-def _void_levels(levels: Sequence[float]) -> tuple[int, ...]:
+def _is_any(values: Map, levels: Sequence[float]) -> Bool:
+    """Return where a map has one of the levels, in the precision of its own type."""
+    return np.isin(values, np.array(levels, values.dtype) if values.dtype.kind == "f" else levels)
+
+
+def _void_levels(levels: Sequence[float]) -> tuple[float, ...]:
     """Return the values without which a map of these levels is a mask; () where none are.
 
     >>> _void_levels((0, 1, 255)), _void_levels((0, 127, 255)), _void_levels((0, 0.5, 1))
-    ((255,), (127,), ())
+    ((255,), (127,), (0.5,))
     """
-    whole = all(float(level).is_integer() for level in levels)
     white = 1 if 1 in levels else max(levels, default=0)
-    if not whole or 0 not in levels or white not in (1, 255, 65535):
+    if 0 not in levels or white not in (1, 255, 65535):
         return ()
-    return tuple(int(level) for level in levels if level not in (0, white))
+    return tuple(tidy(level) for level in levels if level not in (0, white))
 
 
-def refuse_one_hot(maps: Sequence[Map]) -> None:
-    """Raise DataError for maps of which exactly one is on at each pixel: classes, not annotators.
+def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
+    """Raise DataError for maps that add up to one at each pixel, as those of classes do.
 
-    As well for their inversion. Two annotators who draw lines leave most pixels free.
+    So do probabilities, one-hot maps, both in any scale, and the inversion of either. Maps of one
+    value each say nothing, and two annotators who draw lines leave most pixels free.
     """
-    n, size = len(maps), maps[0].size
-    if n < 2 or sum(map(np.count_nonzero, maps)) not in (size, (n - 1) * size):
+    n, top = len(maps), max((np.max(drawn, initial=0) for drawn in maps), default=0)
+    if n < 2 or len({drawn.shape for drawn in maps}) > 1:
         return
-    if len({drawn.shape for drawn in maps}) == 1:
-        drawn = np.sum(maps, axis=0)
-        if (drawn == 1).all() or (drawn == n - 1).all():
-            raise DataError(
-                f"{n} maps of which one is on at each pixel, as classes have them, expected the "
-                "boundaries of annotators",
-                fix=(
-                    "save the map of one class, (H, W)",
-                    "save the argmax, for a metric of classes",
-                ),
-            )
+    integers = all(drawn.dtype.kind in "iub" for drawn in maps)
+    one = next((white for white in (1, 255, 65535) if top <= white), 0) if integers else 1
+    slack = n * (one > 1) if integers else 0.02
+    for rows in (slice(1), slice(None)):  # of most maps the first row is enough
+        total = np.sum([drawn[rows] for drawn in maps], axis=0, dtype=np.float64)
+        if not any((np.abs(total - full) <= slack).all() for full in (one, (n - 1) * one)):
+            return
+    if any(drawn.min() < drawn.max() for drawn in maps):
+        raise DataError(
+            f"{what}{n} maps that add up to one in every pixel, expected {expected}",
+            fix=(
+                "of classes: numpy.argmax(maps, axis=0) is their label map",
+                "save the map of one class, (H, W)",
+            ),
+        )
 
 
 # ---- labels --------------------------------------------------------------------------------------
@@ -466,9 +469,9 @@ def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
         raise DataError(f"{what}: {WHITE_FOR_CLASSES}")
 
 
-def number_evidence(numbers: Map, void: int) -> Evidence:
+def number_evidence(numbers: Map, void: Collection[float]) -> Evidence:
     """Return whether a map of instances has several numbers, or one for several pieces."""
-    drawn = (numbers > 0) & (numbers != void)
+    drawn = (numbers > 0) & ~np.isin(numbers, list(void))
     number = numbers.max(initial=0, where=drawn)
     if not number:
         return NO_EVIDENCE

@@ -28,7 +28,7 @@ from bsdsbench.metrics.optional import Counter as Counter
 from bsdsbench.metrics.optional import ErrorClasses, HumanForm, Tree
 from bsdsbench.metrics.optional import Symptoms as Symptoms
 from bsdsbench.metrics.optional import Texts as Texts
-from bsdsbench.protocol.fields import LABELS, captions, listed_labels, option, record_of
+from bsdsbench.protocol.fields import VOIDS, captions, listed_values, option, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord, Score, Stack, sample_scores, stacked
 from bsdsbench.scores.curve import PRCurve
@@ -132,8 +132,8 @@ IGNORE = option(
     (),
     "Values of the ground truth's files that are void: their pixels are counted nowhere, on either "
     "side. One or several; -1 or none: no value is.",
-    LABELS,
-    listed_labels,
+    VOIDS,
+    listed_values,
     caption=lambda o: f"void: {', '.join(map(str, o.ignore))}" if o.ignore else "",
 )
 
@@ -142,7 +142,7 @@ IGNORE = option(
 class VoidOptions:
     """The pixels that are counted nowhere."""
 
-    ignore: tuple[int, ...] = IGNORE
+    ignore: tuple[float, ...] = IGNORE
 
 
 def _error_columns() -> tuple[Column, ...]:
@@ -306,7 +306,7 @@ class Metric(ABC):
         """Return the classes whose maps are a prediction's files; none where it is one file."""
         return ()
 
-    def void_values(self, opt: Any) -> tuple[int, ...]:
+    def void_values(self, opt: Any) -> tuple[float, ...]:
         """Return the values of truth files whose pixels are counted nowhere, on either side.
 
         They are False in the part `valid` of the ground truth (bool, (H, W)), which is there

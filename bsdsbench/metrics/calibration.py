@@ -66,7 +66,7 @@ class Options:
         caption={"foreground": "p of the foreground", "decision": "max(p, 1 - p) of the decision"},
         others={"foreground": "MONAI, torchmetrics (binary)", "decision": "Guo et al."},
     )
-    ignore: tuple[int, ...] = IGNORE
+    ignore: tuple[float, ...] = IGNORE
 
 
 class CalibrationMetric(Metric):

@@ -57,7 +57,7 @@ class Options:
         caption=lambda o: "" if o.overlap == "any" else f"{_FOUND[o.overlap]} IoU above {o.iou:g}",
         others={0.5: "PQ", 0.1: HOME_MADE, 0.75: HOME_MADE},
     )
-    ignore: tuple[int, ...] = IGNORE
+    ignore: tuple[float, ...] = IGNORE
 
 
 def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: Options | None = None) -> Counts:
@@ -156,14 +156,14 @@ class InstancesMetric(ValuesMetric):
     def label_kind(self, opt: Options) -> Kind:
         return Kind.MASK if opt.components else Kind.INSTANCES
 
-    def void_values(self, opt: Options) -> tuple[int, ...]:
+    def void_values(self, opt: Options) -> tuple[float, ...]:
         """Return the void of masks of components; of numbered objects it is left out here."""
         return opt.ignore if opt.components else ()
 
     def label_evidence(self, labels: Map, opt: Options, truth: bool) -> Evidence:
         if truth and opt.ignore:
             labels = np.where(np.isin(labels, opt.ignore), 0, labels)
-        return number_evidence(labels, -1) if opt.components is None else NO_EVIDENCE
+        return number_evidence(labels, ()) if opt.components is None else NO_EVIDENCE
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: Options) -> bool:
         return pred.shape == gt.shape or is_stack(pred, gt)

@@ -42,25 +42,8 @@ def refuse_stack(maps: Map, shape: tuple[int, ...], what: str) -> None:
         )
 
 
-def refuse_probabilities(maps: Map | None, what: str) -> None:
-    """Raise DataError for channels that add up to one in every pixel: classes, not boundaries."""
-    if maps is None or maps.ndim != 3 or len(maps) < 2:
-        return
-    one = np.iinfo(maps.dtype).max if maps.dtype.kind in "iu" and maps.max() > 1 else 1
-    slack = len(maps) if one > 1 else 0.02
-    row = maps[:, 0].sum(axis=0, dtype=np.float64)  # of most maps a row is enough
-    for total in (row, maps.sum(axis=0, dtype=np.float64)):
-        if not (np.abs(total - one) <= slack).all():
-            return
-    raise DataError(
-        f"{what}: {len(maps)} maps that add up to one in every pixel, expected boundaries of each "
-        "class",
-        fix="of classes: numpy.argmax(maps, axis=0) is their label map",
-    )
-
-
 def refuse_other_numbering(
-    pred: Map, gt: Map, labels: Sequence[int], ignored: Collection[int]
+    pred: Map, gt: Map, labels: Sequence[int], ignored: Collection[float]
 ) -> None:
     """Raise DataError for class labels of one shape that are numbered in two ways.
 

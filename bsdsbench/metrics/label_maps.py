@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -41,10 +41,12 @@ from bsdsbench.protocol.fields import (
     CLASS_NAMES,
     LABEL,
     POSITIVES,
+    VOIDS,
     check,
     clipped,
     is_int,
     is_number,
+    listed_values,
     one_of,
     option,
     whole,
@@ -56,10 +58,10 @@ from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 VOID = int(np.iinfo(np.int64).min)  # a true map's value where pixels are not `valid`
 
 
-def void_of(gt: ArrayLike, ignore: int = -1) -> Bool | None:
-    """Return the pixels of a true map that are VOID or the label to ignore; None without any."""
+def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
+    """Return the pixels of a true map that are VOID or a label to ignore; None without any."""
     array = np.asarray(gt)
-    marks = [ignore] * (ignore >= 0) + [VOID] * (array.dtype == np.int64)
+    marks = [*ignored, *[VOID] * (array.dtype == np.int64)]
     void = np.logical_or.reduce([array == mark for mark in marks]) if marks else None
     return void if np.any(void) else None
 
@@ -120,7 +122,7 @@ def _divided(options: Any, _: Any, divisor: int) -> None:
 
 def _known_things(options: Any, _: Any, things: Any) -> None:
     for name in things or ():
-        if name not in options.classes or options.ignore < 0:
+        if name not in options.classes or not options.ignored:
             expected = "names of classes, beside a label to ignore"
             raise ProtocolError(f"things {clipped(name)}: expected {expected}")
 
@@ -160,11 +162,11 @@ class LabelOptions:
     first: int = option(
         0, "The label of the first class; the others follow without a gap, and 0 is nothing.", LABEL
     )
-    ignore: int = option(
+    ignore: float | tuple[float, ...] = option(
         attrs.Factory(lambda self: 255 if self.classes else -1, takes_self=True),
-        "Label of ground-truth pixels that are cleared on both sides, or -1 for none. Without "
-        "classes 255 is a number as any other, unless it is given here.",
-        whole(-1, 2**31 - 1, "a label, or -1"),
+        "Label of ground-truth pixels that are cleared on both sides, also several labels, or -1 "
+        "for none. Without classes 255 is a number as any other, unless it is given here.",
+        lambda options, field, value: VOIDS(options, field, listed_values(value)),
         usual="`255` with classes, else `-1`",
         others={255: "PASCAL VOC, Cityscapes", 0: "scripts that ignore 0", -1: "scripts without"},
     )
@@ -191,6 +193,11 @@ class LabelOptions:
         lambda value: (value,) if isinstance(value, str) else value and tuple(value),
         caption=lambda o: f"{len(o.things)} classes have instances" if o.things else "",
     )
+
+    @property
+    def ignored(self) -> tuple[float, ...]:
+        """The labels to ignore."""
+        return listed_values(self.ignore)
 
     @property
     def labels(self) -> range:
@@ -239,7 +246,7 @@ def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map
     refuse_stack(mine, true.shape, SIDES[0])
     valid = valid_of(gt)
     if at.components:
-        ignored = void_of(true, at.ignore)
+        ignored = void_of(true, at.ignored)
         if ignored is not None:
             valid = ~ignored if valid is None else valid & ~ignored
         mine = numbered(without_void(mine, valid), at.components, SIDES[0])
@@ -251,7 +258,7 @@ def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map
     elif at.classes:
         refuse_white(mine, true, at.labels, SIDES[0])
         refuse_cut_numbers(mine, true, at.unit)
-        refuse_other_numbering(mine, true, at.labels, {at.ignore, *[0] * (at.first > 0)})
+        refuse_other_numbering(mine, true, at.labels, {*at.ignored, *[0] * (at.first > 0)})
     return mine, true if valid is None else np.where(valid, true.astype(np.int64), VOID)
 
 
@@ -268,9 +275,7 @@ class LabelMetric(Metric):
         return pred.shape == gt.shape or is_stack(pred, gt)
 
     def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Counts:
-        if (
-            "mask" in gt.parts and not opt.classes and opt.ignore >= 0
-        ):  # what that said is in `valid`
+        if "mask" in gt.parts and not opt.classes and opt.ignored:  # what that said is in `valid`
             opt = attrs.evolve(opt, ignore=-1)
         with faults_named(pred, gt):
             return self.counts_of(*label_maps(pred, gt, opt), opt)
@@ -282,7 +287,7 @@ class LabelMetric(Metric):
 
     def label_evidence(self, labels: Map, opt: Any, truth: bool) -> Evidence:
         if opt.unit == "instance" and opt.components is None and not opt.divisor:
-            return number_evidence(labels, opt.ignore if truth else -1)
+            return number_evidence(labels, opt.ignored if truth else ())
         known = truth and self.label_kind(opt) is Kind.CLASSES
         return Evidence(label_evidence(labels, opt.labels)) if known else NO_EVIDENCE
 
@@ -290,9 +295,9 @@ class LabelMetric(Metric):
         """Return what reads masks; labels have no scale and no inverse."""
         return READ if self.label_kind(opt) is Kind.MASK else ()
 
-    def void_values(self, opt: Any) -> tuple[int, ...]:
+    def void_values(self, opt: Any) -> tuple[float, ...]:
         """Return the void of masks; maps of classes and instances keep theirs."""
-        return (opt.ignore,) if self.label_kind(opt) is Kind.MASK and opt.ignore >= 0 else ()
+        return opt.ignored if self.label_kind(opt) is Kind.MASK else ()
 
     def parts(self, protocol: Protocol, opt: Any) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in opt.class_names}
@@ -303,5 +308,6 @@ class LabelMetric(Metric):
         if np.intersect1d(mine, true).size == 0:
             mends = "check the order of the classes and `first`"
             yield "classes", "no label is in both maps", mends
-        if (mine == opt.ignore).any() and not (true == opt.ignore).any():
-            yield "ignored", f"the label to ignore ({opt.ignore}) is predicted", "set `ignore`"
+        for label in opt.ignored:
+            if (mine == label).any() and not (true == label).any():
+                yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"

@@ -145,7 +145,7 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
     return protocol.describe(used(metrics, protocol), list(filter(None, own)))
 
 
-def void_values(metrics: Sequence[str], protocol: Protocol) -> tuple[int, ...]:
+def void_values(metrics: Sequence[str], protocol: Protocol) -> tuple[float, ...]:
     """The values of truth files that no metric counts. Raises DataError where metrics differ."""
     voids = {name: get(name).void_values(get(name).options_of(protocol)) for name in metrics}
     if len(set(map(frozenset, voids.values()))) > 1:

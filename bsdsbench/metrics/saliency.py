@@ -71,7 +71,7 @@ class SaliencyOptions:
         caption={True: "maps stretched to 0 .. 1", False: "maps as they are"},
         others={True: "PySODMetrics", False: "scripts that take maps as they are"},
     )
-    ignore: tuple[int, ...] = IGNORE
+    ignore: tuple[float, ...] = IGNORE
 
 
 def _curves(c: Stack, beta2: float) -> dict[str, F8]:

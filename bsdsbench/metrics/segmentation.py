@@ -55,15 +55,15 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     instances: dict[str, Any] = dict.fromkeys(("tp", "fp", "fn"), np.zeros(n, np.int64))
     instances["iou_sum"] = np.zeros(n)
     if params.unit == "class":
-        void = None if params.classes else void_of(gt, params.ignore)
-        read = as_label_maps(pred, gt) if params.classes else as_masks(pred, gt, params.ignore)
+        void = None if params.classes else void_of(gt, params.ignored)
+        read = as_label_maps(pred, gt) if params.classes else as_masks(pred, gt, params.ignored)
         counted = ... if void is None else ~void.ravel()
         flat = (np.ascontiguousarray(each, np.int64).ravel()[counted] for each in read)
         # What is so of each pixel is so of each pair of values that occurs.
         values, pixels = np.split(value_pairs(*flat)[0], [2])
         of_pred, of_gt = values - 1
         if params.classes:
-            at = n, params.ignore, params.first
+            at = n, params.ignored, params.first
             of_pred, of_gt = (each[0] for each in as_pair(values[:1], values[1:], *at)[:2])
     else:
         regions = instances_of(pred, gt, params)

@@ -28,13 +28,14 @@ from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.loaders.reading import (
     id_evidence,
     label_evidence,
+    refuse_channels,
     refuse_white,
     train_id_options,
 )
 from bsdsbench.metrics.base import IMAGES, Column, Counter, Tree, over
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.curve_metric import CurveMetric
-from bsdsbench.metrics.label_ids import SIDES, refuse_other_numbering, refuse_probabilities
+from bsdsbench.metrics.label_ids import SIDES, refuse_other_numbering
 from bsdsbench.metrics.label_maps import as_label_map, faults_named
 from bsdsbench.protocol.fields import (
     CLASS_NAMES,
@@ -413,7 +414,8 @@ class SemanticMetric(CurveMetric):
             for maps, what in zip(
                 (pred.classes, gt.parts.get("class_boundaries")), SIDES, strict=True
             ):
-                refuse_probabilities(maps, what)
+                if maps is not None and maps.ndim == 3:
+                    refuse_channels(tuple(maps), f"{what}: ", "boundaries of each class")
         if given is not None and pred.classes.shape == given.shape:
             refuse_white(pred.classes, given, opt.class_labels, pred.where)
         maps, truth, labels = prepare_classes(pred.classes, gt, opt)

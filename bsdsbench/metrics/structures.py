@@ -69,7 +69,7 @@ class TopologyOptions:
         whole(0, 9999, "0 to 9999 pixels"),
         caption="a patch every {} pixels",
     )
-    ignore: tuple[int, ...] = IGNORE
+    ignore: tuple[float, ...] = IGNORE
 
 
 class _Masks(NamedTuple):
@@ -189,7 +189,7 @@ class CcqOptions:
         others={"skeleton": "programs on masks", "given": "programs on centre lines"},
     )
     threshold: float = THRESHOLD
-    ignore: tuple[int, ...] = IGNORE
+    ignore: tuple[float, ...] = IGNORE
 
 
 class CcqMetric(ValuesMetric):

@@ -145,7 +145,9 @@ CLASS_NAMES = [
 ]
 BOOL = check(lambda v: isinstance(v, bool), "true or false")
 LABEL = whole(0, 2**31 - 1, "a label from 0")
-LABELS = each(lambda v: is_int(v) and 0 <= v < 2**31, 0, MAX_LIST, "labels from 0, or -1 for none")
+VOIDS = each(
+    lambda v: is_number(v) and 0 <= v < 2**31, 0, MAX_LIST, "values from 0, or -1 for none"
+)
 POSITIVE = check(lambda v: is_number(v) and 0 < v <= 1e6, "a number above 0, at most 1e6")
 POSITIVES = number_list(lambda v: 0 < v <= 1e6, "numbers above 0, at most 1e6")
 
@@ -186,9 +188,9 @@ def option(
     )
 
 
-def listed_labels(labels: object) -> tuple[Any, ...]:
-    """Return one label or several as a tuple; -1 stands for none."""
-    listed = tuple(labels) if isinstance(labels, list | tuple) else (labels,)
+def listed_values(values: object) -> tuple[Any, ...]:
+    """Return one value or several as a tuple; -1 stands for none."""
+    listed = tuple(values) if isinstance(values, list | tuple) else (values,)
     return () if listed == (-1,) else listed
 
 

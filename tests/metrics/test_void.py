@@ -200,11 +200,59 @@ def test_ignore_is_an_option_of_every_metric(metric):
         opt = found.options_of(protocol)
         assert opt.ignore == expected
         assert found.void_values(opt) == (() if metric == "instances" else expected)
-    for wrong in ("x", 1.5, [-1, 2], True):
+    for wrong in ("x", -0.5, [-1, 2], True):
         with pytest.raises(DataError, match="ignore"):
             found.options_of(
                 bb.Protocol.preset("masks").replace(options={metric: {"ignore": wrong}})
             )
+
+
+@pytest.mark.parametrize("metric", ["contour", "segmentation"])
+@pytest.mark.parametrize(
+    "options", [{}, {"classes": ("a", "b"), "first": 1}, {"unit": "instance"}, {"unit": "id"}]
+)
+def test_several_labels_to_ignore_are_as_one(metric, options):
+    """What two labels mark is left out as if one had marked it."""
+    rng = np.random.default_rng(4)
+    objects = np.kron(rng.integers(0, 2 if not options else 3, (4, 5)), np.ones((6, 6), np.uint8))
+    pred = np.roll(objects, 1, 1).astype(np.uint8)
+    one, two = objects.astype(np.uint8), objects.astype(np.uint8)
+    one[:6], one[18:] = 255, 255
+    two[:6], two[18:] = 254, 255
+    runs = []
+    for gt, ignore in ((one, 255), (one, [255]), (two, [254, 255]), (two, (255, 254))):
+        chosen = {metric: {**options, "ignore": ignore}}
+        proto = bb.Protocol.preset("masks").replace(options=chosen)
+        assert registry.get(metric).options_of(proto).ignored == tuple(np.ravel(ignore).tolist())
+        runs.append(bb.evaluate_items([("a", pred, gt)], proto, metrics=metric, workers=1))
+    for run in runs[1:]:
+        assert run.score(metric).to_mapping() == runs[0].score(metric).to_mapping()
+
+
+@pytest.mark.parametrize("metric", ["saliency", "pixel", "calibration", "contour", "segmentation"])
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("void", [0.5, 0.3, 2 / 3])
+def test_a_void_of_floats_is_named_by_its_value(metric, dtype, void, tmp_path):
+    """In the precision of the file, whatever that of the option; the line has both meanings."""
+    gt = np.zeros((20, 30), dtype)
+    gt[5:12, 5:15], gt[15:] = 1, void
+    pred = (0.9 if metric not in LABELS else 1.0) * (gt == 1).astype(np.float32)
+    write(tmp_path / "p", {"a": np.where(gt == gt[19, 0], 1, pred), "b": pred})
+    write(tmp_path / "g", {"a": gt, "b": gt})
+    proto = bb.Protocol.preset("masks" if metric in LABELS else "bsds500")
+
+    def scored(**options):
+        chosen = proto.replace(options={metric: options})
+        return bb.evaluate(tmp_path / "p", tmp_path / "g", chosen, metrics=metric, workers=1).score(
+            metric
+        )
+
+    with pytest.raises(DataError, match=rf"{metric}.ignore=0\.\d+ for a void.*gt_threshold"):
+        scored()
+    for said in (void, float(gt[19, 0]), [0.125, void]):
+        score = scored(ignore=said)
+        key = {"saliency": "iou_mean", "pixel": "ods.f", "contour": "iou"}.get(metric, "mean_iou")
+        assert metric == "calibration" or value_at(score, key) == 1
 
 
 # ---- counts by hand ------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ import numpy as np
 
 from bsdsbench import io as bounded
 from bsdsbench.errors import DataError, FileFormatError
-from bsdsbench.images import Map, whole_labels
+from bsdsbench.images import Map, stack_ways, whole_labels
 from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
 from bsdsbench.text import listed, show
 
@@ -256,7 +256,8 @@ def plane(array: Any, what: str) -> Map:
     if array.ndim > 2:
         array = array.reshape([n for n in array.shape if n != 1] or [1, 1])
     if array.ndim != 2 or not array.size:
-        raise FaultError(f"{what} of shape {array.shape}, two dimensions only, expected (H, W)")
+        fault = f"{what} of shape {array.shape}, two dimensions only, expected (H, W)"
+        raise FaultError(fault, fix=stack_ways(array.shape))
     return array
 
 

@@ -211,7 +211,7 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
     pair, class_of = pair_of(pred, gt, opt)
     c = Compared(pair, opt.spacing)
     table = np.stack([values_of(c, *m, opt.empty) for m in opt.measures().values()], axis=1)
-    void = void_of(gt, opt.ignore)
+    void = void_of(gt, opt.ignored)
     if void is not None and void.all():  # not even two empty masks
         table[:] = np.nan
     widths = opt.boundary_sizes if "boundary-iou" in opt.groups else ()

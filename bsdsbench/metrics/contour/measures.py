@@ -31,6 +31,7 @@ from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.cldice import cldice, skeleton_pixels
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, LabelPair, as_pair
+from bsdsbench.protocol.fields import listed_values
 from bsdsbench.scores.ratios import f_measure, ratio
 
 Spacing = tuple[float, float]
@@ -287,7 +288,7 @@ def measure(
     size: float | None = None,
     *,
     classes: int | None = None,
-    ignore: int | None = None,
+    ignore: int | tuple[int, ...] | None = None,
     spacing: Spacing = PIXELS,
     empty: str = "skip",
 ) -> float | F8:
@@ -326,8 +327,8 @@ def measure(
         Its width, radius, percent or tolerance, where it has one.
     classes : int, optional
         Number of labels, 0 .. classes - 1.
-    ignore : int, optional
-        Label of the ground truth's pixels that are nothing; cleared on both sides.
+    ignore : int or tuple of int, optional
+        Labels of the ground truth's pixels that are nothing; cleared on both sides.
     spacing : tuple of float
         Row and column step; distances and tolerances are in their unit.
     empty : str
@@ -355,7 +356,8 @@ def measure(
     usual = TABLE[given_word(name, "measure", TABLE)][2]
     given_word(empty, "empty", CONVENTIONS)
     size = usual if size is None else given_number(size, f"size of {name}", 0, math.inf)
-    c = Compared(as_pair(pred, gt, classes, ignore), spacing)
+    ignored = () if ignore is None else listed_values(ignore)
+    c = Compared(as_pair(pred, gt, classes, ignored), spacing)
     values = values_of(c, name, size, empty)
     return float(values[0]) if classes is None else values
 
@@ -363,7 +365,7 @@ def measure(
 class _Settings(TypedDict, total=False):
     """The keywords of `measure` beside `classes`."""
 
-    ignore: int | None
+    ignore: int | tuple[int, ...] | None
     spacing: Spacing
     empty: str
 

@@ -1,13 +1,14 @@
 """From masks, label maps and instance maps to pairs of masks; the conventions for empty ones.
 
 Masks are (H, W) bool, 0 and 1, or 0 and 255 in uint8. Label maps are (H, W) integer with the labels
-0 .. classes - 1. `ignore` is one more label: pixels with it in the ground truth are cleared in both
-maps before anything is drawn. Instances are paired by number, or matched by overlap.
+0 .. classes - 1. `ignored` are further labels: pixels with one in the ground truth are cleared in
+both maps before anything is drawn. Instances are paired by number, or matched by overlap.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,7 +63,7 @@ def as_pair(
     pred: ArrayLike,
     gt: ArrayLike,
     classes: int | None = None,
-    ignore: int | None = None,
+    ignored: Sequence[float] = (),
     first: int = 0,
 ) -> LabelPair:
     """Masks (classes None) or label maps whose labels begin at `first`, checked.
@@ -70,16 +71,15 @@ def as_pair(
     0 is nothing where it is below `first`. Raises DataError or ShapeError.
     """
     if classes is None:  # cut to the box of both masks, with a frame of one pixel
-        masks = as_masks(pred, gt, -1 if ignore is None else ignore)
+        masks = as_masks(pred, gt, ignored)
         either = masks[0] | masks[1]
         at = [np.flatnonzero(either.any(axis=axis)) for axis in (1, 0)]
         box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) if i.size else slice(0, 1) for i in at)
         mine, true = (np.subtract(m[box].view(np.int8), 1, order="C") for m in masks)
         return LabelPair(mine, true, 1, either.shape)
     maps, end = as_label_maps(pred, gt), first + classes
-    nothing = {0: ""} if first else {}
-    if ignore is not None and ignore >= 0:
-        nothing[ignore] = " (ignored)"
+    nothing: dict[float, str] = {0: ""} if first else {}
+    nothing |= dict.fromkeys(ignored, " (ignored)")
     found = []
     for labels, what in zip(maps, SIDES, strict=True):
         none = np.isin(labels, list(nothing))
@@ -95,15 +95,15 @@ def as_pair(
         new = np.ascontiguousarray(labels, np.int32) - np.int32(first)
         new[none] = -1
         found.append(new)
-    void = void_of(maps[1], -1 if ignore is None else ignore)
+    void = void_of(maps[1], ignored)
     if void is not None:
         found[0][void] = -1
     return LabelPair(found[0], found[1], classes, maps[0].shape)
 
 
-def as_masks(pred: ArrayLike, gt: ArrayLike, ignore: int = -1) -> tuple[Bool, Bool]:
+def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> tuple[Bool, Bool]:
     """Two masks of one shape, checked, both without void. Raises DataError or ShapeError."""
-    masks, void = [], void_of(gt, ignore)
+    masks, void = [], void_of(gt, ignored)
     gt = gt if void is None else np.where(void, 0, gt)
     for given, what in zip((pred, gt), SIDES, strict=True):
         found = np.asarray(given)
@@ -131,7 +131,7 @@ def pair_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> tuple[LabelPair
     Raises DataError for what is no such map, ShapeError for unequal shapes.
     """
     if at.unit == "class":
-        return as_pair(pred, gt, len(at.classes) or None, at.ignore, at.first), None
+        return as_pair(pred, gt, len(at.classes) or None, at.ignored, at.first), None
     found = instances_of(pred, gt, at)
     if at.unit == "id":
         both = np.union1d(found.pred.ids, found.gt.ids)
@@ -206,7 +206,7 @@ def _numbered(values: I8, at: LabelOptions) -> I8:
     """Return a label without a number as the first of its class, or as the crowd of a thing."""
     alone = (values >= 0) & (values < at.divisor)
     crowd = alone & np.isin(values - at.first, [at.classes.index(name) for name in at.things or ()])
-    of_class = (at.ignore + 1) * at.divisor - 1 - (values - at.first)
+    of_class = (max(at.ignored, default=-1) + 1) * at.divisor - 1 - (values - at.first)
     return np.where(crowd, of_class, np.where(alone, values * at.divisor, values))
 
 
@@ -226,7 +226,7 @@ def _regions(values: I8, at: LabelOptions, what: str) -> Regions:
     last = at.first + max(len(at.classes), 1) - 1
     if at.divisor:
         classes = values // at.divisor
-        void = (values == VOID) | ((classes == at.ignore) & (at.ignore >= 0))
+        void = (values == VOID) | np.isin(classes, at.ignored)
         nothing = void | ((classes == 0) & (at.first > 0))
         alone = (values > 0) & (values < at.divisor) & ((at.first > 0) | (values <= last))
         if at.things is None and alone.any():
@@ -248,8 +248,8 @@ def _regions(values: I8, at: LabelOptions, what: str) -> Regions:
                 f"{what}: value {values.min()}, expected 0 or -1 for nothing and the numbers of "
                 "instances (16-bit numbers read as signed?)"
             )
-        ignored = (values == at.ignore) & (at.ignore >= 0) & (what == SIDES[1])
-        void = ignored | (values == VOID)
+        ignored = at.ignored if what == SIDES[1] else ()
+        void = (values == VOID) | np.isin(values, ignored)
         nothing = void | (values <= 0)
     ids, number = np.unique(np.where(nothing, -1, values), return_inverse=True)
     negative = int((ids < 0).sum())

@@ -24,7 +24,7 @@ def test_labels_are_numbered_from_0_without_those_that_are_ignored(first, ignore
             for k, labels in enumerate((pred, gt)):
                 if labels[at] >= first and labels[at] != ignore and gt[at] != ignore:
                     expected[(k, *at)] = labels[at] - first
-        pair = as_pair(pred, gt, 3, ignore, first)
+        pair = as_pair(pred, gt, 3, () if ignore is None else (ignore,), first)
         found = np.array([pair.pred, pair.gt])
         assert np.maximum(found, -1).tolist() == expected.tolist()
         assert (found.dtype, pair.n, pair.shape) == (np.int32, 3, (6, 7))
@@ -45,7 +45,7 @@ def test_other_labels_are_refused_beside_good_ones(first, ignore, label, words):
     bad = np.array([[first, label]], np.uint64 if label > 2**62 else np.int64)
     for maps, side in (((bad, good), "prediction"), ((good, bad), "ground truth")):
         line = re.escape(f"{side}: label {label}, expected {words}")
-        refused(f"^{line}$", as_pair, *maps, 3, ignore, first)
+        refused(f"^{line}$", as_pair, *maps, 3, () if ignore is None else (ignore,), first)
 
 
 @pytest.mark.parametrize(
