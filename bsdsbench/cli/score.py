@@ -31,6 +31,7 @@ from bsdsbench.cli.shared import (
     together,
     verb,
 )
+from bsdsbench.plotting.beside import plots_beside
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -167,12 +168,8 @@ def evaluate_verb(
     compile_first(options["metrics"], *given)
     for name in others:
         del options[name]
-    with progress("evaluate") as report:
+    with plots_beside(out), progress("evaluate") as report:
         run = call(*given, progress=report, **options)
-    if out:
-        from bsdsbench.plotting.figures import plot_result
-
-        plot_result(run, Path(out))
     if run.kept:
         say(
             f"{run.kept} of {len(run.records)} images were counted before; their records in "

@@ -402,14 +402,13 @@ def _annotations(path: Path, reading: Reading, read: ReadBytes) -> Iterator[Anno
             yield annotation_of(labels, reading, what, path.name, regions=True)
             continue
         binary = is_binary(plane(drawn, what))  # a struct says itself that it holds boundaries
-        struct = evolve(reading, cut=None) if binary else reading
+        struct = evolve(reading, cut=None) if binary and reading.cut is not None else reading
         annotation = annotation_of(drawn, struct, what, path.name)
         none = labels is None or (isinstance(labels, np.ndarray) and not labels.size)  # or []
         labels = None if none else label_map(labels)
         mask = crack_mask(arrays)
         mask = ~mask if mask is not None and reading.inverted else mask
-        shown = Values.NOTHING if binary else annotation.evidence.values
-        evidence = evolve(annotation.evidence, values=shown)
+        evidence = Evidence(maps=1, file=path.name) if binary else annotation.evidence
         yield annotation._replace(labels=labels, evidence=evidence, mask=mask)
 
 

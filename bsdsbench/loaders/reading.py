@@ -316,13 +316,13 @@ def binarise(values: Map, cut: Cut, what: str, inclusive: bool = False) -> Bool:
     inclusive : bool
         On is also what is equal to the cut, and 0 and 1 in uint8 and uint16 are gray too.
     """
+    if values.dtype == bool:
+        return values
     if cut is None:
         cut = 128.0, 128.0 * 257, 0.5
     cuts = cut if isinstance(cut, tuple) else (cut * 255, cut * 65535, cut)
     white = 1 if values.dtype.kind == "f" else WHITE.get(values.dtype.str[1:], 0)
     top = values.max(initial=0)
-    if values.dtype == bool:
-        return values
     if is_binary(values) and not (inclusive and top == 1 and white > 1):
         return np.asarray(values != 0)
     level = {255: cuts[0], 65535: cuts[1]}.get(white, cuts[2])
@@ -341,10 +341,9 @@ def _mask_evidence(values: Map, cut: float | None = None, exact: bool = True) ->
     Integers wider than 16 bits have no white, so that 0 and 1 cannot be the noise of a gray map.
     `exact` is False for values that are none of the mask's own, as those of JPEG.
     """
-    top = values.max(initial=0)
-    white = 1 if values.dtype.kind == "f" else WHITE.get(values.dtype.str[1:], 0)
-    if values.dtype == bool or not top:
+    if values.dtype == bool or not (top := values.max(initial=0)):
         return Evidence(maps=1)
+    white = 1 if values.dtype.kind == "f" else WHITE.get(values.dtype.str[1:], 0)
     binary = is_binary(values)
     if cut is not None:
         strong = (binary and top > 1) or top >= cut * white
@@ -429,10 +428,10 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     So do probabilities, one-hot maps, both in any scale, and the inversion of either. Maps of one
     value each say nothing, and two annotators who draw lines leave most pixels free.
     """
-    n, top = len(maps), max((np.max(drawn, initial=0) for drawn in maps), default=0)
+    n, integers = len(maps), all(drawn.dtype.kind in "iub" for drawn in maps)
     if n < 2 or len({drawn.shape for drawn in maps}) > 1:
         return
-    integers = all(drawn.dtype.kind in "iub" for drawn in maps)
+    top = max(1 if drawn.dtype == bool else np.max(drawn, initial=0) for drawn in maps)
     one = next((white for white in (1, 255, 65535) if top <= white), 0) if integers else 1
     slack = n * (one > 1) if integers else 0.02
     for rows in (slice(1), slice(None)):  # of most maps the first row is enough

@@ -26,8 +26,7 @@ from bsdsbench.io import HeldFiles
 from bsdsbench.loaders.readers import empty_truth
 from bsdsbench.loaders.reading import DARKER, soft_evidence, truth_evidence
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Metric
-from bsdsbench.metrics.error_classes import boundary_errors
+from bsdsbench.metrics.base import Counter, Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.provenance import RunHeader
@@ -272,7 +271,11 @@ def _counted_boundaries(gt: GroundTruth) -> Iterator[np.ndarray]:
 def _count_metrics(item: Item, pred: Prediction | None, gt: GroundTruth, plan: Plan) -> ImageRecord:
     """Return the record of an image: the counts of all metrics and what its files showed."""
     metrics = [registry.get(name) for name in plan.metrics]
-    counter = boundary_errors if plan.errors else None
+    counter: Counter | None = None
+    if plan.errors:
+        from bsdsbench.metrics.error_classes import boundary_errors  # which imports numba
+
+        counter = boundary_errors
     counts = {m.name: m.count_image(pred, gt, plan.protocol, counter) for m in metrics}
     has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
     shown = None if item.form else pred
