@@ -35,8 +35,9 @@ Decorator = Callable[[Any], Any]
 # What a user does, in the order of the help page. A group is a file, a verb a function in it.
 GROUPS = {
     "Score": ("demo", "evaluate", "run", "merge", "nms"),
-    "Understand": ("doctor", "compare", "errors", "worst", "explain", "plot", "curves"),
+    "Understand": ("doctor", "compare", "errors", "worst", "explain", "plot"),
     "Publish": ("report", "share"),
+    "Curves": ("curves",),
     "Check": ("check", "data", "protocols"),
 }
 VERBS = {verb: heading.lower() for heading, verbs in GROUPS.items() for verb in verbs}

@@ -1,18 +1,13 @@
-"""Verbs to understand scores: doctor, compare, worst, explain, plot, curves."""
+"""Verbs to understand scores: doctor, compare, worst, explain, plot."""
 
 from __future__ import annotations
 
-import math
-import warnings
 from dataclasses import asdict
 from functools import partial
-from itertools import combinations
 from pathlib import Path
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import click
-from attrs import evolve
 from click import FloatRange, IntRange, argument
 
 from bsdsbench.cli.shared import (
@@ -43,16 +38,8 @@ from bsdsbench.cli.shared import (
 
 if TYPE_CHECKING:
     from bsdsbench.protocol.signature import Signature
-    from bsdsbench.tables.table import Table
 
 LINES = 9  # that explain prints, and the run as it is
-# Of each kind of curve: the axes, the numbers with their headings
-RATES = {"pr": ("recall", "precision"), "roc": ("fpr", "tpr"), "det": ("fpr", "fnr")}
-NUMBERS = {
-    "pr": {"ap": "ap", "auc": "auc (trapezoids)", "ap_11": "ap 11", "chance": "chance"},
-    "roc": {"auc": "auc", "eer": "eer", "eer_threshold": "eer threshold"},
-    "det": {"eer": "eer", "eer_threshold": "eer threshold"},
-}
 
 
 @verb
@@ -367,140 +354,3 @@ def plot_verb(runs: tuple[str, ...], out: str, names: list[str] | None, **option
         if result.curve:
             say(f"{result.label}: {result.curve.describe()}")
     print(out)
-
-
-@verb
-@argument("files", nargs=-1, required=True, type=click.Path(), metavar="SCORES.csv...")
-@choice("--kind", "Kind of curve.", of=("pr", "roc", "det"))
-@path(
-    "-o",
-    "--out",
-    "A picture (.png, .svg, .pdf) or the points of the curve (.csv); may be repeated.",
-    multiple=True,
-    metavar="FILE",
-)
-@flag("--areas", "Print every AP and AUC variant by name.")
-@choice(
-    "--labels",
-    "reading",
-    "binary: 0 negative, else positive; sign: < 0 negative, 0 left out. "
-    "larger: the larger of two values is positive. "
-    "auto: labels of 0 and 1, of -1 and 1, or of -1, 0 and 1 (0 left out).",
-    of=("auto", "binary", "sign", "larger"),
-)
-@flag(
-    "--include-inf/--exclude-inf",
-    "Scores of -inf: ranked last, or never retrieved (VLFeat); default: never with --ties sample.",
-    default=None,
-)
-@choice(
-    "--ties",
-    "How to treat equal scores: one point, or (VLFeat) one per row of the file.",
-    of=("merge", "sample"),
-)
-@printed("table", "csv", "json")
-def curves_verb(
-    files: tuple[str, ...], kind: str, out: tuple[str, ...], areas: bool, form: str, **options: Any
-) -> None:
-    """Draw PR, ROC or DET curves of labels and scores.
-
-    SCORES.csv has a label and a score per row ("-": stdin). Labels are 0 and 1, -1 and 1, or true
-    and false. The summary numbers of the curves are printed; several files go into one picture. Of
-    several files with the same labels in the same order, and with --kind roc, the areas under the
-    ROC curves are printed with 95 % intervals and DeLong's test of each pair.
-    """
-    from bsdsbench import curves, plotting
-    from bsdsbench.errors import DataError
-    from bsdsbench.io import write_atomic
-    from bsdsbench.loaders.formats.scores import read_scores
-    from bsdsbench.tables.forms import to_mappings
-    from bsdsbench.tables.table import Field, Table
-
-    if len(files) > 1 and any(target.endswith(".csv") for target in out):
-        raise click.UsageError(f"-o FILE.csv: points of {len(files)} files, expected one file")
-    stems = ["stdin" if file == "-" else Path(file).stem for file in files]
-    names = stems if len({*stems}) == len(stems) else list(files)
-    samples, found, ways = {}, [], []
-    for file, name in zip(files, names, strict=True):
-        sample = samples[name] = read_scores(file)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            try:
-                found.append(getattr(curves, kind)(*sample, **options))
-                if areas:
-                    ways.append(curves.area_table(*sample, reading=options["reading"]))
-            except DataError as error:
-                raise DataError(evolve(error.problems[0], file=file)) from None
-        for line in dict.fromkeys(str(warning.message) for warning in caught):
-            say(f"{file}: {line}")
-    for target in out:
-        if target.endswith(".csv"):
-            (curve,) = found
-            rates = [getattr(curve, rate).tolist() for rate in RATES[kind]]
-            columns = (curve.thresholds.tolist(), *rates, curve.tp.tolist(), curve.fp.tolist())
-            lines = [",".join(map(repr, point)) for point in zip(*columns, strict=True)]
-            lines.insert(0, ",".join(("threshold", *RATES[kind], "tp", "fp")))
-            write_atomic(Path(target), "\n".join(lines) + "\n")
-        else:
-            display = getattr(plotting, f"{kind.upper()}CurveDisplay")
-            named = zip(found, names, strict=True)
-            plotting.plot_curves([display.from_curve(curve, name) for curve, name in named], target)
-        say(f"wrote {target}", progress=True)
-    fields = [Field("name", "name")]
-    fields += [Field(key, key, "", "d") for key in ("positives", "negatives", "points")]
-    fields += [Field(key, head, "", ".6g") for key, head in NUMBERS[kind].items()]
-    rows = [
-        [name, c.positives, c.negatives, c.thresholds.size, *(getattr(c, k) for k in NUMBERS[kind])]
-        for name, c in zip(names, found, strict=True)
-    ]
-    shown = [Table("curves", "", fields, rows)]
-    if areas:
-        heads = names if len(names) > 1 else ["value"]
-        fields = [Field("number", "number")]
-        fields += [Field(f"value_{k}", head, "", ".6g") for k, head in enumerate(heads)]
-        fields += [Field(key, key) for key in ("points", "ties", "rule")]
-        rows = []
-        for a, *more in zip(*ways, strict=True):
-            rows.append([a.name, *(way.value for way in (a, *more)), a.points, a.ties, a.rule])
-        shown.append(Table("areas", "", fields, rows))
-    if kind == "roc" or len(files) > 1:
-        shown += _roc_tables(samples, options["reading"])
-    if form == "json":
-        rows_of = {table["key"]: table["rows"] for table in to_mappings(shown)}
-        print_json({"kind": kind, "ties": options["ties"], **rows_of})
-    else:
-        show_tables(shown[:1] if form == "csv" else shown, None, form)
-
-
-def _roc_tables(samples: dict[str, Any], reading: Any) -> list[Table]:
-    """Areas under ROC curves with 95 % intervals, and DeLong's test of pairs of equal labels."""
-    from bsdsbench.curves import delong
-    from bsdsbench.errors import DataError
-    from bsdsbench.tables.table import Estimate, Field, Table
-
-    areas: list[list[Any]] = []
-    pairs: list[list[Any]] = []
-    try:
-        for name, (labels, scores) in samples.items():
-            alone = delong(labels, scores, scores, reading=reading)
-            width = NormalDist().inv_cdf(0.975) * math.sqrt(alone.covariance[0, 0])
-            low, high = max(alone.auc - width, 0.0), min(alone.auc + width, 1.0)
-            areas.append([name, Estimate(alone.auc, low, high)])
-        for a, b in combinations(samples, 2):
-            (labels, scores), (others, other) = samples[a], samples[b]
-            if labels.tolist() == others.tolist():
-                d = delong(labels, scores, other, reading=reading)
-                pairs.append([a, b, Estimate(d.difference, d.low, d.high), d.p])
-            else:
-                say(f"{a}, {b}: other labels, or in another order, so their areas are not compared")
-    except DataError as error:
-        say(f"no intervals of areas under ROC curves: {error}")
-        return []
-    fields = [Field("name", "name"), Field("auc", "auc [95 % interval]", "", ".4f")]
-    tables = [Table("roc_areas", "Areas under the ROC curves", fields, areas)]
-    if pairs:
-        difference = Field("difference", "a - b [95 % interval]", "", "+.4f")
-        fields = [Field("a", "a"), Field("b", "b"), difference, Field("p", "p", "", "p")]
-        title = "Differences of these areas (DeLong's test)"
-        tables.append(Table("differences", title, fields, pairs, n_labels=2))
-    return tables

@@ -1,13 +1,14 @@
 """ROC, PR and DET curves for any labels and scores: every convention has a name.
 
 pr, roc, det            curves and summary numbers; one point per score, or per sample (VLFeat)
+CurvePoints             points given as rates or counts
 threshold_curve         weighted or fractional targets at quantiles of the scores (Schroedl)
 roc_to_pr, pr_to_roc    points between the two spaces
 roc_convex_hull, achievable_pr, interpolate_pr   what lies between and above points
-dominates, crossings    one curve against another
+dominates, relation, crossings   one curve against another
 auc_pr, auc_roc, davis_goadrich_area, auccalculator_areas   areas, each rule by name
 delong                  do two areas under ROC curves of the same samples differ?
-area_table              every AP and AUC variant of the same data, with its name
+area_table, point_areas every AP and AUC variant of the same data, with its name
 """
 
 from bsdsbench.curves.areas import (
@@ -19,6 +20,7 @@ from bsdsbench.curves.areas import (
     auccalculator_areas,
     davis_goadrich_area,
     delong,
+    point_areas,
 )
 from bsdsbench.curves.geometry import (
     PRPoints,
@@ -28,14 +30,17 @@ from bsdsbench.curves.geometry import (
     dominates,
     interpolate_pr,
     pr_to_roc,
+    relation,
     roc_convex_hull,
     roc_to_pr,
 )
+from bsdsbench.curves.points import CurvePoints
 from bsdsbench.curves.ranked import PRResult, ROCResult, det, pr, roc
 from bsdsbench.curves.thresholds import ThresholdCurve, threshold_curve
 
 __all__ = [
     "AreaRow",
+    "CurvePoints",
     "DeLongResult",
     "PRPoints",
     "PRResult",
@@ -53,8 +58,10 @@ __all__ = [
     "det",
     "dominates",
     "interpolate_pr",
+    "point_areas",
     "pr",
     "pr_to_roc",
+    "relation",
     "roc",
     "roc_convex_hull",
     "roc_to_pr",

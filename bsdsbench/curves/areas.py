@@ -14,13 +14,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, given_word
-from bsdsbench.curves.geometry import PRPoints, achievable_pr, interpolate_pr
+from bsdsbench.curves.geometry import PRPoints, achievable_pr, interpolate_pr, roc_convex_hull
 from bsdsbench.curves.ranked import Ranking, pr_of, rank, roc_of, trapezoids
-from bsdsbench.curves.samples import Bools, LabelReading, above_zero, columns, samples
+from bsdsbench.curves.samples import (
+    Bools,
+    LabelReading,
+    above_zero,
+    columns,
+    defined,
+    samples,
+)
 from bsdsbench.errors import DataError
 from bsdsbench.protocol.protocol import even_thresholds
 from bsdsbench.scores.curve import PRCurve, area
-from bsdsbench.scores.ratios import ratio
+from bsdsbench.scores.ratios import defined_ratio, ratio
 
 Rule = Literal["davis-goadrich", "trapezoid", "step", "bsds", "11-point", "101-point"]
 _RULES = get_args(Rule)
@@ -33,7 +40,8 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     Parameters
     ----------
     precision, recall : array_like
-        f8 (K,), along the curve in either direction.
+        f8 (K,), along the curve in either direction. A precision of NaN at recall 0, at an end, is
+        0/0 of a converted curve: it is left out with an InputWarning, and nothing lies before it.
     rule : str
         How the area between the points is computed:
 
@@ -63,6 +71,7 @@ def auc_pr(precision: ArrayLike, recall: ArrayLike, *, rule: Rule = "davis-goadr
     0.375
     """
     given_word(rule, "rule", _RULES)
+    precision, recall = defined(precision, recall, "precision")
     p, r = columns("share", precision=precision, recall=recall)
     if r.size == 0:
         return 0.0
@@ -308,6 +317,69 @@ def area_table(
     for name, words in _WORDS.items():
         space = "ROC" if "roc" in name else "PR"
         rows.append(AreaRow(name, space, values.get(name, np.nan), *words.split(" | ")))
+    return tuple(rows)
+
+
+# Areas of points alone, by which no samples are ranked
+_OF_POINTS: dict[str, tuple[str, str]] = {
+    "Davis-Goadrich, count-linear": ("PR", "closed form"),
+    "Davis-Goadrich, achievable (ROC hull)": ("PR", "closed form"),
+    "AUCCalculator": ("PR", "trapezoid at each whole TP, to (P, N)"),
+    "step at each whole TP": ("PR", "step"),
+    "straight lines": ("PR", "trapezoid"),
+    "step": ("PR", "step"),
+    "11-point": ("PR", "mean of 11 recall levels"),
+    "101-point": ("PR", "mean of 101 recall levels"),
+    "BSDS area": ("PR", "linear at 101 recall levels, sum / 100"),
+    "ROC trapezoids": ("ROC", "trapezoid from (0, 0) to (1, 1)"),
+    "ROC hull": ("ROC", "trapezoid"),
+}
+
+
+def point_areas(
+    tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
+) -> tuple[AreaRow, ...]:
+    """Return the area under the curve of points by each rule, as `area_table` does of samples.
+
+    Parameters
+    ----------
+    tp, fp, positives, negatives : as in `auccalculator_areas`
+        Counts along the curve and totals.
+
+    Raises
+    ------
+    DataError
+        For counts that fall, and totals that are not above 0.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> rows = {row.name: row.value for row in curves.point_areas([5, 10], [5, 30], 20, 100)}
+    >>> round(rows["straight lines"], 4)
+    0.0938
+    """
+    a, b = columns("count", tp=tp, fp=fp)
+    p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
+    hull = roc_convex_hull(b / n, a / p)
+    whole, drawn = interpolate_pr(a, b, p), PRPoints(defined_ratio(a, a + b), a / p)
+    drawn = PRPoints(*(column[a + b > 0] for column in drawn))
+    by_program = auccalculator_areas(a, b, p, n)
+    values = {
+        "Davis-Goadrich, count-linear": davis_goadrich_area(a, b, p),
+        "Davis-Goadrich, achievable (ROC hull)": davis_goadrich_area(hull.tpr * p, hull.fpr * n, p),
+        "AUCCalculator": by_program.pr,
+        "step at each whole TP": auc_pr(*whole, rule="step"),
+        "straight lines": auc_pr(*drawn, rule="trapezoid"),
+        "step": auc_pr(*drawn, rule="step"),
+        "11-point": auc_pr(*drawn, rule="11-point"),
+        "101-point": auc_pr(*drawn, rule="101-point"),
+        "BSDS area": auc_pr(*drawn, rule="bsds"),
+        "ROC trapezoids": trapezoids(np.r_[0, b / n, 1], np.r_[0, a / p, 1]),
+        "ROC hull": trapezoids(*hull),
+    }
+    rows = []
+    for name, (space, rule) in _OF_POINTS.items():
+        rows.append(AreaRow(name, space, values[name], "as given", "-", "-", rule))
     return tuple(rows)
 
 

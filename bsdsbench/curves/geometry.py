@@ -17,12 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, given_word
-from bsdsbench.curves.samples import above_zero, columns
+from bsdsbench.curves.samples import above_zero, columns, counts_of, defined
 from bsdsbench.errors import DataError
 from bsdsbench.scores.ratios import defined_ratio, ratio
 
 Space = Literal["roc", "pr"]
 LineShape = Literal["counts", "straight"]
+# Which of two curves dominates
+Relation = Literal["first", "second", "equal", "neither"]
 # Differences of interpolated heights below this (times the height) are rounding.
 _TOLERANCE = 1e-12
 # A curve: (fpr, tpr) in ROC space, (precision, recall) in PR space
@@ -163,12 +165,8 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     (1.0, 0.5)
     """
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
-    rounded = []
-    for rates, total in zip(columns("share", fpr=fpr, tpr=tpr), (n, p), strict=True):
-        counts, whole = rates * total, np.rint(rates * total)
-        # whole numbers, where only rounding made them fractions
-        rounded.append(np.where(np.abs(counts - whole) <= 1e-12 * max(total, 1), whole, counts))
-    fp, tp = _hull(rounded[0], rounded[1], n, p)
+    x, y = columns("share", fpr=fpr, tpr=tpr)
+    fp, tp = _hull(counts_of(x, n), counts_of(y, p), n, p)
     return interpolate_pr(tp, fp, p)
 
 
@@ -201,21 +199,35 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     >>> curves.interpolate_pr([5, 10], [5, 30], 20).recall.tolist()
     [0.25, 0.3, 0.35, 0.4, 0.45, 0.5]
     """
-    a, b = columns("count", tp=tp, fp=fp)
     total = above_zero(positives, "positives")
+    t, f = between(tp, fp)
+    if t.size == 0:
+        return PRPoints(t, f)
+    precision = ratio(t, t + f)
+    start = int(np.count_nonzero(t + f == 0))
+    precision[:start] = precision[start] if start < t.size else 1.0
+    return PRPoints(precision, t / total)
+
+
+class Counted(NamedTuple):
+    """Counts along a curve, f8 (K,), neither falling."""
+
+    tp: F8
+    fp: F8
+
+
+def between(tp: ArrayLike, fp: ArrayLike) -> Counted:
+    """Return counts along a curve and the points between them, linear, at each whole TP."""
+    a, b = columns("count", tp=tp, fp=fp)
     if a.size == 0:
-        return PRPoints(np.empty(0), np.empty(0))
+        return Counted(a, b)
     whole = np.arange(np.floor(a[0]) + 1, np.ceil(a[-1]))
     new = whole[~np.isin(whole, a)]
     k = np.searchsorted(a, new, side="right") - 1
     slope = (b[k + 1] - b[k]) / (a[k + 1] - a[k])
     t, f = np.r_[a, new], np.r_[b, b[k] + slope * (new - a[k])]
     order = np.argsort(t, kind="stable")
-    t, f = t[order], f[order]
-    precision = ratio(t, t + f)
-    start = int(np.count_nonzero(t + f == 0))
-    precision[:start] = precision[start] if start < t.size else 1.0
-    return PRPoints(precision, t / total)
+    return Counted(t[order], f[order])
 
 
 class _Points(NamedTuple):
@@ -252,7 +264,8 @@ def dominates(
     Parameters
     ----------
     a, b : pair of array_like
-        (fpr, tpr) in ROC space, (precision, recall) in PR space.
+        (fpr, tpr) in ROC space, (precision, recall) in PR space. The undefined end of a converted
+        curve (NaN, where the other number is 0) is left out with an InputWarning.
     space : str
         "roc" or "pr".
     within : tuple of float, float
@@ -326,6 +339,27 @@ def crossings(
     return PRPoints(v if lines == "straight" else u / (u - v), u)
 
 
+def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
+    """Return which of two curves dominates the other, if one does. Errors as `dominates`.
+
+    Parameters
+    ----------
+    a, b, space : as in `dominates`
+        The curves and the space.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> curves.relation(([0, 0.5, 1], [0, 0.9, 1]), ([0, 1], [0, 1]))
+    'first'
+    """
+    difference = _heights(a, b, space, (0.0, 1.0), "counts").difference
+    above, below = bool((difference > 0).any()), bool((difference < 0).any())
+    if above and below:
+        return "neither"
+    return "first" if above else "second" if below else "equal"
+
+
 class _Heights(NamedTuple):
     """Two curves on either side of each corner of either: (2 corners - 2,) each.
 
@@ -374,6 +408,10 @@ def _polyline(curve: Curve, space: Space, lines: LineShape) -> _Points:
     """
     names = ("fpr", "tpr") if space == "roc" else ("recall", "precision")
     first, second = curve if space == "roc" else curve[::-1]
+    if space == "roc":  # what is undefined at an end is the rate that was converted to
+        first, second = defined(first, second, names[0])
+    else:
+        second, first = defined(second, first, names[1])
     x, y = columns("number", **{names[0]: first, names[1]: second})
     if x.size and x[0] > x[-1]:
         x, y = x[::-1], y[::-1]

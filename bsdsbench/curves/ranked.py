@@ -18,23 +18,31 @@ never retrieved, as in VLFeat. `include_inf` says so for either.
 
 from __future__ import annotations
 
-import warnings
+import re
 from bisect import bisect_left
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, I8, given_number, given_word
-from bsdsbench.curves.samples import EXACT, Bools, LabelReading, read_only, samples
-from bsdsbench.errors import DataError
+from bsdsbench.arguments import F8, I8, given_word
+from bsdsbench.curves.samples import Bools, LabelReading, read_only, samples, whole_number
+from bsdsbench.errors import DataError, InputWarning, warn
 from bsdsbench.kernels import ranks
 from bsdsbench.tables.result_object import ShownCurve
 
 Ties = Literal["merge", "sample"]
-Variant = Literal["fptp", "tntp", "tptn", "fpfn"]
+# X axis, then y axis: the four of VLFeat, and the same rates the other way round
+Variant = Literal["fptp", "tntp", "tptn", "fpfn", "tpfp", "tnfn", "fntn", "fnfp"]
 VARIANTS = get_args(Variant)
+# The rates of a variant as they are called
+RATE_NAMES = {
+    "tp": ("true positive rate", "tpr", "recall", "sensitivity", "hit rate"),
+    "fp": ("false positive rate", "fpr", "fall out", "false alarm rate"),
+    "tn": ("true negative rate", "tnr", "specificity"),
+    "fn": ("false negative rate", "fnr", "miss rate"),
+}
 _FLOOR = 1e-10
 
 
@@ -92,7 +100,7 @@ class ROCResult(ShownCurve):
     eer, eer_threshold : float
         Equal error rate, and the score whose inclusion makes the crossing; NaN where there is none.
     plot : str
-        "fptp", "tntp", "tptn" or "fpfn": x axis, then y axis.
+        X axis, then y axis: "fptp", "tntp", "tptn", "fpfn", "tpfp", "tnfn", "fntn" or "fnfp".
     positives, negatives : int
         The totals in use.
 
@@ -127,6 +135,9 @@ class ROCResult(ShownCurve):
         return 1 - self.tpr
 
 
+_C = TypeVar("_C", PRResult, ROCResult)
+
+
 class Ranking(NamedTuple):
     """Counts along falling scores; point 0 is "nothing predicted", point k score >= thresholds[k].
 
@@ -156,7 +167,7 @@ def pr(
     include_inf: bool | None = None,
     stable: bool = False,
 ) -> PRResult:
-    """The precision-recall curve, its area, AP and 11-point AP (VLFeat's vl_pr).
+    """Return the precision-recall curve, its area, AP and 11-point AP (VLFeat's vl_pr).
 
     Without positives all numbers are NaN, without negatives precision is 1.
 
@@ -177,7 +188,7 @@ def pr(
     normalize_prior : float or None
         A in [0, 1]: precision as if a share `a` of the samples were positive.
     num_positives, num_negatives : int or None
-        Totals to use in place of P and N; fewer than there are warns.
+        Totals to use in place of P and N, 1e4 as well as 10_000; fewer than there are warns.
     include_inf : bool or None
         True ranks scores of -inf last, as any smallest score; False never retrieves them, which is
         VLFeat's rule. None: False with ties="sample", else True.
@@ -214,7 +225,7 @@ def roc(
     include_inf: bool | None = None,
     stable: bool = False,
 ) -> ROCResult:
-    """The ROC curve, its area and equal error rate (VLFeat's vl_roc).
+    """Return the ROC curve, its area and equal error rate (VLFeat's vl_roc).
 
     If a class is missing the area and the equal error rate are NaN. Raises and warns as `pr`.
 
@@ -223,9 +234,11 @@ def roc(
     labels, scores, ties, reading : as in `pr`
         The samples and what they mean.
     plot : str
-        Which area, and which axes a display draws. "fptp" and "tntp": sum of TPR over the rise of
-        FPR; "tptn": of TNR over the rise of TPR; "fpfn": of FNR over the rise of FPR (1 - AUC on a
-        complete curve). A curve that ends early is not extended.
+        Which area, and which axes a display draws: x, then y. "fptp" and "tntp": sum of TPR over
+        the rise of FPR; "tptn" and "fntn": of TNR over the rise of TPR; "fpfn" and "tnfn": of FNR
+        over the rise of FPR (1 - AUC on a complete curve); "tpfp" and "fnfp": of FPR over the rise
+        of TPR. VLFeat has the first of each pair but "tpfp". A curve that ends early is not
+        extended.
     num_positives, num_negatives, include_inf, stable : as in `pr`
         What is done with them.
 
@@ -235,8 +248,8 @@ def roc(
     >>> curves.roc([1, 0, 1], [0.9, 0.5, 0.4]).tpr.tolist()
     [0.0, 0.5, 0.5, 1.0]
     """
-    found = samples(labels, scores, reading)
-    return roc_of(rank(*found, ties, include_inf, stable, num_positives, num_negatives), plot)
+    sampled = samples(labels, scores, reading)
+    return roc_of(rank(*sampled, ties, include_inf, stable, num_positives, num_negatives), plot)
 
 
 def det(
@@ -250,7 +263,7 @@ def det(
     include_inf: bool | None = None,
     stable: bool = False,
 ) -> ROCResult:
-    """The DET curve: miss rate (fnr) against false alarm rate (fpr) (VLFeat's vl_det), a ROCResult.
+    """Return the DET curve: miss rate (fnr) against false alarm rate (fpr) (VLFeat's vl_det).
 
     All points are kept, from (0, 1) on (scikit-learn's det_curve cuts both ends and runs the other
     way). Missing classes and errors are those of `roc`.
@@ -268,8 +281,8 @@ def det(
     >>> curves.det([1, 0, 1], [0.9, 0.5, 0.4]).fnr.tolist()
     [1.0, 0.5, 0.5, 0.0]
     """
-    classes = samples(labels, scores, reading)
-    return roc_of(rank(*classes, ties, include_inf, stable, num_positives, num_negatives))
+    sampled = samples(labels, scores, reading)
+    return roc_of(rank(*sampled, ties, include_inf, stable, num_positives, num_negatives))
 
 
 def rank(
@@ -284,16 +297,14 @@ def rank(
 ) -> Ranking:
     """Count positives and negatives along the falling scores; stable: where each row comes in."""
     totals = []
-    for name, value, of_class in (
+    for name, total, of_class in (
         ("num_positives", num_positives, positive),
         ("num_negatives", num_negatives, negative),
     ):
-        there = int(np.count_nonzero(of_class))
-        totals.append(there)
-        if value is not None:
-            totals[-1] = given_number(value, name, 0, EXACT, whole=True)
-        if totals[-1] < there:
-            warnings.warn(f"{name} {value}: fewer than the {there} there are", stacklevel=3)
+        counted = int(np.count_nonzero(of_class))
+        totals.append(counted if total is None else whole_number(total, name))
+        if totals[-1] < counted:
+            warn(InputWarning(f"{name} {total}: fewer than the {counted} there are"))
     given_word(ties, "ties", get_args(Ties))
     if ties == "merge":
         small = scores.size <= 10_000
@@ -333,12 +344,12 @@ def rank(
 
 
 def trapezoids(x: F8, y: F8) -> float:
-    """The area under points joined by straight lines."""
+    """Return the area under points joined by straight lines."""
     return float(np.sum(np.diff(x) * (y[1:] + y[:-1])) / 2)
 
 
 def pr_of(c: Ranking, interpolate: bool = False, prior: float | None = None) -> PRResult:
-    """`pr` of counts."""
+    """Return what `pr` does, of counts."""
     p, n = c.positives, c.negatives
     hits, misses = c.tp.astype(np.float64), c.fp.astype(np.float64)
     recall = hits / (p or (_FLOOR if c.ties == "sample" else np.nan))
@@ -362,8 +373,8 @@ def pr_of(c: Ranking, interpolate: bool = False, prior: float | None = None) -> 
         auc = trapezoids(recall, precision)
         ap = np.sum(np.diff(hits) * precision[1:]) / p
         # The first point with recall >= i/10, in whole numbers: no level is missed by rounding.
-        at = np.searchsorted(c.tp, -(-np.arange(11) * p // 10))
-        best = np.maximum.reduceat(precision, at[at < c.tp.size])
+        first = np.searchsorted(c.tp, -(-np.arange(11) * p // 10))
+        best = np.maximum.reduceat(precision, first[first < c.tp.size])
         ap_11 = np.maximum.accumulate(best[::-1]).sum() / 11
     chance = prior if prior is not None else p / (p + n) if p + n else np.nan
     summary = {"auc": auc, "ap": ap, "ap_11": ap_11, "chance": chance}
@@ -372,7 +383,7 @@ def pr_of(c: Ranking, interpolate: bool = False, prior: float | None = None) -> 
 
 
 def roc_of(c: Ranking, plot: Variant = "fptp") -> ROCResult:
-    """`roc` of counts."""
+    """Return what `roc` does, of counts."""
     given_word(plot, "plot", VARIANTS)
     p, n = c.positives, c.negatives
     floor = _FLOOR if c.ties == "sample" else np.nan
@@ -387,12 +398,13 @@ def roc_of(c: Ranking, plot: Variant = "fptp") -> ROCResult:
         rise, twice = np.diff(c.fp).astype(kind, copy=False), 0
         for part in (c.tp[1:], c.tp[:-1]):
             twice += int(np.dot(part.astype(kind, copy=False), rise))
-        if plot in ("fptp", "tntp"):
-            area = twice / (2 * p * n)
-        elif plot == "fpfn":
-            area = end_n / n - twice / (2 * p * n)
-        else:
-            area = end_p / p - (2 * end_p * end_n - twice) / (2 * p * n)
+        over_tpr = (2 * end_p * end_n - twice) / (2 * p * n)  # FPR over the rise of TPR
+        area = {
+            "tp": twice / (2 * p * n),
+            "fn": end_n / n - twice / (2 * p * n),
+            "tn": end_p / p - over_tpr,
+            "fp": over_tpr,
+        }[plot[2:]]
         # The equal error rate, after the last point where TNR > TPR. Both rates rise along the
         # curve, so that it can be searched for by halves.
         s = bisect_left(range(tpr.size), True, key=lambda k: 1 - fpr[k] <= tpr[k]) - 1
@@ -407,17 +419,45 @@ def roc_of(c: Ranking, plot: Variant = "fptp") -> ROCResult:
     return ROCResult(**_points(c, tpr=tpr, fpr=fpr), **numbers, plot=plot)
 
 
+def variant_of(words: str) -> Variant:
+    """Return the variant of `roc` that is named in VLFeat's way or in words, in any case.
+
+    Raises DataError for other words.
+
+    >>> variant_of("FPTP"), variant_of("recall over false positive rate")
+    ('fptp', 'fptp')
+    """
+    text = words.strip().lower()
+    parts = re.split(r" (?:over|against|versus|vs\.?) ", re.sub(r"[\s_-]+", " ", text))
+    rates = [rate for part in parts for rate, names in RATE_NAMES.items() if part in names]
+    for variant in VARIANTS:
+        if variant in (text, "".join(rates[::-1])):
+            return variant
+    pairs = f"{', '.join(VARIANTS)}, or Y over X such as 'TPR over FPR'"
+    raise DataError(f"plot {words!r}: expected {pairs}")
+
+
+def in_order(curve: _C) -> _C:
+    """Return a curve with its points from the first to the last; `stable` has them as samples."""
+    falls = (np.diff(curve.tp) < 0) | (np.diff(curve.fp) < 0)
+    if not falls.any():
+        return curve
+    order = np.argsort(curve.tp + curve.fp, kind="stable")
+    order = order[curve.tp[order] >= 0]
+    return replace(curve, **{name: values[order] for name, values in curve.points().items()})
+
+
 def roc_of_counts(
     thresholds: ArrayLike, tp: ArrayLike, fp: ArrayLike, positives: int, negatives: int
 ) -> ROCResult:
-    """The ROC curve of counts at rising thresholds (T,), from (0, 0) to (1, 1)."""
+    """Return the ROC curve of counts at rising thresholds (T,), from (0, 0) to (1, 1)."""
     ends = (np.inf, thresholds, -np.inf), (0, tp, positives), (0, fp, negatives)
     t, tps, fps = (np.r_[first, np.flip(values), last] for first, values, last in ends)
     return roc_of(Ranking(t, tps, fps, positives, negatives))
 
 
 def _points(c: Ranking, **rates: F8) -> dict[str, Any]:
-    """What every result has: rates, counts and thresholds, read-only, and the totals."""
+    """Return the fields that every result has: read-only rates, counts, thresholds; totals."""
     arrays: dict[str, Any] = {**rates, "tp": c.tp, "fp": c.fp, "thresholds": c.thresholds}
     if c.rows is not None:
         for name, values in arrays.items():

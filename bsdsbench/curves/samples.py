@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.arguments import F8, Bool, given_array, given_word
+from bsdsbench.arguments import F8, Bool, given_array, given_number, given_word
 from bsdsbench.errors import DataError, InputWarning, Setting, ShapeError, warn
 
 Bools = Bool
@@ -17,8 +17,19 @@ LabelReading = Literal["auto", "binary", "sign", "larger"]
 EXACT = 2**53
 
 
-def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> tuple[Bools, Bools, F8]:
-    """(positive, negative, scores), each (n,); `reading` as in `pr`. Warns of a missing class."""
+class Samples(NamedTuple):
+    """Labelled scores; what is neither positive nor negative is left out of all counts."""
+
+    positive: Bools
+    negative: Bools
+    scores: F8
+
+
+def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samples:
+    """Return which samples are positive, which negative, and the scores, each (n,).
+
+    `reading` is that of `pr`. Warns of a missing class.
+    """
     y, s = real_array(labels, "labels"), real_array(scores, "scores")
     _check_same_size(labels=y, scores=s)
     if s.dtype.kind in "iu" and s.size and (int(s.max()) > EXACT or int(s.min()) < -EXACT):
@@ -48,10 +59,39 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> tupl
         positive, negative = y == values[1], y == values[0]
     else:
         positive, negative = (y != 0, y == 0) if reading == "binary" else (y > 0, y < 0)
-    for word, found in (("positives", positive), ("negatives", negative)):
-        if y.size and not found.any():
+    for word, of_class in (("positives", positive), ("negatives", negative)):
+        if y.size and not of_class.any():
             warn(InputWarning(f"no {word} (labels read as {reading})"))
-    return positive, negative, s.astype(np.float64, copy=False)
+    return Samples(positive, negative, s.astype(np.float64, copy=False))
+
+
+def defined(first: ArrayLike, second: ArrayLike, name: str) -> list[NDArray[Any]]:
+    """Return two columns without the undefined points at their ends, and warn of those left out.
+
+    Such a point is NaN in the first column, called `name`, and 0 in the second: 0/0 of a curve
+    that was converted between the spaces.
+    """
+    a, b = (given_array(column, name).ravel() for column in (first, second))
+    if a.size == b.size and np.isnan(a).any():
+        kept = np.flatnonzero(~(np.isnan(a) & (b == 0)))
+        inner = slice(kept[0], kept[-1] + 1) if kept.size else slice(0)
+        if left_out := a.size - a[inner].size:
+            warn(InputWarning(f"{name}: {left_out} undefined (0/0) at the end, left out"))
+        a, b = a[inner], b[inner]
+    return [a, b]
+
+
+def whole_number(value: float, name: str) -> int:
+    """Return a whole number, 0 or more; 1e4 is one. Raises DataError for others."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return int(given_number(value, name, 0, EXACT, whole=True))
+
+
+def counts_of(rates: F8, total: float) -> F8:
+    """Return rates times their total, as whole numbers where only rounding made them fractions."""
+    counts, whole = rates * total, np.rint(rates * total)
+    return np.where(np.abs(counts - whole) <= 1e-12 * max(total, 1), whole, counts)
 
 
 def real_array(values: ArrayLike, name: str) -> NDArray[Any]:

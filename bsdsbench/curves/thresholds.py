@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, given_number
-from bsdsbench.curves.samples import EXACT, columns, read_only
+from bsdsbench.arguments import F8
+from bsdsbench.curves.points import CurvePoints
+from bsdsbench.curves.samples import columns, read_only, whole_number
 from bsdsbench.errors import DataError, ShapeError
-from bsdsbench.tables.result_object import ShownCurve
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ThresholdCurve(ShownCurve):
+class ThresholdCurve(CurvePoints):
     """Precision, TPR and FPR at each threshold, f8 (T,), thresholds falling; see `threshold_curve`.
 
     Parameters
@@ -30,13 +30,6 @@ class ThresholdCurve(ShownCurve):
     >>> curves.threshold_curve([1, 0, 1], [0.9, 0.5, 0.4]).thresholds.round(3).tolist()
     [0.7, 0.45, 0.4]
     """
-
-    precision: F8
-    tpr: F8
-    fpr: F8
-    thresholds: F8
-    positives: float
-    negatives: float
 
 
 def threshold_curve(
@@ -92,12 +85,14 @@ def threshold_curve(
             )
         if (count < 0).any():
             raise DataError("instance_count: expected numbers, 0 or more")
+        if (target < 0).any():
+            raise DataError("targets: values below 0, expected the number of positives in each row")
         count = np.broadcast_to(count, s.shape)
         target = np.minimum(target, count)
     distinct = np.unique(s)
     parts = min(distinct.size, 100)
     if num_thresholds is not None:
-        parts = given_number(num_thresholds, "num_thresholds", 0, EXACT, whole=True)
+        parts = whole_number(num_thresholds, "num_thresholds")
     levels = _hazen_quantiles(s, parts)
     if not strict:
         levels = np.r_[distinct[:1], levels]

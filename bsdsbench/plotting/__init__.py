@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from bsdsbench.plotting.displays import ROCCurveDisplay as ROCCurveDisplay
     from bsdsbench.plotting.figures import plot_curves as plot_curves
     from bsdsbench.plotting.figures import plot_runs as plot_runs
+    from bsdsbench.plotting.figures import plot_spaces as plot_spaces
 
 # Imported when first used, so that matplotlib is loaded only for a picture.
 _HOME = {
@@ -22,6 +23,7 @@ _HOME = {
     "ReliabilityDisplay": "plotting.displays",
     "plot_curves": "plotting.figures",
     "plot_runs": "plotting.figures",
+    "plot_spaces": "plotting.figures",
 }
 
 __all__ = sorted(_HOME)

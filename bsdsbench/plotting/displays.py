@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, given_word
 from bsdsbench.comparison.published import PublishedResult
-from bsdsbench.curves import PRResult, davis_goadrich_area, det, interpolate_pr, pr, roc
-from bsdsbench.curves.ranked import VARIANTS, ROCResult, Variant
+from bsdsbench.curves import davis_goadrich_area, det, interpolate_pr, pr, roc
+from bsdsbench.curves.points import AnyCurve, AxesKind, CurvePoints, in_space
+from bsdsbench.curves.ranked import RATE_NAMES, VARIANTS, PRResult, Variant
 from bsdsbench.errors import DataError
 from bsdsbench.plotting.style import (
     GREY,
@@ -42,26 +43,25 @@ _DOT = {**_EDGE, "marker": "o", "markersize": 5}
 _STAR = {**_EDGE, "marker": "*", "markersize": 11, "label": "equal error rate"}
 _RING: dict[str, Any] = {"marker": "o", "markersize": 7, "markerfacecolor": "none"}
 _RING |= {"clip_on": False, "label": "negatives ranked first"}
-_RATE_NAMES = {
-    "tn": "True negative rate",
-    "tp": "True positive rate",
-    "fp": "False positive rate",
-    "fn": "False negative rate",
-}
+# Whole TPs are so near to each other that lines between them look like the curve
+_FINE = 500
 # Ticks of normal-deviate axes
 _RATES = (1e-4, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.95, 0.99)
 
+
+_MOST_DOTS = 40
 
 ARTISTS = ("ax_", "figure_", "line_", "point_", "chance_")  # the attributes that `plot` sets
 
 
 class Drawing(NamedTuple):
-    """The curve of a display, the line of a random ranking, and a marked point."""
+    """The curve of a display, the line of a random ranking, a marked point, and given points."""
 
     x: F8
     y: F8
     chance: tuple[Any, Any] | None
     point: tuple[float, float] | None
+    dots: tuple[F8, F8] | None = None
 
 
 class CurveDisplay:
@@ -83,6 +83,12 @@ class CurveDisplay:
     room: float = _ROOM
     #: height of a new figure in inches, and its width in heights
     size = 4.4, 1.0
+    #: axes of `bsdsbench.curves` that have the rates of the two fields
+    space: AxesKind
+    #: few points that a line joins are marked
+    dotted: bool = False
+    #: x and y of given points, where what is drawn has points between them
+    given: tuple[F8, F8] | None = None
     #: function from labels and scores to a curve; name of the field whose number is in the legend
     curve_of: Any
     number = ""
@@ -101,18 +107,28 @@ class CurveDisplay:
     def from_predictions(
         cls: type[_D], labels: ArrayLike, scores: ArrayLike, name: str = "", **options: Any
     ) -> _D:
-        """Return the display of labels and scores (N,); `options` are those of `curves.pr` etc."""
-        return cls.from_curve(cls.curve_of(labels, scores, **options), name)
+        """Return the display of labels and scores (N,).
+
+        `options` are those of `curves.pr` etc., and further arguments of the display.
+        """
+        own = {f.name for f in fields(cls)} & options.keys()  # type: ignore[arg-type]
+        arguments = {key: options.pop(key) for key in own}
+        return cls.from_curve(cls.curve_of(labels, scores, **options), name, **arguments)
 
     @classmethod
-    def from_curve(cls: type[_D], curve: Any, name: str = "", **arguments: Any) -> _D:
-        """Return the display of a result of `curves.pr`, `curves.roc` or `curves.det`.
+    def from_curve(cls: type[_D], curve: AnyCurve, name: str = "", **arguments: Any) -> _D:
+        """Return the display of any curve of the package: of samples, points, a hull, a score.
 
-        `arguments` are further arguments of the display, and take precedence.
+        `arguments` are further arguments of the display, and take precedence. Raises DataError for
+        what is no curve, and for one that needs the totals of the classes to be drawn here.
         """
+        curve = in_space(curve, cls.space)
         names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
         fields_of_curve = {key: getattr(curve, key) for key in names if hasattr(curve, key)}
-        return cls(**{**fields_of_curve, "name": name, **arguments})
+        display = cls(**{**fields_of_curve, "name": name, **arguments})
+        if isinstance(curve, CurvePoints):
+            display.dotted, display.joined = curve.thresholds.size <= _MOST_DOTS, curve.is_curve
+        return display
 
     def _drawing(self) -> Drawing:
         raise NotImplementedError
@@ -151,13 +167,15 @@ class CurveDisplay:
             line_style = {**next_style(ax, self.name), "label": self.label or None}
             if not self.joined:
                 line_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
-            x, y, chance_line, point = self._drawing()
+            x, y, chance_line, point, dots = self._drawing()
             self.chance_ = self.point_ = None
             if chance and chance_line:
                 dashes: Any = {"linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1.5}
                 (self.chance_,) = ax.plot(*chance_line, color=GREY, **dashes)
             (self.line_,) = ax.plot(x, y, **{**line_style, **line})
             color = self.line_.get_color()
+            if self.dotted and self.joined:
+                ax.plot(*(dots or (x, y)), color=color, linestyle="none", zorder=3, **_DOT)
             if point:
                 marker = self.look if self.best is None else _DOT
                 marker = {"color": color, "linestyle": "none", "zorder": 3, **marker}
@@ -184,6 +202,8 @@ class PRCurveDisplay(CurveDisplay):
         The point to mark.
     ap, chance : float or None
         Of a ranking: the number in the legend, and the precision of a random ranking.
+    auc : float or None
+        The area, in the legend of curves of points, which have no AP.
 
     Raises
     ------
@@ -197,7 +217,7 @@ class PRCurveDisplay(CurveDisplay):
     ('Recall', 'made (AP 0.833)')
     """
 
-    arrays, axes = ("recall", "precision"), ("Recall", "Precision")
+    arrays, axes, space = ("recall", "precision"), ("Recall", "Precision"), "pr"
     curve_of = staticmethod(pr)
     number, look = "ap", _RING
     recall: Any
@@ -208,6 +228,7 @@ class PRCurveDisplay(CurveDisplay):
     ap: float | None = None
     chance: float | None = None
     title: str = ""
+    auc: float | None = None
 
     @classmethod
     def from_evaluation(
@@ -232,8 +253,21 @@ class PRCurveDisplay(CurveDisplay):
         return cls(curve.recall, curve.precision, name=published.label, best=curve.ods)
 
     @classmethod
-    def from_curve(cls, curve: PRResult, name: str = "") -> PRCurveDisplay:  # type: ignore[override]
-        counts, total = (curve.tp, curve.fp), curve.positives
+    def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: Any) -> PRCurveDisplay:
+        found = in_space(curve, "pr")
+        if isinstance(found, CurvePoints) and found.is_curve and found.area == found.area:
+            title = f"AUC (counts interpolated) {100 * found.area:.1f} %"
+            scale = np.ceil(_FINE / found.positives)
+            line = interpolate_pr(found.tp * scale, found.fp * scale, found.positives * scale)
+            given = found.recall, found.precision
+            display = super().from_curve(
+                found, name, **{**line._asdict(), "title": title, **arguments}
+            )
+            display.given, display.number, display.auc = given, "auc", found.area
+            return display
+        if not isinstance(found, PRResult):
+            return super().from_curve(found, name, **arguments)
+        curve, counts, total = found, (found.tp, found.fp), found.positives
         points = {}
         rule, area = "trapezoids", curve.auc
         predicted = curve.tp + curve.fp > 0
@@ -244,7 +278,8 @@ class PRCurveDisplay(CurveDisplay):
             rule, area = "counts interpolated", davis_goadrich_area(*counts, total)
         numbers = {"AP": curve.ap, f"AUC ({rule})": area, "AP11": curve.ap_11}
         percents = [f"{k} {100 * v:.1f} %" if v == v else f"{k} -" for k, v in numbers.items()]
-        return super().from_curve(curve, name, **points, title=", ".join(percents))
+        texts = {"title": ", ".join(percents)}
+        return super().from_curve(curve, name, **{**points, **texts, **arguments})
 
     def _drawing(self) -> Drawing:
         r, p, best, level = self.recall, self.precision, self.best, self.chance
@@ -254,7 +289,8 @@ class PRCurveDisplay(CurveDisplay):
         if level is None:
             return Drawing(r, p, None, None)
         wrong = r.size > 0 and r[0] == p[0] == 0
-        return Drawing(r, p, ((0, 1), (level, level)), (0.0, 0.0) if wrong else None)
+        ring = (0.0, 0.0) if wrong else None
+        return Drawing(r, p, ((0, 1), (level, level)), ring, self.given)
 
     def _prepare(self, ax: Axes) -> None:
         self.room = 0.0 if self.chance is None else _ROOM
@@ -335,7 +371,7 @@ class ReliabilityDisplay(CurveDisplay):
 
 @dataclass(eq=False, repr=False)
 class ROCCurveDisplay(CurveDisplay):
-    """A ROC curve on any of VLFeat's four pairs of axes, its chance line and its EER (a star).
+    """A ROC curve on any pair of rates as axes, its chance line and its EER (a star).
 
     Parameters
     ----------
@@ -346,7 +382,7 @@ class ROCCurveDisplay(CurveDisplay):
     auc, eer : float or None
         The number in the legend, and where the star is.
     kind : str
-        X axis, then y axis: "fptp", "tntp", "tptn", "fpfn".
+        X axis, then y axis: "fptp", "tntp", "tptn", "fpfn" as in VLFeat; see `curves.roc`.
 
     Raises
     ------
@@ -361,7 +397,7 @@ class ROCCurveDisplay(CurveDisplay):
     ('mine', [0.0, 0.5, 0.5, 1.0])
     """
 
-    arrays = "fpr", "tpr"
+    arrays, space = ("fpr", "tpr"), "roc"
     curve_of = staticmethod(roc)
     number = "auc"
     fpr: Any
@@ -374,19 +410,22 @@ class ROCCurveDisplay(CurveDisplay):
 
     def __post_init__(self) -> None:
         kind = given_word(self.kind, "kind", VARIANTS)
-        self.axes = _RATE_NAMES[kind[:2]], _RATE_NAMES[kind[2:]]
+        x, y = (RATE_NAMES[rate][0].capitalize() for rate in (kind[:2], kind[2:]))
+        self.axes = x, y
         super().__post_init__()
 
     @classmethod
-    def from_curve(cls, curve: ROCResult, name: str = "") -> ROCCurveDisplay:  # type: ignore[override]
-        return super().from_curve(curve, name, kind=curve.plot)
+    def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: Any) -> ROCCurveDisplay:
+        kind = getattr(curve, "plot", "fptp")
+        return super().from_curve(curve, name, **{"kind": kind, **arguments})
 
     def _drawing(self) -> Drawing:
         e = np.nan if self.eer is None else self.eer
         rates: dict[str, tuple[Any, Any]] = {"fp": (self.fpr, e), "tp": (self.tpr, 1 - e)}
         rates |= {"tn": (1 - self.fpr, 1 - e), "fn": (1 - self.tpr, e)}
         (x, x_star), (y, y_star) = rates[self.kind[:2]], rates[self.kind[2:]]
-        ends = (0, 1), (0, 1) if self.kind == "fptp" else (1, 0)
+        rising = self.kind in ("fptp", "tpfp", "tnfn", "fntn")
+        ends = (0, 1), (0, 1) if rising else (1, 0)
         return Drawing(x, y, ends, None if np.isnan(e) else (x_star, y_star))
 
 
@@ -422,7 +461,7 @@ class DETCurveDisplay(CurveDisplay):
     (4,)
     """
 
-    arrays = "fpr", "fnr"
+    arrays, space = ("fpr", "fnr"), "det"
     curve_of = staticmethod(det)
     number = "eer"
     fpr: Any

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
+from itertools import combinations
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from bsdsbench.comparison.published import (
@@ -19,17 +21,22 @@ from bsdsbench.comparison.published import (
     published_curves,
     why_not_beside,
 )
+from bsdsbench.curves import crossings
+from bsdsbench.curves.points import AnyCurve, AxesKind, points_of
+from bsdsbench.curves.ranked import Variant
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.displays import (
     ARTISTS,
     CurveDisplay,
+    DETCurveDisplay,
     FThresholdDisplay,
     PRCurveDisplay,
     ReliabilityDisplay,
+    ROCCurveDisplay,
     metric_with_curve,
 )
-from bsdsbench.plotting.style import HUMAN, legend, save, signed, style
+from bsdsbench.plotting.style import HUMAN, legend, new_row, save, signed, style
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation, as_runs
 from bsdsbench.scores.curve import AP_RULES
@@ -41,12 +48,21 @@ DISPLAYS: dict[str, Any] = {
     "f": FThresholdDisplay,
     "reliability": ReliabilityDisplay,
 }
+_IN_SPACE: dict[str, Any] = {"pr": PRCurveDisplay, "roc": ROCCurveDisplay, "det": DETCurveDisplay}
 
 
-def plot_curves(displays: Sequence[CurveDisplay], path: str | Path | None = None) -> Figure:
-    """One figure with several displays of one kind, each its own colour, named in a legend.
+def plot_curves(
+    displays: Sequence[CurveDisplay],
+    path: str | Path | None = None,
+    *,
+    ax: Axes | None = None,
+    chance: bool = True,
+) -> Figure:
+    """Return a figure with several displays of one kind, each its own colour, with a legend.
 
     path : also write it there, .pdf, .svg or .png
+    ax : draw on these axes, in place of a new figure
+    chance : draw the lines of random rankings
     Raises DataError for no display or displays of different kinds.
     """
     if not displays:
@@ -57,23 +73,112 @@ def plot_curves(displays: Sequence[CurveDisplay], path: str | Path | None = None
         reach = min(reach, getattr(display, "lowest", reach))
     if len(kinds) > 1:
         raise DataError(f"curves of kinds {', '.join(sorted(kinds))}, expected one kind per figure")
-    ax, drawn = None, set()
+    drawn = set()
     with style(file=path is not None):
         for display in displays:
-            chance = getattr(display, "chance", None)
+            level = getattr(display, "chance", None)
             drawing: Any = copy(display)  # what is given keeps its own reach
             if hasattr(display, "lowest"):
                 drawing.lowest = reach
-            ax = drawing.plot(ax, chance=chance not in drawn).ax_  # one that they share once
+            # A chance line that they share is drawn once
+            ax = drawing.plot(ax, chance=chance and level not in drawn).ax_
             for artist in ARTISTS:
                 setattr(display, artist, getattr(drawing, artist))
-            drawn.add(chance)
+            drawn.add(level)
         if len(displays) > 1:  # the title is of one curve
             displays[0].ax_.set_title("")
     figure = displays[0].figure_
     if path is not None:
         save(figure, path)
     return figure
+
+
+def plot_spaces(
+    curves: Mapping[str, AnyCurve],
+    path: str | Path | None = None,
+    *,
+    spaces: Sequence[AxesKind] = ("roc", "pr"),
+    hull: bool = False,
+    crossed: bool = False,
+    chance: bool = True,
+    plot: Variant = "fptp",
+    scale: Literal["normal", "log"] = "normal",
+    look: str | None = None,
+) -> Figure:
+    """Return one figure with curves in each of several spaces, side by side.
+
+    Parameters
+    ----------
+    curves : mapping
+        Names and curves, any of the package.
+    path : path, optional
+        Also write it there, .pdf, .svg or .png.
+    spaces : sequence of str
+        "roc", "pr" and "det", from left to right.
+    hull : bool
+        Draw the hull of each curve too, dashed; in PR space it is the achievable curve.
+    crossed : bool
+        Mark where two curves cross.
+    chance : bool
+        Draw the line of a random ranking.
+    plot, scale : str
+        The axes of ROC (see `curves.roc`) and of DET.
+    look : optional
+        See `bsdsbench.plotting.style.style`.
+
+    Raises
+    ------
+    DataError
+        For no curve, one that a space cannot show, another suffix.
+
+    Examples
+    --------
+    >>> from bsdsbench import curves
+    >>> one = curves.CurvePoints.of_rates([0, 0.75], [0.5, 1], 20, 2000)
+    >>> [ax.get_xlabel() for ax in plot_spaces({"I": one}).axes]
+    ['False positive rate', 'Recall']
+    """
+    with style(look, path is not None):
+        row = new_row(len(spaces))
+        for ax, space in zip(row, spaces, strict=True):
+            arguments: Any = {"roc": {"kind": plot}, "det": {"scale": scale}}.get(space, {})
+            shown = []
+            for name, curve in curves.items():
+                shown.append(_IN_SPACE[space].from_curve(curve, name, **arguments))
+            plot_curves(shown, ax=ax, chance=chance)
+            for display, curve in zip(shown, curves.values(), strict=True) if hull else ():
+                corners = points_of(curve).hull()
+                text = f"{display.name}: {'achievable' if space == 'pr' else 'hull'}"
+                dashed: Any = {"color": display.line_.get_color(), "linestyle": (0, (5, 2))}
+                above = _IN_SPACE[space].from_curve(corners, text, **arguments)
+                above.plot(ax, chance=False, **dashed)
+            marks = _crossing_marks(list(curves.values()), space, plot) if crossed else []
+            if marks:
+                black: Any = {"color": "black", "markersize": 7, "zorder": 4}
+                ax.plot(*zip(*marks, strict=True), "X", **black, label="crossing")
+            if hull or crossed:
+                legend(ax, ax.lines)
+        figure: Figure = row[0].figure.figure
+        if path is not None:
+            save(figure, path)
+        return figure
+
+
+def _crossing_marks(
+    curves: Sequence[AnyCurve], space: AxesKind, plot: Variant
+) -> list[tuple[float, float]]:
+    """Return the places on the axes of a space at which any two curves cross."""
+    marks: list[tuple[float, float]] = []
+    for a, b in combinations(map(points_of, curves), 2):
+        if space == "pr":
+            precision, recall = crossings(a.in_pr, b.in_pr, space="pr")
+            marks += zip(recall, precision, strict=True)
+            continue
+        fpr, tpr = crossings(a.in_roc, b.in_roc)
+        rates = {"fp": fpr, "tp": tpr, "fn": 1 - tpr, "tn": 1 - fpr}
+        x, y = ("fp", "fn") if space == "det" else (plot[:2], plot[2:])
+        marks += zip(rates[x], rates[y], strict=True)
+    return marks
 
 
 def plot_runs(

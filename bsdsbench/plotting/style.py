@@ -167,23 +167,38 @@ def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
 
     The styles "column" and "page" have a fixed width instead.
     """
-    from matplotlib.figure import Figure
-
-    look, file = _STYLE.get()
+    look, _ = _STYLE.get()
     width, size = _SIZES[look].width, (ratio * height, height)
     if width is not None:
         size = (width, width / (1.9 if look == "page" else ratio))
-    arguments: Any = {"figsize": size, "layout": "constrained"}
-    figure = None
-    if not file and threading.current_thread() is threading.main_thread():
-        import matplotlib.pyplot as plt
-
-        with suppress(ImportError):  # a backend with windows, but there is no display
-            figure = plt.figure(**arguments)
-    ax = (figure or Figure(**arguments)).add_subplot()
+    ax = _new_figure(size).add_subplot()
     if ratio == 1 and look != "page":
         ax.set_box_aspect(1)
     return ax
+
+
+def new_row(n: int, height: float = 4.4) -> list[Axes]:
+    """Return `n` square axes side by side in a new figure."""
+    if n == 1:
+        return [new_axes(height)]
+    width = _SIZES[_STYLE.get()[0]].width or n * (height + 0.3)
+    row = _new_figure((width, width / n - 0.05)).subplots(1, n)
+    for ax in row:
+        ax.set_box_aspect(1)
+    return list(row)
+
+
+def _new_figure(size: tuple[float, float]) -> Figure:
+    """Return a figure of that size in inches: of pyplot, but for files and in threads."""
+    from matplotlib.figure import Figure
+
+    arguments: Any = {"figsize": size, "layout": "constrained"}
+    if not _STYLE.get()[1] and threading.current_thread() is threading.main_thread():
+        import matplotlib.pyplot as plt
+
+        with suppress(ImportError):  # a backend with windows, but there is no display
+            return plt.figure(**arguments)
+    return Figure(**arguments)
 
 
 def untouched(ax: Axes) -> bool:
@@ -232,7 +247,8 @@ def legend(ax: Axes, handles: Sequence[Any]) -> None:
         text.set_parse_math(False)
     if figure.legends and not page:  # leave the axes as much room as without a legend
         width = made.get_window_extent().width / figure.dpi
-        figure.set_size_inches(1.15 * figure.get_figheight() + width, figure.get_figheight())
+        axes_width = 1.15 * figure.get_figheight() * len(figure.axes)
+        figure.set_size_inches(axes_width + width, figure.get_figheight())
 
 
 def save(fig: Figure, path: str | Path) -> Path:

@@ -27,19 +27,20 @@ _NAMES = (
 
 
 class LabelsAndScores(NamedTuple):
-    """A label and a score of each sample, (n,) each."""
+    """A label and a score of each sample, (n,) each, and the number of instances in each row."""
 
     labels: F8
     scores: F8
+    counts: F8 | None = None
 
 
-def read_scores(path: str | Path) -> LabelsAndScores:
+def read_scores(path: str | Path, count: str | None = None) -> LabelsAndScores:
     """Return labels and scores of a CSV file; "-" reads standard input.
 
     Comma, semicolon, tab or blanks separate the columns. A first row of words is a header: columns
     called label and score (or y_true, y_score, target, confidence ...) may then stand in any order
     among others. Without a header there are two columns, the label first. true and false
-    are labels 1 and 0.
+    are labels 1 and 0. `count` is the name of a column of instances, if one is to be read.
     """
     if str(path) == "-":
         given = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1)
@@ -50,12 +51,12 @@ def read_scores(path: str | Path) -> LabelsAndScores:
         if len(data) > _MAX_BYTES:
             raise FaultError(f"more than {_MAX_BYTES} bytes, expected fewer")
         try:
-            return _parse(data)
+            return _parse(data, count)
         except UnicodeDecodeError:
             raise FaultError(f"not UTF-8 text, {_EXPECTED}") from None
 
 
-def _parse(data: bytes) -> LabelsAndScores:
+def _parse(data: bytes, count: str | None) -> LabelsAndScores:
     """Read in one pass, since a list of the rows would take many times the size of the text."""
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
     first = next((line for line in text if line.strip()), "")
@@ -78,6 +79,10 @@ def _parse(data: bytes) -> LabelsAndScores:
         elif len(names) != 2 or any(known):
             expected = "expected one called label and one called score"
             raise FaultError(f"columns {listed(names)}, {expected}")
+    if count is not None:
+        if count not in names:
+            raise FaultError(f"columns {listed(names)}, expected one called {count!r}")
+        columns = [*columns, names.index(count)]
     values = array("d")
     for row in rows:
         if len(row) != len(names):
@@ -92,12 +97,12 @@ def _parse(data: bytes) -> LabelsAndScores:
             raise FaultError(
                 f"line {lines.line_num}: {cell!r} is not a number, {_EXPECTED}"
             ) from None
-    table = np.array(values).reshape(-1, 2)
+    table = np.array(values).reshape(-1, len(columns))
     if not len(table):
         raise FaultError(f"a header and no rows, {_EXPECTED}")
     if bad := int(np.isnan(table).any(axis=1).sum()):
         raise FaultError(f"{bad} rows with NaN, {_EXPECTED}")
-    return LabelsAndScores(table[:, 0].copy(), table[:, 1].copy())
+    return LabelsAndScores(*(column.copy() for column in table.T))
 
 
 def _is_number(text: str) -> bool:
