@@ -70,10 +70,10 @@ _OF_QUANTILES = ("num_thresholds", "instance_count", "strict")
 
 
 class _Curve(NamedTuple):
-    """A curve of the call: its results by their axes, its points, and the samples it is of."""
+    """A curve of the call: its forms by their axes, its points, and the samples it is of."""
 
     name: str
-    results: dict[AxesKind, Any]
+    forms: dict[AxesKind, Any]
     points: CurvePoints
     sample: LabelsAndScores | None = None
 
@@ -219,26 +219,28 @@ def curves_verb(
     """
     from bsdsbench.tables.forms import to_mappings
 
+    if not _given("kind"):  # of these there is one kind that has them
+        kind = "roc" if _given("plot") else "det" if _given("scale") else kind
     options = {**options, "kind": kind}
     convention = _with_convention(options)
     kind = options["kind"]
     _check(kind, files, options, out)
-    found = _curves_of_files(files, kind, options) + _curves_of_points(kind, options)
-    names = options["names"] or [curve.name for curve in found]
-    if len(names) != len(found) or len({*names}) < len(names):
-        expected = f"expected {len(found)}, each another"
+    drawn = _curves_of_files(files, kind, options) + _curves_of_points(kind, options)
+    names = options["names"] or [curve.name for curve in drawn]
+    if len(names) != len(drawn) or len({*names}) < len(names):
+        expected = f"expected {len(drawn)}, each another"
         raise click.UsageError(f"--names: {len(names)} names, {expected}")
-    found = [curve._replace(name=name) for curve, name in zip(found, names, strict=True)]
+    drawn = [curve._replace(name=name) for curve, name in zip(drawn, names, strict=True)]
     for target in out:
-        _write(target, found, kind, options)
-    samples = {curve.name: curve.sample for curve in found if curve.sample is not None}
-    shown = [_numbers(found, kind, options)]
-    if given := [curve for curve in found if curve.sample is None]:
+        _write(target, drawn, kind, options)
+    samples = {curve.name: curve.sample for curve in drawn if curve.sample is not None}
+    shown = [_numbers(drawn, kind, options)]
+    if given := [curve for curve in drawn if curve.sample is None]:
         shown.append(_points_table(given))
     if options["areas"]:
-        shown += _areas_tables(found, options["reading"])
+        shown += _areas_tables(drawn, options["reading"])
     if options["crossings"]:
-        shown.append(_crossings_table(found, kind))
+        shown.append(_crossings_table(drawn, kind))
     if samples and not options["quantiles"] and (kind == "roc" or len(samples) > 1):
         shown += _roc_tables(samples, options["reading"])
     if form == "json":
@@ -249,7 +251,10 @@ def curves_verb(
     show_tables(shown[:1] if form == "csv" else shown, None, form)
     if convention:
         line = f"convention {options['convention']}: {' '.join(convention)}"
-        say(line) if form == "csv" else print(f"\n{line}")
+        if form == "csv":
+            say(line)
+        else:
+            print(f"\n{line}")
 
 
 def _given(name: str) -> bool:
@@ -263,7 +268,7 @@ def _with_convention(options: dict[str, Any]) -> list[str]:
     params = {param.name: param for param in click.get_current_context().command.params}
     lines = []
     for name, value in chosen.items():
-        if not _given(name):
+        if not _given(name) and not (name == "kind" and options["kind"] != "pr"):
             options[name] = value
         value, param = options[name], params[name]
         if isinstance(value, bool):
@@ -289,6 +294,8 @@ def _check(kind: str, files: Sequence[str], options: Mapping[str, Any], out: Seq
         refuse(("plot",), f"--kind {kind}")
     if kind != "det":
         refuse(("scale",), f"--kind {kind}")
+    if options["counts"] and n == len(options["counts"]):
+        refuse(("num_positives", "num_negatives"), "--counts, which have their totals")
     if not files:
         refuse((*_OF_SAMPLES, *_OF_QUANTILES, "quantiles"), "points alone")
 
@@ -303,14 +310,14 @@ def _curves_of_files(files: Sequence[str], kind: str, options: Mapping[str, Any]
     names = stems if len({*stems}) == len(stems) else files
     count = options["instance_count"]
     column = None if count is None or _is_number(count) else count
-    found = []
+    drawn = []
     for file, name in zip(files, names, strict=True):
         sample = read_scores(file, column)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                results = {axes: _result(sample, axes, options) for axes in _SPACES[kind]}
-                ordered = {axes: in_space(curve, axes) for axes, curve in results.items()}
+                forms = {axes: _curve_of(sample, axes, options) for axes in _SPACES[kind]}
+                ordered = {axes: in_space(curve, axes) for axes, curve in forms.items()}
                 points = points_of(next(iter(ordered.values())))
                 if options["between"]:
                     points = points.with_between()
@@ -318,17 +325,20 @@ def _curves_of_files(files: Sequence[str], kind: str, options: Mapping[str, Any]
                 raise DataError(evolve(error.problems[0], file=file)) from None
         for line in dict.fromkeys(str(warning.message) for warning in caught):
             say(f"{file}: {line}")
-        found.append(_Curve(name, results, points, sample))
-    return found
+        drawn.append(_Curve(name, forms, points, sample))
+    return drawn
 
 
-def _result(sample: LabelsAndScores, axes: str, options: Mapping[str, Any]) -> Any:
+def _curve_of(sample: LabelsAndScores, axes: str, options: Mapping[str, Any]) -> Any:
     """Return the curve of samples that the options ask for."""
     from bsdsbench import curves
+    from bsdsbench.errors import DataError
 
     if options["quantiles"]:
         count = options["instance_count"]
         if count is not None:
+            if (sample.labels < 0).any():
+                raise DataError("labels below 0, expected the number of positives in each row")
             count = float(count) if sample.counts is None else sample.counts
         more = {name: options[name] for name in ("num_thresholds", "strict")}
         return curves.threshold_curve(*sample[:2], instance_count=count, **more)
@@ -357,13 +367,13 @@ def _curves_of_points(kind: str, options: Mapping[str, Any]) -> list[_Curve]:
         tp, fp, _, _ = zip(*counts, strict=True)
         made.append(CurvePoints.of_counts(tp, fp, *totals_of.pop()))
     names = ["points"] if len(made) == 1 else [f"points {k + 1}" for k in range(len(made))]
-    found = []
+    drawn = []
     for name, points in zip(names, made, strict=True):
         for axes in _SPACES[kind]:
             in_space(points, axes)  # for its fault where the totals are not known
         shown = points.with_between() if options["between"] else points
-        found.append(_Curve(name, dict.fromkeys(_SPACES[kind], shown), shown))
-    return found
+        drawn.append(_Curve(name, dict.fromkeys(_SPACES[kind], shown), shown))
+    return drawn
 
 
 def _is_number(text: str) -> bool:
@@ -376,52 +386,48 @@ def _is_number(text: str) -> bool:
 # What is shown -----------------------------------------------------------------------------------
 
 
-def _write(target: str, found: Sequence[_Curve], kind: str, options: Mapping[str, Any]) -> None:
+def _write(target: str, drawn: Sequence[_Curve], kind: str, options: Mapping[str, Any]) -> None:
     """Write the points of one curve, or a picture of all."""
     from bsdsbench.io import write_atomic
     from bsdsbench.plotting import plot_spaces
 
     if target.endswith(".csv"):
-        (curve,) = found
-        results = [curve.points] if options["between"] else [*curve.results.values(), curve.points]
-        thresholds = results[0].thresholds
+        (curve,) = drawn
+        forms = [curve.points] if options["between"] else [*curve.forms.values(), curve.points]
+        thresholds = forms[0].thresholds
         names = ["threshold"] * (not all(map(math.isnan, thresholds)))
         columns = [thresholds] * len(names)
         for name in (*_RATES[kind], "tp", "fp"):
             names.append(name)
-            columns.append(next(getattr(r, name) for r in results if hasattr(r, name)))
-        lines = [
-            ",".join(map(repr, point)) for point in zip(*(c.tolist() for c in columns), strict=True)
-        ]
+            columns.append(next(getattr(f, name) for f in forms if hasattr(f, name)))
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        lines = [",".join(map(repr, point)) for point in rows]
         write_atomic(Path(target), "\n".join([",".join(names), *lines]) + "\n")
     else:
         shown = {name: options[name] for name in ("hull", "chance", "plot", "scale", "look")}
-        drawn = {curve.name: _drawn(curve, options["between"]) for curve in found}
-        plot_spaces(drawn, target, spaces=_SPACES[kind], crossed=options["crossings"], **shown)
+        # That of PR has most to draw
+        best = [c.points if options["between"] else [*c.forms.values()][-1] for c in drawn]
+        named = dict(zip((curve.name for curve in drawn), best, strict=True))
+        plot_spaces(named, target, spaces=_SPACES[kind], crossed=options["crossings"], **shown)
     say(f"wrote {target}", progress=True)
 
 
-def _drawn(curve: _Curve, between: bool) -> Any:
-    """Return the result that has most to draw: that of PR where there is one."""
-    return curve.points if between else list(curve.results.values())[-1]
-
-
-def _numbers(found: Sequence[_Curve], kind: str, options: Mapping[str, Any]) -> Table:
+def _numbers(drawn: Sequence[_Curve], kind: str, options: Mapping[str, Any]) -> Table:
     """Return the table of the summary numbers."""
     from bsdsbench.tables.table import Field, Table
 
     cells: dict[str, dict[str, Any]] = {}
     fields = {key: Field(key, key, "", "g") for key in ("positives", "negatives")}
     fields["points"] = Field("points", "points", "", "d")
-    for curve in found:
+    for curve in drawn:
         row = cells[curve.name] = {"points": curve.points.thresholds.size}
         for key in ("positives", "negatives"):
             row[key] = getattr(curve.points, key)
-        for axes, result in curve.results.items():
+        for axes, form in curve.forms.items():
             of_points = curve.sample is None or options["quantiles"]
             before = f"{axes}_" * (kind == "both")
             for key, heading in (_POINT_NUMBERS if of_points else _NUMBERS)[axes].items():
-                row[before + key] = getattr(result, key)
+                row[before + key] = getattr(form, key)
                 head = f"{axes.upper()} {heading}" if before else heading
                 fields[before + key] = Field(before + key, head, "", ".6g")
             if options["hull"]:
@@ -433,7 +439,7 @@ def _numbers(found: Sequence[_Curve], kind: str, options: Mapping[str, Any]) -> 
     return Table("curves", "", [Field("name", "name"), *fields.values()], rows)
 
 
-def _points_table(found: Sequence[_Curve]) -> Table:
+def _points_table(drawn: Sequence[_Curve]) -> Table:
     """Return the table of given points: counts and rates."""
     from bsdsbench.scores.ratios import f_measure
     from bsdsbench.tables.table import Field, Table
@@ -441,7 +447,7 @@ def _points_table(found: Sequence[_Curve]) -> Table:
     keys = ("tp", "fp", "fn", "tn", "fpr", "tpr", "precision", "f")
     heads = {"tpr": "recall", "f": "F"}
     rows: list[list[Any]] = []
-    for curve in found:
+    for curve in drawn:
         p = curve.points
         counts = p.tp, p.fp, p.positives - p.tp, p.negatives - p.fp
         f = f_measure(p.precision, p.recall)
@@ -451,13 +457,13 @@ def _points_table(found: Sequence[_Curve]) -> Table:
     return Table("points", "Points", [Field("name", "name"), *fields], rows)
 
 
-def _crossings_table(found: Sequence[_Curve], kind: str) -> Table:
+def _crossings_table(drawn: Sequence[_Curve], kind: str) -> Table:
     """Return the table of pairs: which curve dominates, or where they cross."""
     from bsdsbench.curves import crossings, relation
     from bsdsbench.tables.table import Field, Table
 
     rows = []
-    for a, b in combinations(found, 2):
+    for a, b in combinations(drawn, 2):
         for axes in _SPACES[kind]:
             space: Any = "pr" if axes == "pr" else "roc"
             pair = [getattr(curve.points, f"in_{space}") for curve in (a, b)]
@@ -478,14 +484,14 @@ def _crossings_table(found: Sequence[_Curve], kind: str) -> Table:
     return Table("crossings", "Domination and crossings", fields, rows, n_labels=2)
 
 
-def _areas_tables(found: Sequence[_Curve], reading: Any) -> list[Table]:
+def _areas_tables(drawn: Sequence[_Curve], reading: Any) -> list[Table]:
     """Return every AP and AUC variant, of the curves of samples and of those of points."""
     from bsdsbench.curves import area_table, point_areas
     from bsdsbench.tables.table import Field, Table
 
     tables = []
-    of_samples = [curve for curve in found if curve.sample is not None]
-    of_points = [curve for curve in found if curve.sample is None]
+    of_samples = [curve for curve in drawn if curve.sample is not None]
+    of_points = [curve for curve in drawn if curve.sample is None]
     for key, curves in (("areas", of_samples), ("point_areas", of_points)):
         ways = []
         for curve in curves:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, given_word
-from bsdsbench.curves.samples import above_zero, columns, counts_of, defined
+from bsdsbench.curves.samples import above_zero, columns, counts_from_rates, defined
 from bsdsbench.errors import DataError
 from bsdsbench.scores.ratios import defined_ratio, ratio
 
@@ -166,7 +166,7 @@ def achievable_pr(fpr: ArrayLike, tpr: ArrayLike, positives: float, negatives: f
     """
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     x, y = columns("share", fpr=fpr, tpr=tpr)
-    fp, tp = _hull(counts_of(x, n), counts_of(y, p), n, p)
+    fp, tp = _hull(counts_from_rates(x, n), counts_from_rates(y, p), n, p)
     return interpolate_pr(tp, fp, p)
 
 

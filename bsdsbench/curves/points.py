@@ -21,12 +21,12 @@ from bsdsbench.curves.ranked import (
     PRResult,
     Ranking,
     ROCResult,
-    in_order,
+    along_curve,
     pr_of,
     roc_of,
     trapezoids,
 )
-from bsdsbench.curves.samples import above_zero, columns, counts_of, read_only
+from bsdsbench.curves.samples import above_zero, columns, counts_from_rates, read_only
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import defined_ratio
@@ -79,7 +79,7 @@ class CurvePoints(ShownCurve):
                 above_zero(total, name)
         order = np.lexsort((y, x))
         x, y = x[order], y[order]
-        tp, fp = counts_of(y, positives), counts_of(x, negatives)
+        tp, fp = counts_from_rates(y, positives), counts_from_rates(x, negatives)
         precision, unknown = read_only(defined_ratio(tp, tp + fp)), np.full(x.size, np.nan)
         totals = float(positives), float(negatives)
         return cls(precision, read_only(y), read_only(x), read_only(unknown), *totals)
@@ -106,12 +106,12 @@ class CurvePoints(ShownCurve):
     @property
     def tp(self) -> F8:
         """True positives, f8 (T,)."""
-        return counts_of(self.tpr, self.positives)
+        return counts_from_rates(self.tpr, self.positives)
 
     @property
     def fp(self) -> F8:
         """False positives, f8 (T,)."""
-        return counts_of(self.fpr, self.negatives)
+        return counts_from_rates(self.fpr, self.negatives)
 
     @property
     def is_curve(self) -> bool:
@@ -179,9 +179,9 @@ def in_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
 def pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
     """Return a curve in a form with precision and recall. Raises DataError as `in_space`."""
     if isinstance(curve, PRResult):
-        return in_order(curve)
+        return along_curve(curve)
     if isinstance(curve, ROCResult):
-        return pr_of(_ranking(in_order(curve)))
+        return pr_of(_ranking(along_curve(curve)))
     if isinstance(curve, PRCurve):
         return _one(curve)
     if isinstance(curve, PRPoints):
@@ -197,9 +197,9 @@ def pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
 def roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
     """Return a curve in a form with TPR and FPR. Raises DataError as `in_space`."""
     if isinstance(curve, ROCResult):
-        return in_order(curve)
+        return along_curve(curve)
     if isinstance(curve, PRResult):
-        return roc_of(_ranking(in_order(curve)))
+        return roc_of(_ranking(along_curve(curve)))
     if isinstance(curve, PRCurve | PRPoints):
         raise _without_totals()
     return _points(curve)

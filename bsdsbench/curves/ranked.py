@@ -437,14 +437,18 @@ def variant_of(words: str) -> Variant:
     raise DataError(f"plot {words!r}: expected {pairs}")
 
 
-def in_order(curve: _C) -> _C:
+def along_curve(curve: _C) -> _C:
     """Return a curve with its points from the first to the last; `stable` has them as samples."""
-    falls = (np.diff(curve.tp) < 0) | (np.diff(curve.fp) < 0)
-    if not falls.any():
+    if curve.tp.size == 0 or curve.tp[0] == curve.fp[0] == 0:
         return curve
     order = np.argsort(curve.tp + curve.fp, kind="stable")
     order = order[curve.tp[order] >= 0]
-    return replace(curve, **{name: values[order] for name, values in curve.points().items()})
+    first = {"thresholds": np.inf, "precision": 1}  # of nothing predicted; others are 0
+    arrays: dict[str, Any] = {}
+    for name, column in curve.points().items():
+        with_first = np.r_[first.get(name, 0), column[order]]
+        arrays[name] = read_only(with_first.astype(column.dtype))
+    return replace(curve, **arrays)
 
 
 def roc_of_counts(

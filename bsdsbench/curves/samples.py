@@ -88,7 +88,7 @@ def whole_number(value: float, name: str) -> int:
     return int(given_number(value, name, 0, EXACT, whole=True))
 
 
-def counts_of(rates: F8, total: float) -> F8:
+def counts_from_rates(rates: F8, total: float) -> F8:
     """Return rates times their total, as whole numbers where only rounding made them fractions."""
     counts, whole = rates * total, np.rint(rates * total)
     return np.where(np.abs(counts - whole) <= 1e-12 * max(total, 1), whole, counts)

@@ -85,8 +85,6 @@ def threshold_curve(
             )
         if (count < 0).any():
             raise DataError("instance_count: expected numbers, 0 or more")
-        if (target < 0).any():
-            raise DataError("targets: values below 0, expected the number of positives in each row")
         count = np.broadcast_to(count, s.shape)
         target = np.minimum(target, count)
     distinct = np.unique(s)

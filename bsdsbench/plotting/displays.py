@@ -111,8 +111,8 @@ class CurveDisplay:
 
         `options` are those of `curves.pr` etc., and further arguments of the display.
         """
-        own = {f.name for f in fields(cls)} & options.keys()  # type: ignore[arg-type]
-        arguments = {key: options.pop(key) for key in own}
+        of_display = {f.name for f in fields(cls)} & options.keys()  # type: ignore[arg-type]
+        arguments = {key: options.pop(key) for key in of_display}
         return cls.from_curve(cls.curve_of(labels, scores, **options), name, **arguments)
 
     @classmethod
@@ -254,32 +254,32 @@ class PRCurveDisplay(CurveDisplay):
 
     @classmethod
     def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: Any) -> PRCurveDisplay:
-        found = in_space(curve, "pr")
-        if isinstance(found, CurvePoints) and found.is_curve and found.area == found.area:
-            title = f"AUC (counts interpolated) {100 * found.area:.1f} %"
-            scale = np.ceil(_FINE / found.positives)
-            line = interpolate_pr(found.tp * scale, found.fp * scale, found.positives * scale)
-            given = found.recall, found.precision
+        form = in_space(curve, "pr")
+        if isinstance(form, CurvePoints) and form.is_curve and form.area == form.area:
+            title = f"AUC (counts interpolated) {100 * form.area:.1f} %"
+            scale = np.ceil(_FINE / form.positives)
+            line = interpolate_pr(form.tp * scale, form.fp * scale, form.positives * scale)
+            given = form.recall, form.precision
             display = super().from_curve(
-                found, name, **{**line._asdict(), "title": title, **arguments}
+                form, name, **{**line._asdict(), "title": title, **arguments}
             )
-            display.given, display.number, display.auc = given, "auc", found.area
+            display.given, display.number, display.auc = given, "auc", form.area
             return display
-        if not isinstance(found, PRResult):
-            return super().from_curve(found, name, **arguments)
-        curve, counts, total = found, (found.tp, found.fp), found.positives
+        if not isinstance(form, PRResult):
+            return super().from_curve(form, name, **arguments)
+        counts, total = (form.tp, form.fp), form.positives
         points = {}
-        rule, area = "trapezoids", curve.auc
-        predicted = curve.tp + curve.fp > 0
+        rule, area = "trapezoids", form.auc
+        predicted = form.tp + form.fp > 0
         # The precision of an envelope, or for another prior, is not that of counts
-        precision = ratio(curve.tp, curve.tp + curve.fp)
-        if total and np.allclose(curve.precision[predicted], precision[predicted]):
+        precision = ratio(form.tp, form.tp + form.fp)
+        if total and np.allclose(form.precision[predicted], precision[predicted]):
             points = interpolate_pr(*counts, total)._asdict()
             rule, area = "counts interpolated", davis_goadrich_area(*counts, total)
-        numbers = {"AP": curve.ap, f"AUC ({rule})": area, "AP11": curve.ap_11}
+        numbers = {"AP": form.ap, f"AUC ({rule})": area, "AP11": form.ap_11}
         percents = [f"{k} {100 * v:.1f} %" if v == v else f"{k} -" for k, v in numbers.items()]
         texts = {"title": ", ".join(percents)}
-        return super().from_curve(curve, name, **{**points, **texts, **arguments})
+        return super().from_curve(form, name, **{**points, **texts, **arguments})
 
     def _drawing(self) -> Drawing:
         r, p, best, level = self.recall, self.precision, self.best, self.chance

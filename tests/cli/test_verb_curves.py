@@ -140,3 +140,151 @@ def test_bad_input_is_one_line_and_status_2(run, args, stdin, line):
     assert (code, out) == (2, "")
     # after a note on a missing class, if any
     assert err.splitlines()[-1].startswith(f"bsdsbench: {line}")
+
+
+I_AND_II = ["--points", "0,0;0,.5;.75,1;1,1", "--points", "0,0;.25,1;1,1", "--names", "I,II"]
+TOTALS = ["--num-positives", "20", "--num-negatives", "2e3"]
+
+
+def test_points_in_both_spaces(run, tmp_path):
+    """The slides: larger area in ROC space, smaller in PR space; the curves cross in both."""
+    words = [*I_AND_II, *TOTALS, "--kind", "both", "--hull", "--crossings", "--areas"]
+    picture = tmp_path / "a.svg"
+    code, out, err = run(*words, "--format", "json", "-o", picture)
+    assert (code, err) == (0, f"bsdsbench: wrote {picture}\n")
+    found = json.loads(out)
+    one, two = found["curves"]
+    assert (one["roc_auc"], two["roc_auc"]) == (0.8125, 0.875)
+    assert one["pr_area"] == pytest.approx(0.5198, abs=5e-5)
+    assert two["pr_area"] == pytest.approx(1 / 26)
+    assert (one["hull"], one["achievable"]) == (0.8125, pytest.approx(one["pr_area"]))
+    where = {row["space"]: (row["relation"], row["where"]) for row in found["crossings"]}
+    assert where == {
+        "ROC": ("they cross", "FPR 0.15, TPR 0.6"),
+        "PR": ("they cross", "recall 0.6, precision 0.03846"),
+    }
+    areas = {row["number"]: row["value_0"] for row in found["point_areas"]}
+    assert areas["AUCCalculator"] == pytest.approx(0.5373, abs=5e-5)
+
+
+def test_counts_and_the_points_between(run, tmp_path):
+    target = tmp_path / "p.csv"
+    code, out, _ = run("--counts", "5,5,15,95;10,30,10,70", "--between", "-o", target, "--quiet")
+    rows = np.genfromtxt(target, delimiter=",", names=True)
+    assert code == 0
+    assert rows["precision"].round(3).tolist() == [0.5, 0.375, 0.318, 0.286, 0.265, 0.25]
+    assert rows["recall"].tolist() == [0.25, 0.3, 0.35, 0.4, 0.45, 0.5]
+    _, out, _ = run("--counts", "4,2,1,3", "--format", "json")
+    (point,) = json.loads(out)["points"]
+    assert (point["fpr"], point["tpr"], point["precision"]) == (0.4, 0.8, pytest.approx(2 / 3))
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("vlfeat", ["--ties sample", "--labels sign", "--exclude-inf", "--scale log"]),
+        ("prec_rec", ["--quantiles", "--kind both"]),
+        ("sklearn", ["--ties merge", "--labels auto", "--include-inf", "--scale normal"]),
+    ],
+)
+def test_a_convention_is_printed_and_what_is_given_comes_first(run, scores, name, words):
+    signs = scores.read_text().replace("\n0,", "\n-1,")
+    scores.write_text(signs)
+    code, out, _ = run(scores, "--convention", name)
+    assert (code, out.splitlines()[-1]) == (0, f"convention {name}: {' '.join(words)}")
+    if name == "vlfeat":
+        scores.write_text("label,score\n1,1\n-1,1\n1,1\n-1,-inf\n")
+        _, out, _ = run(scores, "--kind", "roc", "--convention", name, "--format", "json")
+        (row,) = json.loads(out)["curves"]
+        assert (row["points"], row["auc"]) == (4, 0.25)  # never retrieved, and not extended
+        _, out, _ = run(scores, "--convention", name, "--include-inf", "--format", "json")
+        assert "--include-inf" in json.loads(out)["convention"]
+        assert json.loads(out)["curves"][0]["points"] == 5
+
+
+OPTIONS = {
+    "--interpolate": {"interpolate": True},
+    "--normalize-prior .25": {"normalize_prior": 0.25},
+    "--num-positives 1e4": {"num_positives": 10_000},
+    "--num-negatives 10000": {"num_negatives": 10_000},
+    "--stable": {"stable": True},
+    "--ties sample --include-inf": {"ties": "sample", "include_inf": True},
+}
+
+
+@pytest.mark.parametrize("words", OPTIONS)
+def test_options_of_vl_pr_are_those_of_python(run, scores, tmp_path, words):
+    target = tmp_path / "p.csv"
+    _, out, _ = run(scores, *words.split(), "--format", "json", "-o", target)
+    (row,), expected = (
+        json.loads(out)["curves"],
+        curves.pr(*zip(*ROWS, strict=True), **OPTIONS[words]),
+    )
+    assert [row[key] for key in ("ap", "auc", "ap_11", "chance", "positives", "negatives")] == [
+        *(expected.ap, expected.auc, expected.ap_11, expected.chance),
+        *(expected.positives, expected.negatives),
+    ]
+    points = np.genfromtxt(target, delimiter=",", names=True)
+    assert points["precision"].tolist() == expected.precision.tolist()
+    assert points["tp"].tolist() == expected.tp.tolist()
+
+
+@pytest.mark.parametrize("words", ["tptn", "TNR over TPR", "tpfp", "fpfn"])
+def test_variants_of_roc(run, scores, words):
+    """Without --kind a variant is one of ROC."""
+    from bsdsbench.curves.ranked import variant_of
+
+    _, out, _ = run(scores, "--plot", words, "--format", "json")
+    (row,) = json.loads(out)["curves"]
+    assert row["auc"] == curves.roc(*zip(*ROWS, strict=True), plot=variant_of(words)).auc
+
+
+def test_quantiles_shares_and_instances(run, tmp_path):
+    """As prec_rec: positives of the instances in a row, and a column or a number of instances."""
+    file, target = tmp_path / "rows.csv", tmp_path / "p.csv"
+    file.write_text("score,target,n\n.9,3,3\n.6,1,4\n.4,.5,1\n.2,0,2\n")
+    expected = curves.threshold_curve(
+        [3, 1, 0.5, 0], [0.9, 0.6, 0.4, 0.2], instance_count=[3, 4, 1, 2]
+    )
+    code, out, _ = run(
+        file, "--instance-count", "n", "--kind", "both", "-o", target, "--format", "json"
+    )
+    points = np.genfromtxt(target, delimiter=",", names=True)
+    assert code == 0
+    for name, column in (("threshold", "thresholds"), ("tpr", "tpr"), ("precision", "precision")):
+        assert points[name].tolist() == getattr(expected, column).tolist()
+    (row,) = json.loads(out)["curves"]
+    assert (row["positives"], row["pr_area"]) == (4.5, pytest.approx(expected.area))
+    strict = curves.threshold_curve(
+        [3, 1, 0.5, 0], [0.9, 0.6, 0.4, 0.2], num_thresholds=3, strict=True
+    )
+    _, out, _ = run(file, "--strict", "--num-thresholds", "3", "--format", "json")
+    assert json.loads(out)["curves"][0]["points"] == strict.thresholds.size
+    assert run(file, "--instance-count", "2")[0] == 0
+    code, _, err = run(file, "--instance-count", "weight")
+    assert (code, "expected one called 'weight'" in err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "give SCORES.csv, --points or --counts"),
+        (["--points", "0,.5,1"], "'0,.5,1': expected FPR,TPR"),
+        (["--points", " ; "], "no point"),
+        (["--points", "0,nan"], "expected FPR,TPR"),
+        (["--points", "0,1.5"], "tpr: values from 1.5"),
+        (["--points", "0,.5"], "--num-positives ...; --num-negatives ..."),
+        (["--counts", "5,5,15,95;10,30,10,71"], "positives + negatives 20 + 100 and 20 + 101"),
+        (["--counts", "5,5,15,95", "--num-negatives", "9"], "which have their totals"),
+        (["--points", "0,.5", "--ties", "sample"], "--ties: not with points alone"),
+        (["-", "--quantiles", "--ties", "sample"], "--ties: not with --quantiles"),
+        (["-", "--kind", "roc", "--interpolate"], "--interpolate: not with --kind roc"),
+        (["-", "--num-negatives", "1.5"], "expected a whole number such as 1000 or 1e4"),
+        (["-", "--names", "a,b"], "--names: 2 names, expected 1"),
+        (["-", "--plot", "up"], "plot 'up': expected fptp"),
+    ],
+)
+def test_what_means_nothing_is_one_line(run, words, said):
+    code, out, err = run(*words, stdin="1,2\n0,1\n")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert said in err

@@ -16,6 +16,7 @@ from bsdsbench.plotting import (
     ReliabilityDisplay,
     ROCCurveDisplay,
     plot_curves,
+    plot_spaces,
 )
 from bsdsbench.scores.ratios import short
 from tests.helpers.simulated import simulated_run
@@ -107,6 +108,63 @@ def test_roc_variants(plot, x, y, chance, star):
     assert xy(shown.chance_) == [[0, 1], chance]
     assert np.ravel(shown.point_.get_data()) == pytest.approx(star)
     assert legend_texts(shown.ax_)[1:] == ["equal error rate"]
+
+
+POINTS = curves.CurvePoints.of_rates([0, 0, 0.75, 1], [0, 0.5, 1, 1], 20, 2000)
+OF_ANY_KIND = {
+    "pr": curves.pr(LABELS, SCORES),
+    "roc": curves.roc(LABELS, SCORES),
+    "stable": curves.pr(LABELS, SCORES, stable=True),
+    "det": curves.det(LABELS, SCORES, ties="sample"),
+    "quantiles": curves.threshold_curve(LABELS > 0, SCORES),
+    "points": POINTS,
+    "hull": POINTS.hull(),
+}
+
+
+@pytest.mark.parametrize("curve", OF_ANY_KIND)
+@pytest.mark.parametrize("kind", [PRCurveDisplay, ROCCurveDisplay, DETCurveDisplay])
+def test_every_display_takes_every_curve(kind, curve):
+    shown = kind.from_curve(OF_ANY_KIND[curve], "x").plot()
+    x, y = np.asarray(xy(shown.line_))
+    inside = np.isfinite(x) & np.isfinite(y)
+    assert inside.sum() > 1
+    if curve in ("pr", "roc", "stable", "det"):
+        assert xy(shown.line_) == xy(kind.from_predictions(LABELS, SCORES).plot().line_)
+
+
+def test_points_are_joined_by_what_lies_between_them():
+    shown = PRCurveDisplay.from_curve(POINTS, "I").plot()
+    recall, precision = np.asarray(xy(shown.line_))
+    at = np.interp(0.75, recall, precision)
+    assert at == pytest.approx(15 / (15 + 750), rel=1e-3)
+    assert legend_texts(shown.ax_) == ["I (AUC 0.520)"]
+    roc = ROCCurveDisplay.from_curve(curves.ROCPoints(np.r_[0.1, 0.5], np.r_[0.6, 0.9]), "a").plot()
+    assert xy(roc.line_) == [[0.1, 0.5], [0.6, 0.9]]
+    scattered = curves.CurvePoints.of_rates([0.2, 0.5], [0.6, 0.3])
+    assert ROCCurveDisplay.from_curve(scattered).plot().line_.get_linestyle() == "None"
+
+
+def test_options_of_a_display_reach_it():
+    log = DETCurveDisplay.from_predictions(LABELS, SCORES, scale="log", ties="sample")
+    assert log.plot().ax_.get_xscale() == "log"
+    mine = PRCurveDisplay.from_predictions(LABELS, SCORES, title="mine", interpolate=True)
+    assert mine.plot().ax_.get_title() == "mine"
+    assert ROCCurveDisplay.from_curve(curves.roc(LABELS, SCORES), kind="tptn").kind == "tptn"
+
+
+@pytest.mark.parametrize("crossed", [False, True])
+def test_spaces_side_by_side(crossed):
+    other = curves.CurvePoints.of_rates([0, 0.25, 1], [0, 1, 1], 20, 2000)
+    figure = plot_spaces({"I": POINTS, "II": other}, hull=True, crossed=crossed)
+    roc, pr = figure.axes
+    assert (roc.get_xlabel(), pr.get_xlabel()) == ("False positive rate", "Recall")
+    assert legend_texts(roc)[:3] == ["I (AUC 0.812)", "II (AUC 0.875)", "I: hull (AUC 0.812)"]
+    assert legend_texts(pr)[2] == "I: achievable (AUC 0.520)"
+    marks = [xy(line) for ax in (roc, pr) for line in ax.lines if line.get_label() == "crossing"]
+    expected = [[[0.15], [0.6]], [[0.6], [12 / 312]]] if crossed else []
+    assert np.shape(marks) == np.shape(expected)
+    assert np.ravel(marks) == pytest.approx(np.ravel(expected))
 
 
 def test_det_scales():
