@@ -36,8 +36,8 @@ Decorator = Callable[[Any], Any]
 GROUPS = {
     "Score": ("demo", "evaluate", "run", "merge", "nms"),
     "Understand": ("doctor", "compare", "errors", "worst", "explain", "plot"),
-    "Publish": ("report", "share"),
     "Curves": ("curves",),
+    "Publish": ("report", "share"),
     "Check": ("check", "data", "protocols"),
 }
 VERBS = {verb: heading.lower() for heading, verbs in GROUPS.items() for verb in verbs}
