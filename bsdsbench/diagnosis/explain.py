@@ -238,10 +238,11 @@ class Search:
         opt = self.metric.options_of(protocol)
         if self.metric.has_curve(opt):
             stack, n = self.metric.stack(counts), len(counts)
-            run, images = (
-                self.metric.scores(stack, weights, protocol, opt)["curve"]
-                for weights in (np.ones((1, n), np.int64), np.eye(n, dtype=np.int64))
-            )
+            weights = np.ones((1, n), np.int64), np.eye(n, dtype=np.int64)
+            curves: list[Any] = [
+                self.metric.scores(stack, w, protocol, opt)["curve"] for w in weights
+            ]
+            run, images = curves
             whole = run[0]
             matched = self.metric.reads == "annotators" and "matches" in stack
             whole = self.metric.with_whole_image(whole, stack)

@@ -10,22 +10,25 @@ packages in the entry point group `bsdsbench.metrics`.
 
 from __future__ import annotations
 
+import typing
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from attrs import frozen
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Reading, Readings
+from bsdsbench.metrics.optional import Arrays as Arrays
 from bsdsbench.metrics.optional import Counter as Counter
-from bsdsbench.metrics.optional import ErrorClasses, HumanForm, Tree
+from bsdsbench.metrics.optional import ErrorClasses, HumanForm
+from bsdsbench.metrics.optional import ScoreTree as ScoreTree
 from bsdsbench.metrics.optional import Symptoms as Symptoms
 from bsdsbench.metrics.optional import Texts as Texts
 from bsdsbench.protocol.fields import VOIDS, captions, listed_values, option, record_of
@@ -36,6 +39,7 @@ from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, err
 from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
+Options = TypeVar("Options")  # of a metric, None where it has none
 AT_ODS = "f_at_ods"  # an image's F at the threshold that is best for its run
 _BLOCK = 128  # images whose own values are made at a time: weights (128, 128)
 
@@ -106,7 +110,9 @@ class Column:
     pooled: bool = False
 
 
-def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Tree:
+def over(
+    unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]
+) -> dict[str, dict[str, NDArray[Any]]]:
     """Return what `scores` has under "over": how many values each mean includes, and of how many.
 
     Both are (S,). Tables, result.json and comparisons show them where some values are left out.
@@ -117,7 +123,7 @@ def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Tree:
     }
 
 
-def image_means(weights: Weights, values: Mapping[str, F8]) -> Tree:
+def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
     """Return the mean over images of each value (N,), and under "over" how many it includes."""
     if not values:
         return {}
@@ -166,7 +172,7 @@ ERROR_COLUMNS = _error_columns()
 IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 
 
-class Metric(ABC):
+class Metric(ABC, Generic[Options]):
     """One benchmark. Instances have no state; the registry makes one of each class.
 
     What it may offer beside is in `bsdsbench.metrics.optional`: a human form, files, pictures ...
@@ -236,6 +242,7 @@ class Metric(ABC):
     pred_kinds: ClassVar[tuple[str, ...]]
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         cls.gt_kind, cls.pred_kinds = READS[cls.reads]
         if not cls.image_columns:  # images are compared and listed by one
             cls.image_columns = tuple(column for column in cls.columns if column.score)[:1]
@@ -243,7 +250,7 @@ class Metric(ABC):
             cls.columns = (*cls.columns[:-1], *ERROR_COLUMNS, cls.columns[-1])
 
     @abstractmethod
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Tree:
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Arrays:
         """Return the counts of one image, arrays by name. Reads no files. Raises DataError.
 
         Parameters
@@ -257,7 +264,7 @@ class Metric(ABC):
         """
 
     @abstractmethod
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Any) -> Tree:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> ScoreTree:
         """Return every score of S weighted data sets. NaN stands for an undefined one.
 
         Parameters
@@ -278,35 +285,35 @@ class Metric(ABC):
 
     # Defaults that a metric may replace.
 
-    def parts(self, protocol: Protocol, opt: Any) -> Mapping[str, tuple[str, ...]]:
+    def parts(self, protocol: Protocol, opt: Options) -> Mapping[str, tuple[str, ...]]:
         """Return the parts of the score that have a table of their own: name -> path in it."""
         return {}
 
-    def fits(self, pred: Prediction, gt: GroundTruth, opt: Any) -> bool:
+    def fits(self, pred: Prediction, gt: GroundTruth, opt: Options) -> bool:
         """Return False if a prediction of that size cannot be compared with the ground truth."""
         return pred.shape == gt.shape
 
-    def describe(self, protocol: Protocol, opt: Any) -> str:
+    def describe(self, protocol: Protocol, opt: Options) -> str:
         """Return the metric's own conventions in words, printed under the scores; or ""."""
         return "; ".join(captions(opt).values()) if opt else ""
 
-    def usual(self, opt: Any) -> tuple[str, ...] | None:
+    def usual(self, opt: Options) -> tuple[str, ...] | None:
         """Return the keys of the columns that tables show by default; None for all of them."""
         return None
 
-    def used(self, opt: Any) -> tuple[str, ...]:
+    def used(self, opt: Options) -> tuple[str, ...]:
         """Return the fields of a protocol that move its scores with these options."""
         return self.uses
 
-    def reads_instances(self, opt: Any) -> bool:
+    def reads_instances(self, opt: Options) -> bool:
         """Return True if the ground truth's instance maps are read too."""
         return bool(self.instances_option) and getattr(opt, self.instances_option)
 
-    def class_names(self, opt: Any) -> tuple[str, ...]:
+    def class_names(self, opt: Options) -> tuple[str, ...]:
         """Return the classes whose maps are a prediction's files; none where it is one file."""
         return ()
 
-    def void_values(self, opt: Any) -> tuple[float, ...]:
+    def void_values(self, opt: Options) -> tuple[float, ...]:
         """Return the values of truth files whose pixels are counted nowhere, on either side.
 
         They are False in the part `valid` of the ground truth (bool, (H, W)), which is there
@@ -314,23 +321,23 @@ class Metric(ABC):
         """
         return () if self.reads == "classes" else getattr(opt, "ignore", ())
 
-    def label_kind(self, opt: Any) -> Kind:
+    def label_kind(self, opt: Options) -> Kind:
         """Return what label maps hold with these options: classes, instances or masks."""
         return Kind.CLASSES
 
-    def label_evidence(self, labels: Map, opt: Any, truth: bool) -> Evidence:
+    def label_evidence(self, labels: Map, opt: Options, truth: bool) -> Evidence:
         """Return what a label map (H, W) of one side shows that only its whole set decides."""
         return NO_EVIDENCE
 
-    def in_sequences(self, opt: Any) -> bool:
+    def in_sequences(self, opt: Options) -> bool:
         """Return True if images are frames, whose ids are SEQUENCE/FRAME."""
         return False
 
-    def check_set(self, ids: Sequence[str], stack: Stack, opt: Any) -> None:
+    def check_set(self, ids: Sequence[str], stack: Stack, opt: Options) -> None:
         """Raise DataError for a whole set, not a shard, of which no scores can be made."""
         return
 
-    def ap_rule(self, protocol: Protocol, opt: Any) -> str:
+    def ap_rule(self, protocol: Protocol, opt: Options) -> str:
         """Return the rule by which AP is read off its curves."""
         return protocol.ap_rule
 
@@ -338,7 +345,7 @@ class Metric(ABC):
         """Return the curve of all images, with a row of all pixels on where counts tell it."""
         return curve
 
-    def has_curve(self, opt: Any) -> bool:
+    def has_curve(self, opt: Options) -> bool:
         """Return True if the score has a precision-recall curve, `curve`."""
         return self.curved
 
@@ -354,10 +361,11 @@ class Metric(ABC):
         """Return True if its missed and false pixels have classes."""
         return isinstance(self, ErrorClasses)
 
-    def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> Tree:
+    def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
         """Return `scores`, and those of the classes of errors where these were counted."""
         scores = self.scores(stack, weights, protocol, self.options_of(protocol))
-        return scores | error_scores(stack, weights, protocol) if COUNTED in stack else scores
+        errors = error_scores(stack, weights, protocol) if COUNTED in stack else {}
+        return {**scores, **errors}
 
     def count_image(
         self,
@@ -365,7 +373,7 @@ class Metric(ABC):
         gt: GroundTruth,
         protocol: Protocol,
         counter: Counter | None = None,
-    ) -> Tree:
+    ) -> Arrays:
         """Count one image, or compare its annotators if there is no prediction.
 
         A counter goes to `count_with`, where the metric has it. Raises DataError where the sizes
@@ -400,14 +408,14 @@ class Metric(ABC):
             Reading(kind, protocol.gt_threshold, void, protocol.gt_invert, False, True, *names),
         )
 
-    def options_of(self, protocol: Protocol) -> Any:
+    def options_of(self, protocol: Protocol) -> Options:
         """Return its options in a protocol, None if it has none. Raises ProtocolError."""
-        given = protocol.options.get(self.name, {})
-        if self.options is None:
-            if given:
-                raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
-            return None
-        return record_of(self.options, given, self.name)
+        given, options = protocol.options.get(self.name, {}), None
+        if self.options is not None:
+            options = record_of(self.options, given, self.name)
+        elif given:
+            raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
+        return typing.cast(Options, options)
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
         """Return the counts of N images by name, (N, ...). Raises ShapeError if they differ."""
@@ -427,7 +435,7 @@ class Metric(ABC):
         once = np.ones((1, n), np.int64)
         return Score({**sample_scores(self.all_scores(stack, once, protocol)), "n_images": n})
 
-    def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[Tree]:
+    def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
         """Yield `scores` with each image as a data set of one, of B images at a time: (B,)."""
         block, by_image = dict(stack), stack.keys() - self.shared
         n = len(stack[min(by_image)])
@@ -437,9 +445,9 @@ class Metric(ABC):
             yield self.all_scores(block, np.eye(min(_BLOCK, n - first), dtype=np.int64), protocol)
 
 
-def _nested(values: Mapping[str, Any]) -> Tree:
+def _nested(values: ScoreTree) -> ScoreTree:
     """Return values whose keys are paths ("pooled.aji") as nested dicts."""
-    tree: Tree = {}
+    tree: dict[str, Any] = {}
     for key, value in values.items():
         *groups, name = key.split(".")
         group = tree
@@ -449,7 +457,7 @@ def _nested(values: Mapping[str, Any]) -> Tree:
     return tree
 
 
-class ValuesMetric(Metric):
+class ValuesMetric(Metric[Options]):
     """A metric whose scores are values that every image has too.
 
     A column is the mean over the images in which it is defined; with `Column.pooled` it is the
@@ -457,13 +465,13 @@ class ValuesMetric(Metric):
     """
 
     @abstractmethod
-    def values(self, counts: Stack, opt: Any) -> dict[str, F8]:
+    def values(self, counts: Stack, opt: Options) -> dict[str, F8]:
         """Return the values of N images, or N sums of images, from their counts (N, ...).
 
         The keys are those of `columns`, the values arrays (N,).
         """
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Any) -> Tree:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> ScoreTree:
         pooled = {column.key for column in self.columns if column.pooled}
         of_images = self.values(stack, opt)
         scores = image_means(weights, {k: v for k, v in of_images.items() if k not in pooled})

@@ -32,7 +32,7 @@ from bsdsbench.images import (
     valid_of,
 )
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.metrics.base import Column, Counter, Tree, VoidOptions, at_least_two
+from bsdsbench.metrics.base import Arrays, Column, Counter, VoidOptions, at_least_two
 from bsdsbench.metrics.curve_metric import BOUNDARY_COLUMNS, F_AT_ODS, CurveMetric
 from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, MatchCounts
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 # Kernels are imported where they are called: scores are read and shown without them.
 
 
-class BoundaryMetric(CurveMetric):
+class BoundaryMetric(CurveMetric[VoidOptions]):
     """Boundary pixels matched one to one within a tolerance: the BSDS benchmark.
 
     Scores: `ods` and `ois`, the best F at one threshold of all images and at each image's own, with
@@ -81,10 +81,10 @@ class BoundaryMetric(CurveMetric):
         gt: GroundTruth,
         protocol: Protocol,
         opt: VoidOptions,
-    ) -> Tree:
+    ) -> Arrays:
         return dict(counter(pred, gt, protocol))
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Tree:
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
         """Count every annotator against the others, summed; one threshold, 0.5.
 
         The protocol gives tolerance and thinning. Raises DataError with fewer than two annotators.
@@ -216,12 +216,12 @@ class Match(ReadOnly):
     n_matched: int
 
     @classmethod
-    def of_pairs(cls, shape: tuple[int, ...], at: Any, gt_at: Any, cost: float) -> Match:
+    def of_pairs(cls, shape: tuple[int, ...], pred_at: Any, gt_at: Any, cost: float) -> Match:
         """The matching of these pairs of flat indices."""
         partners = np.full((2, *shape), -1, np.int64)
-        partners[0].flat[at], partners[1].flat[gt_at] = gt_at, at
+        partners[0].flat[pred_at], partners[1].flat[gt_at] = gt_at, pred_at
         partners.flags.writeable = False
-        return cls(partners[0], partners[1], cost, len(at))
+        return cls(partners[0], partners[1], cost, len(pred_at))
 
     def __repr__(self) -> str:
         return f"<Match {self.pred_match.shape}: {self.n_matched} pairs, cost {self.cost}>"
@@ -328,7 +328,7 @@ def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     same_shape(bmap.shape, gt.shape)
     max_dist_px = given_number(max_dist_px, "max_dist_px", 0, MAX_PX)
     pred_at, gt_at = matched(bmap, gt, max_dist_px)
-    (row, col), (gt_row, gt_col) = (np.divmod(at, bmap.shape[1]) for at in (pred_at, gt_at))
+    (row, col), (gt_row, gt_col) = (np.divmod(flat, bmap.shape[1]) for flat in (pred_at, gt_at))
     unpaired = np.count_nonzero(bmap) + np.count_nonzero(gt) - pred_at.size
     cost = np.rint(100 * np.hypot(row - gt_row, col - gt_col)).sum()
     total = int(cost) + outlier_cost(max_dist_px) * int(unpaired)

@@ -22,7 +22,7 @@ from bsdsbench.images import (
     valid_of,
 )
 from bsdsbench.kernels.distances.limits import SHARE, up_to
-from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Tree
+from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ScoreTree, ValuesMetric
 from bsdsbench.protocol.fields import one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Stack
@@ -30,7 +30,6 @@ from bsdsbench.scores.ratios import (
     Weights,
     defined_mean,
     defined_ratio,
-    weighted_mean,
     weighted_sum,
 )
 from bsdsbench.transforms.maps import prepare, unit
@@ -69,7 +68,7 @@ class Options:
     ignore: tuple[float, ...] = IGNORE
 
 
-class CalibrationMetric(Metric):
+class CalibrationMetric(ValuesMetric[Options]):
     """Calibration errors of soft maps against one or several annotators: ECE, ACE, MCE.
 
     Scores: of the pixels of all images together, and the mean over images; `reliability`, of each
@@ -81,7 +80,7 @@ class CalibrationMetric(Metric):
     void = True
     uses = (*MAPS, *ANNOTATED)
     columns = (
-        *(Column(k, k.upper(), lower=True, quantity=k) for k in ("ece", "ace", "mce")),
+        *(Column(k, k.upper(), lower=True, quantity=k, pooled=True) for k in ("ece", "ace", "mce")),
         *(
             Column(f"{k}_mean", f"mean {k.upper()}", lower=True, shown="own", quantity=k)
             for k in ("ece", "ace", "mce")
@@ -90,9 +89,11 @@ class CalibrationMetric(Metric):
     )
     image_columns = columns[:3]
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Tree:
-        """Of each bin: pixels i8 (B,), marked i8 (B,), summed over annotators, and value f8 (B,),
-        the sum of p."""
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Arrays:
+        """Count the pixels of each bin, summed over annotators.
+
+        pixels i8 (B,); marked i8 (B,), those that annotators marked; value f8 (B,), the sum of p.
+        """
         drawn, valid = annotated_masks(gt), valid_of(gt)
         soft = prepare(soft_map(pred.soft), protocol, valid)
         p, share = unit(soft), _FLOAT32 if soft.dtype == np.float32 else SHARE
@@ -105,28 +106,27 @@ class CalibrationMetric(Metric):
             p = np.maximum(p, 1 - p)
         edges = np.arange(1, opt.bins) / opt.bins
         edges = edges / up_to(1, share) if opt.closed == "left" else up_to(edges, share)
-        at = np.searchsorted(edges, p.ravel(), _SIDE[opt.closed])
+        bin_of = np.searchsorted(edges, p.ravel(), _SIDE[opt.closed])
         pixels, value, hits = (
-            np.bincount(at, x, opt.bins) for x in (None, p.ravel(), marked.ravel())
+            np.bincount(bin_of, x, opt.bins) for x in (None, p.ravel(), marked.ravel())
         )
         n = len(drawn)
         return {"pixels": n * pixels, "marked": hits.astype(np.int64), "value": n * value}
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> Tree:
-        def errors(n: F8, marked: F8, value: F8) -> dict[str, F8]:
-            off = np.abs(value - marked)
-            gap, ece = defined_ratio(off, n), defined_ratio(off.sum(axis=1), n.sum(axis=1))
-            return {"ece": ece, "ace": defined_mean(gap), "mce": np.fmax.reduce(gap, axis=1)}
+    def values(self, counts: Stack, opt: Options) -> dict[str, F8]:
+        n, marked, value = (counts[name] for name in ("pixels", "marked", "value"))
+        off = np.abs(value - marked)
+        gap, ece = defined_ratio(off, n), defined_ratio(off.sum(axis=1), n.sum(axis=1))
+        errors = {"ece": ece, "ace": defined_mean(gap), "mce": np.fmax.reduce(gap, axis=1)}
+        return {**errors, **{f"{key}_mean": values for key, values in errors.items()}}
 
-        three = [stack[k] for k in ("pixels", "marked", "value")]
-        n, marked, value = (weighted_sum(weights, each) for each in three)
-        own = errors(*three)
-        return {
-            **errors(n, marked, value),
-            **{f"{key}_mean": weighted_mean(weights, v) for key, v in own.items()},
-            "reliability": {
-                "value": defined_ratio(value, n),
-                "marked": defined_ratio(marked, n),
-                "pixels": defined_ratio(n, n.sum(axis=1, keepdims=True)),
-            },
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> ScoreTree:
+        n, marked, value = (
+            weighted_sum(weights, stack[name]) for name in ("pixels", "marked", "value")
+        )
+        reliability = {
+            "value": defined_ratio(value, n),
+            "marked": defined_ratio(marked, n),
+            "pixels": defined_ratio(n, n.sum(axis=1, keepdims=True)),
         }
+        return {**super().scores(stack, weights, protocol, opt), "reliability": reliability}

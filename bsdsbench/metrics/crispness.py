@@ -8,10 +8,12 @@ thinning. CEval uses neither, so thick edges lose precision. All three take the 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bsdsbench.images import GroundTruth, Map, Prediction, valid_of, without_void
-from bsdsbench.metrics.base import IMAGES, Column, Tree, VoidOptions, image_means
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, ScoreTree, VoidOptions, image_means
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.curve_metric import CurveMetric
 from bsdsbench.protocol.protocol import MATCHED, Protocol
@@ -22,7 +24,7 @@ from bsdsbench.transforms.maps import as_float32, invert, nms
 _PARTS = {"seval": "SEval", "ceval": "CEval"}
 
 
-class CrispnessMetric(CurveMetric):
+class CrispnessMetric(CurveMetric[VoidOptions]):
     """How thin the raw maps of a detector are: average crispness, SEval and CEval in one run."""
 
     name = "crispness"
@@ -52,13 +54,13 @@ class CrispnessMetric(CurveMetric):
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
-    ) -> Tree:
+    ) -> Arrays:
         """Count how much the NMS keeps, and the matches of both evaluations.
 
         thresholds f8 (T,); kept, total f8 (), sums of the NMS map and of the raw map; seval, ceval
         i8 (T, 4), the `matches` of `boundary_counts`.
         """
-        counts: Tree = {"thresholds": protocol.threshold_array()}
+        counts: dict[str, Any] = {"thresholds": protocol.threshold_array()}
         for part in _PARTS:
             rule = protocol.replace(nms=part == "seval", thin=part == "seval")
             counts[part] = boundary_counts(pred, gt, rule).matches
@@ -66,7 +68,9 @@ class CrispnessMetric(CurveMetric):
         counts["kept"], counts["total"] = crispness_sums(without_void(raw, valid_of(gt)))
         return counts
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions) -> Tree:
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
+    ) -> ScoreTree:
         """Return the mean crispness of the images that have any strength; SEval, CEval."""
         share = defined_ratio(stack["kept"], stack["total"])
         curves = super().scores(stack, weights, protocol, opt)

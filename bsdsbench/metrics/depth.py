@@ -34,7 +34,16 @@ from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.kernels import depth_pairs
 from bsdsbench.loaders.formats.depth_files import matte_mask
 from bsdsbench.loaders.reading import binarise
-from bsdsbench.metrics.base import IMAGES, Column, Counter, Metric, Symptoms, Tree, image_means
+from bsdsbench.metrics.base import (
+    IMAGES,
+    Arrays,
+    Column,
+    Counter,
+    Metric,
+    ScoreTree,
+    Symptoms,
+    image_means,
+)
 from bsdsbench.metrics.boundary import (
     MatchMaps,
     boundary_counts,
@@ -187,58 +196,60 @@ class DepthMaps(NamedTuple):
     edges: tuple[Bool, ...]
     matte: Bool | None
 
-    def true_edges(self, at: DepthOptions) -> tuple[Bool, ...]:
+    def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
         """The true edges that `gt_edges` asks for."""
-        if at.gt_edges == "canny":
-            return (canny_edges(wanted(self.raw_gt, "depth"), at.dbe),)
+        if opt.gt_edges == "canny":
+            return (canny_edges(wanted(self.raw_gt, "depth"), opt.dbe),)
         return wanted(self.edges or None, "edges")
 
 
-def wanted(found: Any, what: str) -> Any:
+def wanted(part: Any, what: str) -> Any:
     """What an image has to have. Raises DataError."""
-    if found is None:
+    if part is None:
         raise DataError(f"ground truth: no {what}, expected {what} for these depth.measures")
-    return found
+    return part
 
 
-def prepared(pred: Map, gt: GroundTruth, at: DepthOptions) -> DepthMaps:
+def prepared(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
     """The maps as the options say: what they hold, scale, crop, alignment, validity."""
     same_shape(pred.shape, gt.shape)
     rows, cols = pred.shape
-    top, end, left, right = at.crop or (0, rows, 0, cols)
+    top, end, left, right = opt.crop or (0, rows, 0, cols)
     if end > rows or right > cols:
-        raise DataError(f"prediction: {rows} x {cols}, expected the crop {at.crop} in it")
+        raise DataError(f"prediction: {rows} x {cols}, expected the crop {opt.crop} in it")
     cut = slice(top, end), slice(left, right)
     edges = tuple(np.asarray(b[cut]) != 0 for b in gt.boundaries)
     matte, given = (gt.parts[k][cut] if k in gt.parts else None for k in ("mask", "depth"))
-    if given is not None and at.gt_holds == "edges" and not edges:
+    if given is not None and opt.gt_holds == "edges" and not edges:
         edges, given = (binarise(given, (127, 0, 0), "edges"),), None
-    if given is not None and at.gt_holds == "matte" and matte is None:
+    if given is not None and opt.gt_holds == "matte" and matte is None:
         matte, given = matte_mask(given), None
-    depth, there, known = _depth(pred[cut], at.pred_holds, at.pred_scale)
+    depth, is_number, known = _depth(pred[cut], opt.pred_holds, opt.pred_scale)
     truth: Any = None
     raw_truth, valid = truth, np.ones(depth.shape, bool)
     if given is not None:
-        truth, true_there, valid = _depth(given, at.gt_holds, at.gt_scale)
-        raw_truth = np.where(true_there, truth, np.nan)
-    elif at.align != "none":
-        raise DataError(f"ground truth: no depth, expected one to align by ({at.align})")
+        truth, gt_is_number, valid = _depth(given, opt.gt_holds, opt.gt_scale)
+        raw_truth = np.where(gt_is_number, truth, np.nan)
+    elif opt.align != "none":
+        raise DataError(f"ground truth: no depth, expected one to align by ({opt.align})")
     if "valid" in gt.parts:
         valid = valid & (gt.valid[cut] != 0)
     if given is not None:
-        depth = _aligned(depth, truth, known & valid, at.align)
-        if at.invalid != "none":
+        depth = _aligned(depth, truth, known & valid, opt.align)
+        if opt.invalid != "none":
             raw_truth[~valid] = np.nan
-    if at.invalid != "truth":
-        valid = valid & known if at.invalid == "both" else np.ones(depth.shape, bool)
-    return DepthMaps(depth, np.where(there, depth, np.nan), truth, raw_truth, valid, edges, matte)
+    if opt.invalid != "truth":
+        valid = valid & known if opt.invalid == "both" else np.ones(depth.shape, bool)
+    return DepthMaps(
+        depth, np.where(is_number, depth, np.nan), truth, raw_truth, valid, edges, matte
+    )
 
 
 def _depth(values: Map, holds: str, scale: float) -> tuple[F8, Bool, Bool]:
     """Depths, where there is a number but 0, and where that is a depth, above 0."""
     given = values.astype(np.float64) / scale
-    there = np.isfinite(given) & (given != 0)
-    return (inverse(given) if holds == "inverse" else given), there, there & (given > 0)
+    is_number = np.isfinite(given) & (given != 0)
+    return (inverse(given) if holds == "inverse" else given), is_number, is_number & (given > 0)
 
 
 def _aligned(depth: F8, truth: F8, known: Bool, align: str) -> F8:
@@ -285,14 +296,14 @@ def _unit(values: F8) -> F8:
     return (values - low) / (high - low)
 
 
-def dbe_parts(pred: Bool, gt: Bool, valid: Bool, at: DepthOptions) -> tuple[F8, I8]:
+def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> tuple[F8, I8]:
     """`dbe_sum` and `dbe_n` of two maps of edges."""
-    if not at.strict:
+    if not opt.strict:
         pred, gt = pred & valid, gt & valid
     to_gt, to_pred = pixel_distances(pred, gt), pixel_distances(gt, pred)
-    counted = valid[pred] if at.strict else np.ones(to_gt.size, bool)
+    counted = valid[pred] if opt.strict else np.ones(to_gt.size, bool)
     near = (to_gt < RADIUS) & counted
-    if at.dbe == "ibims":
+    if opt.dbe == "ibims":
         parts = np.minimum(np.where(counted, to_gt, 0.0), RADIUS)
         parts = np.concatenate([parts, np.minimum(to_pred, RADIUS)])
     else:
@@ -302,14 +313,14 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, at: DepthOptions) -> tuple[F8, 
 
 
 def matched_inputs(
-    maps: DepthMaps, gt: GroundTruth, at: DepthOptions
+    maps: DepthMaps, gt: GroundTruth, opt: DepthOptions
 ) -> tuple[Prediction, GroundTruth]:
     """The soft edges of the prediction and the true edges, as the metric boundary takes them."""
-    if at.pred_edges == "canny":
-        soft = canny_edges(maps.raw_pred, at.dbe).astype(np.float64)
+    if opt.pred_edges == "canny":
+        soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
     else:
         soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
-    drawn = tuple(edges & maps.valid for edges in maps.true_edges(at))
+    drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt))
     pred = Prediction(gt.image_id, soft=soft * maps.valid)
     return pred, GroundTruth(gt.image_id, drawn, path=gt.path)
 
@@ -329,38 +340,38 @@ def log_steps(depth: F8) -> F8:
     return np.minimum(out, 1.0)
 
 
-def _share(pairs: Map, of: int, strict: bool) -> F8:
+def _share(pairs: Map, side: int, strict: bool) -> F8:
     """Mean over the directions of both / pairs of one side, (..., R, 4, 3) -> (..., R)."""
     if strict:
-        return ratio(pairs[..., 0], pairs[..., of]).mean(axis=-1)
-    return defined_mean(defined_ratio(pairs[..., 0], pairs[..., of]))
+        return ratio(pairs[..., 0], pairs[..., side]).mean(axis=-1)
+    return defined_mean(defined_ratio(pairs[..., 0], pairs[..., side]))
 
 
 def _values(stack: Mapping[str, Any], opt: DepthOptions) -> dict[str, F8]:
-    """The values of images (N,), or of sums of images (S,), by their keys without `_pooled`."""
-    out, at = {}, {}
+    """Return the values of N images, or of N sums, by their keys without `_pooled`, (N,)."""
+    by_key, of_ratios = {}, {}
     if "si" in stack:
-        recall, precision = (_share(stack["si"], of, opt.strict) for of in (2, 1))
+        recall, precision = (_share(stack["si"], side, opt.strict) for side in (2, 1))
         f = f_measure(np.nan_to_num(precision), np.nan_to_num(recall))
-        at["si_f1"] = np.where(np.isnan(recall), np.nan, f)  # where the truth has no edge
-        at |= {"si_precision": precision, "si_recall": recall}
+        of_ratios["si_f1"] = np.where(np.isnan(recall), np.nan, f)  # where the truth has no edge
+        of_ratios |= {"si_precision": precision, "si_recall": recall}
     if "matte" in stack:
-        at["matte_recall"] = _share(stack["matte"], 1, opt.strict)
-    for key, values in at.items():
-        there, known = ~np.isnan(values), np.nan_to_num(values)
+        of_ratios["matte_recall"] = _share(stack["matte"], 1, opt.strict)
+    for key, values in of_ratios.items():
+        defined, filled = ~np.isnan(values), np.nan_to_num(values)
         for name, weights in ((key, _RATIOS), (f"{key}_plain", np.ones(_RATIOS.size))):
-            total = (there * weights).sum(axis=-1)
-            out[name] = defined_ratio((known * weights).sum(axis=-1), total)
+            total = (defined * weights).sum(axis=-1)
+            by_key[name] = defined_ratio((filled * weights).sum(axis=-1), total)
         for k, r in enumerate(_RATIOS):
             word = f"{r:.4f}".rstrip("0").rstrip(".").replace(".", "_")
-            out[f"{key}@{word}"] = values[..., k]
+            by_key[f"{key}@{word}"] = values[..., k]
     if "dbe_n" in stack:
         sums, n = stack["dbe_sum"], stack["dbe_n"]
         none = n[..., 0] == 0
         for k, key in enumerate(("dbe_accuracy", "dbe_completeness")):
             value = np.where(none, RADIUS, ratio(sums[..., k], n[..., k]))
-            out[key] = np.where(n[..., 2] > 0, value, np.nan)
-    return out
+            by_key[key] = np.where(n[..., 2] > 0, value, np.nan)
+    return by_key
 
 
 _MEASURED = (
@@ -373,7 +384,7 @@ _MEASURED = (
 )
 
 
-class DepthMetric(Metric):
+class DepthMetric(Metric[DepthOptions]):
     """Depth boundaries: SI boundary F1, DBE, and depth edges matched one to one."""
 
     name = "depth"
@@ -414,7 +425,7 @@ class DepthMetric(Metric):
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
-    ) -> Tree:
+    ) -> Arrays:
         return self.count_with(boundary_counts, pred, gt, protocol, opt)
 
     def count_with(
@@ -424,7 +435,7 @@ class DepthMetric(Metric):
         gt: GroundTruth,
         protocol: Protocol,
         opt: DepthOptions,
-    ) -> Tree:
+    ) -> Arrays:
         """Pairs, distances and matched edges, of the measures asked for.
 
         si i8 (R, 4, 3), pairs in both maps, in pred, in gt at each ratio; directions are left, top,
@@ -433,36 +444,38 @@ class DepthMetric(Metric):
         dbe_n i8 (3,), how many were summed, and edges of the truth; thresholds, matches (T, 4), of
         matched edges, as `boundary_counts`.
         """
-        found: Tree = {}
+        counts: dict[str, Any] = {}
         with faults_named(pred, gt):
             maps = prepared(pred.depth, gt, opt)
             if "si" in opt.measures:
                 depth = inverse(maps.pred), inverse(wanted(maps.gt, "depth"))
-                found["si"] = depth_pairs.ratio_pairs(*depth, maps.valid, _RATIOS)
+                counts["si"] = depth_pairs.ratio_pairs(*depth, maps.valid, _RATIOS)
             if "matte" in opt.measures:
                 matte = wanted(maps.matte, "matte")
-                found["matte"] = depth_pairs.thinned_pairs(inverse(maps.pred), matte, _RATIOS)
+                counts["matte"] = depth_pairs.thinned_pairs(inverse(maps.pred), matte, _RATIOS)
             if "dbe" in opt.measures:
                 edges = canny_edges(maps.raw_pred, opt.dbe)
                 if opt.dbe == "sharpdepth":
                     truth = canny_edges(wanted(maps.raw_gt, "depth"), opt.dbe)
                 else:
                     truth = np.logical_or.reduce(maps.true_edges(opt))
-                found["dbe_sum"], found["dbe_n"] = dbe_parts(edges, truth, maps.valid, opt)
+                counts["dbe_sum"], counts["dbe_n"] = dbe_parts(edges, truth, maps.valid, opt)
             if "edges" in opt.measures:
-                found |= counter(*matched_inputs(maps, gt, opt), protocol)
-        return found
+                counts |= counter(*matched_inputs(maps, gt, opt), protocol)
+        return counts
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions) -> Tree:
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
+    ) -> ScoreTree:
         """Means over images, `*_pooled` of the sums, and those of a curve for matched edges."""
         sums = {n: weighted_sum(weights, a) for n, a in stack.items() if n not in self.shared}
-        found = image_means(weights, _values(stack, opt))
+        scores = image_means(weights, _values(stack, opt))
         for key, value in _values(sums, opt).items():
-            if f"{key}_plain" in found or key.startswith("dbe"):
-                found[f"{key}_pooled"] = value
+            if f"{key}_plain" in scores or key.startswith("dbe"):
+                scores[f"{key}_pooled"] = value
         if self.has_curve(opt):
-            found |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
-        return found
+            scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
+        return scores
 
     def match_maps(
         self,

@@ -84,8 +84,8 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: Options | None = None) 
         maps = [numbered(m, opt.components, what) for m, what in zip(maps, SIDES, strict=True)]
     cells = value_pairs(*(m.ravel().astype(np.int64) for m in maps))[0]
     # numbers of the objects from 1, 0 for none
-    at = [np.unique(np.append(row, 0), return_inverse=True)[1][:-1] for row in cells[:2]]
-    table = coo_array((cells[2], (at[1], at[0]))).toarray()
+    numbers = [np.unique(np.append(row, 0), return_inverse=True)[1][:-1] for row in cells[:2]]
+    table = coo_array((cells[2], (numbers[1], numbers[0]))).toarray()
     shared, in_gt, in_pred = table[1:, 1:], table.sum(axis=1)[1:], table.sum(axis=0)[1:]
     union = in_gt[:, None] + in_pred - shared
     iou = shared / union
@@ -102,20 +102,20 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: Options | None = None) 
     inside.append(shared[linear_sum_assignment(often, maximize=True)].sum())
     joined.append(in_gt.sum() + in_pred.sum() - shared.sum())
     good = shared > 0 if opt.overlap == "any" else iou > opt.iou
-    found, right = good.any(axis=1).sum(), good.any(axis=0).sum()
+    detected, right = good.any(axis=1).sum(), good.any(axis=0).sum()
     if opt.overlap == "one-to-one":
-        found = right = (csgraph.maximum_bipartite_matching(csr_array(good)) >= 0).sum()
+        detected = right = (csgraph.maximum_bipartite_matching(csr_array(good)) >= 0).sum()
     n, steps = len(in_gt) + len(in_pred), np.sort(iou[one_to_one])
     steps = steps[steps > 0]  # TP / (TP + FP + FN) over the IoU that is asked for falls at these
     tp = np.arange(steps.size, 0, -1)
     ap = tp / (n - tp)
     ap = np.concatenate([ap[:1], ap, [0.0]])
     area = (np.diff([0.0, *steps, 1.0]) * (ap[1:] + ap[:-1])).sum() / 2
-    objects = [[found, len(in_gt)], [right, len(in_pred)]]
+    objects = [[detected, len(in_gt)], [right, len(in_pred)]]
     return Counts(inside=inside, joined=joined, objects=objects, sorted_ap=area if n else np.nan)
 
 
-class InstancesMetric(ValuesMetric):
+class InstancesMetric(ValuesMetric[Options]):
     """Objects of label maps: aggregated Jaccard index, F of found objects, sorted AP.
 
     Scores: means over the images that have objects; `pooled`, and precision, recall and F, of the

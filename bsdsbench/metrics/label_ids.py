@@ -23,7 +23,7 @@ FEW = 3  # labels from which on agreement cannot be chance, even if the truth la
 def is_stack(pred: Prediction, gt: GroundTruth) -> bool:
     """Return True if either side is a stack of maps, one a class or an instance."""
     maps = pred.classes, gt.parts.get("class_boundaries", np.zeros((0, 0)))
-    return any(each.ndim == 3 for each in maps)
+    return any(side.ndim == 3 for side in maps)
 
 
 def refuse_stack(maps: Map, shape: tuple[int, ...], what: str) -> None:

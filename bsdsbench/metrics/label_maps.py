@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import attrs
 import numpy as np
@@ -102,11 +102,11 @@ def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
 
 
 def _unit_words(options: Any) -> str:
-    of = f"{len(options.classes)} classes" if options.classes else "masks"
+    unit = f"{len(options.classes)} classes" if options.classes else "masks"
     if options.unit == "class":
-        return of
-    of = f"instances of {of}" if options.classes else "instances"
-    return f"{of} paired by {'IoU > 0.5' if options.unit == 'instance' else 'number'}"
+        return unit
+    unit = f"instances of {unit}" if options.classes else "instances"
+    return f"{unit} paired by {'IoU > 0.5' if options.unit == 'instance' else 'number'}"
 
 
 def _divided(options: Any, _: Any, divisor: int) -> None:
@@ -213,8 +213,8 @@ class LabelOptions:
 def _steps(value: Any) -> Any:
     """Two steps; one number is both."""
     given = value if isinstance(value, list | tuple) else [value]
-    found = tuple(float(v) if is_number(v) else v for v in given)
-    return found * 2 if len(found) == 1 else found
+    steps = tuple(float(v) if is_number(v) else v for v in given)
+    return steps * 2 if len(steps) == 1 else steps
 
 
 SPACING = option(
@@ -226,43 +226,47 @@ SPACING = option(
 )
 
 
-def label_maps(pred: Prediction, gt: GroundTruth, at: LabelOptions) -> tuple[Map, Map]:
+def label_maps(pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> tuple[Map, Map]:
     """Return both label maps, of one numbering; VOID in the true one is counted nowhere.
 
     Raises DataError for anything else.
     """
-    wanted = ("labels", "mask") if at.classes else ("mask", "labels")
+    wanted = ("labels", "mask") if opt.classes else ("mask", "labels")
     known = [name for name in (*wanted, "class_boundaries") if name in gt.parts]
-    true, mine = gt.parts[known[0]] if known else gt.labels, pred.classes
-    if mine.ndim == 3 and not mine.any():  # nothing is predicted
-        mine = np.full(true.shape[-2:], -1 if at.classes or at.divisor else 0)
+    gt_map, pred_map = gt.parts[known[0]] if known else gt.labels, pred.classes
+    if pred_map.ndim == 3 and not pred_map.any():  # nothing is predicted
+        pred_map = np.full(gt_map.shape[-2:], -1 if opt.classes or opt.divisor else 0)
     flat = [
-        m[0] if m.ndim == 3 and len(m) == 1 and m.dtype.kind != "f" else m for m in (mine, true)
+        m[0] if m.ndim == 3 and len(m) == 1 and m.dtype.kind != "f" else m
+        for m in (pred_map, gt_map)
     ]
-    mine, true = flat
+    pred_map, gt_map = flat
     if "mask" in gt.parts:
-        mine = without_void(mine, valid_of(gt))
-    refuse_stack(true, mine.shape, SIDES[1])
-    refuse_stack(mine, true.shape, SIDES[0])
+        pred_map = without_void(pred_map, valid_of(gt))
+    refuse_stack(gt_map, pred_map.shape, SIDES[1])
+    refuse_stack(pred_map, gt_map.shape, SIDES[0])
     valid = valid_of(gt)
-    if at.components:
-        ignored = void_of(true, at.ignored)
+    if opt.components:
+        ignored = void_of(gt_map, opt.ignored)
         if ignored is not None:
             valid = ~ignored if valid is None else valid & ~ignored
-        mine = numbered(without_void(mine, valid), at.components, SIDES[0])
-        true = numbered(without_void(true, valid), at.components, SIDES[1])
-    elif at.unit != "class":
-        refuse_cut_numbers(mine, true, at.unit)
-        for numbers, what in zip((mine, true), SIDES, strict=True):
+        pred_map = numbered(without_void(pred_map, valid), opt.components, SIDES[0])
+        gt_map = numbered(without_void(gt_map, valid), opt.components, SIDES[1])
+    elif opt.unit != "class":
+        refuse_cut_numbers(pred_map, gt_map, opt.unit)
+        for numbers, what in zip((pred_map, gt_map), SIDES, strict=True):
             refuse_reused_numbers(numbers, what)
-    elif at.classes:
-        refuse_white(mine, true, at.labels, SIDES[0])
-        refuse_cut_numbers(mine, true, at.unit)
-        refuse_other_numbering(mine, true, at.labels, {*at.ignored, *[0] * (at.first > 0)})
-    return mine, true if valid is None else np.where(valid, true.astype(np.int64), VOID)
+    elif opt.classes:
+        refuse_white(pred_map, gt_map, opt.labels, SIDES[0])
+        refuse_cut_numbers(pred_map, gt_map, opt.unit)
+        refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *[0] * (opt.first > 0)})
+    return pred_map, gt_map if valid is None else np.where(valid, gt_map.astype(np.int64), VOID)
 
 
-class LabelMetric(Metric):
+MapOptions = TypeVar("MapOptions", bound=LabelOptions)
+
+
+class LabelMetric(Metric[MapOptions]):
     """What compares two label maps, masks or instance maps, by what its options say of them."""
 
     reads = "classes"
@@ -270,44 +274,48 @@ class LabelMetric(Metric):
     options, void = LabelOptions, True
     counts_of: ClassVar[Callable[..., Counts]]  # of (pred, gt, options), one image's
 
-    def fits(self, pred: Prediction, gt: GroundTruth, opt: Any) -> bool:
+    def fits(self, pred: Prediction, gt: GroundTruth, opt: MapOptions) -> bool:
         """Return True also for a stack, whose axes `label_maps` names."""
         return pred.shape == gt.shape or is_stack(pred, gt)
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Counts:
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
+    ) -> Counts:
         if "mask" in gt.parts and not opt.classes and opt.ignored:  # what that said is in `valid`
             opt = attrs.evolve(opt, ignore=-1)
         with faults_named(pred, gt):
             return self.counts_of(*label_maps(pred, gt, opt), opt)
 
-    def label_kind(self, opt: Any) -> Kind:
+    def label_kind(self, opt: MapOptions) -> Kind:
         if opt.unit != "class" and not opt.components:
             return Kind.INSTANCES
         return Kind.CLASSES if opt.classes else Kind.MASK
 
-    def label_evidence(self, labels: Map, opt: Any, truth: bool) -> Evidence:
+    def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         if opt.unit == "instance" and opt.components is None and not opt.divisor:
             return number_evidence(labels, opt.ignored if truth else ())
         known = truth and self.label_kind(opt) is Kind.CLASSES
         return Evidence(label_evidence(labels, opt.labels)) if known else NO_EVIDENCE
 
-    def used(self, opt: Any) -> tuple[str, ...]:
+    def used(self, opt: MapOptions) -> tuple[str, ...]:
         """Return what reads masks; labels have no scale and no inverse."""
         return READ if self.label_kind(opt) is Kind.MASK else ()
 
-    def void_values(self, opt: Any) -> tuple[float, ...]:
+    def void_values(self, opt: MapOptions) -> tuple[float, ...]:
         """Return the void of masks; maps of classes and instances keep theirs."""
         return opt.ignored if self.label_kind(opt) is Kind.MASK else ()
 
-    def parts(self, protocol: Protocol, opt: Any) -> dict[str, tuple[str, ...]]:
+    def parts(self, protocol: Protocol, opt: MapOptions) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in opt.class_names}
 
-    def symptoms(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Symptoms:
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
+    ) -> Symptoms:
         """Classes that no pixel has in common; a label to ignore that only predictions have."""
-        mine, true = label_maps(pred, gt, opt)
-        if np.intersect1d(mine, true).size == 0:
+        pred_map, gt_map = label_maps(pred, gt, opt)
+        if np.intersect1d(pred_map, gt_map).size == 0:
             mends = "check the order of the classes and `first`"
             yield "classes", "no label is in both maps", mends
         for label in opt.ignored:
-            if (mine == label).any() and not (true == label).any():
+            if (pred_map == label).any() and not (gt_map == label).any():
                 yield "ignored", f"the label to ignore ({label}) is predicted", "set `ignore`"

@@ -24,7 +24,7 @@ import numpy as np
 from bsdsbench.arguments import I8
 from bsdsbench.images import GroundTruth, Map, Prediction, soft_map, unit
 from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
-from bsdsbench.metrics.base import IMAGES, Column, Counter, Texts, Tree
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Texts
 from bsdsbench.metrics.boundary import matched, replayed, threshold_events, truth_maps
 from bsdsbench.metrics.curve_metric import CurveMetric
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
@@ -41,7 +41,7 @@ def _resized(soft: Map, shape: tuple[int, int]) -> Map:
     return np.clip(bilinear(unit(soft), shape), 0.0, 1.0)
 
 
-class OcclusionMetric(CurveMetric):
+class OcclusionMetric(CurveMetric[None]):
     """Occlusion boundaries and their orientation."""
 
     name = "occlusion"
@@ -65,7 +65,7 @@ class OcclusionMetric(CurveMetric):
     )
     image_columns = (Column("orientation.ods", "orientation F"), Column("edge.ods", "edge F"))
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
         """Count matched pixels, and those in pairs of right orientation, at every threshold.
 
         thresholds f8 (T,) and matches i8 (T, 4) as `boundary_counts`; right_gt, right_pred i8 (T,),
@@ -103,7 +103,7 @@ class OcclusionMetric(CurveMetric):
 
     def count_with(
         self, counter: Counter, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
-    ) -> Tree:
+    ) -> Arrays:
         """Return the counts of `count`, and what the counter counts of the edges."""
         soft = _resized(soft_map(pred.soft), gt.shape)
         if protocol.whole_image:  # a row that `count` does not have

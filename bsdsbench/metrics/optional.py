@@ -4,39 +4,45 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.errors import Fix
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import Score, Stack
+from bsdsbench.scores.counts import MatchCounts, Score, Stack
+from bsdsbench.scores.curve import PRCurve
 
 if TYPE_CHECKING:
     from bsdsbench.metrics.boundary import MatchMaps
 
-Tree = dict[str, Any]  # of counts, or of scores, see `Metric.scores`
-Counter = Callable[..., Mapping[str, Any]]  # `boundary_counts`, or a function that counts more
+Arrays = Mapping[str, ArrayLike]  # counts of an image by name
+ScoreTree: TypeAlias = "Mapping[str, NDArray[Any] | PRCurve | ScoreTree | None]"
+Counter = Callable[..., MatchCounts]  # `boundary_counts`, or a function that counts more
 Texts = Iterator[tuple[str, str]]  # file name and text
 Symptoms = Iterator[tuple[str, str, Fix]]  # code, words, what fixes it
 
+Options = TypeVar("Options", contravariant=True)  # of a metric
+
 
 @typing.runtime_checkable
-class HumanForm(typing.Protocol):
+class HumanForm(typing.Protocol[Options]):
     """Annotators can be compared with one another: the "human" point of precision-recall plots.
 
     Sources: Martin et al. 2004; Pont-Tuset and Marques, PAMI 2016.
     """
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: Any) -> Tree:
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: Options) -> Arrays:
         """Count each annotator of an image against the others. Raises DataError."""
 
 
 @typing.runtime_checkable
-class ResultFiles(typing.Protocol):
+class ResultFiles(typing.Protocol[Options]):
     """The folder of a run holds further files."""
 
     def files(
-        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Any
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Options
     ) -> Texts:
         """Yield the name and the text of each file."""
 
@@ -50,28 +56,30 @@ class OfficialTables(typing.Protocol):
 
 
 @typing.runtime_checkable
-class MatchesPixels(typing.Protocol):
+class MatchesPixels(typing.Protocol[Options]):
     """Matched pixels can be drawn."""
 
     def match_maps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any, threshold: float
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options, threshold: float
     ) -> MatchMaps:
         """Return the pixels that `count` counts at one threshold."""
 
 
 @typing.runtime_checkable
-class ErrorClasses(typing.Protocol):
+class ErrorClasses(typing.Protocol[Options]):
     """Missed and false pixels have classes (`boundary_errors`)."""
 
     def count_with(
-        self, counter: Counter, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any
-    ) -> Tree:
+        self, counter: Counter, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options
+    ) -> Arrays:
         """Count as `count`, with a function that counts more than `boundary_counts`."""
 
 
 @typing.runtime_checkable
-class Diagnosed(typing.Protocol):
+class Diagnosed(typing.Protocol[Options]):
     """The doctor asks the metric for what looks wrong in an image that can be counted."""
 
-    def symptoms(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Symptoms:
+    def symptoms(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options
+    ) -> Symptoms:
         """Yield the code of each symptom, its words, and what fixes it."""

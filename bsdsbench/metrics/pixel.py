@@ -16,7 +16,7 @@ import numpy as np
 from bsdsbench.arguments import F8
 from bsdsbench.curves.ranked import roc_of_counts
 from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks, valid_of
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Tree, VoidOptions
+from bsdsbench.metrics.base import IMAGES, Column, Metric, ScoreTree, VoidOptions
 from bsdsbench.metrics.boundary import soft_or_segs
 from bsdsbench.metrics.curve_metric import CURVE_COLUMNS, F_AT_ODS
 from bsdsbench.protocol.fields import one_of, option
@@ -41,7 +41,7 @@ class PixelOptions(VoidOptions):
     )
 
 
-class PixelMetric(Metric):
+class PixelMetric(Metric[PixelOptions]):
     """Every pixel at its own place: no tolerance, no thinning, no matching.
 
     Scores: `ods`, `ois` and `curve` as of boundaries; `ap`, the average precision over the
@@ -87,7 +87,9 @@ class PixelMetric(Metric):
     ) -> Counts:
         return pixel_counts(pred, gt, protocol)
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions) -> Tree:
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions
+    ) -> ScoreTree:
         t, names = stack["thresholds"], ("tp", "fp", "fn", "tn", "abs_error_sum")
         tp, fp, fn = (stack[name] for name in names[:3])
         matches = np.stack([tp, tp + fn, tp, tp + fp], axis=-1)
@@ -109,7 +111,7 @@ class PixelMetric(Metric):
         }
 
 
-class AverageIoUMetric(Metric):
+class AverageIoUMetric(Metric[VoidOptions]):
     """AIU, the average intersection over union of crack detection.
 
     IoU of the crack pixels of each image at each threshold, then the mean over the images at each
@@ -130,7 +132,9 @@ class AverageIoUMetric(Metric):
     ) -> Counts:
         return pixel_counts(pred, gt, protocol)
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions) -> Tree:
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
+    ) -> ScoreTree:
         """The mean over images, then over thresholds."""
         union = stack["tp"] + stack["fp"] + stack["fn"]
         iou = ratio(stack["tp"], union)  # 0/0 is 0, but of an image that is void

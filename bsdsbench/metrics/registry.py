@@ -69,14 +69,14 @@ def get(name: str) -> Metric:
     if entry is None:
         raise DataError(f"metric {name!r}: expected one of {', '.join(names())}")
     try:
-        found = entry.load()()
+        metric = entry.load()()
     except Exception as error:  # whatever another package does while it is imported
         raise DataError(
             f"metric {name!r}: {entry.value} cannot be loaded ({type(error).__name__}: {error})"
         ) from None
-    if not isinstance(found, Metric) or found.name != name:
+    if not isinstance(metric, Metric) or metric.name != name:
         raise DataError(f"metric {name!r}: {entry.value} is no Metric of that name")
-    return found
+    return metric
 
 
 def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:
@@ -98,11 +98,11 @@ def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Those of the metrics that have a precision-recall curve with their options."""
-    found = []
+    curved = []
     for name in metrics:
         if get(name).has_curve(get(name).options_of(protocol)):
-            found.append(name)
-    return tuple(found)
+            curved.append(name)
+    return tuple(curved)
 
 
 @cache  # it reads what every installed package says of itself
@@ -139,10 +139,10 @@ def stored(values: Mapping[str, Any]) -> Protocol:
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
     """How the scores of some metrics are made: what they use of the protocol, and their own."""
-    own = []
+    conventions = []
     for name in metrics:
-        own.append(get(name).describe(protocol, get(name).options_of(protocol)))
-    return protocol.describe(used(metrics, protocol), list(filter(None, own)))
+        conventions.append(get(name).describe(protocol, get(name).options_of(protocol)))
+    return protocol.describe(used(metrics, protocol), list(filter(None, conventions)))
 
 
 def void_values(metrics: Sequence[str], protocol: Protocol) -> tuple[float, ...]:
@@ -185,7 +185,7 @@ def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:
 
 def used(metrics: Sequence[str], protocol: Protocol) -> set[str]:
     """Fields of a protocol that scores of the metrics depend on."""
-    found = set[str]()
+    fields_used = set[str]()
     for name in metrics:
-        found.update(get(name).used(get(name).options_of(protocol)))
-    return found
+        fields_used.update(get(name).used(get(name).options_of(protocol)))
+    return fields_used

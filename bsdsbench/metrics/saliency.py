@@ -36,7 +36,16 @@ from bsdsbench.images import (
     valid_of,
     without_void,
 )
-from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Metric, Symptoms, Tree, image_means
+from bsdsbench.metrics.base import (
+    IGNORE,
+    IMAGES,
+    Arrays,
+    Column,
+    Metric,
+    ScoreTree,
+    Symptoms,
+    image_means,
+)
 from bsdsbench.protocol.fields import POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
@@ -117,13 +126,13 @@ _ERRORS = ("mae", "ber")
 _AT_HALF = ("iou", "dice", "ber")
 
 
-def _column(key: str, heading: str, of: str, digits: int = 4, shown: str = "never") -> Column:
+def _column(key: str, heading: str, measure: str, digits: int = 4, shown: str = "never") -> Column:
     short = heading.replace("adaptive", "adp").replace("weighted ", "w")
-    quantity = of if of in _SUMS else ""
-    return Column(key, heading, short, of in _ERRORS, digits, shown, quantity=quantity)
+    quantity = measure if measure in _SUMS else ""
+    return Column(key, heading, short, measure in _ERRORS, digits, shown, quantity=quantity)
 
 
-class SaliencyMetric(Metric):
+class SaliencyMetric(Metric[SaliencyOptions]):
     """Salient objects: MAE, F, E, S, weighted F, IoU and Dice of soft maps against masks."""
 
     name = "saliency"
@@ -153,7 +162,7 @@ class SaliencyMetric(Metric):
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
-    ) -> Tree:
+    ) -> Arrays:
         """All measures of one image.
 
         tp, fp i8 (257,), at the levels and last the adaptive threshold; half_tp, half_fp i8 (),
@@ -166,7 +175,7 @@ class SaliencyMetric(Metric):
         if valid is not None and valid.any():  # what is void stretches nothing
             soft = np.where(valid, soft, soft[valid].min())
         value = strengths(soft, opt.stretch)
-        found: Tree = {
+        counts: dict[str, Any] = {
             "s_measure": s_measure(value, mask, valid),
             "weighted_f": weighted_f(value, mask, valid),
         }
@@ -176,12 +185,12 @@ class SaliencyMetric(Metric):
         mean = value.mean() if value.size else 0.0
         adaptive, half = value >= float(min(2 * mean, 1.0)), value > 0.5
         for name, where in (("tp", mask), ("fp", ~mask)):
-            at = np.bincount(levels[where], minlength=_LEVELS)
-            from_each_on = np.cumsum(at[::-1])[::-1]
-            found[name] = np.append(from_each_on, (adaptive & where).sum())
-            found[f"half_{name}"] = (half & where).sum()
+            levels_of = np.bincount(levels[where], minlength=_LEVELS)
+            from_each_on = np.cumsum(levels_of[::-1])[::-1]
+            counts[name] = np.append(from_each_on, (adaptive & where).sum())
+            counts[f"half_{name}"] = (half & where).sum()
         return {
-            **found,
+            **counts,
             "positives": mask.sum(),
             "pixels": mask.size,
             "abs_error_sum": np.abs(value - mask).sum(dtype=np.float64),
@@ -189,7 +198,7 @@ class SaliencyMetric(Metric):
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
-    ) -> Tree:
+    ) -> ScoreTree:
         """Means over images, the best of mean curves, and ratios of sums."""
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         curves, sums = _curves(stack, opt.beta2), _curves(total, opt.beta2)
@@ -199,7 +208,7 @@ class SaliencyMetric(Metric):
             weighted_mean(weights, curves.pop(name)[:, :_LEVELS])
             for name in ("precision", "recall")
         )
-        found = {
+        scores = {
             "max_f_pr": f_beta(precision, recall, opt.beta2).max(axis=1),
             "mae_sum": defined_ratio(total["abs_error_sum"], total["pixels"]),
             "max_f_sum": sums["f"][:, :_LEVELS].max(axis=1),
@@ -214,10 +223,10 @@ class SaliencyMetric(Metric):
             means[f"mean_{name}_mean"] = levels.mean(axis=1)
             means[f"adaptive_{name}_mean"] = curve[:, _LEVELS]
             if name in _AT_HALF:
-                means[f"{name}_mean"], found[f"{name}_sum"] = curve[:, -1], sums[name][:, -1]
+                means[f"{name}_mean"], scores[f"{name}_sum"] = curve[:, -1], sums[name][:, -1]
             way = "min" if name in _ERRORS else "max"
-            found[f"{way}_{name}_mean"] = getattr(weighted_mean(weights, levels), way)(axis=1)
-        return {**found, **image_means(weights, means)}
+            scores[f"{way}_{name}_mean"] = getattr(weighted_mean(weights, levels), way)(axis=1)
+        return {**scores, **image_means(weights, means)}
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
@@ -290,9 +299,9 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     y, x = (int(c) + 1 for c in np.rint(np.argwhere(mask).mean(axis=0)))  # before the cut
     total = 0.0
     for part in (np.s_[:y, :x], np.s_[:y, x:], np.s_[y:, :x], np.s_[y:, x:]):
-        own = counted(soft, part)
-        if own.size:
-            total += own.size * _similarity(own, counted(mask, part).astype(np.float64))
+        quarter = counted(soft, part)
+        if quarter.size:
+            total += quarter.size * _similarity(quarter, counted(mask, part).astype(np.float64))
     return max(0.0, float(0.5 * by_object + 0.5 * (total / every.size)))
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.metrics.base import IMAGES, Column, Tree, over
+from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, over
 from bsdsbench.metrics.contour.pairs import as_masks, as_pair, instances_of, match
 from bsdsbench.metrics.label_maps import LabelMetric, LabelOptions, as_label_maps, void_of
 from bsdsbench.protocol.protocol import Protocol
@@ -58,26 +58,28 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
         void = None if params.classes else void_of(gt, params.ignored)
         read = as_label_maps(pred, gt) if params.classes else as_masks(pred, gt, params.ignored)
         counted = ... if void is None else ~void.ravel()
-        flat = (np.ascontiguousarray(each, np.int64).ravel()[counted] for each in read)
+        flat = (np.ascontiguousarray(labels, np.int64).ravel()[counted] for labels in read)
         # What is so of each pixel is so of each pair of values that occurs.
         values, pixels = np.split(value_pairs(*flat)[0], [2])
         of_pred, of_gt = values - 1
         if params.classes:
-            at = n, params.ignored, params.first
-            of_pred, of_gt = (each[0] for each in as_pair(values[:1], values[1:], *at)[:2])
+            numbering = n, params.ignored, params.first
+            of_pred, of_gt = (
+                labels[0] for labels in as_pair(values[:1], values[1:], *numbering)[:2]
+            )
     else:
         regions = instances_of(pred, gt, params)
         of_pred, of_gt = (np.append(side.class_of, -1)[side.cells] for side in regions[:2])
-        found, pixels = match(regions, params.unit == "id"), regions.pixels
+        matching, pixels = match(regions, params.unit == "id"), regions.pixels
         if not params.classes:  # what is of no class is ground, but void is nothing
             pixels = np.where(regions.gt.void, 0, pixels)
-        ends = np.cumsum([found.iou.size, found.excused.size])
-        tp, pred_only, gt_only = np.split(found.class_of, ends)
+        ends = np.cumsum([matching.iou.size, matching.excused.size])
+        tp, pred_only, gt_only = np.split(matching.class_of, ends)
         instances = {
             "tp": np.bincount(tp, minlength=n),
-            "fp": np.bincount(pred_only[found.excused <= 0.5], minlength=n),
+            "fp": np.bincount(pred_only[matching.excused <= 0.5], minlength=n),
             "fn": np.bincount(gt_only, minlength=n),
-            "iou_sum": np.bincount(tp, found.iou, n).astype(np.float64),
+            "iou_sum": np.bincount(tp, matching.iou, n).astype(np.float64),
         }
     table = np.bincount(of_gt % m * m + of_pred % m, pixels.ravel(), m * m)
     return Counts(confusion=table.reshape(m, m).astype(np.int64), **instances)
@@ -135,7 +137,7 @@ _PANOPTIC = (Column("pq", "PQ"), Column("sq", "SQ"), Column("rq", "RQ"))
 _MEANS = {"iou": "mean_iou", "dice": "mean_dice", "accuracy": "mean_accuracy"}
 
 
-class SegmentationMetric(LabelMetric):
+class SegmentationMetric(LabelMetric[LabelOptions]):
     """Label maps: IoU per class and its means, pixel accuracy, Dice, panoptic quality.
 
     Scores: of the pixels and instances of all images together, means over the classes that either
@@ -168,26 +170,28 @@ class SegmentationMetric(LabelMetric):
         Column("pixel_accuracy", "pixel accuracy", "accuracy"),
     )
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions) -> Tree:
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: LabelOptions
+    ) -> ScoreTree:
         names = _named_classes(opt)
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         if not opt.classes:
             total = _with_ground(total)
-        each, (right, _, gt) = class_scores(total), _pixels(total["confusion"])
+        of_classes, (right, _, gt) = class_scores(total), _pixels(total["confusion"])
         share = defined_ratio(gt, gt.sum(axis=1, keepdims=True))
-        found: Tree = {"fw_iou": (share * np.nan_to_num(each["iou"])).sum(axis=1)}
-        found["pixel_accuracy"] = defined_ratio(right.sum(axis=1), gt.sum(axis=1))
+        scores: dict[str, Any] = {"fw_iou": (share * np.nan_to_num(of_classes["iou"])).sum(axis=1)}
+        scores["pixel_accuracy"] = defined_ratio(right.sum(axis=1), gt.sum(axis=1))
         known = {}
-        for key, values in each.items():
+        for key, values in of_classes.items():
             key = _MEANS.get(key, key)
-            found[key] = defined_mean(values)
+            scores[key] = defined_mean(values)
             known[key] = (~np.isnan(values)).sum(axis=1), len(names)
         per_class = {
-            name: {**{key: v[:, k] for key, v in each.items()}, "gt_pixels": gt[:, k]}
+            name: {**{key: v[:, k] for key, v in of_classes.items()}, "gt_pixels": gt[:, k]}
             for k, name in enumerate(names)
         }
         parts = per_class if len(names) > 1 else {}
-        return {**found, "over": over("classes", known), "per_class": parts}
+        return {**scores, "over": over("classes", known), "per_class": parts}
 
     def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in _named_classes(opt)}

@@ -32,7 +32,7 @@ from bsdsbench.loaders.reading import (
     refuse_white,
     train_id_options,
 )
-from bsdsbench.metrics.base import IMAGES, Column, Counter, Tree, over
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, ScoreTree, over
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.curve_metric import CurveMetric
 from bsdsbench.metrics.label_ids import SIDES, refuse_other_numbering
@@ -209,12 +209,12 @@ def class_boundaries(
         region = whole == label
         masks = [labels == label]
         if instances is not None:
-            own = np.unique(instances[region])
-            masks += [region & (instances == n) for n in own[own >= params.instance_from]]
+            numbers = np.unique(instances[region])
+            masks += [region & (instances == n) for n in numbers[numbers >= params.instance_from]]
         for mask in masks:
-            at = [np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0)]
+            places = [np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0)]
             margin = 2 * params.radius + 1  # nothing beyond is near it
-            box = tuple(slice(max(a[0] - margin, 0), a[-1] + margin + 1) for a in at)
+            box = tuple(slice(max(a[0] - margin, 0), a[-1] + margin + 1) for a in places)
             out[k][box] |= draw(mask[box], valid[box], params.radius)
     return out
 
@@ -225,9 +225,9 @@ def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
         return inside & near(outside, radius) | outside & near(inside, radius)
     edge = np.zeros(mask.shape, bool)
     for dy, dx in ((1, 0), (0, 1), (1, 1)):
-        here = np.s_[: mask.shape[0] - dy, : mask.shape[1] - dx]
-        there = np.s_[dy:, dx:]
-        edge[here] |= (mask[here] != mask[there]) & valid[here] & valid[there]
+        pixel = np.s_[: mask.shape[0] - dy, : mask.shape[1] - dx]
+        neighbour = np.s_[dy:, dx:]
+        edge[pixel] |= (mask[pixel] != mask[neighbour]) & valid[pixel] & valid[neighbour]
     return edge
 
 
@@ -282,16 +282,16 @@ def prepare_classes(
             f"{params.border} pixels on each side"
         )
     inner = np.s_[..., params.border : -params.border, params.border : -params.border]
-    maps, truth = (np.ascontiguousarray(each[inner]) for each in (maps, truth))
+    maps, truth = (np.ascontiguousarray(side[inner]) for side in (maps, truth))
     return maps, truth, None if labels is None else np.ascontiguousarray(labels[inner])
 
 
 def _from_labels(whole: Map, params: SemanticOptions, instances: Map | None) -> Bool:
     """The boundaries of classes, of labels that are scaled first where the options say so."""
     scale = params.scale if params.scaled == "labels" else 1
-    own = None if instances is None else _nearest(instances, scale)
+    scaled = None if instances is None else _nearest(instances, scale)
     framed = _nearest(_framed(whole, params), scale)
-    return class_boundaries(_nearest(whole, scale), params, own, framed)
+    return class_boundaries(_nearest(whole, scale), params, scaled, framed)
 
 
 def _of_classes(array: Map, params: SemanticOptions, what: str) -> Map:
@@ -314,21 +314,21 @@ def _framed(maps: Map, params: SemanticOptions) -> Map:
     return out
 
 
-def _fitted(maps: Map, shape: tuple[int, ...], how: str) -> Map:
+def _fitted(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
     """Predicted maps at the size of the ground truth."""
     if maps.shape[1:] == tuple(shape):
         return maps
-    if how == "refuse":
+    if rule == "refuse":
         raise ShapeError(f"prediction {maps.shape[1:]}, expected the size {tuple(shape)}")
-    if how == "bicubic":
+    if rule == "bicubic":
         return np.stack([bicubic(m, (shape[0], shape[1])) for m in maps])
     from PIL import Image
 
-    at = []  # which rows, which columns Pillow takes
+    places = []  # which rows, which columns Pillow takes
     for n, wanted in zip(maps.shape[1:], shape, strict=True):
         line = Image.fromarray(np.arange(n, dtype=np.int32)[None])
-        at.append(np.asarray(line.resize((wanted, 1), Image.Resampling.NEAREST))[0])
-    return np.ascontiguousarray(maps[:, at[0]][:, :, at[1]])
+        places.append(np.asarray(line.resize((wanted, 1), Image.Resampling.NEAREST))[0])
+    return np.ascontiguousarray(maps[:, places[0]][:, :, places[1]])
 
 
 def _nearest(array: Map, scale: float) -> Map:
@@ -340,12 +340,12 @@ def _nearest(array: Map, scale: float) -> Map:
         return array
     for axis, size in zip((-2, -1), array.shape[-2:], strict=True):
         centre = np.arange(1, math.ceil(size * scale) + 1) / scale + 0.5 * (1 - 1 / scale)
-        at = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)
-        array = np.take(array, np.minimum(at, 2 * size - 1 - at), axis)
+        places = (np.floor(centre + 0.5).astype(np.int64) - 1) % (2 * size)
+        array = np.take(array, np.minimum(places, 2 * size - 1 - places), axis)
     return np.ascontiguousarray(array)
 
 
-class SemanticMetric(CurveMetric):
+class SemanticMetric(CurveMetric[SemanticOptions]):
     """Each class is a boundary benchmark of its own, then the mean over the classes."""
 
     name = "semantic"
@@ -390,7 +390,7 @@ class SemanticMetric(CurveMetric):
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SemanticOptions
-    ) -> Tree:
+    ) -> Arrays:
         return self.count_with(boundary_counts, pred, gt, protocol, opt)
 
     def count_with(
@@ -400,7 +400,7 @@ class SemanticMetric(CurveMetric):
         gt: GroundTruth,
         protocol: Protocol,
         opt: SemanticOptions,
-    ) -> Tree:
+    ) -> Arrays:
         """Count the boundaries of every class.
 
         thresholds f8 (T,); counted i8 (C,), 1 but for the classes that `absent` skips; matches i8
@@ -424,7 +424,9 @@ class SemanticMetric(CurveMetric):
                 f"ground truth: only boundaries, expected labels for interior = '{opt.interior}'"
             )
         radius = protocol.radius((truth.shape[1], truth.shape[2]))
-        counts: Tree = dict(counter(np.zeros(truth.shape[1:]), (truth[0] & False,), protocol))
+        counts: dict[str, Any] = dict(
+            counter(np.zeros(truth.shape[1:]), (truth[0] & False,), protocol)
+        )
         for name in counts.keys() - {"thresholds"}:
             counts[name] = np.zeros((len(opt.classes), *counts[name].shape), np.int64)
         counted = truth.any(axis=(1, 2)) | (opt.absent == "count")
@@ -445,7 +447,7 @@ class SemanticMetric(CurveMetric):
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SemanticOptions
-    ) -> Tree:
+    ) -> ScoreTree:
         """Return the scores of each class, and the means over those with ground truth.
 
         The scores of a class that a data set's ground truth does not have are NaN.

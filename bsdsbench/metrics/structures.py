@@ -25,7 +25,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from bsdsbench.arguments import F8, I8, Bool
 from bsdsbench.images import GroundTruth, Prediction, soft_map, valid_of, without_void
 from bsdsbench.kernels.distances.limits import up_to
-from bsdsbench.metrics.base import IGNORE, IMAGES, Column, Tree, ValuesMetric
+from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.cldice import cldice, skeleton_pixels
 from bsdsbench.metrics.label_maps import SPACING
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option, whole
@@ -124,7 +124,7 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
     return np.concatenate(numbers)
 
 
-class TopologyMetric(ValuesMetric):
+class TopologyMetric(ValuesMetric[TopologyOptions]):
     """Components and holes: errors of Betti numbers and Euler characteristic, and clDice.
 
     Scores: the mean over patches of the absolute difference, then over the images that have one;
@@ -146,7 +146,7 @@ class TopologyMetric(ValuesMetric):
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
-    ) -> Tree:
+    ) -> Arrays:
         """Count differences of the Betti numbers, and skeleton pixels.
 
         `errors` i8 (3,), absolute differences of b0, b1 and Euler characteristic, summed over the
@@ -192,7 +192,7 @@ class CcqOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
-class CcqMetric(ValuesMetric):
+class CcqMetric(ValuesMetric[CcqOptions]):
     """Completeness, correctness and quality of centre lines within a buffer.
 
     Scores: of the pixels of all images together. Quality is matched predicted pixels over predicted
@@ -215,7 +215,9 @@ class CcqMetric(ValuesMetric):
     )
     image_columns = (columns[2], *columns[:2])
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions) -> Tree:
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
+    ) -> Arrays:
         """Count the pixels of both centre lines.
 
         `matched` and `total` i8 (2,), of the predicted and of the annotated line.

@@ -9,6 +9,7 @@ annotators take the mean, minimum or maximum, and say which: the literature does
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from attrs import frozen
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
-from bsdsbench.metrics.base import IMAGES, Column, Tree, ValuesMetric
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.label_ids import pieces_of
 from bsdsbench.metrics.label_maps import as_label_map, faults_named
 from bsdsbench.metrics.region.counting import Annotators, Table, canonical
@@ -156,7 +157,7 @@ _OVER_ANNOTATORS = ("mean", "min", "max")
 _MEASURES = ("ue", "ue_levin", "asa", "recall")
 
 
-class SuperpixelMetric(ValuesMetric):
+class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     """Superpixels: how well small regions keep to the annotated ones, and how even they are."""
 
     name = "superpixel"
@@ -185,7 +186,7 @@ class SuperpixelMetric(ValuesMetric):
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SuperpixelOptions
-    ) -> Tree:
+    ) -> Arrays:
         """Count the measures of one image.
 
         `ue`, `ue_levin`, `asa`, `recall` f8 (3,), mean, minimum and maximum over annotators;
@@ -197,7 +198,7 @@ class SuperpixelMetric(ValuesMetric):
         with faults_named(pred, gt):
             labels = superpixels(pred.segs[0], opt)
         of_annotators = [measures(labels, truth) for truth in gt.segmentations]
-        counts: Tree = {}
+        counts: dict[str, Any] = {}
         for name in _MEASURES:
             values = [measured[name] for measured in of_annotators]
             counts[name] = np.array([np.mean(values), min(values), max(values)])

@@ -26,6 +26,8 @@ Source: L-CNN (Zhou, Qi, Ma, ICCV 2019), eval-sAP.py, eval-APH.py, eval-mAPJ.py.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from attrs import frozen
 
@@ -34,7 +36,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.formats.line_files import drawn_lines
 from bsdsbench.loaders.formats.line_maps import GRID
-from bsdsbench.metrics.base import IMAGES, Column, Counter, Metric, Tree
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Metric, ScoreTree
 from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
@@ -62,7 +64,7 @@ class WireframeOptions:
     )
 
 
-class WireframeMetric(Metric):
+class WireframeMetric(Metric[WireframeOptions]):
     """Straight lines: pixels matched within a tolerance, ends and junctions by their distance."""
 
     name = "wireframe"
@@ -86,7 +88,7 @@ class WireframeMetric(Metric):
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: WireframeOptions
-    ) -> Tree:
+    ) -> Arrays:
         return self.count_with(boundary_counts, pred, gt, protocol, opt)
 
     def count_with(
@@ -96,14 +98,14 @@ class WireframeMetric(Metric):
         gt: GroundTruth,
         protocol: Protocol,
         opt: WireframeOptions,
-    ) -> Tree:
+    ) -> Arrays:
         """Pixels as `bsdsbench.boundary_counts`, and lines and junctions by distance.
 
         lines f8 (L, 4), each line's score and whether it is true at 5, 10 and 15; junctions f8
         (J, 4), the same at 0.5, 1 and 2, by falling score, none where the truth has none; n_lines,
         n_junctions f8 (), those of the truth, NaN without any to compare.
         """
-        found: Tree = {**counter(self._drawn(pred, gt, opt), gt, protocol)}
+        found: dict[str, Any] = {**counter(self._drawn(pred, gt, opt), gt, protocol)}
         found |= dict.fromkeys(self.ragged, np.zeros((0, 4)))
         found |= dict.fromkeys(("n_lines", "n_junctions"), np.nan)
         if "lines" not in pred.parts or "lines" not in gt.parts:
@@ -143,7 +145,7 @@ class WireframeMetric(Metric):
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
-    ) -> Tree:
+    ) -> ScoreTree:
         """F^H, AP^H, sAP and mAP^J, beside ODS, OIS, AP and curve of the pixels."""
         pixels = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         curve = pixels["curve"]

@@ -13,7 +13,7 @@ from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import up_to
-from bsdsbench.metrics.base import IMAGES, Column, Tree, over
+from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, over
 from bsdsbench.metrics.contour.measures import (
     PIXELS,
     TABLE,
@@ -138,16 +138,16 @@ class ContourOptions(LabelOptions):
     def measures(self) -> dict[str, tuple[str, float]]:
         """All measures by their keys, in the order of the columns of the counts, each with its name
         in `TABLE` and its size."""
-        found = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
+        chosen = {"iou": ("iou", 0.0), "dice": ("dice", 0.0)}
         for group, (names, sizes_option) in _MEASURES.items():
             sizes = getattr(self, sizes_option)
             if group not in self.groups:
                 continue
             for size in sizes if isinstance(sizes, tuple) else (sizes,):
                 for name in names:
-                    one = name.replace("%", f"{size:g}")
-                    found[one if size is sizes else key_at(name, size)] = (name, size)
-        return found
+                    sized = name.replace("%", f"{size:g}")
+                    chosen[sized if size is sizes else key_at(name, size)] = (name, size)
+        return chosen
 
 
 def _columns() -> Iterator[Column]:
@@ -229,7 +229,7 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
         "outline": np.array([side.n for side in drawn] or np.zeros((2, pair.n), np.int64)).T,
         "pairs": np.stack([has_pred & has_gt, has_pred & ~has_gt, ~has_pred & has_gt], axis=1),
     }
-    objects: Tree = {}
+    objects: dict[str, Any] = {}
     if opt.mean == "sequences":
         if opt.unit != "id" or opt.classes or opt.divisor:
             raise DataError(
@@ -237,8 +237,8 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
                 fix=Setting("contour.unit", "id", "numbered objects"),
             )
         counted = ... if void is None else ~void
-        mine, true = (np.asarray(labels)[counted] for labels in (pred, gt))
-        ids = np.union1d(mine[mine > 0], true[true > 0])
+        pred_numbers, gt_numbers = (np.asarray(labels)[counted] for labels in (pred, gt))
+        ids = np.union1d(pred_numbers[pred_numbers > 0], gt_numbers[gt_numbers > 0])
         both_empty = CONVENTIONS[opt.empty][0]
         absent = [both_empty[TABLE[name][3]] for name, _ in opt.measures().values()]
         objects = object_counts(ids, c.areas, table, absent)
@@ -250,7 +250,7 @@ def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None
     return Counts(**rows, **objects)
 
 
-class ContourMetric(LabelMetric):
+class ContourMetric(LabelMetric[ContourOptions]):
     """Contours of masks: Boundary IoU, F, BF, surface distances, NSD, figure of merit, trimap.
 
     Scores: means over the images (or instances) of each class, then over the classes; `pooled`, of
@@ -282,11 +282,13 @@ class ContourMetric(LabelMetric):
     def in_sequences(self, opt: ContourOptions) -> bool:
         return opt.mean == "sequences"
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Any) -> Counts:
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
+    ) -> Counts:
         counts = super().count(pred, gt, protocol, opt)
         return Counts(**counts, **(frame_counts(gt.image_id) if self.in_sequences(opt) else {}))
 
-    def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[Tree]:
+    def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
         return super().image_scores(by_sequence(stack), protocol)
 
     def check_set(self, ids: Sequence[str], stack: Stack, opt: ContourOptions) -> None:
@@ -301,26 +303,28 @@ class ContourMetric(LabelMetric):
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
-    ) -> Tree:
+    ) -> ScoreTree:
         stack = by_sequence(stack)
         counted = {name: values for name, values in stack.items() if name not in TRACKS}
         total = {name: weighted_sum(weights, values) for name, values in counted.items()}
         n, keys = total["value_count"], tuple(opt.measures())
-        each = defined_ratio(total["value_sum"], n)  # S C M
-        there = total["pairs"].sum(axis=2)
+        of_classes = defined_ratio(total["value_sum"], n)  # S C M
+        compared = total["pairs"].sum(axis=2)
         if not opt.classes and opt.unit == "class":  # two empty masks of an image are a pair too
-            there = np.broadcast_to(weights.sum(axis=1)[:, None], there.shape)
-        there = np.maximum(there[:, :, None], n)
+            compared = np.broadcast_to(weights.sum(axis=1)[:, None], compared.shape)
+        compared = np.maximum(compared[:, :, None], n)
 
-        def few(unit: str, found: F8, of: F8) -> Tree:
-            return over(unit, {k: (found[:, m], of[:, m]) for m, k in enumerate(keys)})
+        def coverage(unit: str, n_defined: F8, n_all: F8) -> dict[str, Any]:
+            return over(unit, {k: (n_defined[:, m], n_all[:, m]) for m, k in enumerate(keys)})
 
-        def part(values: F8, found: F8, of: F8) -> Tree:  # S M each
-            return {**dict(zip(keys, values.T, strict=True)), "over": few("pairs", found, of)}
+        def part(values: F8, n_defined: F8, n_all: F8) -> dict[str, Any]:  # S M each
+            by_key = dict(zip(keys, values.T, strict=True))
+            return {**by_key, "over": coverage("pairs", n_defined, n_all)}
 
-        found = part(defined_mean(np.moveaxis(each, 1, -1)), n.sum(axis=1), there.sum(axis=1))
-        pooled = {"iou": iou(total["areas"], of=defined_ratio)}  # of the pixels of all images
-        shells, outline = iou(total["shells"], of=defined_ratio), total["outline"]
+        means = defined_mean(np.moveaxis(of_classes, 1, -1))
+        scores = part(means, n.sum(axis=1), compared.sum(axis=1))
+        pooled = {"iou": iou(total["areas"], divide=defined_ratio)}  # of the pixels of all images
+        shells, outline = iou(total["shells"], divide=defined_ratio), total["outline"]
         for k in range(shells.shape[2]):
             pooled[key_at("biou", opt.boundary_sizes[k])] = shells[..., k]
         for k in range(total["near"].shape[2]):
@@ -328,19 +332,20 @@ class ContourMetric(LabelMetric):
             f = np.where(outline.any(axis=2), f_measure(share[..., 0], share[..., 1]), np.nan)
             pooled[key_at("f", opt.davis_bounds[k])] = f
         if "tracks" in stack:
-            found |= _of_sequences(sequence_means(stack, weights, opt.skip_ends), keys, opt)
-        found["pooled"] = {key: defined_mean(values) for key, values in pooled.items()}
+            scores |= _of_sequences(sequence_means(stack, weights, opt.skip_ends), keys, opt)
+        scores["pooled"] = {key: defined_mean(values) for key, values in pooled.items()}
         sides = ("both", "pred_only", "gt_only")
-        found["pairs"] = dict(zip(sides, total["pairs"].sum(axis=1).T, strict=True))
+        scores["pairs"] = dict(zip(sides, total["pairs"].sum(axis=1).T, strict=True))
         if len(opt.class_names) > 1:
-            some = (n > 0).sum(axis=1)
-            for key, units in few("classes", some, np.full(some.shape, n.shape[1])).items():
-                found["over"][key] |= units
-            found["per_class"] = {
-                name: {**part(each[:, c], n[:, c], there[:, c]), "n_images": n[:, c].max(axis=1)}
-                for c, name in enumerate(opt.class_names)
-            }
-        return found
+            n_classes = (n > 0).sum(axis=1)
+            all_classes = np.full(n_classes.shape, n.shape[1])
+            for key, units in coverage("classes", n_classes, all_classes).items():
+                scores["over"][key] |= units
+            scores["per_class"] = {}
+            for c, name in enumerate(opt.class_names):
+                score = part(of_classes[:, c], n[:, c], compared[:, c])
+                scores["per_class"][name] = {**score, "n_images": n[:, c].max(axis=1)}
+        return scores
 
     def describe(self, protocol: Protocol, opt: ContourOptions) -> str:
         """What was compared, what empty masks gave, and the order of the means."""
@@ -354,9 +359,9 @@ class ContourMetric(LabelMetric):
         return f"{super().describe(protocol, opt)}; means over {unit}, then over classes"
 
 
-def _of_sequences(means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions) -> Tree:
+def _of_sequences(means: Mapping[str, F8], keys: Sequence[str], opt: ContourOptions) -> ScoreTree:
     """Return the scores of sequences: means of all measures, recall and decay of J and F."""
-    scores: Tree = {key: means["mean"][:, m] for m, key in enumerate(keys)}
+    scores: dict[str, Any] = {key: means["mean"][:, m] for m, key in enumerate(keys)}
     scores |= {"over": {}, "objects": means["objects"]}
     sides = {"iou": "iou"}
     if "davis" in opt.groups:

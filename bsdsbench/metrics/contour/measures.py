@@ -74,7 +74,7 @@ class Compared:
         """Pixels of each label in both, in pred, in gt: (n, 3)."""
         if self.pair.n == 1:  # masks, in a tenth of the time
             on, true = self.pair.pred >= 0, self.pair.gt >= 0
-            return np.array([[np.count_nonzero(some) for some in (on & true, on, true)]])
+            return np.array([[np.count_nonzero(mask) for mask in (on & true, on, true)]])
         return self._areas(self._labels[0][2])
 
     @cached_property
@@ -85,8 +85,8 @@ class Compared:
     def _areas(self, pixels: I8) -> I8:
         """`areas` from how many pixels each pair of labels has."""
         pred, gt, _ = self._labels[0]
-        each = (np.where(pred == gt, pred, -1), pred, gt)
-        sums = [np.bincount(labels + 1, pixels, self.pair.n + 1)[1:] for labels in each]
+        labels_of = (np.where(pred == gt, pred, -1), pred, gt)
+        sums = [np.bincount(labels + 1, pixels, self.pair.n + 1)[1:] for labels in labels_of]
         return np.stack(sums, axis=1).astype(np.int64)
 
     def _shells(self, width: int) -> I8:
@@ -137,12 +137,12 @@ def _outlines(pair: LabelPair, outline: str, steps: Spacing) -> tuple[Sites, ...
     lengths[[0b0000, 0b1111]] = 0.0
     lengths[[0b1100, 0b0011]], lengths[[0b1010, 0b0101]] = steps[1], steps[0]
     lengths[[0b1001, 0b0110]] = 2 * half
-    found = []
+    sites = []
     for (start, rows, cols, *code), other in zip(sides, sides[::-1], strict=True):
         distance = np.sqrt(distances.nearest(start, rows, cols, *other[:3], *steps))
         length = lengths[code[0]] if code else np.zeros(rows.size)
-        found.append(Sites(start, distance, length))
-    return tuple(found)
+        sites.append(Sites(start, distance, length))
+    return tuple(sites)
 
 
 def pixel_distances(a: Map, b: Map, spacing: Spacing = PIXELS) -> F8:
@@ -166,9 +166,9 @@ def davis_radius(shape: tuple[int, ...], bound: float) -> float:
     return float(bound) if bound >= 1 else float(math.ceil(bound * math.hypot(*shape)))
 
 
-def iou(counts: Map, _: float = 0.0, of: Callable[..., F8] = ratio) -> F8:
+def iou(counts: Map, _: float = 0.0, divide: Callable[..., F8] = ratio) -> F8:
     """Intersection over union of (..., 3) pixels in both, in pred, in gt; by default 0/0 = 0."""
-    return of(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
+    return divide(counts[..., 0], counts[..., 1] + counts[..., 2] - counts[..., 0])
 
 
 def _dice(counts: I8, _: float) -> F8:
@@ -189,14 +189,14 @@ def _fom(sides: Sides, alpha: float) -> F8:
 def _hausdorff(definition: str, sides: Sides, percent: float) -> F8:
     q = given_number(percent, "percent", 0, 100) / 100
     quantile: Callable[..., float] = _length_quantile if definition == "area" else _quantile
-    found = np.full(sides[0].n.size, np.nan)
+    distances_of = np.full(sides[0].n.size, np.nan)
     for k in np.flatnonzero((sides[0].n > 0) & (sides[1].n > 0)).tolist():
-        here = [slice(*s.start[k : k + 2]) for s in sides]
-        lists = [(s.distance[at], s.length[at]) for s, at in zip(sides, here, strict=True)]
+        parts = [slice(*s.start[k : k + 2]) for s in sides]
+        lists = [(s.distance[part], s.length[part]) for s, part in zip(sides, parts, strict=True)]
         if definition == "pooled":
             lists = [(np.concatenate([lists[0][0], lists[1][0]]), lists[0][1])]
-        found[k] = max(quantile(*each, q) for each in lists)
-    return found
+        distances_of[k] = max(quantile(*sites, q) for sites in lists)
+    return distances_of
 
 
 def _quantile(distance: F8, _: F8, q: float) -> float:
@@ -262,13 +262,13 @@ TABLE: dict[str, tuple[str, Callable[[Any, float], F8], float, bool]] = {
 
 def values_of(c: Compared, name: str, size: float, empty: str) -> F8:
     """A measure of `TABLE` of each label, empty masks as the convention says."""
-    what, of, _, is_distance = TABLE[name]
+    what, value_of, _, is_distance = TABLE[name]
     drawn = c.drawn(what, size)
     if name == "f":
         size = davis_radius(c.pair.shape, size)
     elif name == "bf" and size < 1:
         size *= c.pair.diagonal()
-    values = of(drawn, size)
+    values = value_of(drawn, size)
     if name == "biou-min":
         values = np.minimum(values, iou(c.areas))
     if isinstance(drawn, tuple):

@@ -73,14 +73,14 @@ def as_pair(
     if classes is None:  # cut to the box of both masks, with a frame of one pixel
         masks = as_masks(pred, gt, ignored)
         either = masks[0] | masks[1]
-        at = [np.flatnonzero(either.any(axis=axis)) for axis in (1, 0)]
-        box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) if i.size else slice(0, 1) for i in at)
-        mine, true = (np.subtract(m[box].view(np.int8), 1, order="C") for m in masks)
-        return LabelPair(mine, true, 1, either.shape)
+        lines = [np.flatnonzero(either.any(axis=axis)) for axis in (1, 0)]
+        box = tuple(slice(max(i[0] - 1, 0), i[-1] + 2) if i.size else slice(0, 1) for i in lines)
+        pred_labels, gt_labels = (np.subtract(m[box].view(np.int8), 1, order="C") for m in masks)
+        return LabelPair(pred_labels, gt_labels, 1, either.shape)
     maps, end = as_label_maps(pred, gt), first + classes
     nothing: dict[float, str] = {0: ""} if first else {}
     nothing |= dict.fromkeys(ignored, " (ignored)")
-    found = []
+    renumbered = []
     for labels, what in zip(maps, SIDES, strict=True):
         none = np.isin(labels, list(nothing))
         none |= False if labels.dtype != np.int64 else labels == VOID
@@ -92,13 +92,13 @@ def as_pair(
             raise DataError(
                 f"{what}: label {labels[wrong][0]}, expected {first} .. {end - 1}{also}"
             )
-        new = np.ascontiguousarray(labels, np.int32) - np.int32(first)
-        new[none] = -1
-        found.append(new)
+        from_zero = np.ascontiguousarray(labels, np.int32) - np.int32(first)
+        from_zero[none] = -1
+        renumbered.append(from_zero)
     void = void_of(maps[1], ignored)
     if void is not None:
-        found[0][void] = -1
-    return LabelPair(found[0], found[1], classes, maps[0].shape)
+        renumbered[0][void] = -1
+    return LabelPair(renumbered[0], renumbered[1], classes, maps[0].shape)
 
 
 def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> tuple[Bool, Bool]:
@@ -106,9 +106,9 @@ def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> t
     masks, void = [], void_of(gt, ignored)
     gt = gt if void is None else np.where(void, 0, gt)
     for given, what in zip((pred, gt), SIDES, strict=True):
-        found = np.asarray(given)
-        if found.dtype.kind in "iu" and not is_binary(found):
-            labels = np.unique(as_label_map(found, what)).tolist()
+        array = np.asarray(given)
+        if array.dtype.kind in "iu" and not is_binary(array):
+            labels = np.unique(as_label_map(array, what)).tolist()
             if len(labels) > 2:
                 raise DataError(
                     f"{what}: {len(labels)} labels, from {labels[0]} to {labels[-1]}, expected a "
@@ -118,36 +118,36 @@ def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> t
                         Setting("contour.first", 1, "where 0 is none"),
                     ),
                 )
-        masks.append(binary_map(found, what))
+        masks.append(binary_map(array, what))
     same_shape(masks[0].shape, masks[1].shape)
     if not masks[1].size:  # the kernels look at one
         raise DataError(f"{SIDES[1]}: shape {masks[1].shape}, expected at least one pixel")
     return masks[0] if void is None else masks[0] & ~void, masks[1]
 
 
-def pair_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> tuple[LabelPair, I8 | None]:
+def pair_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> tuple[LabelPair, I8 | None]:
     """The masks to compare, and the class of each (None: label k is class k).
 
     Raises DataError for what is no such map, ShapeError for unequal shapes.
     """
-    if at.unit == "class":
-        return as_pair(pred, gt, len(at.classes) or None, at.ignored, at.first), None
-    found = instances_of(pred, gt, at)
-    if at.unit == "id":
-        both = np.union1d(found.pred.ids, found.gt.ids)
-        pred_new, gt_new = (np.searchsorted(both, side.ids) for side in found[:2])
-        class_of = class_of_value(both, at)
+    if opt.unit == "class":
+        return as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first), None
+    instances = instances_of(pred, gt, opt)
+    if opt.unit == "id":
+        both = np.union1d(instances.pred.ids, instances.gt.ids)
+        pred_new, gt_new = (np.searchsorted(both, side.ids) for side in instances[:2])
+        class_of = class_of_value(both, opt)
     else:
-        pred_new, gt_new, class_of = match(found)[:3]
+        pred_new, gt_new, class_of = match(instances)[:3]
     # what lies wholly on void is no mask of either side
     kept = np.zeros(class_of.size, bool)
-    for side, new in ((found.pred, pred_new), (found.gt, gt_new)):
+    for side, new in ((instances.pred, pred_new), (instances.gt, gt_new)):
         kept[new[side.cells[side.cells >= 0]]] = True
     place, class_of = np.cumsum(kept) - 1, class_of[kept]
     # what regions become, cell by cell, and -1 stays
-    sides = ((found.pred, place[pred_new]), (found.gt, place[gt_new]))
-    mine, true = (np.append(new, -1).astype(np.int32)[old.cells][found.cell] for old, new in sides)
-    return LabelPair(mine, true, class_of.size, mine.shape), class_of
+    sides = ((instances.pred, place[pred_new]), (instances.gt, place[gt_new]))
+    labels = [np.append(new, -1).astype(np.int32)[old.cells][instances.cell] for old, new in sides]
+    return LabelPair(labels[0], labels[1], class_of.size, instances.cell.shape), class_of
 
 
 class Regions(NamedTuple):
@@ -182,79 +182,83 @@ class Instances(NamedTuple):
     excused: F8
 
 
-def instances_of(pred: ArrayLike, gt: ArrayLike, at: LabelOptions) -> Instances:
+def instances_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> Instances:
     """The regions of two instance maps. Raises DataError and ShapeError."""
     maps = as_label_maps(pred, gt)
     pairs, cell = value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in maps))
     pixels = pairs[2]
-    pairs = _numbered(pairs[:2], at) if at.things else pairs[:2]
-    mine, true = (_regions(values, at, what) for values, what in zip(pairs, SIDES, strict=True))
-    from_last = at.divisor - 1 - pairs[1] % max(at.divisor, 1)
-    numbered = true.void & (pairs[1] != VOID)
-    crowd = numbered & (from_last >= 0) & (from_last < 2 * len(at.class_names))
-    own = crowd & (from_last == class_of_value(pairs[0], at))
-    in_pred, on_crowd, off = (
-        _sums(np.where(some, mine.cells, -1), pixels, mine.ids.size)
-        for some in (True, crowd, (true.void & ~crowd) | own)
+    pairs = _numbered(pairs[:2], opt) if opt.things else pairs[:2]
+    pred_regions, gt_regions = (
+        _regions(values, opt, side) for values, side in zip(pairs, SIDES, strict=True)
     )
-    mine.cells[true.void] = -1
+    from_last = opt.divisor - 1 - pairs[1] % max(opt.divisor, 1)
+    numbered = gt_regions.void & (pairs[1] != VOID)
+    crowd = numbered & (from_last >= 0) & (from_last < 2 * len(opt.class_names))
+    own_crowd = crowd & (from_last == class_of_value(pairs[0], opt))
+    in_pred, on_crowd, off = (
+        _sums(np.where(cells, pred_regions.cells, -1), pixels, pred_regions.ids.size)
+        for cells in (True, crowd, (gt_regions.void & ~crowd) | own_crowd)
+    )
+    pred_regions.cells[gt_regions.void] = -1
     cell = cell.reshape(maps[0].shape)
-    return Instances(mine, true, pixels, cell, on_crowd, ratio(off, in_pred))
+    return Instances(pred_regions, gt_regions, pixels, cell, on_crowd, ratio(off, in_pred))
 
 
-def _numbered(values: I8, at: LabelOptions) -> I8:
+def _numbered(values: I8, opt: LabelOptions) -> I8:
     """Return a label without a number as the first of its class, or as the crowd of a thing."""
-    alone = (values >= 0) & (values < at.divisor)
-    crowd = alone & np.isin(values - at.first, [at.classes.index(name) for name in at.things or ()])
-    of_class = (max(at.ignored, default=-1) + 1) * at.divisor - 1 - (values - at.first)
-    return np.where(crowd, of_class, np.where(alone, values * at.divisor, values))
+    alone = (values >= 0) & (values < opt.divisor)
+    crowd = alone & np.isin(
+        values - opt.first, [opt.classes.index(name) for name in opt.things or ()]
+    )
+    of_class = (max(opt.ignored, default=-1) + 1) * opt.divisor - 1 - (values - opt.first)
+    return np.where(crowd, of_class, np.where(alone, values * opt.divisor, values))
 
 
-def class_of_value(values: I8, at: LabelOptions) -> I8:
+def class_of_value(values: I8, opt: LabelOptions) -> I8:
     """The class of values in the files, from 0."""
-    return values // at.divisor - at.first if at.divisor else values * 0
+    return values // opt.divisor - opt.first if opt.divisor else values * 0
 
 
 def _sums(number: I8, pixels: I8, n: int) -> I8:
     """Pixels of each of n regions."""
-    some = number >= 0
-    return np.bincount(number[some], pixels[some], n).astype(np.int64)
+    inside = number >= 0
+    return np.bincount(number[inside], pixels[inside], n).astype(np.int64)
 
 
-def _regions(values: I8, at: LabelOptions, what: str) -> Regions:
+def _regions(values: I8, opt: LabelOptions, what: str) -> Regions:
     """The regions among the values of cells. Raises DataError for those that name no class."""
-    last = at.first + max(len(at.classes), 1) - 1
-    if at.divisor:
-        classes = values // at.divisor
-        void = (values == VOID) | np.isin(classes, at.ignored)
-        nothing = void | ((classes == 0) & (at.first > 0))
-        alone = (values > 0) & (values < at.divisor) & ((at.first > 0) | (values <= last))
-        if at.things is None and alone.any():
+    last = opt.first + max(len(opt.classes), 1) - 1
+    if opt.divisor:
+        classes = values // opt.divisor
+        void = (values == VOID) | np.isin(classes, opt.ignored)
+        nothing = void | ((classes == 0) & (opt.first > 0))
+        alone = (values > 0) & (values < opt.divisor) & ((opt.first > 0) | (values <= last))
+        if opt.things is None and alone.any():
             raise DataError(
-                f"{what}: value {values[alone][0]}, expected class x {at.divisor} + number (a "
+                f"{what}: value {values[alone][0]}, expected class x {opt.divisor} + number (a "
                 "class alone, or a group, as in Cityscapes: things='...' names the classes that "
                 "have instances; instances of a class 0: things=[])"
             )
         if what == SIDES[0] and values.max() < 0:  # nothing is predicted
             nothing = values == -1
-        wrong = ~nothing & ((classes < at.first) | (classes > last))
+        wrong = ~nothing & ((classes < opt.first) | (classes > last))
         if wrong.any():
             value = int(values[wrong][0])
-            fault = f"value {value} is class {value // at.divisor}"
-            raise DataError(f"{what}: {fault}, expected {at.first} .. {last}")
+            fault = f"value {value} is class {value // opt.divisor}"
+            raise DataError(f"{what}: {fault}, expected {opt.first} .. {last}")
     else:
         if values[values != VOID].min(initial=0) < -1:
             raise DataError(
                 f"{what}: value {values.min()}, expected 0 or -1 for nothing and the numbers of "
                 "instances (16-bit numbers read as signed?)"
             )
-        ignored = at.ignored if what == SIDES[1] else ()
+        ignored = opt.ignored if what == SIDES[1] else ()
         void = (values == VOID) | np.isin(values, ignored)
         nothing = void | (values <= 0)
     ids, number = np.unique(np.where(nothing, -1, values), return_inverse=True)
     negative = int((ids < 0).sum())
     ids = ids[negative:]
-    return Regions(ids, class_of_value(ids, at), number - negative, void)
+    return Regions(ids, class_of_value(ids, opt), number - negative, void)
 
 
 class Matching(NamedTuple):
@@ -270,20 +274,21 @@ class Matching(NamedTuple):
     excused: F8
 
 
-def match(found: Instances, by_number: bool = False) -> Matching:
+def match(instances: Instances, by_number: bool = False) -> Matching:
     """Pairs of one class whose intersection over union is above 0.5, or of one number.
 
     Void counts nowhere; pixels on a crowd stay in the union. Source: panopticapi, evaluation.py.
     """
-    pred, gt, pixels = found[:3]
-    in_pred = _sums(pred.cells, pixels, pred.ids.size) + found.on_crowd
+    pred, gt, pixels = instances[:3]
+    in_pred = _sums(pred.cells, pixels, pred.ids.size) + instances.on_crowd
     in_gt = _sums(gt.cells, pixels, gt.ids.size)
     both = (pred.cells >= 0) & (gt.cells >= 0)
     i, j, shared = gt.cells[both], pred.cells[both], pixels[both]
     if by_number:
-        own = np.bincount(i, shared * (gt.ids[i] == pred.ids[j]), gt.ids.size).astype(np.int64)
+        same = gt.ids[i] == pred.ids[j]
+        of_number = np.bincount(i, shared * same, gt.ids.size).astype(np.int64)
         _, i, j = np.intersect1d(gt.ids, pred.ids, return_indices=True)
-        shared = own[i]
+        shared = of_number[i]
     iou = ratio(shared, in_gt[i] + in_pred[j] - shared)
     good = by_number | ((iou > MATCH_IOU) & (pred.class_of[j] == gt.class_of[i]))
     good = np.flatnonzero(good)[np.argsort(i[good])]
@@ -294,4 +299,4 @@ def match(found: Instances, by_number: bool = False) -> Matching:
     pred_new[alone_pred] = i.size + np.arange(alone_pred.size)
     gt_new[alone_gt] = i.size + alone_pred.size + np.arange(alone_gt.size)
     order = gt.class_of[i], pred.class_of[alone_pred], gt.class_of[alone_gt]
-    return Matching(pred_new, gt_new, np.concatenate(order), iou, found.excused[alone_pred])
+    return Matching(pred_new, gt_new, np.concatenate(order), iou, instances.excused[alone_pred])

@@ -60,19 +60,19 @@ def by_sequence(stack: Stack) -> Stack:
         sequences.setdefault(ids[i].rpartition("/")[0], []).append(i)
     numbers, values = stack["objects"][..., 0], stack["objects"][..., 3:]
     in_pred, in_gt = np.nan_to_num(np.moveaxis(stack["objects"], -1, 0)[1:3]) > 0
-    objects = {name: numbers[of[0]][in_gt[of[0]]] for name, of in sequences.items()}
+    objects = {name: numbers[places[0]][in_gt[places[0]]] for name, places in sequences.items()}
     tracks = np.repeat(stack["absent"][:, None], max(map(len, objects.values())), axis=1)
     place = np.zeros((5, len(ids)), np.int64)
     for s, (name, frames) in enumerate(sequences.items()):
-        of = np.array(frames)
-        known = numbers[of][in_gt[of]]
-        unknown = np.where(in_pred[of] & ~np.isin(numbers[of], known), numbers[of], 0)
-        place[0, of], place[1, of] = s, np.arange(of.size)
-        place[2, of], place[3, of] = of.size, objects[name].size
-        place[4, of] = unknown.max(axis=1, initial=0)
+        places = np.array(frames)
+        known = numbers[places][in_gt[places]]
+        unknown = np.where(in_pred[places] & ~np.isin(numbers[places], known), numbers[places], 0)
+        place[0, places], place[1, places] = s, np.arange(places.size)
+        place[2, places], place[3, places] = places.size, objects[name].size
+        place[4, places] = unknown.max(axis=1, initial=0)
         for k, number in enumerate(objects[name]):
-            row, column = np.nonzero(numbers[of] == number)
-            tracks[of[row], k] = values[of[row], column]
+            row, column = np.nonzero(numbers[places] == number)
+            tracks[places[row], k] = values[places[row], column]
     others = {name: array for name, array in stack.items() if name not in (*OBJECTS, "absent")}
     return {**others, **dict(zip(TRACKS, (*place, tracks), strict=True))}
 
@@ -118,13 +118,13 @@ def sequence_means(stack: Stack, weights: Weights, skip_ends: bool) -> dict[str,
     ends, tracks = int(skip_ends), stack["tracks"]
     means: dict[str, list[F8]] = {"mean": [], "recall": [], "decay": []}
     for number in np.unique(stack["sequence"]):
-        of = np.flatnonzero(stack["sequence"] == number)
-        n = int(stack["n_frames"][of[0]]) - 2 * ends
-        place = stack["position"][of] - ends
-        of, place = (array[(place >= 0) & (place < n)] for array in (of, place))
-        if not of.size:
+        frames = np.flatnonzero(stack["sequence"] == number)
+        n = int(stack["n_frames"][frames[0]]) - 2 * ends
+        place = stack["position"][frames] - ends
+        frames, place = (array[(place >= 0) & (place < n)] for array in (frames, place))
+        if not frames.size:
             continue
-        values, drawn = tracks[of, : int(stack["n_objects"][of[0]])], weights[:, of]
+        values, drawn = tracks[frames, : int(stack["n_objects"][frames[0]])], weights[:, frames]
         edges = (np.linspace(1, n, 5) + 0.5).astype(int) - 1
         first, last = place <= edges[1], place >= edges[3]
         means["mean"].append(weighted_mean(drawn, values))

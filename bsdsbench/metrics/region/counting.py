@@ -100,7 +100,9 @@ class Annotators:
             candidate=np.concatenate([*map(fop_candidates, areas)]),
             squares=np.array(squares, np.int64),
             bits=np.array(bits),
-            zero=tuple(at if at < 0 else int(start[k]) + at for k, at in enumerate(zeros)),
+            zero=tuple(
+                column if column < 0 else int(start[k]) + column for k, column in enumerate(zeros)
+            ),
         )
 
 
@@ -120,8 +122,8 @@ class Table:
     @classmethod
     def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> Table:
         """From flat labels numbered in raster order (`canonical`)."""
-        found = kernel.overlap_runs(labels, gts.labels, gts.col_start)
-        return cls(gts, kernel.tabulate(*found, n_regions, gts.col_area.size), zero)
+        runs = kernel.overlap_runs(labels, gts.labels, gts.col_start)
+        return cls(gts, kernel.tabulate(*runs, n_regions, gts.col_area.size), zero)
 
     @classmethod
     def of_map(cls, labels: ArrayLike, gts: Annotators) -> Table:
@@ -255,16 +257,16 @@ def region_counts(
         tables = _of_maps((close_regions(soft, t) for t in proto.thresholds), annotators)
     best, rows = np.zeros(annotators.col_area.size), []
     last: tuple[Table | None, Table | None] = None, None
-    found: dict[str, Any] = {}
+    counts: dict[str, Any] = {}
     n_ann, n_px = annotators.labels.shape
     for one, other in tables:  # measured where they are not the last ones again
         if one is not last[0]:
-            found |= official(one)
-            np.maximum(best, found.pop("best_gt"), out=best)
+            counts |= official(one)
+            np.maximum(best, counts.pop("best_gt"), out=best)
         if other is not last[1]:
-            found |= seism(other)
+            counts |= seism(other)
         last = one, other
-        rows.append({**found, "total_gt": n_px * n_ann, "total_pred": n_px})
+        rows.append({**counts, "total_gt": n_px * n_ann, "total_pred": n_px})
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
     covered = (best * annotators.col_area).sum()
     return Counts(thresholds=thresholds, n_pixels=n_px, best_covered_gt=covered, **columns)
@@ -348,7 +350,7 @@ def official(table: Table) -> dict[str, Any]:
     best_gt, covered_pred, _, floats = table.overlaps
     together, in_pred, in_gt = _pairs(table)
     bits = table.squares_and_bits[1]
-    found = {
+    measures = {
         "covered_gt": float((best_gt * gts.col_area).sum()),
         "covered_pred": float(covered_pred),
         "best_gt": best_gt,
@@ -358,8 +360,10 @@ def official(table: Table) -> dict[str, Any]:
         "voi_merge": _mean(np.maximum(0.0, (bits - floats[:, 0]) / n_px)),
     }
     for rule in RULES:
-        found[f"are_{rule}"] = _mean([adapted_rand(table, k, rule) for k in range(len(gts.labels))])
-    return found
+        measures[f"are_{rule}"] = _mean(
+            [adapted_rand(table, k, rule) for k in range(len(gts.labels))]
+        )
+    return measures
 
 
 def seism(table: Table) -> dict[str, Any]:
@@ -454,8 +458,8 @@ def adapted_rand(table: Table, annotator: int, rule: str) -> float:
     zero, left = table.gts.zero[annotator], table.n_pixels
     indptr, cols, counts = table.cells
     if rule != "region" and zero >= 0:
-        at = np.flatnonzero(cols == zero)
-        n, area = counts[at], table.row_area[np.searchsorted(indptr, at, side="right") - 1]
+        places = np.flatnonzero(cols == zero)
+        n, area = counts[places], table.row_area[np.searchsorted(indptr, places, side="right") - 1]
         rest, dropped = area - n, int(table.gts.col_area[zero])
         both, truth, left = both - int(n @ n), truth - dropped**2, left - dropped
         pred -= int(area @ area - rest @ rest)
@@ -464,8 +468,8 @@ def adapted_rand(table: Table, annotator: int, rule: str) -> float:
     elif table.zero >= 0:
         cells = slice(*indptr[table.zero : table.zero + 2])
         first, last = table.gts.col_start[annotator : annotator + 2]
-        own = (cols[cells] >= first) & (cols[cells] < last) & (cols[cells] != zero)
-        n = counts[cells][own]
+        of_annotator = (cols[cells] >= first) & (cols[cells] < last) & (cols[cells] != zero)
+        n = counts[cells][of_annotator]
         alone = int(n.sum())
         both = both - int(n @ n) + alone / table.n_pixels
         pred = pred - alone**2 + alone / table.n_pixels

@@ -31,7 +31,7 @@ import numpy as np
 from bsdsbench.arguments import F8
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.loaders.formats.official_txt import format_rows
-from bsdsbench.metrics.base import IMAGES, Column, Metric, Texts, Tree, at_least_two
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Metric, ScoreTree, Texts, at_least_two
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
 from bsdsbench.scores.curve import PRCurve, average_precision, best
@@ -53,15 +53,17 @@ _RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall
 
 def image_curves(c: Stack) -> dict[str, F8]:
     """Every measure that is a mean over images: its value in each image, (N, T)."""
-    found = {name: c[name] for name in MEANS}
-    found |= {name: ratio(c[name], c["total_gt"]) for name in ("bgm", "hamming_gt", "hamming_pred")}
-    found["van_dongen"] = ratio(c["hamming_gt"] + c["hamming_pred"], 2 * c["total_gt"])
+    curves = {name: c[name] for name in MEANS}
+    curves |= {
+        name: ratio(c[name], c["total_gt"]) for name in ("bgm", "hamming_gt", "hamming_pred")
+    }
+    curves["van_dongen"] = ratio(c["hamming_gt"] + c["hamming_pred"], 2 * c["total_gt"])
     # In [0, 1]; 0 for a single pixel. Source: Meila 2007.
-    found["voi_per_log_area"] = ratio(c["voi"], np.log2(c["n_pixels"])[:, None])
-    return found
+    curves["voi_per_log_area"] = ratio(c["voi"], np.log2(c["n_pixels"])[:, None])
+    return curves
 
 
-class RegionMetric(Metric):
+class RegionMetric(Metric[None]):
     """Covering, PRI, VOI, objects and parts, and more: segmentations against segmentations.
 
     Scores: `covering`, `pri`, `voi` and each of `ERRORS` with ods, ods_threshold, ois, curve (and
@@ -115,7 +117,7 @@ class RegionMetric(Metric):
 
         return region_counts(pred, gt, protocol)
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Tree:
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
         """Each annotator's segmentation against the others', at the one threshold 1.
 
         Areas and counts are summed over the left-out annotators, ratios are means over them.
@@ -129,7 +131,7 @@ class RegionMetric(Metric):
         means = {name: sums[name] / len(rows) for name in _RATIOS}
         return {**sums, **means, "thresholds": np.ones(1), "n_pixels": rows[0]["n_pixels"]}
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> Tree:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: None) -> ScoreTree:
         c, t = stack, stack["thresholds"]
         samples, images = np.arange(len(weights)), np.arange(len(c["pri"]))
 
@@ -137,13 +139,13 @@ class RegionMetric(Metric):
             return ratio(weighted_sum(weights, top), weighted_sum(weights, bottom))
 
         curve = of_sums(c["covered_gt"], c["total_gt"])
-        at = curve.argmax(axis=1)
+        best_step = curve.argmax(axis=1)
         share = ratio(c["covered_gt"], c["total_gt"])
         last_best = t.size - 1 - share[:, ::-1].argmax(axis=1)
-        found: dict[str, Any] = {
+        scores: dict[str, Any] = {
             "covering": {
-                "ods": curve[samples, at],
-                "ods_threshold": t[at],
+                "ods": curve[samples, best_step],
+                "ods_threshold": t[best_step],
                 "ois": of_sums(c["covered_gt"][images, last_best], c["total_gt"][:, 0]),
                 "best": of_sums(c["best_covered_gt"], c["total_gt"][:, 0]),
                 "curve": curve,
@@ -151,25 +153,25 @@ class RegionMetric(Metric):
         }
 
         def measure(values: F8, highest: bool, by: F8 | None = None) -> dict[str, F8]:
-            """A mean over images, at the thresholds where `by`, by default itself, is best."""
+            """Return a mean over images at the thresholds where `by` is best, or where it is."""
             first_best = np.argmax if highest else np.argmin
             by = values if by is None else by
             mean, deciding = (weighted_mean(weights, v) for v in (values, by))
-            at = first_best(deciding, axis=1)
-            top = deciding[samples, at]
-            own = values[images, first_best(by, axis=1)]
+            best_step = first_best(deciding, axis=1)
+            top = deciding[samples, best_step]
+            of_images = values[images, first_best(by, axis=1)]
             ends = (top == deciding[:, 0]) | (top == deciding[:, -1])
             return {
-                "ods": mean[samples, at],
-                "ods_threshold": t[at],
-                "ois": weighted_mean(weights, own),
+                "ods": mean[samples, best_step],
+                "ods_threshold": t[best_step],
+                "ois": weighted_mean(weights, of_images),
                 "at_grid_end": ends & (t.size > 1),
                 "curve": mean,
             }
 
-        each = image_curves(c)
-        found["pri"] = measure(each["pri"], True)
-        found["voi"] = measure(each["voi"], False)
+        curves = image_curves(c)
+        scores["pri"] = measure(curves["pri"], True)
+        scores["voi"] = measure(curves["voi"], False)
         # F of mean precision and mean recall: at one threshold, at each image's best
         for name, kind in (("fop", "fop"), ("pair_f", "pair")):
             shares = c[f"{kind}_precision"], c[f"{kind}_recall"]
@@ -177,7 +179,7 @@ class RegionMetric(Metric):
             precision, recall = (weighted_mean(weights, share) for share in shares)
             mean = PRCurve(t, precision, recall)
             ods = best(mean, "maximum")
-            found[name] = {
+            scores[name] = {
                 "ods": ods.f,
                 "ois": f_measure(*(weighted_mean(weights, share[best_f]) for share in shares)),
                 "ap": average_precision(mean),
@@ -188,37 +190,39 @@ class RegionMetric(Metric):
             }
         precision = of_sums(c["fop_pred"], c["fop_pred_candidates"])
         recall = of_sums(c["fop_gt"], c["fop_gt_candidates"])
-        found["fop"]["summed"] = f_measure(precision, recall).max(axis=1)
+        scores["fop"]["summed"] = f_measure(precision, recall).max(axis=1)
         for name in ERRORS:
-            by = each["voi"] if name in ("voi_split", "voi_merge") else None
-            found[name] = measure(each[name], False, by)
-        found["similarities"] = {
-            "nvoi": measure(each["nvoi"], True),
-            **{seism: measure(1 - each[error], True) for seism, error in SIMILAR_TO.items()},
+            by = curves["voi"] if name in ("voi_split", "voi_merge") else None
+            scores[name] = measure(curves[name], False, by)
+        scores["similarities"] = {
+            "nvoi": measure(curves["nvoi"], True),
+            **{seism: measure(1 - curves[error], True) for seism, error in SIMILAR_TO.items()},
         }
-        return found
+        return scores
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
         """The errors (0 is best), and beside them the similarities (1 is best) of SEISM."""
-        found: dict[str, tuple[str, ...]] = {}
+        paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():
-            found[error] = (error,)
+            paths[error] = (error,)
             if name:
-                found[SIMILARITIES[name]] = ("similarities", name)
-        return {**found, "nvoi": ("similarities", "nvoi")}
+                paths[SIMILARITIES[name]] = ("similarities", name)
+        return {**paths, "nvoi": ("similarities", "nvoi")}
 
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Texts:
         """The five official tables, and every measure at each threshold."""
         cover, pri, voi, t = score.covering, score.pri, score.voi, stack["thresholds"]
-        own = ratio(stack["covered_gt"], stack["total_gt"])
-        at, rows = own.argmax(axis=1), np.arange(len(ids))
-        found = ratio(stack["covered_pred"], stack["total_pred"])[rows, at]
+        covering = ratio(stack["covered_gt"], stack["total_gt"])
+        best_step, rows = covering.argmax(axis=1), np.arange(len(ids))
+        covering_pred = ratio(stack["covered_pred"], stack["total_pred"])[rows, best_step]
         tables = {
             "eval_cover.txt": [(cover.ods_threshold, cover.ods, cover.ois, cover.best)],
             "eval_cover_th.txt": np.column_stack([t, cover.curve]),
-            "eval_cover_img.txt": np.column_stack([rows + 1, t[at], own[rows, at], found]),
+            "eval_cover_img.txt": np.column_stack(
+                [rows + 1, t[best_step], covering[rows, best_step], covering_pred]
+            ),
             "eval_RI_VOI.txt": [
                 (pri.ods_threshold, pri.ods, pri.ois, voi.ods_threshold, voi.ods, voi.ois)
             ],
@@ -236,15 +240,15 @@ class RegionMetric(Metric):
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """The scores of eval_cover.txt and eval_RI_VOI.txt."""
-        found = {}
+        scores = {}
         if "eval_cover.txt" in tables:
             _, ods, ois, most = tables["eval_cover.txt"][0].tolist()
-            found["covering"] = {"ods": ods, "ois": ois, "best": most}
+            scores["covering"] = {"ods": ods, "ois": ois, "best": most}
         if "eval_RI_VOI.txt" in tables:
             _, ri, ri_ois, _, voi, voi_ois = tables["eval_RI_VOI.txt"][0].tolist()
-            found["pri"] = {"ods": ri, "ois": ri_ois}
-            found["voi"] = {"ods": voi, "ois": voi_ois}
-        return {**found, "n_images": len(tables.get("eval_cover_img.txt", ()))} if found else None
+            scores["pri"] = {"ods": ri, "ois": ri_ois}
+            scores["voi"] = {"ods": voi, "ois": voi_ois}
+        return {**scores, "n_images": len(tables.get("eval_cover_img.txt", ()))} if scores else None
 
 
 def region_score(records: Sequence[ImageRecord]) -> Score:
