@@ -99,6 +99,8 @@ class Reading:
         The option that names the void, such as "saliency.ignore"; "" where the metric has none.
     metric : str
         The name of the metric, whose options are proposed.
+    has_ids : bool
+        The metric has the option `ids`, the label ids of its classes.
     """
 
     kind: Kind
@@ -109,6 +111,7 @@ class Reading:
     truth: bool = True
     void_option: str = ""
     metric: str = ""
+    has_ids: bool = False
 
     def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
         """Return a map of this side as the mask that it means. Raises DataError, ShapeError.
@@ -156,6 +159,15 @@ class Reading:
                 fix=tuple(self.ways(levels, values)),
             )
         return self.mask(values, what, file)
+
+    def means(self) -> str:
+        """Return what the values mean in a few words: "masks with the void 255"."""
+        void = f" with the void {', '.join(map(str, self.void))}" if self.void else ""
+        return f"{self.kind.value}{void}"
+
+    def means_like(self, other: Reading) -> bool:
+        """Return True if the other reading gives the same maps."""
+        return (self.kind, self.void) == (other.kind, other.void)
 
     def ways(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
         """Yield the options under which a map has one meaning, each only where it leaves an object.
@@ -211,12 +223,13 @@ class Reading:
         if shown & Values.WHITE_LABELS and not shown & Values.LABELS:
             yield Problem(first(Values.WHITE_LABELS).file, f"{side} {WHITE_FOR_CLASSES}")
         numbers = {e.levels for e in images if e.levels}
-        if shown & Values.PIECES and not shown & Values.NUMBERS and len(numbers) == 1:
-            pieces, option = first(Values.PIECES), f"{self.metric}.components"
-            has = f"{side} one number, {_listed(pieces.levels)}, and that in several pieces"
+        pieces = self.kind is Kind.INSTANCES and shown & Values.PIECES
+        if pieces and not shown & Values.NUMBERS and len(numbers) == 1:
+            image, option = first(Values.PIECES), f"{self.metric}.components"
+            has = f"{side} one number, {_listed(image.levels)}, and that in several pieces"
             fix = Setting(option, 8, "numbers them"), Setting(option, 0, "takes them as one object")
-            yield Problem(pieces.file, has, "a number for each instance", fix)
-        if shown & Values.TRAIN_IDS and not shown & Values.LABEL_IDS:
+            yield Problem(image.file, has, "a number for each instance", fix)
+        if self.has_ids and shown & Values.TRAIN_IDS and not shown & Values.LABEL_IDS:
             has, ids = f"{side} train ids (0, 1, ..)", train_id_options(self.metric)
             yield Problem(first(Values.TRAIN_IDS).file, has, "label ids", (ids,))
 
@@ -253,16 +266,19 @@ class Readings(NamedTuple):
     pred: Reading
     gt: Reading
 
-    def verdict(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
+    def verdict(
+        self, records: Sequence[ImageRecord], others: Sequence[Readings] = ()
+    ) -> list[InputWarning]:
         """Return what looks wrong with a whole set. Raises DataError where it has no one reading.
 
         Only what is true of all its images together is a verdict, so that it does not depend on
-        shards, workers or order.
+        shards, workers or order. `others` are the readings of further metrics of the run.
         """
         preds, gts = [r.pred for r in records], [r.gt for r in records]
-        problems = []
-        for reading, images in ((self.pred, preds), (self.gt, gts)):
-            problems += [*reading.faults(images), *reading.label_faults(images)]
+        problems = [*self.pred.faults(preds), *self.gt.faults(gts)]
+        for readings in (self, *others):
+            faults = *readings.pred.label_faults(preds), *readings.gt.label_faults(gts)
+            problems += [fault for fault in faults if fault not in problems]
         shown, warned = reduce(or_, preds, NO_EVIDENCE), []
         if shown.values & Values.FAINT and not shown.values & Values.STRONG:
             if shown.strongest:

@@ -230,7 +230,11 @@ class Evaluation(Shown):
             opt = metric.options_of(self.protocol)
             if metric.in_sequences(opt):
                 metric.check_set(self.image_ids, self.stack(metric.name), opt)
-        return self.readings.verdict(self.records) if self.readings else []
+        if not self.records:
+            return []
+        kind = self.provenance.pred_kind or ""
+        first, *others = (registry.get(m).readings(self.protocol, kind) for m in self.metrics)
+        return first.verdict(self.records, others)
 
     @property
     def reference(self) -> Reference | None:

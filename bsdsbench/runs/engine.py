@@ -279,7 +279,7 @@ def _count_metrics(item: Item, pred: Prediction | None, gt: GroundTruth, plan: P
     counts = {m.name: m.count_image(pred, gt, plan.protocol, counter) for m in metrics}
     has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
     shown = None if item.form else pred
-    record = evidence_record(item.image_id, shown, gt, metrics[0], plan.protocol, has_thresholds)
+    record = evidence_record(item.image_id, shown, gt, metrics, plan.protocol, has_thresholds)
     truths = gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))
     return replace(
         record,
@@ -294,7 +294,7 @@ def evidence_record(
     image_id: str,
     pred: Prediction | None,
     gt: GroundTruth,
-    metric: Metric,
+    metrics: Sequence[Metric],
     protocol: Protocol,
     has_thresholds: bool,
 ) -> ImageRecord:
@@ -303,15 +303,18 @@ def evidence_record(
     A metric without thresholds (`has_thresholds` is False) has no lowest one that a soft map must
     reach.
     """
-    metric_options, truth = metric.options_of(protocol), truth_evidence(gt)
+    truth = truth_evidence(gt)
+    options = [(metric, metric.options_of(protocol)) for metric in metrics]
     if "labels" in gt.parts:
-        truth = truth | metric.label_evidence(gt.labels, metric_options, truth=True)
+        for metric, opt in options:
+            truth = truth | metric.label_evidence(gt.labels, opt, truth=True)
     record = ImageRecord(image_id, gt.shape, gt=truth)
     if pred is None:
         return record
     shown = soft_evidence(pred, protocol, has_thresholds)
     if pred.kind == "classes" and pred.classes.ndim == 2:
-        shown = shown | metric.label_evidence(pred.classes, metric_options, truth=False)
+        for metric, opt in options:
+            shown = shown | metric.label_evidence(pred.classes, opt, truth=False)
     shown = attrs.evolve(shown, values=shown.values | polarity(pred, gt, protocol))
     return replace(record, form=pred.form, pred=shown)
 

@@ -304,6 +304,8 @@ class Plan:
             if metric.gt_kind != first.gt_kind:
                 both = f"{first.name}, {metric.name}: read {first.gt_kind} and {metric.gt_kind}"
                 faults.append(f"metrics {both} as ground truth, expected a run for each")
+            elif unlike := metric.reads_unlike(first, self.protocol, self.pred_kind):
+                faults.append(unlike)
             if self.valid_dir is not None and not metric.void:
                 fault = f"metric {metric.name}: counts every pixel"
                 faults.append(f"{fault}, expected no field of view (valid_dir)")
