@@ -132,7 +132,8 @@ def doctor(
     findings = examination.findings
     findings.sort(key=lambda finding: finding.level != ERROR)
     findings.n_images, findings.n_measured = len(both), inputs.n_measured
-    findings.reading = inputs.readings.describe(inputs.records)
+    readings = inputs.readings.with_layouts(*(side.layout for side in sides))
+    findings.reading = readings.describe(inputs.records)
     if not any(finding.level == ERROR for finding in findings):
         findings.note = _late_start(inputs)
     return findings

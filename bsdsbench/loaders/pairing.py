@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from enum import Enum
 from glob import glob
 from itertools import product
@@ -87,18 +87,35 @@ class Layout:
     sequences: int = 0
 
     def describe(self) -> str:
-        """Return the layout in words.
+        """Return in words what is not one file an image with the id as its name; else "".
 
         >>> Layout().describe()
-        'one file an image'
+        ''
         >>> Layout(3, 5, "ID_0", "ID_4").describe()
         '3 to 5 files an image: ID_0 .. ID_4'
+        >>> Layout(sequences=2).describe()
+        '2 sequences'
         """
         number = f"{self.least} to {self.most}" if self.least < self.most else f"{self.most}"
-        words = "one file an image"
-        if self.most > 1:
-            words = f"{number} files an image: {self.first} .. {self.last}"
-        return f"{words}, {counted(self.sequences, 'sequence')}" if self.sequences else words
+        several = f"{number} files an image: {self.first} .. {self.last}" if self.most > 1 else ""
+        frames = counted(self.sequences, "sequence") if self.sequences else ""
+        return ", ".join(filter(None, (several, frames)))
+
+    @classmethod
+    def of_pairs(cls, files: Sequence[Sequence[Path]], ids: Sequence[str]) -> Layout:
+        """Return the layout of one side of the images of a run: the files of each id."""
+        by_id = {image_id: list(paths) for image_id, paths in zip(ids, files, strict=True)}
+        return _layout({i: f for i, f in by_id.items() if f}, any("/" in i for i in ids))
+
+    @classmethod
+    def from_mapping(cls, values: object) -> Layout | None:
+        """Return the layout that `dataclasses.asdict` wrote; None for anything else."""
+        if not isinstance(values, Mapping):
+            return None
+        numbers = [values.get(name) for name in ("least", "most", "sequences")]
+        names = [values.get(name) for name in ("first", "last")]
+        sound = all(isinstance(n, int) for n in numbers) and all(isinstance(n, str) for n in names)
+        return cls(**{f.name: values[f.name] for f in fields(cls)}) if sound else None
 
 
 class FilesOfSide(NamedTuple):

@@ -23,11 +23,12 @@ from operator import or_
 from typing import NamedTuple
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import Factory, evolve, frozen
 
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, described, is_binary, one_map, unit
+from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.fields import tidy
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import ImageRecord
@@ -101,6 +102,8 @@ class Reading:
         The name of the metric, whose options are proposed.
     has_ids : bool
         The metric has the option `ids`, the label ids of its classes.
+    layout : Layout
+        How the files became images.
     """
 
     kind: Kind
@@ -112,6 +115,7 @@ class Reading:
     void_option: str = ""
     metric: str = ""
     has_ids: bool = False
+    layout: Layout = Factory(Layout)
 
     def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
         """Return a map of this side as the mask that it means. Raises DataError, ShapeError.
@@ -257,7 +261,8 @@ class Reading:
             words.append(f"{span} annotator{'s' * (span != '1')} an image")
         else:
             words.append(counted(len(images), "file"))
-        return ", ".join(words)
+        arranged = self.layout.describe()
+        return ", ".join(words) + f" ({arranged})" * bool(arranged)
 
 
 class Readings(NamedTuple):
@@ -265,6 +270,11 @@ class Readings(NamedTuple):
 
     pred: Reading
     gt: Reading
+
+    def with_layouts(self, pred: Layout | None, gt: Layout | None) -> Readings:
+        """Return the readings of files in these layouts."""
+        sides = zip(self, (pred, gt), strict=True)
+        return Readings(*(evolve(side, layout=layout or Layout()) for side, layout in sides))
 
     def verdict(
         self, records: Sequence[ImageRecord], others: Sequence[Readings] = ()

@@ -211,8 +211,9 @@ class Evaluation(Shown):
         """The meaning of the values of its files, on both sides; None without records."""
         if not self.records:
             return None
-        kind = self.provenance.pred_kind or ""
-        return registry.get(self.metrics[0]).readings(self.protocol, kind)
+        origin = self.provenance
+        readings = registry.get(self.metrics[0]).readings(self.protocol, origin.pred_kind or "")
+        return readings.with_layouts(origin.pred_layout, origin.gt_layout)
 
     @property
     def read_as(self) -> str:

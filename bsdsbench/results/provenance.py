@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
 import attrs
 
 from bsdsbench.errors import DataError
+from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.tables.read_only import ReadOnlyDict
+
+_LAYOUTS = ("pred_layout", "gt_layout")
 
 
 @attrs.frozen(kw_only=True)
@@ -28,6 +32,9 @@ class Provenance:
     valid: str | None = None
     images: str | None = None  # hash of the ids of all shards' images
     pred_kind: str | None = None
+    # How the files of a side became images
+    pred_layout: Layout | None = None
+    gt_layout: Layout | None = None
     missing: str | None = None
     split: str | None = None  # the split file
     task: Task | None = None  # that the run was made for
@@ -53,6 +60,9 @@ class Provenance:
         values = attrs.asdict(self, recurse=False)
         if self.task is not None:
             values["task"] = self.task.to_mapping()
+        for name in _LAYOUTS:
+            layout = values[name]
+            values[name] = None if layout in (None, Layout()) else asdict(layout)
         known = {key: value for key, value in values.items() if value not in (None, ())}
         return {key: list(v) if isinstance(v, tuple) else v for key, v in known.items()}
 
@@ -65,6 +75,8 @@ class Provenance:
             if field.name == "task":
                 with suppress(DataError, TypeError, KeyError):
                     known["task"] = Task.from_mapping(value)
+            elif field.name in _LAYOUTS:
+                known[field.name] = Layout.from_mapping(value)
             elif field.name == "detector":
                 known["detector"] = ReadOnlyDict(value) if isinstance(value, Mapping) else None
             elif field.default == ():

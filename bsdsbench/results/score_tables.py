@@ -22,6 +22,7 @@ from bsdsbench.text import listed
 
 METHOD = model.Field("method", "Method")
 MOST_NAMED = 20  # images that are left out, in a note
+_OF_MAPS = {"pred", "reading"}  # differences of what the predictions' files hold
 GRID_END = "grid end"  # beside an ODS at the first or the last threshold
 AT_GRID_END = (
     f"[{GRID_END}] the first or the last threshold is as good as any: this ODS says nothing of the "
@@ -276,10 +277,12 @@ def table_column(column: Column, digits: int, before: str = "") -> model.Field:
 def at_threshold_of(run: Any, other: Any) -> list[Table]:
     """Precision, recall and F of a run at the threshold that was best on another set, beside its
     ODS: a table for each metric of both with a curve. Raises DataError if there is none, or if the
-    protocols differ."""
+    protocols, forms or readings of the maps differ."""
     for pair in pair_differences([other, run]):  # the images are others, NMS must not be
-        if pair.difference.of_protocol and pair.difference.severity is not Severity.IGNORED:
-            raise DataError(f"{pair.line()}; a threshold is of one protocol")
+        difference = pair.difference
+        decides = difference.of_protocol or difference.field in _OF_MAPS
+        if decides and difference.severity is not Severity.IGNORED:
+            raise DataError(f"{pair.line()}; a threshold is of one protocol and one kind of maps")
     columns = [METHOD, model.Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
     columns += [model.Field(key, key.upper(), "", ".4f") for key in ("p", "r", "f", "ods")]
     columns.append(model.Field("ods_threshold", "ODS threshold", "at", ".3f"))

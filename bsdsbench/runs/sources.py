@@ -21,6 +21,7 @@ from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.io import ReadBytes, read_bytes
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
 from bsdsbench.loaders.formats.photos import find_photos, photos_beside, read_photo
+from bsdsbench.loaders.pairing import Layout
 from bsdsbench.loaders.readers import (
     annotation_of,
     instances_beside,
@@ -177,7 +178,13 @@ def folder_header(
     places = {side: path for side, path in absolute.items() if show(path) == path}
     ids = "\0".join(map(attrgetter("image_id"), items)).encode("utf-8", "surrogateescape")
     shown: dict[str, Any] = {side: show(folder) for side, folder in folders.items()}
-    provenance = Provenance(**shown, images=hashlib.blake2b(ids, digest_size=8).hexdigest())
+    image_ids = [item.image_id for item in items]
+    provenance = Provenance(
+        **shown,
+        images=hashlib.blake2b(ids, digest_size=8).hexdigest(),
+        pred_layout=Layout.of_pairs([item.pair.pred_paths for item in items], image_ids),
+        gt_layout=Layout.of_pairs([item.pair.gt_paths for item in items], image_ids),
+    )
     name = "human"
     if pred is not None:
         parts = list(Path(pred).resolve().parts)

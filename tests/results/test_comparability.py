@@ -1,5 +1,6 @@
 """May runs be compared: one rule, and everything that asks it answers alike."""
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -16,7 +17,7 @@ from bsdsbench.plotting import plot_runs
 from bsdsbench.protocol.tasks import tasks
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.provenance import Provenance
-from bsdsbench.results.score_tables import score_tables
+from bsdsbench.results.score_tables import at_threshold_of, score_tables
 from bsdsbench.runs.merge import best_of
 from tests.helpers.runs import FAST
 from tests.helpers.simulated import simulated_run
@@ -244,3 +245,38 @@ def test_a_run_named_like_a_column_keeps_its_notes(name):
     assert any(note.startswith(f"{name}, max_dist: protocols") for note in compared.notes)
     shown = compared.tables()[0].note_lines
     assert [line for line in shown if line in compared.notes] == list(compared.notes)
+
+
+# ---- the threshold of another run ----------------------------------------------------------------
+
+FORMS = {
+    "soft8": lambda soft: np.round(soft * 255).astype(np.uint8),
+    "soft16": lambda soft: np.round(soft * 65535).astype(np.uint16),
+    "float": lambda soft: soft,
+}
+
+
+def run_in_form(form, name):
+    """A run of the same maps, written in one form."""
+    given = [(image_id, FORMS[form](soft), mask) for image_id, soft, mask in items()]
+    return bb.evaluate_items(given, BSDS, name=name, **FAST)
+
+
+@pytest.mark.parametrize("form", ["soft16", "float"])
+def test_a_threshold_is_of_one_form_of_maps(form):
+    val, run = run_in_form("soft8", "val"), run_in_form(form, "mine")
+    assert at_threshold_of(run_in_form("soft8", "mine"), val)
+    for runs in ((run, val), (val, run)):
+        with pytest.raises(bb.DataError, match="kind of prediction: ") as refused:
+            at_threshold_of(*runs)
+        line = str(refused.value)
+        assert "\n" not in line
+        assert {"soft8", form} <= set(re.findall(r"\w+", line))
+
+
+@pytest.mark.parametrize("field", ["invert", "normalise"])
+def test_a_threshold_is_of_one_reading(field):
+    changed = [(i, 1 - soft if field == "invert" else soft, mask) for i, soft, mask in items()]
+    run = bb.evaluate_items(changed, BSDS.replace(**{field: True}), name="mine", **FAST)
+    with pytest.raises(bb.DataError, match=f"{field}.*false / true"):
+        at_threshold_of(run, run_in_form("float", "val"))
