@@ -209,11 +209,13 @@ class Evaluation(Shown):
     @property
     def readings(self) -> Readings | None:
         """The meaning of the values of its files, on both sides; None without records."""
-        if not self.records:
-            return None
+        return next(self._readings_of_metrics(), None)
+
+    def _readings_of_metrics(self) -> Iterator[Readings]:
         origin = self.provenance
-        readings = registry.get(self.metrics[0]).readings(self.protocol, origin.pred_kind or "")
-        return readings.with_layouts(origin.pred_layout, origin.gt_layout)
+        for metric in map(registry.get, self.metrics if self.records else ()):
+            readings = metric.readings(self.protocol, origin.pred_kind or "")
+            yield readings.with_layouts(origin.pred_layout, origin.gt_layout)
 
     @property
     def read_as(self) -> str:
@@ -231,11 +233,8 @@ class Evaluation(Shown):
             opt = metric.options_of(self.protocol)
             if metric.in_sequences(opt):
                 metric.check_set(self.image_ids, self.stack(metric.name), opt)
-        if not self.records:
-            return []
-        kind = self.provenance.pred_kind or ""
-        first, *others = (registry.get(m).readings(self.protocol, kind) for m in self.metrics)
-        return first.verdict(self.records, others)
+        readings = [*self._readings_of_metrics()]
+        return readings[0].verdict(self.records, readings[1:]) if readings else []
 
     @property
     def reference(self) -> Reference | None:

@@ -142,7 +142,7 @@ def test_frames_that_repeat_over_the_same_folders_have_paths_as_ids(tmp_path, gt
     for folder in (pred, tmp_path / "p"):
         pairs = pair(folder, gt, gt_kind=gt_kind)
         assert [p.image_id for p in pairs] == PATHS
-    assert group_files(pred, gt).gt.layout.describe() == "one file an image, 2 sequences"
+    assert group_files(pred, gt).gt.layout.describe() == "2 sequences"
     (pred / "A/00001.png").unlink()
     with pytest.raises(PairingError, match=r"no prediction for: A/00001 \(1 in all\)"):
         pair(pred, gt)
