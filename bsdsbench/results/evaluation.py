@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -150,23 +150,11 @@ class Evaluation(Shown):
         return dict(sorted({**reasons, **self.failed}.items()))
 
     def may_lack(self, ids: Set[str]) -> bool:
-        """True if the run was told to leave these images out.
-
-        Parameters
-        ----------
-        ids : set of str
-            Images that it does not have.
-        """
+        """Return True if the run was told to leave these images out."""
         return self.provenance.missing == "skip" or ids <= {*self.failed, *self.empty}
 
     def place(self, what: str) -> str | None:
-        """The folder of the inputs, where it is now or as it was given; None if not known.
-
-        Parameters
-        ----------
-        what : str
-            "pred", "gt", "photos" or "valid".
-        """
+        """Return the folder "pred", "gt", "photos" or "valid", now or as given; None if unknown."""
         here = self.places.get(what)
         return here if here and Path(here).is_dir() else getattr(self.provenance, what)
 
