@@ -480,6 +480,13 @@ def is_binary(values: Map) -> bool:
     return top in (0, 1, 255, 65535) and not ((values != 0) & (values != top)).any()
 
 
+def few_lines(values: Map) -> Map:
+    """Return about 16 rows of a map, or columns where it is stored by these: both in its order."""
+    by_columns = values.strides[0] < values.strides[1]
+    lines = values.T if by_columns else values
+    return lines[:: 1 + len(lines) // 16]
+
+
 def whole_labels(values: Map, what: str) -> Map:
     """Return checked labels: integers stay, bool is 0 and 1, floats must be whole and exact."""
     if values.dtype.kind != "f":

@@ -27,7 +27,16 @@ from attrs import Factory, evolve, frozen
 
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting
-from bsdsbench.images import GroundTruth, Map, Prediction, described, is_binary, one_map, unit
+from bsdsbench.images import (
+    GroundTruth,
+    Map,
+    Prediction,
+    described,
+    few_lines,
+    is_binary,
+    one_map,
+    unit,
+)
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.fields import tidy
 from bsdsbench.protocol.protocol import Protocol
@@ -460,8 +469,8 @@ def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
     top = max(1 if drawn.dtype == bool else np.max(drawn, initial=0) for drawn in maps)
     one = next((white for white in (1, 255, 65535) if top <= white), 0) if integers else 1
     slack = n * (one > 1) if integers else 0.02
-    for rows in (slice(1), slice(None)):  # of most maps the first row is enough
-        total = np.sum([drawn[rows] for drawn in maps], axis=0, dtype=np.float64)
+    for part in (np.s_[:1, :1], np.s_[:1], np.s_[:]):  # of most maps the first pixel is enough
+        total = np.sum([drawn[part] for drawn in maps], axis=0, dtype=np.float64)
         if not any((np.abs(total - full) <= slack).all() for full in (one, (n - 1) * one)):
             return
     if any(drawn.min() < drawn.max() for drawn in maps):
@@ -547,7 +556,7 @@ def _is_faint(soft: Map, protocol: Protocol, curve: bool = True) -> bool:
         return False
     small = SMALL[soft.dtype.itemsize] if soft.dtype.kind == "u" else -1
     least = min(filter(None, protocol.thresholds)) if curve else 0
-    for part in (soft[:: 1 + len(soft) // 16], soft):  # a few rows are enough for most maps
+    for part in (few_lines(soft), soft):  # a few are enough for most maps
         top = part.max(initial=0)
         if not (top <= small or float(unit(np.asarray(top))) < least):
             return False

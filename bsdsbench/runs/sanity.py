@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8
 from bsdsbench.errors import Fix, InputWarning, Setting
-from bsdsbench.images import GroundTruth, Prediction, unit
+from bsdsbench.images import GroundTruth, Prediction, few_lines, unit
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.keywords import Plan
@@ -119,7 +119,7 @@ def polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
         return Values.NOTHING
     soft = pred.soft if pred.kind == "soft" else pred.ucm2[2::2, 2::2]
     white = np.iinfo(soft.dtype).max if soft.dtype.kind == "u" else 1
-    for part in (soft[:: 1 + len(soft) // 16], soft):  # a few rows are enough for most maps
+    for part in (few_lines(soft), soft):  # a few are enough for most maps
         bright = float(part.mean()) / white
         if (1 - bright if protocol.invert else bright) < (0.25 if part is not soft else 0.5):
             return Values.LIGHT
