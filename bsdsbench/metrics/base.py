@@ -207,6 +207,8 @@ class Metric(ABC, Generic[Options]):
         True if `scores` has the scores of one precision-recall curve: `curve`, `ods` ...
     cuts_at_thresholds : bool
         True if soft maps are cut at the thresholds of the protocol.
+    takes_masks : bool
+        True if a mask may stand for the only annotator, as pixels are counted and no boundaries.
     void : bool
         True if it counts nothing where `GroundTruth.valid` is False; ground truth with that part
         is refused by others.
@@ -236,6 +238,7 @@ class Metric(ABC, Generic[Options]):
     instances_option: ClassVar[str] = ""
     curved: ClassVar[bool] = False
     cuts_at_thresholds: ClassVar[bool] = False
+    takes_masks: ClassVar[bool] = False
     void: ClassVar[bool] = False
     uses: ClassVar[tuple[str, ...]] = ()
     gt_kind: ClassVar[str]

@@ -77,7 +77,7 @@ class CalibrationMetric(ValuesMetric[Options]):
 
     name, title, reads, options = "calibration", "Calibration", "soft", Options
     default_protocol = "calibration"
-    void = True
+    void = takes_masks = True
     uses = (*MAPS, *ANNOTATED)
     columns = (
         *(Column(k, k.upper(), lower=True, quantity=k, pooled=True) for k in ("ece", "ace", "mce")),

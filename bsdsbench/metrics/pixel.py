@@ -52,7 +52,7 @@ class PixelMetric(Metric[PixelOptions]):
 
     name = "pixel"
     title = "Pixels"
-    options, void = PixelOptions, True
+    options, void, takes_masks = PixelOptions, True, True
     columns = (
         *CURVE_COLUMNS[:2],
         CURVE_COLUMNS[4],
@@ -120,7 +120,8 @@ class AverageIoUMetric(Metric[VoidOptions]):
     2020.
     """
 
-    name, title, options, void = "aiu", "Average IoU", VoidOptions, True
+    name, title, options = "aiu", "Average IoU", VoidOptions
+    void = takes_masks = True
     default_protocol = "crack-aiu"
     uses = ("thresholds", "operator", *MAPS, *ANNOTATED)
     cuts_at_thresholds = True

@@ -96,6 +96,16 @@ def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:
     return in_order(asked)
 
 
+def readers(metrics: Sequence[str]) -> list[Metric]:
+    """Return the metrics as which a run with these reads its files: all of them.
+
+    Beside those of masks, metrics that count the pixels of annotators read no files of their own:
+    the mask then stands for the only annotator.
+    """
+    asked = list(map(get, metrics))
+    return [metric for metric in asked if metric.reads == "mask"] or asked
+
+
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
     """Those of the metrics that have a precision-recall curve with their options."""
     curved = []

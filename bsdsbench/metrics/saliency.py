@@ -49,9 +49,11 @@ from bsdsbench.metrics.base import (
 from bsdsbench.protocol.fields import POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
+from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import (
     Weights,
     defined_ratio,
+    f_beta,
     f_measure,
     ratio,
     weighted_mean,
@@ -84,8 +86,10 @@ class SaliencyOptions:
 
 
 def _curves(c: Stack, beta2: float) -> dict[str, F8]:
-    """Of images or of sums of them: measures at the levels, the adaptive threshold and one half,
-    (N, 258) each."""
+    """Return measures at the levels, the adaptive threshold and one half, (N, 258) each.
+
+    They are of images, or of sums of them.
+    """
     tp, fp = (np.column_stack([c[name], c[f"half_{name}"]]) for name in ("tp", "fp"))
     positives, negatives = c["positives"][:, None], (c["pixels"] - c["positives"])[:, None]
     precision, recall = ratio(tp, tp + fp), ratio(tp, positives)
@@ -163,7 +167,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> Arrays:
-        """All measures of one image.
+        """Return all measures of one image.
 
         tp, fp i8 (257,), at the levels and last the adaptive threshold; half_tp, half_fp i8 (),
         above one half; positives, pixels i8 (), mask pixels and all counted; abs_error_sum f8 (),
@@ -199,7 +203,10 @@ class SaliencyMetric(Metric[SaliencyOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
     ) -> ScoreTree:
-        """Means over images, the best of mean curves, and ratios of sums."""
+        """Return means over images, the best of mean curves, and ratios of sums.
+
+        `curve` has the mean precision and recall at each level, `ods` the point of `max_f_pr`.
+        """
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         curves, sums = _curves(stack, opt.beta2), _curves(total, opt.beta2)
         sizes = stack["positives"][:, None], stack["pixels"][:, None]
@@ -208,8 +215,17 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             weighted_mean(weights, curves.pop(name)[:, :_LEVELS])
             for name in ("precision", "recall")
         )
-        scores = {
-            "max_f_pr": f_beta(precision, recall, opt.beta2).max(axis=1),
+        thresholds, f_pr = np.arange(_LEVELS) / 255, f_beta(precision, recall, opt.beta2)
+        best = np.arange(len(f_pr)), f_pr.argmax(axis=1)
+        scores: ScoreTree = {
+            "max_f_pr": f_pr[best],
+            "curve": PRCurve(thresholds, precision, recall),
+            "ods": {
+                "threshold": thresholds[best[1]],
+                "recall": recall[best],
+                "precision": precision[best],
+                "f": f_pr[best],
+            },
             "mae_sum": defined_ratio(total["abs_error_sum"], total["pixels"]),
             "max_f_sum": sums["f"][:, :_LEVELS].max(axis=1),
             "adaptive_f_sum": sums["f"][:, _LEVELS],
@@ -219,13 +235,13 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         }
         means["mae_mean"] = defined_ratio(stack["abs_error_sum"], stack["pixels"])
         for name, curve in curves.items():
-            levels = curve[:, :_LEVELS]
-            means[f"mean_{name}_mean"] = levels.mean(axis=1)
+            at_levels = curve[:, :_LEVELS]
+            means[f"mean_{name}_mean"] = at_levels.mean(axis=1)
             means[f"adaptive_{name}_mean"] = curve[:, _LEVELS]
             if name in _AT_HALF:
                 means[f"{name}_mean"], scores[f"{name}_sum"] = curve[:, -1], sums[name][:, -1]
             way = "min" if name in _ERRORS else "max"
-            scores[f"{way}_{name}_mean"] = getattr(weighted_mean(weights, levels), way)(axis=1)
+            scores[f"{way}_{name}_mean"] = getattr(weighted_mean(weights, at_levels), way)(axis=1)
         return {**scores, **image_means(weights, means)}
 
     def symptoms(
@@ -250,11 +266,6 @@ def strengths(soft: Map, stretch: bool) -> Map:
     if stretch and value.size and value.max() > value.min():
         value = (value - value.min()) / (value.max() - value.min())
     return value
-
-
-def f_beta(precision: Any, recall: Any, beta2: float = 0.3) -> F8:
-    """(1 + b2) P R / (b2 P + R) with 0/0 = 0 (Achanta et al., CVPR 2009: b2 = 0.3)."""
-    return ratio((1 + beta2) * precision * recall, beta2 * precision + recall)
 
 
 def e_measure(tp: Any, fp: Any, positives: Any, pixels: Any) -> F8:

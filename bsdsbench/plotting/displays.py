@@ -22,6 +22,7 @@ from bsdsbench.curves import davis_goadrich_area, det, interpolate_pr, pr, roc
 from bsdsbench.curves.points import AnyCurve, AxesKind, CurvePoints, in_space
 from bsdsbench.curves.ranked import RATE_NAMES, VARIANTS, PRResult, Variant
 from bsdsbench.errors import DataError
+from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import (
     GREY,
     draw_iso_f,
@@ -33,7 +34,8 @@ from bsdsbench.plotting.style import (
 )
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.counts import OperatingPoint
-from bsdsbench.scores.ratios import ratio
+from bsdsbench.scores.curve import PRCurve
+from bsdsbench.scores.ratios import f_beta, ratio
 
 _D = TypeVar("_D", bound="CurveDisplay")
 # Axes extend so far beyond 0 and 1, so that a curve that runs along an edge is drawn in full width
@@ -87,6 +89,8 @@ class CurveDisplay:
     space: AxesKind
     #: few points that a line joins are marked
     dotted: bool = False
+    #: the weight of recall in the lines of equal F
+    beta2: float = 1.0
     #: x and y of given points, where what is drawn has points between them
     given: tuple[F8, F8] | None = None
     #: function from labels and scores to a curve; name of the field whose number is in the legend
@@ -243,6 +247,7 @@ class PRCurveDisplay(CurveDisplay):
         best = OperatingPoint(**{"threshold": None, **score["ods"]})
         display = cls(curve.recall, curve.precision, name=name or run.name, best=best)
         display.joined = run.reference is None or run.reference.ordered
+        display.beta2 = _beta2(run, metric)
         return display
 
     @classmethod
@@ -295,7 +300,7 @@ class PRCurveDisplay(CurveDisplay):
     def _prepare(self, ax: Axes) -> None:
         self.room = 0.0 if self.chance is None else _ROOM
         super()._prepare(ax)
-        draw_iso_f(ax)
+        draw_iso_f(ax, self.beta2)
 
 
 @dataclass(eq=False, repr=False)
@@ -320,7 +325,9 @@ class FThresholdDisplay(CurveDisplay):
             raise DataError(f"{run.name}: {what}, expected thresholds for F over threshold")
         score = run.score(metric_with_curve(run, metric))
         curve = score.curve
-        return cls(curve.thresholds, curve.f, name=name or run.name, best=score.ods)
+        f = f_beta(curve.precision, curve.recall, _beta2(run, metric))
+        best = OperatingPoint(**{"threshold": None, **score["ods"]})
+        return cls(curve.thresholds, f, name=name or run.name, best=best)
 
     def _drawing(self) -> Drawing:
         best, threshold = self.best, self.best.threshold if self.best else None
@@ -517,9 +524,16 @@ def _deviate(rate: ArrayLike) -> F8:
     return np.asarray(ndtri(np.clip(rate, 1e-12, 1 - 1e-12)))
 
 
+def _beta2(run: Evaluation, metric: str | None) -> float:
+    """Return the weight of recall in the F of a metric with a curve."""
+    scorer = registry.get(metric_with_curve(run, metric))
+    return float(getattr(scorer.options_of(run.protocol), "beta2", 1.0))
+
+
 def metric_with_curve(run: Evaluation, metric: str | None = None) -> str:
     """Return `metric`, or the run's first metric that has a curve. Raises DataError without one."""
-    curves = run.with_curve
+    drawn = {name for name in run.metrics if isinstance(run.score(name).get("curve"), PRCurve)}
+    curves = (*run.with_curve, *sorted(drawn.difference(run.with_curve)))
     if not curves or (metric and metric not in curves):
         asked = metric or ", ".join(run.metrics)
         known = ", ".join(curves) or "a metric with a precision-recall curve"

@@ -252,7 +252,7 @@ def plot_runs(
         for run in runs:
             shown.append(DISPLAYS[kind].from_evaluation(run, metric=metric))
             if ap:
-                value = float(run.score(metric_with_curve(run, metric)).ap)
+                value = float(run.score(metric_with_curve(run, metric)).get("ap", math.nan))
                 shown[-1].name += "" if math.isnan(value) else f", AP {short(value)}"
         for result in extra:
             shown.append(PRCurveDisplay.from_published(result))

@@ -206,8 +206,11 @@ def untouched(ax: Axes) -> bool:
     return not ax.has_data() and ax.get_autoscalex_on() and ax.get_autoscaley_on()
 
 
-def draw_iso_f(ax: Axes) -> None:
-    """Draw the lines of equal F over recall and precision; labels stand at the right edge."""
+def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
+    """Draw the lines of equal F over recall and precision; labels stand at the right edge.
+
+    beta2 : the weight of recall in F, (1 + beta2) P R / (beta2 P + R)
+    """
     from matplotlib.collections import LineCollection
 
     label: Any = {"textcoords": "offset points", "va": "center", "fontsize": "x-small"}
@@ -215,9 +218,10 @@ def draw_iso_f(ax: Axes) -> None:
     paths = []
     for f in np.arange(1, 10) / 10:
         # Even steps of log(recall / precision) give even points where the line bends most
-        u = np.linspace(-1, 1, 201) * np.log(2 / f - 1)
-        paths.append(f / 2 * (1 + np.exp(np.c_[u, -u])))
-        ax.annotate(f"F={f:g}", (1, f / (2 - f)), (3, 0), **label)
+        whole = (1 + beta2) / f
+        u = np.linspace(-np.log((whole - 1) / beta2), np.log(whole - beta2), 201)
+        paths.append(np.c_[beta2 + np.exp(u), 1 + beta2 * np.exp(-u)] / whole)
+        ax.annotate(f"F={f:g}", (1, 1 / (whole - beta2)), (3, 0), **label)
     # A collection, because legends are placed without regard to it
     lines = LineCollection(paths, colors="#B7D7C2", linewidths=0.7, zorder=1.1)
     ax.add_collection(lines, autolim=False)

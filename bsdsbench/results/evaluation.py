@@ -201,7 +201,7 @@ class Evaluation(Shown):
 
     def _readings_of_metrics(self) -> Iterator[Readings]:
         origin = self.provenance
-        for metric in map(registry.get, self.metrics if self.records else ()):
+        for metric in registry.readers(self.metrics) if self.records else ():
             readings = metric.readings(self.protocol, origin.pred_kind or "")
             yield readings.with_layouts(origin.pred_layout, origin.gt_layout)
 

@@ -231,7 +231,7 @@ def count(
     Outcome
         Errors of any kind are returned, not raised.
     """
-    first, protocol, look = registry.get(plan.metrics[0]), plan.protocol, None
+    first, protocol, look = registry.readers(plan.metrics)[0], plan.protocol, None
     try:
         files = HeldFiles()
         stamp = json.dumps([plan.stamp, item.image_id]).encode()

@@ -293,7 +293,7 @@ class Plan:
     progress: Progress | None
 
     def __attrs_post_init__(self) -> None:
-        first = registry.get(self.metrics[0])
+        reader = registry.readers(self.metrics)[0]
         faults: list[str | Problem] = []
         for metric in map(registry.get, self.metrics):
             if self.pred_kind not in metric.pred_kinds:
@@ -301,8 +301,9 @@ class Plan:
                 faults.append(
                     f"metric {metric.name}: reads predictions of {kinds}, not {self.pred_kind!r}"
                 )
-            if metric.gt_kind != first.gt_kind:
-                both = f"{first.name}, {metric.name}: read {first.gt_kind} and {metric.gt_kind}"
+            as_mask = reader.reads == "mask" and metric.takes_masks
+            if metric.gt_kind != reader.gt_kind and not as_mask:
+                both = f"{reader.name}, {metric.name}: read {reader.gt_kind} and {metric.gt_kind}"
                 faults.append(f"metrics {both} as ground truth, expected a run for each")
             elif unlike := metric.reads_unlike(first, self.protocol, self.pred_kind):
                 faults.append(unlike)

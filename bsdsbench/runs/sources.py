@@ -128,7 +128,7 @@ def folders(
 
     `ids` are the images to evaluate, in place of a split file.
     """
-    first, kind = registry.get(plan.metrics[0]), plan.pred_kind
+    first, kind = registry.readers(plan.metrics)[0], plan.pred_kind
     options, photos = first.options_of(plan.protocol), dict[str, Path]()
     if str(plan.executor).startswith("dask://"):  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
@@ -398,7 +398,7 @@ def find_sources(
         raise DataError(f"{run.name}: where its predictions and ground truth are is not known")
     if not run.metrics:
         raise DataError(f"{run.name}: no images, expected a run with records")
-    reader = registry.get(metric or run.metrics[0])
+    reader = registry.readers(run.metrics if metric in run.metrics or not metric else [metric])[0]
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
     pairs = pair(

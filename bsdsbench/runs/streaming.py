@@ -187,7 +187,7 @@ def image_record(pred: Any, gts: Any, image_id: str, plan: Plan) -> ImageRecord 
 
     It is None if the protocol leaves it out, as its ground truth is empty. Raises DataError.
     """
-    first = registry.get(plan.metrics[0])
+    first = registry.readers(plan.metrics)[0]
     (item,) = array_items([(image_id, pred, gts)], first, plan.protocol)
     outcome = count(item, plan)
     if plan.on_error == "skip" and isinstance(outcome.error, EmptyTruthError):

@@ -4,13 +4,19 @@ import base64
 import json
 from pathlib import Path
 
+import imageio.v3 as iio
 import numpy as np
 import pytest
+from scipy import ndimage as ndi
+from sklearn import metrics
 
 import bsdsbench as bb
+from bsdsbench.errors import DataError
 from bsdsbench.metrics import saliency as measures
-from bsdsbench.metrics.saliency import SaliencyOptions, f_beta
+from bsdsbench.metrics.saliency import SaliencyOptions
+from bsdsbench.plotting import plot_runs
 from bsdsbench.protocol.protocol import Protocol
+from bsdsbench.scores.ratios import f_beta
 from tests.helpers.counting import counts_of, score_of
 
 STORED = json.loads((Path(__file__).parent / "pysodmetrics.json").read_text("utf-8"))
@@ -120,3 +126,86 @@ def test_mean_and_sum_forms_differ_and_are_both_right():
     assert score.max_f_sum == pytest.approx(float(max(f_beta(17 / 26, 1), f_beta(1, 2 / 17))))
     p, r = (2 / 6 + 15 / 20) / 2, 1.0
     assert score.max_f_pr == pytest.approx(max(1.3 * p * r / (0.3 * p + r), 1.3 * 0.25 / 0.65))
+
+
+def _blurred(seed, shape=(24, 30)):
+    rng = np.random.default_rng(seed)
+    truth = ndi.gaussian_filter(rng.normal(size=shape), 3) > 0
+    soft = np.clip(ndi.gaussian_filter(truth.astype(float), 2) + rng.normal(0, 0.1, shape), 0, 1)
+    return np.rint(255 * soft).astype(np.uint8), truth
+
+
+def test_the_curve_is_the_mean_of_the_images_and_has_its_best_point():
+    """Precision and recall of each image at each level, by scikit-learn's counts; F with .3."""
+    images = [_blurred(seed) for seed in range(3)]
+    rows = []
+    for soft, truth in images:
+        level = measures.strengths(soft, True) * 255
+        cuts = [level >= k - 1e-9 for k in range(256)]
+        scores = [
+            metrics.precision_recall_fscore_support(
+                truth.ravel(), cut.ravel(), average="binary", zero_division=0
+            )[:2]
+            for cut in cuts
+        ]
+        rows.append(scores)
+    precision, recall = np.mean(rows, axis=0).T
+    items = [(str(k), soft, truth) for k, (soft, truth) in enumerate(images)]
+    score = bb.evaluate_items(items, metrics="saliency", workers=1).score("saliency")
+    assert score.curve.precision == pytest.approx(precision)
+    assert score.curve.recall == pytest.approx(recall)
+    f = 1.3 * precision * recall / (0.3 * precision + recall)
+    assert score.ods.f == pytest.approx(f.max()) == pytest.approx(score.max_f_pr)
+    assert score.ods.threshold == pytest.approx(f.argmax() / 255)
+
+
+PIXELS = ("pixel", "aiu", "calibration")
+
+
+@pytest.mark.parametrize("other", ["saliency", "topology", "ccq"])
+@pytest.mark.parametrize("metric", PIXELS)
+def test_metrics_of_masks_and_of_pixels_go_together(metric, other, tmp_path):
+    """The scores are those of a run for each: of files, and of arrays."""
+    for folder in ("maps", "gt"):
+        (tmp_path / folder).mkdir()
+    for k in range(2):
+        soft, truth = _blurred(k)
+        iio.imwrite(tmp_path / "maps" / f"{k}.png", soft)
+        iio.imwrite(tmp_path / "gt" / f"{k}.png", truth.astype(np.uint8) * 255)
+    items = [(str(k), *_blurred(k)) for k in range(2)]
+    for both in ([metric, other], [other, metric]):
+        folders = tmp_path / "maps", tmp_path / "gt"
+        for run in (
+            bb.evaluate(*folders, "bsds500", metrics=both, workers=1),
+            bb.evaluate_items(items, "bsds500", metrics=both, workers=1),
+        ):
+            for name in both:
+                alone = bb.evaluate(*folders, "bsds500", metrics=name, workers=1)
+                np.testing.assert_equal(
+                    run.score(name).to_mapping(), alone.score(name).to_mapping()
+                )
+
+
+def test_boundaries_and_masks_are_a_run_for_each():
+    items = [("a", *_blurred(0))]
+    with pytest.raises(DataError, match="saliency, boundary: read mask and annotators"):
+        bb.evaluate_items(items, metrics=["boundary", "saliency"], workers=1)
+
+
+@pytest.mark.parametrize("kind", ["pr", "f"])
+def test_saliency_is_drawn_with_its_own_f(kind):
+    run = bb.evaluate_items([("a", *_blurred(0))], metrics=["saliency", "pixel"], workers=1)
+    figure = plot_runs([run], metric="saliency", kind=kind, human=False)
+    score = run.score("saliency")
+    (curve, *_), dot = figure.axes[0].lines, figure.axes[0].lines[-1]
+    expected = (
+        (score.ods.recall, score.ods.precision)
+        if kind == "pr"
+        else (score.ods.threshold, score.ods.f)
+    )
+    assert np.ravel(dot.get_data()) == pytest.approx(expected)
+    if kind == "f":
+        assert max(curve.get_ydata()) == pytest.approx(score.ods.f)
+    else:  # the lines of equal F are those of beta^2 = .3: at recall 1, F .9 is precision .874
+        text = {t.get_text(): t.xy[1] for t in figure.axes[0].texts}
+        assert text["F=0.9"] == pytest.approx(1 / (1.3 / 0.9 - 0.3))
