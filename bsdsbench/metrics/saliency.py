@@ -217,7 +217,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         )
         thresholds, f_pr = np.arange(_LEVELS) / 255, f_beta(precision, recall, opt.beta2)
         best = np.arange(len(f_pr)), f_pr.argmax(axis=1)
-        scores: ScoreTree = {
+        scores: dict[str, Any] = {
             "max_f_pr": f_pr[best],
             "curve": PRCurve(thresholds, precision, recall),
             "ods": {
