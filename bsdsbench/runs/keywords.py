@@ -301,11 +301,15 @@ class Plan:
                 faults.append(
                     f"metric {metric.name}: reads predictions of {kinds}, not {self.pred_kind!r}"
                 )
-            as_mask = reader.reads == "mask" and metric.takes_masks
-            if metric.gt_kind != reader.gt_kind and not as_mask:
+            kind = (
+                reader.gt_kind if reader.reads == "mask" and metric.takes_masks else metric.gt_kind
+            )
+            if kind != reader.gt_kind:
                 both = f"{reader.name}, {metric.name}: read {reader.gt_kind} and {metric.gt_kind}"
                 faults.append(f"metrics {both} as ground truth, expected a run for each")
-            elif unlike := metric.reads_unlike(first, self.protocol, self.pred_kind):
+            elif kind == metric.gt_kind and (
+                unlike := metric.reads_unlike(reader, self.protocol, self.pred_kind)
+            ):
                 faults.append(unlike)
             if self.valid_dir is not None and not metric.void:
                 fault = f"metric {metric.name}: counts every pixel"
