@@ -39,7 +39,7 @@ from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, err
 from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
-Options = TypeVar("Options")  # of a metric, None where it has none
+Opt = TypeVar("Opt")  # of a metric, None where it has none
 AT_ODS = "f_at_ods"  # an image's F at the threshold that is best for its run
 _BLOCK = 128  # images whose own values are made at a time: weights (128, 128)
 
@@ -172,7 +172,7 @@ ERROR_COLUMNS = _error_columns()
 IMAGES = Column("n_images", "images", "n", digits=0, shown="own", score=False)
 
 
-class Metric(ABC, Generic[Options]):
+class Metric(ABC, Generic[Opt]):
     """One benchmark. Instances have no state; the registry makes one of each class.
 
     What it may offer beside is in `bsdsbench.metrics.optional`: a human form, files, pictures ...
@@ -253,7 +253,7 @@ class Metric(ABC, Generic[Options]):
             cls.columns = (*cls.columns[:-1], *ERROR_COLUMNS, cls.columns[-1])
 
     @abstractmethod
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Arrays:
+    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Opt) -> Arrays:
         """Return the counts of one image, arrays by name. Reads no files. Raises DataError.
 
         Parameters
@@ -267,7 +267,7 @@ class Metric(ABC, Generic[Options]):
         """
 
     @abstractmethod
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> ScoreTree:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
         """Return every score of S weighted data sets. NaN stands for an undefined one.
 
         Parameters
@@ -288,35 +288,35 @@ class Metric(ABC, Generic[Options]):
 
     # Defaults that a metric may replace.
 
-    def parts(self, protocol: Protocol, opt: Options) -> Mapping[str, tuple[str, ...]]:
+    def parts(self, protocol: Protocol, opt: Opt) -> Mapping[str, tuple[str, ...]]:
         """Return the parts of the score that have a table of their own: name -> path in it."""
         return {}
 
-    def fits(self, pred: Prediction, gt: GroundTruth, opt: Options) -> bool:
+    def fits(self, pred: Prediction, gt: GroundTruth, opt: Opt) -> bool:
         """Return False if a prediction of that size cannot be compared with the ground truth."""
         return pred.shape == gt.shape
 
-    def describe(self, protocol: Protocol, opt: Options) -> str:
+    def describe(self, protocol: Protocol, opt: Opt) -> str:
         """Return the metric's own conventions in words, printed under the scores; or ""."""
         return "; ".join(captions(opt).values()) if opt else ""
 
-    def usual(self, opt: Options) -> tuple[str, ...] | None:
+    def usual(self, opt: Opt) -> tuple[str, ...] | None:
         """Return the keys of the columns that tables show by default; None for all of them."""
         return None
 
-    def used(self, opt: Options) -> tuple[str, ...]:
+    def used(self, opt: Opt) -> tuple[str, ...]:
         """Return the fields of a protocol that move its scores with these options."""
         return self.uses
 
-    def reads_instances(self, opt: Options) -> bool:
+    def reads_instances(self, opt: Opt) -> bool:
         """Return True if the ground truth's instance maps are read too."""
         return bool(self.instances_option) and getattr(opt, self.instances_option)
 
-    def class_names(self, opt: Options) -> tuple[str, ...]:
+    def class_names(self, opt: Opt) -> tuple[str, ...]:
         """Return the classes whose maps are a prediction's files; none where it is one file."""
         return ()
 
-    def void_values(self, opt: Options) -> tuple[float, ...]:
+    def void_values(self, opt: Opt) -> tuple[float, ...]:
         """Return the values of truth files whose pixels are counted nowhere, on either side.
 
         They are False in the part `valid` of the ground truth (bool, (H, W)), which is there
@@ -324,23 +324,23 @@ class Metric(ABC, Generic[Options]):
         """
         return () if self.reads == "classes" else getattr(opt, "ignore", ())
 
-    def label_kind(self, opt: Options) -> Kind:
+    def label_kind(self, opt: Opt) -> Kind:
         """Return what label maps hold with these options: classes, instances or masks."""
         return Kind.CLASSES
 
-    def label_evidence(self, labels: Map, opt: Options, truth: bool) -> Evidence:
+    def label_evidence(self, labels: Map, opt: Opt, truth: bool) -> Evidence:
         """Return what a label map (H, W) of one side shows that only its whole set decides."""
         return NO_EVIDENCE
 
-    def in_sequences(self, opt: Options) -> bool:
+    def in_sequences(self, opt: Opt) -> bool:
         """Return True if images are frames, whose ids are SEQUENCE/FRAME."""
         return False
 
-    def check_set(self, ids: Sequence[str], stack: Stack, opt: Options) -> None:
+    def check_set(self, ids: Sequence[str], stack: Stack, opt: Opt) -> None:
         """Raise DataError for a whole set, not a shard, of which no scores can be made."""
         return
 
-    def ap_rule(self, protocol: Protocol, opt: Options) -> str:
+    def ap_rule(self, protocol: Protocol, opt: Opt) -> str:
         """Return the rule by which AP is read off its curves."""
         return protocol.ap_rule
 
@@ -348,7 +348,7 @@ class Metric(ABC, Generic[Options]):
         """Return the curve of all images, with a row of all pixels on where counts tell it."""
         return curve
 
-    def has_curve(self, opt: Options) -> bool:
+    def has_curve(self, opt: Opt) -> bool:
         """Return True if the score has a precision-recall curve, `curve`."""
         return self.curved
 
@@ -428,14 +428,14 @@ class Metric(ABC, Generic[Options]):
         expected = "a run for each, or equal options"
         return Problem(has=f"metrics {', '.join(read)}", expected=expected, fix=tuple(fix))
 
-    def options_of(self, protocol: Protocol) -> Options:
+    def options_of(self, protocol: Protocol) -> Opt:
         """Return its options in a protocol, None if it has none. Raises ProtocolError."""
         given, options = protocol.options.get(self.name, {}), None
         if self.options is not None:
             options = record_of(self.options, given, self.name)
         elif given:
             raise ProtocolError(f"options {self.name!r}: this metric has none, expected none")
-        return typing.cast(Options, options)
+        return typing.cast(Opt, options)
 
     def stack(self, images: Sequence[Mapping[str, Any]]) -> dict[str, Map]:
         """Return the counts of N images by name, (N, ...). Raises ShapeError if they differ."""
@@ -477,7 +477,7 @@ def _nested(values: ScoreTree) -> ScoreTree:
     return tree
 
 
-class ValuesMetric(Metric[Options]):
+class ValuesMetric(Metric[Opt]):
     """A metric whose scores are values that every image has too.
 
     A column is the mean over the images in which it is defined; with `Column.pooled` it is the
@@ -485,13 +485,13 @@ class ValuesMetric(Metric[Options]):
     """
 
     @abstractmethod
-    def values(self, counts: Stack, opt: Options) -> dict[str, F8]:
+    def values(self, counts: Stack, opt: Opt) -> dict[str, F8]:
         """Return the values of N images, or N sums of images, from their counts (N, ...).
 
         The keys are those of `columns`, the values arrays (N,).
         """
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> ScoreTree:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
         pooled = {column.key for column in self.columns if column.pooled}
         of_images = self.values(stack, opt)
         scores = image_means(weights, {k: v for k, v in of_images.items() if k not in pooled})

@@ -1,12 +1,19 @@
-"""Boundary benchmark of one image: which predicted boundary pixels have a human counterpart.
+"""Boundaries: which predicted boundary pixels have a human counterpart, and which were found?
 
-At each threshold the prediction becomes a map of boundary pixels, thinned to one pixel. The map is
-matched one to one with every annotator's boundaries, within max_dist_px pixels, at the least cost
-(bsdsbench.kernels.matching.matching). Recall counts the ground-truth pixels matched, summed over
-annotators; precision counts the predicted pixels matched with at least one annotator. Void pixels
-are taken out of both maps before matching: none is counted, and none is a partner.
+Definition. At each threshold the prediction becomes a map of boundary pixels, thinned to one pixel.
+The map is matched one to one with every annotator's boundaries, within max_dist_px pixels, at the
+least cost (bsdsbench.kernels.matching.matching). Recall is the share of ground-truth pixels that
+are matched, summed over annotators; precision that of predicted pixels that are matched with at
+least one annotator. ODS is the best F at one threshold of all images, OIS at each image's own, AP
+the area under the curve; R50 is the recall at precision 0.5.
 
-Everything here takes arrays and returns counts or maps; nothing touches a disk.
+Conventions. Counts are summed over images before they are divided, and 0/0 is 0. Void pixels are
+taken out of both maps before matching: none is counted, and none is a partner. The matching is the
+optimum, where the official program is randomised. ODS lies between thresholds (`ods_rule`), and
+rules of AP differ (bsdsbench.scores.curve).
+
+Source. Arbelaez, Maire, Fowlkes and Malik, "Contour detection and hierarchical image segmentation",
+PAMI 2011; BSDS500's evaluation_bdry_image.m and collect_eval_bdry.m; the edges toolbox (R50).
 """
 
 from __future__ import annotations

@@ -1,8 +1,15 @@
 """Calibration of soft maps: is what is called 70 % right in 70 % of its pixels?
 
-Pixels are sorted into bins by their value p. In each bin the mean p is held against the share of
-pixels that the annotators marked; several annotators count as so many copies of the image. Void
-pixels are in no bin.
+Definition. Pixels are sorted into bins by their value p. In each bin the mean p is held against the
+share of pixels that the annotators marked. ECE is the mean of these gaps, weighted by the pixels of
+the bins; ACE their plain mean; MCE the largest.
+
+Conventions. Several annotators count as so many copies of the image. Void pixels are in no bin, and
+a bin without pixels has no gap. ECE, ACE and MCE are of the pixels of all images together; `*_mean`
+are means over images.
+
+Source. Guo, Pleiss, Sun and Weinberger, "On calibration of modern neural networks", ICML 2017;
+Barfoot et al., 2025 (arXiv 2506.03942), and MONAI for ACE.
 """
 
 from __future__ import annotations
@@ -39,7 +46,7 @@ _SIDE: dict[str, Any] = {"left": "right", "right": "left"}  # of `searchsorted`
 
 
 @frozen
-class Options:
+class CalibrationOptions:
     """The bins, and what is put into them."""
 
     bins: int = option(
@@ -68,14 +75,14 @@ class Options:
     ignore: tuple[float, ...] = IGNORE
 
 
-class CalibrationMetric(ValuesMetric[Options]):
+class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     """Calibration errors of soft maps against one or several annotators: ECE, ACE, MCE.
 
     Scores: of the pixels of all images together, and the mean over images; `reliability`, of each
     bin the mean `value`, the `marked` share of its pixels and the share of `pixels` it has.
     """
 
-    name, title, reads, options = "calibration", "Calibration", "soft", Options
+    name, title, reads, options = "calibration", "Calibration", "soft", CalibrationOptions
     default_protocol = "calibration"
     void = takes_masks = True
     uses = (*MAPS, *ANNOTATED)
@@ -89,7 +96,9 @@ class CalibrationMetric(ValuesMetric[Options]):
     )
     image_columns = columns[:3]
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Arrays:
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
+    ) -> Arrays:
         """Count the pixels of each bin, summed over annotators.
 
         pixels i8 (B,); marked i8 (B,), those that annotators marked; value f8 (B,), the sum of p.
@@ -113,14 +122,16 @@ class CalibrationMetric(ValuesMetric[Options]):
         n = len(drawn)
         return {"pixels": n * pixels, "marked": hits.astype(np.int64), "value": n * value}
 
-    def values(self, counts: Stack, opt: Options) -> dict[str, F8]:
+    def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, F8]:
         n, marked, value = (counts[name] for name in ("pixels", "marked", "value"))
         off = np.abs(value - marked)
         gap, ece = defined_ratio(off, n), defined_ratio(off.sum(axis=1), n.sum(axis=1))
         errors = {"ece": ece, "ace": defined_mean(gap), "mce": np.fmax.reduce(gap, axis=1)}
         return {**errors, **{f"{key}_mean": values for key, values in errors.items()}}
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> ScoreTree:
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: CalibrationOptions
+    ) -> ScoreTree:
         n, marked, value = (
             weighted_sum(weights, stack[name]) for name in ("pixels", "marked", "value")
         )

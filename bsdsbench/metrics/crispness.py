@@ -1,9 +1,15 @@
-"""Crispness: how thin the raw edges are, and what thickness costs.
+"""Crispness: how thin are the raw edges of a network, and what does their thickness cost?
 
-Average crispness is the mean over images of sum(NMS map) / sum(raw map). Its NMS (2, 5, 1.01)
-compares the unsmoothed map, so that a one-pixel-thin map scores about 1; only the orientation comes
-from a smoothed map. SEval is the standard evaluation with NMS (the protocol's nms_params) and
-thinning. CEval uses neither, so thick edges lose precision. All three take the raw maps.
+Definition. Average crispness is the mean over images of sum(NMS map) / sum(raw map). SEval is the
+boundary benchmark with NMS (the protocol's nms_params) and thinning. CEval uses neither, so thick
+edges lose precision.
+
+Conventions. All three take the raw maps. The NMS of average crispness (2, 5, 1.01) compares the
+unsmoothed map, so that a one-pixel-thin map scores about 1; only the orientation comes from a
+smoothed map. An image without any strength is left out of the mean.
+
+Source. Ye, Xu, Huang, Yi and Cai, "Delving into Crispness: Guided Label Refinement for Crisp Edge
+Detection", TIP 2023 (arXiv 2306.15172), and its program eval_crispness.m.
 """
 
 from __future__ import annotations
@@ -90,9 +96,6 @@ def crispness_sums(soft: Map) -> tuple[float, float]:
 
 def image_crispness(soft: Map) -> float:
     """Return sum(NMS map) / sum(raw map) of one soft map, bright on dark; NaN for an all-zero map.
-
-    Source: Ye, Xu, Huang, Yi, Cai, "Delving into Crispness: Guided Label Refinement for Crisp Edge
-    Detection", TIP 2023 (arXiv 2306.15172), and its program eval_crispness.m.
 
     Parameters
     ----------

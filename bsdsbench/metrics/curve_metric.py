@@ -13,7 +13,7 @@ import numpy as np
 
 from bsdsbench.arguments import I8
 from bsdsbench.loaders.formats.official_txt import boundary_files, safe_name
-from bsdsbench.metrics.base import AT_ODS, IMAGES, Column, Metric, Options, ScoreTree, Texts
+from bsdsbench.metrics.base import AT_ODS, IMAGES, Column, Metric, Opt, ScoreTree, Texts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Score, Stack, part_of
 from bsdsbench.scores.curve import curve_scores
@@ -36,7 +36,7 @@ BOUNDARY_COLUMNS = (
 )
 
 
-class CurveMetric(Metric[Options]):
+class CurveMetric(Metric[Opt]):
     """A metric of one curve, or of several, each with the scores of the boundary benchmark.
 
     Attributes
@@ -49,24 +49,24 @@ class CurveMetric(Metric[Options]):
     cuts_at_thresholds = True
     part_columns = BOUNDARY_COLUMNS
 
-    def curves(self, stack: Stack, opt: Options) -> dict[tuple[str, ...], I8]:
+    def curves(self, stack: Stack, opt: Opt) -> dict[tuple[str, ...], I8]:
         """Return the counts (N, T, 4) of each curve by the path of its scores."""
         if not self.curve_names:
             return {(): stack["matches"]}
         return {(key,): stack[key] for key in self.curve_names}
 
-    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Options) -> ScoreTree:
+    def scores(self, stack: Stack, weights: Weights, protocol: Protocol, opt: Opt) -> ScoreTree:
         scores: dict[str, Any] = {}
         for path, matches in self.curves(stack, opt).items():
             of_curve = curve_scores(stack["thresholds"], matches, weights, protocol, r50=True)
             scores |= {path[0]: of_curve} if path else of_curve
         return scores
 
-    def parts(self, protocol: Protocol, opt: Options) -> dict[str, tuple[str, ...]]:
+    def parts(self, protocol: Protocol, opt: Opt) -> dict[str, tuple[str, ...]]:
         return {title: (key,) for key, title in self.curve_names.items()}
 
     def files(
-        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Options
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Opt
     ) -> Texts:
         """Yield the official tables, of several curves in a folder each, named by its key.
 

@@ -1,23 +1,26 @@
 """Depth boundaries: do the steps of a predicted depth map lie where the true steps lie?
 
-The option `measures` selects some of these; other options cover what programs do differently.
+Definition. The option `measures` selects some of these.
 
 - "si", scale-invariant boundary F1: neighbouring pixels whose inverse depths differ by more than a
   ratio, in each of four directions and at each ratio, the same pair in both maps. At one ratio,
-  recall is the mean over the directions of both / true, precision that of both / predicted. Source:
-  Bochkovskii et al., Depth Pro, ICLR 2025, boundary_metrics.py.
+  recall is the mean over the directions of both / true, precision that of both / predicted.
 - "matte": the recall of a matte's outline by the predicted edges. In each run of edges along a row
   (column) only the largest is kept. "si" keeps all of them, so the two cannot be read together.
 - "dbe", depth boundary error in pixels: accuracy, how far predicted edges are from true ones, and
-  completeness, by Canny edges. Source: Koch et al., iBims-1, ECCV workshops 2018; SharpDepth.
+  completeness, by Canny edges.
 - "edges": soft edges of the predicted depth, matched one to one with the true edges as in
-  `boundary`. Source: Talker et al., Mind the Edge, CVPR 2024 (KITTI-DE, DDAD-DE).
+  `boundary`.
 
-Columns are means over images, and over the ratios, weighted by the ratio. In `*_plain` all ratios
-have the same weight; `*_pooled` are computed from sums over the images.
+Conventions. Columns are means over images, and over the ratios, weighted by the ratio. In `*_plain`
+all ratios have the same weight; `*_pooled` are computed from sums over the images. Everything is
+computed in float64. A depth is taken as 1e-6 where it is less; a NaN makes no edge. Without "edges"
+the curve of a run is that of "si" over the ratios, of summed pairs. Other options cover what
+programs do differently.
 
-Everything is computed in float64. A depth is taken as 1e-6 where it is less; a NaN makes no edge.
-Without "edges" the curve of a run is that of "si" over the ratios, of summed pairs.
+Source. Bochkovskii et al., Depth Pro, ICLR 2025, boundary_metrics.py ("si", "matte"); Koch et al.,
+iBims-1, ECCV workshops 2018, and SharpDepth ("dbe"); Talker et al., Mind the Edge, CVPR 2024,
+KITTI-DE and DDAD-DE ("edges").
 """
 
 from __future__ import annotations
@@ -204,7 +207,7 @@ class DepthMaps(NamedTuple):
 
 
 def wanted(part: Any, what: str) -> Any:
-    """What an image has to have. Raises DataError."""
+    """Return a part that an image has to have. Raises DataError."""
     if part is None:
         raise DataError(f"ground truth: no {what}, expected {what} for these depth.measures")
     return part

@@ -1,7 +1,18 @@
-"""Objects that touch: aggregated Jaccard index, F of components by a named rule, sorted AP.
+"""Objects that touch: is each nucleus, cell or lesion found, and only once?
 
-A map has a number for each object, 0 for none. All comes from the table of overlaps, as PQ. Void is
-taken out of both maps; an object that lies wholly on it is in neither.
+Definition. All comes from the table of overlaps of the objects. AJI joins each annotated object
+with the predicted one of largest IoU, AJI+ makes one-to-one pairs of the largest sum of IoU:
+intersections of the pairs over their unions and the pixels of objects in none. Precision, recall
+and F are of objects that overlap by a named rule. Sorted AP is the area under TP / (TP + FP + FN)
+over the IoU that is asked for.
+
+Conventions. A map has a number for each object, 0 for none. Void is taken out of both maps; an
+object that lies wholly on it is in neither. AJI and sorted AP are means over the images with
+objects, precision, recall and F of all objects together; `pooled` and `mean_f1` are the other way
+round.
+
+Source. Kumar et al., TMI 2017 (AJI); Graham et al., HoVer-Net, MedIA 2019 (AJI+); Chen et al.,
+SortedAP, 2023 (arXiv 2309.04887); cellpose.
 """
 
 from __future__ import annotations
@@ -38,7 +49,7 @@ JACCARD = ("aji", "aji_plus", "aji_union")
 
 
 @frozen
-class Options:
+class InstancesOptions:
     """What an object is, and when it is found."""
 
     components: int | None = COMPONENTS
@@ -60,7 +71,7 @@ class Options:
     ignore: tuple[float, ...] = IGNORE
 
 
-def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: Options | None = None) -> Counts:
+def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None = None) -> Counts:
     """The counts of one image, (H, W) integers. Raises DataError, ShapeError.
 
     inside, joined : i8 (3,), the intersections and unions that the indices of JACCARD add up
@@ -76,7 +87,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: Options | None = None) 
     from scipy.optimize import linear_sum_assignment
     from scipy.sparse import coo_array, csgraph, csr_array
 
-    opt = opt or Options()
+    opt = opt or InstancesOptions()
     maps = as_label_maps(pred, gt)
     void = np.isin(maps[1], [VOID, *opt.ignore]) if opt.ignore else void_of(maps[1])
     maps = [np.maximum(m if void is None else np.where(void, 0, m), 0) for m in maps]
@@ -115,14 +126,14 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: Options | None = None) 
     return Counts(inside=inside, joined=joined, objects=objects, sorted_ap=area if n else np.nan)
 
 
-class InstancesMetric(ValuesMetric[Options]):
+class InstancesMetric(ValuesMetric[InstancesOptions]):
     """Objects of label maps: aggregated Jaccard index, F of found objects, sorted AP.
 
     Scores: means over the images that have objects; `pooled`, and precision, recall and F, of the
     objects of all images together.
     """
 
-    name, title, reads, options = "instances", "Objects", "classes", Options
+    name, title, reads, options = "instances", "Objects", "classes", InstancesOptions
     default_protocol, void = "masks", True
     columns = (
         Column("aji", "AJI", quantity="aji", undefined=NONE),
@@ -141,10 +152,12 @@ class InstancesMetric(ValuesMetric[Options]):
     )
     image_columns = (*columns[:2], *columns[3:7])
 
-    def used(self, opt: Options) -> tuple[str, ...]:
+    def used(self, opt: InstancesOptions) -> tuple[str, ...]:
         return READ if opt.components else ()
 
-    def count(self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options) -> Counts:
+    def count(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
+    ) -> Counts:
         if opt.ignore and "mask" not in gt.parts:
             valid = ~np.isin(gt.labels, opt.ignore)
             gt = gt.replace(valid=valid & gt.parts.get("valid", True))
@@ -153,22 +166,22 @@ class InstancesMetric(ValuesMetric[Options]):
             plain = evolve(opt, components=0, ignore=())
             return instance_counts(*label_maps(pred, gt, labels), plain)
 
-    def label_kind(self, opt: Options) -> Kind:
+    def label_kind(self, opt: InstancesOptions) -> Kind:
         return Kind.MASK if opt.components else Kind.INSTANCES
 
-    def void_values(self, opt: Options) -> tuple[float, ...]:
+    def void_values(self, opt: InstancesOptions) -> tuple[float, ...]:
         """Return the void of masks of components; of numbered objects it is left out here."""
         return opt.ignore if opt.components else ()
 
-    def label_evidence(self, labels: Map, opt: Options, truth: bool) -> Evidence:
+    def label_evidence(self, labels: Map, opt: InstancesOptions, truth: bool) -> Evidence:
         if truth and opt.ignore:
             labels = np.where(np.isin(labels, opt.ignore), 0, labels)
         return number_evidence(labels, ()) if opt.components is None else NO_EVIDENCE
 
-    def fits(self, pred: Prediction, gt: GroundTruth, opt: Options) -> bool:
+    def fits(self, pred: Prediction, gt: GroundTruth, opt: InstancesOptions) -> bool:
         return pred.shape == gt.shape or is_stack(pred, gt)
 
-    def values(self, counts: Stack, opt: Options) -> dict[str, F8]:
+    def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
         aji = dict(zip(JACCARD, defined_ratio(counts["inside"], counts["joined"]).T, strict=True))
         matched, total = np.moveaxis(counts["objects"], -1, 0)
         shares = defined_ratio(matched, total)

@@ -201,7 +201,7 @@ class LabelOptions:
 
     @property
     def labels(self) -> range:
-        """Those of the classes."""
+        """The labels of the classes."""
         return range(self.first, self.first + len(self.classes))
 
     @property

@@ -1,8 +1,9 @@
-"""Occlusion boundaries: edges matched as in the boundary benchmark, and their orientation.
+"""Occlusion boundaries: are they right, and does the prediction know which side is in front?
 
-A pair of the matching is right if the angles at its two pixels, in radians, differ by at most a
-quarter turn: |a - b| modulo 2 pi is at most pi / 2, or at least 3 pi / 2. The counts at each
-threshold give three curves, each with ODS, OIS and AP by the rules of the boundary benchmark:
+Definition. Edges are matched as in the boundary benchmark. A pair of the matching is right if the
+angles at its two pixels, in radians, differ by at most a quarter turn: |a - b| modulo 2 pi is at
+most pi / 2, or at least 3 pi / 2. The counts at each threshold give three curves, each with ODS,
+OIS and AP by the rules of the boundary benchmark:
 
 | curve | recall | precision |
 |---|---|---|
@@ -10,9 +11,10 @@ threshold give three curves, each with ODS, OIS and AP by the rules of the bound
 | orientation | the same | predicted in a right pair / predicted |
 | accuracy | the same | predicted in a right pair / matched predicted |
 
-A predicted pixel counts once, however many annotators have it in a (right) pair. If sizes differ,
-edges and angles are resized to the ground truth bilinearly before NMS. Source:
-DOOBNet (Wang, Wang, Li, ACCV 2018), EvaluateSingle.m and correspondOccPixels.m.
+Conventions. A predicted pixel counts once, however many annotators have it in a (right) pair. If
+sizes differ, edges and angles are resized to the ground truth bilinearly before NMS.
+
+Source. DOOBNet (Wang, Wang, Li, ACCV 2018), EvaluateSingle.m and correspondOccPixels.m.
 """
 
 from __future__ import annotations

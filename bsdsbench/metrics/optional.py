@@ -23,26 +23,26 @@ Counter = Callable[..., MatchCounts]  # `boundary_counts`, or a function that co
 Texts = Iterator[tuple[str, str]]  # file name and text
 Symptoms = Iterator[tuple[str, str, Fix]]  # code, words, what fixes it
 
-Options = TypeVar("Options", contravariant=True)  # of a metric
+_Opt = TypeVar("_Opt", contravariant=True)  # of a metric
 
 
 @typing.runtime_checkable
-class HumanForm(typing.Protocol[Options]):
+class HumanForm(typing.Protocol[_Opt]):
     """Annotators can be compared with one another: the "human" point of precision-recall plots.
 
     Sources: Martin et al. 2004; Pont-Tuset and Marques, PAMI 2016.
     """
 
-    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: Options) -> Arrays:
+    def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: _Opt) -> Arrays:
         """Count each annotator of an image against the others. Raises DataError."""
 
 
 @typing.runtime_checkable
-class ResultFiles(typing.Protocol[Options]):
+class ResultFiles(typing.Protocol[_Opt]):
     """The folder of a run holds further files."""
 
     def files(
-        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: Options
+        self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: _Opt
     ) -> Texts:
         """Yield the name and the text of each file."""
 
@@ -56,30 +56,30 @@ class OfficialTables(typing.Protocol):
 
 
 @typing.runtime_checkable
-class MatchesPixels(typing.Protocol[Options]):
+class MatchesPixels(typing.Protocol[_Opt]):
     """Matched pixels can be drawn."""
 
     def match_maps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options, threshold: float
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt, threshold: float
     ) -> MatchMaps:
         """Return the pixels that `count` counts at one threshold."""
 
 
 @typing.runtime_checkable
-class ErrorClasses(typing.Protocol[Options]):
+class ErrorClasses(typing.Protocol[_Opt]):
     """Missed and false pixels have classes (`boundary_errors`)."""
 
     def count_with(
-        self, counter: Counter, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options
+        self, counter: Counter, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
     ) -> Arrays:
         """Count as `count`, with a function that counts more than `boundary_counts`."""
 
 
 @typing.runtime_checkable
-class Diagnosed(typing.Protocol[Options]):
+class Diagnosed(typing.Protocol[_Opt]):
     """The doctor asks the metric for what looks wrong in an image that can be counted."""
 
     def symptoms(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: Options
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
     ) -> Symptoms:
         """Yield the code of each symptom, its words, and what fixes it."""

@@ -1,9 +1,18 @@
-"""Pixel benchmark of one image: every pixel against the ground truth at its own place.
+"""Pixels: is every single pixel right, at its own place?
 
-There is no tolerance, no thinning and no matching: at each threshold a pixel is a true or false
-positive or negative. Several annotators count as so many copies of the image, so every count is a
-sum over annotators and tp + fp + fn + tn is (image pixels) x (annotators) at every threshold. The
-same holds for the sum of absolute errors.
+Definition. At each threshold a pixel is a true or false positive or negative; there is no
+tolerance, no thinning and no matching. ODS, OIS and AP are those of these counts, AUC-ROC and EER
+of their rates, MAE of the soft maps. AIU, of cracks, is IoU in each image at each threshold,
+averaged over images, then over thresholds.
+
+Conventions. Several annotators count as so many copies of the image, so every count is a sum over
+annotators and tp + fp + fn + tn is (image pixels) x (annotators) at every threshold. The same holds
+for the sum of absolute errors. AP has a row in which every pixel is on, and is undefined without
+annotated pixels, as AUC-ROC and EER are where a class is missing. IoU is 0 where neither side has a
+crack pixel.
+
+Source. scikit-learn's average_precision_score; Yang et al., "Feature Pyramid and Hierarchical
+Boosting Network for Pavement Crack Detection", T-ITS 2020 (AIU).
 """
 
 from __future__ import annotations
@@ -29,7 +38,7 @@ from bsdsbench.transforms.maps import prepare
 
 @attrs.frozen
 class PixelOptions(VoidOptions):
-    """What is read off the curve of pixels in another way than off that of boundaries."""
+    """The rule by which AP is read off the curve of pixels."""
 
     ap_rule: str = option(
         "step",
@@ -67,7 +76,7 @@ class PixelMetric(Metric[PixelOptions]):
     curved = cuts_at_thresholds = True
 
     def options_of(self, protocol: Protocol) -> PixelOptions:
-        """Its options; a rule of AP that the protocol names is one of them."""
+        """Return its options; a rule of AP that the protocol names is one of them."""
         options: PixelOptions = super().options_of(protocol)
         given = "ap_rule" in protocol.options.get(self.name, {})
         if given or protocol.ap_rule == attrs.fields_dict(Protocol)["ap_rule"].default:
@@ -112,13 +121,7 @@ class PixelMetric(Metric[PixelOptions]):
 
 
 class AverageIoUMetric(Metric[VoidOptions]):
-    """AIU, the average intersection over union of crack detection.
-
-    IoU of the crack pixels of each image at each threshold, then the mean over the images at each
-    threshold, then over the thresholds. Where neither has a crack pixel the IoU is 0. Source: Yang
-    et al., "Feature Pyramid and Hierarchical Boosting Network for Pavement Crack Detection", T-ITS
-    2020.
-    """
+    """AIU, the average intersection over union of crack detection."""
 
     name, title, options = "aiu", "Average IoU", VoidOptions
     void = takes_masks = True
@@ -136,7 +139,6 @@ class AverageIoUMetric(Metric[VoidOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
-        """The mean over images, then over thresholds."""
         union = stack["tp"] + stack["fp"] + stack["fn"]
         iou = ratio(stack["tp"], union)  # 0/0 is 0, but of an image that is void
         iou = np.where(union + stack["tn"] > 0, iou, np.nan)
@@ -177,7 +179,7 @@ def pixel_counts(
     gts: Sequence[Map] | GroundTruth,
     protocol: Protocol | str | None = None,
 ) -> Counts:
-    """Confusion counts of one image's pixels at every threshold of the protocol.
+    """Count the confusion of one image's pixels at every threshold of the protocol.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ def readers(metrics: Sequence[str]) -> list[Metric]:
 
 
 def with_curve(metrics: Sequence[str], protocol: Protocol) -> tuple[str, ...]:
-    """Those of the metrics that have a precision-recall curve with their options."""
+    """Return the metrics that have a precision-recall curve with their options."""
     curved = []
     for name in metrics:
         if get(name).has_curve(get(name).options_of(protocol)):
@@ -148,7 +148,7 @@ def stored(values: Mapping[str, Any]) -> Protocol:
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
-    """How the scores of some metrics are made: what they use of the protocol, and their own."""
+    """Return the conventions of the scores of metrics: those of the protocol, and their own."""
     conventions = []
     for name in metrics:
         conventions.append(get(name).describe(protocol, get(name).options_of(protocol)))

@@ -1,21 +1,24 @@
-"""Salient object detection: how well a soft map marks the pixels of a mask, without tolerance.
+"""Salient objects: how well does a soft map mark the pixels of a mask?
 
-Three ways are in use and give different numbers, so they have different names: `*_mean` is the mean
-over images of the image's value (at each threshold, if there are any, and then the best one),
-`*_sum` is one ratio of the summed counts, `max_f_pr` is F of the mean precision and mean recall.
+Definition. MAE, IoU, Dice, balanced error rate, F (beta^2 = 0.3), the structure measure S, the
+alignment measure E and weighted F, each as its function below defines it. Thresholds are the levels
+0 .. 255 of the map as an 8-bit picture, `>=`. `max_*` is the largest value of the mean curve over
+the levels, `mean_*` its mean, `adaptive_*` the value at each image's own threshold, min(2 mean, 1);
+names without these words (IoU, Dice, BER) are above one half.
 
-Thresholds are the levels 0 .. 255 of the map as an 8-bit picture, `>=`. `max_*` is the largest
-value of the mean curve over the levels, `mean_*` its mean, `adaptive_*` the value at each image's
-own threshold, min(2 mean, 1); names without these words (IoU, Dice, BER) are above one half. The
-rules are those of PySODMetrics, the source of most published tables. All values equal its values
-(to 1e-9 on 8-bit maps), except for
+Conventions. Three ways of averaging are in use and give different numbers, so they have different
+names: `*_mean` is the mean over images of the image's value (at each threshold, if there are any,
+and then the best one), `*_sum` is one ratio of the summed counts, `max_f_pr` is F of the mean
+precision and mean recall. Void pixels are neither object nor ground: they take no part in sums,
+means, the stretch and the regions of S; weighted F takes them for what lies outside the image.
+
+Source. PySODMetrics, the source of most published tables; Achanta et al., CVPR 2009 (F); Fan et
+al., ICCV 2017 (S) and IJCAI 2018 (E); Margolin, Zelnik-Manor and Tal, CVPR 2014 (weighted F). All
+values equal those of PySODMetrics (to 1e-9 on 8-bit maps), except for
 
 - a mask whose centroid lies in the last row or column: PySODMetrics divides by an empty quarter of
   the image and its S-measure is NaN. Here the empty quarter has no weight, as in the paper.
 - an image of one pixel: its E-measure divides by 2e-16, ours by 1.
-
-Void pixels are neither object nor ground. They take no part in sums, means, the stretch and the
-regions of S; weighted F takes them for what lies outside the image.
 """
 
 from __future__ import annotations

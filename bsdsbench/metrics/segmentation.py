@@ -1,7 +1,15 @@
-"""Label maps as they are: IoU per class, mean IoU, accuracy, Dice, panoptic quality.
+"""Segmentation: are the labels right?
 
-Everything comes from the confusion table of all pixels and from instances paired by overlap. Both
-are additive over images, so the score of many images is computed from their sums.
+Definition. The confusion table of all pixels gives IoU, Dice and accuracy of each class, their
+means, and IoU weighted by the classes' annotated pixels. Instances paired by overlap give panoptic
+quality: PQ, SQ and RQ (`class_scores`).
+
+Conventions. Both tables are additive over images, so the score of many images is that of their
+sums, and then a mean over the classes that either map has. Ignored pixels of the ground truth count
+nowhere. Without classes the object and the ground are two.
+
+Source. Long, Shelhamer and Darrell, CVPR 2015 (IoU and accuracies); Kirillov et al., "Panoptic
+segmentation", CVPR 2019, and panopticapi.
 """
 
 from __future__ import annotations
@@ -197,7 +205,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         return {name: ("per_class", name) for name in _named_classes(opt)}
 
     def describe(self, protocol: Protocol, opt: LabelOptions) -> str:
-        """What was compared, and the order of the means."""
+        """Return what was compared, and the order of the means."""
         return (
             f"{super().describe(protocol, opt)}; pixels and instances of all images together, "
             "then means over the classes that either map has"

@@ -1,17 +1,23 @@
-"""Per-class boundaries: a separate boundary benchmark for each class, then the mean over classes.
+"""Boundaries of classes: how good are those of cars, of people, of every class by itself?
 
-Arrays: a label map is (H, W) integer, an instance map too, with 0 where there is no instance;
-boundaries of all classes are (C, H, W), bool for ground truth and soft (or bool) for a prediction,
-classes in the order of `SemanticOptions.classes`.
+Definition. Each class is a boundary benchmark of its own; then the mean over the classes that have
+ground truth.
 
-Maps are prepared as the published programs do: add a frame of ignored labels, halve the labels,
-draw the boundaries (of classes and of each instance), thin and halve them, resize predictions to
-the ground truth, crop both. The tolerance is a fraction of the diagonal of the result.
+Conventions. Maps are prepared as the published programs do: add a frame of ignored labels, halve
+the labels, draw the boundaries (of classes and of each instance), thin and halve them, resize
+predictions to the ground truth, crop both. The tolerance is a fraction of the diagonal of the
+result. `interior = "kill"` removes predictions inside a region of their class, further from its
+boundary than the tolerance, after thinning like the SBD programs; "kill_first" removes them before
+thinning like SEISM. `absent = "skip"` leaves an image out of the classes it does not have.
+`protocol.thin` selects the thin or the raw form.
 
-`interior = "kill"` removes predictions inside a region of their class, further from its boundary
-than the tolerance, after thinning like the SBD programs; "kill_first" removes them before thinning
-like SEISM. `absent = "skip"` leaves an image out of the classes it does not have. `protocol.thin`
-selects the thin or the raw form.
+A label map is (H, W) integer, an instance map too, with 0 where there is no instance; boundaries of
+all classes are (C, H, W), bool for ground truth and soft (or bool) for a prediction, classes in the
+order of `SemanticOptions.classes`.
+
+Source. Hariharan et al., "Semantic contours from inverse detectors", ICCV 2011 (SBD); Yu et al.,
+"Simultaneous Edge Alignment and Learning" (SEAL), ECCV 2018; the programs of SBD, SEAL, SEISM and
+py-edge-eval.
 """
 
 from __future__ import annotations

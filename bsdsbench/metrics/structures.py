@@ -1,17 +1,21 @@
-"""Structures of masks: topology, and centre lines of roads, cracks, vessels, neurites.
+"""Structures of masks: do vessels, roads and cracks hang together, and is their length found?
 
-Topology: errors of the Betti numbers and of the Euler characteristic, and clDice. b0 is the number
-of components of the foreground, b1 that of its holes, the components of the background that do not
-reach the outside; b0 - b1 is the Euler characteristic. Foreground and background have opposite
-connectivities, and whatever lies outside an image or a patch is background. Void is taken out of
-both masks: components, holes and skeletons are those of what is left, and a hole that it makes is
-one of both. A patch that is all void is left out.
+Definition. Topology compares the Betti numbers, the Euler characteristic and clDice. b0 is the
+number of components of the foreground, b1 that of its holes, the components of the background that
+do not reach the outside; b0 - b1 is the Euler characteristic. Completeness and correctness are the
+shares of annotated and predicted pixels of centre lines that have the other line within a buffer,
+any number of them near one pixel; quality is matched predicted pixels over predicted pixels and
+unmatched annotated ones.
 
-Completeness, correctness and quality: a pixel of a centre line is matched where the other centre
-line is within the buffer, any number of them by one pixel (relaxed recall and precision). Lines end
-at void, on which no pixel is counted or a partner. Source:
-Wiedemann, Heipke, Mayer and Jamet, "Empirical evaluation of automatically extracted road axes",
-1998.
+Conventions. Foreground and background have opposite connectivities, and whatever lies outside an
+image or a patch is background. Void is taken out of both masks: components, holes and skeletons are
+those of what is left, and a hole that it makes is one of both. A patch that is all void is left
+out. Lines end at void, on which no pixel is counted or a partner. Errors of topology are means over
+patches, then over images; centre lines are those of all images together.
+
+Source. Shit et al., clDice, CVPR 2021; Berger et al., 2024 (arXiv 2412.14619); Wiedemann, Heipke,
+Mayer and Jamet, "Empirical evaluation of automatically extracted road axes", 1998; Mnih and Hinton,
+ECCV 2010.
 """
 
 from __future__ import annotations
@@ -125,11 +129,7 @@ def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int
 
 
 class TopologyMetric(ValuesMetric[TopologyOptions]):
-    """Components and holes: errors of Betti numbers and Euler characteristic, and clDice.
-
-    Scores: the mean over patches of the absolute difference, then over the images that have one;
-    clDice as the mean over images with a skeleton.
-    """
+    """Components and holes: errors of Betti numbers and Euler characteristic, and clDice."""
 
     name, title, reads, options = "topology", "Topology", "mask", TopologyOptions
     default_protocol, void = "masks", True
@@ -193,11 +193,7 @@ class CcqOptions:
 
 
 class CcqMetric(ValuesMetric[CcqOptions]):
-    """Completeness, correctness and quality of centre lines within a buffer.
-
-    Scores: of the pixels of all images together. Quality is matched predicted pixels over predicted
-    pixels and unmatched annotated ones.
-    """
+    """Completeness, correctness and quality of centre lines within a buffer."""
 
     name, title, reads, options = "ccq", "Centre lines", "mask", CcqOptions
     default_protocol, void = "masks", True

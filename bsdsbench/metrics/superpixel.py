@@ -1,9 +1,17 @@
-"""Measures of superpixel segmentations, on one label map, one annotator's, and the image.
+"""Superpixels: do small regions keep to the annotated ones, and are they even?
 
-n(i,j) is the number of pixels in superpixel i and annotated region j, a_i and b_j are areas, and N
-is the number of pixels. Every distinct label value is one region. All functions raise DataError if
-an input is not an (H, W) integer label map or is empty, ShapeError if shapes differ. For several
-annotators take the mean, minimum or maximum, and say which: the literature does all three.
+Definition. Undersegmentation error in two forms, achievable accuracy and boundary recall of one
+label map and one annotator's (`measures`), compactness of the label map, and explained variation
+with the picture. n(i,j) is the number of pixels in superpixel i and annotated region j, a_i and b_j
+are areas, and N is the number of pixels.
+
+Conventions. Every distinct label value is one region, also in several pieces (`components`). Of
+several annotators there are the mean, minimum and maximum: the literature has all three. Scores are
+means over images. All functions raise DataError if an input is not an (H, W) integer label map or
+is empty, ShapeError if shapes differ.
+
+Source. Stutz, Hermans and Leibe, "Superpixels: an evaluation of the state of the art", CVIU 2018;
+that of each measure is in its definition.
 """
 
 from __future__ import annotations
@@ -21,7 +29,7 @@ from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.label_ids import pieces_of
 from bsdsbench.metrics.label_maps import as_label_map, faults_named
-from bsdsbench.metrics.region.counting import Annotators, Table, canonical
+from bsdsbench.metrics.region.counting import Annotators, OverlapTable, canonical
 from bsdsbench.protocol.fields import captions, one_of, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
@@ -57,7 +65,7 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     from scipy.ndimage import maximum_filter
     from skimage.segmentation import find_boundaries
 
-    table = Table.of_map(labels, Annotators.of([gt]))
+    table = OverlapTable.of_map(labels, Annotators.of([gt]))
     start, cols, n = table.cells
     gt_area, superpixel_area = table.gts.col_area, np.repeat(table.row_area, np.diff(start))
     leaked = np.bincount(cols, superpixel_area, gt_area.size) - gt_area

@@ -1,27 +1,26 @@
-"""Wireframes: straight lines and junctions against annotated ones.
+"""Wireframes: are the straight lines and the junctions of a building found?
 
-F^H and AP^H, by pixels: at each score threshold the lines above it are drawn and matched one to one
-with the annotated ones (loaders.formats.line_maps, metrics.boundary). TP are the
+Definition. F^H and AP^H go by pixels: at each score threshold the lines above it are drawn and
+matched one to one with the annotated ones (loaders.formats.line_maps, metrics.boundary). TP are the
 matched predicted pixels, summed over images; precision is TP / predicted pixels, recall TP /
 annotated pixels. Then, as in L-CNN's program, recalls in ascending and precisions in descending
 order are paired by rank, regardless of their thresholds. F^H is the largest F of these pairs. AP^H
 is the area under the largest precision at a recall or a higher one, with precision 0 at recall 0
 and at recall 1.
 
-sAP, by ends, on a grid of 128 x 128: the distance of two lines is the smaller of the two sums of
-squared distances of their ends. In the order of the file a prediction is true if its nearest
+sAP goes by ends, on a grid of 128 x 128: the distance of two lines is the smaller of the two sums
+of squared distances of their ends. In the order of the file a prediction is true if its nearest
 annotated line, the first of equals, is nearer than 5, 10 or 15 and not taken. All images'
 predictions are ranked by score, equal ones in the order of images and files. sAP is the area under
-the largest precision at a recall or a higher one; msAP is the mean of three.
+the largest precision at a recall or a higher one; msAP is the mean of three. mAP^J is the same of
+junctions, mean of the distances 0.5, 1 and 2; they go by score, not in the order of the file.
 
-mAP^J is the same of junctions, mean of the distances 0.5, 1 and 2. They go by score, not in the
-order of the file. Junctions of an image without annotated ones are neither true nor false.
+Conventions. Junctions of an image without annotated ones are neither true nor false. The networks'
+output is padded by its first lines again: for F^H and AP^H a file's lines end where a score equals
+the first one (of a detector whose best lines all have the score 1, one line is left), for sAP where
+a line equals the first one.
 
-The networks' output is padded by its first lines again. For F^H and AP^H a file's lines end where a
-score equals the first one: of a detector whose best lines all have the score 1, one line is left.
-For sAP they end where a line equals the first one.
-
-Source: L-CNN (Zhou, Qi, Ma, ICCV 2019), eval-sAP.py, eval-APH.py, eval-mAPJ.py.
+Source. L-CNN (Zhou, Qi, Ma, ICCV 2019), eval-sAP.py, eval-APH.py, eval-mAPJ.py.
 """
 
 from __future__ import annotations
@@ -99,44 +98,44 @@ class WireframeMetric(Metric[WireframeOptions]):
         protocol: Protocol,
         opt: WireframeOptions,
     ) -> Arrays:
-        """Pixels as `bsdsbench.boundary_counts`, and lines and junctions by distance.
+        """Count pixels as `bsdsbench.boundary_counts`, and lines and junctions by distance.
 
         lines f8 (L, 4), each line's score and whether it is true at 5, 10 and 15; junctions f8
         (J, 4), the same at 0.5, 1 and 2, by falling score, none where the truth has none; n_lines,
         n_junctions f8 (), those of the truth, NaN without any to compare.
         """
-        found: dict[str, Any] = {**counter(self._drawn(pred, gt, opt), gt, protocol)}
-        found |= dict.fromkeys(self.ragged, np.zeros((0, 4)))
-        found |= dict.fromkeys(("n_lines", "n_junctions"), np.nan)
+        counts: dict[str, Any] = {**counter(self._drawn(pred, gt, opt), gt, protocol)}
+        counts |= dict.fromkeys(self.ragged, np.zeros((0, 4)))
+        counts |= dict.fromkeys(("n_lines", "n_junctions"), np.nan)
         if "lines" not in pred.parts or "lines" not in gt.parts:
-            return found
-        mine, truth = pred.lines, gt.lines
-        grid, true_grid = self._grid(mine, gt, opt), truth.grid or GRID
-        check_places(mine, grid, pred.where)
+            return counts
+        drawn, truth = pred.lines, gt.lines
+        grid, true_grid = self._grid(drawn, gt, opt), truth.grid or GRID
+        check_places(drawn, grid, pred.where)
         check_places(truth, true_grid, gt.where)
-        again = np.flatnonzero((mine.ends[1:] == mine.ends[:1]).all(axis=1)) + 1
-        lines = _scaled(mine.ends, grid)[: again[0] if again.size else None]
+        again = np.flatnonzero((drawn.ends[1:] == drawn.ends[:1]).all(axis=1)) + 1
+        lines = _scaled(drawn.ends, grid)[: again[0] if again.size else None]
         a = lines.reshape(-1, 1, 2, 2)
         b = _scaled(truth.ends, true_grid).reshape(1, -1, 2, 2)
         straight, crossed = (((a - other) ** 2).sum(axis=(2, 3)) for other in (b, b[:, :, ::-1]))
         hits = _hits(np.minimum(straight, crossed), SQUARED)
-        found["lines"] = np.column_stack([mine.scores[: len(lines)], hits])
-        found["n_lines"] = float(len(truth.ends))
-        if mine.junctions is not None and truth.junctions is not None:
+        counts["lines"] = np.column_stack([drawn.scores[: len(lines)], hits])
+        counts["n_lines"] = float(len(truth.ends))
+        if drawn.junctions is not None and truth.junctions is not None:
             places = _scaled(truth.junctions[:, :2], true_grid)
-            best_first = np.argsort(-mine.junctions[:, 2], kind="stable")
-            juncs = mine.junctions[best_first if len(places) else []]
+            best_first = np.argsort(-drawn.junctions[:, 2], kind="stable")
+            juncs = drawn.junctions[best_first if len(places) else []]
             apart = _scaled(juncs[:, :2], grid)[:, None] - places
             hits = _hits(np.sqrt((apart**2).sum(axis=-1)), APART)
-            found["junctions"] = np.column_stack([juncs[:, 2], hits])
-            found["n_junctions"] = float(len(places))
-        return found
+            counts["junctions"] = np.column_stack([juncs[:, 2], hits])
+            counts["n_junctions"] = float(len(places))
+        return counts
 
     def _grid(self, lines: Lines, gt: GroundTruth, opt: WireframeOptions) -> tuple[int, int]:
         return lines.grid or (gt.shape if opt.lines_in == "image" else GRID)
 
     def _drawn(self, pred: Prediction, gt: GroundTruth, opt: WireframeOptions) -> Prediction:
-        """The prediction with its lines drawn from the grid that they are in."""
+        """Return the prediction with its lines drawn from the grid that they are in."""
         if "lines" not in pred.parts or pred.lines.grid:
             return pred
         grid = self._grid(pred.lines, gt, opt)
@@ -146,16 +145,16 @@ class WireframeMetric(Metric[WireframeOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: WireframeOptions
     ) -> ScoreTree:
-        """F^H, AP^H, sAP and mAP^J, beside ODS, OIS, AP and curve of the pixels."""
+        """Return F^H, AP^H, sAP and mAP^J, beside ODS, OIS, AP and curve of the pixels."""
         pixels = curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         curve = pixels["curve"]
         recall, precision = np.sort(curve.recall), np.sort(curve.precision)[:, ::-1]
-        area = np.sum(np.diff(recall, prepend=0.0) * precision, axis=1)
+        ap = np.sum(np.diff(recall, prepend=0.0) * precision, axis=1)
         sap = pooled_ap(stack["lines"], stack["n_lines"], weights)
         junctions = pooled_ap(stack["junctions"], stack["n_junctions"], weights)
-        best = f_measure(precision, recall).max(axis=1)
-        found = (best, area, *sap.T, sap.mean(axis=1), junctions.mean(axis=1))
-        return {**pixels, **dict(zip(MORE, found, strict=True))}
+        best_f = f_measure(precision, recall).max(axis=1)
+        more = (best_f, ap, *sap.T, sap.mean(axis=1), junctions.mean(axis=1))
+        return {**pixels, **dict(zip(MORE, more, strict=True))}
 
     def match_maps(
         self,
@@ -207,14 +206,14 @@ def _hits(distance: F8, limits: tuple[float, ...]) -> Bool:
 
 
 def pooled_ap(ranked: F8, n_true: F8, weights: Weights) -> F8:
-    """AP at each limit of the weighted sets, (S, 3); NaN without anything true.
+    """Return AP at each limit of the weighted sets, (S, 3); NaN without anything true.
 
     ranked : f8 (N, L, 4), score and hits, NaN where an image has no more; n_true : f8 (N,)
     """
     from bsdsbench.kernels.pooled_ap import hit_sums
 
-    image, at = np.nonzero(~np.isnan(ranked[..., 0]))
-    rows = ranked[image, at]
+    image, row = np.nonzero(~np.isnan(ranked[..., 0]))
+    rows = ranked[image, row]
     order = np.argsort(-rows[:, 0], kind="stable")
     hits = np.ascontiguousarray(rows[order, 1:] != 0)
     sums = hit_sums(image[order], rows[order, 0], hits, np.ascontiguousarray(weights, np.int64))

@@ -20,7 +20,7 @@ from bsdsbench.tables.result_object import Shown
 Stack = Mapping[str, NDArray[Any]]
 MAX_WHOLE = 2**53  # up to here sums of counts are exact as float64
 # The columns of `MatchCounts.matches`
-COLUMNS = ("matched_gt", "total_gt", "matched_pred", "total_pred")
+MATCH_COLUMNS = ("matched_gt", "total_gt", "matched_pred", "total_pred")
 MATCHED_GT, TOTAL_GT, MATCHED_PRED, TOTAL_PRED = range(4)
 
 
@@ -128,15 +128,15 @@ class MatchCounts(Counts):
         grid = np.asarray(thresholds, np.float64)
         super().__init__(thresholds=grid, matches=matches, **arrays)
         rows = self["matches"]
-        if rows.shape[-2:] != (*grid.shape, len(COLUMNS)):
+        if rows.shape[-2:] != (*grid.shape, len(MATCH_COLUMNS)):
             raise ShapeError(f"matches: shape {rows.shape}, expected (..., {grid.size}, 4)")
         if (rows[..., ::2] > rows[..., 1::2]).any():
             raise DataError("more matched than there are, expected at most the total")
 
     def __missing__(self, name: str) -> I8:
-        if name not in COLUMNS:
+        if name not in MATCH_COLUMNS:
             raise KeyError(name)
-        column: I8 = self["matches"][..., COLUMNS.index(name)]
+        column: I8 = self["matches"][..., MATCH_COLUMNS.index(name)]
         return column
 
     @property
@@ -164,7 +164,7 @@ def _of_curve(arrays: Mapping[str, Any]) -> bool:
     """Return whether arrays are those of `MatchCounts`."""
     if not {"thresholds", "matches"} <= arrays.keys():
         return False
-    return np.shape(arrays["matches"])[-2:] == (np.size(arrays["thresholds"]), len(COLUMNS))
+    return np.shape(arrays["matches"])[-2:] == (np.size(arrays["thresholds"]), len(MATCH_COLUMNS))
 
 
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
@@ -172,9 +172,9 @@ def checked_counts(arrays: Mapping[str, Any]) -> Counts:
 
     Runs of earlier versions have each column of `matches` as an array.
     """
-    if arrays.keys() >= {"thresholds", *COLUMNS}:
+    if arrays.keys() >= {"thresholds", *MATCH_COLUMNS}:
         arrays = dict(arrays)
-        arrays["matches"] = np.stack([arrays.pop(name) for name in COLUMNS], axis=-1)
+        arrays["matches"] = np.stack([arrays.pop(name) for name in MATCH_COLUMNS], axis=-1)
     elif isinstance(arrays, Counts):
         return arrays
     return MatchCounts(**arrays) if _of_curve(arrays) else Counts(**arrays)

@@ -175,7 +175,7 @@ ODS_RULES = {
 
 
 def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
-    """The point of largest F of a curve, or of each of a stack, by a rule of ODS.
+    """Return the point of largest F of a curve, or of each of a stack, by a rule of ODS.
 
     Of equal bests the first. Source: maxF in collect_eval_bdry.m, with 100 linear steps between
     neighbouring thresholds. F grows with both precision and recall, so that a segment whose better
@@ -215,8 +215,10 @@ def _operating_point(point: F8) -> OperatingPoint:
 
 
 def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
-    """`area`, but NaN where every threshold has the same recall above 0: one point has no area
-    (by the step rule it has one)."""
+    """Return `area`, NaN where every threshold has one recall above 0: a point has no area.
+
+    By the step rule it has one.
+    """
     recall = curve.recall
     if rule == "step":
         return area(curve, rule)
@@ -225,7 +227,7 @@ def average_precision(curve: PRCurve, rule: str = "bsds") -> F8:
 
 
 def area(curve: PRCurve, rule: str = "bsds") -> F8:
-    """The area under each curve by the named rule, f8 (...).
+    """Return the area under each curve by the named rule, f8 (...).
 
     NaN where the rule needs what the curve does not have: the row of threshold 0 (edter), or which
     thresholds have no detection (seism). Fewer than two distinct recalls (101-point: no rows) give
@@ -261,11 +263,14 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
     recall, precision = (np.take_along_axis(v, order, axis=1) for v in (recall, precision))
     if rule == "step":
         return (np.diff(recall, prepend=0) * precision).sum(axis=1).reshape(shape)
-    first, found = np.diff(recall, prepend=-1) != 0, np.zeros((len(recall), RECALL_LEVELS.size))
-    for row, r, p, own in zip(found, recall, precision, first, strict=True):
-        if np.count_nonzero(own) > 1:
-            row[:] = np.interp(RECALL_LEVELS, r[own], p[own], left=0.0, right=0.0)
-    return (found.sum(axis=1) * 0.01).reshape(shape)
+    firsts, at_levels = (
+        np.diff(recall, prepend=-1) != 0,
+        np.zeros((len(recall), RECALL_LEVELS.size)),
+    )
+    for row, r, p, is_first in zip(at_levels, recall, precision, firsts, strict=True):
+        if np.count_nonzero(is_first) > 1:
+            row[:] = np.interp(RECALL_LEVELS, r[is_first], p[is_first], left=0.0, right=0.0)
+    return (at_levels.sum(axis=1) * 0.01).reshape(shape)
 
 
 def late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
@@ -297,33 +302,33 @@ def late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
 
 
 def recall_at_half(curve: PRCurve) -> dict[str, F8]:
-    """R50, recall at precision 0.5, of each curve by two rules.
+    """Return R50, recall at precision 0.5, of each curve by two rules.
 
-    r50 : the recall at which precision falls below 0.5 for good, as the threshold is lowered.
+    `r50` is the recall at which precision falls below 0.5 for good, as the threshold is lowered.
         Linear between the last threshold with at least that precision and the next lower one. NaN
         where the curve never falls to it (its recall at the lowest threshold is then another
         number) or never rises to it. Wherever precision falls steadily this is the other number;
         where it crosses 0.5 more than once, it is the crossing of largest recall.
-    edges_r50 : as the edges toolbox has it. Over the distinct precisions, in ascending order,
+    `edges_r50` is as the edges toolbox has it. Over the distinct precisions, in ascending order,
         recall is interpolated at max(0.5, the lowest precision); where the toolbox writes NaN, as
         the curve lies below, 0. A curve that never falls to 0.5 has its recall at the lowest.
     """
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
-    i, found = np.arange(len(p)), {}
-    at, target = (p >= 0.5).argmax(axis=1), np.maximum(0.5, p.min(axis=1, keepdims=True))
+    i, recalls = np.arange(len(p)), {}
+    first, target = (p >= 0.5).argmax(axis=1), np.maximum(0.5, p.min(axis=1, keepdims=True))
     # Of equal precisions the first row, as np.unique has it.
     below = np.where(p < target, p, -np.inf).argmax(axis=1)
     above = np.where(p >= target, p, np.inf).argmin(axis=1)
     for name, low, high, level, none in (
-        ("r50", np.maximum(at - 1, 0), at, np.float64(0.5), np.nan),
+        ("r50", np.maximum(first - 1, 0), first, np.float64(0.5), np.nan),
         ("edges_r50", below, above, target[:, 0], 0.0),
     ):
         p0, p1, r0, r1 = p[i, low], p[i, high], r[i, low], r[i, high]
         rise = np.where(p1 > p0, p1 - p0, 1.0)  # they differ wherever the value is used
         value = np.where(p1 == level, r1, (r1 - r0) / rise * (level - p0) + r0)
-        found[name] = np.where(p1 >= level, value, none)
-    found["r50"][(at == 0) & (p[:, 0] > 0.5)] = np.nan
-    return {name: value.reshape(curve.precision.shape[:-1]) for name, value in found.items()}
+        recalls[name] = np.where(p1 >= level, value, none)
+    recalls["r50"][(first == 0) & (p[:, 0] > 0.5)] = np.nan
+    return {name: value.reshape(curve.precision.shape[:-1]) for name, value in recalls.items()}
 
 
 def curve_scores(

@@ -1,5 +1,7 @@
 """What a metric is that says no more than it must, and what every metric has."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -132,6 +134,18 @@ def test_what_hangs_on_options_and_columns_is_declared(name):
     assert metric.curved == ("ods" in columns)
     assert metric.cuts_at_thresholds == ("thresholds" in metric.uses)
     assert (metric.instances_option == "instances") == hasattr(metric.options, "instances")
+
+
+HEADS = ("Definition", "Conventions", "Source")
+
+
+@pytest.mark.parametrize("name", registry.BUILT_IN)
+def test_the_module_of_a_metric_is_its_specification(name):
+    """It opens with a question; definition, conventions and source are paragraphs."""
+    lines = sys.modules[type(registry.get(name)).__module__].__doc__.splitlines()
+    assert lines[0].endswith("?")
+    heads = [line.partition(".")[0] for line in lines]
+    assert [head for head in heads if head in HEADS] == [*HEADS]
 
 
 class Plain(ValuesMetric):

@@ -6,7 +6,7 @@ from skimage.morphology import skeletonize
 
 import bsdsbench as bb
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.instances_metric import Options, instance_counts
+from bsdsbench.metrics.instances_metric import InstancesOptions, instance_counts
 from bsdsbench.metrics.structures import betti_numbers
 from tests.helpers.masks import nasty_masks, nasty_objects
 from tests.reference import structures as plain
@@ -135,7 +135,9 @@ def test_aggregated_jaccard_indices_and_sorted_ap():
 def test_found_objects(overlap, iou, components):
     for name, pred, gt in OBJECTS:
         maps = [pred > 0, gt > 0] if components else [pred, gt]
-        found = instance_counts(*maps, Options(overlap=overlap, iou=iou, components=components))
+        found = instance_counts(
+            *maps, InstancesOptions(overlap=overlap, iou=iou, components=components)
+        )
         for k, m in enumerate(maps if components else ()):
             maps[k] = np.zeros(m.shape, int)
             for n, pixels in enumerate(plain.components(m, components), 1):

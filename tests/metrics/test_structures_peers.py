@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.metrics.instances_metric import Options, instance_counts
+from bsdsbench.metrics.instances_metric import InstancesOptions, instance_counts
 from bsdsbench.metrics.structures import betti_numbers
 from tests.helpers.masks import nasty_masks, nasty_objects
 from tests.metrics.test_structures import scored
@@ -47,7 +47,7 @@ def test_monai_found_objects():
     theirs = quiet("monai.metrics").compute_panoptic_quality
     for name, *maps in numbered_objects():
         both = [torch.as_tensor(m.astype(np.int64)) for m in maps]
-        found = instance_counts(*maps, Options(iou=0.5)).objects
+        found = instance_counts(*maps, InstancesOptions(iou=0.5)).objects
         how = {"metric_name": "rq", "match_iou_threshold": 0.5, "smooth_numerator": 0}
         expected = float(theirs(*both, **how))
         assert 2 * found[0, 0] / found[:, 1].sum() == pytest.approx(expected, **FLOAT32), name

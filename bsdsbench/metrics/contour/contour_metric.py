@@ -1,4 +1,19 @@
-"""Contours of masks as a metric, so that runs, `compare`, `check` and `report` can use them."""
+"""Contours of masks: how near is the outline of a mask to the annotated one?
+
+Definition. IoU, Dice, Boundary IoU, DAVIS' F, BF score, Hausdorff and average surface distances,
+NSD, figure of merit, trimap IoU and clDice, in each form that libraries have (`measures.measure`
+defines them, `measures.TABLE` names what each compares).
+
+Conventions. Two means of each measure are in use and both are kept: over the images (or instances)
+of each class and then over classes, and `pooled`, of the pixels of all images together. What empty
+masks give is an option (`CONVENTIONS`). Void is cleared on both sides before anything is drawn.
+Instances are paired by IoU above 0.5 or by number; `mean = "sequences"` averages over the frames of
+each object first, as DAVIS.
+
+Source. Cheng et al., CVPR 2021 (Boundary IoU); Perazzi et al., CVPR 2016, and davis2017-evaluation
+(F); Csurka et al., BMVC 2013 (BF); DeepMind's surface-distance, MONAI, medpy and panoptica
+(distances); Abdou and Pratt, 1979; Kohli et al., 2009; Shit et al., CVPR 2021.
+"""
 
 from __future__ import annotations
 
@@ -151,7 +166,7 @@ class ContourOptions(LabelOptions):
 
 
 def _columns() -> Iterator[Column]:
-    """Of the sizes in use; measures at others are in result.json only."""
+    """Yield a column for each measure at the sizes in use; others are in result.json only."""
     yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
@@ -348,7 +363,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
         return scores
 
     def describe(self, protocol: Protocol, opt: ContourOptions) -> str:
-        """What was compared, what empty masks gave, and the order of the means."""
+        """Return what was compared, what empty masks gave, and the order of the means."""
         unit = "images" if opt.unit == "class" else "instances"
         if opt.mean == "sequences":
             ends = ", without the first and the last" if opt.skip_ends else ""

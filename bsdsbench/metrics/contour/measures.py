@@ -100,7 +100,7 @@ class Compared:
         return distances.to_other_label(self.pair.gt.astype(np.int32), *PIXELS)
 
     def drawn(self, what: str, size: float) -> Any:
-        """What a measure compares: the outlines of pred and of gt, or pixels of each label.
+        """Return what a measure compares: both outlines, or pixels of each label.
 
         Pixels are (n, 3), in both, in pred, in gt: all ("areas"), of the inner boundaries of
         Boundary IoU ("shells"), or up to `size` from another label of gt ("trimap"). Those of

@@ -39,7 +39,7 @@ class LabelPair(NamedTuple):
     shape: tuple[int, ...]
 
     def diagonal(self, spacing: tuple[float, float] = (1.0, 1.0)) -> float:
-        """Of the image."""
+        """Return the diagonal of the image."""
         return math.hypot(self.shape[0] * spacing[0], self.shape[1] * spacing[1])
 
 

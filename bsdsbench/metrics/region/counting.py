@@ -3,7 +3,7 @@
 n(i,j) is the number of pixels in region i of the segmentation and region j of the annotator, a_i
 and b_j are the areas of the regions, and N is the number of pixels. Every distinct label value is
 one region, connected or not; only label 0 matters, for the adapted Rand error, and programs treat
-it differently (`RULES`). `Table` holds n(i,j), everything else is derived from it.
+it differently (`RULES`). `OverlapTable` holds n(i,j), everything else is derived from it.
 
 Sources: Arbelaez et al., PAMI 2011 (covering, PRI, VOI: the official program); Pont-Tuset and
 Marques, CVPR 2013 and PAMI 2016 (SEISM: the other measures).
@@ -107,7 +107,7 @@ class Annotators:
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class OverlapTable:
     """n(i,j) of one segmentation with all annotators: rows of (column, pixels) cells, see
     `bsdsbench.kernels.regions.contingency`. Equal partitions give equal cells; zero is the row of
     the segmentation's label 0, -1 where there is none (hierarchies have none).
@@ -120,23 +120,23 @@ class Table:
     zero: int = -1
 
     @classmethod
-    def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> Table:
+    def of(cls, labels: I4, n_regions: int, gts: Annotators, zero: int = -1) -> OverlapTable:
         """From flat labels numbered in raster order (`canonical`)."""
         runs = kernel.overlap_runs(labels, gts.labels, gts.col_start)
         return cls(gts, kernel.tabulate(*runs, n_regions, gts.col_area.size), zero)
 
     @classmethod
-    def of_map(cls, labels: ArrayLike, gts: Annotators) -> Table:
+    def of_map(cls, labels: ArrayLike, gts: Annotators) -> OverlapTable:
         """From a (H, W) label map. Raises DataError for anything else, or ShapeError."""
         array = as_label_map(labels, "segmentation")
         same_shape(array.shape, gts.shape, "segmentation")
         flat, area, zero = canonical(array)
         return cls.of(flat, area.size, gts, zero)
 
-    def merged(self, new_row: I4, n_rows: int) -> Table:
+    def merged(self, new_row: I4, n_rows: int) -> OverlapTable:
         """The table after each row r became part of row new_row[r], in a hierarchy."""
         n_cols = self.gts.col_area.size
-        return Table(self.gts, kernel.merge_rows(*self.cells, new_row, n_rows, n_cols))
+        return OverlapTable(self.gts, kernel.merge_rows(*self.cells, new_row, n_rows, n_cols))
 
     @property
     def n_pixels(self) -> int:
@@ -157,7 +157,7 @@ class Table:
 
     @cached_property
     def overlaps(self) -> Any:
-        """What all measures need of the cells, see `contingency.overlap_sums`."""
+        """The sums over cells that all measures need, see `contingency.overlap_sums`."""
         gts = self.gts
         areas = self.row_area, gts.col_area, gts.ann_of_col
         return kernel.overlap_sums(*self.cells, *areas, len(gts.labels))
@@ -256,7 +256,7 @@ def region_counts(
         soft = prepare(soft, proto)
         tables = _of_maps((close_regions(soft, t) for t in proto.thresholds), annotators)
     best, rows = np.zeros(annotators.col_area.size), []
-    last: tuple[Table | None, Table | None] = None, None
+    last: tuple[OverlapTable | None, OverlapTable | None] = None, None
     counts: dict[str, Any] = {}
     n_ann, n_px = annotators.labels.shape
     for one, other in tables:  # measured where they are not the last ones again
@@ -289,7 +289,7 @@ def close_regions(soft: Map, threshold: float) -> I4:
     return labels[tuple(nearest)].astype(np.int32)
 
 
-def ucm_tables(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Table]:
+def ucm_tables(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
     """The table at each threshold of a hierarchy; the same object while no region merges.
 
     levels: what `bsdsbench.kernels.regions.ucm.join_levels` gives.
@@ -298,7 +298,7 @@ def ucm_tables(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Table]:
     a, b, start = ucm.later_joins(levels, labels, n_levels)
     roots = np.arange(count, dtype=np.int32)
     parent = roots.copy()
-    table = Table.of(labels, count, gts)
+    table = OverlapTable.of(labels, count, gts)
     yield table
     for level in range(1, n_levels):
         here = slice(start[level], start[level + 1])
@@ -309,13 +309,17 @@ def ucm_tables(levels: I4, gts: Annotators, n_levels: int) -> Iterator[Table]:
         yield table
 
 
-def _of_maps(maps: Iterable[ArrayLike], gts: Annotators) -> Iterator[tuple[Table, Table]]:
+def _of_maps(
+    maps: Iterable[ArrayLike], gts: Annotators
+) -> Iterator[tuple[OverlapTable, OverlapTable]]:
     for labels in maps:
-        table = Table.of_map(labels, gts)
+        table = OverlapTable.of_map(labels, gts)
         yield table, table
 
 
-def _of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[tuple[Table, Table]]:
+def _of_ucm(
+    ucm2: F8, gts: Annotators, thresholds: F8
+) -> Iterator[tuple[OverlapTable, OverlapTable]]:
     """The official table and SEISM's at each threshold."""
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape
@@ -333,7 +337,7 @@ def _of_ucm(ucm2: F8, gts: Annotators, thresholds: F8) -> Iterator[tuple[Table, 
     return zip(tables, ucm_tables(levels[1], gts, thresholds.size), strict=True)
 
 
-def official(table: Table) -> dict[str, Any]:
+def official(table: OverlapTable) -> dict[str, Any]:
     """The official program's measures and those made of the same: sums, means over annotators.
 
     covered_gt, covered_pred : sum of b_j (a_i) times the best intersection over union, n(i,j) /
@@ -366,7 +370,7 @@ def official(table: Table) -> dict[str, Any]:
     return measures
 
 
-def seism(table: Table) -> dict[str, Any]:
+def seism(table: OverlapTable) -> dict[str, Any]:
     """SEISM's measures: sums, and means over annotators.
 
     hamming_gt, hamming_pred : directional Hamming distances in pixels, summed over annotators, 0 is
@@ -423,14 +427,14 @@ def seism(table: Table) -> dict[str, Any]:
     }
 
 
-def _pairs(table: Table) -> tuple[Any, Any, Any]:
+def _pairs(table: OverlapTable) -> tuple[Any, Any, Any]:
     """Pairs of pixels in one region: of both, of the segmentation, of each annotator."""
     sums = table.overlaps[2][:, 0], table.squares_and_bits[0], table.gts.squares
     together, in_pred, in_gt = ((squares - table.n_pixels) // 2 for squares in sums)
     return together, in_pred, in_gt
 
 
-def _voi(table: Table) -> F8:
+def _voi(table: OverlapTable) -> F8:
     both = 2.0 * table.overlaps[3][:, 0]
     bits = table.squares_and_bits[1] + table.gts.bits - both
     return np.asarray(np.maximum(0.0, bits / table.n_pixels))
@@ -440,7 +444,7 @@ def _mean(values: Any) -> float:
     return math.fsum(values) / len(values)
 
 
-def adapted_rand(table: Table, annotator: int, rule: str) -> float:
+def adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
     """Adapted Rand error of one annotator: 1 - F of the pixel pairs that are together, in [0, 1].
 
     `rule` says what the label 0 is, and whether a pixel is a pair with itself. "skimage": pixels

@@ -1,24 +1,30 @@
-"""The region benchmark: covering, PRI, VOI, objects and parts, and more.
+"""Regions: how well does a segmentation agree with the annotated ones?
 
-Official rules (collect_eval_reg.m), T thresholds:
+Definition. Covering, PRI, VOI, objects and parts and more, each as `region.counting` defines it of
+one image. With T thresholds the official rules (collect_eval_reg.m) are
 
-- Covering: sums of covered and total area over images. ODS: the best single threshold, the first of
+- covering: sums of covered and total area over images. ODS: the best single threshold, the first of
   ties. OIS: each image at its best threshold, the last of ties. Best: every annotated region with
   its best over all thresholds.
 - PRI and VOI: means over images. ODS: the best of the mean curve, the first of ties. OIS: the mean
   of each image's best.
 
-SEISM (PAMI 2016). Objects and parts, and pairs of pixels: per threshold the mean precision and the
-mean recall over images, F of the means; ODS is its maximum, OIS the F of the means at each image's
-threshold of best F, both the first of ties. AP: precision at 101 recall levels, outside ignored.
-Humans: the published agreement (precision .6724, recall .4739) is a mean over left-out annotators
-as well; sums of counts give less, as annotators with many regions agree less. `fop.summed` has it.
-The other measures: means over images, ODS and OIS as for VOI; distances as a share of the image.
-`similarities` are 1 - error under SEISM's names, and its normalised VOI. VOI split and merge are
-taken at the thresholds that are best in VOI, so that they sum to its ODS and OIS: each alone is
-least at an end of the grid. A measure that always falls or rises with the threshold has its ODS at
-the end of the grid, which says nothing of the method: `at_grid_end`.
-Sums run in the order of the image ids.
+and those of SEISM: objects and parts, and pairs of pixels, have per threshold the mean precision
+and the mean recall over images, and F of the means; ODS is its maximum, OIS the F of the means at
+each image's threshold of best F, both the first of ties. AP: precision at 101 recall levels,
+outside ignored.
+
+Conventions. The other measures are means over images, ODS and OIS as for VOI; distances as a share
+of the image. `similarities` are 1 - error under SEISM's names, and its normalised VOI. VOI split
+and merge are taken at the thresholds that are best in VOI, so that they sum to its ODS and OIS:
+each alone is least at an end of the grid. A measure that always falls or rises with the threshold
+has its ODS at the end of the grid, which says nothing of the method: `at_grid_end`. Humans: the
+published agreement (precision .6724, recall .4739) is a mean over left-out annotators as well; sums
+of counts give less, as annotators with many regions agree less. `fop.summed` has it. Sums run in
+the order of the image ids.
+
+Source. Arbelaez et al., PAMI 2011, and collect_eval_reg.m; Unnikrishnan et al., PAMI 2007 (PRI);
+Meila, 2007 (VOI); Pont-Tuset and Marques, PAMI 2016, and SEISM.
 """
 
 from __future__ import annotations
