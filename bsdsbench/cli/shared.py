@@ -184,6 +184,7 @@ names_option = words("--names", "Names of the runs; default: as stored.", metava
 runs = click.argument(
     "runs", nargs=-1, required=True, type=click.Path(), metavar="[OUT|FILE|ref:NAME]..."
 )
+grouping = together(run_option("groups"), run_option("group_by"))
 truth = path(
     "--gt",
     "Ground-truth folder; default: that of the --task, if `bsdsbench data get` brought it.",
@@ -279,6 +280,7 @@ def of_runs(on_error: str) -> Decorator:
         run_option("name"),
         words("--metrics", "", metavar="M,M"),
         run_option("split_file"),
+        grouping,
         printed("table", "json"),
         protocol,
         run_option("on_error", default=on_error),

@@ -17,6 +17,7 @@ from bsdsbench.cli.shared import (
     bootstrap,
     choice,
     flag,
+    grouping,
     names_option,
     path,
     print_json,
@@ -86,6 +87,12 @@ def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
 )
 @flag("--common", "Compare on the images that all runs have.")
 @flag("--force", "Compare even if protocols or ground truth differ.")
+@grouping
+@add_option(
+    "--cluster",
+    "Draw, leave out and exchange whole groups of images by this column, such as scene or patient.",
+    metavar="COLUMN",
+)
 @tables
 def compare_verb(
     runs: tuple[str, ...],
@@ -93,6 +100,8 @@ def compare_verb(
     out: str | None,
     form: str,
     columns: list[str] | None,
+    groups: str | None,
+    group_by: str | None,
     **options: Any,
 ) -> None:
     """Test whether the differences between runs are real.
@@ -105,7 +114,7 @@ def compare_verb(
     import bsdsbench as bb
     from bsdsbench.results.evaluation import as_runs
 
-    loaded = as_runs(runs, names)
+    loaded = as_runs(runs, names, groups, group_by)
     with progress("compare", "samples") as report:
         found = bb.compare(loaded, progress=report, **options)
     found = found if columns is None else found.only(columns)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bsdsbench.arguments import F8, given_number
+from bsdsbench.arguments import F8, I8, given_number
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -118,19 +118,24 @@ def blocks(count: int, n_images: int) -> list[range]:
     return [range(at, min(at + step, count)) for at in range(0, count, step)]
 
 
-def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Iterator[Weights]:
+def bootstrap_weights(
+    n_images: int, n_boot: int, seed: int, clusters: I8 | None = None
+) -> Iterator[Weights]:
     """Blocks (S, n_images): how often each image is drawn when n_images are, with replacement.
+
+    With the number of each image's cluster, `clusters` (n_images,), whole clusters are drawn.
 
     Four blocks are drawn at once, and others as these are taken. A byte is enough: 128 times has
     odds of 1 to 10^215.
     """
-    rng, share = np.random.default_rng(seed), np.full(n_images, 1 / n_images)
+    n_units = n_images if clusters is None else int(clusters.max()) + 1
+    rng, share = np.random.default_rng(seed), np.full(n_units, 1 / n_units)
 
     def draw(rows: range) -> Weights:
-        block = np.empty((len(rows), n_images), np.int8)
+        block = np.empty((len(rows), n_units), np.int8)
         for part in np.array_split(block, 16):  # they come as wide integers
-            part[:] = rng.multinomial(n_images, share, size=len(part))
-        return block
+            part[:] = rng.multinomial(n_units, share, size=len(part))
+        return block if clusters is None else block[:, clusters]
 
     def drawn() -> Iterator[Any]:
         pool, rows = ThreadPoolExecutor(1), iter(blocks(n_boot, n_images))
@@ -149,8 +154,15 @@ def bootstrap_weights(n_images: int, n_boot: int, seed: int) -> Iterator[Weights
     return weights
 
 
-def jackknife_weights(n_images: int) -> Iterator[Weights]:
-    """Blocks of (n_images, n_images), each image left out once: views of one row of 1 with a 0."""
+def jackknife_weights(n_images: int, clusters: I8 | None = None) -> Iterator[Weights]:
+    """Blocks of (n_images, n_images), each image left out once: views of one row of 1 with a 0.
+
+    With `clusters`, as in `bootstrap_weights`, each cluster is left out once.
+    """
+    if clusters is not None:
+        for rows in blocks(int(clusters.max()) + 1, n_images):
+            yield (clusters != np.array(rows)[:, None]).astype(np.int8)
+        return
     row = np.ones(2 * n_images - 1, np.int8)
     row[n_images - 1] = 0
     each = np.lib.stride_tricks.sliding_window_view(row, n_images)[::-1]

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bsdsbench.arguments import F8, given_word
+from bsdsbench.arguments import F8, I8, given_word
 from bsdsbench.comparison import significance
 from bsdsbench.comparison.bootstrap import (
     N_BOOT,
@@ -34,6 +34,7 @@ from bsdsbench.comparison.comparison_tables import comparison_tables, lower_is_b
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress, as_runs
+from bsdsbench.results.groups import Partition, frames_note, group_columns, image_clusters
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
 from bsdsbench.results.score_tables import full_name, late_starts_of, usual_scores
 from bsdsbench.scores.ratios import Weights
@@ -54,6 +55,9 @@ def compare(
     test: str = "bootstrap",
     common: bool = False,
     force: bool = False,
+    cluster: str | None = None,
+    groups: Any = None,
+    group_by: str | None = None,
     progress: Progress | None = None,
 ) -> Comparison:
     """Compare runs on the same images: scores, differences, intervals, p-values, image by image.
@@ -80,6 +84,11 @@ def compare(
         Compare on the images all runs have, instead of refusing different sets.
     force : bool
         Compare even if protocols or ground truth differ; `notes` then says so.
+    cluster : str or None
+        A column of the images' groups, such as the scene of a frame: whole clusters are drawn,
+        left out and exchanged, and counted in place of images.
+    groups, group_by
+        The groups of the images, as `Evaluation.with_groups` takes them.
     progress : callable or None
         Called with (samples done, all samples, "").
 
@@ -103,18 +112,25 @@ def compare(
     """
     n_boot, seed = checked_sampling(n_boot, seed, level)
     given_word(test, "test", significance.TESTS)
-    kept, notes = comparable(as_runs(runs, names), common, force)
+    kept, notes = comparable(as_runs(runs, names, groups, group_by), common, force)
     labels = [run.name for run in kept]
     if twice := [name for name in labels if labels.count(name) > 1]:
         raise DataError(f"two runs are named {twice[0]!r}, expected different names")
     metrics = [m for m in kept[0].metrics if all(m in run.metrics for run in kept)]
     if not metrics:
         raise DataError(f"{', '.join(labels)}: expected a metric that every run has")
-    n = len(kept[0].records)
-    weights = bootstrap_weights(n, n_boot, seed)  # drawn meanwhile, which takes longest
+    n_images = len(kept[0].records)
+    drawn_together = _clusters_of(kept, cluster)
+    clusters = drawn_together.members if drawn_together else None
+    n = len(drawn_together.names) if drawn_together else n_images  # that are independent
+    # Drawn meanwhile, which takes longest
+    weights = bootstrap_weights(n_images, n_boot, seed, clusters)
     tables = [WeightedRun(run, metrics) for run in kept]
+    units = f"clusters ({drawn_together.column})" if drawn_together else "images"
     if n < FEW_IMAGES:
-        notes.append(f"{n} images only: intervals and p-values are rough")
+        notes.append(f"{n} {units} only: intervals and p-values are rough")
+    if cluster is None and (advice := frames_note(kept[0].records)):
+        notes.append(advice)
     pairs = list(combinations(range(len(kept)), 2))
     done, total = 0, (len(kept) + 2 * len(pairs) * (test == "permutation")) * n_boot
 
@@ -124,8 +140,9 @@ def compare(
         if progress:
             progress(min(done, total), total, "")
 
-    once = scores_of(tables, [np.ones((1, n), np.int64)])
-    without = scores_of(tables, jackknife_weights(n)) if n > 1 else [{}] * len(kept)
+    once = scores_of(tables, [np.ones((1, n_images), np.int64)])
+    left_out = jackknife_weights(n_images, clusters)
+    without = scores_of(tables, left_out) if n > 1 else [{}] * len(kept)
     image_scores = {metric: [run.image_scores(metric) for run in kept] for metric in metrics}
     draws = scores_of(tables, weights, count_samples)
     sampled = []
@@ -142,24 +159,24 @@ def compare(
     exchanged = {}
     for i, j in pairs if test == "permutation" else ():
         p_values = significance.permutation_p(
-            kept[i], kept[j], metrics, n_boot, seed, count_samples
+            kept[i], kept[j], metrics, n_boot, seed, count_samples, clusters
         )
         exchanged[labels[i], labels[j]] = p_values
     moves = _solver_moves(kept, metrics, once)
     differences = list[ScoreDifference]()
     for score in scores:
-        differences += _differences_of(score, sampled, exchanged, moves, level)
+        differences += _differences_of(score, sampled, exchanged, moves, level, n)
     images = []
     for metric in metrics:
         for i, j in pairs:
             of_images = image_scores[metric][i], image_scores[metric][j]
-            images.append(_image_pairs(metric, (sampled[i], sampled[j]), of_images))
+            images.append(_image_pairs(metric, (sampled[i], sampled[j]), of_images, clusters))
     if pairs:
         notes += fewer_values(tables, labels, scores)
         least_p = significance.least_p(n, n_boot, len(pairs))
         if least_p >= 1 - level:
             notes.append(
-                f"nothing can be significant here: from {n} images, {n_boot} samples and "
+                f"nothing can be significant here: from {n} {units}, {n_boot} samples and "
                 f"{len(pairs)} pair(s) of runs p is {least_p:.3f} or more"
             )
     return Comparison(
@@ -169,7 +186,7 @@ def compare(
         differences=tuple(differences),
         letters={score: _letters(score, sampled, differences, level) for score in scores},
         images=tuple(images),
-        n_images=n,
+        n_images=n_images,
         n_boot=n_boot,
         seed=seed,
         level=level,
@@ -183,7 +200,24 @@ def compare(
         },
         signatures=tuple(str(run.signature) for run in kept),
         shown=tuple(usual_scores(kept[0], scores)),
+        cluster=drawn_together.column if drawn_together else "",
+        n_clusters=n if drawn_together else 0,
     )
+
+
+def _clusters_of(runs: Sequence[Evaluation], column: str | None) -> Partition | None:
+    """Return the clusters of the runs' images; None without a column.
+
+    Raises DataError where two runs have other ones.
+    """
+    if column is None:
+        return None
+    known = [run for run in runs if group_columns(run.records)] or [runs[0]]
+    first, *others = [image_clusters(run.records, column) for run in known]
+    for run, other in zip(known[1:], others, strict=True):
+        if other.members.tolist() != first.members.tolist():
+            raise DataError(f"{known[0].name}, {run.name}: other groups by {column}, expected one")
+    return first
 
 
 class _Sampled(NamedTuple):
@@ -223,11 +257,11 @@ def _differences_of(
     exchanged: Mapping[tuple[str, str], Mapping[str, float]],
     moves: Mapping[str, Mapping[str, float]],
     level: float,
+    n: int,
 ) -> list[ScoreDifference]:
     """The differences of one score of all pairs of runs, their p-values corrected together."""
     family = []
     for a, b in combinations(runs, 2):
-        n = len(a.run.records)
         value, gaps = a.values[score] - b.values[score], a.draws[score] - b.draws[score]
         p = significance.p_value(gaps, n)
         p = exchanged[a.name, b.name][score] if exchanged else p
@@ -264,6 +298,7 @@ def _image_pairs(
     metric: str,
     runs: tuple[_Sampled, _Sampled],
     image_scores: tuple[Mapping[str, Mapping[str, float]], Mapping[str, Mapping[str, float]]],
+    clusters: I8 | None = None,
 ) -> ImagePairs:
     """Two runs image by image, compared by the metric's first image column."""
     a, b = runs
@@ -273,6 +308,7 @@ def _image_pairs(
     if a.without:
         gap = a.values[first] - b.values[first]
         influence = gap - (a.without[first] - b.without[first])
+        influence = influence if clusters is None else influence[clusters]
     effects = []
     rows = zip(image_scores[0].items(), image_scores[1].values(), influence.tolist(), strict=True)
     for (image_id, of_a), of_b, pull in rows:
@@ -334,7 +370,7 @@ class ScoreDifference:
 @dataclass(frozen=True, slots=True)
 class ImageEffect:
     """One image under two runs: its value in each (best F, best covering), a - b, and `influence`,
-    by how much the data set's difference would fall if the image were left out."""
+    by how much the data set's difference would fall if the image, or its cluster, were left out."""
 
     image_id: str
     a: float
@@ -395,6 +431,8 @@ class Comparison(Shown):
         The scores of the first tables, the others are in further ones; empty: all.
     late_starts : dict of str to str
         Score -> where the curves start below which its AP counts 0.
+    cluster, n_clusters
+        The column whose groups were drawn together, and how many there are; "" and 0 for images.
 
     Examples
     --------
@@ -422,6 +460,8 @@ class Comparison(Shown):
     test: str = "bootstrap"
     shown: tuple[str, ...] = ()
     late_starts: Mapping[str, str] = field(default_factory=dict)
+    cluster: str = ""
+    n_clusters: int = 0
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.names)} on {self.n_images} images>"

@@ -25,10 +25,12 @@ def comparison_tables(compared: Comparison) -> list[Table]:
     # The title of the one metric that all are of stands once, not in every heading.
     (name,) = metrics if len(metrics) == 1 else ("",)
     alone = registry.get(name).title if name and name not in registry.DEFAULT_METRICS else ""
-    swapped = "; p by permutation of the two results of each image"
+    unit = compared.cluster or "image"
+    swapped = f"; p by permutation of the two results of each {unit}"
+    clustered = f" in {compared.n_clusters} clusters ({compared.cluster})" * bool(compared.cluster)
     caption = (
-        f"{compared.n_images} images, {compared.n_boot} bootstrap samples, seed {compared.seed}, "
-        f"{_percent(compared)} percentile intervals"
+        f"{compared.n_images} images{clustered}, {compared.n_boot} bootstrap samples, "
+        f"seed {compared.seed}, {_percent(compared)} percentile intervals"
         f"{swapped if compared.test == 'permutation' else ''}. Protocol: {compared.protocol}"
     )
     tables = [_score_table(compared, alone)]

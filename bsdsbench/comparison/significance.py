@@ -115,9 +115,17 @@ _ROUNDING = 1e-12  # of two equal differences, summed in another order
 
 
 def permutation_p(
-    a: Evaluation, b: Evaluation, metrics: Sequence[str], count: int, seed: int, told: Told
+    a: Evaluation,
+    b: Evaluation,
+    metrics: Sequence[str],
+    count: int,
+    seed: int,
+    told: Told,
+    clusters: I8 | None = None,
 ) -> dict[str, float]:
     """Score -> two-sided p-value: how often two runs whose images are exchanged differ as much.
+
+    With the number of each image's cluster, whole clusters are exchanged.
 
     In all ways of exchanging images where these are at most `count`, else in `count` random ways
     and the one that was observed. Raises DataError for two protocols.
@@ -126,9 +134,15 @@ def permutation_p(
         if difference.of_protocol and difference.severity is Severity.FORBIDS:
             line = f"{a.name}, {b.name}: {difference.fault()}"
             raise DataError(f"{line}; the results of such runs cannot be exchanged")
-    n, both, out = len(a.records), [WeightedRun(a, metrics, b)], {}
-    (one,) = scores_of(both, (np.hstack([1 - s, s]) for s in _swaps(n, count, seed)), told)
-    (other,) = scores_of(both, (np.hstack([s, 1 - s]) for s in _swaps(n, count, seed)), told)
+    both, out = [WeightedRun(a, metrics, b)], {}
+    images = np.arange(len(a.records)) if clusters is None else clusters
+    n = int(images.max()) + 1
+
+    def swapped() -> Iterator[I8]:
+        return (block[:, images] for block in _swaps(n, count, seed))
+
+    (one,) = scores_of(both, (np.hstack([1 - s, s]) for s in swapped()), told)
+    (other,) = scores_of(both, (np.hstack([s, 1 - s]) for s in swapped()), told)
     for score in one:
         far = np.abs(one[score] - other[score])  # the first is the one observed
         out[score] = math.nan if np.isnan(far).any() else float((far >= far[0] - _ROUNDING).mean())

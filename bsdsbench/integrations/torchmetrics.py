@@ -12,7 +12,7 @@ count.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.storage import pack_record, unpack_record
 from bsdsbench.runs.keywords import RunKeywords, plan
-from bsdsbench.runs.streaming import image_items, image_record, numbered_id
+from bsdsbench.runs.streaming import image_items, image_record, numbered_id, with_groups
 from bsdsbench.scores.counts import ImageRecord, value_at
 
 
@@ -48,6 +48,8 @@ class BenchmarkMetric(Metric):
         Its name.
     classes : sequence of str or None
         The names of the classes in the order of their labels from 0.
+    groups, group_by
+        The groups of images, as `StreamingEvaluator` takes them.
     """
 
     is_differentiable = False
@@ -59,21 +61,30 @@ class BenchmarkMetric(Metric):
         protocol: Protocol | str | None = None,
         metric: str = registry.DEFAULT_METRICS[0],
         classes: Sequence[str] | None = None,
+        groups: Any = None,
+        group_by: str | None = None,
         **options: Any,
     ) -> None:
         super().__init__(**options)
         self.metric = registry.resolved(metric)[0]
-        keywords = RunKeywords(classes=tuple(classes) if classes else None, on_error="skip")
+        known: Any = {"classes": tuple(classes) if classes else None, "groups": groups}
+        keywords = RunKeywords(on_error="skip", group_by=group_by, **known)
         self.plan = plan(keywords, protocol, (self.metric,))
         self.protocol = self.plan.protocol
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
 
-    def update(self, pred: Any, gts: Any, image_id: str | Sequence[str] | None = None) -> None:
+    def update(
+        self,
+        pred: Any,
+        gts: Any,
+        image_id: str | Sequence[str] | None = None,
+        groups: Mapping[str, Any] | None = None,
+    ) -> None:
         """Add one image or a batch; as `StreamingEvaluator.update`. Without names every image
         counts."""
-        for one, annotators, name in image_items(pred, gts, image_id, 0):
-            record = image_record(one, annotators, name, self.plan)
+        items = image_items(pred, gts, image_id, 0)
+        for record in with_groups([image_record(*item, self.plan) for item in items], groups):
             if record is None:
                 continue
             data = pack_record(replace(record, image_id="") if image_id is None else record)
@@ -99,6 +110,7 @@ class BenchmarkMetric(Metric):
                 raise DataError(f"{record.image_id}: two different images, expected an id for each")
             start = end
         run = Evaluation(self.protocol, name, list(records.values()))
+        run = run.with_groups(self.plan.groups, self.plan.group_by, None)
         run.verdict()  # its warnings are none during training
         return run
 

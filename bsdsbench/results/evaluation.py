@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,6 +24,7 @@ from bsdsbench.metrics.optional import ResultFiles
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
 from bsdsbench.protocol.tasks import Task, tasks
+from bsdsbench.results.groups import group_rows, records_with
 from bsdsbench.results.provenance import Provenance
 from bsdsbench.results.references import (
     NOT_STATED,
@@ -148,6 +149,43 @@ class Evaluation(Shown):
         reasons = dict.fromkeys(self.provenance.no_prediction, "no prediction")
         reasons |= dict.fromkeys(self.empty, "empty ground truth")
         return dict(sorted({**reasons, **self.failed}.items()))
+
+    def with_groups(
+        self, groups: Any = None, group_by: str | None = None, others: Collection[str] | None = ()
+    ) -> Evaluation:
+        """Return the run with the groups of its images, beside those that they have.
+
+        Parameters
+        ----------
+        groups : path, mapping or data frame, optional
+            The table of groups, see `results.groups.group_rows`.
+        group_by : str, optional
+            A regular expression with named groups, found in each id.
+        others : collection of str or None
+            Images beside its own that rows may name; None: any, as for a shard or a split.
+
+        Raises
+        ------
+        DataError
+            For an image without a row, a row without an image, a column twice.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bsdsbench import evaluate_items
+        >>> run = evaluate_items([("s1_01", np.eye(20), [np.eye(20)])], workers=1)
+        >>> dict(run.with_groups(group_by="(?P<scene>s.)_").records[0].groups)
+        {'scene': 's1'}
+        """
+        if groups is None and group_by is None:
+            return self
+        if not self.records:
+            raise DataError(f"{self.name}: no counts per image, expected a run with them")
+        of = self.provenance
+        known = None if others is None or of.shard or of.split or of.task else {*others}
+        known = None if known is None else known | self.left_out.keys()
+        rows = group_rows(self.image_ids, groups, group_by, known)
+        return replace(self, records=records_with(rows, self.records, self.name))
 
     def may_lack(self, ids: Set[str]) -> bool:
         """Return True if the run was told to leave these images out."""
@@ -488,6 +526,7 @@ class Evaluation(Shown):
         images = list[dict[str, Any]]()
         for r in self.records:
             images.append(dict(id=r.image_id, size=list(r.size), fingerprint=r.fingerprint))
+            images[-1] |= {"groups": dict(r.groups)} if r.groups else {}
         for metric in self.metrics if self.records else ():
             for row, scores in zip(images, self.image_scores(metric).values(), strict=True):
                 row[metric] = {k: None if v != v else v for k, v in scores.items()}
@@ -552,14 +591,17 @@ class Evaluation(Shown):
 
 
 def as_runs(
-    runs: Iterable[Evaluation | str | os.PathLike[str]], names: Iterable[str] | None = None
+    runs: Iterable[Evaluation | str | os.PathLike[str]],
+    names: Iterable[str] | None = None,
+    groups: Any = None,
+    group_by: str | None = None,
 ) -> list[Evaluation]:
     """Load the runs that are given as folders, files or `ref:NAME`, and give them distinct names.
 
     Folders of one name get beside it what their paths do not have in common. Reference runs get the
     AP and ODS rules of the first other run, and those of the benchmark where their own differ.
-    Their counts allow any, except that combinations of parameters cannot be interpolated. Raises
-    DataError that lists every bad folder.
+    Their counts allow any, except that combinations of parameters cannot be interpolated. `groups`
+    and `group_by` are those of all their images. Raises DataError that lists every bad folder.
     """
     given = given_list(runs, "runs", "a list of runs or of their folders")
     new_names = list(names) if names else [None] * len(given)
@@ -586,4 +628,6 @@ def as_runs(
             if not any(map(is_address, same)):
                 differing = Path(os.path.relpath(place, os.path.commonpath(same))).as_posix()
             loaded[k] = replace(loaded[k], name=f"{shown[k]} ({differing})")
+    others = {image_id for run in loaded for image_id in (*run.image_ids, *run.left_out)}
+    loaded = [run.with_groups(groups, group_by, others) for run in loaded]
     return with_common_rules(loaded)

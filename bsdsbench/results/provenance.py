@@ -102,6 +102,11 @@ class RunHeader:
     places: Mapping[str, str] = attrs.field(factory=dict)
     failed: Mapping[str, str] = attrs.field(factory=dict)
 
+    @property
+    def absent(self) -> set[str]:
+        """Images that will have no counts."""
+        return {*self.failed, *self.provenance.no_prediction}
+
     def with_provenance(self, **known: Any) -> RunHeader:
         """Return the header with these fields of the provenance."""
         return attrs.evolve(self, provenance=attrs.evolve(self.provenance, **known))

@@ -14,7 +14,8 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
-from bsdsbench.scores.counts import part_of, value_at
+from bsdsbench.results.groups import group_columns, text_of
+from bsdsbench.scores.counts import ImageRecord, part_of, value_at
 from bsdsbench.scores.curve import PRCurve, late_starts
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Note, Table, key_meant, select
@@ -321,8 +322,30 @@ def image_table(run: Any) -> Table:
         columns += [table_column(c, c.digits, before) for c in shown]
         for row, own in zip(rows, run.image_scores(metric).values(), strict=True):
             row += [own.get(c.key) for c in shown]
+    grouped = _group_fields(run.records, columns)
+    for row, record in zip(rows, run.records, strict=True):
+        row += _group_cells(record, grouped)
+    columns += grouped
     title = f"{run.name}, image by image"
     return Table("images", title, columns, rows, aside=True, **made_how([run]))
+
+
+def _group_fields(
+    records: Sequence[ImageRecord], others: Sequence[model.Field]
+) -> list[model.Field]:
+    """Return the columns of the groups of images, numbers or text, beside other columns."""
+    fields, taken = [], {field.key for field in others}
+    for column in group_columns(records):
+        is_number = all(isinstance(r.groups.get(column), float | None) for r in records)
+        key = f"group_{column}" if column in taken else column
+        fields.append(model.Field(key, column, "", ".6g" * is_number, paper=False))
+    return fields
+
+
+def _group_cells(record: ImageRecord, fields: Sequence[model.Field]) -> list[Cell]:
+    """Return an image's values in the columns of its groups."""
+    values = [(field, record.groups.get(field.heading)) for field in fields]
+    return [value if field.format else value and text_of(value) for field, value in values]
 
 
 # What is an ODS of a data set is the best F of an image.
@@ -348,12 +371,15 @@ def per_image(run: Any, metric: str, values: Mapping[str, Mapping[str, Sequence[
             columns.setdefault(c.key, replace(c, heading=named, short="") if named else c)
     labels = ["image", "part"][: 1 + (len(values) > 1)]
     fields = [model.Field(name, name.capitalize()) for name in labels]
-    fields += [table_column(c, c.digits) for c in columns.values()]
+    scored = [table_column(c, c.digits) for c in columns.values()]
+    grouped = _group_fields(run.records, [*fields, *scored])
+    fields += [*grouped, *scored]
     rows, none = [], [None] * len(run.records)
-    for i, image_id in enumerate(run.image_ids):
+    for i, record in enumerate(run.records):
+        of_groups = _group_cells(record, grouped)
         for part, own in values.items():
             cells = [own.get(key, none)[i] for key in columns]
-            rows.append([*(image_id, part or None)[: len(labels)], *cells])
+            rows.append([*(record.image_id, part or None)[: len(labels)], *of_groups, *cells])
     if run.left_out:  # rows of their own, with the reason
         fields.append(model.Field("left_out", "Left out"))
         rows = [[*row, ""] for row in rows]

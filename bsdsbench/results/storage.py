@@ -38,7 +38,7 @@ from bsdsbench.io import (
 from bsdsbench.loaders.formats.official_txt import PER_IMAGE
 from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.metrics import registry
-from bsdsbench.scores.counts import Counts, ImageRecord, Stack, counts_of
+from bsdsbench.scores.counts import Counts, ImageRecord, Stack, Value, counts_of
 from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 from bsdsbench.text import show
 
@@ -59,6 +59,7 @@ _FIELDS = {
     "whole_truths": "whole_truth",
 }
 _LATER = {"whole_truths"}  # runs of earlier versions have none
+_GROUPS = "groups"  # of each image, in JSON; where any has some
 
 
 class Records:
@@ -227,20 +228,22 @@ def pack_record(record: ImageRecord) -> bytes:
             values.append(array.tobytes())
     fields = [getattr(record, field) for field in _FIELDS.values()]
     evidence = [[side.row(), side.file] for side in (record.pred, record.gt)]
-    return b"\n".join([json.dumps([*fields, evidence, arrays]).encode(), b"".join(values)])
+    line = json.dumps([*fields, evidence, arrays, record.groups])
+    return b"\n".join([line.encode(), b"".join(values)])
 
 
 def unpack_record(data: bytes) -> ImageRecord:
     """Read what `pack_record` made. Raises ValueError, TypeError for anything else."""
     line, _, values = data.partition(b"\n")
-    image_id, size, fingerprint, *texts, evidence, arrays = json.loads(line)
+    image_id, size, fingerprint, *rest = json.loads(line)
+    texts, (evidence, arrays, *groups) = rest[: len(_FIELDS) - 3], rest[len(_FIELDS) - 3 :]
     counts, offset = dict[str, Any](), 0
     for metric, name, dtype, shape in arrays:
         array: NDArray[Any] = np.ndarray(shape, dtype, values, offset)
         counts.setdefault(metric, {})[name] = array
         offset += array.nbytes
     sides = starmap(Evidence.of_row, evidence)
-    return ImageRecord(image_id, tuple(size), counts, fingerprint, 0.0, *texts, *sides)
+    return ImageRecord(image_id, tuple(size), counts, fingerprint, 0.0, *texts, *sides, *groups)
 
 
 def columns_of(
@@ -260,6 +263,8 @@ def columns_of(
         evidence: list[Evidence] = list(map(attrgetter(side), records))
         arrays[f"{side}_values"] = np.array([e.row() for e in evidence], np.float64)
         arrays[f"{side}_files"] = np.array([e.file for e in evidence], np.str_)
+    if any(record.groups for record in records):
+        arrays[_GROUPS] = np.array([json.dumps(record.groups) for record in records])
     for metric in records[0].counts if records else ():
         for name, array in stack(metric).items():
             shape = (len(records), *array.shape) if name in registry.get(metric).shared else None
@@ -314,6 +319,7 @@ def records_of(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
             evidence.append([NO_EVIDENCE] * count)
         else:
             evidence.append(list(map(Evidence.of_row, rows, files.tolist())))
+    groups = _groups_of(arrays.pop(_GROUPS, np.full(count, "{}")))
     counts: list[dict[str, Any]] = [{} for _ in range(count)]
     for key, array in arrays.items():
         name_of_metric, _, name = key.partition(".")
@@ -326,9 +332,20 @@ def records_of(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
                 values = values[~np.isnan(values).all(axis=-1)]
             counts_of_image.setdefault(metric.name, {})[name] = values
     records = []
-    for by_metric, of_image, *sides in zip(counts, fields, *evidence, strict=True):
+    for by_metric, of_image, *sides in zip(counts, fields, *evidence, groups, strict=True):
         image_id, size, fingerprint, *texts = of_image
         known = {metric: counts_of(arrays) for metric, arrays in by_metric.items()}
         values = image_id, tuple(size), known, fingerprint, 0.0, *texts, *sides
         records.append(ImageRecord(*values))
     return tuple(records)
+
+
+def _groups_of(texts: NDArray[Any]) -> list[dict[str, Value]]:
+    """Return the groups of each image, of its JSON. Raises FaultError."""
+    groups = list(map(parse_json, map(str.encode, texts.tolist())))
+    for values in groups:
+        if not isinstance(values, dict) or not all(
+            value is None or isinstance(value, str | float) for value in values.values()
+        ):
+            raise FaultError("groups that are neither numbers nor text, expected these")
+    return groups

@@ -29,6 +29,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Counter, Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.groups import group_rows
 from bsdsbench.results.provenance import RunHeader
 from bsdsbench.results.storage import Records, pack_record, unfinished
 from bsdsbench.runs.executors import mapped, pool
@@ -64,6 +65,8 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
     """
     batch = 1  # images that a worker gets at once
     if isinstance(source, Sequence):
+        others = None if plan.split_file or plan.task or header.provenance.shard else header.absent
+        group_rows([item.image_id for item in source], plan.groups, plan.group_by, others)
         part, parts = plan.shard
         source = source[part - 1 :: parts]
         total = len(source)
@@ -114,7 +117,7 @@ def _count_all(
     """Count every image, store each new record, and warn of what is wrong with the first ones."""
     images, looks, n_done = _CountedImages(), list[Look](), 0
     # What a worker needs, ready to be pickled
-    sent = attrs.evolve(plan, progress=None, executor=None, out=None, task=None)
+    sent = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
     hashes = stored.fingerprints if stored is not None else {}
     calls = (
         _Call(item, sent, hashes.get(item.image_id, ""), number < LOOKS, stored is not None)
@@ -180,7 +183,7 @@ def _evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evalua
         {**header.failed, **failed},
         dict(header.places),
         images.n_kept,
-    )
+    ).with_groups(plan.groups, plan.group_by)
     for warning in evaluation.verdict():
         if not (images.looked_dark and DARKER in str(warning)):
             warn(warning)

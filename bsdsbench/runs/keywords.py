@@ -180,6 +180,17 @@ class RunKeywords:
     resume: bool = keyword(
         "Keep the maps that are in OUT, and make those that lack.", False, is_flag=True
     )
+    groups: Any = keyword(
+        "CSV table of groups of images: their ids, and columns of text or numbers (scene, patient, "
+        "size); in Python also a mapping or a data frame.",
+        metavar="FILE.csv",
+        path=True,
+    )
+    group_by: str | None = keyword(
+        "Groups by the ids: a regular expression with named groups, as (?P<scene>.+)_[0-9]+.",
+        check=TEXT_CHECK,
+        metavar="REGEX",
+    )
     tag: str | None = keyword(
         "What tells this detector from others of its name, such as a checkpoint: stands in "
         "maps/run.json.",
@@ -215,6 +226,8 @@ class EveryRunOptions(TypedDict, total=False):
     out: StrPath | None
     fresh: bool
     on_error: OnError
+    groups: Any
+    group_by: str | None
     progress: Progress | None
 
 
@@ -259,6 +272,8 @@ class DetectorOptions(TypedDict, total=False):
     resume: bool
     tag: str | None
     on_error: OnError
+    groups: Any
+    group_by: str | None
     progress: Progress | None
 
 
@@ -290,6 +305,8 @@ class Plan:
     fresh: bool
     resume: bool
     tag: str | None
+    groups: Any
+    group_by: str | None
     progress: Progress | None
 
     def __attrs_post_init__(self) -> None:

@@ -27,6 +27,7 @@ from bsdsbench.protocol.fields import clipped
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.groups import group_columns
 from bsdsbench.results.provenance import Provenance
 from bsdsbench.scores.counts import (
     MATCHED_GT,
@@ -39,7 +40,8 @@ from bsdsbench.scores.ratios import f_measure, ratio
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import listed
 
-_COUNTS = "set of metrics or classes of errors"  # a run without records has none
+_COUNTS, _COLUMNS = "set of metrics or classes of errors", "columns of groups"
+_OF_RECORDS = (_COUNTS, _COLUMNS)  # a run without records has none
 _METRIC = registry.DEFAULT_METRICS[0]
 
 
@@ -112,7 +114,7 @@ def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
     problems, first = [], _of_the_whole(runs[0])
     for number, run in enumerate(runs, 1):
         for field, value in _of_the_whole(run).items():
-            if value == first[field] or (field == _COUNTS and None in (value, first[field])):
+            if value == first[field] or (field in _OF_RECORDS and None in (value, first[field])):
                 continue
             differing = ""
             if field == "protocol":
@@ -133,6 +135,7 @@ def _of_the_whole(run: Evaluation) -> dict[str, object]:
         "protocol": run.protocol,
         _COUNTS: {metric: [*run.records[0].counts[metric]] for metric in run.metrics} or None,
         "ground truth": run.provenance.truth,
+        _COLUMNS: group_columns(run.records) if run.records else None,
         "known set": run.identity.like if run.identity else "",
         "list of images": run.provenance.images,
         "detector": detector and [detector.get(key) for key in ("function", "tag")],

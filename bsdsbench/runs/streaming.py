@@ -13,10 +13,12 @@ arrays, however the images were split over updates, batches and ranks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from threading import Lock
 from typing import Any
+
+import numpy as np
 
 from bsdsbench.arguments import kind_of_value
 from bsdsbench.errors import (
@@ -31,6 +33,7 @@ from bsdsbench.images import Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.groups import value_of
 from bsdsbench.results.provenance import Provenance
 from bsdsbench.runs.engine import count
 from bsdsbench.runs.keywords import OnError, Plan, RunKeywords, plan
@@ -56,6 +59,10 @@ class StreamingEvaluator:
         Name in tables.
     errors : bool
         True to count the classes of missed and false pixels too.
+    groups : path, mapping or data frame, optional
+        The groups of images, as `evaluate` takes them; rows of other images are passed over.
+    group_by : str, optional
+        A regular expression with named groups, found in each id.
     on_error : str
         "skip" leaves out images whose ground truth is empty, with a warning; "fail" refuses them
         as the protocol says.
@@ -90,14 +97,23 @@ class StreamingEvaluator:
         classes: Sequence[str] | None = None,
         name: str = "streaming",
         errors: bool = False,
+        groups: Any = None,
+        group_by: str | None = None,
         on_error: OnError = "skip",
     ) -> None:
-        keywords = RunKeywords(classes=classes, name=name, errors=errors, on_error=on_error)
+        known: Any = {"errors": errors, "groups": groups, "group_by": group_by}
+        keywords = RunKeywords(classes=classes, name=name, on_error=on_error, **known)
         self._plan = plan(keywords, protocol, metrics)
         self.protocol, self.metrics, self.name = self._plan.protocol, self._plan.metrics, name
         self._records: dict[str, ImageRecord] = {}
 
-    def update(self, pred: Any, gts: Any, image_id: str | Sequence[str] | None = None) -> None:
+    def update(
+        self,
+        pred: Any,
+        gts: Any,
+        image_id: str | Sequence[str] | None = None,
+        groups: Mapping[str, Any] | None = None,
+    ) -> None:
         """Add one image or a batch.
 
         A batch with a fault adds nothing.
@@ -113,6 +129,8 @@ class StreamingEvaluator:
         image_id : str or sequence of str, optional
             A name, for a batch a list of names. None numbers them, which ranks that are to be
             merged must not rely on.
+        groups : mapping of str to value, optional
+            Column -> the image's value, for a batch a list of values.
 
         Raises
         ------
@@ -124,7 +142,7 @@ class StreamingEvaluator:
             not count it; with on_error="fail" it is an error as the protocol says.
         """
         items = image_items(pred, gts, image_id, len(self._records))
-        counted = [image_record(*item, self._plan) for item in items]
+        counted = with_groups([image_record(*item, self._plan) for item in items], groups)
         with LOCK:
             fresh: dict[str, ImageRecord] = {}
             for record in filter(None, counted):
@@ -145,6 +163,7 @@ class StreamingEvaluator:
             raise DataError("no images yet, expected an update before compute")
         provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error")
         run = Evaluation(self.protocol, self.name, list(self._records.values()), provenance)
+        run = run.with_groups(self._plan.groups, self._plan.group_by, None)
         run.verdict()  # its warnings are none during training
         return run
 
@@ -196,6 +215,23 @@ def image_record(pred: Any, gts: Any, image_id: str, plan: Plan) -> ImageRecord 
     if outcome.error is not None:
         raise outcome.error
     return outcome.record
+
+
+def with_groups(
+    records: Sequence[ImageRecord | None], groups: Mapping[str, Any] | None
+) -> list[ImageRecord | None]:
+    """Return the records of an update with their groups: column -> a value, or one of each."""
+    rows: list[dict[str, Any]] = [{} for _ in records]
+    for column, given in (groups or {}).items():
+        alone = isinstance(given, str) or np.ndim(given) == 0
+        values = [given] * len(records) if alone else list(given)
+        if len(values) != len(records):
+            raise ShapeError(f"groups: {len(values)} values, expected {len(records)} of {column!r}")
+        for row, value in zip(rows, values, strict=True):
+            plain = value.item() if hasattr(value, "item") else value  # of numpy or torch
+            row[str(column)] = value_of(plain, f"groups: column {column!r}")
+    pairs = zip(records, rows, strict=True)
+    return [record and replace(record, groups=row) for record, row in pairs]
 
 
 def image_items(

@@ -18,6 +18,7 @@ from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import Shown
 
 Stack = Mapping[str, NDArray[Any]]
+Value = str | float | None  # of an image in a column of groups
 MAX_WHOLE = 2**53  # up to here sums of counts are exact as float64
 # The columns of `MatchCounts.matches`
 MATCH_COLUMNS = ("matched_gt", "total_gt", "matched_pred", "total_pred")
@@ -247,6 +248,9 @@ class ImageRecord:
         boundaries, or in runs of versions before.
     pred, gt : Evidence
         What the values of its files show about the reading of their set.
+    groups : dict of str to str, float or None
+        Its scene, patient, size ...: column of a table of groups -> value; takes no part in
+        `equals`.
 
     Examples
     --------
@@ -268,12 +272,14 @@ class ImageRecord:
     whole_truth: str = ""
     pred: Evidence = NO_EVIDENCE
     gt: Evidence = NO_EVIDENCE
+    groups: Mapping[str, Value] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         counts_by_metric = {
             metric: checked_counts(counts) for metric, counts in self.counts.items()
         }
         object.__setattr__(self, "counts", ReadOnlyDict(counts_by_metric))
+        object.__setattr__(self, "groups", ReadOnlyDict(self.groups))
 
     def equals(self, other: object) -> bool:
         """True if id, size, fingerprint and every count are the same, bit for bit."""
