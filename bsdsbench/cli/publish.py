@@ -72,7 +72,7 @@ def report_verb(
     from bsdsbench.diagnosis.ap_rules import rules_tables
     from bsdsbench.errors import DataError
     from bsdsbench.report import score_tables, write_report
-    from bsdsbench.results.evaluation import as_runs
+    from bsdsbench.results.given_runs import as_runs
 
     options["published"] = options["published"] or ()
     loaded = as_runs(runs, names)

@@ -258,7 +258,7 @@ def merge_verb(outs: tuple[str, ...], out: str, best_of: bool, name: str | None,
     """
     import bsdsbench as bb
     from bsdsbench.plotting.figures import plot_result
-    from bsdsbench.results.evaluation import as_runs
+    from bsdsbench.results.given_runs import as_runs
     from bsdsbench.runs import merge as merging
 
     if Path(out).resolve() in [Path(each).resolve() for each in outs]:

@@ -112,7 +112,7 @@ def compare_verb(
     ref:sauge-l, ref:cob, ref:hed, ref:se ...
     """
     import bsdsbench as bb
-    from bsdsbench.results.evaluation import as_runs
+    from bsdsbench.results.given_runs import as_runs
 
     loaded = as_runs(runs, names, groups, group_by)
     with progress("compare", "samples") as report:
@@ -154,7 +154,7 @@ def errors_verb(
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, with_errors
     from bsdsbench.errors import DataError
     from bsdsbench.io import as_json, write_atomic
-    from bsdsbench.results.evaluation import as_runs
+    from bsdsbench.results.given_runs import as_runs
     from bsdsbench.tables.table import select
 
     counted, faults = [], []
@@ -204,7 +204,7 @@ def worst_verb(
     from bsdsbench.comparison.lost_scores import with_errors
     from bsdsbench.metrics.base import ERROR_COLUMNS
     from bsdsbench.report.worst import worst_table
-    from bsdsbench.results.evaluation import as_runs
+    from bsdsbench.results.given_runs import as_runs
 
     found, folders = as_runs(runs), list(map(Path, runs))
     if by is not None:
@@ -353,7 +353,7 @@ def plot_verb(runs: tuple[str, ...], out: str, names: list[str] | None, **option
     """
     from bsdsbench.plotting import plot_runs
     from bsdsbench.plotting.figures import published_curves_of
-    from bsdsbench.results.evaluation import as_runs
+    from bsdsbench.results.given_runs import as_runs
 
     if options["kind"] != "pr":
         refuse(("published", "human", "ap"), f"--kind {options['kind']}")

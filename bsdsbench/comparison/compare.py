@@ -33,7 +33,8 @@ from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.comparison_tables import comparison_tables, lower_is_better
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.results.evaluation import Evaluation, Progress, as_runs
+from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import Partition, frames_note, group_columns, image_clusters
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
 from bsdsbench.results.score_tables import full_name, late_starts_of, usual_scores

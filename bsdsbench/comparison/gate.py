@@ -32,7 +32,8 @@ from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.io import FaultError, as_json, entries, entry, read_json, reading, write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.results.evaluation import Evaluation, Progress, as_runs
+from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_tables import flat_scores, full_name
 from bsdsbench.results.storage import pack_records, unpack_records
 from bsdsbench.scores.counts import ImageRecord

@@ -38,7 +38,8 @@ from bsdsbench.plotting.displays import (
 )
 from bsdsbench.plotting.style import HUMAN, legend, new_row, save, signed, style
 from bsdsbench.results.comparability import forbidden
-from bsdsbench.results.evaluation import Evaluation, as_runs
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.given_runs import as_runs
 from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 

@@ -35,7 +35,8 @@ from bsdsbench.io import write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS, curve_lines
 from bsdsbench.report.pictures import by_interest, draw_pictures
-from bsdsbench.results.evaluation import Progress, as_runs
+from bsdsbench.results.evaluation import Progress
+from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.runs.sources import fault_of, find_sources
 from bsdsbench.scores.ratios import f_measure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -33,7 +33,6 @@ from bsdsbench.results.references import (
     official_run,
     reference_run,
     references,
-    with_common_rules,
 )
 from bsdsbench.results.sharing import fetched, is_address, shared_bytes, shared_run
 from bsdsbench.results.storage import (
@@ -588,46 +587,3 @@ class Evaluation(Shown):
             if entry(content, "n_images", int) != len(run.records):
                 raise FaultError(f"n_images is not the {len(run.records)} of counts.npz")
             return run
-
-
-def as_runs(
-    runs: Iterable[Evaluation | str | os.PathLike[str]],
-    names: Iterable[str] | None = None,
-    groups: Any = None,
-    group_by: str | None = None,
-) -> list[Evaluation]:
-    """Load the runs that are given as folders, files or `ref:NAME`, and give them distinct names.
-
-    Folders of one name get beside it what their paths do not have in common. Reference runs get the
-    AP and ODS rules of the first other run, and those of the benchmark where their own differ.
-    Their counts allow any, except that combinations of parameters cannot be interpolated. `groups`
-    and `group_by` are those of all their images. Raises DataError that lists every bad folder.
-    """
-    given = given_list(runs, "runs", "a list of runs or of their folders")
-    new_names = list(names) if names else [None] * len(given)
-    if len(new_names) != len(given):
-        raise DataError(f"{len(new_names)} names for {len(given)} runs, expected one each")
-    loaded, faults, places = [], [], {}
-    for k, (run, name) in enumerate(zip(given, new_names, strict=True)):
-        try:
-            if isinstance(run, str | Path):
-                places[k] = run if is_address(run) else os.path.abspath(run)
-                run = Evaluation.load(run)
-            elif not isinstance(run, Evaluation):
-                raise DataError(f"runs: {kind_of_value(run)}, expected runs or their folders")
-            loaded.append(replace(run, name=name) if name else run)
-        except DataError as error:
-            faults.append(error)
-    if faults:
-        raise DataError.collect(faults)
-    shown = [run.name for run in loaded]
-    for k, place in places.items():
-        same = [other for i, other in places.items() if shown[i] == shown[k]]
-        if len(same) > 1:
-            differing = place
-            if not any(map(is_address, same)):
-                differing = Path(os.path.relpath(place, os.path.commonpath(same))).as_posix()
-            loaded[k] = replace(loaded[k], name=f"{shown[k]} ({differing})")
-    others = {image_id for run in loaded for image_id in (*run.image_ids, *run.left_out)}
-    loaded = [run.with_groups(groups, group_by, others) for run in loaded]
-    return with_common_rules(loaded)

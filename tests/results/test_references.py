@@ -18,7 +18,7 @@ from bsdsbench.loaders.readers import load_ground_truth
 from bsdsbench.plotting import plot_runs
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.comparability import forbidden
-from bsdsbench.results.evaluation import as_runs
+from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.references import references
 from bsdsbench.runs.merge import best_of
 from bsdsbench.scores.counts import ImageRecord
