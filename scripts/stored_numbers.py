@@ -109,7 +109,8 @@ def made_runs() -> Iterator[tuple[str, str, Any]]:
     yield "semantic", "classes", semantic
     yield "depth", "depth", edges
     yield "wireframe", "lines", "wireframe"
-    yield "superpixel", "regions", "bsds500"
+    labels = bb.Protocol.preset("bsds500").replace(options={"superpixel": {"components": 0}})
+    yield "superpixel", "regions", labels
     yield "topology", "mask", base.replace(options={"topology": {"patch": 32}})
     yield "ccq", "mask", "masks"
     yield "instances", "instances", "masks"

@@ -63,6 +63,7 @@ FORM_WORDS = {  # of predictions, in words
 # One may be an image without boundaries; a set of them alone is a fault of its form.
 # Of 255 and 65535, by bytes a value: no detector's strongest boundary in a whole set
 SMALL = {1: 9, 2: 255}
+VOID_EVIDENCE = Evidence(Values.VOID_ALONE)
 SIDE_NAMES = ("its prediction", "its truth")
 DARKER = "are darker on the ground truth than off it"
 
@@ -74,6 +75,7 @@ class Kind(Enum):
     MASK = "masks"
     CLASSES = "class maps"
     INSTANCES = "instance maps"
+    OBJECTS = "maps of objects by their number"
     REGIONS = "segmentations"
     BOUNDARIES = "boundaries"
     DEPTH = "depth maps"
@@ -157,6 +159,8 @@ class Reading:
             ways = tuple(self.ways(_levels_of(values), values))
             raise DataError(str(error), fix=ways) from None
         mask = ~mask if self.inverted else mask
+        if valid is not None and not (values.any() or valid.all()):
+            evidence = evidence | VOID_EVIDENCE
         mask = mask if valid is None else mask & valid
         return MaskRead(mask, valid if self.truth else None, evidence)
 
@@ -175,7 +179,7 @@ class Reading:
 
     def means(self) -> str:
         """Return what the values mean in a few words: "masks with the void 255"."""
-        void = f" with the void {', '.join(map(str, self.void))}" if self.void else ""
+        void = f" with the void {_listed(self.void)}" if self.void else ""
         return f"{self.kind.value}{void}"
 
     def means_like(self, other: Reading) -> bool:
@@ -235,7 +239,10 @@ class Reading:
 
         if shown & Values.WHITE_LABELS and not shown & Values.LABELS:
             yield Problem(first(Values.WHITE_LABELS).file, f"{side} {WHITE_FOR_CLASSES}")
-        numbers = {e.levels for e in images if e.levels}
+        numbers = _numbers_of(images)
+        if len(images) > 1 and shown == Values.VOID_ALONE and not numbers:
+            none = (Setting(self.void_option, -1, "where that is the object"),)
+            yield Problem(first(shown).file, f"{side} nothing but void", "an object", none)
         pieces = self.kind is Kind.INSTANCES and shown & Values.PIECES
         if pieces and not shown & Values.NUMBERS and len(numbers) == 1:
             image, option = first(Values.PIECES), f"{self.metric}.components"
@@ -274,6 +281,13 @@ class Reading:
         return ", ".join(words) + f" ({arranged})" * bool(arranged)
 
 
+def _numbers_of(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
+    """Return the numbers of instances where no map has more than one, else none."""
+    if any(e.values & Values.NUMBERS for e in images):
+        return set()
+    return {e.levels for e in images if e.levels}
+
+
 class Readings(NamedTuple):
     """The readings of both sides."""
 
@@ -297,6 +311,7 @@ class Readings(NamedTuple):
         problems = [*self.pred.faults(preds), *self.gt.faults(gts)]
         for readings in (self, *others):
             faults = *readings.pred.label_faults(preds), *readings.gt.label_faults(gts)
+            faults += tuple(readings.number_faults(preds, gts))
             problems += [fault for fault in faults if fault not in problems]
         shown, warned = reduce(or_, preds, NO_EVIDENCE), []
         if shown.values & Values.FAINT and not shown.values & Values.STRONG:
@@ -313,6 +328,21 @@ class Readings(NamedTuple):
             has = f"{len(dark)} of {len(dark) + light} maps {DARKER} [{listed(dark, 3)}]"
             warned.append(InputWarning(has, fix=Setting("invert", not self.pred.inverted)))
         return warned
+
+    def number_faults(
+        self, preds: Sequence[Evidence], gts: Sequence[Evidence]
+    ) -> Iterator[Problem]:
+        """Yield that the one object of both sides has two numbers, of which one is white."""
+        if self.gt.kind is not Kind.OBJECTS:
+            return
+        true, predicted = _numbers_of(gts), _numbers_of(preds)
+        white = (true | predicted) & {(255.0,), (65535.0,)}
+        if white and len(true) == len(predicted) == 1 and true != predicted:
+            (number,), (true_number,) = *predicted, *true
+            has = f"{SIDE_NAMES[False]}, as all others, has one number, {number:g}"
+            expected = f"that of the truth, {true_number:g}: objects are paired by their number"
+            file = min(e.file for e in preds if e.levels)
+            yield Problem(file, has, expected, ("save the object as 1",))
 
     def describe(self, records: Sequence[ImageRecord]) -> str:
         """Return both readings in a line; "" where it is not known what the files showed."""
@@ -503,14 +533,19 @@ def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
         raise DataError(f"{what}: {WHITE_FOR_CLASSES}")
 
 
-def number_evidence(numbers: Map, void: Collection[float]) -> Evidence:
-    """Return whether a map of instances has several numbers, or one for several pieces."""
+def number_evidence(numbers: Map, void: Collection[float], by_number: bool = False) -> Evidence:
+    """Return whether a map of instances has several numbers, or one for several pieces.
+
+    `by_number` is True where an object keeps its number, and may have pieces.
+    """
     drawn = (numbers > 0) & ~np.isin(numbers, list(void))
     number = numbers.max(initial=0, where=drawn)
     if not number:
-        return NO_EVIDENCE
+        return VOID_EVIDENCE if np.isin(numbers, list(void)).any() else NO_EVIDENCE
     if (numbers != number)[drawn].any():
         return Evidence(Values.NUMBERS)
+    if by_number:
+        return Evidence(levels=(float(number),))
     from scipy.ndimage import label
 
     several = label(drawn, np.ones((3, 3)))[1] > 1

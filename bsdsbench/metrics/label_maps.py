@@ -127,11 +127,12 @@ def _known_things(options: Any, _: Any, things: Any) -> None:
             raise ProtocolError(f"things {clipped(name)}: expected {expected}")
 
 
+NEIGHBOURS = check(lambda v: v is None or (is_int(v) and v in (0, 4, 8)), "0, 8, 4 or none")
 COMPONENTS = option(
     None,
     "0: each number of a map is an object; 8 or 4: the maps are masks, and each component is one. "
     "none: as 0, but a set whose maps have one number each, for several pieces, is refused.",
-    check(lambda v: v is None or (is_int(v) and v in (0, 4, 8)), "0, 8, 4 or none"),
+    NEIGHBOURS,
     lambda value: None if value == "none" else value,
     caption={8: "objects: 8-connected components", 4: "objects: 4-connected components"},
     others={8: "scikit-image", 4: "scipy"},
@@ -288,12 +289,13 @@ class LabelMetric(Metric[MapOptions]):
 
     def label_kind(self, opt: MapOptions) -> Kind:
         if opt.unit != "class" and not opt.components:
-            return Kind.INSTANCES
+            return Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES
         return Kind.CLASSES if opt.classes else Kind.MASK
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
-        if opt.unit == "instance" and opt.components is None and not opt.divisor:
-            return number_evidence(labels, opt.ignored if truth else ())
+        if opt.unit != "class" and opt.components is None and not opt.divisor:
+            void = opt.ignored if truth else ()
+            return number_evidence(labels, void, by_number=opt.unit == "id")
         known = truth and self.label_kind(opt) is Kind.CLASSES
         return Evidence(label_evidence(labels, opt.labels)) if known else NO_EVIDENCE
 

@@ -28,9 +28,9 @@ from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.label_ids import pieces_of
-from bsdsbench.metrics.label_maps import as_label_map, faults_named
+from bsdsbench.metrics.label_maps import NEIGHBOURS, as_label_map, faults_named
 from bsdsbench.metrics.region.counting import Annotators, OverlapTable, canonical
-from bsdsbench.protocol.fields import captions, one_of, option
+from bsdsbench.protocol.fields import captions, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import ratio
@@ -129,10 +129,12 @@ def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
 class SuperpixelOptions:
     """What a superpixel is."""
 
-    components: int = option(
-        0,
-        "0: each label is a superpixel, also in several pieces; 8 or 4: each component of a label.",
-        one_of(0, 8, 4),
+    components: int | None = option(
+        None,
+        "0: each label is a superpixel, also in several pieces; 8 or 4: each component of a label. "
+        "none: as 0, but maps with many labels in several pieces are refused.",
+        NEIGHBOURS,
+        lambda value: None if value == "none" else value,
         caption={
             8: "each 8-connected component of a label is a superpixel",
             4: "each 4-connected component of a label is a superpixel",
@@ -141,24 +143,27 @@ class SuperpixelOptions:
     )
 
 
-def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Map:
-    """Return the label map of superpixels. Raises DataError for labels that ran out.
+def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> tuple[Map, int]:
+    """Return the label map of superpixels, and in how many pieces these lie.
 
-    Those of 8 bits ran out if all 256 are in use and most of them have several pieces.
+    Pieces are those of eight neighbours. Raises DataError where labels seem to have been used for
+    several superpixels each: half as many pieces more as there are labels, unless the options say
+    that a label is one; or any, where all numbers of 8 bits are in use.
     """
     maps = as_label_map(labels)
     if opt.components:
-        return pieces_of(maps, opt.components)
-    n_labels = np.unique(maps).size
-    if maps.min() >= 0 and maps.max() == 255 and n_labels >= 255:
-        n_pieces = int(pieces_of(maps, 8).max())
-        if n_pieces > 1.5 * n_labels:
-            raise DataError(
-                f"{n_labels} labels up to 255 in {n_pieces} pieces (more superpixels than 8 bits "
-                "have numbers?), expected each superpixel in one piece: save 16 or 32 bits",
-                fix=Setting("superpixel.components", 8, "where each piece is one"),
-            )
-    return maps
+        maps = pieces_of(maps, opt.components)
+    n_labels, n_pieces = np.unique(maps).size, int(pieces_of(maps, 8).max())
+    all_in_use = maps.min() >= 0 and maps.max() == 255 and n_labels >= 255
+    most = n_labels if all_in_use and opt.components is None else 1.5 * n_labels
+    if n_pieces > most and (all_in_use or opt.components is None):
+        why = " (more superpixels than 8 bits have numbers? save 16)" if all_in_use else ""
+        fix = [Setting("superpixel.components", 8, "takes each piece as one")]
+        if n_pieces <= 1.5 * n_labels or not all_in_use:
+            fix.append(Setting("superpixel.components", 0, "takes each label as one"))
+        has = f"{n_labels} labels in {n_pieces} pieces{why}"
+        raise DataError(f"{has}, expected each superpixel in one piece", fix=fix)
+    return maps, n_pieces
 
 
 _OVER_ANNOTATORS = ("mean", "min", "max")
@@ -170,6 +175,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
 
     name = "superpixel"
     title = "Superpixels"
+    version = 2
     reads = "regions"
     segmentations = True
     photo = True
@@ -188,6 +194,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
             for kind in _OVER_ANNOTATORS[1:]
         ),
         Column("n_superpixels", "superpixels", "K", digits=0, shown="own", score=False),
+        Column("n_pieces", "pieces", digits=0, shown="own", score=False),
         IMAGES,
     )
     image_columns = (columns[0], *columns[2:4])
@@ -199,12 +206,12 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
 
         `ue`, `ue_levin`, `asa`, `recall` f8 (3,), mean, minimum and maximum over annotators;
         `compactness`, `variation` f8 (), of the label map alone, and with the picture (NaN where
-        there is none); `n_superpixels` i8 ().
+        there is none); `n_superpixels`, `n_pieces` i8 (), labels and the pieces in which they lie.
         """
         if len(pred.segs) != 1:
             raise DataError(f"{pred.where}: {len(pred.segs)} label maps, expected one")
         with faults_named(pred, gt):
-            labels = superpixels(pred.segs[0], opt)
+            labels, n_pieces = superpixels(pred.segs[0], opt)
         of_annotators = [measures(labels, truth) for truth in gt.segmentations]
         counts: dict[str, Any] = {}
         for name in _MEASURES:
@@ -213,10 +220,12 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         counts["compactness"] = compactness(labels)
         has_photo = "photo" in gt.parts
         counts["variation"] = explained_variation(labels, gt.photo) if has_photo else np.nan
-        return {**counts, "n_superpixels": np.unique(labels).size}
+        return {**counts, "n_superpixels": np.unique(labels).size, "n_pieces": n_pieces}
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
-        values = {name: counts[name] for name in ("compactness", "variation", "n_superpixels")}
+        values = {
+            name: counts[name] for name in ("compactness", "variation", "n_superpixels", "n_pieces")
+        }
         for name in _MEASURES:
             for k, summary in enumerate(_OVER_ANNOTATORS):
                 values[f"{name}.{summary}"] = counts[name][:, k]
@@ -225,6 +234,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def describe(self, protocol: Protocol, opt: SuperpixelOptions) -> str:
         """Return what a superpixel is, and the conventions of the measures."""
         kinds = "".join(f"{caption}; " for caption in captions(opt).values())
+        kinds = kinds or "each label is one, also in several pieces; "
         return (
             f"superpixels: {kinds}means over annotators, then over images; boundary recall within "
             "0.0025 of the diagonal"

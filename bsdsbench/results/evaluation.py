@@ -254,12 +254,13 @@ class Evaluation(Shown):
         """
         if self.provenance.shard:
             return []
+        readings = [*self._readings_of_metrics()]
+        warnings = readings[0].verdict(self.records, readings[1:]) if readings else []
         for metric in map(registry.get, self.metrics):
             opt = metric.options_of(self.protocol)
             if metric.in_sequences(opt):
                 metric.check_set(self.image_ids, self.stack(metric.name), opt)
-        readings = [*self._readings_of_metrics()]
-        return readings[0].verdict(self.records, readings[1:]) if readings else []
+        return warnings
 
     @property
     def reference(self) -> Reference | None:

@@ -34,6 +34,7 @@ class Values(Flag):
     NUMBERS = auto()  # several numbers of instances
     TRAIN_IDS = auto()  # labels below the number of classes, one of them of no class
     LABEL_IDS = auto()  # a label of a class above them
+    VOID_ALONE = auto()  # void, and no object
 
 
 @frozen

@@ -318,7 +318,7 @@ def test_every_image_has_an_entry_in_a_panoptic_json(panoptic):
     refused(r"gt\.json: image 6 \(y\) has 0 entries", CocoItems, path, path, error=FileFormatError)
 
 
-@pytest.mark.parametrize("score", [{}, {"score": 0.7}])
+@pytest.mark.parametrize("score", [{}, {"score": 0.7}, "unequal"])
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("seed", range(4))
 def test_a_perfect_prediction_is_perfect_also_where_segments_overlap(small, seed, turned, score):
@@ -326,7 +326,9 @@ def test_a_perfect_prediction_is_perfect_also_where_segments_overlap(small, seed
     truth = [patch(2, *rng.integers(0, 3, 2).tolist(), *rng.integers(1, 4, 2).tolist())
              for _ in range(5)]  # fmt: skip
     truth += [patch(9, 0, 0, 4, 6, iscrowd=1)]
-    results = [{**each, **score} for each in truth]
+    scores = np.random.default_rng(seed).random(len(truth)).tolist()
+    of_each = [{"score": value} if score == "unequal" else score for value in scores]
+    results = [{**each, **known} for each, known in zip(truth, of_each, strict=True)]
     items = CocoItems(*small(truth, results[::-1] if turned else results))
     protocol = items.protocol(["segmentation"])
     run = bb.evaluate_items(items, protocol, metrics="segmentation", workers=1)

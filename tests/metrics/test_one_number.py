@@ -100,6 +100,81 @@ def test_the_verdict_is_on_the_set_also_in_shards(tmp_path):
     assert bb.Evaluation.load(tmp_path / "o").score("instances").f1 == 1
 
 
+BY_NUMBER = {
+    "contour": {"unit": "id", "groups": ("boundary-iou",)},
+    "segmentation": {"unit": "id"},
+    "davis": {},
+}
+
+
+def by_number(tmp_path, name, frames=False, **options):
+    metric = "contour" if name == "davis" else name
+    base = Protocol.preset("davis" if name == "davis" else "masks")
+    protocol = base.replace(options={metric: {**BY_NUMBER[name], **options}})
+    run = bb.evaluate(tmp_path / "p", tmp_path / "g", protocol, metrics=metric, workers=1)
+    return run.score(metric)
+
+
+@pytest.mark.parametrize("name", BY_NUMBER)
+@pytest.mark.parametrize("suffix", ["png", "npy", "tif"])
+@pytest.mark.parametrize(("true", "predicted"), [(1, 255), (255, 1), (65535, 1), (1, 65535)])
+def test_white_beside_one_is_no_other_object(tmp_path, name, suffix, true, predicted):
+    """One object on both sides, in one piece or in several, and frames without it."""
+    dtype = np.uint16 if max(true, predicted) > 255 else np.uint8
+    for side, value in (("g", true), ("p", predicted)):
+        (tmp_path / side).mkdir()
+        for k, n in (("00000", 3), ("00001", 1), ("00002", 0)):
+            write(
+                tmp_path / side / "dog", **{f"{k}__{suffix}": nuclei(n, False, value, dtype=dtype)}
+            )
+    ignore = {"ignore": -1} if name == "davis" else {}
+    words = f"00000.{suffix}: its prediction, .*one number, {predicted}, .*of the truth, {true}"
+    if name != "davis":  # folders of sequences are its own
+        for side in "pg":
+            (tmp_path / side / "dog").rename(tmp_path / f"{side}2")
+            (tmp_path / side).rmdir()
+            (tmp_path / f"{side}2").rename(tmp_path / side)
+    refused(words, by_number, tmp_path, name, **ignore)
+
+
+@pytest.mark.parametrize("name", ["contour", "segmentation"])
+def test_numbers_that_are_no_white_or_several_are_counted(tmp_path, name):
+    """A tracker that has lost its object scores 0; 255 is a number beside others."""
+    key = {"contour": "iou", "segmentation": "pq"}[name]
+    write(tmp_path / "g", a=nuclei(1, False, 1), b=nuclei(1, False, 1))
+    write(tmp_path / "p", a=nuclei(1, False, 2), b=nuclei(1, False, 2))
+    assert by_number(tmp_path, name)[key] == 0
+    write(tmp_path / "p", a=nuclei(1, False, 255), b=nuclei(2, True))
+    by_number(tmp_path, name)
+    write(tmp_path / "g", a=nuclei(1, False, 255), b=nuclei(2, True))
+    assert by_number(tmp_path, name)[key] == 1
+
+
+@pytest.mark.parametrize(
+    ("metric", "options"),
+    [("contour", {}), ("contour", {"unit": "id"}), ("segmentation", {"unit": "instance"}),
+     ("segmentation", {}), ("instances", {"components": 8}), ("saliency", {})],
+)  # fmt: skip
+def test_a_truth_of_void_alone_is_refused_where_nothing_else_is(tmp_path, metric, options):
+    for side in "pg":
+        write(tmp_path / side, a=nuclei(1, False), b=nuclei(1, False), c=nuclei(0, False))
+    folders, chosen = (tmp_path / "p", tmp_path / "g"), {"ignore": 255, **options}
+    how = {"metrics": metric, "workers": 1}
+    protocol = Protocol.preset("masks").replace(options={metric: chosen})
+    words = rf"a.png: its truth, .* nothing but void, .*{metric}.ignore=-1"
+    refused(words, bb.evaluate, *folders, protocol, **how)
+    bb.evaluate(*folders, protocol.replace(options={metric: {**chosen, "ignore": -1}}), **how)
+    write(tmp_path / "g", c=nuclei(1, False, 1))  # others are frames without their object
+    white = 255 if metric == "saliency" else 1
+    write(tmp_path / "p", **{name: nuclei(1, False, white) for name in "abc"})
+    bb.evaluate(*folders, protocol, **how)
+
+
+def test_an_image_of_void_alone_is_no_set():
+    gt, protocol = nuclei(1, False), Protocol.preset("davis")
+    bb.evaluate_items([("S/0", gt * 0, gt)], protocol, metrics="segmentation", workers=1)
+
+
 def test_arrays_have_the_same_verdict():
     gt = nuclei(4, False, 1)
     items = [("a", gt, gt)]

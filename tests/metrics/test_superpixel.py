@@ -89,13 +89,56 @@ def test_without_a_picture_there_is_no_explained_variation():
 def test_labels_that_ran_out_are_refused_with_the_option_that_numbers_their_pieces(dtype):
     """600 squares of 4 x 4 pixels, numbered modulo 256."""
     wrapped = np.kron(np.arange(600).reshape(20, 30) % 256, np.ones((4, 4), int)).astype(dtype)
-    refused("256 labels up to 255 in 600 pieces .*superpixel.components=8", sp.superpixels, wrapped,
-            sp.SuperpixelOptions())  # fmt: skip
-    assert np.unique(sp.superpixels(wrapped, sp.SuperpixelOptions(components=8))).size == 600
+    for said in (None, 0):
+        line = r"256 labels in 600 pieces .*save 16.*\(superpixel.components=8 [^;]*\)$"
+        refused(line, sp.superpixels, wrapped, sp.SuperpixelOptions(components=said))
+    made, n_pieces = sp.superpixels(wrapped, sp.SuperpixelOptions(components=8))
+    assert np.unique(made).size == n_pieces == 600
 
 
 @pytest.mark.parametrize(("components", "count"), [(0, 2), (4, 4), (8, 3)])
 def test_a_label_in_pieces_is_one_superpixel_unless_its_pieces_are_asked_for(components, count):
     labels = np.array([[5, 2, 2], [2, 5, 2], [2, 2, 2], [5, 2, 2]])
-    made = sp.superpixels(labels, sp.SuperpixelOptions(components=components))
-    assert np.unique(made).size == count
+    made, n_pieces = sp.superpixels(labels, sp.SuperpixelOptions(components=components))
+    assert (np.unique(made).size, n_pieces) == (count, max(count, 3))
+
+
+@pytest.mark.parametrize("n_labels", [11, 20])
+def test_labels_that_are_used_again_are_refused_and_stray_pieces_are_counted(n_labels):
+    """The squares of a map numbered modulo n; and one pixel that was cut off its superpixel."""
+    numbers = np.arange(48).reshape(6, 8)
+    reused = np.kron(numbers % n_labels, np.ones((5, 5), int))
+    both = "superpixel.components=8 .*superpixel.components=0"
+    words = f"{n_labels} labels in 48 pieces.*{both}"
+    refused(words, sp.superpixels, reused, sp.SuperpixelOptions())
+    assert sp.superpixels(reused, sp.SuperpixelOptions(components=0))[0] is reused
+    stray = np.kron(numbers, np.ones((5, 5), int))
+    stray[2, 2] = 40
+    made, n_pieces = sp.superpixels(stray, sp.SuperpixelOptions())
+    assert (np.unique(made).size, n_pieces) == (48, 49)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int64])
+def test_a_few_labels_beyond_8_bits_are_refused(dtype):
+    """270 squares modulo 256: fourteen labels have two pieces."""
+    wrapped = np.kron(np.arange(270).reshape(18, 15) % 256, np.ones((4, 4), int)).astype(dtype)
+    line = r"256 labels in 270 pieces .*superpixel.components=8 .*superpixel.components=0"
+    refused(line, sp.superpixels, wrapped, sp.SuperpixelOptions())
+
+
+@pytest.mark.parametrize("segments", [60, 255, 256, 400])
+@pytest.mark.parametrize("smooth", [0, 3])
+def test_sound_superpixels_are_counted_as_they_are(segments, smooth):
+    """SLIC and Felzenszwalb's regions are in one piece each, also 256 of them in 8 bits."""
+    from scipy.ndimage import gaussian_filter
+    from skimage.segmentation import felzenszwalb, slic
+
+    picture = np.random.default_rng(segments).random((90, 120, 3))
+    picture = gaussian_filter(picture, (smooth, smooth, 0)) if smooth else picture
+    made = [slic(picture, segments, compactness=c, start_label=0) for c in (0.01, 1, 30)]
+    made.append(felzenszwalb(picture, scale=20))
+    grid = np.kron(np.arange(256).reshape(16, 16), np.ones((5, 7), int)).astype(np.uint8)
+    for labels in (*made, grid):
+        kept, n_pieces = sp.superpixels(labels, sp.SuperpixelOptions())
+        assert n_pieces == np.unique(labels).size
+        assert kept is labels or (kept == labels).all()

@@ -9,6 +9,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from scripts import stored_numbers
+from tests.helpers.metric_cases import LABELS_ARE_ONE
 from tests.helpers.runs import call, counted
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
@@ -22,7 +23,7 @@ VALIDATOR = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text("utf-8")
         ("pixel", "edges", "bsds500"),
         ("saliency", "mask", "saliency"),
         ("wireframe", "lines", "wireframe"),
-        ("superpixel", "regions", "bsds500"),
+        ("superpixel", "regions", LABELS_ARE_ONE),
         ("region", "regions", "bsds500"),
     ],
 )

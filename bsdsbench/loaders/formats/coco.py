@@ -2,7 +2,9 @@
 
 A pixel of a map is class x DIVISOR + instance; class k is the k-th category by id, from 1 on, and 0
 is nothing. Instances may overlap in the files, pixels of a map cannot: on top lies the one of the
-higher score, of equal scores and in ground truth the smaller, and crowds lie below. Crowds, and
+higher score, of equal scores and in ground truth the smaller, and crowds lie below. Predictions
+that are segments of the truth to the pixel lie among themselves as these do, whatever their scores,
+so that a perfect prediction gives the map of the truth. Crowds, and
 pixels that a panoptic ground truth leaves out, are ignored: one class more, in which a crowd of the
 k-th category is the instance DIVISOR - k. A panoptic JSON and its PNGs must agree: every image has
 one entry, which lists each segment of the PNG once and no other, but for 0, which is void. Needs
@@ -13,9 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,11 +80,21 @@ class CocoItems:
 
     def __iter__(self) -> Iterator[tuple[str, LabelMap, LabelMap]]:
         for key, (name, shape) in self.images.items():
-            maps = []
-            for path, side in zip(self.paths, (self.pred, self.gt), strict=True):
+            maps, annotated = [], list[_Segment]()
+            for path, side in zip(self.paths[::-1], (self.gt, self.pred), strict=True):
+                entries, is_truth = side.get(key, []), side is self.gt
                 with reading(path, "a COCO file"):
-                    maps.append(self._map(side.get(key, []), shape, path, side is self.gt))
-            yield name, maps[0], maps[1]
+                    if entries and "segments_info" in entries[0]:
+                        maps.append(self._panoptic(entries[0], shape, path, is_truth))
+                        continue
+                    segments = self._segments(entries, shape, is_truth)
+                    segments = _in_order_of(annotated, segments)
+                drawn = np.zeros(shape, np.int32)
+                for segment in segments:
+                    drawn[segment.mask] = segment.value
+                annotated = segments
+                maps.append(drawn)
+            yield name, maps[1], maps[0]
 
     def protocol(self, metrics: Sequence[str], base: Protocol | None = None) -> Protocol:
         """Return the protocol of the maps: these metrics have the categories as classes."""
@@ -101,21 +113,17 @@ class CocoItems:
                 raise FaultError(f"{fault}, expected one of each image in a panoptic JSON")
             _field(entries[0], "segments_info")
 
-    def _map(self, annotations: list[Entry], shape: _Size, path: Path, is_truth: bool) -> LabelMap:
-        """Return the label map of an image."""
-        if annotations and "segments_info" in annotations[0]:
-            return self._panoptic(annotations[0], shape, path, is_truth)
-        drawn = []
+    def _segments(self, annotations: list[Entry], shape: _Size, is_truth: bool) -> list[_Segment]:
+        """Return the segments of an image, the lowest first."""
+        segments = []
         for number, annotation in enumerate(annotations, 1):
             mask = _mask(annotation, shape)
             score = 1.0 if is_truth else float(annotation.get("score", 1.0))
             place = -int(mask.sum()), int(mask.argmax())  # of equal sizes the lower one
             height = (not annotation.get("iscrowd", 0), score, *place)
-            drawn.append((height, self._value(annotation, number, is_truth), mask))
-        out = np.zeros(shape, np.int32)
-        for _, value, mask in sorted(drawn, key=itemgetter(0)):
-            out[mask] = value
-        return out
+            value = self._value(annotation, number, is_truth)
+            segments.append(_Segment(height, annotation["category_id"], value, mask))
+        return sorted(segments, key=attrgetter("height"))
 
     def _panoptic(self, entry: Entry, shape: _Size, path: Path, is_truth: bool) -> LabelMap:
         """Return the label map of an entry's PNG, in the folder of the JSON's name."""
@@ -157,6 +165,33 @@ class CocoItems:
         if is_truth and annotation.get("iscrowd", 0):
             return (len(self.categories) + 1) * DIVISOR + DIVISOR - k
         return k * DIVISOR + number
+
+
+class _Segment(NamedTuple):
+    """A segment of an image: what it is sorted by, its category, its value in a map, its pixels."""
+
+    height: tuple[bool, float, int, int]
+    category: int
+    value: int
+    mask: Bool
+
+    def content(self) -> tuple[int, bytes]:
+        """Return its category and its pixels, equal for equal segments."""
+        return self.category, np.packbits(self.mask).tobytes()
+
+
+def _in_order_of(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
+    """Return predicted segments, of which those that are annotated too are in the order of these.
+
+    They exchange the places that they have; all others stay.
+    """
+    place = {segment.content(): k for k, segment in enumerate(annotated)}
+    contents = [segment.content() for segment in predicted] if place else []
+    exact = [k for k, content in enumerate(contents) if content in place]
+    ordered = list(predicted)
+    for k, source in zip(exact, sorted(exact, key=lambda i: place[contents[i]]), strict=True):
+        ordered[k] = predicted[source]
+    return ordered
 
 
 def _field(entry: Entry, name: str) -> Any:
