@@ -58,9 +58,10 @@ from bsdsbench.loaders.formats.pictures import (
     plane,
     read_arrays,
 )
+from bsdsbench.loaders.label_evidence import refuse_channels
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
-from bsdsbench.loaders.reading import Kind, Reading, refuse_channels
+from bsdsbench.loaders.reading import Kind, Reading
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.evidence import Evidence, Values
 from bsdsbench.text import listed, show

@@ -24,7 +24,8 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.loaders.reading import Kind, number_evidence
+from bsdsbench.loaders.label_evidence import number_evidence
+from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics.base import IGNORE, IMAGES, Column, ValuesMetric
 from bsdsbench.metrics.label_ids import SIDES, is_stack
 from bsdsbench.metrics.label_maps import (

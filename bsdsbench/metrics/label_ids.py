@@ -14,7 +14,7 @@ from bsdsbench.arguments import I8
 from bsdsbench.errors import DataError, Fix
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
-from bsdsbench.loaders.reading import train_id_options
+from bsdsbench.loaders.label_evidence import train_id_options
 
 SIDES = ("prediction", "ground truth")  # what faults begin with
 FEW = 3  # labels from which on agreement cannot be chance, even if the truth lacks some

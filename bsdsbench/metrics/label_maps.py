@@ -21,13 +21,8 @@ from bsdsbench.images import (
     valid_of,
     without_void,
 )
-from bsdsbench.loaders.reading import (
-    Kind,
-    binarise,
-    label_evidence,
-    number_evidence,
-    refuse_white,
-)
+from bsdsbench.loaders.label_evidence import label_evidence, number_evidence, refuse_white
+from bsdsbench.loaders.reading import Kind, binarise
 from bsdsbench.metrics.base import Metric, Symptoms
 from bsdsbench.metrics.label_ids import (
     SIDES,

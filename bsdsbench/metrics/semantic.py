@@ -31,7 +31,7 @@ from attrs import frozen
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
 from bsdsbench.images import GroundTruth, Map, Prediction
-from bsdsbench.loaders.reading import (
+from bsdsbench.loaders.label_evidence import (
     id_evidence,
     label_evidence,
     refuse_channels,

@@ -1,0 +1,98 @@
+"""What label maps show about the meaning of their numbers; channels that are no label maps."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from bsdsbench.errors import DataError, Setting
+from bsdsbench.images import Map, is_binary
+from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence, Values
+
+VOID_EVIDENCE = Evidence(Values.VOID_ALONE)
+WHITE_FOR_CLASSES = (
+    "only 0 and 255, expected the labels of `classes`, from `first` on (masks: divide them by 255, "
+    "or name no `classes`)"
+)
+
+
+def label_evidence(labels: Map, known: Collection[int]) -> Values:
+    """Return what a label map shows: one of 0 and 255, where 255 is no class, is white.
+
+    One image may hold nothing but 0 and a label to ignore, a whole set does not.
+    """
+    white = 255 not in known and labels.max(initial=0) == 255 and is_binary(labels)
+    return Values.WHITE_LABELS if white else Values.LABELS
+
+
+def refuse_white(pred: Map, gt: Map, known: Collection[int], what: str) -> None:
+    """Raise DataError for labels of 0 and 255 beside others, but where 255 is from these."""
+    labels = (gt != 0) & (gt != 255)
+    white = label_evidence(pred, known) is Values.WHITE_LABELS
+    if white and labels.any() and (pred[gt != 255] != 0).any():
+        raise DataError(f"{what}: {WHITE_FOR_CLASSES}")
+
+
+def number_evidence(numbers: Map, void: Collection[float], by_number: bool = False) -> Evidence:
+    """Return whether a map of instances has several numbers, or one for several pieces.
+
+    `by_number` is True where an object keeps its number, and may have pieces.
+    """
+    drawn = (numbers > 0) & ~np.isin(numbers, list(void))
+    number = numbers.max(initial=0, where=drawn)
+    if not number:
+        return VOID_EVIDENCE if np.isin(numbers, list(void)).any() else NO_EVIDENCE
+    if (numbers != number)[drawn].any():
+        return Evidence(Values.NUMBERS)
+    if by_number:
+        return Evidence(levels=(float(number),))
+    from scipy.ndimage import label
+
+    several = label(drawn, np.ones((3, 3)))[1] > 1
+    return Evidence(Values.PIECES if several else Values.NOTHING, (float(number),))
+
+
+def id_evidence(labels: Map, ids: Sequence[int], ignored: Collection[int]) -> Evidence:
+    """Return whether labels are train ids where the ids of the classes, which have gaps, are meant.
+
+    A set of label ids has one above the number of classes somewhere; train ids have labels below it
+    that are no id.
+    """
+    present = np.setdiff1d(labels, [0, *ignored])
+    if np.isin(present[present >= len(ids)], ids).any():
+        return Evidence(Values.LABEL_IDS)
+    below = present[present < len(ids)]
+    return Evidence(Values.TRAIN_IDS) if np.setdiff1d(below, ids).size else NO_EVIDENCE
+
+
+def train_id_options(metric: str) -> Setting:
+    """Return the options by which a metric reads train ids where it has the ids of the classes."""
+    ignored = (Setting(f"{metric}.ignore", 255),)
+    return Setting(f"{metric}.ids", [], "for train ids on both sides", ignored)
+
+
+def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
+    """Raise DataError for maps that add up to one at each pixel, as those of classes do.
+
+    So do probabilities, one-hot maps, both in any scale, and the inversion of either. Maps of one
+    value each say nothing, and two annotators who draw lines leave most pixels free.
+    """
+    n, integers = len(maps), all(drawn.dtype.kind in "iub" for drawn in maps)
+    if n < 2 or len({drawn.shape for drawn in maps}) > 1:
+        return
+    top = max(1 if drawn.dtype == bool else np.max(drawn, initial=0) for drawn in maps)
+    one = next((white for white in (1, 255, 65535) if top <= white), 0) if integers else 1
+    slack = n * (one > 1) if integers else 0.02
+    for part in (np.s_[:1, :1], np.s_[:1], np.s_[:]):  # of most maps the first pixel is enough
+        total = np.sum([drawn[part] for drawn in maps], axis=0, dtype=np.float64)
+        if not any((np.abs(total - full) <= slack).all() for full in (one, (n - 1) * one)):
+            return
+    if any(drawn.min() < drawn.max() for drawn in maps):
+        raise DataError(
+            f"{what}{n} maps that add up to one in every pixel, expected {expected}",
+            fix=(
+                "of classes: numpy.argmax(maps, axis=0) is their label map",
+                "save the map of one class, (H, W)",
+            ),
+        )
