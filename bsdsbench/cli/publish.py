@@ -11,6 +11,7 @@ from bsdsbench.cli.shared import (
     add_option,
     bootstrap,
     flag,
+    labels_option,
     names_option,
     path,
     progress,
@@ -32,6 +33,7 @@ PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot
 @tables
 @flag("--rules", "Show AP by every rule in use, and ODS by both.")
 @names_option
+@labels_option
 @published
 @add_option("--title", "Title of a page; default: the names.", default="", show_default=False)
 @path("--gt", "gt_dir", "Ground-truth folder; default: the run's own.")
@@ -68,20 +70,22 @@ def report_verb(
     that is not found the value is "-".
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
-    from bsdsbench.comparison.published import published_beside
+    from bsdsbench.comparison.published import labelled_runs, published_beside
     from bsdsbench.diagnosis.ap_rules import rules_tables
     from bsdsbench.errors import DataError
     from bsdsbench.report import score_tables, write_report
     from bsdsbench.results.given_runs import as_runs
 
     options["published"] = options["published"] or ()
-    loaded = as_runs(runs, names)
+    loaded = labelled_runs(runs, as_runs(runs, names), options["labels"], options["published"])
     if rules:
         refuse((*PAGE, "published", "force", "columns"), "--rules")
         show_tables(rules_tables(loaded, options["gt_dir"]), out, form)
     elif form != "html":
         refuse((*PAGE, "gt_dir"), "tables, only with a page (-o FILE.html)")
-        extra, notes = published_beside(options["published"], loaded, options["force"])
+        extra, notes = published_beside(
+            options["published"], loaded, options["force"], options["labels"]
+        )
         shown = score_tables(loaded, extra=extra, notes=notes, columns=columns)
         counted = [run for run in loaded if metric_with_errors(run) is not None]
         if counted and columns is None:
@@ -92,6 +96,8 @@ def report_verb(
         raise DataError("--format html: expected -o FILE.html")
     else:
         refuse(("columns",), "a page (-o FILE.html)")
+        keys = {word.lower() for word in options["published"]}
+        options["labels"] = {k: v for k, v in options["labels"].items() if k in keys}
         options["pred_dirs"] = list(options["pred_dirs"]) or None
         with progress("report") as options["progress"]:
             said = write_report(loaded, out, **options)

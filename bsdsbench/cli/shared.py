@@ -181,6 +181,24 @@ def _form(ctx: click.Context, param: click.Parameter, form: str | None) -> str:
 
 
 names_option = words("--names", "Names of the runs; default: as stored.", metavar="A,B")
+
+
+def _labels(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    for text in texts:
+        if "=" not in text:
+            raise click.BadParameter(f"{text!r}: expected KEY=TEXT", ctx, param)
+    return dict(text.split("=", 1) for text in texts)
+
+
+labels_option = add_option(
+    "--label",
+    "labels",
+    "Another name to show: KEY is a run's name or folder, or the key of a published result; may "
+    "be repeated.",
+    multiple=True,
+    callback=_labels,
+    metavar="KEY=TEXT",
+)
 runs = click.argument(
     "runs", nargs=-1, required=True, type=click.Path(), metavar="[OUT|FILE|ref:NAME]..."
 )

@@ -18,6 +18,7 @@ from bsdsbench.cli.shared import (
     choice,
     flag,
     grouping,
+    labels_option,
     names_option,
     path,
     print_json,
@@ -323,6 +324,7 @@ def _signature(text: str) -> Signature:
 @argument("runs", nargs=-1, type=click.Path(), metavar="[OUT|FILE|ref:NAME]...")
 @path("-o", "--out", "Output file: .pdf, .svg or .png.", required=True)
 @names_option
+@labels_option
 @published
 @flag(
     "--human/--no-human",
@@ -332,15 +334,19 @@ def _signature(text: str) -> Signature:
 @flag("--ap", "Show AP in the legend, published ones where the rule is the same.")
 @choice(
     "--kind",
-    "PR curves, F over threshold, or bins of calibration.",
-    of=("pr", "f", "reliability"),
+    "PR curves, F over threshold, bins of calibration, or boxes of the images' own scores.",
+    of=("pr", "f", "reliability", "box"),
 )
-@add_option("--metric", "Metric to plot; default: the first of the run with a curve.", metavar="M")
+@add_option(
+    "--metric",
+    "Metric to plot; default: the first of the run with a curve; of a box also METRIC.SCORE.",
+    metavar="M",
+)
 @choice(
     "--style",
     "look",
-    "Size: for a screen, one column of a paper (3.3 in), or its full width (6.9 in).",
-    of=("screen", "column", "page"),
+    "Size: for a screen, one column of a paper (3.3 in), its full width (6.9 in), or a slide.",
+    of=("screen", "column", "page", "slide"),
 )
 @flag("--force", "Draw even if the runs or the published results are not comparable.")
 def plot_verb(runs: tuple[str, ...], out: str, names: list[str] | None, **options: Any) -> None:
@@ -353,13 +359,12 @@ def plot_verb(runs: tuple[str, ...], out: str, names: list[str] | None, **option
     """
     from bsdsbench.plotting import plot_runs
     from bsdsbench.plotting.figures import published_curves_of
-    from bsdsbench.results.given_runs import as_runs
 
     if options["kind"] != "pr":
         refuse(("published", "human", "ap"), f"--kind {options['kind']}")
-    loaded, published = as_runs(runs, names), options.pop("published") or ()
-    plot_runs(loaded, published=published, path=out, **options)
-    for result in published_curves_of(published):
+    published = options.pop("published") or ()
+    plot_runs(runs, names, published=published, path=out, **options)
+    for result in published_curves_of(published, options["labels"]):
         if result.curve:
             say(f"{result.label}: {result.curve.describe()}")
     print(out)

@@ -7,11 +7,13 @@ one of `bsdsbench.scores.curve`, or "unknown" if no source states it.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from importlib import resources
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -62,6 +64,7 @@ class PublishedResult:
     input, variant : RGB, RGB-D, RGB-HHA; what else tells rows of one method apart
     ap_rule    : "unknown" where no source says it, None without an AP
     confidence : "high" or "medium"; n_thresholds, nms : None where not known
+    shown_as   : the user's name for it, in place of `label`
     """
 
     key: str
@@ -82,6 +85,7 @@ class PublishedResult:
     boundary: Mapping[str, float] = field(default_factory=dict)
     region: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     other: Mapping[str, float] = field(default_factory=dict)
+    shown_as: str = ""
 
     def scores(self) -> dict[str, Any]:
         """Metric -> scores, as the `scores` object of result.json."""
@@ -96,6 +100,8 @@ class PublishedResult:
     @property
     def label(self) -> str:
         """The name with year, input, variant, and the key where the name does not say it."""
+        if self.shown_as:
+            return self.shown_as
         variant = "" if self.variant == "single-scale" else self.variant
         said = [str(self.year or ""), "published", self.input, variant]
         key = "" if self.key == self.name.lower() else f"; {self.key}"
@@ -145,8 +151,12 @@ def published_curves() -> dict[str, PublishedCurve]:
     return out
 
 
-def find_published(keys: Iterable[str]) -> list[PublishedResult]:
+def find_published(
+    keys: Iterable[str], labels: Mapping[str, str] = MappingProxyType({})
+) -> list[PublishedResult]:
     """The results of `keys`, in that order. Raises DataError naming every unknown key.
+
+    `labels` gives keys other names to be shown by.
 
     Examples
     --------
@@ -156,13 +166,38 @@ def find_published(keys: Iterable[str]) -> list[PublishedResult]:
     table, found, faults = published_results(), [], []
     for key in (word.strip().lower() for word in keys):
         if key in table:
-            found.append(table[key])
+            found.append(replace(table[key], shown_as=labels.get(key, "")))
             continue
         such = get_close_matches(key, table, n=5, cutoff=0.5) or [*table][:10]
         faults.append(DataError(f"published method {key!r}: expected such as {', '.join(such)}"))
     if faults:
         raise DataError.collect(faults)
     return found
+
+
+def labelled_runs(
+    given: Sequence[Any],
+    runs: Sequence[Evaluation],
+    labels: Mapping[str, str],
+    published: Iterable[str] = (),
+) -> list[Evaluation]:
+    """Return the runs by the names that `labels` gives them.
+
+    A key is a run's name, its folder as `given`, or one of `published`, whose rows
+    `find_published` renames. Raises DataError that names the keys that are none of these.
+    """
+    keys, named = {word.strip().lower() for word in published}, []
+    for place, run in zip(given, runs, strict=True):
+        keys_of_run = [run.name]
+        if isinstance(place, str | os.PathLike):
+            keys_of_run += [str(place), os.path.basename(os.path.normpath(place))]
+        texts = [labels[key] for key in keys_of_run if key in labels]
+        named.append(replace(run, name=texts[0]) if texts else run)
+        keys.update(keys_of_run)
+    if unknown := [key for key in labels if key not in keys]:
+        known = ", ".join([*(run.name for run in runs), *published])
+        raise DataError(f"label {', '.join(map(repr, unknown))}: expected keys among {known}")
+    return named
 
 
 def why_not_beside(run: Evaluation, task: str) -> str:
@@ -173,12 +208,15 @@ def why_not_beside(run: Evaluation, task: str) -> str:
 
 
 def published_beside(
-    keys: Iterable[str], runs: Sequence[Evaluation], force: bool = False
+    keys: Iterable[str],
+    runs: Sequence[Evaluation],
+    force: bool = False,
+    labels: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[list[Any], list[str]]:
     """Rows for `score_tables` beside `runs`, and by `force` a note for each run they do not fit. An
     AP of another rule than theirs carries its rule, and every score of a task that does not belong
     beside all runs its set: none is the best. Raises DataError for such runs without `force`."""
-    found, whose = find_published(keys), dict[str, list[str]]()
+    found, whose = find_published(keys, labels), dict[str, list[str]]()
     rules, rows = {run.protocol.ap_rule for run in runs}, []
     for result in found:
         task, label, marks = result.tasks[0], result.label, {}

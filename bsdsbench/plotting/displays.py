@@ -1,9 +1,9 @@
 """Pictures of one curve each.
 
 Displays in the manner of scikit-learn: arrays in the constructor, drawing in `plot(ax=None)`, which
-returns the display; `ax_`, `figure_` and the artists (`line_`, `point_`, `chance_`) are its
-attributes. Several displays on one axes get different colours; axes that are still empty are
-given limits and labels, others keep theirs.
+returns the display, and in `from_predictions` and `from_evaluation`; `ax_`, `figure_` and the
+artists (`line_`, `point_`, `chance_`) are its attributes. Several displays on one axes get
+different colours; axes that are still empty are given limits and labels, others keep theirs.
 """
 
 from __future__ import annotations
@@ -25,10 +25,13 @@ from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.plotting.style import (
     GREY,
+    add_title,
     draw_iso_f,
     legend,
+    marker_scale,
     new_axes,
     next_style,
+    prepare_layout,
     style,
     untouched,
 )
@@ -96,6 +99,8 @@ class CurveDisplay:
     #: function from labels and scores to a curve; name of the field whose number is in the legend
     curve_of: Any
     number = ""
+    #: made by a constructor that draws, and not by `plot`
+    _first_figure: Any = None
 
     def __post_init__(self) -> None:
         sizes = []
@@ -109,15 +114,51 @@ class CurveDisplay:
 
     @classmethod
     def from_predictions(
-        cls: type[_D], labels: ArrayLike, scores: ArrayLike, name: str = "", **options: Any
+        cls: type[_D],
+        labels: ArrayLike,
+        scores: ArrayLike,
+        name: str = "",
+        *,
+        ax: Axes | None = None,
+        **options: Any,
     ) -> _D:
-        """Return the display of labels and scores (N,).
+        """Draw the curve of labels and scores (N,), and return the display.
 
-        `options` are those of `curves.pr` etc., and further arguments of the display.
+        `ax` is as for `plot`; `options` are those of `curves.pr` etc., and further arguments of the
+        display.
         """
         of_display = {f.name for f in fields(cls)} & options.keys()  # type: ignore[arg-type]
         arguments = {key: options.pop(key) for key in of_display}
-        return cls.from_curve(cls.curve_of(labels, scores, **options), name, **arguments)
+        curve = cls.curve_of(labels, scores, **options)
+        return cls.from_curve(curve, name, **arguments)._drawn(ax)
+
+    @classmethod
+    def of_run(cls: type[_D], run: Evaluation, name: str | None, metric: str | None) -> _D:
+        """Return the display of a run without drawing it. Raises DataError for one without."""
+        raise DataError(f"{cls.__name__}: not of runs, expected labels and scores")
+
+    @classmethod
+    def from_evaluation(
+        cls: type[_D],
+        run: Evaluation,
+        name: str | None = None,
+        metric: str | None = None,
+        *,
+        ax: Axes | None = None,
+        **line: Any,
+    ) -> _D:
+        """Draw the curve of a run, and return the display.
+
+        `metric` is by default the run's first that has one; `ax` and `line` are as for `plot`.
+        Raises DataError if there is none.
+        """
+        return cls.of_run(run, name, metric)._drawn(ax, **line)
+
+    def _drawn(self: _D, ax: Axes | None, **line: Any) -> _D:
+        """Draw at once. A figure that was made so is replaced by that of a later `plot`."""
+        self.plot(ax, **line)
+        self._first_figure = self.figure_ if ax is None else None
+        return self
 
     @classmethod
     def from_curve(cls: type[_D], curve: AnyCurve, name: str = "", **arguments: Any) -> _D:
@@ -159,16 +200,24 @@ class CurveDisplay:
         chance : draw the line of a random ranking too
         line : arguments of the curve's `Axes.plot`
         """
+        if self._first_figure is not None:
+            import matplotlib.pyplot as plt
+
+            plt.close(self._first_figure)
+            self._first_figure = None
         with style():
             empty = ax is None or untouched(ax)
+            if ax is not None:
+                prepare_layout(ax)
             self.ax_ = ax = ax or new_axes(*self.size)
             self.figure_ = ax.figure.figure
             ax.set_xlabel(ax.get_xlabel() or self.axes[0], parse_math=False)
             ax.set_ylabel(ax.get_ylabel() or self.axes[1], parse_math=False)
             if empty:
                 self._prepare(ax)
-                ax.set_title(ax.get_title() or self.title, parse_math=False)
-            line_style = {**next_style(ax, self.name), "label": self.label or None}
+            if self.title:
+                add_title(ax, self.name, self.title)
+            line_style = {**next_style(ax), "label": self.label or None}
             if not self.joined:
                 line_style |= {"linestyle": "none", "marker": ".", "markersize": 4}
             x, y, chance_line, point, dots = self._drawing()
@@ -181,8 +230,9 @@ class CurveDisplay:
             if self.dotted and self.joined:
                 ax.plot(*(dots or (x, y)), color=color, linestyle="none", zorder=3, **_DOT)
             if point:
-                marker = self.look if self.best is None else _DOT
-                marker = {"color": color, "linestyle": "none", "zorder": 3, **marker}
+                shape = self.look if self.best is None else _DOT
+                marker: Any = {"color": color, "linestyle": "none", "zorder": 3, **shape}
+                marker["markersize"] *= marker_scale()
                 (self.point_,) = ax.plot(*point, **marker)
             if self.label:
                 legend(ax, ax.lines)
@@ -216,7 +266,7 @@ class PRCurveDisplay(CurveDisplay):
 
     Examples
     --------
-    >>> shown = PRCurveDisplay.from_predictions([1, -1, 1], [0.9, 0.5, 0.4], name="made").plot()
+    >>> shown = PRCurveDisplay.from_predictions([1, -1, 1], [0.9, 0.5, 0.4], name="made")
     >>> shown.ax_.get_xlabel(), shown.line_.get_label()
     ('Recall', 'made (AP 0.833)')
     """
@@ -235,16 +285,12 @@ class PRCurveDisplay(CurveDisplay):
     auc: float | None = None
 
     @classmethod
-    def from_evaluation(
+    def of_run(
         cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> PRCurveDisplay:
-        """Return the display of a run's curve with its ODS point.
-
-        `metric` is by default the run's first that has a curve. Raises DataError if there is none.
-        """
+        """Return the display of a run's curve with its best point. Raises DataError without one."""
         score = run.score(metric_with_curve(run, metric))
-        curve = score["curve"]
-        best = OperatingPoint(**{"threshold": None, **score["ods"]})
+        curve, best = score["curve"], OperatingPoint(**{"threshold": None, **score["ods"]})
         display = cls(curve.recall, curve.precision, name=name or run.name, best=best)
         display.joined = run.reference is None or run.reference.ordered
         display.beta2 = _beta2(run, metric)
@@ -316,7 +362,7 @@ class FThresholdDisplay(CurveDisplay):
     best: OperatingPoint | None = None
 
     @classmethod
-    def from_evaluation(
+    def of_run(
         cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> FThresholdDisplay:
         """Return the display of a run's F at each threshold, with its ODS point."""
@@ -358,13 +404,10 @@ class ReliabilityDisplay(CurveDisplay):
     ece: float | None = None
 
     @classmethod
-    def from_evaluation(
+    def of_run(
         cls, run: Evaluation, name: str | None = None, metric: str | None = None
     ) -> ReliabilityDisplay:
-        """Return the diagram of a run, of the pixels of all images.
-
-        `metric` is by default the run's first that has bins. Raises DataError if there is none.
-        """
+        """Return the diagram of a run, of the pixels of all images. Raises DataError without."""
         for candidate in [metric] if metric else run.metrics:
             if "reliability" in (score := run.score(candidate)):
                 bins = score.reliability

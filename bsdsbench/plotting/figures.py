@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from copy import copy
 from itertools import combinations
 from operator import itemgetter
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -18,6 +21,7 @@ from bsdsbench.comparison.published import (
     HUMAN_TASK,
     PublishedResult,
     find_published,
+    labelled_runs,
     published_curves,
     why_not_beside,
 )
@@ -36,13 +40,25 @@ from bsdsbench.plotting.displays import (
     ROCCurveDisplay,
     metric_with_curve,
 )
-from bsdsbench.plotting.style import HUMAN, legend, new_row, save, signed, style
+from bsdsbench.plotting.style import (
+    HUMAN,
+    curve_lines,
+    draw_figure,
+    font_size,
+    legend,
+    marker_scale,
+    new_row,
+    save,
+    signed,
+    style,
+)
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 
+BOX = "box"
 Runs = Sequence[Evaluation | str | Path]
 DISPLAYS: dict[str, Any] = {
     "pr": PRCurveDisplay,
@@ -194,6 +210,7 @@ def plot_runs(
     look: str | None = None,
     ap: bool = False,
     force: bool = False,
+    labels: Mapping[str, str] = MappingProxyType({}),
 ) -> Figure:
     """One figure with the curves of `runs`, best first in the legend.
 
@@ -210,15 +227,18 @@ def plot_runs(
     path : path, optional
         Also write it there, .pdf, .svg or .png.
     kind : str
-        "pr", with lines of equal F; "f", F over threshold; "reliability", the bins of calibration.
+        "pr", with lines of equal F; "f", F over threshold; "reliability", the bins of calibration;
+        "box", the spread of the images' own scores.
     metric : str, optional
-        A metric with a PR curve; default: the runs' first.
+        A metric with a PR curve; default: the runs' first. For "box" any metric, or METRIC.SCORE.
     look : optional
         See `bsdsbench.plotting.style.style`.
     ap : bool
         Show AP in the legend, of published results where its rule is that of the runs.
     force : bool
         Draw even if the runs' protocols differ or the published results are of other images.
+    labels : mapping
+        Other names in the legend, by a run's name or folder or the key of a published result.
 
     Raises
     ------
@@ -226,9 +246,11 @@ def plot_runs(
         An unknown key or one without a curve, names that do not fit the runs, another suffix;
         without `force` also other protocols and other images.
     """
-    if kind not in DISPLAYS:
-        raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}")
-    runs, extra = as_runs(runs, names), published_curves_of(published) if published else []
+    if kind not in (*DISPLAYS, BOX):
+        raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}, {BOX}")
+    runs, given = as_runs(runs, names), list(runs)
+    runs = labelled_runs(given, runs, labels, published)
+    extra = published_curves_of(published, labels) if published else []
     if not (runs or extra):
         raise DataError("no runs given, expected at least one to plot")
     beside, faults = dict[str, None](), forbidden(runs)
@@ -245,13 +267,15 @@ def plot_runs(
             problems=[f"{fault}; such curves are not comparable" for fault in faults],
             fix=Setting("force", True, "draws them"),
         )
+    if kind == BOX:
+        return _plot_boxes(runs, metric, path, look)
     with style(look, path is not None):
         # An AP is shown of published results where its rule is the one of all runs.
         rules = {r.protocol.ap_rule for r in runs}
         rules = rules or {str(r.ap_rule) for r in extra} & set(AP_RULES)
         shown = []
         for run in runs:
-            shown.append(DISPLAYS[kind].from_evaluation(run, metric=metric))
+            shown.append(DISPLAYS[kind].of_run(run, metric=metric))
             if ap:
                 value = float(run.score(metric_with_curve(run, metric)).get("ap", math.nan))
                 shown[-1].name += "" if math.isnan(value) else f", AP {short(value)}"
@@ -270,17 +294,60 @@ def plot_runs(
             if isinstance(human, Evaluation):
                 best, name = human.boundary_score().ods, "Human (each against the others)"
                 f, recall, precision = best.f, best.recall, best.precision
-            point: Any = {"markersize": 5.5, "color": HUMAN, "zorder": 4}
+            point: Any = {"markersize": 5.5 * marker_scale(), "color": HUMAN, "zorder": 4}
             point["label"] = f"[F={short(f)}] {name}"
             entries.append((f, *figure.axes[0].plot([recall], [precision], "D", **point)))
         entries.sort(key=itemgetter(0), reverse=True)
         legend(figure.axes[0], [line for _, line in entries])
-        told = [f"{run.name}: {run.signature_line}" for run in runs if run.signature_line]
-        told += [f"{r.label}: {r.curve.describe()}" for r in extra if r.curve]
-        signed[figure] = "\n".join(told)
+        notes = [_signatures(runs), *(f"{r.label}: {r.curve.describe()}" for r in extra if r.curve)]
+        signed[figure] = "\n".join(filter(None, notes))
         if path is not None:
             save(figure, path)
         return figure
+
+
+def _signatures(runs: Sequence[Evaluation]) -> str:
+    return "\n".join(f"{run.name}: {run.signature_line}" for run in runs if run.signature_line)
+
+
+def _plot_boxes(
+    runs: Sequence[Evaluation], metric: str | None, path: str | Path | None, look: str | None
+) -> Figure:
+    """Draw the images' own scores of each run: a box from quartile to quartile, and every image."""
+    shared = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
+    name, _, key = (metric or (shared or [""])[0]).partition(".")
+    if name not in shared:
+        raise DataError(f"metric {name!r}: expected one that all runs have: {', '.join(shared)}")
+    columns = {column.key: column for column in registry.get(name).image_columns}
+    column = columns.get(key or next(iter(columns)))
+    if column is None:
+        raise DataError(f"{name} {key!r}: expected a score of images: {', '.join(columns)}")
+    scores = []
+    for run in runs:
+        values = np.array([row.get(column.key, np.nan) for row in run.image_scores(name).values()])
+        scores.append(values[~np.isnan(values)])
+
+    def draw(ax: Axes) -> None:
+        size = ax.figure.figure.get_size_inches()[0] * 72 / max(3.0, len(runs))
+        lines = curve_lines(len(runs))
+        for k, (values, (color, _)) in enumerate(zip(scores, lines, strict=True), 1):
+            # Images beside each other by the golden ratio: even, and the same each time
+            aside = (np.arange(values.size) * 0.618034 % 1 - 0.5) * 0.5
+            dots: Any = {"markersize": 2.5, "alpha": 0.45, "markeredgewidth": 0}
+            ax.plot(k + aside, values, "o", color=color, zorder=1.5, **dots)
+            box: Any = {"color": color, "linewidth": 1.4}
+            ax.boxplot(
+                [values], positions=[k], widths=0.62, showfliers=False, showmeans=True,
+                boxprops=box, whiskerprops=box, capprops=box, medianprops={**box, "linewidth": 2.4},
+                meanprops={"marker": "D", "markerfacecolor": "white", "markeredgecolor": color},
+            )  # fmt: skip
+        letters = max(int(size / (0.62 * font_size())), 6)
+        names = [textwrap.fill(run.name, letters) for run in runs]
+        ax.set_xticks(range(1, len(runs) + 1), names, parse_math=False)
+        ax.grid(axis="x", visible=False)
+        ax.set_ylabel(f"{registry.get(name).title}: {column.heading} of an image", parse_math=False)
+
+    return draw_figure(draw, path, look, note=_signatures(runs))
 
 
 def plot_result(run: Evaluation, out: Path) -> None:
@@ -291,9 +358,11 @@ def plot_result(run: Evaluation, out: Path) -> None:
         save(figure, out / "pr.svg")
 
 
-def published_curves_of(keys: Sequence[str]) -> list[PublishedResult]:
+def published_curves_of(
+    keys: Sequence[str], labels: Mapping[str, str] = MappingProxyType({})
+) -> list[PublishedResult]:
     """The published results of these keys but "human". Raises DataError for one without curve."""
-    found = [result for result in find_published(keys) if result.key != "human"]
+    found = [result for result in find_published(keys, labels) if result.key != "human"]
     known = ", ".join(published_curves())
     faults = [
         DataError(f"published {r.key!r}: no curve is stored, expected {known}")

@@ -1,6 +1,6 @@
 """One style for every picture: colours and dashes, rc settings, axes, legends, reproducible files.
 
-A curve's colour follows from the name of its method, a pixel's from whether it is matched; they are
+A curve's colour follows from its place in the call, a pixel's from whether it is matched; they are
 the same in plots, in the report and in overlays. The report needs the colours alone, so matplotlib
 is imported where a picture is drawn. Figures are made by pyplot, so that `plt.show()` and notebooks
 show them, but without it if they are for a file, in other threads, or where there is no display.
@@ -8,12 +8,10 @@ show them, but without it if they are for a file, in other threads, or where the
 
 from __future__ import annotations
 
-import hashlib
 import io
-import re
 import textwrap
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -29,16 +27,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours that are legible on white; then each is the one farthest from all before
-# it, also as seen with deuteranopia.
-PALETTE = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#3333DD",
-    "#555511", "#DD00FF", "#FF5566", "#AA0088", "#6611AA", "#664444", "#558822", "#005555",
-    "#AA2244", "#CC77FF", "#8A8A5C", "#7F7FB8",
-)  # fmt: skip
-# Lengths of dash and gap in line widths; empty: solid
-DASHES: tuple[tuple[float, ...], ...] = ((), (5, 2), (1, 1.5), (5, 2, 1, 2))
-_SOLID_CURVES = 7  # of a picture, before the first dashed one
+# In the order of the curves of a picture. Any two are at least 40 apart (CIEDE2000), so that nobody
+# takes one for the other in a legend; no eighth colour that is legible on white and on black is.
+PALETTE = ("#0072B2", "#FF9619", "#7D007D", "#7DC800", "#E196C8", "#7D3200", "#004B19")
+# Lengths of dash and gap in line widths; empty: solid. The curves after the last colour have the
+# first colours again with the next dashes.
+DASHES: tuple[tuple[float, ...], ...] = (
+    *((), (5, 2), (1, 1.5), (5, 2, 1, 2)),
+    *((9, 3), (3, 1, 3, 3), (9, 2, 1, 2, 1, 2)),
+)
 GREY, HUMAN = "#7F7F7F", "#2E7D32"
 # Pixels of a matching, in every overlay
 PIXEL_COLORS = {"matched": "#009E73", "false": "#D55E00", "missed": "#0072B2"}
@@ -47,10 +44,19 @@ ERROR_COLORS = {
     **{"suppressed": "#56B4E9", "near_missed": "#0072B2", "absent": "#2A2A8C"},
     **{"duplicate": "#F0B400", "near_false": "#D55E00", "background": "#8C1D04"},
 }
-# Chosen so that the detectors of `bsdsbench run` get different colours
-_SALT = b"20761"
-_MAX_INSIDE = 7  # entries of a legend inside the axes
-_MAX_LETTERS = 44  # in a line of a legend
+_MAX_LETTERS = 44
+# Places of a legend inside the axes, the first that is free is taken: name, left and lower side
+_PLACES = {
+    "lower left": (0.0, 0.0),
+    "upper right": (1.0, 1.0),
+    "lower right": (1.0, 0.0),
+    "upper left": (0.0, 1.0),
+    "lower center": (0.5, 0.0),
+    "upper center": (0.5, 1.0),
+    "center left": (0.0, 0.5),
+    "center right": (1.0, 0.5),
+    "center": (0.5, 0.5),
+}
 
 
 class CurveLine(NamedTuple):
@@ -64,13 +70,17 @@ class _Sizes(NamedTuple):
     width: float | None  # of the figure in inches; None: each kind of picture has its own
     font: float  # points
     line: float  # points
+    aspect: float | None = None  # width in heights, where the legend is beside the axes
+    n_colors: int = len(PALETTE)
+    letters: int = _MAX_LETTERS  # in a line of a legend
 
 
-# For the screen, one column of a paper, or its full width with the legend beside the axes
+# For the screen, one column of a paper, its full width, or a slide of 16:9 read from afar
 _SIZES = {
     "screen": _Sizes(None, 9, 1.6),
     "column": _Sizes(3.3, 7.5, 1.2),
-    "page": _Sizes(6.9, 8, 1.3),
+    "page": _Sizes(6.9, 8, 1.3, 1.9),
+    "slide": _Sizes(10.0, 17, 3.2, 16 / 9, 4, 26),
 }
 _RC: dict[Any, Any] = {
     "font.sans-serif": ["DejaVu Sans"],
@@ -93,28 +103,20 @@ _FILES: dict[str, tuple[dict[str, Any], str]] = {
 }
 # Name of the sizes, and whether the figure is for a file
 _STYLE: ContextVar[tuple[str, bool]] = ContextVar("style", default=("screen", False))
+#: Figures of `new_axes`, with their size without a legend beside the axes
+_own_sizes: WeakKeyDictionary[Figure, tuple[float, float]] = WeakKeyDictionary()
+#: Of axes: name and title of each curve, with the title of the axes that they made
+_titles: WeakKeyDictionary[Axes, list[tuple[tuple[str, str], str]]] = WeakKeyDictionary()
 #: A line of text on what each figure shows, which `save` writes into the metadata.
 signed: WeakKeyDictionary[Figure, str] = WeakKeyDictionary()
 
 
-def _next_line(name: str, taken: Sequence[str]) -> CurveLine:
-    """Return the line of the next curve of a picture in which the colours `taken` are in use.
-
-    The colour follows from the method's name, unless it is taken. If all colours are, one of the
-    least used is repeated with other dashes.
-    """
-    word = re.sub("[-_]", " ", re.split(r", AP | \(", name)[0].casefold())
-    digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=4, salt=_SALT).digest()
-    start = int.from_bytes(digest, "big") % len(PALETTE)
-    color = min(PALETTE[start:] + PALETTE[:start], key=taken.count)
-    return CurveLine(color, DASHES[len(taken) // _SOLID_CURVES % len(DASHES)])
-
-
-def curve_lines(names: Sequence[str]) -> list[CurveLine]:
-    """Return the line of each curve of a picture, by the names of the methods."""
-    lines: list[CurveLine] = []
-    for name in names:
-        lines.append(_next_line(name, [line.color for line in lines]))
+def curve_lines(n_curves: int, n_colors: int = len(PALETTE)) -> list[CurveLine]:
+    """Return the lines of the curves of a picture in the order of the call."""
+    lines = []
+    for k in range(n_curves):
+        dashes = DASHES[k // n_colors % len(DASHES)]
+        lines.append(CurveLine(PALETTE[k % n_colors], dashes))
     return lines
 
 
@@ -122,7 +124,7 @@ def curve_lines(names: Sequence[str]) -> list[CurveLine]:
 def style(look: str | None = None, file: bool = False) -> Iterator[None]:
     """Apply the package's rc settings, on top of matplotlib's defaults, within a `with` block.
 
-    look : "screen", "column" or "page"; default: that of the enclosing block, or "screen"
+    look : "screen", "column", "page" or "slide"; default: that of the enclosing block, or "screen"
     file : figures are for a file, and are made without pyplot, which would keep and show them
     """
     import matplotlib as mpl
@@ -132,7 +134,7 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
     if look not in _SIZES:
         raise DataError(f"style {look!r}: expected one of {', '.join(_SIZES)}")
     token = _STYLE.set((look, file or was_file))
-    _, font, line = _SIZES[look]
+    _, font, line, *_ = _SIZES[look]
     sizes: dict[Any, Any] = {
         "font.size": font,
         "axes.titlesize": font + 1,
@@ -149,30 +151,31 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
         _STYLE.reset(token)
 
 
-def next_style(ax: Axes, name: str) -> dict[str, object]:
+def next_style(ax: Axes) -> dict[str, object]:
     """Return colour and line style, arguments of `Axes.plot`, for the next curve on `ax`."""
     from matplotlib.colors import to_hex
 
-    taken = []
+    n_drawn = 0
     for line in ax.lines:
-        color = to_hex(line.get_color()).upper()
-        if np.size(line.get_xdata()) > 1 and color != GREY:
-            taken.append(color)
-    color, dashes = _next_line(name, taken)
+        is_curve = np.size(line.get_xdata()) > 1 and to_hex(line.get_color()).upper() != GREY
+        n_drawn += is_curve and (line.get_linestyle(), line.get_marker()) != ("None", "o")
+    color, dashes = curve_lines(n_drawn + 1, _SIZES[_STYLE.get()[0]].n_colors)[-1]
     return {"color": color, "linestyle": (0, dashes) if dashes else "-"}
 
 
 def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
     """Return the axes of a new figure that is `height` inches high and `ratio` times as wide.
 
-    The styles "column" and "page" have a fixed width instead.
+    The styles but "screen" have a fixed width instead.
     """
     look, _ = _STYLE.get()
-    width, size = _SIZES[look].width, (ratio * height, height)
+    width, aspect, size = _SIZES[look].width, _SIZES[look].aspect, (ratio * height, height)
     if width is not None:
-        size = (width, width / (1.9 if look == "page" else ratio))
-    ax = _new_figure(size).add_subplot()
-    if ratio == 1 and look != "page":
+        size = (width, width / (aspect or ratio))
+    figure = _new_figure(size)
+    _own_sizes[figure] = size
+    ax = figure.add_subplot()
+    if ratio == 1 and aspect is None:
         ax.set_box_aspect(1)
     return ax
 
@@ -199,6 +202,75 @@ def _new_figure(size: tuple[float, float]) -> Figure:
         with suppress(ImportError):  # a backend with windows, but there is no display
             return plt.figure(**arguments)
     return Figure(**arguments)
+
+
+def draw_figure(
+    draw: Callable[[Axes], object],
+    path: str | Path | None = None,
+    look: str | None = None,
+    ratio: float = 1.35,
+    note: str = "",
+) -> Figure:
+    """Return a figure of one axes that `draw` fills, in the style of all figures.
+
+    Colours come from `next_style`, a legend from `legend`.
+
+    Parameters
+    ----------
+    path : path, optional
+        Also write it there, .pdf, .svg or .png.
+    look : str, optional
+        See `style`.
+    ratio : float
+        The width in heights.
+    note : str
+        What the figure shows, for the file's metadata.
+    """
+    with style(look, path is not None):
+        ax = new_axes(3.4, ratio)
+        draw(ax)
+        figure = ax.figure.figure
+        signed[figure] = note
+        if path is not None:
+            save(figure, path)
+    return figure
+
+
+def prepare_layout(ax: Axes) -> None:
+    """Let the labels and legends of subplots have the room that they need.
+
+    A figure that has a layout of its own, and axes at a place of their own, stay as they are.
+    """
+    figure = ax.figure.figure
+    if figure.get_layout_engine() is None and ax.get_subplotspec() is not None:
+        figure.set_layout_engine("constrained")
+
+
+def add_title(ax: Axes, name: str, title: str) -> None:
+    """Add the title of a curve to those of the other curves on `ax`, unless a user wrote one.
+
+    Titles of several curves stand under each other, each behind the name of its curve.
+    """
+    titles = _titles.setdefault(ax, [])
+    before = ax.get_title()
+    if before and (not titles or before != titles[-1][1]):
+        return
+    several = [f"{n}: {t}" if n and (titles or name != n) else t for (n, t), _ in titles]
+    several.append(f"{name}: {title}" if name and titles else title)
+    letters = ax.get_window_extent().width / ax.figure.figure.dpi * 72 / (0.58 * font_size())
+    lines = [textwrap.fill(line, max(int(letters), 16)) for line in several]
+    ax.set_title("\n".join(lines), parse_math=False)
+    titles.append(((name, title), ax.get_title()))
+
+
+def marker_scale() -> float:
+    """Return how much larger markers are than on the screen, in the style in force."""
+    return font_size() / _SIZES["screen"].font
+
+
+def font_size() -> float:
+    """Return the size of text in points, of the style in force."""
+    return _SIZES[_STYLE.get()[0]].font
 
 
 def untouched(ax: Axes) -> bool:
@@ -228,31 +300,83 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
 
 
 def legend(ax: Axes, handles: Sequence[Any]) -> None:
-    """Draw a legend where it hides least, in place of an earlier one, one entry for equal labels.
+    """Draw a legend that hides no curve, in place of an earlier one, one entry for equal labels.
 
-    With many entries, and in the style "page", it is beside the axes.
+    It is inside the axes where there is room, else beside them, or below in the style "column".
     """
+    from matplotlib.transforms import ScaledTranslation
+
     entries: dict[str, Any] = {}
     for handle in handles:
         if (label := handle.get_label())[0] != "_":
             entries.pop(label, None)  # of equal labels the last is kept
             entries[label] = handle
     figure: Any = ax.figure.figure  # also where the axes lie in a subfigure
-    for old in (*figure.legends, ax.get_legend()):
+    size = _own_sizes.get(figure)
+    for old in (*(figure.legends if size else ()), ax.get_legend()):
         if old is not None:
             old.remove()
-    page = _STYLE.get()[0] == "page"
-    if not page and len(entries) <= _MAX_INSIDE:
-        made = ax.legend(entries.values(), entries, loc="best")
-    else:
-        made = figure.legend(entries.values(), entries, loc="outside right upper", frameon=False)
-    for text in made.get_texts():
-        text.set(text=textwrap.fill(text.get_text(), _MAX_LETTERS, break_on_hyphens=False))
+    look = _STYLE.get()[0]
+    made = _wrapped(ax.legend(entries.values(), entries, loc="lower left"))
+    place = None if look == "page" else _free_place(ax, made)
+    made.remove()
+    if place is not None:
+        _wrapped(ax.legend(handles=entries.values(), labels=entries, loc=place))
+        if size:
+            figure.set_size_inches(size)
+        return
+    if size is None:  # room for the labels of the lines of equal F
+        gap = ScaledTranslation(3.2 * font_size() / 72, 0, figure.dpi_scale_trans)
+        arguments: Any = {"loc": "upper left", "frameon": False, "borderaxespad": 0}
+        arguments |= {"bbox_to_anchor": (1, 1), "bbox_transform": ax.transAxes + gap}
+        _wrapped(ax.legend(entries.values(), entries, **arguments), 32)
+        return
+    where = "outside lower left" if look == "column" else "outside right upper"
+    beside: Any = {"handles": entries.values(), "labels": entries, "loc": where, "frameon": False}
+    made = _wrapped(figure.legend(**beside))
+    too_high = made.get_window_extent().height / (0.96 * size[1] * figure.dpi)
+    if look != "column" and too_high > 1:
+        made.remove()
+        made = _wrapped(figure.legend(**beside, fontsize=(font_size() - 1) / too_high))
+    shown = made.get_window_extent()
+    width, height = shown.width / figure.dpi, shown.height / figure.dpi
+    if look == "column":
+        figure.set_size_inches(size[0], size[1] + height)
+    elif look == "screen":  # leave the axes as much room as without a legend
+        figure.set_size_inches(1.15 * size[1] + width, size[1])
+
+
+def _wrapped(legend: Any, letters: int = 0) -> Any:
+    """Break the lines of a legend, whose words are no formulas. Returns the legend."""
+    letters = letters or _SIZES[_STYLE.get()[0]].letters
+    for text in legend.get_texts():
+        text.set(text=textwrap.fill(text.get_text(), letters, break_on_hyphens=False))
         text.set_parse_math(False)
-    if figure.legends and not page:  # leave the axes as much room as without a legend
-        width = made.get_window_extent().width / figure.dpi
-        axes_width = 1.15 * figure.get_figheight() * len(figure.axes)
-        figure.set_size_inches(axes_width + width, figure.get_figheight())
+    return legend
+
+
+def _free_place(ax: Axes, legend: Any) -> Any:
+    """Return the first place inside the axes where the legend hides no line, None without one."""
+    box, axes = legend.get_window_extent(), ax.get_window_extent()
+    margin = 1.5 * font_size() * ax.figure.figure.dpi / 72
+    wide, high = (box.width + margin) / axes.width, (box.height + margin) / axes.height
+    if wide > 0.95 or high > 0.75:
+        return None
+    points = [np.zeros((0, 2))]
+    for line in ax.lines:
+        path = line.get_transform().transform_path(line.get_path())
+        vertices = ax.transAxes.inverted().transform(path.vertices)
+        steps = np.linspace(0, 1, 33)[:, None, None]
+        points.append(vertices)
+        points.append((vertices[:-1] * (1 - steps) + vertices[1:] * steps).reshape(-1, 2))
+    on_lines = np.concatenate(points)
+    for place, share in _PLACES.items():
+        size = np.array([wide, high])
+        first = np.array(share) * (1 - size)
+        inside = (on_lines > first - 0.02) & (on_lines < first + size + 0.02)
+        if not inside.all(axis=1).any():
+            return place
+    return None
 
 
 def save(fig: Figure, path: str | Path) -> Path:

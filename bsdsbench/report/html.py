@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from bsdsbench import __version__
@@ -27,6 +28,7 @@ from bsdsbench.comparison.published import (
     HUMAN_POINT,
     HUMAN_TASK,
     find_published,
+    labelled_runs,
     published_beside,
     why_not_beside,
 )
@@ -56,6 +58,7 @@ def write_report(
     pictures: bool = True,
     full_pictures: bool = False,
     published: Sequence[str] = (),
+    labels: Mapping[str, str] = MappingProxyType({}),
     force: bool = False,
     n_boot: int = N_BOOT,
     seed: int = SEED,
@@ -66,7 +69,8 @@ def write_report(
     Pictures need the files the runs were made from: the given folders, or those the runs name;
     without these the page has tables and plots only. The images are those of all runs.
     Human agreement on BSDS500 is marked in the plot if the runs are of its test images.
-    published : keys of published results to add to tables and plot; force : also where they are of
+    published : keys of published results to add to tables and plot; labels : other names for runs
+    (by name or folder) and published results (by key); force : also where they are of
     other images. Raises DataError if there are no runs, if published results are of other images,
     or if a given folder does not hold the files of its run, OSError.
     """
@@ -74,8 +78,8 @@ def write_report(
 
     if not runs:
         raise DataError("no runs given, expected at least one to report")
-    runs = as_runs(runs)
-    extra, odd = published_beside(published, runs, force)
+    runs = labelled_runs(runs, as_runs(runs), labels, published)
+    extra, odd = published_beside(published, runs, force, labels)
     notes = []
     given = pred_dirs or [None] * len(runs)
     if len(given) != len(runs):
@@ -98,8 +102,8 @@ def write_report(
                     raise
                 notes.append(f"no pictures: {fault_of(run, error)}")
         columns, values, mains, ids = _columns(runs)
-        known: list[Any] = [result for result in find_published(published) if result.curve]
-        looks = iter(curve_lines([run.name for run in runs] + [result.label for result in known]))
+        known: list[Any] = [result for result in find_published(published, labels) if result.curve]
+        looks = iter(curve_lines(len(runs) + len(known)))
         lines = []
         for run in runs:
             curves = run.with_curve

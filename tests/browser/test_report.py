@@ -248,7 +248,7 @@ def test_layout_on_a_desktop_and_on_paper(open_page, three_methods):
     page = open_page(three_methods, color_scheme="dark")
     curves = page.locator("#plot .curve")
     drawn = curves.evaluate_all("all => all.map(l => l.getAttribute('stroke'))")
-    assert drawn == [color for color, _ in curve_lines(["Structure_Tensor", "canny", "sobel"])]
+    assert drawn == [color for color, _ in curve_lines(3)]
     box = curves.first.bounding_box()
     assert box["y"] + box["height"] < DESKTOP["height"]  # seen without scrolling
     table = page.locator(".tall")

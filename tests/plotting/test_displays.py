@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -203,6 +204,63 @@ def test_several_on_one_axes_have_colours_of_their_own_and_lines_of_equal_f_once
     assert len(ax.collections) == 1
     given = PRCurveDisplay.from_evaluation(runs[0]).plot(ax, color="red")
     assert given.point_.get_color() == "red"
+
+
+def test_subplots_overprint_nothing(runs):
+    """Displays side by side, two of them on one axes: titles, labels and legends keep apart."""
+    figure = plt.figure(figsize=(9, 4))
+    left, right = figure.subplots(1, 2)
+    for run in runs:
+        PRCurveDisplay.from_evaluation(run, ax=left)
+    for name, seed in (("first", 0), ("second", 1)):
+        PRCurveDisplay.from_predictions(*samples(seed=seed), name=name, ax=right)
+    figure.draw_without_rendering()
+    title = right.get_title()
+    assert title.startswith("first: AP")
+    assert "second: AP" in title
+    drawn = [ax.get_tightbbox() for ax in (left, right)]
+    assert not drawn[0].overlaps(drawn[1])
+    texts = [*left.texts, *right.texts, left.yaxis.label, right.yaxis.label, right.title]
+    boxes = [text.get_window_extent() for text in texts]
+    for k, box in enumerate(boxes):
+        assert not any(box.overlaps(other) for other in boxes[k + 1 :])
+    assert right.title.get_window_extent().y1 <= figure.bbox.height + 1
+    plt.close(figure)
+
+
+def test_a_legend_beside_the_axes_of_a_user_lies_on_nothing(runs):
+    figure = Figure((7, 3), layout="constrained")
+    for ax in figure.subplots(1, 2):
+        for k in range(9):
+            PRCurveDisplay.from_evaluation(runs[k % 2], f"the long name of a method {k}", ax=ax)
+    figure.draw_without_rendering()
+    left, right = figure.axes
+    assert not left.get_tightbbox().overlaps(right.get_tightbbox())
+    for ax in (left, right):
+        box = ax.get_legend().get_window_extent()
+        assert not box.overlaps(ax.bbox)
+        assert not any(text.get_window_extent().overlaps(box) for text in ax.texts)
+
+
+def test_constructors_of_data_draw_at_once_and_a_later_plot_replaces_it(runs):
+    before = plt.get_fignums()
+    shown = PRCurveDisplay.from_evaluation(runs[0])
+    assert len(plt.get_fignums()) == len(before) + 1
+    assert shown.line_ in shown.ax_.lines
+    first = shown.figure_
+    assert shown.plot().figure_ is not first
+    assert len(plt.get_fignums()) == len(before) + 1
+    plt.close(shown.figure_)
+    ax = Figure().add_subplot()
+    made = [
+        ROCCurveDisplay.from_predictions(LABELS, SCORES, ax=ax),
+        FThresholdDisplay.from_evaluation(runs[0], ax=Figure().add_subplot(), color="red"),
+    ]
+    assert made[0].ax_ is ax
+    assert made[1].line_.get_color() == "red"
+    plot_curves([PRCurveDisplay.from_evaluation(run) for run in runs])
+    assert len(plt.get_fignums()) == len(before) + 1
+    plt.close("all")
 
 
 def test_axes_of_the_user_keep_limits_and_names(runs):
