@@ -28,7 +28,7 @@ _RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 def with_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) -> PRCurve:
     """Return the curve of counts (T, 4) at thresholds (T,), and of all pixels at threshold 0."""
     truths = (files.truth(image_id, protocol) for image_id in files.pairs)
-    first = sum(np.array(whole_image_counts(truth_maps(t, protocol), valid_of(t))) for t in truths)
+    first = sum(whole_image_counts(truth_maps(t, protocol), valid_of(t)) for t in truths)
     return PRCurve.of_counts(np.r_[0.0, grid], np.vstack([first, matches]))
 
 

@@ -300,7 +300,7 @@ class Metric(ABC, Generic[Opt]):
         """Return the metric's own conventions in words, printed under the scores; or ""."""
         return "; ".join(captions(opt).values()) if opt else ""
 
-    def usual(self, opt: Opt) -> tuple[str, ...] | None:
+    def usual(self, opt: Opt) -> Sequence[str] | None:
         """Return the keys of the columns that tables show by default; None for all of them."""
         return None
 

@@ -49,6 +49,7 @@ from bsdsbench.transforms.maps import prepare
 
 if TYPE_CHECKING:
     from bsdsbench.kernels.matching.matching import Truth
+    from bsdsbench.kernels.thinning import Events
 
 # Kernels are imported where they are called: scores are read and shown without them.
 
@@ -117,7 +118,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         return boundary_match_maps(pred, gt, protocol, threshold)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The scores of eval_bdry.txt where it is there, of the curve otherwise."""
+        """Return the scores of eval_bdry.txt where it is there, of the curve otherwise."""
         if not tables.keys() & {"eval_bdry.txt", "eval_bdry_thr.txt"}:
             return None
         if "eval_bdry_thr.txt" not in tables:
@@ -224,7 +225,7 @@ class Match(ReadOnly):
 
     @classmethod
     def of_pairs(cls, shape: tuple[int, ...], pred_at: Any, gt_at: Any, cost: float) -> Match:
-        """The matching of these pairs of flat indices."""
+        """Return the matching of these pairs of flat indices."""
         partners = np.full((2, *shape), -1, np.int64)
         partners[0].flat[pred_at], partners[1].flat[gt_at] = gt_at, pred_at
         partners.flags.writeable = False
@@ -348,7 +349,7 @@ def boundary_match_maps(
     protocol: Protocol | None,
     threshold: float,
 ) -> MatchMaps:
-    """The pixels that `boundary_counts` counts at one of its thresholds; the rest as there.
+    """Return the pixels that `boundary_counts` counts at one of its thresholds; the rest as there.
 
     The sums of true_pred and matched_gt are the counts matched_pred and matched_gt at that
     threshold.
@@ -374,7 +375,7 @@ def boundary_match_maps(
 
 
 def matched(bmap: Bool, gt: Bool, radius: float, annotator: int = 0) -> I8:
-    """The flat indices of the pairs of two boundary maps, by the ties of that annotator."""
+    """Return the flat indices of the pairs of two boundary maps, by the ties of that annotator."""
     from bsdsbench.kernels.matching.matching import match_maps
 
     try:
@@ -384,7 +385,7 @@ def matched(bmap: Bool, gt: Bool, radius: float, annotator: int = 0) -> I8:
 
 
 def truth_maps(gts: Sequence[Map] | GroundTruth, protocol: Protocol) -> Bool:
-    """Every annotator's boundaries, bool (A, H, W), thinned where the protocol says so."""
+    """Return every annotator's boundaries, bool (A, H, W), thinned where the protocol says so."""
     maps = annotated_maps(gts)
     if protocol.gt_thin:
         from bsdsbench.kernels.thinning import thin_each
@@ -393,15 +394,35 @@ def truth_maps(gts: Sequence[Map] | GroundTruth, protocol: Protocol) -> Bool:
     return maps
 
 
-def soft_or_segs(pred: Any, shape: tuple[int, ...], valid: Bool | None = None) -> tuple[Any, Any]:
-    """A prediction's soft map of that shape, or the boundaries (T, H, W) of its segmentations."""
-    segs = pred.parts.get("segs") if isinstance(pred, Prediction) else None
+class SoftOrSegs(NamedTuple):
+    """A prediction's soft map (H, W), or the boundaries (T, H, W) of its segmentations."""
+
+    soft: Any
+    bmaps: Any
+
+
+def soft_or_segs(
+    pred: Map | Prediction, shape: tuple[int, ...], valid: Bool | None = None
+) -> SoftOrSegs:
+    """Return a prediction of that shape as a soft map, or as boundaries."""
+    segs: Any = pred.parts.get("segs") if isinstance(pred, Prediction) else None
     if segs is None:
         soft = soft_map(pred.boundary_map() if isinstance(pred, Prediction) else pred)
         same_shape(soft.shape, shape)
-        return soft, None
+        return SoftOrSegs(soft, None)
     same_shape(segs[0].shape, shape)
-    return None, np.stack([seg2bdry(seg, valid) for seg in segs])
+    return SoftOrSegs(None, np.stack([seg2bdry(seg, valid) for seg in segs]))
+
+
+class ThresholdEvents(NamedTuple):
+    """The changes of the thinned map from the highest of increasing thresholds downwards.
+
+    `size` i8 (T,) is that of the map after each.
+    """
+
+    thresholds: F8
+    events: Events
+    size: I8
 
 
 def threshold_events(
@@ -411,13 +432,19 @@ def threshold_events(
     near: NDArray[np.uint64] | None = None,
     dropped: Bool | None = None,
     valid: Bool | None = None,
-) -> tuple[F8, tuple[Any, Any, Any], I8]:
-    """Increasing thresholds, the changes of the thinned map from the highest downwards, and its
-    size after each.
+) -> ThresholdEvents:
+    """Return the maps of a prediction at all thresholds as changes.
 
-    near : bits of the pixels whose changes are needed; those of others may be left out
-    dropped : pixels that are taken out after thinning
-    valid : where False, void pixels, which are taken out before thinning
+    Parameters
+    ----------
+    pred, shape, protocol
+        The prediction, the size of the ground truth, and how maps are cut and thinned.
+    near : array or None
+        Bits of the pixels whose changes are needed; those of others may be left out.
+    dropped : array or None
+        Pixels that are taken out after thinning.
+    valid : array or None
+        Where it is False, void pixels, which are taken out before thinning.
     """
     from bsdsbench.kernels import thinning, thresholding
 
@@ -447,11 +474,11 @@ def threshold_events(
     if size is None:
         entered = np.concatenate([[0], np.cumsum(events[2])])
         size = (2 * entered[events[0]] - events[0])[1:]  # less what left
-    return thresholds, events, size
+    return ThresholdEvents(thresholds, events, size)
 
 
 def clean(maps: Bool) -> Bool:
-    """Maps (T, H, W) without the pixels that have none of the eight neighbours.
+    """Return maps (T, H, W) without the pixels that have none of the eight neighbours.
 
     All pixels are looked at in the map as it was. An empty map gives an empty map.
 
@@ -467,8 +494,8 @@ def clean(maps: Bool) -> Bool:
     return np.asarray(maps & binary_dilation(maps, around))
 
 
-def replayed(events: Any, shape: tuple[int, ...]) -> Bool:
-    """The map at each threshold, (T, H, W), thresholds increasing, from thinning's events."""
+def replayed(events: Events, shape: tuple[int, ...]) -> Bool:
+    """Return the map at each increasing threshold, (T, H, W), from thinning's events."""
     start, pixel, _ = events
     changed = np.zeros((start.size - 1, math.prod(shape)), bool)
     changed[np.repeat(np.arange(len(changed)), np.diff(start)), pixel] = True
@@ -490,12 +517,9 @@ def has_whole_image_row(pred: Map | Prediction, protocol: Protocol) -> bool:
     return protocol.whole_image and not (isinstance(pred, Prediction) and pred.kind == "segs")
 
 
-def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> tuple[int, int, int, int]:
-    """matched_gt, total_gt, matched_pred and total_pred of an image that is boundary everywhere.
-
-    gt_maps : bool (A, H, W). No pixels give zeros.
-    """
+def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:
+    """Return `matches` (4,) of an image that is boundary everywhere; no pixels give zeros."""
     annotated = int(np.count_nonzero(gt_maps))
     drawn = int(np.count_nonzero(gt_maps.any(axis=0)))
     pixels = int(gt_maps[0].size if valid is None else np.count_nonzero(valid))
-    return annotated, annotated, drawn, pixels
+    return np.array([annotated, annotated, drawn, pixels])

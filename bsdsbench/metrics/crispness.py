@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from bsdsbench.arguments import F8
 from bsdsbench.images import GroundTruth, Map, Prediction, valid_of, without_void
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ScoreTree, VoidOptions, image_means
 from bsdsbench.metrics.boundary import boundary_counts
@@ -87,11 +88,11 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
         return f"SEval thinned after NMS {protocol.nms_params.describe()}, CEval neither"
 
 
-def crispness_sums(soft: Map) -> tuple[float, float]:
-    """Return sum(NMS map) and sum(raw map) of one soft map (H, W)."""
+def crispness_sums(soft: Map) -> F8:
+    """Return sum(NMS map) and sum(raw map) of one soft map (H, W), f8 (2,)."""
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
-    return float(thin.sum(dtype=np.float64)), float(raw.sum(dtype=np.float64))
+    return np.array([map_.sum(dtype=np.float64) for map_ in (thin, raw)])
 
 
 def image_crispness(soft: Map) -> float:

@@ -200,7 +200,7 @@ class DepthMaps(NamedTuple):
     matte: Bool | None
 
     def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
-        """The true edges that `gt_edges` asks for."""
+        """Return the true edges that `gt_edges` asks for."""
         if opt.gt_edges == "canny":
             return (canny_edges(wanted(self.raw_gt, "depth"), opt.dbe),)
         return wanted(self.edges or None, "edges")
@@ -214,7 +214,7 @@ def wanted(part: Any, what: str) -> Any:
 
 
 def prepared(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
-    """The maps as the options say: what they hold, scale, crop, alignment, validity."""
+    """Return the maps as the options say: what they hold, scale, crop, alignment, validity."""
     same_shape(pred.shape, gt.shape)
     rows, cols = pred.shape
     top, end, left, right = opt.crop or (0, rows, 0, cols)
@@ -248,15 +248,24 @@ def prepared(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
     )
 
 
-def _depth(values: Map, holds: str, scale: float) -> tuple[F8, Bool, Bool]:
+class _Depth(NamedTuple):
     """Depths, where there is a number but 0, and where that is a depth, above 0."""
+
+    depth: F8
+    is_number: Bool
+    known: Bool
+
+
+def _depth(values: Map, holds: str, scale: float) -> _Depth:
+    """Return the depths of a map that holds them or their inverse."""
     given = values.astype(np.float64) / scale
     is_number = np.isfinite(given) & (given != 0)
-    return (inverse(given) if holds == "inverse" else given), is_number, is_number & (given > 0)
+    depth = inverse(given) if holds == "inverse" else given
+    return _Depth(depth, is_number, is_number & (given > 0))
 
 
 def _aligned(depth: F8, truth: F8, known: Bool, align: str) -> F8:
-    """The prediction fitted to the truth by least squares over known pixels.
+    """Return the prediction fitted to the truth by least squares over known pixels.
 
     Without two different values there is no shift, without any pixel no fit.
     """
@@ -277,12 +286,12 @@ def _aligned(depth: F8, truth: F8, known: Bool, align: str) -> F8:
 
 
 def inverse(depth: F8) -> F8:
-    """1 / depth, of 1e-6 where it is less; NaN stays. By rows, as the kernels are compiled for."""
+    """Return 1 / depth, of 1e-6 where it is less; NaN stays. By rows, as kernels take it."""
     return np.ascontiguousarray(1 / np.maximum(depth, NEAREST))
 
 
 def canny_edges(depth: F8, form: str) -> Bool:
-    """Canny edges of a depth map, in form sharpdepth also of its inverse; NaN is no depth."""
+    """Return Canny edges of a depth map, in form sharpdepth of its inverse too; NaN is none."""
     from skimage.feature import canny
 
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -291,7 +300,7 @@ def canny_edges(depth: F8, form: str) -> Bool:
 
 
 def _unit(values: F8) -> F8:
-    """Stretched to 0 .. 1 by what is finite; flat maps become NaN, which has no edges."""
+    """Return values stretched to 0 .. 1 by the finite ones; flat maps become NaN, without edges."""
     values = np.where(np.isfinite(values), values, np.nan)
     low, high = np.fmin.reduce(values, axis=None), np.fmax.reduce(values, axis=None)
     if not high > low:
@@ -299,8 +308,15 @@ def _unit(values: F8) -> F8:
     return (values - low) / (high - low)
 
 
-def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> tuple[F8, I8]:
-    """`dbe_sum` and `dbe_n` of two maps of edges."""
+class DbeParts(NamedTuple):
+    """The counts `dbe_sum` f8 (2,) and `dbe_n` i8 (3,) of `DepthMetric`."""
+
+    sums: F8
+    n: I8
+
+
+def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> DbeParts:
+    """Return the depth boundary error of two maps of edges, before it is divided."""
     if not opt.strict:
         pred, gt = pred & valid, gt & valid
     to_gt, to_pred = pixel_distances(pred, gt), pixel_distances(gt, pred)
@@ -312,24 +328,29 @@ def dbe_parts(pred: Bool, gt: Bool, valid: Bool, opt: DepthOptions) -> tuple[F8,
     else:
         parts = np.minimum(to_pred, np.hypot(*pred.shape))
     numbers = np.array([np.count_nonzero(near), parts.size, to_pred.size])
-    return np.array([to_gt[near].sum(), parts.sum()]), numbers
+    return DbeParts(np.array([to_gt[near].sum(), parts.sum()]), numbers)
 
 
-def matched_inputs(
-    maps: DepthMaps, gt: GroundTruth, opt: DepthOptions
-) -> tuple[Prediction, GroundTruth]:
-    """The soft edges of the prediction and the true edges, as the metric boundary takes them."""
+class MatchedInputs(NamedTuple):
+    """Soft and true edges, as the metric boundary takes them."""
+
+    pred: Prediction
+    gt: GroundTruth
+
+
+def matched_inputs(maps: DepthMaps, gt: GroundTruth, opt: DepthOptions) -> MatchedInputs:
+    """Return the soft edges of the prediction, and the true edges, of valid pixels."""
     if opt.pred_edges == "canny":
         soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
     else:
         soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
     drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt))
     pred = Prediction(gt.image_id, soft=soft * maps.valid)
-    return pred, GroundTruth(gt.image_id, drawn, path=gt.path)
+    return MatchedInputs(pred, GroundTruth(gt.image_id, drawn, path=gt.path))
 
 
 def log_steps(depth: F8) -> F8:
-    """|log depth difference| to the right or lower neighbour, the larger, 0 .. 1; (H, W).
+    """Return |log depth difference| to the right or lower neighbour, the larger, 0 .. 1; (H, W).
 
     Examples
     --------
@@ -344,7 +365,7 @@ def log_steps(depth: F8) -> F8:
 
 
 def _share(pairs: Map, side: int, strict: bool) -> F8:
-    """Mean over the directions of both / pairs of one side, (..., R, 4, 3) -> (..., R)."""
+    """Return the mean over directions of both / pairs of a side, (..., R, 4, 3) -> (..., R)."""
     if strict:
         return ratio(pairs[..., 0], pairs[..., side]).mean(axis=-1)
     return defined_mean(defined_ratio(pairs[..., 0], pairs[..., side]))
@@ -439,7 +460,7 @@ class DepthMetric(Metric[DepthOptions]):
         protocol: Protocol,
         opt: DepthOptions,
     ) -> Arrays:
-        """Pairs, distances and matched edges, of the measures asked for.
+        """Count pairs, distances and matched edges, of the measures asked for.
 
         si i8 (R, 4, 3), pairs in both maps, in pred, in gt at each ratio; directions are left, top,
         right, bottom: which of the two pixels is nearer; matte i8 (R, 4, 2), edges of the matte
@@ -470,7 +491,7 @@ class DepthMetric(Metric[DepthOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Means over images, `*_pooled` of the sums, and those of a curve for matched edges."""
+        """Return means over images, `*_pooled` of sums, and those of a curve for matched edges."""
         sums = {n: weighted_sum(weights, a) for n, a in stack.items() if n not in self.shared}
         scores = image_means(weights, _values(stack, opt))
         for key, value in _values(sums, opt).items():
@@ -495,7 +516,7 @@ class DepthMetric(Metric[DepthOptions]):
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions
     ) -> Symptoms:
-        """Inverse depth, another scale, unknown pixels."""
+        """Yield inverse depth, another scale, unknown pixels."""
         maps = prepared(pred.depth, gt, opt)
         unknown = np.isnan(maps.raw_pred) & maps.valid
         if unknown.mean() > 0.01:

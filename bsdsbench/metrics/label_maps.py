@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import attrs
 import numpy as np
@@ -49,6 +49,14 @@ from bsdsbench.protocol.fields import (
 from bsdsbench.protocol.protocol import READ, Protocol
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
+
+
+class MapPair(NamedTuple):
+    """A predicted and a true map (H, W) of one numbering, or two masks."""
+
+    pred: Map
+    gt: Map
+
 
 VOID = int(np.iinfo(np.int64).min)  # a true map's value where pixels are not `valid`
 
@@ -115,8 +123,8 @@ def _divided(options: Any, _: Any, divisor: int) -> None:
         )
 
 
-def _known_things(options: Any, _: Any, things: Any) -> None:
-    for name in things or ():
+def _known_things(options: Any, _: Any, with_instances: Any) -> None:
+    for name in with_instances or ():
         if name not in options.classes or not options.ignored:
             expected = "names of classes, beside a label to ignore"
             raise ProtocolError(f"things {clipped(name)}: expected {expected}")
@@ -222,7 +230,7 @@ SPACING = option(
 )
 
 
-def label_maps(pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> tuple[Map, Map]:
+def label_maps(pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> MapPair:
     """Return both label maps, of one numbering; VOID in the true one is counted nowhere.
 
     Raises DataError for anything else.
@@ -256,7 +264,8 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> tuple[Ma
         refuse_white(pred_map, gt_map, opt.labels, SIDES[0])
         refuse_cut_numbers(pred_map, gt_map, opt.unit)
         refuse_other_numbering(pred_map, gt_map, opt.labels, {*opt.ignored, *[0] * (opt.first > 0)})
-    return pred_map, gt_map if valid is None else np.where(valid, gt_map.astype(np.int64), VOID)
+    known_map = gt_map if valid is None else np.where(valid, gt_map.astype(np.int64), VOID)
+    return MapPair(pred_map, known_map)
 
 
 MapOptions = TypeVar("MapOptions", bound=LabelOptions)

@@ -15,12 +15,13 @@ segmentation", CVPR 2019, and panopticapi.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8
+from bsdsbench.images import Map
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, over
 from bsdsbench.metrics.contour.pairs import as_masks, as_pair, instances_of, match
@@ -93,14 +94,23 @@ def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) ->
     return Counts(confusion=table.reshape(m, m).astype(np.int64), **instances)
 
 
-def _pixels(confusion: Any) -> tuple[I8, I8, I8]:
-    """Pixels right, predicted and annotated of each class."""
+class _Pixels(NamedTuple):
+    """The pixels of each class that are right, predicted and annotated."""
+
+    right: I8
+    pred: I8
+    gt: I8
+
+
+def _pixels(confusion: Map) -> _Pixels:
+    """Return the pixels of each class of a confusion table (..., C + 1, C + 1)."""
     right = np.diagonal(confusion, axis1=-2, axis2=-1)
-    return right[..., :-1], confusion.sum(axis=-2)[..., :-1], confusion.sum(axis=-1)[..., :-1]
+    sums = (confusion.sum(axis=axis)[..., :-1] for axis in (-2, -1))
+    return _Pixels(right[..., :-1], *sums)
 
 
 def class_scores(counts: Any) -> dict[str, F8]:
-    """The scores of each class, (C,), of the counts of an image or sums of them.
+    """Return the scores of each class, (C,), of the counts of an image or sums of them.
 
     - iou, dice: intersection over union and Dice (F1); NaN of a class that neither map has.
     - accuracy: share of the annotated pixels that are right; NaN without such pixels.
@@ -128,12 +138,12 @@ def class_scores(counts: Any) -> dict[str, F8]:
 
 
 def _named_classes(opt: LabelOptions) -> tuple[str, ...]:
-    """The classes; of masks and of instances without classes the object and the ground."""
+    """Return the classes; of masks and of instances without classes the object and the ground."""
     return opt.classes or (*opt.class_names, "ground")
 
 
 def _with_ground(counts: Mapping[str, F8]) -> dict[str, F8]:
-    """Counts (S, ...) of one class, with what is of no class as a second one without instances."""
+    """Return counts (S, ...) of one class with the ground as a second one, without instances."""
     out = {}
     for name, values in counts.items():
         axes = 2 if name == "confusion" else 1

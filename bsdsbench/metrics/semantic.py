@@ -23,7 +23,7 @@ py-edge-eval.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import frozen
@@ -183,7 +183,7 @@ def class_boundaries(
     instances: Map | None = None,
     framed: Map | None = None,
 ) -> Bool:
-    """The boundary of every class of a label map (H, W), bool (C, H, W).
+    """Return the boundary of every class of a label map (H, W), bool (C, H, W).
 
     With radius 0 a pixel is boundary of a class where it and the pixel below, to the right or
     below-right are not both in the class or both out of it (the rule of seg2bdry); with radius r,
@@ -238,8 +238,10 @@ def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
 
 
 def _spanned(mask: Bool, valid: Bool, radius: int) -> Bool:
-    """As py-edge-eval draws: the distances out of the class (ignored pixels belong to it there) and
-    to the class (there they do not), together at most `radius`."""
+    """Draw as py-edge-eval does: distances out of the class and to it are together within `radius`.
+
+    Ignored pixels belong to the class for the first of these, and do not for the second.
+    """
     from scipy.ndimage import distance_transform_edt
 
     inside = mask | ~valid
@@ -249,17 +251,23 @@ def _spanned(mask: Bool, valid: Bool, radius: int) -> Bool:
 
 
 def near(target: Bool, radius: float) -> Bool:
-    """Pixels no further than `radius` from a target pixel."""
+    """Return the pixels no further than `radius` from a target pixel."""
     from bsdsbench.kernels.matching.graph import disk, within_reach
 
     within: Bool = within_reach(np.ascontiguousarray(target), disk(radius, target.shape).half)
     return within
 
 
-def prepare_classes(
-    pred: Map, gt: GroundTruth, params: SemanticOptions
-) -> tuple[Map, Bool, Map | None]:
-    """Predicted maps, boundaries of the ground truth and its labels, ready to be compared.
+class PreparedClasses(NamedTuple):
+    """Predicted maps and boundaries of the ground truth, (C, H, W), and its labels (H, W)."""
+
+    maps: Map
+    truth: Bool
+    labels: Map | None
+
+
+def prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:
+    """Return both sides ready to be compared.
 
     pred : (H, W) labels, or (C, H, W) soft maps or bool
     gt : with labels (H, W), which are drawn with the instances where `params.instances` is on; or
@@ -281,7 +289,7 @@ def prepare_classes(
     maps = _nearest(_from_labels(pred, params, None), later) if pred.ndim == 2 else pred
     maps = _fitted(_of_classes(maps, params, "class maps"), truth.shape[1:], params.resize)
     if params.frame or not params.border:
-        return _framed(maps, params), truth, labels
+        return PreparedClasses(_framed(maps, params), truth, labels)
     if min(truth.shape[1:]) <= 2 * params.border:
         raise ShapeError(
             f"ground truth {truth.shape[1:]}, expected more than the border of "
@@ -289,11 +297,12 @@ def prepare_classes(
         )
     inner = np.s_[..., params.border : -params.border, params.border : -params.border]
     maps, truth = (np.ascontiguousarray(side[inner]) for side in (maps, truth))
-    return maps, truth, None if labels is None else np.ascontiguousarray(labels[inner])
+    labels = None if labels is None else np.ascontiguousarray(labels[inner])
+    return PreparedClasses(maps, truth, labels)
 
 
 def _from_labels(whole: Map, params: SemanticOptions, instances: Map | None) -> Bool:
-    """The boundaries of classes, of labels that are scaled first where the options say so."""
+    """Return the boundaries of classes, of labels that are scaled first if options say so."""
     scale = params.scale if params.scaled == "labels" else 1
     scaled = None if instances is None else _nearest(instances, scale)
     framed = _nearest(_framed(whole, params), scale)
@@ -321,7 +330,7 @@ def _framed(maps: Map, params: SemanticOptions) -> Map:
 
 
 def _fitted(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
-    """Predicted maps at the size of the ground truth."""
+    """Return predicted maps at the size of the ground truth."""
     if maps.shape[1:] == tuple(shape):
         return maps
     if rule == "refuse":
@@ -338,7 +347,7 @@ def _fitted(maps: Map, shape: tuple[int, ...], rule: str) -> Map:
 
 
 def _nearest(array: Map, scale: float) -> Map:
-    """(..., H, W) at ceil(scale x size), each pixel the nearest one, like MATLAB's imresize.
+    """Return (..., H, W) at ceil(scale x size), each pixel the nearest one, like MATLAB's imresize.
 
     Positions by the scale, halves rounded up, mirrored beyond the end: 1, 3, 4 of 5 halved.
     """

@@ -20,8 +20,6 @@ ECCV 2010.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from attrs import frozen
 from numpy.lib.stride_tricks import sliding_window_view
@@ -31,7 +29,7 @@ from bsdsbench.images import GroundTruth, Prediction, soft_map, valid_of, withou
 from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.cldice import cldice, skeleton_pixels
-from bsdsbench.metrics.label_maps import SPACING
+from bsdsbench.metrics.label_maps import SPACING, MapPair
 from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
@@ -76,18 +74,13 @@ class TopologyOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
-class _Masks(NamedTuple):
-    """The foreground of both sides, (H, W), without void pixels."""
-
-    pred: Bool
-    gt: Bool
-
-
-def _foregrounds(pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float) -> _Masks:
+def _foregrounds(
+    pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
+) -> MapPair:
     """Return the predicted and the annotated foreground. Raises DataError."""
     valid = valid_of(gt)
     soft = prepare(soft_map(pred.soft), protocol, valid)
-    return _Masks(unit(soft) >= threshold, without_void(gt.mask, valid))
+    return MapPair(unit(soft) >= threshold, without_void(gt.mask, valid))
 
 
 def betti_numbers(mask: Bool, connectivity: int = 8, patch: int = 0, stride: int = 0) -> I8:

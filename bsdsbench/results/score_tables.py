@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
@@ -20,6 +20,9 @@ from bsdsbench.scores.curve import PRCurve, late_starts
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Note, Table, key_meant, select
 from bsdsbench.text import listed
+
+if TYPE_CHECKING:
+    from bsdsbench.results.evaluation import Evaluation
 
 METHOD = model.Field("method", "Method")
 MOST_NAMED = 20  # images that are left out, in a note
@@ -36,7 +39,7 @@ Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
 # ---- what stands under a table -------------------------------------------------------------------
 
 
-def reference_notes(runs: Sequence[Any]) -> list[str]:
+def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
     """A line about each reference run among these."""
     lines, odd, rules = [], [], set()
     for run in runs:
@@ -54,7 +57,7 @@ def reference_notes(runs: Sequence[Any]) -> list[str]:
     return lines
 
 
-def made_how(runs: Sequence[Any]) -> dict[str, Any]:
+def made_how(runs: Sequence[Evaluation]) -> dict[str, Any]:
     """Caption, notes where the runs differ, and signatures: how the scores of a table were made."""
     ways, signatures, lines, apart = dict[str, list[str]](), list[str](), list[str](), False
     for run in runs:
@@ -80,7 +83,7 @@ def made_how(runs: Sequence[Any]) -> dict[str, Any]:
     return {"caption": caption, "reading": reading, "notes": notes, "signatures": signed}
 
 
-def reading_line(runs: Sequence[Any]) -> str:
+def reading_line(runs: Sequence[Evaluation]) -> str:
     """Return what the files of the runs were read as, of each group of runs that differ in it."""
     read: dict[str, list[str]] = {}
     for run in filter(attrgetter("read_as"), runs):
@@ -90,7 +93,7 @@ def reading_line(runs: Sequence[Any]) -> str:
     return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in read.items())
 
 
-def _left_out_lines(runs: Sequence[Any]) -> list[str]:
+def _left_out_lines(runs: Sequence[Evaluation]) -> list[str]:
     """Return a line for each run that lacks images: how many it has, who is left out and why."""
     lines = []
     for run in runs:
@@ -130,7 +133,7 @@ def why_undefined(columns: Mapping[str, Column], values: Sequence[Mapping[str, A
     return [Note(f"{why}.", tuple(keys), headed=True) for why, keys in reasons.items()]
 
 
-def curves_of(run: Any, metric: str) -> dict[str, PRCurve]:
+def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
     """Return the curves of a run under a metric by their parts, "" for that of the whole."""
     scorer, score = registry.get(metric), run.score(metric)
     parts = scorer.parts(run.protocol, scorer.options_of(run.protocol)) if run.records else {}
@@ -142,7 +145,7 @@ def curves_of(run: Any, metric: str) -> dict[str, PRCurve]:
     return curves
 
 
-def late_starts_of(runs: Sequence[Any], metric: str) -> str:
+def late_starts_of(runs: Sequence[Evaluation], metric: str) -> str:
     """Say where the curves of runs start whose AP counts 0 below; "" where none starts late."""
     curves, rules = {}, set()
     for run in runs:
@@ -157,7 +160,7 @@ def late_starts_of(runs: Sequence[Any], metric: str) -> str:
 # ---- what a detector takes -----------------------------------------------------------------------
 
 
-def _with_times(table: Table, runs: Sequence[Any]) -> Table:
+def _with_times(table: Table, runs: Sequence[Evaluation]) -> Table:
     """The table with a column of median milliseconds per image, for its first rows, of `runs`.
 
     Times of different machines are shown and not ranked. Without any the table stays as it is.
@@ -185,7 +188,7 @@ def _with_times(table: Table, runs: Sequence[Any]) -> Table:
 
 
 def score_tables(
-    runs: Sequence[Any],
+    runs: Sequence[Evaluation],
     extra: Sequence[Row] = (),
     notes: Sequence[str] = (),
     columns: Sequence[str] | None = None,
@@ -275,7 +278,7 @@ def table_column(column: Column, digits: int, before: str = "") -> model.Field:
     )
 
 
-def at_threshold_of(run: Any, other: Any) -> list[Table]:
+def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
     """Precision, recall and F of a run at the threshold that was best on another set, beside its
     ODS: a table for each metric of both with a curve. Raises DataError if there is none, or if the
     protocols, forms or readings of the maps differ."""
@@ -309,7 +312,7 @@ def at_threshold_of(run: Any, other: Any) -> list[Table]:
 # ---- a row an image ------------------------------------------------------------------------------
 
 
-def image_table(run: Any) -> Table:
+def image_table(run: Evaluation) -> Table:
     """One row per image: its size and its own values under every metric.
 
     Several metrics have their names in the keys ("region_covering").
@@ -357,7 +360,9 @@ _BEST_OF_IMAGE = {
 }
 
 
-def per_image(run: Any, metric: str, values: Mapping[str, Mapping[str, Sequence[Any]]]) -> Table:
+def per_image(
+    run: Evaluation, metric: str, values: Mapping[str, Mapping[str, Sequence[Any]]]
+) -> Table:
     """Every score of every image under a metric: a row an image, then a row for each of its parts.
 
     values : part -> column -> value of each image. What is not measured with the run's options has
@@ -407,7 +412,7 @@ def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
     return found
 
 
-def usual_scores(run: Any, known: Sequence[str]) -> list[str]:
+def usual_scores(run: Evaluation, known: Sequence[str]) -> list[str]:
     """The METRIC.SCORE of these that tables show where none are asked for."""
     shown = set()
     for metric in map(registry.get, run.metrics):

@@ -309,7 +309,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def check_set(self, ids: Sequence[str], stack: Stack, opt: ContourOptions) -> None:
         check_sequences(ids, by_sequence(stack), opt.skip_ends)
 
-    def usual(self, opt: ContourOptions) -> tuple[str, ...] | None:
+    def usual(self, opt: ContourOptions) -> Sequence[str] | None:
         """One of each kind, unless the kinds were chosen (`groups`)."""
         if opt.groups != _GROUPS[:-1]:
             return None

@@ -19,7 +19,14 @@ from bsdsbench.errors import DataError, Setting
 from bsdsbench.images import binary_map, is_binary, same_shape
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.label_ids import SIDES
-from bsdsbench.metrics.label_maps import VOID, LabelOptions, as_label_map, as_label_maps, void_of
+from bsdsbench.metrics.label_maps import (
+    VOID,
+    LabelOptions,
+    MapPair,
+    as_label_map,
+    as_label_maps,
+    void_of,
+)
 from bsdsbench.scores.ratios import ratio
 
 Labels = NDArray[np.int32]
@@ -66,7 +73,7 @@ def as_pair(
     ignored: Sequence[float] = (),
     first: int = 0,
 ) -> LabelPair:
-    """Masks (classes None) or label maps whose labels begin at `first`, checked.
+    """Return two checked masks (classes None), or label maps whose labels begin at `first`.
 
     0 is nothing where it is below `first`. Raises DataError or ShapeError.
     """
@@ -101,8 +108,8 @@ def as_pair(
     return LabelPair(renumbered[0], renumbered[1], classes, maps[0].shape)
 
 
-def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> tuple[Bool, Bool]:
-    """Two masks of one shape, checked, both without void. Raises DataError or ShapeError."""
+def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> MapPair:
+    """Return two masks of one shape, checked, both without void. Raises DataError or ShapeError."""
     masks, void = [], void_of(gt, ignored)
     gt = gt if void is None else np.where(void, 0, gt)
     for given, what in zip((pred, gt), SIDES, strict=True):
@@ -122,16 +129,24 @@ def as_masks(pred: ArrayLike, gt: ArrayLike, ignored: Sequence[float] = ()) -> t
     same_shape(masks[0].shape, masks[1].shape)
     if not masks[1].size:  # the kernels look at one
         raise DataError(f"{SIDES[1]}: shape {masks[1].shape}, expected at least one pixel")
-    return masks[0] if void is None else masks[0] & ~void, masks[1]
+    return MapPair(masks[0] if void is None else masks[0] & ~void, masks[1])
 
 
-def pair_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> tuple[LabelPair, I8 | None]:
-    """The masks to compare, and the class of each (None: label k is class k).
+class ClassedPair(NamedTuple):
+    """The masks to compare, and the class of each; None where label k is class k."""
+
+    pair: LabelPair
+    class_of: I8 | None
+
+
+def pair_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> ClassedPair:
+    """Return the masks to compare, and the class of each.
 
     Raises DataError for what is no such map, ShapeError for unequal shapes.
     """
     if opt.unit == "class":
-        return as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first), None
+        pair = as_pair(pred, gt, len(opt.classes) or None, opt.ignored, opt.first)
+        return ClassedPair(pair, None)
     instances = instances_of(pred, gt, opt)
     if opt.unit == "id":
         both = np.union1d(instances.pred.ids, instances.gt.ids)
@@ -147,7 +162,8 @@ def pair_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> tuple[LabelPai
     # what regions become, cell by cell, and -1 stays
     sides = ((instances.pred, place[pred_new]), (instances.gt, place[gt_new]))
     labels = [np.append(new, -1).astype(np.int32)[old.cells][instances.cell] for old, new in sides]
-    return LabelPair(labels[0], labels[1], class_of.size, instances.cell.shape), class_of
+    pair = LabelPair(labels[0], labels[1], class_of.size, instances.cell.shape)
+    return ClassedPair(pair, class_of)
 
 
 class Regions(NamedTuple):
@@ -183,7 +199,7 @@ class Instances(NamedTuple):
 
 
 def instances_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> Instances:
-    """The regions of two instance maps. Raises DataError and ShapeError."""
+    """Return the regions of two instance maps. Raises DataError and ShapeError."""
     maps = as_label_maps(pred, gt)
     pairs, cell = value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in maps))
     pixels = pairs[2]
@@ -215,18 +231,18 @@ def _numbered(values: I8, opt: LabelOptions) -> I8:
 
 
 def class_of_value(values: I8, opt: LabelOptions) -> I8:
-    """The class of values in the files, from 0."""
+    """Return the class of values in the files, from 0."""
     return values // opt.divisor - opt.first if opt.divisor else values * 0
 
 
 def _sums(number: I8, pixels: I8, n: int) -> I8:
-    """Pixels of each of n regions."""
+    """Return the pixels of each of n regions."""
     inside = number >= 0
     return np.bincount(number[inside], pixels[inside], n).astype(np.int64)
 
 
 def _regions(values: I8, opt: LabelOptions, what: str) -> Regions:
-    """The regions among the values of cells. Raises DataError for those that name no class."""
+    """Return the regions among cells' values. Raises DataError for those that name no class."""
     last = opt.first + max(len(opt.classes), 1) - 1
     if opt.divisor:
         classes = values // opt.divisor
@@ -275,7 +291,7 @@ class Matching(NamedTuple):
 
 
 def match(instances: Instances, by_number: bool = False) -> Matching:
-    """Pairs of one class whose intersection over union is above 0.5, or of one number.
+    """Return pairs of one class whose intersection over union is above 0.5, or of one number.
 
     Void counts nowhere; pixels on a crowd stay in the union. Source: panopticapi, evaluation.py.
     """

@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -427,11 +427,18 @@ def seism(table: OverlapTable) -> dict[str, Any]:
     }
 
 
-def _pairs(table: OverlapTable) -> tuple[Any, Any, Any]:
+class _PixelPairs(NamedTuple):
     """Pairs of pixels in one region: of both, of the segmentation, of each annotator."""
+
+    both: Any
+    pred: Any
+    gt: Any
+
+
+def _pairs(table: OverlapTable) -> _PixelPairs:
+    """Return the pairs of pixels in one region."""
     sums = table.overlaps[2][:, 0], table.squares_and_bits[0], table.gts.squares
-    together, in_pred, in_gt = ((squares - table.n_pixels) // 2 for squares in sums)
-    return together, in_pred, in_gt
+    return _PixelPairs(*((squares - table.n_pixels) // 2 for squares in sums))
 
 
 def _voi(table: OverlapTable) -> F8:
