@@ -270,7 +270,13 @@ PROTOCOL = {
         metavar="N|T,T",
     ),
     "max_dist": add_option(
-        "--max-dist", "Match tolerance, a fraction of the diagonal.", metavar="F"
+        "--max-dist",
+        "Match tolerance, a fraction of the diagonal. Of several (.0075,.00375) the first gives "
+        "the scores, and each has columns of its own, with their means.",
+        metavar="F,F",
+    ),
+    "max_dist_px": add_option(
+        "--max-dist-px", "The same in pixels, such as 2 or 1,2,4.", metavar="PX,PX"
     ),
     "no_thin": flag("--no-thin", "Do not thin before matching.", flag_value="false"),
     "nms": add_option(
@@ -334,7 +340,11 @@ def protocol_from(options: dict[str, Any], metrics: Sequence[str] = ()) -> Proto
     elif base is None and metrics:
         base = registry.get(metrics[0]).default_protocol
     fields = list(given["set"] or ())
-    for flag in ("thresholds", "max_dist", "no_thin", "invert"):
+    if given["max_dist"] and given["max_dist_px"]:
+        raise click.UsageError("--max-dist, --max-dist-px: expected one of them")
+    if given["max_dist"]:  # also where the preset has pixels
+        fields.append("max_dist_px=none")
+    for flag in ("thresholds", "max_dist", "max_dist_px", "no_thin", "invert"):
         if given[flag]:
             fields.append(f"{flag.removeprefix('no_')}={given[flag]}")
     protocol = Protocol.load(base)

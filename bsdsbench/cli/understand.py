@@ -334,8 +334,9 @@ def _signature(text: str) -> Signature:
 @flag("--ap", "Show AP in the legend, published ones where the rule is the same.")
 @choice(
     "--kind",
-    "PR curves, F over threshold, bins of calibration, or boxes of the images' own scores.",
-    of=("pr", "f", "reliability", "box"),
+    "PR curves, F over threshold, ODS over the tolerance, bins of calibration, or boxes of the "
+    "images' own scores.",
+    of=("pr", "f", "tolerance", "reliability", "box"),
 )
 @add_option(
     "--metric",

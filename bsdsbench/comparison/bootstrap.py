@@ -19,6 +19,7 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.counts import (
     MATCHED_GT,
     MATCHED_PRED,
+    OTHER_MATCHES,
     TOTAL_GT,
     TOTAL_PRED,
     Stack,
@@ -68,7 +69,7 @@ class WeightedRun:
         return {
             f"{metric.name}.{c.key}": np.where(np.isfinite(values), values, np.nan)
             for metric, tree in self.trees(weights)
-            for c in metric.columns
+            for c in metric.columns_of(tree)
             if c.score and (values := value_at(tree, c.key)) is not None
         }
 
@@ -83,13 +84,13 @@ class WeightedRun:
 
 def _with_more_pairs(stack: Stack, pairs: int) -> Stack:
     """Counts with so many pairs more, as far as there are pixels; those without pairs stay."""
-    if "matches" not in stack:
-        return stack
-    matches = stack["matches"].copy()
-    unmatched = matches[..., [TOTAL_GT, TOTAL_PRED]] - matches[..., [MATCHED_GT, MATCHED_PRED]]
-    more = np.minimum(unmatched.min(axis=-1, keepdims=True), pairs)
-    matches[..., [MATCHED_GT, MATCHED_PRED]] += more
-    return {**stack, "matches": matches}
+    increased = dict(stack)
+    for name in {"matches", OTHER_MATCHES} & stack.keys():
+        increased[name] = matches = stack[name].copy()
+        unmatched = matches[..., [TOTAL_GT, TOTAL_PRED]] - matches[..., [MATCHED_GT, MATCHED_PRED]]
+        more = np.minimum(unmatched.min(axis=-1, keepdims=True), pairs)
+        matches[..., [MATCHED_GT, MATCHED_PRED]] += more
+    return increased
 
 
 def scores_of(

@@ -165,7 +165,7 @@ def heading(score: str, alone: str = "") -> str:
 def _column_of(score: str) -> Column | None:
     """The metric's column of METRIC.SCORE, or None."""
     metric, _, key = score.partition(".")
-    columns = registry.get(metric).columns if metric in registry.names() else ()
+    columns = registry.get(metric).columns_of([key]) if metric in registry.names() else ()
     return next((c for c in columns if c.key == key), None)
 
 

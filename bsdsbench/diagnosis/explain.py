@@ -212,7 +212,7 @@ class Search:
         stack, opt = self.metric.stack(counts), self.metric.options_of(protocol)
         once = np.ones((1, len(counts)), np.int64)
         tree = sample_scores(self.metric.scores(stack, once, protocol, opt))
-        every = {c.key: value_at(tree, c.key) for c in self.metric.columns if c.score}
+        every = {c.key: value_at(tree, c.key) for c in self.metric.columns_of(tree) if c.score}
         return {k: float(v) for k, v in every.items() if v is not None and v == v}
 
     def note(self, label: str, kind: str, scores: Mapping[str, float], **more: Any) -> float:

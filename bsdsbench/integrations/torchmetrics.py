@@ -119,8 +119,8 @@ class BenchmarkMetric(Metric):
 
     def compute(self) -> dict[str, Any]:
         """Return the scores by column as float64 tensors, NaN where undefined."""
-        columns = [c for c in registry.get(self.metric).columns if c.score and c.shown != "never"]
-        score = self.evaluation().score(self.metric)
+        score, metric = self.evaluation().score(self.metric), registry.get(self.metric)
+        columns = [c for c in metric.columns_of(score) if c.score and c.shown != "never"]
         numbers = {c.key: value_at(score, c.key) for c in columns}
         return {
             k: torch.tensor(float("nan") if v is None else v, dtype=torch.float64)

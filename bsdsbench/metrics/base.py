@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import typing
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, ClassVar, Generic, TypeVar
@@ -214,6 +214,8 @@ class Metric(ABC, Generic[Opt]):
         is refused by others.
     uses : tuple of str
         The fields of a protocol that move its scores; signature and caption say no others.
+    several_tolerances : bool
+        True if it counts at each of several tolerances; others that use one refuse them.
 
     Examples
     --------
@@ -241,6 +243,7 @@ class Metric(ABC, Generic[Opt]):
     takes_masks: ClassVar[bool] = False
     void: ClassVar[bool] = False
     uses: ClassVar[tuple[str, ...]] = ()
+    several_tolerances: ClassVar[bool] = False
     gt_kind: ClassVar[str]
     pred_kinds: ClassVar[tuple[str, ...]]
 
@@ -287,6 +290,10 @@ class Metric(ABC, Generic[Opt]):
         """
 
     # Defaults that a metric may replace.
+
+    def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
+        """Return its columns, and those that only some protocols have, of the keys of a score."""
+        return self.columns
 
     def parts(self, protocol: Protocol, opt: Opt) -> Mapping[str, tuple[str, ...]]:
         """Return the parts of the score that have a table of their own: name -> path in it."""

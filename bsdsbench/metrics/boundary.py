@@ -19,7 +19,7 @@ PAMI 2011; BSDS500's evaluation_bdry_image.m and collect_eval_bdry.m; the edges 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,11 +39,12 @@ from bsdsbench.images import (
     valid_of,
 )
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.metrics.base import Arrays, Column, Counter, VoidOptions, at_least_two
+from bsdsbench.metrics.base import Arrays, Column, Counter, ScoreTree, VoidOptions, at_least_two
 from bsdsbench.metrics.curve_metric import BOUNDARY_COLUMNS, F_AT_ODS, CurveMetric
 from bsdsbench.protocol.protocol import MATCHED, MAX_PX, Protocol
-from bsdsbench.scores.counts import Counts, ImageRecord, MatchCounts
-from bsdsbench.scores.curve import BoundaryScore, PRCurve, area, best, recall_at_half
+from bsdsbench.scores.counts import OTHER_MATCHES, Counts, ImageRecord, MatchCounts, Stack, value_at
+from bsdsbench.scores.curve import BoundaryScore, PRCurve, area, best, curve_scores, recall_at_half
+from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.read_only import ReadOnly
 from bsdsbench.transforms.maps import prepare
 
@@ -52,6 +53,15 @@ if TYPE_CHECKING:
     from bsdsbench.kernels.thinning import Events
 
 # Kernels are imported where they are called: scores are read and shown without them.
+AT_TOLERANCES = ("ods", "ois", "ap")  # scores that have a column for each of several tolerances
+
+
+def tolerance_key(score: str, tolerance: str) -> str:
+    """Return the key of a score at a tolerance, one of `Protocol.tolerance_names`.
+
+    A point would part the key.
+    """
+    return f"{score}@{tolerance.replace('.', '_')}"
 
 
 class BoundaryMetric(CurveMetric[VoidOptions]):
@@ -67,7 +77,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
     title = "Boundaries"
     options, void = VoidOptions, True
     uses = MATCHED
-    curved = True
+    curved = several_tolerances = True
     columns = BOUNDARY_COLUMNS
     image_columns = (
         Column("ods", "best F"),
@@ -90,7 +100,8 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         protocol: Protocol,
         opt: VoidOptions,
     ) -> Arrays:
-        return dict(counter(pred, gt, protocol))
+        several = boundary_counts(pred, gt, protocol) if len(protocol.tolerances) > 1 else {}
+        return {**several, **counter(pred, gt, protocol)}
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: VoidOptions) -> Arrays:
         """Count every annotator against the others, summed; one threshold, 0.5.
@@ -104,8 +115,39 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
             boundary_counts(one, gt.replace(boundaries=annotators[:k] + annotators[k + 1 :]), plain)
             for k, one in enumerate(annotators)
         ]
-        matches = np.sum([of_one.matches for of_one in counts], axis=0)
-        return {"thresholds": counts[0].thresholds, "matches": matches}
+        names = counts[0].keys() - {"thresholds"}
+        sums = {name: np.sum([of_one[name] for of_one in counts], axis=0) for name in names}
+        return {"thresholds": counts[0].thresholds, **sums}
+
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
+    ) -> ScoreTree:
+        """Return the scores of the first tolerance, and where there are several those of each.
+
+        `ods@0.00375` has the tolerance behind the @, with _ for the point in it; `ods@mean` is the
+        mean over the tolerances.
+        """
+        scores: dict[str, Any] = {**super().scores(stack, weights, protocol, opt)}
+        if OTHER_MATCHES not in stack:
+            return scores
+        of_tolerances = [scores]
+        for matches in np.moveaxis(stack[OTHER_MATCHES], 1, 0):
+            of_tolerances.append(curve_scores(stack["thresholds"], matches, weights, protocol))
+        named = dict(zip(protocol.tolerance_names, of_tolerances, strict=True))
+        for key in AT_TOLERANCES:
+            for name, of_one in named.items():
+                scores[tolerance_key(key, name)] = of_one[key]
+            values = [value_at(of_one, key) for of_one in named.values()]
+            scores[tolerance_key(key, "mean")] = np.mean(values, axis=0)
+        return scores
+
+    def columns_of(self, keys: Collection[str]) -> tuple[Column, ...]:
+        columns = []
+        for key in keys:
+            score, _, tolerance = key.partition("@")
+            if score in AT_TOLERANCES and tolerance:
+                columns.append(Column(key, f"{score.upper()}@{tolerance}".replace("@0_", "@.")))
+        return (*self.columns[:-1], *columns, self.columns[-1])
 
     def match_maps(
         self,
@@ -265,7 +307,8 @@ def boundary_counts(
         `thresholds` f8 (T,) and `matches` i8 (T, 4), whose columns are `matched_gt` and `total_gt`,
         ground-truth pixels summed over annotators (cntR, sumR of the official ID_ev1.txt), and
         `matched_pred` and `total_pred`, predicted pixels, matched with any annotator (cntP, sumP).
-        Maps without a boundary pixel give zeros.
+        Maps without a boundary pixel give zeros. With several tolerances `matches` is of the first,
+        and `other_matches` i8 (D - 1, T, 4) of the others.
 
     Raises
     ------
@@ -287,15 +330,22 @@ def boundary_counts(
     protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape, valid = gt_maps.shape[1:], valid_of(gts)
-    target = match_target(gt_maps, protocol)
-    thresholds, events, size = threshold_events(pred, shape, protocol, target.near, dropped, valid)
-    matched_gt, matched_pred = match_steps(*events, target)
-    total_gt = np.full(thresholds.size, target.pixel.size)
-    matches = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
+    radii = protocol.radii(shape)
+    widest = match_target(gt_maps, max(radii))
+    thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
+    total_gt = np.full(thresholds.size, widest.pixel.size)
+    tables = []
+    for radius in radii:
+        target = widest if radius == max(radii) else match_target(gt_maps, radius)
+        matched_gt, matched_pred = match_steps(*events, target)
+        table = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
+        if has_whole_image_row(pred, protocol):
+            table = np.vstack([whole_image_counts(gt_maps, valid), table])  # at threshold 0
+        tables.append(table)
     if has_whole_image_row(pred, protocol):
-        matches = np.vstack([whole_image_counts(gt_maps, valid), matches])  # at threshold 0
         thresholds = np.r_[0.0, thresholds]
-    return MatchCounts(thresholds, matches)
+    others = {OTHER_MATCHES: tables[1:]} if len(tables) > 1 else {}
+    return MatchCounts(thresholds, tables[0], **others)
 
 
 def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
@@ -502,12 +552,12 @@ def replayed(events: Events, shape: tuple[int, ...]) -> Bool:
     return np.ascontiguousarray(np.logical_xor.accumulate(changed)[::-1]).reshape(-1, *shape)
 
 
-def match_target(gt_maps: Bool, protocol: Protocol) -> Truth:
+def match_target(gt_maps: Bool, radius: float) -> Truth:
     """Return the annotators' maps (A, H, W) as the kernels of the matching take them."""
     from bsdsbench.kernels.matching.matching import prepare_truth
 
     try:
-        return prepare_truth(gt_maps, protocol.radius(gt_maps.shape[1:]))
+        return prepare_truth(gt_maps, radius)
     except ValueError as error:  # a tolerance too large to be exact
         raise DataError(str(error)) from None
 

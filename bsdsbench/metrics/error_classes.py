@@ -98,7 +98,7 @@ def boundary_errors(
     protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape, valid = gt_maps.shape[1:], valid_of(gts)
-    target = match_target(gt_maps, protocol)
+    target = match_target(gt_maps, protocol.radius(shape))
     try:
         around = prepare_surroundings(target, protocol.radius(shape))
     except ValueError as error:  # twice the tolerance is too large

@@ -185,6 +185,10 @@ def refuse_unread(metrics: Sequence[str], protocol: Protocol) -> None:
         if name in known and getattr(protocol, name) != getattr(usual, name):
             has = f"{name} = {getattr(protocol, name)}: means nothing for {', '.join(metrics)}"
             raise DataError(f"{has} as it is set here, expected {getattr(usual, name)}")
+    for metric in map(get, metrics if len(protocol.tolerances) > 1 else ()):
+        if "max_dist" in metric.used(metric.options_of(protocol)) and not metric.several_tolerances:
+            several = ", ".join(protocol.tolerance_names)
+            raise DataError(f"metric {metric.name}: counts at one tolerance, not at {several}")
 
 
 def unused(metrics: Sequence[str], protocol: Protocol) -> frozenset[str]:

@@ -52,6 +52,7 @@ from bsdsbench.plotting.style import (
     signed,
     style,
 )
+from bsdsbench.plotting.tolerance_display import ToleranceDisplay
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
@@ -63,6 +64,7 @@ Runs = Sequence[Evaluation | str | Path]
 DISPLAYS: dict[str, Any] = {
     "pr": PRCurveDisplay,
     "f": FThresholdDisplay,
+    "tolerance": ToleranceDisplay,
     "reliability": ReliabilityDisplay,
 }
 _IN_SPACE: dict[str, Any] = {"pr": PRCurveDisplay, "roc": ROCCurveDisplay, "det": DETCurveDisplay}
@@ -227,8 +229,9 @@ def plot_runs(
     path : path, optional
         Also write it there, .pdf, .svg or .png.
     kind : str
-        "pr", with lines of equal F; "f", F over threshold; "reliability", the bins of calibration;
-        "box", the spread of the images' own scores.
+        "pr", with lines of equal F; "f", F over threshold; "tolerance", ODS over the tolerances
+        that a run was counted at; "reliability", the bins of calibration; "box", the spread of the
+        images' own scores.
     metric : str, optional
         A metric with a PR curve; default: the runs' first. For "box" any metric, or METRIC.SCORE.
     look : optional

@@ -27,6 +27,7 @@ MAX_TEXT = 200
 HOME_MADE = "home-made scripts"  # in `others`: a value that no known program uses
 MAX_CLASSES = 65_536
 MAX_LIST = 64
+MAX_SEVERAL = 16
 DEFAULT = "default"  # an option that is not given
 NUMBER = r"[0-9]*\.?[0-9]+(?:e-?[0-9]+)?"  # the pattern of `number_text`
 
@@ -131,6 +132,27 @@ def some_of(*choices: str, least: int = 0) -> Validator:
 def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
     """Return a validator for tuples of 1 to MAX_LIST numbers, all of them accepted."""
     return each(lambda x: is_number(x) and accepts(x), 1, MAX_LIST, f"1 to {MAX_LIST} {expected}")
+
+
+def one_or_several(given: Any) -> Any:
+    """Return a number, or several as a tuple, of what a file or the command line writes."""
+    if isinstance(given, list | tuple):
+        several = tuple(map(one_or_several, given))
+        return several[0] if len(several) == 1 else several
+    if str(given).lower() == "none":
+        return None
+    return float(given) if is_number(given) and abs(given) < 1e300 else given
+
+
+def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
+    """Return a validator for an accepted number, or several different ones."""
+
+    def accepted(value: Any) -> bool:
+        several = value if isinstance(value, tuple) else (value,)
+        known = all(is_number(v) and accepts(v) for v in several)
+        return known and 1 <= len(set(several)) == len(several) <= MAX_SEVERAL
+
+    return check(accepted, f"{expected}; or up to {MAX_SEVERAL} different ones")
 
 
 def _is_text(value: object) -> bool:

@@ -34,10 +34,13 @@ from bsdsbench.protocol.fields import (
     is_number,
     number_text,
     one_of,
+    one_or_several,
     option,
     read_toml,
     record_of,
+    several_of,
     shipped,
+    tidy,
     whole,
 )
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
@@ -248,13 +251,14 @@ class Protocol:
             f"{len(p.thresholds)} thresholds {p.thresholds[0]:.4g}..{p.thresholds[-1]:.4g}"
         ),
     )
-    max_dist: float = option(
+    max_dist: float | tuple[float, ...] = option(
         0.0075,
-        "Match tolerance, a fraction of the image diagonal.",
-        check(
-            lambda v: is_number(v) and 0 < v < 1,
-            "a fraction in (0, 1) of the diagonal; in pixels it is max_dist_px",
+        "Match tolerance, a fraction of the image diagonal. Of several the first gives the scores, "
+        "and each has columns of its own.",
+        several_of(
+            lambda v: 0 < v < 1, "a fraction in (0, 1) of the diagonal; in pixels it is max_dist_px"
         ),
+        one_or_several,
         others={
             0.0075: "BSDS500 and most programs",
             0.011: "NYUDv2 programs",
@@ -266,15 +270,15 @@ class Protocol:
             **dict.fromkeys((0.005, 0.015), HOME_MADE),
         },
         caption=lambda p: (
-            f"max_dist {p.max_dist:g} of the diagonal"
-            if p.max_dist_px is None
-            else f"max_dist {p.max_dist_px:g} px"
+            f"max_dist {', '.join(f'{v:g}' for v in p.tolerances)}"
+            f" {'of the diagonal' if p.max_dist_px is None else 'px'}"
         ),
     )
-    max_dist_px: float | None = option(
+    max_dist_px: float | tuple[float, ...] | None = option(
         None,
         "The same in pixels; overrides max_dist when set.",
-        check(lambda v: v is None or (is_number(v) and 0 <= v <= MAX_PX), f"pixels, 0 to {MAX_PX}"),
+        attrs.validators.optional(several_of(lambda v: 0 <= v <= MAX_PX, f"pixels, 0 to {MAX_PX}")),
+        one_or_several,
     )
     thin: bool = option(
         True,
@@ -379,6 +383,8 @@ class Protocol:
             base = _fields_of(plain)
             changed = {n for n in self.names() if getattr(self, n) != getattr(base, n)}
             changed -= {*NOT_OF_PRESETS}
+            if self.max_dist_px == base.max_dist_px and self.tolerances[0] == base.tolerances[0]:
+                changed.discard("max_dist")  # further tolerances move no score of the preset's
             if changed and self.name == plain:
                 raise ProtocolError(
                     f"name {plain!r}: a preset of other constants ({listed(sorted(changed), 3)}), "
@@ -533,11 +539,26 @@ class Protocol:
         thresholds = self.threshold_array()
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
 
-    def radius(self, shape: tuple[int, int]) -> float:
-        """The match tolerance in pixels for an image of `shape` (rows, columns)."""
-        if self.max_dist_px is not None:
-            return self.max_dist_px
-        return self.max_dist * math.hypot(*shape)
+    @property
+    def tolerances(self) -> tuple[float, ...]:
+        """The match tolerances as they are given: max_dist_px, or fractions of the diagonal."""
+        given = self.max_dist if self.max_dist_px is None else self.max_dist_px
+        return given if isinstance(given, tuple) else (given,)
+
+    @property
+    def tolerance_names(self) -> tuple[str, ...]:
+        """What stands after the @ of a tolerance's scores: 0.0075, or 2px."""
+        unit = "" if self.max_dist_px is None else "px"
+        return tuple(f"{tidy(v)}{unit}" for v in self.tolerances)
+
+    def radii(self, shape: tuple[int, ...]) -> tuple[float, ...]:
+        """The match tolerances in pixels for an image of `shape` (rows, columns)."""
+        scale = math.hypot(*shape) if self.max_dist_px is None else 1.0
+        return tuple(scale * tolerance for tolerance in self.tolerances)
+
+    def radius(self, shape: tuple[int, ...]) -> float:
+        """The first match tolerance in pixels for an image of `shape` (rows, columns)."""
+        return self.radii(shape)[0]
 
 
 @cache

@@ -166,6 +166,8 @@ class Signature:
             if values[0] != values[1] and key != "maps" and UNKNOWN not in values:
                 useless = word.fields and unused.issuperset(word.fields)
                 severity = Severity.IGNORED if useless else word.severity
+                if key == "tol" and len({text.partition(",")[0] for text in values}) == 1:
+                    severity = min(severity, Severity.SAID, key=[*Severity].index)  # the others
                 name = word.fields[0] if word.fields and key not in NO_FIELDS else key
                 differing.append(Difference(name, values[0], values[1], severity, word.cost))
         for name, pair in p.changed(q).items() if p.stated and q.stated else ():
@@ -304,7 +306,7 @@ def _written(p: Protocol, base: Protocol) -> dict[str, str]:
     texts = {
         "proto": preset if preset != f"{_BASE}.1" else "",
         "thr": thresholds_text(p.thresholds),
-        "tol": f"{number_text(p.max_dist)}d" if px is None else f"{number_text(px)}px",
+        "tol": ",".join(f"{number_text(v)}{'d' if px is None else 'px'}" for v in p.tolerances),
         "nms": str(p.nms_params) if p.nms else "none",
         "thin": "thin" if p.thin else "unthinned",
         "op": p.operator,
@@ -345,12 +347,18 @@ def _fields_of(key: str, text: str) -> dict[str, Any]:
             )
         return {"base": name}
     if key == "tol":
-        if not (parts := re.fullmatch(rf"({NUMBER})(px|d)", text)):
-            raise ProtocolError(f"tol:{text}, expected a number and d or px")
-        value = float(parts[1])
-        if parts[2] == "px":
-            return {"max_dist_px": value}
-        return {"max_dist": value, "max_dist_px": None}
+        parts = [re.fullmatch(rf"({NUMBER})(px|d)", part) for part in text.split(",")]
+        units = {part and part[2] for part in parts}
+        if None in units or len(units) > 1:
+            raise ProtocolError(
+                f"tol:{text}, expected a number and d or px, or several of one unit"
+            )
+        values = [float(part[1]) for part in parts if part]
+        return (
+            {"max_dist_px": values}
+            if units == {"px"}
+            else {"max_dist": values, "max_dist_px": None}
+        )
     if key == "nms":
         return {"nms": False} if text == "none" else {"nms": True, "nms_params": text}
     if key == "thin":

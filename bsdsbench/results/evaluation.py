@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -371,7 +371,8 @@ class Evaluation(Shown):
             return self._images[metric]
         scorer = registry.get(metric)
         parts = {"": (), **scorer.parts(self.protocol, scorer.options_of(self.protocol))}
-        columns = (*scorer.columns, *scorer.image_columns, *scorer.part_columns)
+        keys = scorer.columns_of(self.score(metric)), scorer.image_columns, scorer.part_columns
+        columns = list(chain(*keys))
         values: dict[str, dict[str, list[Any]]] = {}
         for tree in scorer.image_scores(self.stack(metric), self.protocol):
             for part, path in parts.items():

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import ERROR_COLUMNS, Column
+from bsdsbench.metrics.base import ERROR_COLUMNS, Column, Metric
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.groups import group_columns, text_of
@@ -219,7 +219,7 @@ def score_tables(
                 inner.append((name, score, {"ods": GRID_END} if score.get("at_grid_end") else {}))
         rows += [(name, own[metric], words) for name, own, words in extra if metric in own]
         usual = None if columns else found.usual(opt)
-        planned: list[Any] = [(metric, found.title, found.columns, rows)]
+        planned: list[Any] = [(metric, found.title, _columns_of(found, rows), rows)]
         if inner:
             title = f"{found.title}, part by part"
             planned.append((f"{metric}-parts", title, found.part_columns, inner))
@@ -259,6 +259,11 @@ def score_tables(
             table = Table(key, title, fields, cells, sentence=about, **{**how, "notes": told})
             tables.append(_with_times(table, mine if key == metric else ()))
     return select(tables, columns) if columns and "all" not in columns else tables
+
+
+def _columns_of(metric: Metric, rows: Sequence[Row]) -> tuple[Column, ...]:
+    """Return the columns of a metric, with those of tolerances that any of the rows has."""
+    return metric.columns_of(list(dict.fromkeys(chain(*[scores for _, scores, _ in rows]))))
 
 
 def _column_key(column: Column) -> str:
@@ -368,9 +373,9 @@ def per_image(
     values : part -> column -> value of each image. What is not measured with the run's options has
     no column, what is undefined no value.
     """
-    found, measured = registry.get(metric), set().union(*values.values()) - {"n_images"}
+    found, measured = registry.get(metric), dict.fromkeys(chain(*values.values()))
     columns: dict[str, Column] = {}
-    for c in (*found.columns, *found.image_columns, *found.part_columns):
+    for c in (*found.columns_of(list(measured)), *found.image_columns, *found.part_columns):
         if c.key in measured:
             named = _BEST_OF_IMAGE.get(c.key)
             columns.setdefault(c.key, replace(c, heading=named, short="") if named else c)
@@ -405,7 +410,7 @@ def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
     """
     found = {}
     for metric, mapping in scores.items():
-        for column in registry.get(metric).columns:
+        for column in registry.get(metric).columns_of(mapping):
             value = value_at(mapping, column.key)
             if column.score and column not in ERROR_COLUMNS and value is not None:
                 found[f"{metric}.{column.key}"] = float(value)
@@ -417,7 +422,7 @@ def usual_scores(run: Evaluation, known: Sequence[str]) -> list[str]:
     shown = set()
     for metric in map(registry.get, run.metrics):
         usual = metric.usual(metric.options_of(run.protocol))
-        for c in metric.columns:
+        for c in metric.columns_of(run.score(metric.name)):
             if c.shown != "never" and (usual is None or c.key in usual):
                 shown.add(f"{metric.name}.{c.key}")
     return list(filter(shown.__contains__, known))
@@ -439,7 +444,7 @@ def full_name(score: str, known: Collection[str]) -> str:
         metric, _, key = name.partition(".")
         bare[key] = name
         keyed += [name] * (key == score)
-        for c in registry.get(metric).columns if metric in registry.names() else ():
+        for c in registry.get(metric).columns_of([key]) if metric in registry.names() else ():
             headed += [name] * (c.key == key and c.heading.casefold() == score.casefold())
     alike, usual = keyed or headed, f"{registry.DEFAULT_METRICS[0]}.{score}"
     if score in known or (len(alike) > 1 and usual not in alike):

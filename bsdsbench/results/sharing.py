@@ -47,8 +47,13 @@ _LOCAL = ("pred", "gt", "photos", "valid", "split")  # folders of the author
 
 
 def packed_steps(values: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """Return whole numbers (N, T, ...) as the bytes of their steps along T, (bytes, N, T, ...)."""
-    steps = np.diff(values, axis=1, prepend=0)
+    """Return whole numbers as the bytes of their steps, (bytes, N, T, ...).
+
+    Steps are between the rows of an image's table, (N, T) or (N, ..., T, 4), and between tables.
+    """
+    steps = values
+    for axis in range(1, max(2, values.ndim - 1)):
+        steps = np.diff(steps, axis=axis, prepend=0)
     folded = np.where(steps < 0, -2 * steps - 1, 2 * steps)
     size = -(-int(folded.max(initial=1)).bit_length() // 8)
     return np.stack([folded >> 8 * k & 255 for k in range(size)]).astype(np.uint8)
@@ -60,7 +65,9 @@ def unpacked_steps(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
     folded = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
     steps: NDArray[np.int64] = np.where(folded & 1, -(folded + 1) // 2, folded // 2)
-    return steps.cumsum(axis=1)
+    for axis in range(1, max(2, steps.ndim - 1)):
+        steps = steps.cumsum(axis=axis)
+    return steps
 
 
 def shared_bytes(

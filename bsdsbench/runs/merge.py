@@ -32,6 +32,7 @@ from bsdsbench.results.provenance import Provenance
 from bsdsbench.scores.counts import (
     MATCHED_GT,
     MATCHED_PRED,
+    OTHER_MATCHES,
     TOTAL_GT,
     TOTAL_PRED,
     MatchCounts,
@@ -196,7 +197,12 @@ def best_of(runs: Sequence[Evaluation], name: str | None = None) -> Evaluation:
         rows_of_runs = [table[record.image_id]["matches"] for table in tables]
         chosen, rows = _best_rows(np.stack(rows_of_runs))
         times += np.bincount(chosen, minlength=len(runs))
-        counts = {_METRIC: MatchCounts(record.counts[_METRIC].thresholds, rows)}
+        others = [table[record.image_id].get(OTHER_MATCHES, ()) for table in tables]
+        of_others = [
+            _best_rows(np.stack(tolerance)).counts for tolerance in zip(*others, strict=True)
+        ]
+        more = {OTHER_MATCHES: of_others} if of_others else {}
+        counts = {_METRIC: MatchCounts(record.counts[_METRIC].thresholds, rows, **more)}
         form = f"best-of-{len(runs)}"
         records.append(replace(record, counts=counts, fingerprint="", seconds=0.0, form=form))
     title = f"{name or first.name} (best of {len(runs)} by the ground truth)"

@@ -19,6 +19,8 @@ from bsdsbench.tables.result_object import Shown
 
 Stack = Mapping[str, NDArray[Any]]
 Value = str | float | None  # of an image in a column of groups
+# The counts at the tolerances after the first, i8 (..., D - 1, T, 4)
+OTHER_MATCHES = "other_matches"
 MAX_WHOLE = 2**53  # up to here sums of counts are exact as float64
 # The columns of `MatchCounts.matches`
 MATCH_COLUMNS = ("matched_gt", "total_gt", "matched_pred", "total_pred")

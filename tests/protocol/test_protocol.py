@@ -58,6 +58,7 @@ def test_preset_constants():
         **dict.fromkeys(("skeleton", "wireframe"), 0.01),
         **dict.fromkeys(("depth", "kitti-de", "ddad-de", "ibims1", "sintel"), 0.002),
         "strict": 0.003,
+        "sdped": (0.003, 0.0075),
     }
     multiplier = {n: p.nms_params.multiplier for n, p in rows.items()}
     assert {n: m for n, m in multiplier.items() if m != 1.01} == {"biped": 1.03, "uded": 1.04}

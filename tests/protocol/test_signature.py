@@ -162,7 +162,8 @@ def test_words_of_what_is_not_used_are_left_out():
 
 @pytest.mark.parametrize("name", preset_names())
 def test_every_word_has_a_meaning_of_its_own(name):
-    signature = Signature(Protocol.preset(name).replace(max_dist=0.123), set="set:7")
+    wide = Protocol.preset(name).replace(max_dist=0.123, max_dist_px=None)
+    signature = Signature(wide, set="set:7")
     found = signature.decode()
     assert [word for word, _ in found] == signature.words()
     meanings = [meaning for _, meaning in found]

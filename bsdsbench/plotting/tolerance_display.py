@@ -1,0 +1,66 @@
+"""The picture of ODS over the tolerance of matching."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from bsdsbench.errors import DataError
+from bsdsbench.metrics.boundary import tolerance_key
+from bsdsbench.plotting.displays import CurveDisplay, Drawing
+from bsdsbench.results.evaluation import Evaluation
+
+
+@dataclass(eq=False, repr=False)
+class ToleranceDisplay(CurveDisplay):
+    """ODS over the tolerance of matching.
+
+    tolerances, f : (D,)
+    unit : what tolerances are, "fraction of the diagonal" or "pixels"
+    """
+
+    arrays = ("tolerances", "f")
+    size = (3.4, 1.35)
+    tolerances: Any
+    f: Any
+    _: KW_ONLY
+    name: str = ""
+    unit: str = "fraction of the diagonal"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        order = np.argsort(self.tolerances)
+        self.tolerances, self.f = self.tolerances[order], self.f[order]
+        self.axes, self.kind = (f"Tolerance ({self.unit})", "ODS"), self.unit
+
+    @classmethod
+    def of_run(
+        cls, run: Evaluation, name: str | None = None, metric: str | None = None
+    ) -> ToleranceDisplay:
+        """Return the display of a run that was counted at several tolerances.
+
+        `metric` is by default the run's first that has them. Raises DataError if there is none.
+        """
+        keys = [tolerance_key("ods", tolerance) for tolerance in run.protocol.tolerance_names]
+        unit = cls.unit if run.protocol.max_dist_px is None else "pixels"
+        for candidate in [metric] if metric else run.metrics:
+            score = run.score(candidate)
+            if score.keys() >= set(keys):
+                f = [score[key].f for key in keys]
+                return cls(run.protocol.tolerances, f, name=name or run.name, unit=unit)
+        counted = ", ".join(run.protocol.tolerance_names)
+        expected = "expected several, such as max_dist = .0075,.00375"
+        raise DataError(f"{run.name}: counted at the tolerance {counted} alone, {expected}")
+
+    def _drawing(self) -> Drawing:
+        return Drawing(self.tolerances, self.f, None, None)
+
+    def _prepare(self, ax: Axes) -> None:
+        ax.set_ylim(0, 1)
+
+    def plot(self, ax: Axes | None = None, *, chance: bool = True, **line: Any) -> ToleranceDisplay:
+        """Draw ODS at each tolerance, and return the display."""
+        return super().plot(ax, chance=chance, **{"marker": "o", "markersize": 4, **line})
