@@ -60,6 +60,7 @@ PAGES = {
     r"(?:\.\./)*examples/GALLERY_HEADER\.rst": "/auto_examples/index.rst",
     r"(?:\.\./)*examples/(plot_\w+)\.py": r"/auto_examples/\1.rst",
     r"(?:\.\./tutorials/)?results\.ipynb": "/generated/notebook.md",
+    r"(?:\.\./tutorials/)?curves\.ipynb": "/generated/notebook_curves.md",
 }
 
 

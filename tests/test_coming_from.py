@@ -24,6 +24,10 @@ def data(tmp_path_factory):
     (root / "groundTruth").rename(root / "gt")
     (root / "png").rename(root / "maps")
     rng = np.random.default_rng(0)
+    rows = np.c_[rng.choice([-1, 1], 40), rng.random(40)]
+    np.savetxt(root / "scores.csv", rows, "%g", ",", header="label,score", comments="")
+    rows = np.c_[rng.random(40), rng.random(40), rng.integers(1, 9, 40)]
+    np.savetxt(root / "shares.csv", rows, "%g", ",", header="target,score,n", comments="")
     for labels, pred, n, first in (("cls", "classes", 20, 7), ("labels", "city", 19, 19)):
         drawn = blobs(rng, (40, 52), 3, 6).astype(np.uint8) + first
         write_maps(root / labels, {"a": drawn})
@@ -40,7 +44,7 @@ def data(tmp_path_factory):
 
 @pytest.mark.parametrize("row", dict.fromkeys(ROWS))
 def test_our_call_of_a_row_runs(row, data, monkeypatch):
-    assert len(ROWS) > 20
+    assert len(ROWS) > 45
     monkeypatch.chdir(data)
     if row.startswith("bsdsbench "):
         words = shlex.split(row.replace("-o out", "-o made"))[1:]  # "out" stays a boundary run
@@ -51,5 +55,7 @@ def test_our_call_of_a_row_runs(row, data, monkeypatch):
     pred, gts = bb.load_prediction("maps/1001.png").soft, list(gt.boundaries)
     names = {"bb": bb, "np": np, "pred": pred, "gts": gts, "bmap": pred > 100, "bmap2": gts[0]}
     names |= {"seg": gt.segmentations[0], "names": ["1001"], "load_pred": lambda name: pred}
+    labels, scores = np.genfromtxt("scores.csv", delimiter=",", skip_header=1).T
+    names |= {"labels": labels, "scores": scores, "targets": labels > 0}
     found = eval(row, names | {"load_gt_boundaries": lambda name: gts})
     assert found is not None

@@ -151,6 +151,7 @@ def _variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
     of=("none", *_CONVENTIONS),
 )
 @flag("--areas", "Print every AP and AUC variant by name.")
+@flag("--steps", "Print every point: threshold, counts, rates, F; always of points given.")
 @flag("--hull", "Add the convex hull in ROC space, which in PR space is the achievable curve.")
 @flag("--crossings", "Say which curve dominates, or where two cross, and mark it.")
 @flag("--between", "Add the points at each whole number of true positives (Davis, Goadrich).")
@@ -235,8 +236,8 @@ def curves_verb(
         _write(target, drawn, kind, options)
     samples = {curve.name: curve.sample for curve in drawn if curve.sample is not None}
     shown = [_numbers(drawn, kind, options)]
-    if given := [curve for curve in drawn if curve.sample is None]:
-        shown.append(_points_table(given))
+    if listed := [c for c in drawn if options["steps"] or c.sample is None]:
+        shown.append(_points_table(listed))
     if options["areas"]:
         shown += _areas_tables(drawn, options["reading"])
     if options["crossings"]:
@@ -440,20 +441,23 @@ def _numbers(drawn: Sequence[_Curve], kind: str, options: Mapping[str, Any]) -> 
 
 
 def _points_table(drawn: Sequence[_Curve]) -> Table:
-    """Return the table of given points: counts and rates."""
+    """Return the table of points: thresholds, counts and rates."""
     from bsdsbench.scores.ratios import f_measure
     from bsdsbench.tables.table import Field, Table
 
-    keys = ("tp", "fp", "fn", "tn", "fpr", "tpr", "precision", "f")
+    keys = ("threshold", "tp", "fp", "fn", "tn", "fpr", "tpr", "precision", "f")
     heads = {"tpr": "recall", "f": "F"}
     rows: list[list[Any]] = []
     for curve in drawn:
         p = curve.points
         counts = p.tp, p.fp, p.positives - p.tp, p.negatives - p.fp
         f = f_measure(p.precision, p.recall)
-        for row in zip(*counts, p.fpr, p.tpr, p.precision, f, strict=True):
+        for row in zip(p.thresholds, *counts, p.fpr, p.tpr, p.precision, f, strict=True):
             rows.append([curve.name, *row])
     fields = [Field(key, heads.get(key, key), "", ".4g") for key in keys]
+    if all(curve.sample is None for curve in drawn):  # they have no thresholds
+        del fields[0]
+        rows = [[name, *row] for name, _, *row in rows]
     return Table("points", "Points", [Field("name", "name"), *fields], rows)
 
 

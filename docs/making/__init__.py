@@ -28,7 +28,9 @@ def write_all(out: Path) -> None:
     if not stamp.is_file() or stamp.read_text() != made_by:  # a minute or two
         draw_all(out / "figures")
         _write(out, {f"verbs/{n}.md": text for n, text in verbs.pages(verbs.outputs()).items()})
-        _write(out, {"notebook.md": notebook.page(out), "sliders.html": sliders.html()})
+        of_curves = notebook.page(out, notebook.CURVES)
+        _write(out, {"notebook.md": notebook.page(out), "notebook_curves.md": of_curves})
+        _write(out, {"sliders.html": sliders.html()})
         stamp.write_text(made_by)
 
 

@@ -1,4 +1,4 @@
-"""The tutorial notebook as a page: each cell, what it prints, shows and draws."""
+"""The tutorial notebooks as pages: each cell, what it prints, shows and draws."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 
-NOTEBOOK = Path(__file__).resolve().parents[1] / "tutorials" / "results.ipynb"
+TUTORIALS = Path(__file__).resolve().parents[1] / "tutorials"
+NOTEBOOK, CURVES = (TUTORIALS / f"{name}.ipynb" for name in ("results", "curves"))
 
 
 class Cell(NamedTuple):
@@ -48,20 +50,28 @@ def executed(path: Path = NOTEBOOK) -> Iterator[str | Cell]:
         yield Cell(source, printed.getvalue(), shown, value)
 
 
-def page(out: Path) -> str:
-    """The notebook in MyST; pictures go below `out`."""
+def figure_of(value: Any) -> Figure | None:
+    """The figure of a value: of a figure itself, of a display, of an artist."""
+    if isinstance(value, Figure):
+        return value
+    artist = getattr(value, "ax_", value)
+    return getattr(getattr(artist, "axes", None), "figure", None)
+
+
+def page(out: Path, path: Path = NOTEBOOK) -> str:
+    """A notebook in MyST; pictures go below `out`."""
     parts = []
-    for number, cell in enumerate(executed()):
+    for number, cell in enumerate(executed(path)):
         if isinstance(cell, str):
             parts.append(cell)
             continue
         parts.append(f"```python\n{cell.source}\n```")
         if cell.printed:
             parts.append(f"```text\n{cell.printed.rstrip()}\n```")
-        figure = getattr(getattr(cell.value, "axes", None), "figure", None)
+        figure = figure_of(cell.value)
         if figure is not None:
             (out / "figures").mkdir(parents=True, exist_ok=True)
-            name = f"figures/notebook_{number}.svg"
+            name = f"figures/{path.stem}_{number}.svg"
             figure.savefig(out / name, metadata={"Date": None})
             parts.append(f"![The picture that this cell draws]({name})")
         elif cell.shown.startswith("<"):
@@ -70,7 +80,7 @@ def page(out: Path) -> str:
             parts.append(f"```text\n{cell.shown}\n```")
     plt.close("all")  # or the gallery takes it for a picture of its first page
     parts.append(
-        "{download}`Download this notebook <../tutorials/results.ipynb>`. Other "
+        f"{{download}}`Download this notebook <../tutorials/{path.name}>`. Other "
         "[tutorials](../tutorials/index.md); the [API](../reference/api.md)."
     )
     return "\n\n".join(parts) + "\n"
