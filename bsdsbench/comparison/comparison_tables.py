@@ -47,7 +47,7 @@ def _percent(compared: Comparison) -> str:
 def _score_table(compared: Comparison, alone: str) -> Table:
     """Each run's scores with their intervals and letters."""
     scores, several = compared.shown or compared.scores, len(compared.names) > 1
-    fields = {score: _column(score, alone) for score in scores}
+    fields = {score: score_field(score, alone) for score in scores}
     columns = {fields[score].key: column for score in scores if (column := _column_of(score))}
     rows, values = list[list[Cell]](), list[dict[str, Any]]()
     for i, run in enumerate(compared.names):
@@ -80,16 +80,21 @@ def _score_table(compared: Comparison, alone: str) -> Table:
 _PAIR = (Field("a", "A"), Field("b", "B"))
 
 
-def _difference_table(compared: Comparison, alone: str) -> Table:
-    """The differences of each pair of runs, with what these images can tell."""
-    columns = [
+def difference_fields(level: str) -> list[Field]:
+    """Return the columns of a table of differences; `level` of the intervals is "95 %"."""
+    return [
         *_PAIR,
         Field("score", "Score"),
-        Field("difference", f"A - B [{_percent(compared)} interval]", "A - B", "+.4f"),
+        Field("difference", f"A - B [{level} interval]", "A - B", "+.4f"),
         Field("p", "p", "", "p"),
         Field("p_holm", "p (Holm)", "", "p"),
         Field("least", "Smallest detectable difference", "least", ".4f"),
     ]
+
+
+def _difference_table(compared: Comparison, alone: str) -> Table:
+    """The differences of each pair of runs, with what these images can tell."""
+    columns = difference_fields(_percent(compared))
     scores, rows = compared.shown or compared.scores, list[list[Cell]]()
     shown = [d for d in compared.differences if d.score in scores]
     for d in shown:
@@ -159,7 +164,7 @@ def _image_table(compared: Comparison) -> Table:
 def heading(score: str, alone: str = "") -> str:
     """METRIC.SCORE for people: ODS for the default metric or one that is `alone`, "Regions: PRI
     ODS" for others."""
-    return _column(score, alone).heading
+    return score_field(score, alone).heading
 
 
 def _column_of(score: str) -> Column | None:
@@ -175,7 +180,7 @@ def lower_is_better(score: str) -> bool:
     return column is not None and column.lower
 
 
-def _column(score: str, alone: str = "") -> Field:
+def score_field(score: str, alone: str = "") -> Field:
     metric, found = score.partition(".")[0], _column_of(score)
     assert found is not None  # scores come from metrics
     mine = table_column(found, 3, f"{metric}_")

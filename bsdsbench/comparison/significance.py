@@ -48,7 +48,7 @@ def letters(order: Sequence[str], different: set[frozenset[str]]) -> dict[str, s
     }
 
 
-def p_value(draws: F8, n_images: int) -> float:
+def p_value(draws: F8, n_images: float) -> float:
     """Two-sided p-value of a difference from its bootstrap draws (B,); 1 where nothing differs.
 
     The smaller share of draws beyond zero, one added to its count, as a normal deviate z; then 2
@@ -72,7 +72,7 @@ def least_p(n_images: int, n_boot: int, n_tests: int) -> float:
     return min(1.0, n_tests * p_value(np.full(n_boot, -1.0), n_images))
 
 
-def tails(level: float, n_images: int) -> F8:
+def tails(level: float, n_images: float) -> F8:
     """The normal deviates (low, high) of an interval: sqrt(n / (n-1)) t(n-1) in place of z.
 
     Source: Hesterberg, What Teachers Should Know About the Bootstrap (2015), expanded percentiles.
@@ -85,7 +85,7 @@ def tails(level: float, n_images: int) -> F8:
     return np.asarray(stdtrit(n_images - 1, share) * np.sqrt(n_images / (n_images - 1)))
 
 
-def detectable(draws: F8, level: float, n_images: int) -> float:
+def detectable(draws: F8, level: float, n_images: float) -> float:
     """Return the difference that is found four times of five, given draws (B,) of one.
 
     A difference is found where its p-value is below 1 - level. The distance of its mean from 0 has
@@ -98,7 +98,7 @@ def detectable(draws: F8, level: float, n_images: int) -> float:
     return float((half + most) * draws.std(ddof=1))
 
 
-def percentile_interval(draws: F8, level: float, n_images: int) -> tuple[float, float]:
+def percentile_interval(draws: F8, level: float, n_images: float) -> tuple[float, float]:
     """The middle `level` of the defined draws (B,), expanded for few images (see `tails`); NaN
     where they are fewer than `level` of all."""
     from scipy.special import ndtr

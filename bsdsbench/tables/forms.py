@@ -35,6 +35,7 @@ _LATEX = str.maketrans(
         ">": r"\textgreater{}",
         "|": r"\textbar\allowbreak{}",  # a signature is one long word
         '"': "''",
+        "±": r"$\pm$",
         "↑": r"$\uparrow$",
         "↓": r"$\downarrow$",
         **{c: "\\" + c for c in "&%$#_{}"},

@@ -33,6 +33,7 @@ class Estimate:
     """A number with the interval around it, and a mark after it, raised (a letter, a star, a word).
 
     comparable : False for a number of another kind than its field: it is never the best
+    spread     : the standard deviation or error of a mean of `n` numbers, written after it
     """
 
     value: float | None
@@ -40,6 +41,8 @@ class Estimate:
     high: float | None = None
     mark: str = ""
     comparable: bool = True
+    spread: float | None = None
+    n: int | None = None
 
 
 Cell = float | int | str | Estimate | None
@@ -58,6 +61,8 @@ class Drawn:
     low: float | None = None
     high: float | None = None
     best: bool = False
+    spread: float | None = None
+    n: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,12 +182,15 @@ class Table:
                 of = x if isinstance(x, Estimate) else Estimate(x)
                 value, low, high = map(_known, (of.value, of.low, of.high))
                 text, span, mark = column.text(value), "", show(of.mark)
+                if value is not None and of.spread is not None:
+                    text += f" ± {column.text(of.spread)} ({of.n})"
                 if low is None or high is None:
                     low = high = None
                 else:
                     span = f"[{column.text(low)}, {column.text(high)}]"
                 line = " ".join(filter(None, (text, span, mark)))
-                out[-1].append(Drawn(text, line, span, mark, value, low, high))
+                drawn = Drawn(text, line, span, mark, value, low, high, spread=of.spread, n=of.n)
+                out[-1].append(drawn)
         for c, column in enumerate(self.columns):
             ranked = []
             for row, cells in zip(self.rows, out, strict=True):
@@ -213,14 +221,16 @@ class Table:
         return show(of.short if short and of.short and long > self.widest[column] else of.heading)
 
     def plain(self) -> dict[str, list[Any]]:
-        """Column by column for programs, at full precision, None if undefined; KEY_low, KEY_high
-        and KEY_mark follow a column KEY that has them."""
+        """Return the columns for programs, at full precision, None if undefined.
+
+        KEY_low, KEY_high, KEY_mark, KEY_spread and KEY_n follow a column KEY that has them.
+        """
         out = {}
         for c, column in enumerate(self.columns):
             if not column.format:
                 out[column.key] = [row[c] for row in self.rows]
                 continue
-            for name in ("value", "low", "high", "mark"):
+            for name in ("value", "low", "high", "mark", "spread", "n"):
                 values = [getattr(row[c], name) for row in self.drawn]
                 if name == "value" or any(v not in (None, "") for v in values):
                     out[column.key if name == "value" else f"{column.key}_{name}"] = values

@@ -1,0 +1,81 @@
+"""Methods of several runs as tables: means over runs with their spread, and differences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bsdsbench.comparison.comparison_tables import difference_fields, heading, score_field
+from bsdsbench.comparison.methods import ScoresOfRuns, Spread
+from bsdsbench.results.score_tables import METHOD
+from bsdsbench.tables.table import Cell, Estimate, Field, Table
+from bsdsbench.text import counted
+
+if TYPE_CHECKING:
+    from bsdsbench.comparison.methods import MethodComparison
+
+SPREAD_WORDS = {
+    Spread.SD: "mean ± standard deviation over runs (number of runs)",
+    Spread.RANGE: "mean over runs [smallest, largest]",
+    Spread.SE: "mean ± standard error over runs (number of runs)",
+}
+
+
+def spread_cell(scores: ScoresOfRuns, spread: Spread) -> Estimate:
+    """Return the mean over runs, with what is asked for beside it; one run alone has no spread."""
+    n = len(scores.values)
+    if n < 2:
+        return Estimate(scores.mean)
+    if spread is Spread.RANGE:
+        return Estimate(scores.mean, min(scores.values), max(scores.values))
+    return Estimate(scores.mean, spread=scores.sd if spread is Spread.SD else scores.se, n=n)
+
+
+def method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
+    """Return the table of means, that of their intervals and, of several methods, differences."""
+    scores, level = compared.shown or compared.scores, f"{100 * compared.level:g} %"
+    images = counted(compared.n_images, "image")
+    caption = (
+        f"{images}, {compared.n_boot} bootstrap samples of images and runs, seed {compared.seed}. "
+        f"Protocol: {compared.protocol}"
+    )
+    fields = [score_field(score) for score in scores]
+    means: list[list[Cell]] = []
+    intervals: list[list[Cell]] = []
+    for method in compared.methods:
+        means.append([method.name])
+        intervals.append([method.name])
+        for score in scores:
+            interval = compared.interval_of(method.name, score)
+            means[-1].append(spread_cell(compared.of_runs[method.name, score], spread))
+            intervals[-1].append(Estimate(interval.value, interval.low, interval.high))
+    notes = [f"{line[0].upper()}{line[1:]}." for line in compared.notes]
+    words = SPREAD_WORDS[spread]
+    tables = [
+        Table(
+            "methods",
+            "Scores of methods",
+            [METHOD, *fields],
+            means,
+            notes=[f"{words[0].upper()}{words[1:]}.", *notes],
+            sentence=f"Scores on {images}: {words}",
+        ),
+        Table(
+            "intervals",
+            f"Means over runs with {level} intervals",
+            [METHOD, *(replace(field, higher_is_better=None) for field in fields)],
+            intervals,
+            notes=notes,
+            aside=True,
+        ),
+    ]
+    if len(compared.methods) > 1:
+        rows: list[list[Cell]] = []
+        for d in compared.differences:
+            if d.score in scores:
+                gap = Estimate(d.value, d.low, d.high)
+                holm = Estimate(d.p_holm, mark="*" if d.significant(compared.level) else "")
+                rows.append([d.a, d.b, heading(d.score), gap, d.p, holm, d.least])
+        columns: list[Field] = difference_fields(level)
+        tables.append(Table("differences", "Differences", columns, rows, notes=notes, n_labels=3))
+    return [replace(table, caption=caption) for table in tables]

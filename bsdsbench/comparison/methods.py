@@ -1,0 +1,469 @@
+"""Methods of one or more runs: means over seeds or folds, and tests that know both variances.
+
+A score of a method is the mean of that score over its runs. It varies with the images that were
+drawn and with the run (seed, fold): intervals come from a bootstrap that draws both, images and
+runs, and crosses them (Owen, The pigeonhole bootstrap, Ann. Appl. Stat. 2007). A few runs say
+little of their variance, so that the deviation of drawn runs is widened by sqrt(R / (R - 1)) for R
+runs, and the interval by Student's t with Satterthwaite's degrees of freedom. Where the runs of two
+methods have the same names (seed0, seed1 ...) they are drawn in pairs, and p comes from exchanging
+the two runs of each pair, in all 2^R ways. With fewer than three runs of a method there is no p.
+Sources: Bouthillier et al., Accounting for Variance in Machine Learning Benchmarks (MLSys 2021);
+Dror et al., The Hitchhiker's Guide to Testing Statistical Significance in NLP (ACL 2018); Agarwal
+et al., Deep Reinforcement Learning at the Edge of the Statistical Precipice (NeurIPS 2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from enum import Enum
+from itertools import combinations
+from math import nan
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from attrs import frozen
+
+from bsdsbench.arguments import F8, I8, given_list
+from bsdsbench.comparison import significance
+from bsdsbench.comparison.bootstrap import (
+    N_BOOT,
+    SEED,
+    WeightedRun,
+    bootstrap_weights,
+    checked_sampling,
+    scores_of,
+)
+from bsdsbench.comparison.comparable import comparable
+from bsdsbench.comparison.compare import Interval, ScoreDifference
+from bsdsbench.errors import DataError
+from bsdsbench.metrics import registry
+from bsdsbench.results.evaluation import Evaluation, Progress, as_runs
+from bsdsbench.results.score_tables import usual_scores
+from bsdsbench.tables.result_object import Shown
+from bsdsbench.tables.table import Table
+
+LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
+_MOST_SIGNS = 16  # pairs of runs up to which all assignments of signs are tried
+_ROUNDING = 1e-12  # of two equal differences, summed in another order
+
+
+class Spread(Enum):
+    """What stands beside the mean over runs."""
+
+    SD = "sd"
+    RANGE = "range"
+    SE = "se"
+
+
+@frozen(eq=False, init=False)
+class Method:
+    """A method: one or more runs of it, by seed, fold or split.
+
+    Parameters
+    ----------
+    name : str
+        Its name in tables.
+    runs : sequence of Evaluation or path
+        Its runs, or their folders; what `ref:NAME` stands for, too.
+
+    Raises
+    ------
+    DataError
+        For no runs, or folders without one.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> bb.Method("HED", ["ref:hed"]).n_runs
+    1
+    """
+
+    name: str
+    runs: tuple[Evaluation, ...]
+    seeds: tuple[str, ...]  # the names of the runs' folders, or their own
+
+    def __init__(self, name: str, runs: Sequence[Evaluation | str | Path]) -> None:
+        given = given_list(runs, f"method {name}", "a list of runs or of their folders")
+        if not given:
+            raise DataError(f"method {name}: no runs, expected at least one")
+        seeds = [run.name if isinstance(run, Evaluation) else Path(run).name for run in given]
+        self.__attrs_init__(name, tuple(as_runs(given)), tuple(seeds))
+
+    @property
+    def n_runs(self) -> int:
+        """The number of runs."""
+        return len(self.runs)
+
+
+class ScoresOfRuns(NamedTuple):
+    """One score of the runs of a method."""
+
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean; NaN where one is undefined."""
+        return float(np.mean(self.values))
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation between runs (n - 1); NaN for one run."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else nan
+
+    @property
+    def se(self) -> float:
+        """The standard error of the mean, of runs alone."""
+        return self.sd / len(self.values) ** 0.5
+
+
+class _Draws(NamedTuple):
+    """Bootstrap draws of a method's score, and how many images they are worth in an interval."""
+
+    values: F8
+    n_effective: float
+
+
+@frozen(repr=False, eq=False)
+class MethodComparison(Shown):
+    """Methods compared over images and runs.
+
+    Parameters
+    ----------
+    methods : tuple of Method
+        As given.
+    scores : tuple of str
+        The scores, METRIC.SCORE.
+    of_runs : dict
+        (method, score) -> the scores of its runs.
+    intervals : tuple of Interval
+        Of the mean of each method and score.
+    differences : tuple of ScoreDifference
+        Of each pair of methods and score; p is NaN with fewer than three runs of one of them.
+    paired : frozenset of (str, str)
+        Pairs of methods whose runs are the same seeds.
+    n_images, n_boot, seed, level
+        Number of images, and what `compare_methods` was given.
+    protocol : str
+        In words.
+    notes, shown : tuple of str
+        What a reader has to know; the scores of the tables.
+    """
+
+    methods: tuple[Method, ...]
+    scores: tuple[str, ...]
+    of_runs: Mapping[tuple[str, str], ScoresOfRuns]
+    intervals: tuple[Interval, ...]
+    differences: tuple[ScoreDifference, ...]
+    paired: frozenset[tuple[str, str]]
+    n_images: int
+    n_boot: int
+    seed: int
+    level: float
+    protocol: str
+    notes: tuple[str, ...]
+    shown: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        names = ", ".join(f"{m.name} ({m.n_runs})" for m in self.methods)
+        return f"<MethodComparison of {names} on {self.n_images} images>"
+
+    def tables(self, spread: Spread | str = Spread.SD) -> list[Table]:
+        """Return the means with their spread and number of runs, and the differences."""
+        from bsdsbench.comparison.method_tables import method_tables
+
+        return method_tables(self, Spread(spread))
+
+    def to_mapping(self) -> dict[str, object]:
+        """Return the comparison as plain values for JSON; what is undefined is None."""
+
+        def known(value: float) -> float | None:
+            return value if value == value else None
+
+        return {
+            "schema": "bsdsbench.methods/1",
+            "methods": {m.name: [run.name for run in m.runs] for m in self.methods},
+            "scores": [
+                {
+                    "method": interval.run,
+                    "score": interval.score,
+                    "mean": known(interval.value),
+                    "sd": known(self.of_runs[interval.run, interval.score].sd),
+                    "runs": list(map(known, self.of_runs[interval.run, interval.score].values)),
+                    "low": known(interval.low),
+                    "high": known(interval.high),
+                }
+                for interval in self.intervals
+            ],
+            "differences": [
+                {
+                    "a": d.a,
+                    "b": d.b,
+                    "score": d.score,
+                    "paired": (d.a, d.b) in self.paired,
+                    **{k: known(getattr(d, k)) for k in ("value", "low", "high", "p", "p_holm")},
+                }
+                for d in self.differences
+            ],
+            "n_images": self.n_images,
+            "n_boot": self.n_boot,
+            "seed": self.seed,
+            "level": self.level,
+            "protocol": self.protocol,
+            "notes": list(self.notes),
+        }
+
+    def interval_of(self, method: str, score: str) -> Interval:
+        """Return the interval of a method's mean; `score` is METRIC.SCORE. Raises KeyError."""
+        by_name = {(i.run, i.score): i for i in self.intervals}
+        return by_name[method, score]
+
+    def difference_of(self, a: str, b: str, score: str) -> ScoreDifference:
+        """Return the difference of two methods, in the order of the call. Raises KeyError."""
+        by_pair = {(d.a, d.b, d.score): d for d in self.differences}
+        return by_pair[a, b, score]
+
+
+def compare_methods(
+    methods: Sequence[Method],
+    *,
+    n_boot: int = N_BOOT,
+    seed: int = SEED,
+    level: float = 0.95,
+    common: bool = False,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> MethodComparison:
+    """Compare methods of one or more runs each: means, intervals over images and runs, p.
+
+    Parameters
+    ----------
+    methods : sequence of Method
+        The methods; all runs on the same images.
+    n_boot, seed, level, common, force, progress
+        As of `compare`.
+
+    Returns
+    -------
+    MethodComparison
+        Of the scores that all runs have.
+
+    Raises
+    ------
+    DataError
+        For no methods, two of one name, and runs that may not be compared; it says which.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> sauge = bb.Method("SAUGE", ["ref:sauge-b", "ref:sauge-l"])
+    >>> compared = bb.compare_methods([sauge, bb.Method("HED", ["ref:hed"])], n_boot=200)
+    >>> round(compared.of_runs["SAUGE", "boundary.ods"].mean, 3)
+    0.843
+    """
+    n_boot, seed = checked_sampling(n_boot, seed, level)
+    names = [method.name for method in methods]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DataError(f"two methods are named {twice[0]!r}, expected different names")
+    sampling = _sampled(methods, n_boot, seed, level, common, force, progress)
+    of_runs, intervals, differences = {}, list[Interval](), list[ScoreDifference]()
+    for score in sampling.scores:
+        for method in methods:
+            scores = sampling.of_runs(method, score)
+            of_runs[method.name, score] = scores
+            ends = sampling.interval(sampling.drawn(method, score))
+            intervals.append(Interval(method.name, score, scores.mean, *ends))
+        family = [sampling.difference(a, b, score) for a, b in combinations(methods, 2)]
+        corrected = significance.holm([d.p for d in family])
+        differences += [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
+    return MethodComparison(
+        methods=tuple(methods),
+        scores=sampling.scores,
+        of_runs=of_runs,
+        intervals=tuple(intervals),
+        differences=tuple(differences),
+        paired=sampling.paired,
+        n_images=sampling.n_images,
+        n_boot=n_boot,
+        seed=seed,
+        level=level,
+        protocol=sampling.protocol,
+        notes=(*_variance_notes(methods, sampling.paired), *sampling.notes),
+        shown=sampling.shown,
+    )
+
+
+@frozen(eq=False)
+class _Sampling:
+    """The scores of all runs: of all images (`once`), and of bootstrap draws of images."""
+
+    methods: Sequence[Method]
+    paired: frozenset[tuple[str, str]]
+    once: Sequence[Mapping[str, F8]]
+    draws: Sequence[Mapping[str, F8]]
+    chosen: Mapping[int, I8]  # number of runs -> how often each is drawn, (B, R)
+    n_images: int
+    level: float
+    scores: tuple[str, ...]
+    shown: tuple[str, ...]
+    protocol: str
+    notes: Sequence[str]
+
+    def _positions(self, method: Method) -> range:
+        """Return the positions of a method's runs among those of all."""
+        place = self.methods.index(method)
+        first = sum(before.n_runs for before in self.methods[:place])
+        return range(first, first + method.n_runs)
+
+    def of_runs(self, method: Method, score: str) -> ScoresOfRuns:
+        """Return a score of the runs of a method."""
+        values = [float(self.once[k][score][0]) for k in self._positions(method)]
+        return ScoresOfRuns(tuple(values))
+
+    def _by_run(self, method: Method, score: str) -> F8:
+        """Return the draws of each run, (R, B)."""
+        return np.array([self.draws[k][score] for k in self._positions(method)])
+
+    def _crossed(self, by_run: F8) -> _Draws:
+        """Return the draws of a mean over runs (R, B), images and runs drawn at once.
+
+        The draws of one run are those of its images, unchanged.
+        """
+        n_runs = len(by_run)
+        if n_runs == 1:
+            return _Draws(by_run[0], self.n_images)
+        means = by_run.mean(axis=0)
+        deviations = np.einsum("rb,br->b", by_run, self.chosen[n_runs]) / n_runs - means
+        deviations *= (n_runs / (n_runs - 1)) ** 0.5
+        if np.isnan(means).all():
+            return _Draws(means, self.n_images)
+        of_images, of_runs = np.nanvar(means), np.nanvar(deviations)
+        freedom = of_images**2 / max(self.n_images - 1, 1) + of_runs**2 / (n_runs - 1)
+        equivalent = (of_images + of_runs) ** 2 / freedom if freedom > 0 else self.n_images - 1
+        return _Draws(means + deviations, 1 + float(equivalent))
+
+    def drawn(self, method: Method, score: str) -> _Draws:
+        """Return the draws of a method's mean."""
+        return self._crossed(self._by_run(method, score))
+
+    def interval(self, drawn: _Draws) -> tuple[float, float]:
+        """Return the ends of the interval of these draws."""
+        return significance.percentile_interval(drawn.values, self.level, drawn.n_effective)
+
+    def difference(self, a: Method, b: Method, score: str) -> ScoreDifference:
+        """Return the difference of two methods in one score, before Holm's correction."""
+        left, right = (self.of_runs(method, score) for method in (a, b))
+        is_paired, gap, p = (a.name, b.name) in self.paired, left.mean - right.mean, nan
+        if is_paired:
+            drawn = self._crossed(self._by_run(a, score) - self._by_run(b, score))
+        else:
+            sides = [self.drawn(method, score) for method in (a, b)]
+            n_effective = min(side.n_effective for side in sides)
+            drawn = _Draws(sides[0].values - sides[1].values, n_effective)
+        enough = min(a.n_runs, b.n_runs) >= LEAST_RUNS or a.n_runs == b.n_runs == 1
+        if enough and gap == gap:
+            p = significance.p_value(drawn.values, drawn.n_effective)
+            if is_paired:
+                p = sign_flip_p(np.subtract(left.values, right.values))
+        least = significance.detectable(drawn.values, self.level, drawn.n_effective)
+        low, high = self.interval(drawn)
+        return ScoreDifference(a.name, b.name, score, gap, low, high, p, p, least)
+
+
+def _sampled(
+    methods: Sequence[Method],
+    n_boot: int,
+    seed: int,
+    level: float,
+    common: bool,
+    force: bool,
+    progress: Progress | None,
+) -> _Sampling:
+    """Return the scores of all runs of all methods under draws of images. Raises DataError."""
+    labels, runs = [], list[Evaluation]()
+    for method in methods:
+        labels += [f"{method.name}: {name}" for name in method.seeds]
+        runs += method.runs
+    kept, notes = comparable(as_runs(runs, labels), common, force)
+    metrics = [m for m in kept[0].metrics if all(m in run.metrics for run in kept)]
+    if not metrics:
+        names = ", ".join(method.name for method in methods)
+        raise DataError(f"{names}: expected a metric that every run has")
+    tables, n_images = [WeightedRun(run, metrics) for run in kept], len(kept[0].records)
+    done, total = 0, len(kept) * n_boot
+
+    def count_samples(samples: int) -> None:
+        nonlocal done
+        done += samples
+        if progress:
+            progress(done, total, "")
+
+    once = scores_of(tables, [np.ones((1, n_images), np.int64)])
+    draws = scores_of(tables, bootstrap_weights(n_images, n_boot, seed), count_samples)
+    scores = tuple(score for score in once[0] if all(score in values for values in once))
+    pairs = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds and a.n_runs > 1]
+    return _Sampling(
+        methods=list(methods),
+        paired=frozenset((a.name, b.name) for a, b in pairs),
+        once=once,
+        draws=draws,
+        chosen={n: _drawn_runs(n, n_boot, seed) for n in {m.n_runs for m in methods}},
+        n_images=n_images,
+        level=level,
+        scores=scores,
+        shown=tuple(usual_scores(kept[0], scores)),
+        protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
+        notes=notes,
+    )
+
+
+def _drawn_runs(n_runs: int, n_boot: int, seed: int) -> I8:
+    """Return how often each run is drawn, (B, R): equal for methods of as many runs."""
+    rng = np.random.default_rng([seed, n_runs])
+    return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
+
+
+def sign_flip_p(differences: F8) -> float:
+    """Return the share of all assignments of signs under which the mean differs from 0 as much.
+
+    Parameters
+    ----------
+    differences : array
+        f8 (R,), of the two runs of each pair; at most 16, NaN gives NaN.
+
+    Examples
+    --------
+    >>> sign_flip_p(np.array([0.1, 0.2, 0.3]))
+    0.25
+    """
+    n = len(differences)
+    if n > _MOST_SIGNS:
+        raise DataError(f"{n} pairs of runs, expected at most {_MOST_SIGNS}")
+    if np.isnan(differences).any():
+        return nan
+    signs = 1 - 2 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
+    means = np.abs(signs @ differences)
+    return float(np.mean(means >= abs(differences.sum()) - _ROUNDING))
+
+
+def _variance_notes(methods: Sequence[Method], paired: frozenset[tuple[str, str]]) -> list[str]:
+    """Say which variance the intervals have, and why there is no p."""
+    alone = [m.name for m in methods if m.n_runs == 1]
+    several = any(m.n_runs > 1 for m in methods)
+    few = [m.name for m in methods if m.n_runs < LEAST_RUNS and several]
+    notes = []
+    if several:
+        notes.append("intervals have the variance of images and of runs (crossed bootstrap)")
+    if alone:
+        notes.append(f"{', '.join(alone)}: the interval has that of images only: one run each")
+    if few:
+        notes.append(f"no p with {', '.join(few)}: fewer than {LEAST_RUNS} runs")
+    for a, b in sorted(paired):
+        n = next(m.n_runs for m in methods if m.name == a)
+        if n >= LEAST_RUNS:
+            notes.append(
+                f"{a}, {b}: the same seeds, so that p is that of exchanging the runs of each pair "
+                f"(with {n} pairs {2 / 2**n:.3g} or more)"
+            )
+    return notes
