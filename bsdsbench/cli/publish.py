@@ -12,12 +12,14 @@ from bsdsbench.cli.shared import (
     bootstrap,
     flag,
     labels_option,
+    methods_option,
     names_option,
+    one_of_runs_and_methods,
     path,
     progress,
     published,
     refuse,
-    runs,
+    runs_or_methods,
     say,
     show_tables,
     tables,
@@ -29,7 +31,8 @@ PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot
 
 
 @verb
-@runs
+@runs_or_methods
+@methods_option
 @tables
 @flag("--rules", "Show AP by every rule in use, and ODS by both.")
 @names_option
@@ -53,6 +56,8 @@ PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot
 @bootstrap
 def report_verb(
     runs: tuple[str, ...],
+    method: tuple[str, ...],
+    spread: str,
     out: str | None,
     form: str,
     columns: list[str] | None,
@@ -64,12 +69,15 @@ def report_verb(
 
     A page (-o FILE.html) is one self-contained file. OUT is the folder of a run, or a folder with
     official files by any program; FILE is a run that `share` wrote, or its address; ref:NAME is a
-    reference run. Tables go to standard output or a file of their format.
+    reference run. Tables go to standard output or a file of their format. With --method each row is
+    a method of one or more runs, such as seeds, with the mean and its spread.
 
     For --rules, the threshold-0 row that the rule edter needs is computed from the ground truth; if
     that is not found the value is "-".
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
+    from bsdsbench.comparison.method_tables import means_table
+    from bsdsbench.comparison.methods import Spread, methods_of
     from bsdsbench.comparison.published import labelled_runs, published_beside
     from bsdsbench.diagnosis.ap_rules import rules_tables
     from bsdsbench.errors import DataError
@@ -77,6 +85,11 @@ def report_verb(
     from bsdsbench.results.given_runs import as_runs
 
     options["published"] = options["published"] or ()
+    one_of_runs_and_methods(runs, method)
+    if method:
+        refuse((*PAGE, "gt_dir", "rules", "published", "force", "names"), "--method")
+        show_tables([means_table(methods_of(method), Spread(spread), columns)], out, form)
+        return
     loaded = labelled_runs(runs, as_runs(runs, names), options["labels"], options["published"])
     if rules:
         refuse((*PAGE, "published", "force", "columns"), "--rules")

@@ -124,6 +124,12 @@ def refuse(parameters: Collection[str], beside: str) -> None:
         raise click.UsageError(f"{', '.join(given)}: not with {beside}")
 
 
+def one_of_runs_and_methods(runs: Sequence[str], method: Sequence[str]) -> None:
+    """Raise UsageError unless runs or methods are given, one of them."""
+    if bool(runs) == bool(method):
+        raise click.UsageError("expected runs (OUT ...), or methods (--method NAME=OUT ...)")
+
+
 # Options -----------------------------------------------------------------------------------------
 
 
@@ -203,6 +209,24 @@ runs = click.argument(
     "runs", nargs=-1, required=True, type=click.Path(), metavar="[OUT|FILE|ref:NAME]..."
 )
 grouping = together(run_option("groups"), run_option("group_by"))
+runs_or_methods = click.argument(
+    "runs", nargs=-1, type=click.Path(), metavar="[OUT|FILE|ref:NAME]..."
+)
+methods_option = together(
+    add_option(
+        "--method",
+        "method",
+        "A method of one or more runs (seeds, folds), in place of OUT; may be repeated.",
+        multiple=True,
+        metavar="NAME='out/seed*'",
+    ),
+    add_option(
+        "--spread",
+        "Beside the mean over runs: standard deviation, range, or standard error.",
+        type=Choice(("sd", "range", "se")),
+        default="sd",
+    ),
+)
 truth = path(
     "--gt",
     "Ground-truth folder; default: that of the --task, if `bsdsbench data get` brought it.",

@@ -19,7 +19,9 @@ from bsdsbench.cli.shared import (
     flag,
     grouping,
     labels_option,
+    methods_option,
     names_option,
+    one_of_runs_and_methods,
     path,
     print_json,
     printed,
@@ -30,6 +32,7 @@ from bsdsbench.cli.shared import (
     refuse,
     run_option,
     runs,
+    runs_or_methods,
     say,
     settle,
     show_tables,
@@ -77,7 +80,8 @@ def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
 
 
 @verb
-@runs
+@runs_or_methods
+@methods_option
 @names_option
 @bootstrap
 @add_option("--level", "Confidence level of the intervals.", type=float, default=0.95)
@@ -97,6 +101,8 @@ def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
 @tables
 def compare_verb(
     runs: tuple[str, ...],
+    method: tuple[str, ...],
+    spread: str,
     names: list[str] | None,
     out: str | None,
     form: str,
@@ -111,20 +117,36 @@ def compare_verb(
     the folder of a run, or a folder with official ID_ev1.txt files by any program; FILE is a run
     that `share` wrote, or its address, https://...; ref:NAME is a reference run on BSDS500 test:
     ref:sauge-l, ref:cob, ref:hed, ref:se ...
+
+    With --method each method is one or more runs, such as seeds: means with their spread, and
+    intervals over images and runs.
     """
     import bsdsbench as bb
+    from bsdsbench.comparison.methods import methods_of
     from bsdsbench.results.given_runs import as_runs
 
-    loaded = as_runs(runs, names, groups, group_by)
+    one_of_runs_and_methods(runs, method)
+    methods = methods_of(method)
+    if methods and all(one.n_runs == 1 for one in methods):  # as runs of these names
+        runs, names = tuple(spec.partition("=")[2] for spec in method), [m.name for m in methods]
+        methods = []
+    compared: bb.Comparison | bb.MethodComparison
     with progress("compare", "samples") as report:
-        found = bb.compare(loaded, progress=report, **options)
-    found = found if columns is None else found.only(columns)
+        if methods:
+            refuse(("names", "test", "cluster", "groups", "group_by"), "--method")
+            del options["test"], options["cluster"]
+            compared = bb.compare_methods(methods, progress=report, **options)
+        else:
+            loaded = as_runs(runs, names, groups, group_by)
+            compared = bb.compare(loaded, progress=report, **options)
+    compared = compared if columns is None else compared.only(columns)
     if form == "json" and out is None:
-        print_json(found.to_mapping())
+        print_json(compared.to_mapping())
     else:
-        show_tables(found.tables(), out, form)
+        shown = compared.tables(spread) if isinstance(compared, bb.MethodComparison) else None
+        show_tables(shown or compared.tables(), out, form)
     if form != "table" or out:
-        for note in found.notes:
+        for note in compared.notes:
             say(note)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from bsdsbench.comparison.comparison_tables import difference_fields, heading, score_field
-from bsdsbench.comparison.methods import ScoresOfRuns, Spread
-from bsdsbench.results.score_tables import METHOD
+from bsdsbench.comparison.methods import Method, ScoresOfRuns, Spread, scores_of_methods
+from bsdsbench.errors import DataError
+from bsdsbench.results.score_tables import METHOD, full_name, usual_scores
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 from bsdsbench.text import counted
 
@@ -31,6 +33,36 @@ def spread_cell(scores: ScoresOfRuns, spread: Spread) -> Estimate:
     return Estimate(scores.mean, spread=scores.sd if spread is Spread.SD else scores.se, n=n)
 
 
+def means_table(methods: Sequence[Method], spread: Spread, columns: Sequence[str] | None) -> Table:
+    """Return the means over the runs of each method, without a comparison.
+
+    `columns` are the scores to show, "ods" or "all"; default: the usual ones. Raises DataError.
+    """
+    of_runs = scores_of_methods(methods)
+    known = list(dict.fromkeys(score for _, score in of_runs))
+    shown = usual_scores(methods[0].runs[0], known)
+    if columns:
+        shown = known if "all" in columns else [full_name(score, known) for score in columns]
+        if odd := [score for score in shown if score not in known]:
+            raise DataError(f"score {odd[0]!r}: expected some of {', '.join(known)}")
+    rows: list[list[Cell]] = []
+    for method in methods:
+        cells = [spread_cell(of_runs[method.name, score], spread) for score in shown]
+        rows.append([method.name, *cells])
+    words, first = SPREAD_WORDS[spread], methods[0].runs[0]
+    images = counted(len(first.records), "image")
+    return Table(
+        "methods",
+        "Scores of methods",
+        [METHOD, *map(score_field, shown)],
+        rows,
+        caption=f"protocol {first.described}",
+        reading=first.read_as,
+        notes=[f"{words[0].upper()}{words[1:]}."],
+        sentence=f"Scores on {images}: {words}",
+    )
+
+
 def method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
     """Return the table of means, that of their intervals and, of several methods, differences."""
     scores, level = compared.shown or compared.scores, f"{100 * compared.level:g} %"
@@ -49,7 +81,7 @@ def method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
             interval = compared.interval_of(method.name, score)
             means[-1].append(spread_cell(compared.of_runs[method.name, score], spread))
             intervals[-1].append(Estimate(interval.value, interval.low, interval.high))
-    notes = [f"{line[0].upper()}{line[1:]}." for line in compared.notes]
+    notes = [f"{line.removesuffix('.')}." for line in compared.notes]
     words = SPREAD_WORDS[spread]
     tables = [
         Table(

@@ -14,6 +14,7 @@ et al., Deep Reinforcement Learning at the Edge of the Statistical Precipice (Ne
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -23,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 
 from bsdsbench.arguments import F8, I8, given_list
 from bsdsbench.comparison import significance
@@ -38,9 +39,11 @@ from bsdsbench.comparison.bootstrap import (
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.compare import Interval, ScoreDifference
 from bsdsbench.errors import DataError
+from bsdsbench.loaders.pairing import natural
 from bsdsbench.metrics import registry
-from bsdsbench.results.evaluation import Evaluation, Progress, as_runs
-from bsdsbench.results.score_tables import usual_scores
+from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.given_runs import as_runs
+from bsdsbench.results.score_tables import flat_scores, full_name, usual_scores
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
 
@@ -118,6 +121,22 @@ class ScoresOfRuns(NamedTuple):
         return self.sd / len(self.values) ** 0.5
 
 
+def scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], ScoresOfRuns]:
+    """Return the scores that all runs have, by method and METRIC.SCORE.
+
+    Raises DataError where runs of one method have other images than its first; it says which.
+    """
+    for method in methods:
+        comparable(as_runs(method.runs, method.seeds))
+    flat = [[flat_scores(run.scores()) for run in method.runs] for method in methods]
+    names = [score for score in flat[0][0] if all(score in run for runs in flat for run in runs)]
+    return {
+        (method.name, score): ScoresOfRuns(tuple(run[score] for run in runs))
+        for method, runs in zip(methods, flat, strict=True)
+        for score in names
+    }
+
+
 class _Draws(NamedTuple):
     """Bootstrap draws of a method's score, and how many images they are worth in an interval."""
 
@@ -174,6 +193,13 @@ class MethodComparison(Shown):
         from bsdsbench.comparison.method_tables import method_tables
 
         return method_tables(self, Spread(spread))
+
+    def only(self, scores: Sequence[str]) -> MethodComparison:
+        """Return the comparison with these scores alone in its tables. Raises DataError."""
+        kept = [full_name(score, self.scores) for score in scores]
+        if odd := [score for score in kept if score not in (*self.scores, "all")]:
+            raise DataError(f"score {odd[0]!r}: expected some of {', '.join(self.scores)}")
+        return evolve(self, shown=self.scores if "all" in kept else tuple(kept))
 
     def to_mapping(self) -> dict[str, object]:
         """Return the comparison as plain values for JSON; what is undefined is None."""
@@ -383,7 +409,8 @@ def _sampled(
     """Return the scores of all runs of all methods under draws of images. Raises DataError."""
     labels, runs = [], list[Evaluation]()
     for method in methods:
-        labels += [f"{method.name}: {name}" for name in method.seeds]
+        several = method.n_runs > 1
+        labels += [f"{method.name}: {s}" if several else method.name for s in method.seeds]
         runs += method.runs
     kept, notes = comparable(as_runs(runs, labels), common, force)
     metrics = [m for m in kept[0].metrics if all(m in run.metrics for run in kept)]
@@ -445,6 +472,31 @@ def sign_flip_p(differences: F8) -> float:
     signs = 1 - 2 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
     means = np.abs(signs @ differences)
     return float(np.mean(means >= abs(differences.sum()) - _ROUNDING))
+
+
+def methods_of(specs: Sequence[str]) -> list[Method]:
+    """Return the methods that NAME=RUNS,RUNS texts name.
+
+    RUNS is a folder, a pattern of folders (out/ours/seed*), a file of `share`, an address or
+    ref:NAME. Raises DataError for a text of another form, and a pattern that no folder fits.
+    """
+    methods = []
+    for spec in specs:
+        name, equals, patterns = spec.partition("=")
+        if not (name and equals and patterns):
+            raise DataError(
+                f"--method {spec!r}: expected NAME=OUT, NAME='out/seed*', NAME=ref:NAME"
+            )
+        runs: list[str | Path] = []
+        for pattern in patterns.split(","):
+            folders = (
+                sorted(glob.glob(pattern), key=natural) if glob.has_magic(pattern) else [pattern]
+            )
+            if not folders:
+                raise DataError(f"--method {name}: no folder fits {pattern!r}, expected some")
+            runs += folders
+        methods.append(Method(name, runs))
+    return methods
 
 
 def _variance_notes(methods: Sequence[Method], paired: frozenset[tuple[str, str]]) -> list[str]:

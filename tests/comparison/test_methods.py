@@ -1,0 +1,196 @@
+"""Methods of several runs: spread, intervals over images and runs, pairs of seeds."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import bsdsbench as bb
+from bsdsbench.cli import cli
+from bsdsbench.comparison.method_tables import means_table
+from bsdsbench.comparison.methods import Method, Spread, compare_methods, methods_of, sign_flip_p
+from tests.helpers.simulated import simulated_run
+
+N_IMAGES = 40
+
+
+def runs_of(name, qualities):
+    return [
+        simulated_run(f"{name}{k}", N_IMAGES, quality=quality, seed=k)
+        for k, quality in enumerate(qualities)
+    ]
+
+
+def test_one_run_each_gives_the_numbers_of_compare():
+    runs = [simulated_run(name, N_IMAGES, quality=q) for name, q in (("a", 0), ("b", 0.2))]
+    compared = bb.compare(runs, n_boot=300, seed=4)
+    methods = compare_methods([Method(r.name, [r]) for r in runs], n_boot=300, seed=4)
+    assert methods.scores == compared.scores
+    for interval in compared.intervals:
+        assert repr(methods.interval_of(interval.run, interval.score)) == repr(interval)
+    for d in compared.differences:
+        other = methods.difference_of(d.a, d.b, d.score)
+        for field in ("value", "low", "high", "p", "p_holm", "least"):
+            assert repr(getattr(other, field)) == repr(getattr(d, field))
+
+
+def test_mean_and_spread_are_those_of_the_runs():
+    runs = runs_of("s", [0, 0.1, 0.3])
+    method = compare_methods([Method("m", runs)], n_boot=50)
+    ods = [run.boundary_score().ods.f for run in runs]
+    scores = method.of_runs["m", "boundary.ods"]
+    assert scores.values == tuple(ods)
+    assert scores.mean == pytest.approx(np.mean(ods), abs=1e-15)
+    assert scores.sd == pytest.approx(np.std(ods, ddof=1), abs=1e-15)
+    (table,) = method.tables()[:1]
+    cell = table.drawn[0][[c.key for c in table.columns].index("boundary_ods")]
+    assert cell.text == f"{np.mean(ods):.3f} ± {np.std(ods, ddof=1):.3f} (3)"
+    plain = table.plain()
+    assert plain["boundary_ods_spread"] == [pytest.approx(scores.sd)]
+    assert plain["boundary_ods_n"] == [3]
+    (least,) = means_table([Method("m", runs)], Spread.RANGE, ["ods"]).drawn[0][1:]
+    assert (least.low, least.high) == (min(ods), max(ods))
+
+
+def test_equal_seeds_have_no_spread_and_p_1():
+    run = simulated_run("one", N_IMAGES)
+    same = [Method(name, [run] * 3) for name in "ab"]
+    compared = compare_methods(same, n_boot=100)
+    for score in compared.scores:
+        assert compared.of_runs["a", score].sd == pytest.approx(0, abs=1e-15) or np.isnan(
+            compared.of_runs["a", score].mean
+        )
+        d = compared.difference_of("a", "b", score)
+        assert d.p == 1 or np.isnan(d.value)
+        assert d.value == 0 or np.isnan(d.value)
+
+
+@given(st.lists(st.integers(-4, 4), min_size=1, max_size=6))
+def test_sign_flips_by_hand(differences):
+    """Every assignment of signs, counted one by one with whole numbers."""
+    sums = [
+        abs(sum(s * d for s, d in zip(signs, differences, strict=True)))
+        for signs in product((1, -1), repeat=len(differences))
+    ]
+    share = sum(total >= abs(sum(differences)) for total in sums) / len(sums)
+    assert sign_flip_p(np.array(differences, float)) == share
+
+
+def crossed_by_loop(by_run, n_boot, seed):
+    """Draws of the mean of R runs, images and runs drawn, one by one."""
+    n_runs = len(by_run)
+    rng = np.random.default_rng([seed, n_runs])
+    chosen = rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot)
+    draws = []
+    for b in range(n_boot):
+        mean = sum(by_run[r][b] for r in range(n_runs)) / n_runs
+        drawn = sum(chosen[b][r] * by_run[r][b] for r in range(n_runs)) / n_runs
+        draws.append(mean + (n_runs / (n_runs - 1)) ** 0.5 * (drawn - mean))
+    return np.array(draws)
+
+
+def test_the_crossed_bootstrap_is_the_plain_loop():
+    from bsdsbench.comparison.bootstrap import WeightedRun, bootstrap_weights
+    from bsdsbench.comparison.significance import detectable
+
+    runs, n_boot = runs_of("s", [0, 0.2, 0.4]), 60
+    by_run = []
+    for run in runs:
+        weighted, draws = WeightedRun(run, ["boundary"]), []
+        for block in bootstrap_weights(N_IMAGES, n_boot, 7):
+            for row in block:
+                draws.append(weighted.scores(row[None])["boundary.ods"][0])
+        by_run.append(draws)
+    draws = crossed_by_loop(by_run, n_boot, 7)
+    other = simulated_run("other", N_IMAGES)
+    sides = [Method("m", runs), Method("o", [other])]
+    single = compare_methods(sides[:1], n_boot=n_boot, seed=7)
+    interval = single.interval_of("m", "boundary.ods")
+    spread = detectable(draws, 0.95, 10**9)
+    assert interval.low == pytest.approx(np.quantile(draws, 0.025), abs=0.3 * spread)
+    both = compare_methods(sides, n_boot=n_boot, seed=7)
+    assert np.isnan(both.difference_of("m", "o", "boundary.ods").p)
+    assert any("fewer than 3 runs" in note for note in both.notes)
+    assert any("images only: one run each" in note for note in both.notes)
+
+
+def test_seeds_of_the_same_names_are_paired(tmp_path):
+    for name, quality in (("ours", 0.4), ("base", 0)):
+        for k in range(4):
+            run = simulated_run(f"{name}{k}", N_IMAGES, quality=quality, seed=k)
+            run.save(tmp_path / name / f"seed{k}")
+    methods = methods_of([f"ours={tmp_path}/ours/seed*", f"base={tmp_path}/base/seed*"])
+    compared = compare_methods(methods, n_boot=100)
+    assert compared.paired == {("ours", "base")}
+    d = compared.difference_of("ours", "base", "boundary.ods")
+    gaps = np.subtract(*(compared.of_runs[m, "boundary.ods"].values for m in ("ours", "base")))
+    assert d.p == sign_flip_p(gaps)
+    shown = CliRunner().invoke(
+        cli,
+        [
+            "compare",
+            "--method",
+            f"ours={tmp_path}/ours/seed*",
+            "--method",
+            f"base={tmp_path}/base/seed0",
+            "--n-boot",
+            "50",
+        ],
+    )
+    assert shown.exit_code == 0, shown.output
+    assert "(4)" in shown.output
+    shown = CliRunner().invoke(
+        cli, ["report", "--method", f"ours={tmp_path}/ours/seed*", "--format", "latex"]
+    )
+    assert shown.exit_code == 0, shown.output
+    assert r" $\pm$ 0." in shown.output
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [("ours", "expected NAME=OUT"), ("ours=nowhere/seed*", "no folder fits 'nowhere/seed\\*'")],
+)
+def test_a_wrong_method_is_refused(spec, words):
+    with pytest.raises(bb.DataError, match=words):
+        methods_of([spec])
+
+
+def test_runs_of_other_images_are_named():
+    runs = [simulated_run("a", N_IMAGES), simulated_run("b", N_IMAGES - 1)]
+    with pytest.raises(bb.DataError, match="images are not in every run") as refused:
+        compare_methods([Method("m", runs)])
+    assert "m: a" in str(refused.value)
+
+
+@pytest.mark.slow
+def test_intervals_cover_the_mean_of_runs_and_images():
+    """400 methods whose runs and images vary as known: .93 to .97 of the intervals hold the mean.
+
+    Scores are made by hand in place of counts: image effects that runs share, and run effects.
+    """
+    from bsdsbench.comparison import methods as tested
+
+    rng, hits, n_boot, n_images, n_runs = np.random.default_rng(3), 0, 400, 60, 5
+    for trial in range(400):
+        images, effects = rng.normal(0, 1, n_images), rng.normal(0, 0.12, n_runs)
+        values = effects[:, None] + images[None] + rng.normal(0, 0.3, (n_runs, n_images))
+        weights = rng.multinomial(n_images, np.full(n_images, 1 / n_images), size=n_boot)
+        sampling = tested._Sampling(
+            methods=(),
+            paired=frozenset(),
+            once=(),
+            draws=(),
+            chosen={n_runs: tested._drawn_runs(n_runs, n_boot, trial)},
+            n_images=n_images,
+            level=0.95,
+            scores=(),
+            shown=(),
+            protocol="",
+            notes=(),
+        )
+        low, high = sampling.interval(sampling._crossed(values @ weights.T / n_images))
+        hits += low <= 0 <= high
+    assert 0.93 <= hits / 400 <= 0.97
