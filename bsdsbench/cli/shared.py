@@ -126,8 +126,10 @@ def refuse(parameters: Collection[str], beside: str) -> None:
 
 def one_of_runs_and_methods(runs: Sequence[str], method: Sequence[str]) -> None:
     """Raise UsageError unless runs or methods are given, one of them."""
-    if bool(runs) == bool(method):
-        raise click.UsageError("expected runs (OUT ...), or methods (--method NAME=OUT ...)")
+    if runs and method:
+        raise click.UsageError("runs and --method: expected one of them")
+    if not runs and not method:
+        raise click.UsageError("Missing argument '[OUT|FILE|ref:NAME]...'.")
 
 
 # Options -----------------------------------------------------------------------------------------
