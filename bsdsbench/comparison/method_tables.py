@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from enum import Enum
+from math import nan
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
 
 from bsdsbench.comparison.comparison_tables import difference_fields, heading, score_field
-from bsdsbench.comparison.methods import Method, ScoresOfRuns, Spread, scores_of_methods
-from bsdsbench.errors import DataError
-from bsdsbench.results.score_tables import METHOD, full_name, usual_scores
+from bsdsbench.results.score_tables import METHOD
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 from bsdsbench.text import counted
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.methods import MethodComparison
+
+
+class Spread(Enum):
+    """What stands beside the mean over runs."""
+
+    SD = "sd"
+    RANGE = "range"
+    SE = "se"
+
+
+class ScoresOfRuns(NamedTuple):
+    """One score of the runs of a method."""
+
+    values: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean; NaN where one is undefined."""
+        return float(np.mean(self.values))
+
+    @property
+    def sd(self) -> float:
+        """The standard deviation between runs (n - 1); NaN for one run."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else nan
+
+    @property
+    def se(self) -> float:
+        """The standard error of the mean, of runs alone."""
+        return self.sd / len(self.values) ** 0.5
+
 
 SPREAD_WORDS = {
     Spread.SD: "mean ± standard deviation over runs (number of runs)",
@@ -31,36 +62,6 @@ def spread_cell(scores: ScoresOfRuns, spread: Spread) -> Estimate:
     if spread is Spread.RANGE:
         return Estimate(scores.mean, min(scores.values), max(scores.values))
     return Estimate(scores.mean, spread=scores.sd if spread is Spread.SD else scores.se, n=n)
-
-
-def means_table(methods: Sequence[Method], spread: Spread, columns: Sequence[str] | None) -> Table:
-    """Return the means over the runs of each method, without a comparison.
-
-    `columns` are the scores to show, "ods" or "all"; default: the usual ones. Raises DataError.
-    """
-    of_runs = scores_of_methods(methods)
-    known = list(dict.fromkeys(score for _, score in of_runs))
-    shown = usual_scores(methods[0].runs[0], known)
-    if columns:
-        shown = known if "all" in columns else [full_name(score, known) for score in columns]
-        if odd := [score for score in shown if score not in known]:
-            raise DataError(f"score {odd[0]!r}: expected some of {', '.join(known)}")
-    rows: list[list[Cell]] = []
-    for method in methods:
-        cells = [spread_cell(of_runs[method.name, score], spread) for score in shown]
-        rows.append([method.name, *cells])
-    words, first = SPREAD_WORDS[spread], methods[0].runs[0]
-    images = counted(len(first.records), "image")
-    return Table(
-        "methods",
-        "Scores of methods",
-        [METHOD, *map(score_field, shown)],
-        rows,
-        caption=f"protocol {first.described}",
-        reading=first.read_as,
-        notes=[f"{words[0].upper()}{words[1:]}."],
-        sentence=f"Scores on {images}: {words}",
-    )
 
 
 def method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:

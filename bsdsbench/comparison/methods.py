@@ -17,7 +17,6 @@ from __future__ import annotations
 import glob
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from enum import Enum
 from itertools import combinations
 from math import nan
 from pathlib import Path
@@ -38,26 +37,27 @@ from bsdsbench.comparison.bootstrap import (
 )
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.compare import Interval, ScoreDifference
+from bsdsbench.comparison.comparison_tables import score_field
+from bsdsbench.comparison.method_tables import (
+    SPREAD_WORDS,
+    ScoresOfRuns,
+    Spread,
+    method_tables,
+    spread_cell,
+)
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.pairing import natural
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_tables import flat_scores, full_name, usual_scores
+from bsdsbench.results.score_tables import METHOD, flat_scores, full_name, usual_scores
 from bsdsbench.tables.result_object import Shown
-from bsdsbench.tables.table import Table
+from bsdsbench.tables.table import Cell, Table
+from bsdsbench.text import counted
 
 LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
 _MOST_SIGNS = 16  # pairs of runs up to which all assignments of signs are tried
 _ROUNDING = 1e-12  # of two equal differences, summed in another order
-
-
-class Spread(Enum):
-    """What stands beside the mean over runs."""
-
-    SD = "sd"
-    RANGE = "range"
-    SE = "se"
 
 
 @frozen(eq=False, init=False)
@@ -98,27 +98,6 @@ class Method:
     def n_runs(self) -> int:
         """The number of runs."""
         return len(self.runs)
-
-
-class ScoresOfRuns(NamedTuple):
-    """One score of the runs of a method."""
-
-    values: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """The mean; NaN where one is undefined."""
-        return float(np.mean(self.values))
-
-    @property
-    def sd(self) -> float:
-        """The standard deviation between runs (n - 1); NaN for one run."""
-        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else nan
-
-    @property
-    def se(self) -> float:
-        """The standard error of the mean, of runs alone."""
-        return self.sd / len(self.values) ** 0.5
 
 
 def scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], ScoresOfRuns]:
@@ -190,8 +169,6 @@ class MethodComparison(Shown):
 
     def tables(self, spread: Spread | str = Spread.SD) -> list[Table]:
         """Return the means with their spread and number of runs, and the differences."""
-        from bsdsbench.comparison.method_tables import method_tables
-
         return method_tables(self, Spread(spread))
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
@@ -472,6 +449,36 @@ def sign_flip_p(differences: F8) -> float:
     signs = 1 - 2 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
     means = np.abs(signs @ differences)
     return float(np.mean(means >= abs(differences.sum()) - _ROUNDING))
+
+
+def means_table(methods: Sequence[Method], spread: Spread, columns: Sequence[str] | None) -> Table:
+    """Return the means over the runs of each method, without a comparison.
+
+    `columns` are the scores to show, "ods" or "all"; default: the usual ones. Raises DataError.
+    """
+    of_runs = scores_of_methods(methods)
+    known = list(dict.fromkeys(score for _, score in of_runs))
+    shown = usual_scores(methods[0].runs[0], known)
+    if columns:
+        shown = known if "all" in columns else [full_name(score, known) for score in columns]
+        if odd := [score for score in shown if score not in known]:
+            raise DataError(f"score {odd[0]!r}: expected some of {', '.join(known)}")
+    rows: list[list[Cell]] = []
+    for method in methods:
+        cells = [spread_cell(of_runs[method.name, score], spread) for score in shown]
+        rows.append([method.name, *cells])
+    words, first = SPREAD_WORDS[spread], methods[0].runs[0]
+    images = counted(len(first.records), "image")
+    return Table(
+        "methods",
+        "Scores of methods",
+        [METHOD, *map(score_field, shown)],
+        rows,
+        caption=f"protocol {first.described}",
+        reading=first.read_as,
+        notes=[f"{words[0].upper()}{words[1:]}."],
+        sentence=f"Scores on {images}: {words}",
+    )
 
 
 def methods_of(specs: Sequence[str]) -> list[Method]:

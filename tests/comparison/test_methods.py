@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 
 import bsdsbench as bb
 from bsdsbench.cli import cli
-from bsdsbench.comparison.method_tables import means_table
-from bsdsbench.comparison.methods import Method, Spread, compare_methods, methods_of, sign_flip_p
+from bsdsbench.comparison.method_tables import Spread
+from bsdsbench.comparison.methods import (
+    Method,
+    compare_methods,
+    means_table,
+    methods_of,
+    sign_flip_p,
+)
 from tests.helpers.simulated import simulated_run
 
 N_IMAGES = 40
