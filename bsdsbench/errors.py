@@ -21,7 +21,7 @@ class Setting:
     name : str
         The option's name in Python: a keyword, a field of the protocol, or METRIC.OPTION.
     value : object
-        The value that is proposed; `...` where the user has to find it.
+        The value that is proposed, of several a list; `...` where the user has to find it.
     effect : str
         What that does, in words that follow it, such as "for region labels".
     beside : tuple of Setting
@@ -34,7 +34,9 @@ class Setting:
     """
 
     name: str
-    value: object = True
+    value: object = attrs.field(
+        default=True, converter=lambda value: tuple(value) if isinstance(value, list) else value
+    )
     effect: str = ""
     beside: tuple[Setting, ...] = ()
 
@@ -47,6 +49,8 @@ class Setting:
 
     def shown(self) -> str:
         """Return the value as Python writes it."""
+        if isinstance(self.value, tuple):
+            return repr(list(self.value))
         return "..." if self.value is ... else repr(self.value)
 
 

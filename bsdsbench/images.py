@@ -366,6 +366,12 @@ def one_map(values: Any, what: str) -> Map:
     return array
 
 
+def one_channel(array: Map) -> Map:
+    """Return a map (H, W, 1) as (H, W), anything else as it is."""
+    alone = array.ndim == 3 and array.shape[2] == 1 < min(array.shape[:2])
+    return array[:, :, 0] if alone else array
+
+
 def stack_ways(shape: tuple[int, ...]) -> tuple[str, ...]:
     """Return what makes one map of a stack (C, H, W) or (H, W, C) of several, in words.
 

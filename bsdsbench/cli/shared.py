@@ -438,7 +438,8 @@ def as_flag(setting: Setting, verb: str) -> str:
     params = Verbs().get_command(click.Context(Verbs()), verb).params
     flags = {param.name: max(param.opts, key=len) for param in params}
     fields = {*Protocol.names(), *registry.names()} if "set" in flags else set[str]()
-    name, value = setting.name, "..." if setting.value is ... else str(setting.value)
+    name = setting.name
+    value = setting.value if isinstance(setting.value, str) else setting.shown()
     if name in flags and isinstance(setting.value, bool):
         return flags[name] if setting.value else f"without {flags[name]}"
     if name in flags:

@@ -36,6 +36,7 @@ from bsdsbench.images import (
     Prediction,
     binary_map,
     is_binary,
+    one_channel,
     same_shape,
     soft_map,
 )
@@ -388,7 +389,8 @@ def _annotations(path: Path, reading: Reading, read: ReadBytes) -> Iterator[Anno
         raise FaultError(f"has variables {names}, expected groundTruth or one numeric array")
     elif items[0].ndim == 3:
         refuse_last_axis(items[0])
-        items = items[0]
+        array = one_channel(items[0])
+        items = array if array.ndim == 3 else [array]
     for number, item in enumerate(items, 1):
         what = f"annotation {number}"
         if not is_bsds:
@@ -512,7 +514,7 @@ def _class_parts(
     else:
         cracks = crack_mask(arrays)
         array = only_array(arrays, path) if cracks is None else 1 + cracks.astype(np.uint8)
-        if array.ndim > 2 and 1 in (array.shape[0], array.shape[-1]) and not is_binary(array):
+        if array.ndim > 2 and array.shape[0] == 1 and not is_binary(array):
             array = plane(array, "label map")
         parts = {"labels": array} if array.ndim == 2 else {"class_boundaries": array != 0}
     if "labels" in parts and instances and (file := instances_beside(path)):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError
-from bsdsbench.images import GroundTruth, Prediction
+from bsdsbench.images import GroundTruth, Prediction, one_channel
 from bsdsbench.io import ReadBytes, read_bytes
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
 from bsdsbench.loaders.formats.photos import find_photos, photos_beside, read_photo
@@ -294,7 +294,7 @@ def _inputs_of(image_id: str, pred: Any, truth: Any, metric: Metric, protocol: P
 
 def _prediction_of(image_id: str, pred: Any, kind: str, readings: Readings) -> Prediction:
     if not isinstance(pred, Prediction):
-        array = given_array(pred, "array") if kind == "classes" else _plane(pred)
+        array = one_channel(given_array(pred, "array")) if kind == "classes" else _plane(pred)
         part = {"classes": "classes", "labels": "segs", "depth-map": "depth"}.get(kind, "soft")
         parts: dict[str, Any] = {part: (array,) if kind == "labels" else array}
         pred = Prediction(image_id, **parts)
@@ -315,7 +315,7 @@ def _truth_of_arrays(
         return truth
     if kind == "annotators":
         if not isinstance(truth, list | tuple):
-            array = given_array(truth, "array")
+            array = one_channel(given_array(truth, "array"))
             if array.ndim not in (2, 3):
                 wrong = f"ground truth: {kind_of_value(truth)}"
                 raise DataError(f"{wrong}, expected maps (H, W) or (A, H, W)")
@@ -326,7 +326,7 @@ def _truth_of_arrays(
         planes = map(_plane, truth)
         drawn = [annotation_of(plane, reading, label, image_id, regions) for plane in planes]
         return truth_of(image_id, None, drawn)
-    array = given_array(truth, "array") if kind == "classes" else _plane(truth)
+    array = one_channel(given_array(truth, "array")) if kind == "classes" else _plane(truth)
     if masks and array.ndim == 2:
         return GroundTruth(image_id, **mask_parts(array, reading, image_id, label))
     if kind == "depth-map":
@@ -337,8 +337,8 @@ def _truth_of_arrays(
 
 
 def _plane(pred: Any) -> NDArray[Any]:
-    """(H, W) from (H, W) or (1, H, W)."""
-    soft = given_array(pred, "array")
+    """Return (H, W) of (H, W), (1, H, W) or (H, W, 1)."""
+    soft = one_channel(given_array(pred, "array"))
     return soft[0] if soft.ndim == 3 and soft.shape[0] == 1 else soft
 
 

@@ -105,3 +105,27 @@ def test_a_refusal_of_arrays_names_the_image():
     hot = np.stack([OBJECT, ~OBJECT])
     with pytest.raises(DataError, match=r"^town: 2 maps that add up to one"):
         bb.evaluate_items([("town", OBJECT * 0.5, hot)], workers=1)
+
+
+# ---- an axis of length one -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz", "mat", "items"])
+@pytest.mark.parametrize("metric", [*SOFT, "contour", "segmentation", "instances"])
+@pytest.mark.parametrize("sides", ["p", "g", "pg"])
+@pytest.mark.parametrize("shape", [(1, 24, 31), (24, 31, 1)])
+def test_an_axis_of_length_one_is_none(tmp_path, suffix, metric, sides, shape):
+    """Whichever it is, on either side: the scores are those of (H, W)."""
+    soft, scores = metric in SOFT, []
+    maps = {"p": OBJECT * (0.9 if soft else 1), "g": OBJECT}
+    maps = {side: drawn.astype(np.float32 if soft else np.uint8) for side, drawn in maps.items()}
+    for some in ("", sides):
+        given = {k: drawn.reshape(shape) if k in some else drawn for k, drawn in maps.items()}
+        how = {"metrics": metric, "workers": 1}
+        if suffix == "items":
+            run = bb.evaluate_items([("a", given["p"], given["g"])], usual(metric), **how)
+        else:
+            folders = [write(tmp_path / f"{k}{some}", suffix, given[k]).parent for k in "pg"]
+            run = bb.evaluate(*folders, usual(metric), **how)
+        scores.append(repr(run.score(metric).to_mapping()))
+    assert scores[0] == scores[1]

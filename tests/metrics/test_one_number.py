@@ -7,7 +7,7 @@ from scipy.io import savemat
 
 import bsdsbench as bb
 from bsdsbench.protocol.protocol import Protocol
-from tests.helpers.runs import call, refused
+from tests.helpers.runs import call, command, refused
 
 METRICS = {
     "instances": {},
@@ -196,3 +196,16 @@ def test_truth_in_train_ids_is_refused_by_a_protocol_of_label_ids(tmp_path):
             *run, metrics="semantic", workers=1)  # fmt: skip
     write(tmp_path / "g", a=ids[labels].astype(np.uint8))
     bb.evaluate(*run, metrics="semantic", workers=1)
+
+
+def test_the_refusal_of_train_ids_is_one_line_on_the_command_line(tmp_path):
+    """With both options as they are written there."""
+    write(tmp_path / "g", a=np.kron([[0, 1], [2, 11]], np.ones((9, 9), int)).astype(np.uint8))
+    write(tmp_path / "p", a__npy=np.zeros((19, 18, 18), np.float32))
+    words = "--protocol", "cityscapes", "--set", "semantic.instances=false"
+    done = command(
+        "evaluate", tmp_path / "p", "--gt", tmp_path / "g", "--metrics", "semantic", *words
+    )
+    assert done.returncode == 2
+    ways = "--set 'semantic.ids=[]' and --set semantic.ignore=255 for train ids on both sides"
+    assert ways in done.stderr

@@ -20,7 +20,7 @@ import numpy as np
 
 from bsdsbench import io as bounded
 from bsdsbench.errors import DataError, FileFormatError
-from bsdsbench.images import Map, stack_ways, whole_labels
+from bsdsbench.images import Map, one_channel, stack_ways, whole_labels
 from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
 from bsdsbench.text import listed, show
 
@@ -273,4 +273,4 @@ def only_array(arrays: dict[str, Any], path: Path) -> Map:
     if len(maps) != 1 or not isinstance(array, np.ndarray):
         has = f"variables {listed(sorted(arrays))}" if arrays else "no variable"
         raise DataError(f"{show(path)}: has {has}, expected one array (H, W)")
-    return array
+    return one_channel(array)
