@@ -12,6 +12,11 @@ import attrs
 from bsdsbench.text import clip, visible
 
 
+def _hashable(value: object) -> object:
+    """Return a list as a tuple, and anything else as it is."""
+    return tuple(value) if isinstance(value, list) else value
+
+
 @attrs.frozen(slots=False)
 class Setting:
     """An option of a call with a value for it, which Python and the command line write differently.
@@ -34,9 +39,7 @@ class Setting:
     """
 
     name: str
-    value: object = attrs.field(
-        default=True, converter=lambda value: tuple(value) if isinstance(value, list) else value
-    )
+    value: object = attrs.field(default=True, converter=_hashable)
     effect: str = ""
     beside: tuple[Setting, ...] = ()
 

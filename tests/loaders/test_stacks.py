@@ -113,6 +113,7 @@ def test_a_refusal_of_arrays_names_the_image():
 @pytest.mark.parametrize("suffix", ["npy", "npz", "mat", "items"])
 @pytest.mark.parametrize("metric", [*SOFT, "contour", "segmentation", "instances"])
 @pytest.mark.parametrize("sides", ["p", "g", "pg"])
+@pytest.mark.filterwarnings("ignore:.*filled areas:bsdsbench.errors.InputWarning")
 @pytest.mark.parametrize("shape", [(1, 24, 31), (24, 31, 1)])
 def test_an_axis_of_length_one_is_none(tmp_path, suffix, metric, sides, shape):
     """Whichever it is, on either side: the scores are those of (H, W)."""

@@ -203,9 +203,8 @@ def test_the_refusal_of_train_ids_is_one_line_on_the_command_line(tmp_path):
     write(tmp_path / "g", a=np.kron([[0, 1], [2, 11]], np.ones((9, 9), int)).astype(np.uint8))
     write(tmp_path / "p", a__npy=np.zeros((19, 18, 18), np.float32))
     words = "--protocol", "cityscapes", "--set", "semantic.instances=false"
-    done = command(
-        "evaluate", tmp_path / "p", "--gt", tmp_path / "g", "--metrics", "semantic", *words
-    )
+    folders = tmp_path / "p", "--gt", tmp_path / "g"
+    done = command("evaluate", *folders, "--metrics", "semantic", *words)
     assert done.returncode == 2
     ways = "--set 'semantic.ids=[]' and --set semantic.ignore=255 for train ids on both sides"
     assert ways in done.stderr
