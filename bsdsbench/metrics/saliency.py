@@ -271,8 +271,8 @@ def strengths(soft: Map, stretch: bool) -> Map:
     return value
 
 
-def e_measure(tp: Any, fp: Any, positives: Any, pixels: Any) -> F8:
-    """Enhanced alignment of a binary map with the mask (Fan et al., IJCAI 2018), from counts.
+def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
+    """Return the enhanced alignment of a map with the mask, from counts (Fan et al., IJCAI 2018).
 
     With g = mask - its mean and m = map - its mean the alignment is a = 2 g m / (g g + m m), and
     the measure the sum of (1 + a)^2 / 4 over all pixels, divided by their number less 1 (at least

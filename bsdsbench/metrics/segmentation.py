@@ -109,7 +109,7 @@ def _pixels(confusion: Map) -> _Pixels:
     return _Pixels(right[..., :-1], *sums)
 
 
-def class_scores(counts: Any) -> dict[str, F8]:
+def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
     """Return the scores of each class, (C,), of the counts of an image or sums of them.
 
     - iou, dice: intersection over union and Dice (F1); NaN of a class that neither map has.

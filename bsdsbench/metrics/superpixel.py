@@ -17,7 +17,7 @@ that of each measure is in its definition.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import frozen
@@ -143,10 +143,17 @@ class SuperpixelOptions:
     )
 
 
-def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> tuple[Map, int]:
-    """Return the label map of superpixels, and in how many pieces these lie.
+class Superpixels(NamedTuple):
+    """A label map of superpixels, and in how many pieces of eight neighbours these lie."""
 
-    Pieces are those of eight neighbours. Raises DataError where labels seem to have been used for
+    labels: Map
+    n_pieces: int
+
+
+def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
+    """Return the superpixels of a label map.
+
+    Raises DataError where labels seem to have been used for
     several superpixels each: half as many pieces more as there are labels, unless the options say
     that a label is one; or any, where all numbers of 8 bits are in use.
     """
@@ -163,7 +170,7 @@ def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> tuple[Map, int]:
             fix.append(Setting("superpixel.components", 0, "takes each label as one"))
         has = f"{n_labels} labels in {n_pieces} pieces{why}"
         raise DataError(f"{has}, expected each superpixel in one piece", fix=fix)
-    return maps, n_pieces
+    return Superpixels(maps, n_pieces)
 
 
 _OVER_ANNOTATORS = ("mean", "min", "max")

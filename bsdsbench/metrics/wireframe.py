@@ -208,7 +208,7 @@ def _hits(distance: F8, limits: tuple[float, ...]) -> Bool:
 def pooled_ap(ranked: F8, n_true: F8, weights: Weights) -> F8:
     """Return AP at each limit of the weighted sets, (S, 3); NaN without anything true.
 
-    ranked : f8 (N, L, 4), score and hits, NaN where an image has no more; n_true : f8 (N,)
+    `ranked` f8 (N, L, 4) are score and hits, NaN where an image has no more.
     """
     from bsdsbench.kernels.pooled_ap import hit_sums
 

@@ -57,7 +57,7 @@ def defined_mean(values: F8, axis: int = -1) -> F8:
     return defined_ratio(total, is_defined.sum(axis=axis))
 
 
-def f_beta(precision: Any, recall: Any, beta2: float = 0.3) -> F8:
+def f_beta(precision: F8, recall: F8, beta2: float = 0.3) -> F8:
     """Return (1 + b2) P R / (b2 P + R) with 0/0 = 0 (Achanta et al., CVPR 2009: b2 = 0.3)."""
     return ratio((1 + beta2) * precision * recall, beta2 * precision + recall)
 

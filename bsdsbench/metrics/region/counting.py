@@ -41,9 +41,19 @@ from bsdsbench.transforms.maps import prepare
 AREA_SHARE = 0.99  # of the image, held by the candidates for objects and parts
 
 
-def canonical(labels: Map) -> tuple[I4, I8, int]:
-    """Flat int32 labels 0, 1, ... in raster order of the regions' first pixels; their areas; and
-    the number of the label 0, -1 where there is none.
+class Canonical(NamedTuple):
+    """Flat labels 0, 1, ... in raster order of the regions' first pixels, and their areas.
+
+    `zero` is the number of the label 0, -1 where there is none.
+    """
+
+    labels: I4
+    area: I8
+    zero: int
+
+
+def canonical(labels: Map) -> Canonical:
+    """Return a label map numbered in raster order.
 
     The kernel has a table of the whole span of values: where they are few and far apart (more than
     four times the pixels, beyond 64 K entries that cost nothing), they are ranked first.
@@ -55,7 +65,7 @@ def canonical(labels: Map) -> tuple[I4, I8, int]:
         low, high = 0, int(flat.max())
     number, area = kernel.renumber(np.ascontiguousarray(flat, np.int32), low, high - low + 1)
     first = int((labels == 0).argmax())
-    return number, area, int(number[first]) if labels.flat[first] == 0 else -1
+    return Canonical(number, area, int(number[first]) if labels.flat[first] == 0 else -1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -337,8 +347,8 @@ def _of_ucm(
     return zip(tables, ucm_tables(levels[1], gts, thresholds.size), strict=True)
 
 
-def official(table: OverlapTable) -> dict[str, Any]:
-    """The official program's measures and those made of the same: sums, means over annotators.
+def official(table: OverlapTable) -> dict[str, float | F8]:
+    """Return the official program's measures, and more of the same: sums, means over annotators.
 
     covered_gt, covered_pred : sum of b_j (a_i) times the best intersection over union, n(i,j) /
         (a_i + b_j - n(i,j)); over N the covering, in [0, 1]. PAMI 2011, eq. 8
@@ -370,8 +380,8 @@ def official(table: OverlapTable) -> dict[str, Any]:
     return measures
 
 
-def seism(table: OverlapTable) -> dict[str, Any]:
-    """SEISM's measures: sums, and means over annotators.
+def seism(table: OverlapTable) -> dict[str, float]:
+    """Return SEISM's measures: sums, and means over annotators.
 
     hamming_gt, hamming_pred : directional Hamming distances in pixels, summed over annotators, 0 is
         best: N - sum_j max_i n, pixels of annotated regions outside the region they share most
@@ -447,7 +457,7 @@ def _voi(table: OverlapTable) -> F8:
     return np.asarray(np.maximum(0.0, bits / table.n_pixels))
 
 
-def _mean(values: Any) -> float:
+def _mean(values: F8 | Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 

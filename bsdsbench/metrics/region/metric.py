@@ -30,6 +30,7 @@ Meila, 2007 (VOI); Pont-Tuset and Marques, PAMI 2016, and SEISM.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ _RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall
 
 
 def image_curves(c: Stack) -> dict[str, F8]:
-    """Every measure that is a mean over images: its value in each image, (N, T)."""
+    """Return every measure that is a mean over images: its value in each image, (N, T)."""
     curves = {name: c[name] for name in MEANS}
     curves |= {
         name: ratio(c[name], c["total_gt"]) for name in ("bgm", "hamming_gt", "hamming_pred")
@@ -67,6 +68,44 @@ def image_curves(c: Stack) -> dict[str, F8]:
     # In [0, 1]; 0 for a single pixel. Source: Meila 2007.
     curves["voi_per_log_area"] = ratio(c["voi"], np.log2(c["n_pixels"])[:, None])
     return curves
+
+
+def _mean_scores(
+    weights: Weights, thresholds: F8, values: F8, highest: bool, by: F8 | None = None
+) -> dict[str, F8]:
+    """Return the means of values (N, T) at the thresholds where `by`, by default they, are best."""
+    first_best = np.argmax if highest else np.argmin
+    by = values if by is None else by
+    mean, deciding = (weighted_mean(weights, v) for v in (values, by))
+    best_step = np.arange(len(mean)), first_best(deciding, axis=1)
+    top = deciding[best_step]
+    of_images = values[np.arange(len(values)), first_best(by, axis=1)]
+    ends = (top == deciding[:, 0]) | (top == deciding[:, -1])
+    return {
+        "ods": mean[best_step],
+        "ods_threshold": thresholds[best_step[1]],
+        "ois": weighted_mean(weights, of_images),
+        "at_grid_end": ends & (thresholds.size > 1),
+        "curve": mean,
+    }
+
+
+def _f_scores(weights: Weights, thresholds: F8, precision: F8, recall: F8) -> ScoreTree:
+    """Return F of mean precision and mean recall: at one threshold, at each image's best."""
+    best_f = np.arange(len(recall)), f_measure(precision, recall).argmax(axis=1)
+    at_best = (weighted_mean(weights, share[best_f]) for share in (precision, recall))
+    means = [weighted_mean(weights, share) for share in (precision, recall)]
+    mean = PRCurve(thresholds, means[0], means[1])
+    ods = best(mean, "maximum")
+    return {
+        "ods": np.asarray(ods.f),
+        "ois": f_measure(*at_best),
+        "ap": average_precision(mean),
+        "ods_threshold": np.asarray(ods.threshold),
+        "ods_recall": np.asarray(ods.recall),
+        "ods_precision": np.asarray(ods.precision),
+        "curve": mean,
+    }
 
 
 class RegionMetric(Metric[None]):
@@ -124,7 +163,7 @@ class RegionMetric(Metric[None]):
         return region_counts(pred, gt, protocol)
 
     def count_humans(self, gt: GroundTruth, protocol: Protocol, opt: None) -> Arrays:
-        """Each annotator's segmentation against the others', at the one threshold 1.
+        """Count each annotator's segmentation against the others', at the one threshold 1.
 
         Areas and counts are summed over the left-out annotators, ratios are means over them.
         """
@@ -158,45 +197,17 @@ class RegionMetric(Metric[None]):
             }
         }
 
-        def measure(values: F8, highest: bool, by: F8 | None = None) -> dict[str, F8]:
-            """Return a mean over images at the thresholds where `by` is best, or where it is."""
-            first_best = np.argmax if highest else np.argmin
-            by = values if by is None else by
-            mean, deciding = (weighted_mean(weights, v) for v in (values, by))
-            best_step = first_best(deciding, axis=1)
-            top = deciding[samples, best_step]
-            of_images = values[images, first_best(by, axis=1)]
-            ends = (top == deciding[:, 0]) | (top == deciding[:, -1])
-            return {
-                "ods": mean[samples, best_step],
-                "ods_threshold": t[best_step],
-                "ois": weighted_mean(weights, of_images),
-                "at_grid_end": ends & (t.size > 1),
-                "curve": mean,
-            }
-
+        measure = partial(_mean_scores, weights, t)
         curves = image_curves(c)
         scores["pri"] = measure(curves["pri"], True)
         scores["voi"] = measure(curves["voi"], False)
-        # F of mean precision and mean recall: at one threshold, at each image's best
         for name, kind in (("fop", "fop"), ("pair_f", "pair")):
             shares = c[f"{kind}_precision"], c[f"{kind}_recall"]
-            best_f = images, f_measure(*shares).argmax(axis=1)
-            precision, recall = (weighted_mean(weights, share) for share in shares)
-            mean = PRCurve(t, precision, recall)
-            ods = best(mean, "maximum")
-            scores[name] = {
-                "ods": ods.f,
-                "ois": f_measure(*(weighted_mean(weights, share[best_f]) for share in shares)),
-                "ap": average_precision(mean),
-                "ods_threshold": ods.threshold,
-                "ods_recall": ods.recall,
-                "ods_precision": ods.precision,
-                "curve": mean,
-            }
+            scores[name] = _f_scores(weights, t, *shares)
         precision = of_sums(c["fop_pred"], c["fop_pred_candidates"])
         recall = of_sums(c["fop_gt"], c["fop_gt_candidates"])
-        scores["fop"]["summed"] = f_measure(precision, recall).max(axis=1)
+        summed = f_measure(precision, recall).max(axis=1)
+        scores["fop"] = {**scores["fop"], "summed": summed}
         for name in ERRORS:
             by = curves["voi"] if name in ("voi_split", "voi_merge") else None
             scores[name] = measure(curves[name], False, by)
@@ -207,7 +218,7 @@ class RegionMetric(Metric[None]):
         return scores
 
     def parts(self, protocol: Protocol, opt: None) -> dict[str, tuple[str, ...]]:
-        """The errors (0 is best), and beside them the similarities (1 is best) of SEISM."""
+        """Return the errors (0 is best), and beside them the similarities (1 is best) of SEISM."""
         paths: dict[str, tuple[str, ...]] = {}
         for error, name in ERRORS.items():
             paths[error] = (error,)
@@ -218,7 +229,7 @@ class RegionMetric(Metric[None]):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Texts:
-        """The five official tables, and every measure at each threshold."""
+        """Yield the five official tables, and every measure at each threshold."""
         cover, pri, voi, t = score.covering, score.pri, score.voi, stack["thresholds"]
         covering = ratio(stack["covered_gt"], stack["total_gt"])
         best_step, rows = covering.argmax(axis=1), np.arange(len(ids))
@@ -245,7 +256,7 @@ class RegionMetric(Metric[None]):
         yield "region_curves.csv", "\n".join(lines)
 
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The scores of eval_cover.txt and eval_RI_VOI.txt."""
+        """Return the scores of eval_cover.txt and eval_RI_VOI.txt."""
         scores = {}
         if "eval_cover.txt" in tables:
             _, ods, ois, most = tables["eval_cover.txt"][0].tolist()
