@@ -229,7 +229,7 @@ class _Inputs:
         self.images.append(image)
         if fits and not uneven:
             curve = metric.cuts_at_thresholds
-            self.records.append(evidence_record(image_id, pred, gt, [metric], protocol, curve))
+            self.records.append(evidence_record(image_id, pred, gt, metric, protocol, curve))
         if metric.name in registry.DEFAULT_METRICS:
             self._measure_boundaries(image, pred, gt, closely)
         elif closely and fits:

@@ -16,7 +16,7 @@ end of a run that is no shard, when shards are merged, and when a stream is comp
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from functools import reduce
 from operator import or_
@@ -107,8 +107,6 @@ class Reading:
         The option that names the void, such as "saliency.ignore"; "" where the metric has none.
     metric : str
         The name of the metric, whose options are proposed.
-    has_ids : bool
-        The metric has the option `ids`, the label ids of its classes.
     layout : Layout
         How the files became images.
     """
@@ -121,7 +119,6 @@ class Reading:
     truth: bool = True
     void_option: str = ""
     metric: str = ""
-    has_ids: bool = False
     layout: Layout = Factory(Layout)
 
     def mask(self, values: Map, what: str = "mask", file: str = "") -> MaskRead:
@@ -172,15 +169,6 @@ class Reading:
                 fix=tuple(self.ways(levels, values)),
             )
         return self.mask(values, what, file)
-
-    def means(self) -> str:
-        """Return what the values mean in a few words: "masks with the void 255"."""
-        void = f" with the void {_listed(self.void)}" if self.void else ""
-        return f"{self.kind.value}{void}"
-
-    def means_like(self, other: Reading) -> bool:
-        """Return True if the other reading gives the same maps."""
-        return (self.kind, self.void) == (other.kind, other.void)
 
     def ways(self, levels: Sequence[float], values: Map) -> Iterator[Fix]:
         """Yield the options under which a map has one meaning, each only where it leaves an object.
@@ -239,13 +227,12 @@ class Reading:
         if len(images) > 1 and shown == Values.VOID_ALONE and not numbers:
             none = (Setting(self.void_option, -1, "where that is the object"),)
             yield Problem(first(shown).file, f"{side} nothing but void", "an object", none)
-        pieces = self.kind is Kind.INSTANCES and shown & Values.PIECES
-        if pieces and not shown & Values.NUMBERS and len(numbers) == 1:
-            image, option = first(Values.PIECES), f"{self.metric}.components"
-            has = f"{side} one number, {_listed(image.levels)}, and that in several pieces"
+        if shown & Values.PIECES and not shown & Values.NUMBERS and len(numbers) == 1:
+            pieces, option = first(Values.PIECES), f"{self.metric}.components"
+            has = f"{side} one number, {_listed(pieces.levels)}, and that in several pieces"
             fix = Setting(option, 8, "numbers them"), Setting(option, 0, "takes them as one object")
-            yield Problem(image.file, has, "a number for each instance", fix)
-        if self.has_ids and shown & Values.TRAIN_IDS and not shown & Values.LABEL_IDS:
+            yield Problem(pieces.file, has, "a number for each instance", fix)
+        if shown & Values.TRAIN_IDS and not shown & Values.LABEL_IDS:
             has, ids = f"{side} train ids (0, 1, ..)", train_id_options(self.metric)
             yield Problem(first(Values.TRAIN_IDS).file, has, "label ids", (ids,))
 
@@ -295,20 +282,17 @@ class Readings(NamedTuple):
         sides = zip(self, (pred, gt), strict=True)
         return Readings(*(evolve(side, layout=layout or Layout()) for side, layout in sides))
 
-    def verdict(
-        self, records: Sequence[ImageRecord], others: Sequence[Readings] = ()
-    ) -> list[InputWarning]:
+    def verdict(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
         """Return what looks wrong with a whole set. Raises DataError where it has no one reading.
 
         Only what is true of all its images together is a verdict, so that it does not depend on
-        shards, workers or order. `others` are the readings of further metrics of the run.
+        shards, workers or order.
         """
-        preds, gts = [r.pred for r in records], [r.gt for r in records]
-        problems = [*self.pred.faults(preds), *self.gt.faults(gts)]
-        for readings in (self, *others):
-            faults = *readings.pred.label_faults(preds), *readings.gt.label_faults(gts)
-            faults += tuple(readings.number_faults(preds, gts))
-            problems += [fault for fault in faults if fault not in problems]
+        both = [record.shown_to(self.gt.metric) for record in records]
+        preds, gts = [sides.pred for sides in both], [sides.gt for sides in both]
+        problems = [*self.number_faults(preds, gts)]
+        for reading, images in ((self.pred, preds), (self.gt, gts)):
+            problems += [*reading.faults(images), *reading.label_faults(images)]
         shown, warned = reduce(or_, preds, NO_EVIDENCE), []
         if shown.values & Values.FAINT and not shown.values & Values.STRONG:
             if shown.strongest:
@@ -345,10 +329,42 @@ class Readings(NamedTuple):
         if not records or not all(r.gt.maps for r in records):
             return ""
         given = [r for r in records if r.form not in ("none", "humans")]
-        pred = self.pred.describe([r.pred for r in given], [r.form for r in given])
+        shown = [r.shown_to(self.pred.metric).pred for r in given]
+        pred = self.pred.describe(shown, [r.form for r in given])
         sides = [f"predictions {pred}"] * bool(given)
-        truth = self.gt.describe([r.gt for r in records])
+        truth = self.gt.describe([r.shown_to(self.gt.metric).gt for r in records])
         return f"Read as: {'; '.join([*sides, f'truth {truth}'])}"
+
+
+def verdict(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> list[InputWarning]:
+    """Return what looks wrong with a whole set to any of its metrics, each with its readings.
+
+    Raises DataError as `Readings.verdict`; what several metrics refuse is one problem, with the
+    options of each.
+    """
+    warned, problems = dict[str, InputWarning](), dict[tuple[str, ...], Problem]()
+    for of_metric in readings:
+        try:
+            warned |= {str(warning): warning for warning in of_metric.verdict(records)}
+        except DataError as error:
+            for problem in error.problems:
+                before = problems.setdefault((problem.file, problem.has, problem.expected), problem)
+                more = [fix for fix in problem.fix if fix not in before.fix]
+                both = evolve(before, fix=(*before.fix, *more))
+                problems[problem.file, problem.has, problem.expected] = both
+    if problems:
+        raise DataError("", list(problems.values()))
+    return list(warned.values())
+
+
+def read_as(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> str:
+    """Return the readings of a run in a line; those of metrics that read otherwise come last."""
+    lines = dict[str, list[str]]()
+    for of_metric in readings:
+        lines.setdefault(of_metric.describe(records), []).append(of_metric.gt.metric)
+    first, *others = lines or [""]
+    further = [f"by {', '.join(lines[line])} {line[9:]}" for line in others]
+    return "; ".join([first, *further])
 
 
 # ---- masks ---------------------------------------------------------------------------------------

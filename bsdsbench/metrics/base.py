@@ -22,7 +22,7 @@ from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, Problem, ProtocolError, Setting
+from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.metrics.optional import Arrays as Arrays
@@ -408,8 +408,7 @@ class Metric(ABC, Generic[Opt]):
         """Return what options say about the files of both sides; `pred_kind` as in a run."""
         opt = self.options_of(protocol)
         labels, void = self.label_kind(opt), self.void_values(opt)
-        void_option = f"{self.name}.ignore" if hasattr(opt, "ignore") else ""
-        names = void_option, self.name, hasattr(opt, "ids")
+        names = f"{self.name}.ignore" if hasattr(opt, "ignore") else "", self.name
         kind = _KINDS.get(self.gt_kind, labels)
         if kind is Kind.BOUNDARIES and protocol.gt_kind == "labels":
             kind = Kind.REGIONS
@@ -418,22 +417,6 @@ class Metric(ABC, Generic[Opt]):
             Reading(pred, None, void, protocol.invert, protocol.normalise, False, *names),
             Reading(kind, protocol.gt_threshold, void, protocol.gt_invert, False, True, *names),
         )
-
-    def reads_unlike(
-        self, first: Metric[Any], protocol: Protocol, pred_kind: str
-    ) -> Problem | None:
-        """Return the fault of a run in which this metric reads the files unlike the first one.
-
-        A mask is made once an image, so that numbers of instances or classes would be lost.
-        """
-        ours, its = (m.readings(protocol, pred_kind).gt for m in (self, first))
-        if Kind.MASK not in (ours.kind, its.kind) or ours.means_like(its):
-            return None
-        read = [f"{side.metric} reads {side.means()}" for side in (its, ours)]
-        numbered = [side.metric for side in (its, ours) if side.kind is Kind.INSTANCES]
-        fix = [Setting(f"{m}.components", 8, "takes pieces of masks as objects") for m in numbered]
-        expected = "a run for each, or equal options"
-        return Problem(has=f"metrics {', '.join(read)}", expected=expected, fix=tuple(fix))
 
     def options_of(self, protocol: Protocol) -> Opt:
         """Return its options in a protocol, None if it has none. Raises ProtocolError."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, fields
@@ -19,6 +20,7 @@ from bsdsbench.text import did_you_mean
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from bsdsbench.loaders.reading import Reading
     from bsdsbench.metrics.base import Metric
     from bsdsbench.protocol.protocol import Protocol
 
@@ -155,13 +157,26 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
     return protocol.describe(used(metrics, protocol), list(filter(None, conventions)))
 
 
-def void_values(metrics: Sequence[str], protocol: Protocol) -> tuple[float, ...]:
-    """The values of truth files that no metric counts. Raises DataError where metrics differ."""
+def check_void(metrics: Sequence[str], protocol: Protocol) -> None:
+    """Raise DataError where metrics that read files alike differ in their void."""
     voids = {name: get(name).void_values(get(name).options_of(protocol)) for name in metrics}
-    if len(set(map(frozenset, voids.values()))) > 1:
+    labels = all(get(name).reads == "classes" for name in metrics)  # each read as their metric asks
+    if not labels and len(set(map(frozenset, voids.values()))) > 1:
         words = ", ".join(f"{name}.ignore {list(values)}" for name, values in voids.items())
         raise DataError(f"{words}: expected one void for all metrics of a run")
-    return next(iter(voids.values()), ())
+
+
+def by_reading(
+    metrics: Sequence[str], protocol: Protocol, pred_kind: str
+) -> tuple[tuple[Metric, ...], ...]:
+    """Group metrics by what they read files as, such as masks, or a number for each instance."""
+    groups: dict[tuple[Reading, ...], tuple[Metric, ...]] = {}
+    for metric in readers(metrics):
+        readings = metric.readings(protocol, pred_kind)
+        meant = tuple(evolve(side, metric="", void_option="") for side in readings)
+        groups[meant] = *groups.get(meant, ()), metric
+    (first, *further), known = groups.values(), set(chain(*groups.values()))
+    return (*first, *[metric for metric in map(get, metrics) if metric not in known]), *further
 
 
 def signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]:

@@ -16,7 +16,7 @@ from bsdsbench import __version__
 from bsdsbench.arguments import given_list, given_path, kind_of_value
 from bsdsbench.errors import DataError, FileFormatError, InputWarning, MergeError
 from bsdsbench.io import FaultError, Progress, as_json, entries, entry, reading, write_atomic
-from bsdsbench.loaders.reading import Readings
+from bsdsbench.loaders.reading import Readings, read_as, verdict
 from bsdsbench.loaders.sets.identity import Identity, identify
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
@@ -238,14 +238,17 @@ class Evaluation(Shown):
 
     def _readings_of_metrics(self) -> Iterator[Readings]:
         origin = self.provenance
-        for metric in registry.readers(self.metrics) if self.records else ():
+        for metric in registry.readers(self.metrics):
             readings = metric.readings(self.protocol, origin.pred_kind or "")
             yield readings.with_layouts(origin.pred_layout, origin.gt_layout)
 
     @property
     def read_as(self) -> str:
-        """The readings in a line; "" where it is not known what the files show."""
-        return self.readings.describe(self.records) if self.readings else ""
+        """The readings in a line; "" where it is not known what the files show.
+
+        Those of further metrics follow where these read the files otherwise.
+        """
+        return read_as(self._readings_of_metrics(), self.records)
 
     def verdict(self) -> list[InputWarning]:
         """Return what looks wrong with the whole set; nothing for a shard, which `merge` completes.
@@ -254,8 +257,7 @@ class Evaluation(Shown):
         """
         if self.provenance.shard:
             return []
-        readings = [*self._readings_of_metrics()]
-        warnings = readings[0].verdict(self.records, readings[1:]) if readings else []
+        warnings = verdict(self._readings_of_metrics(), self.records)
         for metric in map(registry.get, self.metrics):
             opt = metric.options_of(self.protocol)
             if metric.in_sequences(opt):

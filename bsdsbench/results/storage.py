@@ -39,7 +39,7 @@ from bsdsbench.loaders.formats.official_txt import PER_IMAGE
 from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.metrics import registry
 from bsdsbench.scores.counts import Counts, ImageRecord, Stack, Value, counts_of
-from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
+from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence, Sides
 from bsdsbench.text import show
 
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"
@@ -227,8 +227,9 @@ def pack_record(record: ImageRecord) -> bytes:
             arrays.append((metric, name, array.dtype.str, array.shape))
             values.append(array.tobytes())
     fields = [getattr(record, field) for field in _FIELDS.values()]
-    evidence = [[side.row(), side.file] for side in (record.pred, record.gt)]
-    line = json.dumps([*fields, evidence, arrays, record.groups])
+    evidence = {"": Sides(record.pred, record.gt), **record.others}
+    shown = [[name, *[[side.row(), side.file] for side in e]] for name, e in evidence.items()]
+    line = json.dumps([*fields, shown, arrays, record.groups])
     return b"\n".join([line.encode(), b"".join(values)])
 
 
@@ -236,14 +237,15 @@ def unpack_record(data: bytes) -> ImageRecord:
     """Read what `pack_record` made. Raises ValueError, TypeError for anything else."""
     line, _, values = data.partition(b"\n")
     image_id, size, fingerprint, *rest = json.loads(line)
-    texts, (evidence, arrays, *groups) = rest[: len(_FIELDS) - 3], rest[len(_FIELDS) - 3 :]
+    texts, (shown, arrays, groups) = rest[: len(_FIELDS) - 3], rest[len(_FIELDS) - 3 :]
     counts, offset = dict[str, Any](), 0
     for metric, name, dtype, shape in arrays:
         array: NDArray[Any] = np.ndarray(shape, dtype, values, offset)
         counts.setdefault(metric, {})[name] = array
         offset += array.nbytes
-    sides = starmap(Evidence.of_row, evidence)
-    return ImageRecord(image_id, tuple(size), counts, fingerprint, 0.0, *texts, *sides, *groups)
+    others = {name: Sides(*starmap(Evidence.of_row, sides)) for name, *sides in shown}
+    known = *texts, *others.pop(""), groups, others
+    return ImageRecord(image_id, tuple(size), counts, fingerprint, 0.0, *known)
 
 
 def columns_of(
@@ -259,10 +261,12 @@ def columns_of(
         column = list(map(attrgetter(field), records))
         arrays[name] = np.array(column, np.int64 if name == "sizes" else np.str_)
     arrays["sizes"] = arrays["sizes"].reshape(-1, 2)
-    for side in _SIDES:
-        evidence: list[Evidence] = list(map(attrgetter(side), records))
-        arrays[f"{side}_values"] = np.array([e.row() for e in evidence], np.float64)
-        arrays[f"{side}_files"] = np.array([e.file for e in evidence], np.str_)
+    for name in ("", *sorted(set().union(*[record.others for record in records]))):
+        both = zip(*[record.shown_to(name) for record in records], strict=True)
+        for side, evidence in zip(_SIDES, both, strict=False):  # there may be no records
+            key = f"{name}:{side}" if name else side
+            arrays[f"{key}_values"] = np.array([e.row() for e in evidence], np.float64)
+            arrays[f"{key}_files"] = np.array([e.file for e in evidence], np.str_)
     if any(record.groups for record in records):
         arrays[_GROUPS] = np.array([json.dumps(record.groups) for record in records])
     for metric in records[0].counts if records else ():
@@ -312,13 +316,17 @@ def records_of(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
     for name in _LATER - arrays.keys():
         arrays[name] = np.full(count, "")
     fields = zip(*[arrays.pop(name).tolist() for name in _FIELDS], strict=True)
-    evidence = []
-    for side in _SIDES:
-        rows, files = (arrays.pop(f"{side}_{name}", None) for name in ("values", "files"))
-        if rows is None or files is None:  # of an earlier version
-            evidence.append([NO_EVIDENCE] * count)
-        else:
-            evidence.append(list(map(Evidence.of_row, rows, files.tolist())))
+    shown = dict[str, list[Sides]]()
+    for name in ("", *[key.partition(":")[0] for key in arrays if key.endswith(":gt_values")]):
+        both = []
+        for side in (f"{name}:{side}" if name else side for side in _SIDES):
+            rows, files = (arrays.pop(f"{side}_{part}", None) for part in ("values", "files"))
+            if rows is None or files is None:  # of an earlier version
+                both.append([NO_EVIDENCE] * count)
+            else:
+                both.append(list(map(Evidence.of_row, rows, files.tolist())))
+        shown[name] = list(map(Sides, *both))
+    first = shown.pop("")
     groups = _groups_of(arrays.pop(_GROUPS, np.full(count, "{}")))
     counts: list[dict[str, Any]] = [{} for _ in range(count)]
     for key, array in arrays.items():
@@ -332,10 +340,11 @@ def records_of(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
                 values = values[~np.isnan(values).all(axis=-1)]
             counts_of_image.setdefault(metric.name, {})[name] = values
     records = []
-    for by_metric, of_image, *sides in zip(counts, fields, *evidence, groups, strict=True):
+    for k, (by_metric, of_image, sides) in enumerate(zip(counts, fields, first, strict=True)):
         image_id, size, fingerprint, *texts = of_image
         known = {metric: counts_of(arrays) for metric, arrays in by_metric.items()}
-        values = image_id, tuple(size), known, fingerprint, 0.0, *texts, *sides
+        others = {name: of_metric[k] for name, of_metric in shown.items()}
+        values = image_id, tuple(size), known, fingerprint, 0.0, *texts, *sides, groups[k], others
         records.append(ImageRecord(*values))
     return tuple(records)
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import closing, nullcontext
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
@@ -35,8 +35,9 @@ from bsdsbench.results.storage import Records, pack_record, unfinished
 from bsdsbench.runs.executors import mapped, pool
 from bsdsbench.runs.keywords import Plan
 from bsdsbench.runs.sanity import LOOKS, Look, first_look, look_at, polarity
-from bsdsbench.runs.sources import Item
+from bsdsbench.runs.sources import Inputs, Item
 from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.evidence import Sides
 from bsdsbench.text import show
 
 SMALL_RUN = 1000  # images up to which a worker gets one at a time
@@ -243,7 +244,8 @@ def count(
         if unchanged and not sanity_check:
             return Outcome(unchanged=True)
         started = time.perf_counter()
-        pred, gt = item.load(first, protocol, files)
+        inputs = [item.load(group[0], protocol, files) for group in plan.by_reading]
+        pred, gt = inputs[0]
         del files  # counting needs the memory
         if sanity_check and pred is not None:
             look = look_at(pred, gt, protocol)
@@ -252,7 +254,7 @@ def count(
             raise empty_truth(gt.where, len(gt.boundaries))
         if unchanged or (not annotated and protocol.empty_gt != "count"):
             return Outcome(unchanged=unchanged, look=look)
-        record = _count_metrics(item, pred, gt, plan)
+        record = _count_metrics(item, inputs, plan)
         record = replace(record, fingerprint=fingerprint, seconds=time.perf_counter() - started)
         return Outcome(record, pack_record(record) if serialise else b"", look=look)
     except DataError as error:
@@ -271,22 +273,35 @@ def _counted_boundaries(gt: GroundTruth) -> Iterator[np.ndarray]:
     return (without_void(boundary, valid_of(gt)) for boundary in gt.boundaries)
 
 
-def _count_metrics(item: Item, pred: Prediction | None, gt: GroundTruth, plan: Plan) -> ImageRecord:
-    """Return the record of an image: the counts of all metrics and what its files showed."""
+def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRecord:
+    """Return the record of an image: the counts of all metrics and what its files showed.
+
+    `inputs` are what each group of the plan's metrics reads.
+    """
     metrics = [registry.get(name) for name in plan.metrics]
     counter: Counter | None = None
     if plan.errors:
         from bsdsbench.metrics.error_classes import boundary_errors  # which imports numba
 
         counter = boundary_errors
-    counts = {m.name: m.count_image(pred, gt, plan.protocol, counter) for m in metrics}
+    counts, records = dict[str, Any](), dict[str, ImageRecord]()
     has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
-    shown = None if item.form else pred
-    record = evidence_record(item.image_id, shown, gt, metrics, plan.protocol, has_thresholds)
-    truths = gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))
+    for group, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
+        shown, record = None if item.form else pred, None
+        for metric in group:
+            counts[metric.name] = metric.count_image(pred, gt, plan.protocol, counter)
+            if record is None or metric.reads == "classes":  # labels show each metric its own
+                given = item.image_id, shown, gt, metric, plan.protocol, has_thresholds
+                record = evidence_record(*given)
+            records[metric.name] = record
+    record = records[plan.metrics[0]]
+    sides = {name: Sides(of_metric.pred, of_metric.gt) for name, of_metric in records.items()}
+    others = {name: both for name, both in sides.items() if both != (record.pred, record.gt)}
+    truths = inputs[0].gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))
     return replace(
         record,
-        counts=counts,
+        counts={name: counts[name] for name in plan.metrics},
+        others=others,
         truth=truths.listed,
         form=item.form or record.form,
         whole_truth=truths.whole,
@@ -297,7 +312,7 @@ def evidence_record(
     image_id: str,
     pred: Prediction | None,
     gt: GroundTruth,
-    metrics: Sequence[Metric],
+    metric: Metric,
     protocol: Protocol,
     has_thresholds: bool,
 ) -> ImageRecord:
@@ -306,18 +321,15 @@ def evidence_record(
     A metric without thresholds (`has_thresholds` is False) has no lowest one that a soft map must
     reach.
     """
-    truth = truth_evidence(gt)
-    options = [(metric, metric.options_of(protocol)) for metric in metrics]
+    opt, truth = metric.options_of(protocol), truth_evidence(gt)
     if "labels" in gt.parts:
-        for metric, opt in options:
-            truth = truth | metric.label_evidence(gt.labels, opt, truth=True)
+        truth = truth | metric.label_evidence(gt.labels, opt, truth=True)
     record = ImageRecord(image_id, gt.shape, gt=truth)
     if pred is None:
         return record
     shown = soft_evidence(pred, protocol, has_thresholds)
     if pred.kind == "classes" and pred.classes.ndim == 2:
-        for metric, opt in options:
-            shown = shown | metric.label_evidence(pred.classes, opt, truth=False)
+        shown = shown | metric.label_evidence(pred.classes, opt, truth=False)
     shown = attrs.evolve(shown, values=shown.values | polarity(pred, gt, protocol))
     return replace(record, form=pred.form, pred=shown)
 

@@ -169,5 +169,5 @@ def evaluate_items(
     plan = planned("evaluate_items", ItemOptions, options, protocol, metrics, name="items")
     provenance = Provenance(pred_kind=plan.pred_kind, missing="error")
     total = len(items) if isinstance(items, Sized) else 0
-    images = array_items(items, registry.readers(plan.metrics)[0], plan.protocol)
+    images = array_items(items, plan)
     return run_source(images, plan, RunHeader(str(plan.name), plan.protocol, provenance), total)

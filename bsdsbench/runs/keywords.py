@@ -29,6 +29,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.text import did_you_mean, is_text, show
 
 if TYPE_CHECKING:
+    from bsdsbench.metrics.base import Metric
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.tasks import Task
 
@@ -324,10 +325,6 @@ class Plan:
             if kind != reader.gt_kind:
                 both = f"{reader.name}, {metric.name}: read {reader.gt_kind} and {metric.gt_kind}"
                 faults.append(f"metrics {both} as ground truth, expected a run for each")
-            elif kind == metric.gt_kind and (
-                unlike := metric.reads_unlike(reader, self.protocol, self.pred_kind)
-            ):
-                faults.append(unlike)
             if self.valid_dir is not None and not metric.void:
                 fault = f"metric {metric.name}: counts every pixel"
                 faults.append(f"{fault}, expected no field of view (valid_dir)")
@@ -344,6 +341,11 @@ class Plan:
         parts += ["errors"] * self.errors
         text = json.dumps(parts, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    @cached_property
+    def by_reading(self) -> tuple[tuple[Metric, ...], ...]:
+        """The metrics in groups that read files alike."""
+        return registry.by_reading(self.metrics, self.protocol, self.pred_kind)
 
     @cached_property
     def unused(self) -> frozenset[str]:
@@ -408,7 +410,7 @@ def plan(
     kept["out"] = None if keywords.out is None else Path(keywords.out)
     kept["pred_kind"] = keywords.pred_kind or first.pred_kinds[0]
     resolved = registry.settled(resolved)
-    registry.void_values(names, resolved)  # one void, or a fault
+    registry.check_void(names, resolved)
     registry.refuse_unread(names, resolved)
     return Plan(**{**kept, "task": task, "protocol": resolved, "metrics": names})
 

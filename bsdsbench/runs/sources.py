@@ -7,6 +7,7 @@ import os
 import typing
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -237,13 +238,13 @@ class ArrayItem:
     """An image of arrays; or what was wrong with them."""
 
     image_id: str
-    inputs: Inputs | DataError
+    inputs: dict[str, Inputs] | DataError  # by the first metric that reads them so
     form: str = ""
 
     def key(self, read: ReadBytes) -> bytes:
         """Return a hash of the arrays."""
         digest = hashlib.blake2b(digest_size=16)
-        for side in filter(None, self._sound_inputs()):
+        for side in filter(None, chain(*self._sound_inputs().values())):
             digest.update(repr(side.evidence).encode())
             for name, value in sorted(side.parts.items()):
                 for array in value if isinstance(value, tuple) else (value,):
@@ -254,15 +255,15 @@ class ArrayItem:
 
     def load(self, metric: Metric, protocol: Protocol, read: ReadBytes) -> Inputs:
         """Return prediction and ground truth. Raises DataError."""
-        return self._sound_inputs()
+        return self._sound_inputs()[metric.name]
 
-    def _sound_inputs(self) -> Inputs:
+    def _sound_inputs(self) -> dict[str, Inputs]:
         if isinstance(self.inputs, DataError):
             raise self.inputs
         return self.inputs
 
 
-def array_items(items: Iterable[Any], metric: Metric, protocol: Protocol) -> Iterator[ArrayItem]:
+def array_items(items: Iterable[Any], plan: Plan) -> Iterator[ArrayItem]:
     """Yield the images of any iterable of (id, prediction, truth), as they are asked for.
 
     Raises DataError for an item of another form, or an id twice.
@@ -278,7 +279,11 @@ def array_items(items: Iterable[Any], metric: Metric, protocol: Protocol) -> Ite
             raise DataError(f"{image_id}: this image is already there, expected each once")
         seen.add(image_id)
         try:
-            yield ArrayItem(image_id, _inputs_of(image_id, pred, truth, metric, protocol))
+            inputs = {
+                metric.name: _inputs_of(image_id, pred, truth, metric, plan.protocol)
+                for metric, *_ in plan.by_reading
+            }
+            yield ArrayItem(image_id, inputs)
         except DataError as error:
             yield ArrayItem(image_id, error)
 

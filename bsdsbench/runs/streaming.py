@@ -206,8 +206,7 @@ def image_record(pred: Any, gts: Any, image_id: str, plan: Plan) -> ImageRecord 
 
     It is None if the protocol leaves it out, as its ground truth is empty. Raises DataError.
     """
-    first = registry.readers(plan.metrics)[0]
-    (item,) = array_items([(image_id, pred, gts)], first, plan.protocol)
+    (item,) = array_items([(image_id, pred, gts)], plan)
     outcome = count(item, plan)
     if plan.on_error == "skip" and isinstance(outcome.error, EmptyTruthError):
         warn(InputWarning(f"left out: {outcome.error}"))

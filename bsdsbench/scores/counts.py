@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8, I8, given_array
 from bsdsbench.errors import DataError, ShapeError
-from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
+from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence, Sides
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import Shown
 
@@ -249,10 +249,12 @@ class ImageRecord:
         Fingerprint of all that is annotated, version 2; "" where no metric reads more than
         boundaries, or in runs of versions before.
     pred, gt : Evidence
-        What the values of its files show about the reading of their set.
+        What the values of its files show about the reading of their set, to its first metric.
     groups : dict of str to str, float or None
         Its scene, patient, size ...: column of a table of groups -> value; takes no part in
         `equals`.
+    others : dict of str to Sides
+        What the files show to each metric that they show something else to.
 
     Examples
     --------
@@ -275,6 +277,11 @@ class ImageRecord:
     pred: Evidence = NO_EVIDENCE
     gt: Evidence = NO_EVIDENCE
     groups: Mapping[str, Value] = field(default_factory=dict)
+    others: Mapping[str, Sides] = field(default_factory=dict)
+
+    def shown_to(self, metric: str) -> Sides:
+        """Return what the files of both sides show to a metric."""
+        return self.others.get(metric, Sides(self.pred, self.gt))
 
     def __post_init__(self) -> None:
         counts_by_metric = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from enum import Flag, auto
-from typing import Any
+from typing import Any, NamedTuple
 
 from attrs import frozen
 
@@ -90,3 +90,10 @@ class Evidence:
 
 
 NO_EVIDENCE = Evidence()
+
+
+class Sides(NamedTuple):
+    """What the files of an image's prediction and of its truth show to a metric."""
+
+    pred: Evidence = NO_EVIDENCE
+    gt: Evidence = NO_EVIDENCE
