@@ -195,6 +195,9 @@ def evaluate_verb(
 @argument("images", required=False, type=click.Path())
 @run_option("out", required=True)
 @run_option("tag")
+@run_option("scales")
+@run_option("flip")
+@run_option("resize")
 @run_option("resume")
 @run_option("valid_dir")
 @of_runs(on_error="skip")
@@ -276,26 +279,39 @@ def merge_verb(outs: tuple[str, ...], out: str, best_of: bool, name: str | None,
 
 
 @verb
-@argument("source", metavar="MAPS", type=click.Path())
-@argument("target", metavar="OUT", type=click.Path())
+@argument("folders", nargs=-1, required=True, metavar="MAPS OUT", type=click.Path())
+@flag(
+    "--average",
+    "Take the mean of the maps of several folders, such as those of several scales: MAPS MAPS OUT.",
+)
+@path("-o", "--out", "The folder for the result, in place of the last argument.")
 @together(*map(PROTOCOL.__getitem__, ("protocol", "nms", "invert", "set")))
-def nms_verb(source: str, target: str, **options: Any) -> None:
+def nms_verb(folders: tuple[str, ...], average: bool, out: str | None, **options: Any) -> None:
     """Apply non-maximum suppression to soft maps.
 
     MAPS is a folder of them; PNG are written into the folder OUT. The constants are the protocol's
     nms_params (`--protocol biped`, `--set nms_params.radius=2`, `--set nms_params.bits=16` for PNG
     of 16 bits) or those of a recipe (`--nms rcf`). The result is what `evaluate --nms` scores.
 
+    With --average the maps of one image in all folders, which have one size, are averaged before
+    NMS, as in multi-scale testing.
+
     An exactly horizontal, straight ridge has no mixed second derivative, so its orientation comes
     out as 0: it is compared along itself and stays thick, as in every program of this NMS in use.
     The fade at the border covers at most half of the shorter side.
     """
     from bsdsbench.cli.shared import USUAL
-    from bsdsbench.detectors.nms_folder import nms_files
+    from bsdsbench.detectors.nms_folder import nms_files, refuse_maps_in
 
+    sources, target = (folders, out) if out else (folders[:-1], folders[-1])
+    if not sources or (len(sources) > 1) != average:
+        several = "two or more folders of maps" if average else "one folder of maps"
+        raise click.UsageError(f"expected {several}, and OUT")
+    if average and not out:
+        refuse_maps_in(target)
     options["nms"] = options["nms"] or USUAL
     used = protocol_from(options)
     with progress("nms") as report:
-        count = nms_files(source, target, used, progress=report)
+        count = nms_files(sources, target, used, progress=report)
     print(f"{count} maps written to {target}")
     print(f"NMS      {used.nms_params.describe()}")

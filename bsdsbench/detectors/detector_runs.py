@@ -214,6 +214,8 @@ def _run(
     with locked(plan.out):
         maps = plan.out / "maps"
         kept = open_maps(maps, record, resume=plan.resume, fresh=plan.fresh)
+        if plan.multi_scale:
+            detector = plan.multi_scale.of(detector)
         wanting = {image_id: photos[image_id] for image_id in share if image_id not in kept}
         failed = _detect(detector, wanting, maps, record, plan)
         if failed and (plan.on_error == "fail" or len(failed) == len(share)):
@@ -251,6 +253,7 @@ def _record_of(detector: Detector, function: Detector | str, plan: Plan) -> Maps
         tag=plan.tag,
         file=file_of(detector) if path == function and ":" in path else None,
         versions={"bsdsbench": __version__, "python": platform.python_version()},
+        scales=str(plan.multi_scale) if plan.multi_scale else None,
     )
 
 

@@ -7,20 +7,17 @@ import hashlib
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module, invalidate_caches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bsdsbench.errors import DataError
 from bsdsbench.text import visible
+from bsdsbench.transforms.multi_scale import Detector as Detector
 
 # From an (H, W, 3) uint8 picture to whatever `map_files.encoded` takes
-Detector = Callable[[NDArray[np.uint8]], Any]
 
 
 @contextlib.contextmanager

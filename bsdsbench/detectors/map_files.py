@@ -37,6 +37,8 @@ class MapsRecord:
         "soft" or "labels"; None before the first map.
     milliseconds : dict of str to float
         Time of each call by image id.
+    scales : str or None
+        At which scales it was called for each map, as `MultiScale` writes it.
     """
 
     function: str
@@ -47,15 +49,18 @@ class MapsRecord:
     made: str = Factory(lambda: time.strftime("%Y-%m-%d %H:%M"))
     kind: str | None = None
     milliseconds: dict[str, float] = Factory(dict)
+    scales: str | None = None
 
     def detector(self) -> dict[str, Any]:
         """Return what identifies the detector, for the provenance of its scores."""
-        return {w: getattr(self, w) for w in ("function", "name", "tag", "file", "versions")}
+        words = ("function", "name", "tag", "file", "versions", *["scales"] * bool(self.scales))
+        return {w: getattr(self, w) for w in words}
 
     def save(self, maps: Path) -> None:
         """Write run.json."""
         write_atomic(
-            maps / RUN_FILE, as_json({k: v for k, v in asdict(self).items() if k != "kind" or v})
+            maps / RUN_FILE,
+            as_json({k: v for k, v in asdict(self).items() if k not in ("kind", "scales") or v}),
         )
 
 
@@ -83,12 +88,13 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
             path.unlink()
         return set()
     earlier = read_json(maps / RUN_FILE, "what a detector's run wrote")
-    marks = [f"{word} {earlier[word]}" for word in ("function", "tag") if earlier.get(word)]
+    words = ("function", "tag", "scales")
+    marks = [f"{word} {earlier[word]}" for word in words if earlier.get(word)]
     holds += f" of {earlier.get('name')} ({', '.join(marks)}; {earlier.get('made')})"
     if not resume:
         fix = Setting("resume", True, "keeps them"), Setting("fresh", True, "makes them again")
         raise DataError(holds, fix=fix)
-    if other := [w for w in ("function", "tag") if earlier.get(w) != getattr(record, w)]:
+    if other := [w for w in words if earlier.get(w) != getattr(record, w)]:
         raise DataError(f"{holds}, expected maps of this {' and '.join(other)} to go on with")
     if record.file and earlier.get("file") not in (None, record.file):
         edited = f"{holds}, made by another {record.file['name']} than this one"

@@ -61,8 +61,8 @@ class Word:
 
 WORDS = {key: Word(**row) for key, row in shipped("words.toml").items()}
 WORDED = {name for word in WORDS.values() for name in word.fields}
-NO_FIELDS = ("set", "gt", "valid", "ann", "pred", "maps", "match")  # no fields of a protocol
-_SELDOM = ("valid", "maps")  # of these, where a line has none nothing is left to know
+NO_FIELDS = ("set", "gt", "valid", "ann", "pred", "maps", "ms", "match")  # no fields of a protocol
+_SELDOM = ("valid", "maps", "ms")  # of these, where a line has none nothing is left to know
 
 
 @frozen(repr=False, str=False)
@@ -74,6 +74,7 @@ class Signature:
     ann      : "all"; "first", "union" in wrong readings, as is match "1toN"
     valid    : "masks" where a folder of masks says which pixels are counted, its field of view
     maps     : how many an earlier call of the detector made
+    ms       : scales at which the detector was called, "" for one call
     unused   : fields of the protocol, and metrics with options, that have no word here
     named    : METRIC.OPTION -> text, options that have a word also where they are usual
     """
@@ -85,6 +86,7 @@ class Signature:
     pred: str = UNKNOWN
     match: str = "1to1"
     maps: str = ""
+    ms: str = ""
     valid: str = ""
     version: str = __version__
     unused: frozenset[str] = frozenset()
@@ -163,6 +165,8 @@ class Signature:
         both, differing = (self._every_text(), other._every_text()), []
         for key, word in WORDS.items():
             values = [texts.get(key, UNKNOWN) for texts in both]
+            if key == "ms":
+                values = [scales or "1" for scales in values]
             if values[0] != values[1] and key != "maps" and UNKNOWN not in values:
                 useless = word.fields and unused.issuperset(word.fields)
                 severity = Severity.IGNORED if useless else word.severity

@@ -289,6 +289,7 @@ class Evaluation(Shown):
         """The signature: in one line all that the scores depend on; it can be read back."""
         identity, n = self.identity, len(self.records)
         taken = (self.provenance.detector or {}).get("taken_over")
+        scales = (self.provenance.detector or {}).get("scales")
         forms = sorted(set(map(attrgetter("form"), self.records)) - {"none"})
         if not any(forms[:1]):
             forms[:1] = [UNKNOWN]
@@ -301,6 +302,7 @@ class Evaluation(Shown):
             pred="+".join(forms),
             match="random" if self.reference else "1to1",
             maps=f"{taken} taken over" if isinstance(taken, int) and 0 < taken <= n else "",
+            ms=scales if isinstance(scales, str) else "",
             valid="masks" if self.provenance.valid else "",
             unused=unused | NOT_STATED if self.reference else unused,
             named=registry.signed_options(self.metrics if n else (), self.protocol),

@@ -72,6 +72,11 @@ def made_how(runs: Sequence[Evaluation]) -> dict[str, Any]:
         elif pair.difference.field == "images":
             lines.append(f"{pair.line()}.")
     notes, caption = reference_notes(runs), "; ".join(ways)
+    for run in runs:
+        if scales := run.signature.ms:
+            lines.append(
+                f"{run.name}: each map is the mean over the scales {scales} of its picture."
+            )
     if len(ways) > 1:
         lines = ["Protocols differ; such scores are not comparable."] * apart + lines
         lines += [f"{', '.join(who)}: {text}." for text, who in ways.items()]

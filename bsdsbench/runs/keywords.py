@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bsdsbench.metrics.base import Metric
     from bsdsbench.protocol.protocol import Protocol
     from bsdsbench.protocol.tasks import Task
+    from bsdsbench.transforms.multi_scale import MultiScale
 
 StrPath = str | os.PathLike[str]
 Missing = Literal["error", "zero", "skip"]
@@ -198,6 +199,20 @@ class RunKeywords:
         check=TEXT_CHECK,
         metavar="TEXT",
     )
+    scales: str | float | Sequence[float] | None = keyword(
+        "Call the detector at these scales of each picture (.5,1,1.5) and take the mean of its "
+        "maps; also rcf, pidinet, uaed or edter: the scales of their test programs.",
+        metavar="S,S|NAME",
+    )
+    flip: bool = keyword(
+        "Call the detector on the mirrored picture too, and take the mean.", False, is_flag=True
+    )
+    resize: str = keyword(
+        "How pictures and maps are resized for --scales.",
+        "bilinear",
+        _one_of(("bilinear", "cubic")),
+        choices=("bilinear", "cubic"),
+    )
     progress: Progress | None = keyword(
         "Called with (done, total, image_id); total is done where the number is not known.",
         check=_FUNCTION,
@@ -272,6 +287,9 @@ class DetectorOptions(TypedDict, total=False):
     fresh: bool
     resume: bool
     tag: str | None
+    scales: str | float | Sequence[float] | None
+    flip: bool
+    resize: str
     on_error: OnError
     groups: Any
     group_by: str | None
@@ -306,6 +324,7 @@ class Plan:
     fresh: bool
     resume: bool
     tag: str | None
+    multi_scale: MultiScale | None
     groups: Any
     group_by: str | None
     progress: Progress | None
@@ -407,6 +426,12 @@ def plan(
         resolved = resolved.replace(options={**resolved.options, **tables})
     kept = attrs.asdict(keywords, recurse=False)
     del kept["classes"]
+    scales, flip, resize = (kept.pop(name) for name in ("scales", "flip", "resize"))
+    kept["multi_scale"] = None
+    if scales is not None or flip:
+        from bsdsbench.transforms.multi_scale import MultiScale
+
+        kept["multi_scale"] = MultiScale.given(scales, flip, resize)
     kept["out"] = None if keywords.out is None else Path(keywords.out)
     kept["pred_kind"] = keywords.pred_kind or first.pred_kinds[0]
     resolved = registry.settled(resolved)

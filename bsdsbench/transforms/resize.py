@@ -1,9 +1,13 @@
-"""Resize maps (H, W) like MATLAB's imresize: antialiased when shrinking, mirrored at the border."""
+"""Resize maps (H, W) like MATLAB's imresize: antialiased when shrinking, mirrored at the border.
+
+`resampled` resizes like OpenCV and PyTorch: without antialiasing, with the border repeated.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -28,7 +32,33 @@ def bicubic(soft: Map, shape: tuple[int, int]) -> F8:
 
 def bilinear(values: Map, shape: tuple[int, int]) -> F8:
     """Return a map of any numbers resized with the triangle kernel, float64 of `shape`."""
-    return _resized(np.asarray(values, np.float64), shape, lambda x: np.maximum(1 - x, 0.0), 2)
+    return _resized(np.asarray(values, np.float64), shape, _triangle, 2)
+
+
+def resampled(
+    values: Map, shape: tuple[int, ...], kernel: str = "bilinear", scale: float | None = None
+) -> F8:
+    """Return (H, W) or (H, W, C) numbers at points of another grid, float64 of `shape` (and C).
+
+    Parameters
+    ----------
+    values : array
+        A map or a picture.
+    shape : tuple of int, int
+        Rows and columns wanted.
+    kernel : "bilinear" or "cubic"
+        The cubic kernel is that of a = -0.75. Neither is widened when shrinking.
+    scale : float or None
+        The factor that gave `shape`, before it was rounded; by default that of each side.
+    """
+    array, width = np.asarray(values, np.float64), 4 if kernel == "cubic" else 2
+    form = partial(_cubic, a=-0.75) if kernel == "cubic" else _triangle
+    down, across = (
+        _weights(n, m, form, width, scale) for n, m in zip(array.shape[:2], shape, strict=True)
+    )
+    planes = array.reshape(*array.shape[:2], -1)
+    resized = [(across @ (down @ planes[..., k]).T).T for k in range(planes.shape[-1])]
+    return np.ascontiguousarray(np.stack(resized, axis=-1)).reshape(*shape, *array.shape[2:])
 
 
 def _resized(value: F8, shape: tuple[int, int], kernel: _Kernel, width: int) -> F8:
@@ -37,23 +67,32 @@ def _resized(value: F8, shape: tuple[int, int], kernel: _Kernel, width: int) -> 
     return np.ascontiguousarray((across @ (down @ value).T).T)
 
 
-def _cubic(x: F8) -> F8:
-    """Return the cubic convolution kernel (Keys 1981, a = -0.5) at distances x >= 0."""
-    near = 1.5 * x**3 - 2.5 * x**2 + 1
-    far = -0.5 * x**3 + 2.5 * x**2 - 4 * x + 2
+def _triangle(x: F8) -> F8:
+    """Return the kernel of linear interpolation at distances x >= 0."""
+    return np.maximum(1 - x, 0.0)
+
+
+def _cubic(x: F8, a: float = -0.5) -> F8:
+    """Return the cubic convolution kernel (Keys 1981) at distances x >= 0."""
+    near = (a + 2) * x**3 - (a + 3) * x**2 + 1
+    far = a * x**3 - 5 * a * x**2 + 8 * a * x - 4 * a
     return np.where(x <= 1, near, np.where(x <= 2, far, 0.0))
 
 
-def _weights(size: int, new_size: int, kernel: _Kernel, width: int) -> csr_array:
+def _weights(
+    size: int, new_size: int, kernel: _Kernel, width: int, factor: float | None = 0.0
+) -> csr_array:
     """Return the weight of each sample in each resized one, (new_size, size).
 
-    The samples are mirrored beyond the ends. The matrix is sparse, so that a product adds in one
-    order; the order of BLAS depends on the number of its threads.
+    The samples are mirrored beyond the ends, and the kernel is widened when shrinking; not so with
+    a factor or None, where the ends are repeated. The matrix is sparse, so that a product adds in
+    one order; the order of BLAS depends on the number of its threads.
     """
     from scipy.sparse import csr_array
 
-    scale = new_size / size
-    narrow = min(scale, 1.0)
+    plain = factor != 0.0
+    scale = factor or new_size / size
+    narrow = 1.0 if plain else min(scale, 1.0)
     centre = (np.arange(new_size) + 0.5) / scale - 0.5
     first = np.floor(centre - width / 2 / narrow)
     sample = first[:, None] + np.arange(math.ceil(width / narrow) + 2)
@@ -61,5 +100,7 @@ def _weights(size: int, new_size: int, kernel: _Kernel, width: int) -> csr_array
     share /= share.sum(axis=1, keepdims=True)
     mirrored = sample.astype(np.int64) % (2 * size)
     mirrored = np.minimum(mirrored, 2 * size - 1 - mirrored)
+    if plain:
+        mirrored = np.clip(sample.astype(np.int64), 0, size - 1)
     row = np.broadcast_to(np.arange(new_size)[:, None], sample.shape)
     return csr_array((share.ravel(), (row.ravel(), mirrored.ravel())), (new_size, size))
