@@ -6,11 +6,15 @@ go unnoticed, so the cache folder is named by a hash of all kernels' sources.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, TypeAlias
 
+from filelock import FileLock, Timeout
 from numba import config, njit
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
@@ -19,6 +23,7 @@ from bsdsbench.kernels import compiled_folder
 
 Kernel: TypeAlias = Callable[..., Any]
 
+_PATIENCE = 60  # seconds to wait for another process that compiles the same kernel
 # An environment variable, so that worker processes do not repeat the warning
 _WARNED = "BSDSBENCH_KERNELS_NOT_KEPT"
 _folder = compiled_folder()
@@ -40,12 +45,60 @@ class _KernelCache(FunctionCache):
 
     allocates = True
 
+    keep = FunctionCache.save_overload
+
+    def save_overload(self, sig: object, data: object) -> None:
+        """Do nothing: a kernel is kept while other processes still wait for it."""
+
     def load_overload(self, sig: object, target_context: object) -> object:
         """Return the compiled function for a signature, or None if it is not on the disk."""
         if self.allocates:
             rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
+
+
+@contextmanager
+def _compiling_alone(path: Path) -> Iterator[None]:
+    """Keep other processes from compiling the same kernel, and garbage from being looked for.
+
+    A compiler allocates many objects that stay. Where files cannot be locked, or the other process
+    takes too long, the kernel is compiled twice.
+    """
+    lock, collects = FileLock(path), gc.isenabled()
+    with suppress(OSError, NotImplementedError, Timeout):
+        lock.acquire(timeout=_PATIENCE)
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
+        lock.release()
+
+
+def _compile_once(dispatcher: Any, folder: Path) -> None:
+    """Let a kernel be compiled by one process at a time, and by none that can load it by then.
+
+    A kernel locks those that it calls while it is locked itself. No two call each other, so that no
+    two processes wait for each other.
+    """
+    compile_it, function = dispatcher._compiler.compile, dispatcher.py_func
+    path = folder / f"{function.__module__}.{function.__qualname__}.lock"
+
+    def compile_or_load(args: tuple[Any, ...], return_type: object) -> object:
+        with _compiling_alone(path):
+            loaded = dispatcher._cache.load_overload(args, dispatcher.targetctx)
+            if loaded is None:
+                compiled = compile_it(args, return_type)
+                dispatcher._cache.keep(args, compiled)
+                return compiled
+            dispatcher.targetctx.insert_user_function(
+                loaded.entry_point, loaded.fndesc, [loaded.library]
+            )
+            return loaded
+
+    dispatcher._compiler.compile = compile_or_load
 
 
 def kernel(function: Kernel | None = None, **options: object) -> Kernel:
@@ -60,6 +113,7 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
         if _folder is not None and not config.DISABLE_JIT:
             compiled._cache = _KernelCache(function)
             compiled._cache.allocates = options.get("_nrt", True)
+            _compile_once(compiled, _folder)
         return compiled
     finally:
         config.CACHE_DIR = user_folder

@@ -7,6 +7,7 @@ result is rounded once per step and does not depend on the order of a sum.
 import math
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsdsbench.kernels.jit import kernel
 
@@ -74,8 +75,10 @@ def ridge_normal(image):
     The angle is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), from second differences; which of its two
     directions is taken does not matter. Both arrays are float32 (H, W).
     """
-    gx, gy = _gradient(image, 0, 1), _gradient(image, 1, 0)
-    gxx, gxy, gyy = _gradient(gx, 0, 1), _gradient(gy, 0, 1), _gradient(gy, 1, 0)
+    none, one = np.int64(0), np.int64(1)  # of constants numba would compile it for each
+    gx, gy = _gradient(image, none, one), _gradient(image, one, none)
+    gxx, gxy = _gradient(gx, none, one), _gradient(gy, none, one)
+    gyy = _gradient(gy, one, none)
     h, w = image.shape
     cos, sin = np.empty((h, w), np.float32), np.empty((h, w), np.float32)
     for y in range(h):
@@ -139,8 +142,9 @@ def suppress_non_maxima(image, cos, sin, radius, border, multiplier):
     return thinned
 
 
-@kernel
-def edge_nms(image, radius, border, multiplier, smooth):
+def edge_nms(
+    image: NDArray[np.float32], radius: int, border: int, multiplier: float, smooth: bool
+) -> NDArray[np.float32]:
     """Thin a float32 (H, W) edge map to its ridges; returns a new float32 map.
 
     The steps and parameters are those of `bsdsbench.nms`.

@@ -1,5 +1,6 @@
 """Compiled kernels are kept on disk under all sources' hash, or the run says that they are not."""
 
+import gc
 import importlib
 import os
 import subprocess
@@ -7,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
+from numba.core.errors import TypingError
 
 KERNELS = Path(__file__).parents[2] / "bsdsbench" / "kernels"
 INNER = "from kept.kernels.jit import kernel\n\n@kernel\ndef value():\n    return {}\n"
@@ -21,6 +24,18 @@ def twice():
 SCRIPT = """
 from kept.kernels.outer import twice
 print(twice(), "kept" if twice.stats.cache_hits else "compiled")
+"""
+
+
+PASSES = """
+import gc
+from numba.core import event
+from kept.kernels.outer import twice
+print("ready", flush=True)
+input()
+with event.install_recorder("numba:run_pass") as recorder:
+    value = twice()
+print(value, len(recorder.buffer), gc.isenabled())
 """
 
 
@@ -74,6 +89,45 @@ def test_a_change_in_a_called_kernel_is_seen(package, run):
     (package / "inner.py").write_text(INNER.format(33))
     assert run() == (66, "compiled")
     assert len(list(package.glob("__pycache__/kernels-*"))) == 1  # the old one is gone
+
+
+@pytest.mark.process
+def test_of_two_processes_one_compiles(package):
+    """Both are ready before either begins; each tells how many passes of the compiler it ran."""
+    call = [sys.executable, "-B", "-c", PASSES]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen(call, cwd=package.parents[1], **pipes) for _ in range(2)]
+    assert [process.stdout.readline() for process in processes] == ["ready\n"] * 2
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    said = [process.communicate()[0].split() for process in processes]
+    values, passes, collects = zip(*said, strict=True)
+    assert values == ("2", "2")
+    assert collects == ("True", "True")
+    assert sorted(n == "0" for n in passes) == [False, True]
+
+
+def test_kept_where_files_cannot_be_locked(run, package, monkeypatch):
+    """As on some network disks: it is compiled and kept all the same."""
+
+    def acquire(*args, **options):
+        raise OSError("no locks")
+
+    monkeypatch.setattr("filelock.FileLock.acquire", acquire)
+    assert run() == (2, "compiled")
+    assert run() == (2, "kept")
+
+
+def test_a_kernel_that_does_not_compile_leaves_no_lock(run, package):
+    (package / "inner.py").write_text(INNER.format("unknown"))
+    for _ in range(2):
+        with pytest.raises(TypingError, match="unknown"):
+            run()
+    locks = list(package.glob("__pycache__/kernels-*/*.lock"))
+    for path in locks:
+        FileLock(path).acquire(timeout=0)
+    assert gc.isenabled()
 
 
 def test_kept_nowhere_it_runs_and_says_so_once(package, run, tmp_path, monkeypatch):

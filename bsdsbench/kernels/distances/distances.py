@@ -24,7 +24,8 @@ def nearest(a_start, a_rows, a_cols, b_start, b_rows, b_cols, row_step, col_step
     Once the searches of a label have visited too many rows, its other sites read their distances
     from an exact distance transform of the label's bounding box.
     """
-    distance = np.full(a_rows.size, np.inf)
+    distance = np.empty(a_rows.size)
+    distance[:] = np.inf
     for k in range(a_start.size - 1):
         b = slice(b_start[k], b_start[k + 1])
         if b_start[k] == b_start[k + 1] or a_start[k] == a_start[k + 1]:
@@ -73,7 +74,10 @@ def _row_index(rows):
 def _bounding_box(a_rows, a_cols, b_rows, b_cols):
     """Return the top, left, bottom and right pixels of two lists of sites, their rows ascending."""
     top, bottom = min(a_rows[0], b_rows[0]), max(a_rows[-1], b_rows[-1])
-    left, right = min(a_cols.min(), b_cols.min()), max(a_cols.max(), b_cols.max())
+    left, right = a_cols[0], a_cols[0]
+    for cols in (a_cols, b_cols):  # a loop, as .min() and .max() take seconds to compile
+        for c in cols:
+            left, right = min(left, c), max(right, c)
     return np.int64(top), np.int64(left), np.int64(bottom), np.int64(right)
 
 
@@ -147,7 +151,7 @@ def to_other_label(labels, row_step, col_step):
     vertex_y = np.empty(width + 2)
     until = np.empty(width + 3)
     for r in range(height):
-        first = 0
+        first = np.int64(0)  # of a constant numba would compile the envelope once more
         while first < width:
             last = first + 1
             while last < width and labels[r, last] == labels[r, first]:
