@@ -15,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from bsdsbench.metrics import registry
+
 CALL = """
 import json, sys
 from numba.core import event
@@ -39,7 +41,7 @@ for when, e in recorder.buffer:
 print(json.dumps(seconds))
 """
 ROOT = Path(__file__).resolve().parents[2]
-METRICS = ["boundary", "crispness", "contour", "region", "segmentation", "instances", "pixel", "ccq", "saliency", "calibration", "semantic", "superpixel", "topology", "depth", "wireframe", "aiu", "occlusion"]
+METRICS = list(registry.BUILT_IN)
 
 
 def measured(metric, cache):

@@ -3,6 +3,7 @@
 import imageio.v3 as iio
 import numpy as np
 import pytest
+from attrs import evolve
 from scipy.io import savemat
 
 import bsdsbench as bb
@@ -130,6 +131,17 @@ def test_instances_from_files(tmp_path):
     run = bb.evaluate(pred, gt, proto, metrics="semantic", workers=1)
     cat = run.records[0].counts["semantic"]
     assert cat.matched_gt[0].tolist() == cat.total_gt[0].tolist() == [int(drawn[0].sum())] * 3
+
+
+def test_with_a_frame_the_framed_labels_are_drawn():
+    """Without instances a framed map is drawn as if it were the map; spans do not leave it."""
+    params = evolve(PARAMS, radius=2, ignored_rule="span")
+    whole = labels()
+    framed = whole.copy()
+    framed[:5] = framed[:, :4] = 255
+    drawn = class_boundaries(whole, params, None, framed)
+    assert np.array_equal(drawn, class_boundaries(framed, params))
+    assert not np.array_equal(drawn, class_boundaries(whole, params))
 
 
 @pytest.fixture
