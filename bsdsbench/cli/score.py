@@ -247,9 +247,12 @@ def run_verb(function: str, form: str, **options: Any) -> int:
 @argument("outs", nargs=-1, required=True, type=click.Path(), metavar="OUT...")
 @path("-o", "--out", "Folder for the result.", required=True)
 @flag("--best-of", "Take the best of several runs at each image and threshold.")
+@flag("--splits", "Runs of several splits: the mean of their scores, and the pooled score.")
 @add_option("--name", "The method's name in tables; default: that of the first run.")
 @printed("table", "json")
-def merge_verb(outs: tuple[str, ...], out: str, best_of: bool, name: str | None, form: str) -> int:
+def merge_verb(
+    outs: tuple[str, ...], out: str, best_of: bool, splits: bool, name: str | None, form: str
+) -> int:
     """Join the shards of one run, or take the best of several.
 
     The result of runs made with --shard 1/N .. N/N is identical to a single run's.
@@ -258,24 +261,38 @@ def merge_verb(outs: tuple[str, ...], out: str, best_of: bool, name: str | None,
     ID_ev1.txt files: for each image and threshold the counts of the run with the best F are taken,
     as methods with a granularity setting report them. The name of the result says that it chose by
     the ground truth: it is not comparable with other scores.
+
+    With --splits, OUT are runs of several splits or folds, each with its own images: the mean of
+    their scores with its standard deviation, and the score of all images together.
     """
     import bsdsbench as bb
+    from bsdsbench.comparison.splits import splits as over_splits_of
     from bsdsbench.plotting.figures import plot_result
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.runs import merge as merging
 
-    if Path(out).resolve() in [Path(each).resolve() for each in outs]:
+    if Path(out).resolve() in [Path(shard).resolve() for shard in outs]:
         raise click.UsageError(f"-o {out}: is one of the runs, expected another folder")
-    if best_of:
-        found = merging.best_of(as_runs(outs), name)
+    if best_of and splits:
+        raise click.UsageError("--best-of and --splits: expected one of them")
+    over_splits = over_splits_of(as_runs(outs), name or "") if splits else None
+    if over_splits:
+        merged = over_splits.pooled
+    elif best_of:
+        merged = merging.best_of(as_runs(outs), name)
     else:
-        found = bb.merge([bb.Evaluation.load(each) for each in outs])
-        found = replace(found, name=name or found.name)
+        merged = bb.merge([bb.Evaluation.load(shard) for shard in outs])
+        merged = replace(merged, name=name or merged.name)
     with progress("merge", "files") as report:
-        found.save(out, report)
-    plot_result(found, Path(out))
-    print_json(found.to_mapping()) if form == "json" else print_run(found, out)
-    return left_out(found.failed, found)
+        merged.save(out, report)
+    plot_result(merged, Path(out))
+    if over_splits:
+        show_tables([over_splits.table], None, form)
+    elif form == "json":
+        print_json(merged.to_mapping())
+    else:
+        print_run(merged, out)
+    return left_out(merged.failed, merged)
 
 
 @verb

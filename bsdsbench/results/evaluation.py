@@ -317,9 +317,8 @@ class Evaluation(Shown):
         """One line: name, images, the main scores."""
         parts = []
         for metric in self.metrics:
-            columns = [c for c in registry.get(metric).columns if c.shown == "always" and c.score]
-            named = []
-            for c in columns[:4]:
+            columns, named = registry.get(metric).columns, []
+            for c in [c for c in columns if c.shown == "always" and c.score][:4]:
                 value = value_at(self.score(metric).to_mapping(), c.key)
                 shown = "-" if value is None else f"{value:.3f}"
                 named.append(f"{c.short or c.heading} {shown}")
@@ -335,13 +334,7 @@ class Evaluation(Shown):
         return [*score_tables([self]), image_table(self)] if self.records else []
 
     def score(self, metric: str) -> Any:
-        """The `Score` of one metric. Raises DataError if the run does not have it.
-
-        Parameters
-        ----------
-        metric : str
-            Its name, such as "boundary".
-        """
+        """The `Score` of a metric, such as "boundary". Raises DataError if the run has not it."""
         if metric in self.reported:
             return self.reported[metric]
         if metric not in self._scores:
@@ -356,11 +349,6 @@ class Evaluation(Shown):
         """Image id -> its own scores under a metric, {key of a column: value}, in id order.
 
         Undefined ones are NaN. Raises DataError if the run does not have the metric.
-
-        Parameters
-        ----------
-        metric : str
-            Its name.
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
@@ -417,11 +405,6 @@ class Evaluation(Shown):
         """The counts of all images, name -> (N, ...), read-only.
 
         Raises DataError if the run has none of the metric.
-
-        Parameters
-        ----------
-        metric : str
-            Its name.
         """
         if not self.records or metric not in self.metrics:
             had = ", ".join(self.metrics * bool(self.records)) or "none"
@@ -525,6 +508,32 @@ class Evaluation(Shown):
         arrays = columns_of(self.records, self.stack)
         write_atomic(target, shared_bytes(self.to_mapping(), arrays, licence, citation))
         return target
+
+    def flat(self, prefix: str = "", *, per_class: bool = False) -> dict[str, float]:
+        """Return the scores as a tracker of experiments logs them: floats by name.
+
+        Parameters
+        ----------
+        prefix : str
+            What every name begins with, such as "val/".
+        per_class : bool
+            The scores of classes and other parts too, as METRIC/PART/SCORE.
+
+        Returns
+        -------
+        dict of str to float
+            The defined scores by PREFIX METRIC/SCORE, of letters, digits and _ - . / alone.
+
+        Examples
+        --------
+        >>> import bsdsbench as bb
+        >>> scores = bb.Evaluation.load("ref:hed").flat(prefix="val/")
+        >>> round(scores["val/boundary/ods"], 3)
+        0.78
+        """
+        from bsdsbench.results.score_tables import named_scores
+
+        return named_scores(self, prefix, per_class)
 
     def to_mapping(self) -> dict[str, Any]:
         """The content of result.json as plain values, ready for JSON."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -24,6 +25,7 @@ from bsdsbench.text import listed
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
+_NOT_LOGGED = re.compile(r"[^\w/. -]", re.ASCII)  # what MLflow refuses in the name of a number
 METHOD = model.Field("method", "Method")
 MOST_NAMED = 20  # images that are left out, in a note
 _OF_MAPS = {"pred", "reading"}  # differences of what the predictions' files hold
@@ -420,6 +422,21 @@ def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
             if column.score and column not in ERROR_COLUMNS and value is not None:
                 found[f"{metric}.{column.key}"] = float(value)
     return found
+
+
+def named_scores(run: Evaluation, prefix: str, per_class: bool) -> dict[str, float]:
+    """Return the defined scores as PREFIX + METRIC/SCORE; see `Evaluation.flat`."""
+    named = {name.replace(".", "/", 1): value for name, value in flat_scores(run.scores()).items()}
+    for metric in run.metrics if per_class and run.records else ():
+        scorer, score = registry.get(metric), run.score(metric).to_mapping()
+        parts = scorer.parts(run.protocol, scorer.options_of(run.protocol))
+        for part, path in parts.items():
+            of_part = part_of(score, path) or {}
+            for column in {c.key: c for c in (*scorer.part_columns, *scorer.columns)}.values():
+                value = value_at(of_part, column.key)
+                if column.score and value is not None:
+                    named[f"{metric}/{part}/{column.key}"] = float(value)
+    return {prefix + _NOT_LOGGED.sub("_", name): value for name, value in named.items()}
 
 
 def usual_scores(run: Evaluation, known: Sequence[str]) -> list[str]:

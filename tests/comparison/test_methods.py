@@ -1,5 +1,6 @@
 """Methods of several runs: spread, intervals over images and runs, pairs of seeds."""
 
+import re
 from itertools import product
 
 import numpy as np
@@ -18,6 +19,7 @@ from bsdsbench.comparison.methods import (
     methods_of,
     sign_flip_p,
 )
+from bsdsbench.comparison.splits import splits
 from tests.helpers.simulated import simulated_run
 
 N_IMAGES = 40
@@ -200,3 +202,49 @@ def test_intervals_cover_the_mean_of_runs_and_images():
         low, high = sampling.interval(sampling._crossed(values @ weights.T / n_images))
         hits += low <= 0 <= high
     assert 0.93 <= hits / 400 <= 0.97
+
+
+def test_splits_have_their_mean_and_are_pooled(tmp_path):
+    """The mean is that of the splits' scores; pooled counts are sums, an image may be in two."""
+    runs = [simulated_run(f"split{k}", 20, quality=k / 10, seed=k) for k in range(3)]
+    table, pooled = splits(runs, "ours")
+    ods = [run.boundary_score().ods.f for run in runs]
+    rows = dict(zip(table.plain()["scores"], table.plain()["boundary_ods"], strict=True))
+    assert rows["mean over 3 splits"] == pytest.approx(np.mean(ods), abs=1e-15)
+    assert rows["pooled, 60 images"] == pooled.boundary_score().ods.f
+    sums = sum(np.array(run.stack("boundary")["matches"]).sum(axis=0) for run in runs)
+    assert np.array_equal(pooled.stack("boundary")["matches"].sum(axis=0), sums)
+    for run in runs:
+        run.save(tmp_path / run.name)
+    outs = [str(tmp_path / run.name) for run in runs]
+    called = CliRunner().invoke(cli, ["merge", *outs, "--splits", "-o", str(tmp_path / "all")])
+    assert called.exit_code == 0, called.output
+    assert f"{np.mean(ods):.3f} ± {np.std(ods, ddof=1):.3f} (3)" in called.output
+    assert len(bb.Evaluation.load(tmp_path / "all").records) == 60
+
+
+def test_splits_of_two_protocols_are_refused():
+    wide = bb.Protocol.preset("bsds500").replace(max_dist=0.02)
+    runs = [simulated_run("a", 5), simulated_run("b", 5, protocol=wide)]
+    with pytest.raises(bb.DataError, match="max_dist"):
+        splits(runs)
+
+
+def test_flat_scores_are_floats_by_name():
+    run = simulated_run("a", 5, pixel=True)
+    flat = run.flat(prefix="val/")
+    assert flat["val/boundary/ods"] == run.boundary_score().ods.f
+    assert all(type(value) is float and value == value for value in flat.values())
+    assert all(re.fullmatch(r"val/[\w/. -]+", name, re.ASCII) for name in flat)
+    blank = bb.evaluate_items([("a", np.zeros((9, 9)), [np.eye(9)])], workers=1)
+    assert "boundary/r50" not in blank.flat()
+
+
+def test_flat_scores_of_classes():
+    labels = np.repeat([[1, 2]], 8, axis=0).repeat(4, axis=1)
+    protocol = bb.Protocol.preset("masks").replace(
+        options={"contour": {"classes": ["sky", "sea"], "first": 1}}
+    )
+    run = bb.evaluate_items([("a", labels, labels)], protocol, "contour", workers=1)
+    assert run.flat(per_class=True)["contour/sky/iou"] == 1.0
+    assert not any("sky" in name for name in run.flat())

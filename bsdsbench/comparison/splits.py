@@ -1,0 +1,86 @@
+"""Splits and folds of a data set, each a run with its own images: mean of the scores, and pooled.
+
+Papers with random splits (Multicue, cross-validation) report the mean over the splits; the pooled
+score sums the counts of all images. The two differ, so that each has its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from bsdsbench.comparison.comparison_tables import score_field
+from bsdsbench.comparison.method_tables import SPREAD_WORDS, ScoresOfRuns, Spread, spread_cell
+from bsdsbench.errors import DataError
+from bsdsbench.protocol.signature import Severity
+from bsdsbench.results.comparability import comparability
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.given_runs import as_runs
+from bsdsbench.results.score_tables import flat_scores, usual_scores
+from bsdsbench.tables.table import Cell, Field, Table
+from bsdsbench.text import counted
+
+
+class Splits(NamedTuple):
+    """Runs of the splits of a data set, each with its own images.
+
+    Attributes
+    ----------
+    table : Table
+        A row of means over the splits with their spread, and a row of the pooled scores.
+    pooled : Evaluation
+        One run of the images of all splits, whose ids are SPLIT/ID.
+    """
+
+    table: Table
+    pooled: Evaluation
+
+
+def splits(runs: Sequence[Evaluation], name: str = "", spread: Spread = Spread.SD) -> Splits:
+    """Return the mean of the splits' scores and the pooled score, each by its name.
+
+    Parameters
+    ----------
+    runs : sequence of Evaluation
+        A run of each split, with the same protocol; an image may be in several splits.
+    name : str
+        The method's name; default: that of the first run.
+    spread : Spread
+        What stands beside the mean.
+
+    Raises
+    ------
+    DataError
+        For no runs, runs of one name, and different protocols or metrics.
+    """
+    if not runs:
+        raise DataError("no runs given, expected one of each split")
+    first, labels = runs[0], [run.name for run in as_runs(runs)]
+    records = []
+    for run, label in zip(runs, labels, strict=True):
+        for difference in comparability(first, run):
+            if difference.of_protocol and difference.severity is Severity.FORBIDS:
+                raise DataError(f"{first.name}, {label}: {difference.fault()}")
+        records += [replace(r, image_id=f"{label}/{r.image_id}") for r in run.records]
+    pooled = Evaluation(first.protocol, name or first.name, records)
+    flat = [flat_scores(run.scores()) for run in (*runs, pooled)]
+    shown = usual_scores(first, [score for score in flat[0] if all(score in run for run in flat)])
+    means: list[Cell] = [f"mean over {counted(len(runs), 'split')}"]
+    whole: list[Cell] = [f"pooled, {counted(len(records), 'image')}"]
+    for score in shown:
+        values = ScoresOfRuns(tuple(run[score] for run in flat[:-1]))
+        means.append(spread_cell(values, spread))
+        whole.append(flat[-1][score])
+    fields = [replace(score_field(score), higher_is_better=None) for score in shown]
+    words = SPREAD_WORDS[spread].replace("runs", "splits")
+    table = Table(
+        "splits",
+        f"{pooled.name}: scores over splits",
+        [Field("scores", "Scores"), *fields],
+        [means, whole],
+        caption=f"protocol {first.described}",
+        reading=first.read_as,
+        notes=[f"{words[0].upper()}{words[1:]}. Pooled: the counts of all images are summed."],
+    )
+    return Splits(table, pooled)
