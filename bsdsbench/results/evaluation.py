@@ -526,9 +526,7 @@ class Evaluation(Shown):
 
         Examples
         --------
-        >>> import bsdsbench as bb
-        >>> scores = bb.Evaluation.load("ref:hed").flat(prefix="val/")
-        >>> round(scores["val/boundary/ods"], 3)
+        >>> round(Evaluation.load("ref:hed").flat(prefix="val/")["val/boundary/ods"], 3)
         0.78
         """
         from bsdsbench.results.score_tables import named_scores
