@@ -510,7 +510,7 @@ class Evaluation(Shown):
         return target
 
     def flat(self, prefix: str = "", *, per_class: bool = False) -> dict[str, float]:
-        """Return the scores as a tracker of experiments logs them: floats by name.
+        """Return the defined scores as trackers log them: floats by PREFIX METRIC/SCORE.
 
         Parameters
         ----------
@@ -518,11 +518,6 @@ class Evaluation(Shown):
             What every name begins with, such as "val/".
         per_class : bool
             The scores of classes and other parts too, as METRIC/PART/SCORE.
-
-        Returns
-        -------
-        dict of str to float
-            The defined scores by PREFIX METRIC/SCORE, of letters, digits and _ - . / alone.
 
         Examples
         --------
