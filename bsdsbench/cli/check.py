@@ -15,7 +15,9 @@ from bsdsbench.cli.shared import (
     Verb,
     add_option,
     bootstrap,
+    by_column,
     flag,
+    grouping,
     path,
     print_json,
     printed,
@@ -47,6 +49,8 @@ NAMED = ("name", "version", "nms_params", "options")
     metavar="X|SCORE=X",
 )
 @flag("--statistical", "Fail only if the drop is also significant.")
+@grouping
+@by_column
 @add_option("--level", "Significance level is 1 - LEVEL.", type=float, default=0.95)
 @bootstrap
 @printed("table", "json")
@@ -62,6 +66,8 @@ def check_verb(
     junit: str | None,
     summary: str | None,
     update: bool,
+    groups: str | None,
+    group_by: str | None,
     **options: Any,
 ) -> int:
     """Fail if a run is worse than a baseline.
@@ -74,7 +80,8 @@ def check_verb(
     from bsdsbench.io import write_atomic
     from bsdsbench.results.score_tables import flat_scores
 
-    loaded, chosen = bb.Evaluation.load(run), scores or []
+    loaded = bb.Evaluation.load(run).with_groups(groups, group_by)
+    chosen = scores or []
     quiet = click.get_current_context().meta["quiet"]
     if update:
         refuse((*options, "form", "junit", "summary"), "--update, which checks nothing")

@@ -11,6 +11,7 @@ from bsdsbench.cli.shared import (
     add_option,
     bootstrap,
     flag,
+    grouping,
     labels_option,
     methods_option,
     names_option,
@@ -22,6 +23,7 @@ from bsdsbench.cli.shared import (
     runs_or_methods,
     say,
     show_tables,
+    slicing,
     tables,
     verb,
 )
@@ -53,6 +55,8 @@ PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot
     "Show every image; default: at most 200 or 5 MB, the worst, the best, those that differ most.",
 )
 @flag("--force", "Show published results also beside runs of other images.")
+@grouping
+@slicing
 @bootstrap
 def report_verb(
     runs: tuple[str, ...],
@@ -63,6 +67,9 @@ def report_verb(
     columns: list[str] | None,
     rules: bool,
     names: list[str] | None,
+    groups: str | None,
+    group_by: str | None,
+    by: tuple[str, ...],
     **options: Any,
 ) -> None:
     """Write runs as a page, or as tables.
@@ -79,6 +86,7 @@ def report_verb(
     from bsdsbench.comparison.method_tables import Spread
     from bsdsbench.comparison.methods import means_table, methods_of
     from bsdsbench.comparison.published import labelled_runs, published_beside
+    from bsdsbench.comparison.slices import slice_tables
     from bsdsbench.diagnosis.ap_rules import rules_tables
     from bsdsbench.errors import DataError
     from bsdsbench.report import score_tables, write_report
@@ -90,9 +98,11 @@ def report_verb(
         refuse((*PAGE, "gt_dir", "rules", "published", "force", "names"), "--method")
         show_tables([means_table(methods_of(method), Spread(spread), columns)], out, form)
         return
-    loaded = labelled_runs(runs, as_runs(runs, names), options["labels"], options["published"])
+    loaded = labelled_runs(
+        runs, as_runs(runs, names, groups, group_by), options["labels"], options["published"]
+    )
     if rules:
-        refuse((*PAGE, "published", "force", "columns"), "--rules")
+        refuse((*PAGE, "by", "published", "force", "columns"), "--rules")
         show_tables(rules_tables(loaded, options["gt_dir"]), out, form)
     elif form != "html":
         refuse((*PAGE, "gt_dir"), "tables, only with a page (-o FILE.html)")
@@ -104,6 +114,7 @@ def report_verb(
         if counted and columns is None:
             losses = [lost_scores(run, options["n_boot"], options["seed"]) for run in counted]
             shown.append(error_table(counted, losses))
+        shown += slice_tables(loaded, by, columns)
         show_tables(shown, out, form)
     elif not out:
         raise DataError("--format html: expected -o FILE.html")
@@ -113,7 +124,7 @@ def report_verb(
         options["labels"] = {k: v for k, v in options["labels"].items() if k in keys}
         options["pred_dirs"] = list(options["pred_dirs"]) or None
         with progress("report") as options["progress"]:
-            said = write_report(loaded, out, **options)
+            said = write_report(loaded, out, by=by, **options)
         for note in said:
             say(note)
         print(out)

@@ -28,6 +28,7 @@ from bsdsbench.cli.shared import (
     say,
     settle,
     show_tables,
+    slicing,
     together,
     verb,
 )
@@ -105,6 +106,13 @@ next
     "Write every score of every image (and class), as .csv, .md, .json ...",
     metavar="FILE",
 )
+@add_option(
+    "--per",
+    "With --per-image: a row for each group of this column, such as a patient, with the scores of "
+    "its images together and their mean.",
+    metavar="COLUMN",
+)
+@slicing
 @path(
     "--threshold-from",
     "Show precision, recall and F also at the threshold that was best in this run, such as one of "
@@ -117,6 +125,8 @@ def evaluate_verb(
     pred_dir: str | None,
     form: str,
     per_image: str | None,
+    per: str | None,
+    by: tuple[str, ...],
     threshold_from: str | None,
     columns: list[str] | None,
     humans: bool,
@@ -141,6 +151,10 @@ def evaluate_verb(
 
     other = threshold_from and bb.Evaluation.load(threshold_from)
     written: Any = per_image and form_of(per_image, None)
+    if per and not per_image:
+        raise click.UsageError("--per: expected --per-image FILE, where its rows go")
+    if (per or by) and not (options["groups"] or options["group_by"]):
+        raise click.UsageError("--by, --per: expected --groups or --group-by, which give columns")
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
     call: Any = bb.evaluate
@@ -176,17 +190,22 @@ def evaluate_verb(
             f"{out} were kept (--fresh counts them again)",
             progress=True,
         )
+    if per or by:  # what compares takes long to import
+        from bsdsbench.comparison.slices import group_table, slice_tables
     if per_image:
-        write_tables([run.per_image(metric) for metric in run.metrics], per_image, written)
+        rows = [group_table(run, m, per) if per else run.per_image(m) for m in run.metrics]
+        write_tables(rows, per_image, written)
     at = at_threshold_of(run, other) if other else []
+    slices = slice_tables([run], by, columns) if by else []
     if form == "json":
-        fixed = {"threshold_from": {table.key: table.plain() for table in at}} if at else {}
-        print_json(run.to_mapping() | fixed)
+        beside = {"threshold_from": at, "slices": slices}
+        plain = {k: {t.key: t.plain() for t in found} for k, found in beside.items() if found}
+        print_json(run.to_mapping() | plain)
     else:
         print_run(run, out, columns)
-        if at:
+        if more := [*at, *slices]:
             print()
-            show_tables(at)
+            show_tables(more)
     return left_out(run.failed, run)
 
 

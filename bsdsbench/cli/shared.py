@@ -229,6 +229,18 @@ methods_option = together(
         default="sd",
     ),
 )
+slicing = add_option(
+    "--by",
+    "Show slices too: the groups of this column; numbers are cut at quartiles, or as in "
+    "size=0,1024,9216; size=each cuts none. May be repeated.",
+    multiple=True,
+    metavar="COLUMN[=X,X]",
+)
+by_column = add_option(
+    "--by",
+    "Each slice too: the groups of this column, as in `evaluate --by`.",
+    metavar="COLUMN[=X,X]",
+)
 truth = path(
     "--gt",
     "Ground-truth folder; default: that of the --task, if `bsdsbench data get` brought it.",

@@ -15,6 +15,7 @@ from bsdsbench.cli.shared import (
     add_option,
     as_flag,
     bootstrap,
+    by_column,
     choice,
     flag,
     grouping,
@@ -98,6 +99,7 @@ def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
     "Draw, leave out and exchange whole groups of images by this column, such as scene or patient.",
     metavar="COLUMN",
 )
+@by_column
 @tables
 def compare_verb(
     runs: tuple[str, ...],
@@ -109,6 +111,7 @@ def compare_verb(
     columns: list[str] | None,
     groups: str | None,
     group_by: str | None,
+    by: str | None,
     **options: Any,
 ) -> None:
     """Test whether the differences between runs are real.
@@ -123,6 +126,7 @@ def compare_verb(
     """
     import bsdsbench as bb
     from bsdsbench.comparison.methods import methods_of
+    from bsdsbench.comparison.slices import compare_slices, compared_table
     from bsdsbench.results.given_runs import as_runs
 
     one_of_runs_and_methods(runs, method)
@@ -133,18 +137,24 @@ def compare_verb(
     compared: bb.Comparison | bb.MethodComparison
     with progress("compare", "samples") as report:
         if methods:
-            refuse(("names", "test", "cluster", "groups", "group_by"), "--method")
+            without = ("names", "test", "cluster", "groups", "group_by", "by")
+            refuse(without, "--method")
             del options["test"], options["cluster"]
             compared = bb.compare_methods(methods, progress=report, **options)
         else:
             loaded = as_runs(runs, names, groups, group_by)
             compared = bb.compare(loaded, progress=report, **options)
-    compared = compared if columns is None else compared.only(columns)
+    slices = compare_slices(loaded, by, **options) if by else {}
+    if columns is not None:
+        compared = compared.only(columns)
+        slices = {name: one.only(columns) for name, one in slices.items()}
     if form == "json" and out is None:
-        print_json(compared.to_mapping())
+        plain = {name: one.to_mapping() for name, one in slices.items()}
+        print_json(compared.to_mapping() | ({"by": by, "slices": plain} if by else {}))
     else:
         shown = compared.tables(spread) if isinstance(compared, bb.MethodComparison) else None
-        show_tables(shown or compared.tables(), out, form)
+        by_slice = [compared_table(slices, by)] if by else []
+        show_tables([*(shown or compared.tables()), *by_slice], out, form)
     if form != "table" or out:
         for note in compared.notes:
             say(note)
@@ -155,6 +165,8 @@ def compare_verb(
 @names_option
 @bootstrap
 @run_option("workers")
+@grouping
+@by_column
 @tables
 def errors_verb(
     runs: tuple[str, ...],
@@ -163,6 +175,9 @@ def errors_verb(
     form: str,
     columns: list[str] | None,
     workers: int | None,
+    groups: str | None,
+    group_by: str | None,
+    by: str | None,
     **options: Any,
 ) -> None:
     """Show where the score is lost: missed and false pixels by class.
@@ -174,14 +189,19 @@ def errors_verb(
 
     A run made with `evaluate --errors` has the counts; of others the maps are matched again.
     """
-    from bsdsbench.comparison.lost_scores import error_table, lost_scores, with_errors
+    from bsdsbench.comparison.lost_scores import (
+        error_slices_table,
+        error_table,
+        lost_scores,
+        with_errors,
+    )
     from bsdsbench.errors import DataError
     from bsdsbench.io import as_json, write_atomic
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.tables.table import select
 
     counted, faults = [], []
-    for run in as_runs(runs, names):
+    for run in as_runs(runs, names, groups, group_by):
         try:
             with progress(f"errors of {run.name}") as report:
                 counted.append(with_errors(run, workers, report))
@@ -192,12 +212,15 @@ def errors_verb(
     for fault in faults:
         say(str(fault))
     losses = [lost_scores(run, **options) for run in counted]
+    slices = [error_slices_table(counted, by)] if by else []
     if form == "json":
-        text = as_json(losses[0] if len(losses) == 1 else losses)
+        plain: Any = losses[0] if len(losses) == 1 else losses
+        plain = {"runs": losses, "slices": slices[0].plain()} if by else plain
+        text = as_json(plain)
         write_atomic(Path(out), text) if out else print(text, end="")
         return
-    table = error_table(counted, losses)
-    show_tables(select([table], columns) if columns else [table], out, form)
+    shown = [error_table(counted, losses), *slices]
+    show_tables(select(shown, columns) if columns else shown, out, form)
 
 
 @verb
@@ -206,9 +229,11 @@ def errors_verb(
 @add_option("--metric", "Metric to show; default: the first that the runs have.")
 @add_option(
     "--by",
-    "The score that sorts, such as error.absent; classes of errors are counted if need be.",
-    metavar="SCORE",
+    "The score that sorts, such as error.absent (classes of errors are counted if need be); or a "
+    "column of groups, of each of which the images are listed.",
+    metavar="SCORE|COLUMN",
 )
+@grouping
 @flag("--overlays", "Draw matched, false and missed pixels of these images into OUT/overlays.")
 @tables
 def worst_verb(
@@ -218,6 +243,8 @@ def worst_verb(
     by: str | None,
     overlays: bool,
     columns: list[str] | None,
+    groups: str | None,
+    group_by: str | None,
     **shown: Any,
 ) -> None:
     """List the worst images of a run, or where two differ most.
@@ -228,15 +255,19 @@ def worst_verb(
     from bsdsbench.metrics.base import ERROR_COLUMNS
     from bsdsbench.report.worst import worst_table
     from bsdsbench.results.given_runs import as_runs
+    from bsdsbench.results.groups import group_columns
 
-    found, folders = as_runs(runs), list(map(Path, runs))
+    found, folders = as_runs(runs, None, groups, group_by), list(map(Path, runs))
+    known, of_each = group_columns(found[0].records), None
+    if by in known or (by or "").partition("=")[0] in known:
+        by, of_each = None, by
     if by is not None:
         columns = [by, *(columns or [])]
         if by.endswith(tuple(column.key for column in ERROR_COLUMNS)):
             with progress("errors") as report:
                 found = [with_errors(run, progress=report) for run in found]
     with progress("overlays") as report:
-        table = worst_table(found, folders, number, metric, overlays, report, columns)
+        table = worst_table(found, folders, number, metric, overlays, report, columns, of_each)
     show_tables([table], **shown)
 
 
@@ -372,7 +403,21 @@ def _signature(text: str) -> Signature:
     of=("screen", "column", "page", "slide"),
 )
 @flag("--force", "Draw even if the runs or the published results are not comparable.")
-def plot_verb(runs: tuple[str, ...], out: str, names: list[str] | None, **options: Any) -> None:
+@grouping
+@add_option(
+    "--by",
+    "Draw slices in place of curves: the groups of this column, with intervals.",
+    metavar="COLUMN[=X,X]",
+)
+def plot_verb(
+    runs: tuple[str, ...],
+    out: str,
+    names: list[str] | None,
+    groups: str | None,
+    group_by: str | None,
+    by: str | None,
+    **options: Any,
+) -> None:
     """Draw the curves of runs in one picture.
 
     They are PR curves with lines of equal F, or another --kind. OUT is the folder of a run, or a
@@ -380,11 +425,18 @@ def plot_verb(runs: tuple[str, ...], out: str, names: list[str] | None, **option
     `share` wrote, or its address; ref:NAME is a reference run. --published alone draws published
     curves.
     """
-    from bsdsbench.plotting import plot_runs
+    from bsdsbench.plotting import plot_runs, plot_slices
     from bsdsbench.plotting.figures import published_curves_of
+    from bsdsbench.results.given_runs import as_runs
 
     if options["kind"] != "pr":
         refuse(("published", "human", "ap"), f"--kind {options['kind']}")
+    if by:
+        refuse(("published", "human", "ap", "kind", "force"), "--by")
+        loaded = as_runs(runs, names, groups, group_by)
+        plot_slices(loaded, by, metric=options["metric"], look=options["look"], path=out)
+        print(out)
+        return
     published = options.pop("published") or ()
     plot_runs(runs, names, published=published, path=out, **options)
     for result in published_curves_of(published, options["labels"]):

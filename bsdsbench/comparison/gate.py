@@ -28,6 +28,7 @@ from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.comparison.significance import holm, least_p
+from bsdsbench.comparison.slices import runs_by_slice
 from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.io import FaultError, as_json, entries, entry, read_json, reading, write_atomic
 from bsdsbench.metrics import registry
@@ -215,6 +216,7 @@ def check(
     tolerance: Tolerance | Mapping[str, Tolerance] = TOLERANCE,
     scores: Sequence[str] = (),
     statistical: bool = False,
+    by: str | None = None,
     level: float = 0.95,
     n_boot: int = N_BOOT,
     seed: int = SEED,
@@ -225,6 +227,7 @@ def check(
     tolerance   : for all, or by score, a number or "5%"; the baseline's own are of those not named
     scores      : those to check; default: those that the baseline names, or all
     statistical : fail only where the drop is also significant at 1 - level
+    by          : a column of groups, each of which is then checked too
     Raises DataError for other protocols, images or ground truth, and for a bad baseline.
     """
     checked_sampling(n_boot, seed, level)
@@ -263,7 +266,40 @@ def check(
         # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone.
         failed = value is None or (drop > limit and p.get(score, 0) < 1 - level)
         checks.append(Check(score, was, value, drop, limit, p.get(score), failed))
+    if by is not None:
+        how: Any = {"statistical": statistical, "n_boot": n_boot, "seed": seed}
+        for name, one in _checks_by_slice(run, before, by, gated, tolerances, level, how).items():
+            checks += [replace(c, score=f"{c.score} [{name}]") for c in one.checks]
+            notes += [f"{name}: {note}" for note in one.notes if note not in notes]
     return GateResult(run.name, tuple(checks), tuple(notes))
+
+
+def _checks_by_slice(
+    run: Evaluation,
+    before: Evaluation,
+    by: str,
+    gated: Sequence[str],
+    tolerances: Mapping[str, Tolerance],
+    level: float,
+    how: Mapping[str, Any],
+) -> dict[str, GateResult]:
+    """Return "COLUMN=GROUP" -> what `check` finds on the images of the group.
+
+    With statistics a drop has to be significant at 1 - level over all groups (Bonferroni).
+    """
+    column, slices = runs_by_slice([run, before], by)
+    share = 1 - (1 - level) / len(slices)
+    results = {}
+    for name, (now, was) in slices.items():
+        scores = flat_scores(was.scores())
+        part = Baseline(before.protocol, scores, {}, was.records)
+        named = [score for score in gated if score in scores]
+        limits = {score: tolerances[score] for score in named}
+        if named:
+            results[f"{column}={name}"] = check(
+                now, part, tolerance=limits, scores=named, level=share, **how
+            )
+    return results
 
 
 def assert_scores(

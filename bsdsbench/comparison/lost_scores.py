@@ -12,6 +12,7 @@ import numpy as np
 
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
+from bsdsbench.comparison.slices import slices_of
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
@@ -102,6 +103,31 @@ def lost_scores(run: Evaluation, n_boot: int = N_BOOT, seed: int = SEED) -> dict
             numbers |= {"delta_ods": delta}
             values[side][shown] = {k: None if v != v else v for k, v in numbers.items()}
     return values
+
+
+def error_slices_table(runs: Sequence[Evaluation], by: str) -> Table:
+    """Return a row for each run, slice and class of errors, with jackknife intervals.
+
+    Raises DataError as `slices_of`.
+    """
+    rows: list[list[Any]] = []
+    for run in runs:
+        metric = metric_with_errors(run)
+        if metric is None:
+            raise DataError(f"{run.name}: classes of errors were not counted, expected errors=True")
+        slices = slices_of(run, by)
+        for number, part in enumerate(slices.parts.names):
+            for side, (group, names) in ERROR_SIDES.items():
+                for shown, name in names.items():
+                    share = slices.scores[f"{metric.name}.{group}.{name}"][number].score
+                    delta = slices.scores[f"{metric.name}.delta_ods.{name}"][number].score
+                    rows.append([run.name, part, side, shown, Estimate(*share), delta.value])
+    column = by.partition("=")[0]
+    columns = [Field("method", "Method"), Field("slice", column), Field("side", "Side")]
+    columns += [Field("class", "Class"), Field("share", "share [95 % interval]", "share", ".3f")]
+    columns += [Field("delta_ods", "dODS", "", "+.4f")]
+    title = f"Where ODS is lost, by {column}"
+    return Table("errors-by", title, columns, rows, n_labels=4, **made_how(runs))
 
 
 def error_table(runs: Sequence[Evaluation], losses: Sequence[dict[str, Any]]) -> Table:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bsdsbench.plotting.figures import plot_curves as plot_curves
     from bsdsbench.plotting.figures import plot_runs as plot_runs
     from bsdsbench.plotting.figures import plot_spaces as plot_spaces
+    from bsdsbench.plotting.slices import plot_slices as plot_slices
     from bsdsbench.plotting.tolerance_display import ToleranceDisplay as ToleranceDisplay
 
 # Imported when first used, so that matplotlib is loaded only for a picture.
@@ -25,6 +26,7 @@ _HOME = {
     "ToleranceDisplay": "plotting.tolerance_display",
     "plot_curves": "plotting.figures",
     "plot_runs": "plotting.figures",
+    "plot_slices": "plotting.slices",
     "plot_spaces": "plotting.figures",
 }
 

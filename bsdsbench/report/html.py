@@ -15,9 +15,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
+from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.lost_scores import (
     ERROR_SIDES,
     error_table,
@@ -32,13 +35,16 @@ from bsdsbench.comparison.published import (
     published_beside,
     why_not_beside,
 )
+from bsdsbench.comparison.slices import Slices, slice_tables, slices_of
 from bsdsbench.errors import DataError
 from bsdsbench.io import write_atomic
 from bsdsbench.metrics import registry
+from bsdsbench.plotting.slices import score_drawn
 from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS, curve_lines
 from bsdsbench.report.pictures import by_interest, draw_pictures
 from bsdsbench.results.evaluation import Progress
 from bsdsbench.results.given_runs import as_runs
+from bsdsbench.results.groups import group_columns, partition
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.runs.sources import fault_of, find_sources
 from bsdsbench.scores.ratios import f_measure
@@ -60,6 +66,7 @@ def write_report(
     published: Sequence[str] = (),
     labels: Mapping[str, str] = MappingProxyType({}),
     force: bool = False,
+    by: Sequence[str] = (),
     n_boot: int = N_BOOT,
     seed: int = SEED,
     progress: Progress | None = None,
@@ -70,9 +77,10 @@ def write_report(
     without these the page has tables and plots only. The images are those of all runs.
     Human agreement on BSDS500 is marked in the plot if the runs are of its test images.
     published : keys of published results to add to tables and plot; labels : other names for runs
-    (by name or folder) and published results (by key); force : also where they are of
-    other images. Raises DataError if there are no runs, if published results are of other images,
-    or if a given folder does not hold the files of its run, OSError.
+    (by name or folder) and published results (by key); force : also where they are of other images.
+    by : columns of groups, of which tables and a plot of slices are made; the table of images can
+    be filtered by every column. Raises DataError if there are no runs, if published results are of
+    other images, or if a given folder does not hold the files of its run, OSError.
     """
     import jinja2
 
@@ -122,6 +130,9 @@ def write_report(
         ]
         if losses:
             tables.append(error_table(runs, losses))
+        sliced = [[slices_of(run, word) for run in runs] for word in by]
+        for table, of_runs in zip(by, sliced, strict=True):
+            tables += slice_tables(runs, [table], slices=of_runs)
         try:
             tables += compared.get().tables()
         except DataError as error:
@@ -132,6 +143,7 @@ def write_report(
         "human": None if any(why_not_beside(r, HUMAN_TASK) for r in runs) else list(HUMAN_POINT),
         "columns": columns,
         "images": list(images.values()),
+        "groups": _groups(runs, by, images),
         "csv": {table.key: to_csv(table) for table in tables},
     }
     files = resources.files("bsdsbench.report").joinpath("page")
@@ -146,6 +158,7 @@ def write_report(
         notes=notes,
         error_colors=ERROR_COLORS if losses else {},
         error_bars=_error_bars(losses),
+        slice_plots=[_slice_plot(runs, of_runs) for of_runs in sliced],
         n_images=len(images),
         several=len(runs) > 1,
         css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
@@ -172,6 +185,57 @@ def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tup
         bars.append((lost["name"], parts))
     most = max((sum(width for _, width in parts) for _, parts in bars), default=0.0) or 1.0
     return [(name, [(part, 100 * w / most) for part, w in parts]) for name, parts in bars]
+
+
+def _slice_plot(runs: Sequence[Any], slices: Sequence[Slices]) -> dict[str, Any]:
+    """Return what the page draws of slices: title, ticks, lines of all images, and rows.
+
+    Positions are in percent of the width, from the least to the greatest end of an interval.
+    """
+    shown = score_drawn(runs, slices)
+    looks = [color for color, _ in curve_lines(len(runs))]
+    spreads = [found.score for one in slices for found in one.scores[shown]]
+    ends = np.array(
+        [[s.value, s.low, s.high] for s in spreads] + [[one.whole[shown]] * 3 for one in slices]
+    )
+    least, most = np.nanmin(ends), np.nanmax(ends)
+    span = (most - least) or 1.0
+
+    def place(value: float) -> float:
+        return round(4 + 92 * float((value - least) / span), 2)
+
+    rows = []
+    for one, color in zip(slices, looks, strict=True):
+        for name, found, n in zip(one.parts.names, one.scores[shown], one.sizes, strict=True):
+            value, low, high = found.score
+            if value == value:
+                low, high = (value, value) if low != low else (low, high)
+                text = f"{value:.3f} [{low:.3f}, {high:.3f}]"
+                label = f"{one.name}: {name} ({n})" if len(slices) > 1 else f"{name} ({n})"
+                rows.append((label, color, place(value), place(low), place(high), text))
+    wholes = [(place(one.whole[shown]), color) for one, color in zip(slices, looks, strict=True)]
+    title = f"{heading(shown)} by {slices[0].parts.column}"
+    return {"title": title, "rows": rows, "wholes": wholes, "ends": (f"{least:.3f}", f"{most:.3f}")}
+
+
+_MOST_GROUPS = 100  # of a column that the table of images is filtered by
+
+
+def _groups(
+    runs: Sequence[Any], by: Sequence[str], images: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return the label, and the ids of the images, of each group by which images are filtered."""
+    groups, seen = [], set[str]()
+    records = {r.image_id: r for run in runs for r in run.records if r.image_id in images}
+    known = list(records.values())
+    for word in (*by, *group_columns(known)):
+        parts = partition(known, word)
+        if parts.column not in seen and len(parts.names) <= _MOST_GROUPS:
+            seen.add(parts.column)
+            for number, name in enumerate(parts.names):
+                ids = [known[i].image_id for i in parts.images_of(number)]
+                groups.append({"label": f"{parts.column}: {name}", "ids": ids})
+    return groups
 
 
 def _line(name: str, look: tuple[str, Any], curve: Any, best: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
 from bsdsbench.report.overlays import KINDS, Progress, matching_metric, write_overlays
 from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.groups import group_columns, partition, text_of
 from bsdsbench.results.score_tables import made_how
 from bsdsbench.tables.table import Field, Table, select
 
@@ -26,6 +27,7 @@ def worst_table(
     draw: bool = False,
     progress: Progress | None = None,
     columns: Sequence[str] | None = None,
+    of_each: str | None = None,
 ) -> Table:
     """The n worst images of one run, or the n on which two differ most, the worst first.
 
@@ -33,6 +35,7 @@ def worst_table(
     metric  : default: the first that all runs have
     columns : its scores to show, by key or heading, "all" for every one; the images are compared by
         the first; default: that by which `compare` compares them
+    of_each : a column of groups: n images of each group
     draw    : make the overlays of these images; otherwise those that are there are named
 
     Raises DataError for more than two runs, or without such a metric.
@@ -63,12 +66,25 @@ def worst_table(
         if None not in first:
             gaps[image_id] = first[0] - first[1] if two else first[0]
     sign = -1 if fields[0].higher_is_better is False else 1
-    chosen = sorted(gaps, key=lambda i: (-abs(gaps[i]) if two else sign * gaps[i], i))[:n]
+    ranked = sorted(gaps, key=lambda i: (-abs(gaps[i]) if two else sign * gaps[i], i))
+    records, names_of = {r.image_id: r for r in runs[0].records}, dict[str, str]()
+    chosen = ranked[:n]
+    if of_each is not None:
+        parts, chosen = partition(runs[0].records, of_each), []
+        names_of = {i: parts.names[k] for i, k in zip(records, parts.members, strict=True)}
+        for name in parts.names:
+            chosen += [image_id for image_id in ranked if names_of[image_id] == name][:n]
     if draw:
         for run, folder in zip(runs, folders, strict=True):
             write_overlays(run, folder / "overlays", image_ids=chosen, progress=progress)
     drawable = all(map(matching_metric, runs))
     shown, rows = [Field("image", "Image")], [list[Any]([image_id]) for image_id in chosen]
+    for k, column in enumerate(group_columns(runs[0].records)):
+        shown.append(Field(f"group_{k}", column))
+        for row in rows:
+            value = text_of(records[row[0]].groups.get(column))
+            is_cut = of_each is not None and of_each.partition("=")[0] == column
+            row.append(names_of[row[0]] if is_cut else value)
     for k, found in enumerate(scores, 1):
         of = f"{names[k - 1]}: " if two else ""
         shown += [Field(f"{c.key}_{k}", of + c.heading, "", ".4f") for c in fields]

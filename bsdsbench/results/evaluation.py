@@ -352,13 +352,13 @@ class Evaluation(Shown):
         """
         if not self.records:
             return dict(self.reported[metric].get("images", ())) if metric in self.reported else {}
-        values = self._image_values(metric).get("", {})
+        values = self.image_values(metric).get("", {})
         keys = [c.key for c in registry.get(metric).image_columns if c.key in values]
         images = enumerate(self.image_ids)
         return {image_id: {key: values[key][i] for key in keys} for i, image_id in images}
 
-    def _image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
-        """Part -> column -> value of each image, of all that is measured; "" is the whole."""
+    def image_values(self, metric: str) -> dict[str, dict[str, list[Any]]]:
+        """Return part -> column -> value of each image of all that is measured; "" is the whole."""
         if metric in self._images:
             return self._images[metric]
         scorer = registry.get(metric)
@@ -399,7 +399,7 @@ class Evaluation(Shown):
         """
         from bsdsbench.results.score_tables import per_image
 
-        return per_image(self, metric, self._image_values(metric))
+        return per_image(self, metric, self.image_values(metric))
 
     def stack(self, metric: str) -> dict[str, Any]:
         """The counts of all images, name -> (N, ...), read-only.

@@ -103,6 +103,21 @@ class MetricCase:
         return columns(self.metric, self.metric.score(named, self.run.protocol))
 
 
+def assert_same(one: Any, other: Any) -> None:
+    """Check that two trees of scores have the same bits, NaN equal to NaN."""
+    if isinstance(one, Mapping):
+        shared = one.keys() & other.keys()  # classes that are absent have no scores of a run
+        assert shared
+        for key in shared:
+            assert_same(one[key], other[key])
+    elif hasattr(one, "equals"):
+        assert one.equals(other)
+    elif isinstance(one, np.ndarray | float):
+        np.testing.assert_array_equal(one, other)
+    else:
+        assert one == other
+
+
 def columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a metric's columns that a score has, and of its parts."""
     found = {c.key: value_at(score, c.key) for c in metric.columns if c.key != "n_images"}
@@ -156,6 +171,19 @@ class MetricContract:
         parts = case.metric.parts(case.run.protocol, case.metric.options_of(case.run.protocol))
         assert len(named) in (len(whole), len(whole) * (1 + len(parts)))
         assert case.run.image_scores(case.metric.name).keys() == {*case.run.image_ids}
+
+    def test_a_slice_is_a_run_of_its_images_bit_for_bit(self, case: MetricCase) -> None:
+        records = case.run.records
+        many = [replace(r, image_id=f"{k}_{r.image_id}") for k in range(4) for r in records]
+        run = replace(case.run, records=many)
+        rng = np.random.default_rng(len(many))
+        groups = np.array([0, 1, 2, *rng.integers(0, 3, len(many) - 3)])
+        weights = (groups == np.arange(3)[:, None]).astype(np.int64)
+        tree = case.metric.all_scores(run.stack(case.metric.name), weights, run.protocol)
+        for number in range(3):
+            part = [r for r, group in zip(run.records, groups, strict=True) if group == number]
+            alone = replace(run, records=part).score(case.metric.name)
+            assert_same({**sample_scores(tree, number), "n_images": len(part)}, alone)
 
     def test_perfect_is_perfect(self, case: MetricCase) -> None:
         if case.perfect is None:

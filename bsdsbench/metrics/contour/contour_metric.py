@@ -200,6 +200,10 @@ def _columns() -> Iterator[Column]:
 
 
 _COLUMNS = tuple(_columns())
+_POOLED = (
+    Column("pooled.iou", "IoU of all pixels", shown="never", quantity="iou"),
+    Column("pooled.dice", "Dice of all pixels", shown="never", quantity="iou"),
+)
 
 
 def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None) -> Counts:
@@ -281,10 +285,14 @@ class ContourMetric(LabelMetric[ContourOptions]):
     counts_of = staticmethod(contour_counts)
     columns = (
         *_COLUMNS,
-        Column("pooled.iou", "IoU of all pixels", shown="never", quantity="iou"),
+        *_POOLED,
         IMAGES,
     )
-    part_columns = (*_COLUMNS, Column("n_images", "masks", digits=0, shown="own", score=False))
+    part_columns = (
+        *_COLUMNS,
+        *_POOLED,
+        Column("n_images", "masks", digits=0, shown="own", score=False),
+    )
     image_columns = (
         Column("iou", "IoU"),
         Column("dice", "Dice"),
@@ -339,6 +347,8 @@ class ContourMetric(LabelMetric[ContourOptions]):
         means = defined_mean(np.moveaxis(of_classes, 1, -1))
         scores = part(means, n.sum(axis=1), compared.sum(axis=1))
         pooled = {"iou": iou(total["areas"], divide=defined_ratio)}  # of the pixels of all images
+        inside = total["areas"]
+        pooled["dice"] = defined_ratio(2 * inside[..., 0], inside[..., 1] + inside[..., 2])
         shells, outline = iou(total["shells"], divide=defined_ratio), total["outline"]
         for k in range(shells.shape[2]):
             pooled[key_at("biou", opt.boundary_sizes[k])] = shells[..., k]
@@ -359,6 +369,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
             scores["per_class"] = {}
             for c, name in enumerate(opt.class_names):
                 score = part(of_classes[:, c], n[:, c], compared[:, c])
+                score["pooled"] = {key: values[:, c] for key, values in pooled.items()}
                 scores["per_class"][name] = {**score, "n_images": n[:, c].max(axis=1)}
         return scores
 

@@ -48,9 +48,19 @@
     }
     return (order.down ? -d : d) || a - b;
   }
+  const members = data.groups.map((group) => new Set(group.ids));
+  function sliceFilter() {
+    if (!data.groups.length) return;
+    $("slice-label").hidden = false;
+    $("slice").append(make("option", { value: "" }, "every slice"));
+    data.groups.forEach((group, k) => $("slice").append(make("option", { value: k }, group.label)));
+    $("slice").addEventListener("change", body);
+  }
   function wanted(i) {
     const word = $("filter").value.trim().toLowerCase();
     if (word && !images[i].id.toLowerCase().includes(word)) return false;
+    const slice = $("slice").value;
+    if (slice && !members[Number(slice)].has(images[i].id)) return false;
     const within = (k, test) => images[i].values[k] !== null && test(images[i].values[k]);
     if (bin && !within(bin.k, bin.of)) return false;
     const limit = $("limit").value;

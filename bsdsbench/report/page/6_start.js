@@ -7,6 +7,7 @@
   const everyColumn = () => $("table").classList.toggle("main-only", !$("every").checked);
   $("every").addEventListener("change", everyColumn);
   everyColumn();
+  sliceFilter();
   drawPlot();
   pairs();
   header();
