@@ -58,7 +58,7 @@ def plot_slices(
         entries, figure = [], ax.figure.figure
         steps = np.linspace(0.25, -0.25, len(given)) if len(given) > 1 else [0.0]
         for one, step, line in zip(
-            slices, steps, curve_lines([r.name for r in given]), strict=True
+            slices, steps, curve_lines(len(given)), strict=True
         ):
             for name, found in zip(one.parts.names, one.scores[shown], strict=True):
                 height, (value, low, high) = places[name] + step, found.score
