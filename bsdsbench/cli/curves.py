@@ -205,6 +205,11 @@ def _variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
     "Instances that a row stands for, a number or a column; its label counts the positives.",
     metavar="N|COLUMN",
 )
+@add_option(
+    "--cluster",
+    "Column of what belongs together, such as a patient: DeLong's intervals and p are of clusters.",
+    metavar="COLUMN",
+)
 @flag("--strict", "Quantiles: predict where score > threshold, without the smallest score.")
 @choice("--style", "look", "Size of the picture.", of=("screen", "column", "page"))
 @printed("table", "csv", "json")
@@ -313,7 +318,7 @@ def _curves_of_files(files: Sequence[str], kind: str, options: Mapping[str, Any]
     column = None if count is None or _is_number(count) else count
     drawn = []
     for file, name in zip(files, names, strict=True):
-        sample = read_scores(file, column)
+        sample = read_scores(file, column, options["cluster"])
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
@@ -526,15 +531,16 @@ def _roc_tables(samples: dict[str, Any], reading: Any) -> list[Table]:
     areas: list[list[Any]] = []
     pairs: list[list[Any]] = []
     try:
-        for name, (labels, scores, *_) in samples.items():
-            alone = delong(labels, scores, scores, reading=reading)
+        for name, (labels, scores, _, clusters) in samples.items():
+            alone = delong(labels, scores, scores, reading=reading, clusters=clusters)
             width = NormalDist().inv_cdf(0.975) * math.sqrt(alone.covariance[0, 0])
             low, high = max(alone.auc - width, 0.0), min(alone.auc + width, 1.0)
             areas.append([name, Estimate(alone.auc, low, high)])
         for a, b in combinations(samples, 2):
             (labels, scores), (others, other) = samples[a][:2], samples[b][:2]
-            if labels.tolist() == others.tolist():
-                d = delong(labels, scores, other, reading=reading)
+            together, theirs = samples[a].clusters, samples[b].clusters
+            if labels.tolist() == others.tolist() and together == theirs:
+                d = delong(labels, scores, other, reading=reading, clusters=together)
                 pairs.append([a, b, Estimate(d.difference, d.low, d.high), d.p])
             else:
                 say(f"{a}, {b}: other labels, or in another order, so their areas are not compared")

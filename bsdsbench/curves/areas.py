@@ -7,13 +7,14 @@ levels used.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8, given_word
+from bsdsbench.arguments import F8, I8, given_word
 from bsdsbench.curves.geometry import PRPoints, achievable_pr, interpolate_pr, roc_convex_hull
 from bsdsbench.curves.ranked import Ranking, pr_of, rank, roc_of, trapezoids
 from bsdsbench.curves.samples import (
@@ -473,6 +474,7 @@ def delong(
     *,
     level: float = 0.95,
     reading: LabelReading = "auto",
+    clusters: ArrayLike | None = None,
 ) -> DeLongResult:
     """Compare the areas under the ROC curves of two scores of the same samples.
 
@@ -484,6 +486,8 @@ def delong(
         Confidence level of the interval, between 0 and 1.
     reading : str
         As in `roc`.
+    clusters : array or None
+        (n,), what samples belong together, such as patients; default: each is independent.
 
     Returns
     -------
@@ -497,7 +501,7 @@ def delong(
     References
     ----------
     DeLong, DeLong, Clarke-Pearson, Biometrics 1988; computed by ranks as in Sun, Xu, IEEE Signal
-    Processing Letters 2014.
+    Processing Letters 2014. With clusters: Obuchowski, Biometrics 1997.
 
     Examples
     --------
@@ -521,7 +525,13 @@ def delong(
         # The share of negatives below each positive, and of positives above each negative
         above.append((ranks[:n_positive] - rankdata(s[positive])) / n_negative)
         below.append(1 - (ranks[n_positive:] - rankdata(s[negative])) / n_positive)
-    covariance = np.cov(above) / n_positive + np.cov(below) / n_negative
+    if clusters is None:
+        covariance = np.cov(above) / n_positive + np.cov(below) / n_negative
+    else:
+        members = np.unique(np.asarray(clusters), return_inverse=True)[1]
+        if members.shape != positive.shape:
+            raise DataError(f"clusters: shape {members.shape}, expected {positive.shape}")
+        covariance = _clustered_covariance(above, below, members[positive], members[negative])
     auc, second = (float(np.mean(shares)) for shares in above)
     difference = auc - second
     error = float(np.sqrt(max(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1], 0)))
@@ -530,3 +540,28 @@ def delong(
     return DeLongResult(
         auc, second, difference, difference - width, difference + width, p, covariance
     )
+
+
+def _clustered_covariance(
+    above: Sequence[F8], below: Sequence[F8], of_positives: I8, of_negatives: I8
+) -> F8:
+    """Return the covariance (2, 2) of two areas whose samples come in clusters.
+
+    above, below : the shares of each positive and negative sample for both scores, and their
+    clusters. Raises DataError where positives or negatives are of one cluster.
+    """
+    n_clusters = max(of_positives.max(), of_negatives.max()) + 1
+    sums, factors = [], []
+    for shares, members in ((above, of_positives), (below, of_negatives)):
+        n_with = np.unique(members).size
+        if n_with < 2:
+            raise DataError("clusters: one has all positives or negatives, expected two or more")
+        centred = [share - share.mean() for share in shares]
+        summed = [np.bincount(members, of_score, n_clusters) for of_score in centred]
+        sums.append(np.array(summed) / members.size)
+        factors.append(n_with / (n_with - 1))
+    positives, negatives = sums
+    n_used = np.unique(np.concatenate([of_positives, of_negatives])).size
+    both = n_used / (n_used - 1) * (positives @ negatives.T)
+    alone = factors[0] * (positives @ positives.T) + factors[1] * (negatives @ negatives.T)
+    return np.asarray(alone + both + both.T)

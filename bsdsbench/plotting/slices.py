@@ -57,9 +57,7 @@ def plot_slices(
         ax.set_box_aspect(None)
         entries, figure = [], ax.figure.figure
         steps = np.linspace(0.25, -0.25, len(given)) if len(given) > 1 else [0.0]
-        for one, step, line in zip(
-            slices, steps, curve_lines(len(given)), strict=True
-        ):
+        for one, step, line in zip(slices, steps, curve_lines(len(given)), strict=True):
             for name, found in zip(one.parts.names, one.scores[shown], strict=True):
                 height, (value, low, high) = places[name] + step, found.score
                 ax.plot([low, high], [height, height], "-", color=line.color, linewidth=1.2)

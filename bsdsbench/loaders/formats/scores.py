@@ -27,20 +27,24 @@ _NAMES = (
 
 
 class LabelsAndScores(NamedTuple):
-    """A label and a score of each sample, (n,) each, and the number of instances in each row."""
+    """A label and a score of each sample, (n,) each; the number of instances, and the cluster."""
 
     labels: F8
     scores: F8
     counts: F8 | None = None
+    clusters: tuple[str, ...] | None = None
 
 
-def read_scores(path: str | Path, count: str | None = None) -> LabelsAndScores:
+def read_scores(
+    path: str | Path, count: str | None = None, cluster: str | None = None
+) -> LabelsAndScores:
     """Return labels and scores of a CSV file; "-" reads standard input.
 
     Comma, semicolon, tab or blanks separate the columns. A first row of words is a header: columns
     called label and score (or y_true, y_score, target, confidence ...) may then stand in any order
     among others. Without a header there are two columns, the label first. true and false
-    are labels 1 and 0. `count` is the name of a column of instances, if one is to be read.
+    are labels 1 and 0. `count` is the name of a column of instances, `cluster` of what belongs
+    together, if one is to be read.
     """
     if str(path) == "-":
         given = getattr(sys.stdin, "buffer", sys.stdin).read(_MAX_BYTES + 1)
@@ -51,12 +55,12 @@ def read_scores(path: str | Path, count: str | None = None) -> LabelsAndScores:
         if len(data) > _MAX_BYTES:
             raise FaultError(f"more than {_MAX_BYTES} bytes, expected fewer")
         try:
-            return _parse(data, count)
+            return _parse(data, count, cluster)
         except UnicodeDecodeError:
             raise FaultError(f"not UTF-8 text, {_EXPECTED}") from None
 
 
-def _parse(data: bytes, count: str | None) -> LabelsAndScores:
+def _parse(data: bytes, count: str | None, cluster: str | None) -> LabelsAndScores:
     """Read in one pass, since a list of the rows would take many times the size of the text."""
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig")
     first = next((line for line in text if line.strip()), "")
@@ -79,15 +83,18 @@ def _parse(data: bytes, count: str | None) -> LabelsAndScores:
         elif len(names) != 2 or any(known):
             expected = "expected one called label and one called score"
             raise FaultError(f"columns {listed(names)}, {expected}")
+    for name in filter(None, (count, cluster)):
+        if name not in names:
+            raise FaultError(f"columns {listed(names)}, expected one called {name!r}")
     if count is not None:
-        if count not in names:
-            raise FaultError(f"columns {listed(names)}, expected one called {count!r}")
         columns = [*columns, names.index(count)]
-    values = array("d")
+    place = None if cluster is None else names.index(cluster)
+    values, clusters = array("d"), list[str]()
     for row in rows:
         if len(row) != len(names):
             where = f"line {lines.line_num}"
             raise FaultError(f"{where}: {len(row)} columns, expected {len(names)}")
+        clusters += [] if place is None else [row[place].strip()]
         label = row[columns[0]]
         row[columns[0]] = _TRUTH.get(label.strip().lower(), label)
         try:
@@ -102,7 +109,9 @@ def _parse(data: bytes, count: str | None) -> LabelsAndScores:
         raise FaultError(f"a header and no rows, {_EXPECTED}")
     if bad := int(np.isnan(table).any(axis=1).sum()):
         raise FaultError(f"{bad} rows with NaN, {_EXPECTED}")
-    return LabelsAndScores(*(column.copy() for column in table.T))
+    labels, scores, *counts = (column.copy() for column in table.T)
+    n_instances = counts[0] if counts else None
+    return LabelsAndScores(labels, scores, n_instances, tuple(clusters) or None)
 
 
 def _is_number(text: str) -> bool:
