@@ -51,7 +51,7 @@ class WeightedRun:
     def __init__(
         self, run: Evaluation, metrics: Sequence[str], *beside: Evaluation, more_pairs: int = 0
     ) -> None:
-        records = [r for each in (run, *beside) for r in each.records]
+        records = [r for one in (run, *beside) for r in one.records]
         self._protocol, self._n, self._stacks = run.protocol, len(records), {}
         for m in map(registry.get, metrics):
             counts = [r.counts[m.name] for r in records if beside]
@@ -59,13 +59,15 @@ class WeightedRun:
             self._stacks[m] = _with_more_pairs(stack, more_pairs) if more_pairs else stack
 
     def trees(self, weights: Weights) -> Iterator[tuple[Metric, Any]]:
-        """Each metric and what it makes of the weights, see `Metric.scores`."""
+        """Yield each metric and what it makes of the weights, see `Metric.scores`."""
         for metric, stack in self._stacks.items():
             yield metric, metric.all_scores(stack, weights, self._protocol)
 
     def scores(self, weights: Weights) -> dict[str, F8]:
-        """The score columns of all metrics, by "metric.score", (S,); what is infinite is undefined
-        too."""
+        """Return the score columns of all metrics, by "metric.score", (S,).
+
+        What is infinite is undefined too.
+        """
         return {
             f"{metric.name}.{c.key}": np.where(np.isfinite(values), values, np.nan)
             for metric, tree in self.trees(weights)
@@ -74,7 +76,7 @@ class WeightedRun:
         }
 
     def defined(self) -> dict[str, dict[str, int]]:
-        """Over how many pairs, classes ... the scores are means, where a metric says so."""
+        """Return the number of pairs, classes ... that means are over, where a metric says so."""
         return {
             f"{metric.name}.{key}": {u: int(n[0, 0]) for u, n in units.items()}
             for metric, tree in self.trees(np.ones((1, self._n), np.int64))
@@ -83,7 +85,7 @@ class WeightedRun:
 
 
 def _with_more_pairs(stack: Stack, pairs: int) -> Stack:
-    """Counts with so many pairs more, as far as there are pixels; those without pairs stay."""
+    """Return counts with more pairs, as far as there are pixels; those without pairs stay."""
     increased = dict(stack)
     for name in {"matches", OTHER_MATCHES} & stack.keys():
         increased[name] = matches = stack[name].copy()
@@ -94,19 +96,22 @@ def _with_more_pairs(stack: Stack, pairs: int) -> Stack:
 
 
 def scores_of(
-    runs: Sequence[WeightedRun], weights: Iterable[Weights], told: Told = lambda _: None
+    runs: Sequence[WeightedRun], weights: Iterable[Weights], report: Told = lambda _: None
 ) -> list[dict[str, F8]]:
-    """Each run's scores under the weights of all blocks."""
+    """Return each run's scores under the weights of all blocks."""
     parts: list[list[dict[str, F8]]] = [[] for _ in runs]
     for block in weights:
-        for run, mine in zip(runs, parts, strict=True):
-            mine.append(run.scores(block))
-            told(len(block))
-    return [{key: np.concatenate([p[key] for p in mine]) for key in mine[0]} for mine in parts]
+        for run, blocks_of_run in zip(runs, parts, strict=True):
+            blocks_of_run.append(run.scores(block))
+            report(len(block))
+    return [
+        {key: np.concatenate([p[key] for p in blocks_of_run]) for key in blocks_of_run[0]}
+        for blocks_of_run in parts
+    ]
 
 
 def checked_sampling(n_boot: int, seed: int, level: float) -> tuple[int, int]:
-    """n_boot and seed, which may be numpy's, as int. Raises DataError for what is out of range."""
+    """Return n_boot and seed as int, also of numpy's. Raises DataError for what is out of range."""
     if not 0 < given_number(level, "level", 0, 1) < 1:
         raise DataError(f"level {level}: expected a share in (0, 1)")
     samples = given_number(n_boot, "n_boot", 1, 10_000_000, whole=True)
@@ -114,9 +119,9 @@ def checked_sampling(n_boot: int, seed: int, level: float) -> tuple[int, int]:
 
 
 def blocks(count: int, n_images: int) -> list[range]:
-    """The numbers of `count` samples, so many at a time that their weights stay small."""
+    """Return the numbers of `count` samples, so many at a time that their weights stay small."""
     step = max(1, min(_SAMPLES, _CELLS // n_images))
-    return [range(at, min(at + step, count)) for at in range(0, count, step)]
+    return [range(first, min(first + step, count)) for first in range(0, count, step)]
 
 
 def bootstrap_weights(
@@ -140,12 +145,12 @@ def bootstrap_weights(
 
     def drawn() -> Iterator[Any]:
         pool, rows = ThreadPoolExecutor(1), iter(blocks(n_boot, n_images))
-        ahead = deque(pool.submit(draw, each) for each in islice(rows, 4))
+        ahead = deque(pool.submit(draw, samples) for samples in islice(rows, 4))
         try:
             yield
             while ahead:
                 block = ahead.popleft().result()
-                ahead.extend(pool.submit(draw, each) for each in islice(rows, 1))
+                ahead.extend(pool.submit(draw, samples) for samples in islice(rows, 1))
                 yield block
         finally:  # no others after an interrupt
             pool.shutdown(wait=False, cancel_futures=True)
@@ -166,6 +171,6 @@ def jackknife_weights(n_images: int, clusters: I8 | None = None) -> Iterator[Wei
         return
     row = np.ones(2 * n_images - 1, np.int8)
     row[n_images - 1] = 0
-    each = np.lib.stride_tricks.sliding_window_view(row, n_images)[::-1]
+    views = np.lib.stride_tricks.sliding_window_view(row, n_images)[::-1]
     for rows in blocks(n_images, n_images):
-        yield each[rows.start : rows.stop]
+        yield views[rows.start : rows.stop]

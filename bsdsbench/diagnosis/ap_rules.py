@@ -56,7 +56,7 @@ def rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> l
         rows: list[list[Cell]] = []
         for score, rule, words in _RULES:
             for part in parts:
-                cells = [own.get(part, {}).get((score, rule)) for own in by_run]
+                cells = [of_run.get(part, {}).get((score, rule)) for of_run in by_run]
                 rows.append([score, rule, *[part] * any(parts), *cells, words])
         columns.append(Field("what", "What it is"))
         alone = metric in registry.DEFAULT_METRICS

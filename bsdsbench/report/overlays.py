@@ -53,7 +53,7 @@ class Overlay(NamedTuple):
 
 
 def matching_metric(run: Evaluation) -> Metric | None:
-    """The first metric of the run whose matching can be drawn."""
+    """Return the first metric of the run whose matching can be drawn."""
     metrics = map(registry.get, registry.with_curve(run.metrics, run.protocol))
     return next((metric for metric in metrics if isinstance(metric, MatchesPixels)), None)
 
@@ -61,8 +61,9 @@ def matching_metric(run: Evaluation) -> Metric | None:
 def overlay(
     pred: Prediction, gt: GroundTruth, run: Evaluation, record: ImageRecord, threshold: float | None
 ) -> Overlay:
-    """The overlay of one image at the threshold of its counts that is nearest to `threshold`; None:
-    that of its largest F, the first of ties.
+    """Return the overlay of an image at the threshold of its counts nearest to `threshold`.
+
+    None: that of its largest F, the first of ties.
 
     Raises DataError if it does not add up to the counts: then the files have changed since.
     """
@@ -71,13 +72,13 @@ def overlay(
     every = counts.thresholds
     curve = PRCurve.of_counts(every, counts.matches)
     k = int(curve.f.argmax() if threshold is None else np.abs(every - threshold).argmin())
-    at = float(every[k])
-    maps = metric.match_maps(pred, gt, run.protocol, metric.options_of(run.protocol), at)
+    counted_at = float(every[k])
+    maps = metric.match_maps(pred, gt, run.protocol, metric.options_of(run.protocol), counted_at)
     counted = int(counts.matched_pred[k]), int(counts.matched_gt[k])
-    found = int(maps.true_pred.sum()), int(maps.matched_gt.sum())
-    if found != counted:
+    matched = int(maps.true_pred.sum()), int(maps.matched_gt.sum())
+    if matched != counted:
         raise DataError(
-            f"{record.image_id}: {found} matched pixels, the run has {counted}; its files or its "
+            f"{record.image_id}: {matched} matched pixels, the run has {counted}; its files or its "
             "settings are not those of the run"
         )
     classes = classes_of(maps)
@@ -89,12 +90,14 @@ def overlay(
             whole = MISSED if name in MISSED_CLASSES else FALSE
             classes[pixels & (classes == whole)] = _ERROR_CODES[name]
     recall, precision, f = (float(v[k]) for v in (curve.recall, curve.precision, curve.f))
-    return Overlay(at, recall, precision, f, classes)
+    return Overlay(counted_at, recall, precision, f, classes)
 
 
 def classes_of(maps: MatchMaps) -> NDArray[np.uint8]:
-    """(H, W) uint8: predictions matched or false; where there is none, pixels some annotator has
-    and that are not matched for him."""
+    """Return a map (H, W) of predictions matched or false, and elsewhere of missed pixels.
+
+    Missed are those that some annotator has and that are not matched for him.
+    """
     out = np.zeros(maps.true_pred.shape, np.uint8)
     out[maps.missed_gt.any(axis=0)] = MISSED
     out[maps.false_pred] = FALSE
@@ -103,7 +106,7 @@ def classes_of(maps: MatchMaps) -> NDArray[np.uint8]:
 
 
 def paint(classes: NDArray[np.uint8], photo: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-    """An overlay as (H, W, 3) uint8, on white or on the paled picture."""
+    """Return an overlay as (H, W, 3) uint8, on white or on the paled picture."""
     colors = np.array(COLORS, np.uint8)
     if photo is None:
         return colors[classes]
@@ -137,9 +140,9 @@ def write_overlays(
         pred, gt = sources.load(record.image_id, run.protocol)
         photo = sources.photo(record.image_id, gt.shape)
         for kind, threshold in zip(KINDS, (None, ods), strict=True):
-            found = overlay(pred, gt, run, record, threshold)
+            drawn = overlay(pred, gt, run, record, threshold)
             written.append(Path(out, f"{safe_name(record.image_id)}_{kind}.png"))
-            write_atomic(written[-1], png_bytes(paint(found.classes, photo)), durable=False)
+            write_atomic(written[-1], png_bytes(paint(drawn.classes, photo)), durable=False)
         if progress:
             progress(done, len(records), record.image_id)
     return written

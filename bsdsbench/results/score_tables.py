@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
@@ -42,13 +42,13 @@ Row = tuple[str, Mapping[str, Any], Mapping[str, str]]
 
 
 def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
-    """A line about each reference run among these."""
+    """Return a line about each reference run among these."""
     lines, odd, rules = [], [], set()
     for run in runs:
         rules.add(run.protocol.ods_rule)
-        if about := run.reference:
+        if reference := run.reference:
             lines.append(f"{run.name}: reference run, {run.provenance.about}.")
-            odd += [] if about.ordered else [run.name]
+            odd += [] if reference.ordered else [run.name]
         elif run.provenance.licence or run.provenance.citation:
             licence = f"licence {run.provenance.licence or 'not stated'}"
             cited = " ".join((run.provenance.citation or "").split())
@@ -113,7 +113,7 @@ def _left_out_lines(runs: Sequence[Evaluation]) -> list[str]:
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
-    """What to print of the runs' signatures: a line for each one that occurs; "" is left out."""
+    """Return what to print of the runs' signatures: a line for each that occurs, but not ""."""
     who: dict[str, list[str]] = {}
     for name, line in zip(names, signatures, strict=True):
         who.setdefault(line, []).append(name)
@@ -200,72 +200,102 @@ def score_tables(
     notes: Sequence[str] = (),
     columns: Sequence[str] | None = None,
 ) -> list[Table]:
-    """One table per metric: a row per run, then the extra rows that have scores of it.
+    """Return one table per metric: a row per run, then the extra rows that have scores of it.
 
     A run alone is shown with all that its metrics show, and their parts in a table of their own;
     several with what compares. Runs of `bsdsbench run` have a last column, milliseconds per image.
 
-    extra : further rows, such as published results; a score with a word, "" too, is never the best
-    notes : further lines under each table
-    columns : these alone, by key or heading; "all" for every one; default: the usual ones
+    Parameters
+    ----------
+    runs : sequence of Evaluation
+        A row each.
+    extra : sequence of tuple
+        Further rows, such as published results; a score with a word, "" too, is never the best.
+    notes : sequence of str
+        Further lines under each table.
+    columns : sequence of str or None
+        These alone, by key or heading; "all" for every one; default: the usual ones.
     """
     first, n_rows = runs[0], len(runs) + len(extra)
-    alone, how, tables = n_rows == 1, made_how(runs), []
+    alone, made, tables = n_rows == 1, made_how(runs), []
     sentence = "scores" if alone else f"{n_rows} methods"
     if first.records:
         named = not first.signature.set.startswith("set:")
         sentence += f" on {first.set_line if named else f'{len(first.records)} images'}"
     kinds = ("always", "own" if alone else "several")
     for metric in dict.fromkeys(chain(*map(attrgetter("metrics"), runs))):
-        found, inner = registry.get(metric), []
-        opt, mine = found.options_of(first.protocol), [run for run in runs if metric in run.metrics]
-        rows: list[Row] = [(run.name, run.score(metric).to_mapping(), {}) for run in mine]
-        parts = found.parts(first.protocol, opt) if alone and first.records else {}
+        scorer, inner = registry.get(metric), []
+        opt, with_metric = (
+            scorer.options_of(first.protocol),
+            [run for run in runs if metric in run.metrics],
+        )
+        rows: list[Row] = [(run.name, run.score(metric).to_mapping(), {}) for run in with_metric]
+        parts = scorer.parts(first.protocol, opt) if alone and first.records else {}
         for name, path in parts.items():
             if (score := part_of(rows[0][1], path)) is not None:
                 inner.append((name, score, {"ods": GRID_END} if score.get("at_grid_end") else {}))
-        rows += [(name, own[metric], words) for name, own, words in extra if metric in own]
-        usual = None if columns else found.usual(opt)
-        planned: list[Any] = [(metric, found.title, _columns_of(found, rows), rows)]
+        rows += [
+            (name, by_metric[metric], words)
+            for name, by_metric, words in extra
+            if metric in by_metric
+        ]
+        usual = None if columns else scorer.usual(opt)
+        planned: list[Any] = [(metric, scorer.title, _columns_of(scorer, rows), rows)]
         if inner:
-            title = f"{found.title}, part by part"
-            planned.append((f"{metric}-parts", title, found.part_columns, inner))
-        for key, title, every, those in planned:
-            asked, shown = set().union(*[own for _, own, _ in those]), []
-            for c in every:
+            title = f"{scorer.title}, part by part"
+            planned.append((f"{metric}-parts", title, scorer.part_columns, inner))
+        for key, title, possible, shown_rows in planned:
+            asked, shown = set().union(*[by_metric for _, by_metric, _ in shown_rows]), []
+            for c in possible:
                 # Measures that nobody asked for are left out; undefined ones stay.
-                here = c.key.partition(".")[0] in asked and (usual is None or c.key in usual)
-                if here and (columns or c.shown in kinds):
+                is_shown = c.key.partition(".")[0] in asked and (usual is None or c.key in usual)
+                if is_shown and (columns or c.shown in kinds):
                     shown.append(c)
             keyed = {_column_key(c): c for c in shown}
-            cells, values, fewer = [], list[dict[str, Any]](), dict[str, list[str]]()
-            for name, scores, words in those:
-                scored, row = {}, list[Cell]([name])
-                for key_here, c in keyed.items():
-                    value, mark = value_at(scores, c.key), words.get(c.key)
-                    scored[key_here] = value
-                    if mark is not None and value is not None:
-                        value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
-                    row.append(value)
-                    for what, (some, of) in scores.get("over", {}).get(c.key, {}).items():
-                        line = f"means over {some:,} of {of:,} {what} of {name}"
-                        fewer.setdefault(line, []).append(key_here)
-                cells.append(row)
-                values.append(scored)
-            n_own = len(mine) if key == metric else len(inner)
-            told: list[str | Note] = [*why_undefined(keyed, values[:n_own])]
-            told += [Note(f"{line}.", tuple(those), headed=True) for line, those in fewer.items()]
+            filled = _filled(keyed, shown_rows)
+            n_own = len(with_metric) if key == metric else len(inner)
+            lines: list[str | Note] = [*why_undefined(keyed, filled.scores[:n_own]), *filled.fewer]
             areas = [k for k, c in keyed.items() if c.key.rpartition(".")[2] in ("ap", "ap_mean")]
-            if areas and (line := late_starts_of(mine, metric)):
-                told.append(Note(f"{line}.", tuple(areas), headed=True))
-            told += [*how["notes"], *notes]
-            if key != metric and any([words for _, _, words in those]):
-                told.append(AT_GRID_END)
-            about = f"{title}: {sentence}, protocol {first.protocol.name}"
+            if areas and (line := late_starts_of(with_metric, metric)):
+                lines.append(Note(f"{line}.", tuple(areas), headed=True))
+            lines += [*made["notes"], *notes]
+            if key != metric and any([words for _, _, words in shown_rows]):
+                lines.append(AT_GRID_END)
+            caption = f"{title}: {sentence}, protocol {first.protocol.name}"
             fields = [METHOD, *[table_column(c, max(0, c.digits - (not alone))) for c in shown]]
-            table = Table(key, title, fields, cells, sentence=about, **{**how, "notes": told})
-            tables.append(_with_times(table, mine if key == metric else ()))
+            table = Table(
+                key, title, fields, filled.cells, sentence=caption, **{**made, "notes": lines}
+            )
+            tables.append(_with_times(table, with_metric if key == metric else ()))
     return select(tables, columns) if columns and "all" not in columns else tables
+
+
+class _Filled(NamedTuple):
+    """The cells of a table, the scores in its rows, and notes of means over some images alone."""
+
+    cells: list[list[Cell]]
+    scores: list[dict[str, Any]]
+    fewer: list[Note]
+
+
+def _filled(columns: Mapping[str, Column], rows: Sequence[Row]) -> _Filled:
+    """Return the cells of rows under columns by their keys in the table."""
+    cells, by_row, fewer = list[list[Cell]](), list[dict[str, Any]](), dict[str, list[str]]()
+    for name, scores, words in rows:
+        scored, row = {}, list[Cell]([name])
+        for key, column in columns.items():
+            value, mark = value_at(scores, column.key), words.get(column.key)
+            scored[key] = value
+            if mark is not None and value is not None:
+                value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
+            row.append(value)
+            for unit, (n, n_all) in scores.get("over", {}).get(column.key, {}).items():
+                line = f"means over {n:,} of {n_all:,} {unit} of {name}"
+                fewer.setdefault(line, []).append(key)
+        cells.append(row)
+        by_row.append(scored)
+    notes = [Note(f"{line}.", tuple(keys), headed=True) for line, keys in fewer.items()]
+    return _Filled(cells, by_row, notes)
 
 
 def _columns_of(metric: Metric, rows: Sequence[Row]) -> tuple[Column, ...]:
@@ -310,11 +340,11 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
     signed = [f"Signature of {other.name}: {other.signature}"]
     tables = []
     for metric in filter(other.with_curve.__contains__, run.with_curve):
-        mine = run.score(metric)
-        point = mine.curve.at(other.score(metric).ods.threshold)
+        score = run.score(metric)
+        point = score.curve.at(other.score(metric).ods.threshold)
         row = [run.name, point.threshold, point.precision, point.recall, point.f]
         title = f"{registry.get(metric).title}, at the threshold that was best on {other.name}"
-        rows, key = [[*row, mine.ods.f, mine.ods.threshold]], f"{metric}-at-threshold"
+        rows, key = [[*row, score.ods.f, score.ods.threshold]], f"{metric}-at-threshold"
         tables.append(Table(key, title, columns, rows, notes=notes, signatures=signed))
     if not tables:
         raise DataError(f"{other.name}: no metric with thresholds, expected one of {run.name}")
@@ -325,7 +355,7 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
 
 
 def image_table(run: Evaluation) -> Table:
-    """One row per image: its size and its own values under every metric.
+    """Return a table of one row per image: its size and its own values under every metric.
 
     Several metrics have their names in the keys ("region_covering").
     """
@@ -335,8 +365,8 @@ def image_table(run: Evaluation) -> Table:
     for metric in run.metrics:
         before, shown = f"{metric}_" * (len(run.metrics) > 1), registry.get(metric).image_columns
         columns += [table_column(c, c.digits, before) for c in shown]
-        for row, own in zip(rows, run.image_scores(metric).values(), strict=True):
-            row += [own.get(c.key) for c in shown]
+        for row, values in zip(rows, run.image_scores(metric).values(), strict=True):
+            row += [values.get(c.key) for c in shown]
     grouped = _group_fields(run.records, columns)
     for row, record in zip(rows, run.records, strict=True):
         row += _group_cells(record, grouped)
@@ -380,9 +410,9 @@ def per_image(
     values : part -> column -> value of each image. What is not measured with the run's options has
     no column, what is undefined no value.
     """
-    found, measured = registry.get(metric), dict.fromkeys(chain(*values.values()))
+    scorer, measured = registry.get(metric), dict.fromkeys(chain(*values.values()))
     columns: dict[str, Column] = {}
-    for c in (*found.columns_of(list(measured)), *found.image_columns, *found.part_columns):
+    for c in (*scorer.columns_of(list(measured)), *scorer.image_columns, *scorer.part_columns):
         if c.key in measured:
             named = _BEST_OF_IMAGE.get(c.key)
             columns.setdefault(c.key, replace(c, heading=named, short="") if named else c)
@@ -394,15 +424,15 @@ def per_image(
     rows, none = [], [None] * len(run.records)
     for i, record in enumerate(run.records):
         of_groups = _group_cells(record, grouped)
-        for part, own in values.items():
-            cells = [own.get(key, none)[i] for key in columns]
+        for part, by_column in values.items():
+            cells = [by_column.get(key, none)[i] for key in columns]
             rows.append([*(record.image_id, part or None)[: len(labels)], *of_groups, *cells])
     if run.left_out:  # rows of their own, with the reason
         fields.append(model.Field("left_out", "Left out"))
         rows = [[*row, ""] for row in rows]
         blank = [None] * (len(fields) - 2)
         rows += [[image_id, *blank, reason] for image_id, reason in run.left_out.items()]
-    title = f"{found.title}, image by image"
+    title = f"{scorer.title}, image by image"
     return Table(metric, title, fields, rows, n_labels=len(labels), **made_how([run]))
 
 
@@ -415,13 +445,13 @@ def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
     A point of a PR curve is named by its F. Thresholds, counts of images and undefined scores are
     left out, and classes of errors: a class repaired raises the shares of the others.
     """
-    found = {}
+    flat = {}
     for metric, mapping in scores.items():
         for column in registry.get(metric).columns_of(mapping):
             value = value_at(mapping, column.key)
             if column.score and column not in ERROR_COLUMNS and value is not None:
-                found[f"{metric}.{column.key}"] = float(value)
-    return found
+                flat[f"{metric}.{column.key}"] = float(value)
+    return flat
 
 
 def named_scores(run: Evaluation, prefix: str, per_class: bool) -> dict[str, float]:
