@@ -233,9 +233,10 @@ def curves_verb(
     _check(kind, files, options, out)
     drawn = _curves_of_files(files, kind, options) + _curves_of_points(kind, options)
     names = options["names"] or [curve.name for curve in drawn]
-    if len(names) != len(drawn) or len({*names}) < len(names):
-        expected = f"expected {len(drawn)}, each another"
-        raise click.UsageError(f"--names: {len(names)} names, {expected}")
+    if len(names) != len(drawn):
+        raise click.UsageError(f"--names: {len(names)} names, expected {len(drawn)}")
+    for k, name in enumerate(names):  # a file that is given twice
+        names[k] = f"{name} ({k + 1})" if name in names[:k] else name
     drawn = [curve._replace(name=name) for curve, name in zip(drawn, names, strict=True)]
     for target in out:
         _write(target, drawn, kind, options)
@@ -244,8 +245,8 @@ def curves_verb(
     if listed := [c for c in drawn if options["steps"] or c.sample is None]:
         shown.append(_points_table(listed))
     if options["areas"]:
-        shown += _areas_tables(drawn, options["reading"])
-    if options["crossings"]:
+        shown += _areas_tables(drawn, options)
+    if options["crossings"] and len(drawn) > 1:
         shown.append(_crossings_table(drawn, kind))
     if samples and not options["quantiles"] and (kind == "roc" or len(samples) > 1):
         shown += _roc_tables(samples, options["reading"])
@@ -468,47 +469,49 @@ def _points_table(drawn: Sequence[_Curve]) -> Table:
 
 def _crossings_table(drawn: Sequence[_Curve], kind: str) -> Table:
     """Return the table of pairs: which curve dominates, or where they cross."""
-    from bsdsbench.curves import crossings, relation
+    from bsdsbench.curves.points import meeting
     from bsdsbench.tables.table import Field, Table
 
     rows = []
     for a, b in combinations(drawn, 2):
         for axes in _SPACES[kind]:
-            space: Any = "pr" if axes == "pr" else "roc"
-            pair = [getattr(curve.points, f"in_{space}") for curve in (a, b)]
-            above = relation(*pair, space=space)
+            above, places = meeting(a.points, b.points, axes)
             verdict = {
                 "first": f"{a.name} dominates",
                 "second": f"{b.name} dominates",
                 "equal": "equal",
                 "neither": "they cross",
             }[above]
-            places = crossings(*pair, space=space)
-            x, y = places[::-1] if space == "pr" else places
-            ends = "recall {:.4g}, precision {:.4g}" if space == "pr" else "FPR {:.4g}, TPR {:.4g}"
-            where = "; ".join(ends.format(*place) for place in zip(x, y, strict=True))
-            rows.append([a.name, b.name, space.upper(), verdict, where or "-"])
+            names = ("recall", "precision") if axes == "pr" else ("fpr", "tpr")
+            x, y = (getattr(places, name) for name in names)
+            place = "recall {:.4g}, precision {:.4g}" if axes == "pr" else "FPR {:.4g}, TPR {:.4g}"
+            where = "; ".join(map(place.format, x, y))
+            space = "PR" if axes == "pr" else "ROC"
+            rows.append([a.name, b.name, space, verdict, where or "-"])
     heads = {"a": "a", "b": "b", "space": "space", "relation": "relation", "where": "where"}
     fields = [Field(key, head) for key, head in heads.items()]
     return Table("crossings", "Domination and crossings", fields, rows, n_labels=2)
 
 
-def _areas_tables(drawn: Sequence[_Curve], reading: Any) -> list[Table]:
+def _areas_tables(drawn: Sequence[_Curve], options: Mapping[str, Any]) -> list[Table]:
     """Return every AP and AUC variant, of the curves of samples and of those of points."""
     from bsdsbench.curves import area_table, point_areas
+    from bsdsbench.curves.points import pr_form
     from bsdsbench.tables.table import Field, Table
 
     tables = []
-    of_samples = [curve for curve in drawn if curve.sample is not None]
-    of_points = [curve for curve in drawn if curve.sample is None]
-    for key, curves in (("areas", of_samples), ("point_areas", of_points)):
+    for key in ("areas", "point_areas"):
+        of_points = key == "point_areas"
+        curves = [c for c in drawn if (c.sample is None or options["quantiles"]) == of_points]
         ways = []
         for curve in curves:
             p = curve.points
-            if curve.sample is None:
+            if of_points:
+                pr_form(p)  # for its fault where the totals are not known
                 ways.append(point_areas(p.tp, p.fp, p.positives, p.negatives))
             else:
-                ways.append(area_table(*curve.sample[:2], reading=reading))
+                labels, scores = curve.sample[:2] if curve.sample else ((), ())
+                ways.append(area_table(labels, scores, reading=options["reading"]))
         heads = [curve.name for curve in curves] if len(curves) > 1 else ["value"]
         fields = [Field("number", "number")]
         fields += [Field(f"value_{k}", head, "", ".6g") for k, head in enumerate(heads)]

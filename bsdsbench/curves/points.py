@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import typing
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +14,11 @@ from bsdsbench.arguments import F8, kind_of_value
 from bsdsbench.curves.areas import davis_goadrich_area
 from bsdsbench.curves.geometry import (
     PRPoints,
+    Relation,
     ROCPoints,
     between,
+    crossings,
+    relation,
     roc_convex_hull,
 )
 from bsdsbench.curves.ranked import (
@@ -132,7 +136,7 @@ class CurvePoints(ShownCurve):
 
         It ends at the last point; see `davis_goadrich_area`.
         """
-        if not self.is_curve or np.isnan(self.positives + self.negatives):
+        if not self.is_curve or np.isnan(self.tp + self.fp).any() or not self.tpr.size:
             return float("nan")
         return davis_goadrich_area(self.tp, self.fp, self.positives)
 
@@ -141,25 +145,23 @@ class CurvePoints(ShownCurve):
         """Precision of a random ranking, P/(P + N)."""
         return float(self.positives / (self.positives + self.negatives))
 
-    @property
-    def in_roc(self) -> ROCPoints:
-        """FPR and TPR, as `dominates` takes them."""
-        return ROCPoints(self.fpr, self.tpr)
-
-    @property
-    def in_pr(self) -> PRPoints:
-        """Precision and recall where the precision is defined."""
-        known = ~np.isnan(self.precision)
-        return PRPoints(self.precision[known], self.recall[known])
-
     def hull(self) -> CurvePoints:
-        """Return the corners of the upper convex hull in ROC space, with the same totals."""
+        """Return the corners of the upper convex hull in ROC space, with the same totals.
+
+        Where a class is missing it is the curve itself, whose rates are undefined.
+        """
+        if np.isnan(self.fpr + self.tpr).any():
+            return self
         return CurvePoints.of_rates(
             *roc_convex_hull(self.fpr, self.tpr), self.positives, self.negatives
         )
 
     def with_between(self) -> CurvePoints:
-        """Return the points and those between them, linear in counts, at each whole TP."""
+        """Return the points and those between them, linear in counts, at each whole TP.
+
+        Raises DataError without totals, and for counts that fall.
+        """
+        pr_form(self)
         tp, fp = between(self.tp, self.fp)
         return CurvePoints.of_counts(tp, fp, self.positives, self.negatives)
 
@@ -203,6 +205,49 @@ def roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
     if isinstance(curve, PRCurve | PRPoints):
         raise _without_totals()
     return _points(curve)
+
+
+class Meeting(NamedTuple):
+    """Which of two curves dominates the other, and the places at which they cross.
+
+    Parameters
+    ----------
+    relation : str
+        "first", "second", "equal" or "neither"; see `relation`.
+    places : CurvePoints
+        From left to right.
+    """
+
+    relation: Relation
+    places: CurvePoints
+
+
+def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
+    """Return how two curves lie to each other, completed by (0, 0) and (1, 1) in ROC space.
+
+    In PR space it is the same where both have the same totals (Davis and Goadrich 2006, theorem
+    3.2); else the curves of precision and recall are compared as they are. Raises DataError for
+    points that are no curve, and where a class is missing.
+
+    Examples
+    --------
+    >>> a = CurvePoints.of_rates([0, 0.75], [0.5, 1], 20, 2000)
+    >>> b = CurvePoints.of_rates([0.25], [1], 20, 2000)
+    >>> above, places = meeting(a, b)
+    >>> above, places.fpr.round(12).tolist(), places.recall.round(12).tolist()
+    ('neither', [0.15], [0.6])
+    """
+    totals = a.positives, a.negatives
+    if axes != "pr" or totals == (b.positives, b.negatives):
+        pair: list[Any] = [(curve.fpr, curve.tpr) for curve in (a, b)]
+        fpr, tpr = crossings(*pair)
+        return Meeting(relation(*pair), CurvePoints.of_rates(fpr, tpr, *totals))
+    pair = []
+    for curve in (a, b):
+        known = ~np.isnan(curve.precision)
+        pair.append((curve.precision[known], curve.recall[known]))
+    crossed = pr_form(PRPoints(*crossings(*pair, space="pr")))
+    return Meeting(relation(*pair, space="pr"), typing.cast(CurvePoints, crossed))
 
 
 def points_of(curve: AnyCurve) -> CurvePoints:

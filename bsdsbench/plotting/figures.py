@@ -25,8 +25,7 @@ from bsdsbench.comparison.published import (
     published_curves,
     why_not_beside,
 )
-from bsdsbench.curves import crossings
-from bsdsbench.curves.points import AnyCurve, AxesKind, points_of
+from bsdsbench.curves.points import AnyCurve, AxesKind, meeting, points_of
 from bsdsbench.curves.ranked import Variant
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.metrics import registry
@@ -189,14 +188,11 @@ def _crossing_marks(
     """Return the places on the axes of a space at which any two curves cross."""
     marks: list[tuple[float, float]] = []
     for a, b in combinations(map(points_of, curves), 2):
-        if space == "pr":
-            precision, recall = crossings(a.in_pr, b.in_pr, space="pr")
-            marks += zip(recall, precision, strict=True)
-            continue
-        fpr, tpr = crossings(a.in_roc, b.in_roc)
-        rates = {"fp": fpr, "tp": tpr, "fn": 1 - tpr, "tn": 1 - fpr}
+        places = meeting(a, b, space).places
+        rates = {"fp": places.fpr, "tp": places.tpr, "fn": places.fnr, "tn": 1 - places.fpr}
         x, y = ("fp", "fn") if space == "det" else (plot[:2], plot[2:])
-        marks += zip(rates[x], rates[y], strict=True)
+        pair = (places.recall, places.precision) if space == "pr" else (rates[x], rates[y])
+        marks += zip(*pair, strict=True)
     return marks
 
 

@@ -266,6 +266,28 @@ def test_quantiles_shares_and_instances(run, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("words", "stdin"),
+    [
+        (["-", "--kind", "both", "--hull", "--steps"], "1,2\n1,1\n"),
+        (["-", "--kind", "both", "--hull", "--steps"], "0,2\n0,1\n"),
+        (["-", "--kind", "both", "--hull", "--between"], "1,.5\n0,.5\n1,.5\n"),
+        (
+            ["-", "--kind", "both", "--hull", "--ties", "sample"],
+            "1,-inf\n0,-inf\n1,2\n0,inf\n",
+        ),
+        (["-", "--quantiles", "--areas", "--steps"], ".2,2\n.9,1\n.5,3\n"),
+        (["-", "--kind", "det", "--stable", "--hull"], "1,2\n0,1\n1,0\n"),
+        (["--points", ".5,.3;.2,.6;.6,.9", "--kind", "roc", "--hull"], ""),  # no curve
+        (["--points", ".2,.6;.6,.9", "--kind", "det", "--hull", "--scale", "log"], ""),
+        (["--counts", "0,0,5,5", "--kind", "both"], ""),
+    ],
+)
+def test_odd_curves_are_shown_and_drawn(run, words, stdin, tmp_path):
+    code, _, err = run(*words, "--format", "json", "-o", tmp_path / "a.svg", stdin=stdin)
+    assert code == 0, err
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         ([], "give SCORES.csv, --points or --counts"),
@@ -274,6 +296,8 @@ def test_quantiles_shares_and_instances(run, tmp_path):
         (["--points", "0,nan"], "expected FPR,TPR"),
         (["--points", "0,1.5"], "tpr: values from 1.5"),
         (["--points", "0,.5"], "--num-positives ...; --num-negatives ..."),
+        (["--points", "0,.5", "--kind", "roc", "--areas"], "--num-positives ...;"),
+        (["--points", "0,.5", "--kind", "roc", "--between"], "--num-positives ...;"),
         (["--counts", "5,5,15,95;10,30,10,71"], "positives + negatives 20 + 100 and 20 + 101"),
         (["--counts", "5,5,15,95", "--num-negatives", "9"], "which have their totals"),
         (["--points", "0,.5", "--ties", "sample"], "--ties: not with points alone"),

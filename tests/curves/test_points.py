@@ -157,3 +157,40 @@ def test_1e4_is_a_whole_number():
         assert curves.roc(LABELS, SCORES, num_negatives=total).negatives == 10_000
     with pytest.raises(DataError, match="num_negatives"):
         curves.roc(LABELS, SCORES, num_negatives=10.5)
+
+
+RATES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=4)
+
+
+def curve_of(points):
+    fpr, tpr = (np.sort(column) / 6 for column in zip(*points, strict=True))
+    return curves.CurvePoints.of_rates(fpr, tpr, 6, 12)
+
+
+@given(RATES, RATES)
+def test_two_curves_meet_alike_in_both_spaces(one, other):
+    """Theorem 3.2: completed to (P, N), domination in one space is that in the other."""
+    a, b = curve_of(one), curve_of(other)
+    in_roc, in_pr = (curves.meeting(a, b, axes) for axes in ("roc", "pr"))
+    assert in_roc.relation == in_pr.relation
+    ends = [curves.CurvePoints.of_rates(np.r_[c.fpr, 1], np.r_[c.tpr, 1], 6, 12) for c in (a, b)]
+    if all(c.tpr[0] > 0 for c in (a, b)):
+        pairs = [(c.precision, c.recall) for c in ends]
+        assert curves.relation(*pairs, space="pr") == in_pr.relation
+    for place in zip(in_roc.places.fpr, in_roc.places.tpr, strict=True):
+        assert place in list(zip(in_pr.places.fpr, in_pr.places.tpr, strict=True))
+
+
+def test_curves_of_other_totals_are_compared_as_they_are():
+    rare = curves.CurvePoints.of_rates([0, 0.2, 1], [0, 0.8, 1], 10, 1000)
+    often = curves.CurvePoints.of_rates([0, 0.2, 1], [0, 0.8, 1], 10, 10)
+    assert curves.meeting(rare, often, "roc").relation == "equal"
+    assert curves.meeting(rare, often, "pr").relation == "second"
+
+
+def test_a_missing_class_has_no_hull_and_no_area():
+    with pytest.warns(InputWarning, match="no negatives"):
+        points = points_of(curves.roc([1, 1], [2, 1]))
+    assert np.isnan(points.hull().fpr).all()
+    assert math.isnan(points.auc)
+    assert math.isnan(points.area)
