@@ -19,7 +19,7 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=400)
     n_sets = parser.parse_args().sets
     for cluster in (True, False):
-        share = covered(n_sets, cluster=cluster, n_boot=1000)
+        share = covered(n_sets, cluster=cluster)
         print(f"{'by scene' if cluster else 'by frame'}: {share:.3f} of {n_sets} sets")
 
 

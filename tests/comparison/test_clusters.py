@@ -101,7 +101,7 @@ def simulated_frames(rng, n_scenes=24, n_frames=5):
     return replace(run, records=records)
 
 
-def covered(n_sets, cluster, seed=7, n_boot=200):
+def covered(n_sets, cluster, seed=1, n_boot=400):
     """How many of the sets have an ODS interval that holds the true value, .6."""
     rng, inside = np.random.default_rng(seed), 0
     by = {"group_by": r"(?P<scene>s\d+)", "cluster": "scene"} if cluster else {}
@@ -112,6 +112,6 @@ def covered(n_sets, cluster, seed=7, n_boot=200):
 
 
 def test_intervals_by_cluster_cover_what_intervals_by_frame_miss():
-    """400 sets are in scripts/coverage_of_clusters.py: .95 by cluster, .6 without."""
-    assert covered(60, cluster=True) >= 0.87
-    assert covered(60, cluster=False) <= 0.8
+    """scripts/coverage_of_clusters.py makes 400 sets: .9475 by cluster, below .65 without."""
+    assert covered(40, cluster=True) >= 0.87
+    assert covered(40, cluster=False) <= 0.8
