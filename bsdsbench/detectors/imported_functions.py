@@ -17,8 +17,6 @@ from bsdsbench.errors import DataError
 from bsdsbench.text import visible
 from bsdsbench.transforms.multi_scale import Detector as Detector
 
-# From an (H, W, 3) uint8 picture to whatever `map_files.encoded` takes
-
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:

@@ -76,9 +76,7 @@ def made_how(runs: Sequence[Evaluation]) -> dict[str, Any]:
     notes, caption = reference_notes(runs), "; ".join(ways)
     for run in runs:
         if scales := run.signature.ms:
-            lines.append(
-                f"{run.name}: each map is the mean over the scales {scales} of its picture."
-            )
+            lines.append(f"{run.name}: each map is the mean over the scales {scales}.")
     if len(ways) > 1:
         lines = ["Protocols differ; such scores are not comparable."] * apart + lines
         lines += [f"{', '.join(who)}: {text}." for text, who in ways.items()]

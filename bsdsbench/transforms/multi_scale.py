@@ -21,6 +21,7 @@ from bsdsbench.images import soft_map, unit
 from bsdsbench.protocol.fields import is_number, number_text
 from bsdsbench.transforms.resize import resampled
 
+# From an (H, W, 3) uint8 picture to soft maps or labels
 Detector = Callable[[NDArray[np.uint8]], Any]
 Resize = Literal["bilinear", "cubic"]
 MAX_SCALE, MAX_SCALES = 8, 16
