@@ -145,7 +145,7 @@ def explain(
     """
     name, wanted = metric_of(targets)
     files = sources
-    if files is None and run.reference is None:
+    if files is None and run.provenance.source is None:
         files = find_sources(run, metric=name)
     search = Search(run, name, wanted, files, seconds, workers or available_cores(), progress)
     search.note("as it is", "as it is", search.base, n_causes=0)

@@ -547,7 +547,7 @@ class Protocol:
 
     @property
     def tolerance_names(self) -> tuple[str, ...]:
-        """What stands after the @ of a tolerance's scores: 0.0075, or 2px."""
+        """The text of each tolerance after the @ of its scores: 0.0075, or 2px."""
         unit = "" if self.max_dist_px is None else "px"
         return tuple(f"{tidy(v)}{unit}" for v in self.tolerances)
 

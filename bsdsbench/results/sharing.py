@@ -39,9 +39,9 @@ from bsdsbench.results.provenance import Provenance
 from bsdsbench.results.storage import npz_bytes, records_of
 from bsdsbench.text import show
 
-SCHEMA = "bsdsbench.shared/1"
+_SCHEMA = "bsdsbench.shared/1"
 ADDRESSES = ("https://", "http://")
-MAX_BYTES = 1 << 27  # of the arrays as they are stored; in memory eight times that
+_MAX_BYTES = 1 << 27  # of the arrays as they are stored; in memory eight times that
 _MARK = b"bsdsbench:"  # before the hash, in the comment at the end of the archive
 _LOCAL = ("pred", "gt", "photos", "valid", "split")  # folders of the author
 
@@ -71,16 +71,16 @@ def unpacked_steps(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def shared_bytes(
-    about: dict[str, Any], arrays: dict[str, NDArray[Any]], licence: str, citation: str
+    content: dict[str, Any], arrays: dict[str, NDArray[Any]], licence: str, citation: str
 ) -> bytes:
-    """Return a run's file: `about` as in result.json, `arrays` as in counts.npz."""
-    provenance = {k: v for k, v in about["provenance"].items() if k not in _LOCAL}
+    """Return a run's file: `content` as in result.json, `arrays` as in counts.npz."""
+    provenance = {k: v for k, v in content["provenance"].items() if k not in _LOCAL}
     provenance |= {k: v for k, v in (("licence", licence), ("citation", citation)) if v}
     kept = ("bsdsbench", "name", "signature", "set", "read_as", "protocol", "n_images", "failed")
     steps = [name for name, a in arrays.items() if a.dtype == np.int64 and a.ndim > 1 and a.size]
     text = {
-        "schema": SCHEMA,
-        **{key: about[key] for key in kept},
+        "schema": _SCHEMA,
+        **{key: content[key] for key in kept},
         "provenance": provenance,
         "steps": steps,
     }
@@ -101,24 +101,24 @@ def shared_run(path: Path) -> dict[str, Any]:
             raise FaultError("no shared run, expected a file of `bsdsbench share`, or a folder")
         if stated != digest(body).encode():
             raise FaultError("is altered or cut short: its hash is another than the one in it")
-        arrays = unpack_npz(data, text=True, limit=MAX_BYTES)
-        about = parse_json(arrays.pop("about", np.zeros(0, np.uint8)).tobytes())
-        if not isinstance(about, dict) or about.get("schema") != SCHEMA:
-            raise FaultError(f"expected schema {SCHEMA!r}")
-        for name in about.get("steps", ()):
+        arrays = unpack_npz(data, text=True, limit=_MAX_BYTES)
+        content = parse_json(arrays.pop("about", np.zeros(0, np.uint8)).tobytes())
+        if not isinstance(content, dict) or content.get("schema") != _SCHEMA:
+            raise FaultError(f"expected schema {_SCHEMA!r}")
+        for name in content.get("steps", ()):
             if name not in arrays:
                 raise FaultError(f"no counts {show(name)}, expected them")
             arrays[name] = unpacked_steps(arrays[name])
         records = records_of(arrays)
-        if entry(about, "n_images", int) != len(records):
+        if entry(content, "n_images", int) != len(records):
             raise FaultError(f"n_images is not the {len(records)} of the counts")
-        provenance = Provenance.from_mapping(entry(about, "provenance", dict))
+        provenance = Provenance.from_mapping(entry(content, "provenance", dict))
         return {
-            "protocol": registry.stored(entry(about, "protocol", dict)),
-            "name": entry(about, "name", str),
+            "protocol": registry.stored(entry(content, "protocol", dict)),
+            "name": entry(content, "name", str),
             "records": records,
             "provenance": attrs.evolve(provenance, source=provenance.source or path.name),
-            "failed": entries(about, "failed", str),
+            "failed": entries(content, "failed", str),
         }
 
 

@@ -156,12 +156,13 @@ def test_two_hundred_images_are_below_200_kb(tmp_path):
         assert bb.Evaluation.load(path).boundary_score().ods == run.boundary_score().ods
 
 
-@pytest.mark.parametrize("verb", ["compare", "report", "plot", "worst", "check"])
+@pytest.mark.parametrize("verb", ["compare", "report", "plot", "worst", "check", "explain"])
 def test_verbs_take_the_file_in_place_of_a_folder(saved, file, tmp_path, verb):
     rest = {
         "compare": [saved, "--n-boot", "20"],
         "plot": ["-o", tmp_path / "pr.png"],
         "check": ["--baseline", tmp_path / "baseline.json", "--update"],
+        "explain": ["--target", f"ods={bb.Evaluation.load(saved).boundary_score().ods.f:.3f}"],
     }
     call(verb, file, *rest.get(verb, []), "--quiet")
     if verb == "check":
