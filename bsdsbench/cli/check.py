@@ -103,6 +103,8 @@ def check_verb(
     else:
         for line in verdict.lines(failed_only=quiet):
             print(line)
+        if verdict.reading and not quiet:
+            print(verdict.reading)
         for note in verdict.notes:
             say(note)
     return 0 if verdict.passed else 1

@@ -346,7 +346,9 @@ def explain_verb(
     if form == "json":
         trials = [asdict(trial) for trial in shown]
         numbers = {measure: float(v) for measure, v in plain.items()}
-        about = {"seconds": told.seconds, "complete": told.complete}
+        about: dict[str, Any] = {"seconds": told.seconds, "complete": told.complete}
+        about |= {"not_counted": told.not_counted, "pairs_not_counted": told.pairs_not_counted}
+        about |= {"reading": found.read_as}
         print_json({"targets": numbers, "trials": trials, "sentence": told.sentence(), **about})
     else:
         for row in told.published:
@@ -357,7 +359,7 @@ def explain_verb(
             sign = " " if not trial.reached else "=" if trial.in_use else "~"
             print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}")
         print(f"protocol {describe([metric], found.protocol)}")
-        print(told.sentence())
+        print(*filter(None, (found.read_as, told.late_line, told.sentence())), sep="\n")
     return 0 if told.answer and told.answer.in_use else 1
 
 

@@ -37,7 +37,12 @@ from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import Partition, frames_note, group_columns, image_clusters
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
-from bsdsbench.results.score_tables import full_name, late_starts_of, usual_scores
+from bsdsbench.results.score_tables import (
+    full_name,
+    late_starts_of,
+    reading_line,
+    usual_scores,
+)
 from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
@@ -203,6 +208,7 @@ def compare(
         shown=tuple(usual_scores(kept[0], scores)),
         cluster=drawn_together.column if drawn_together else "",
         n_clusters=n if drawn_together else 0,
+        reading=reading_line(kept),
     )
 
 
@@ -434,6 +440,8 @@ class Comparison(Shown):
         Score -> where the curves start below which its AP counts 0.
     cluster, n_clusters
         The column whose groups were drawn together, and how many there are; "" and 0 for images.
+    reading : str
+        What the files of the runs were read as.
 
     Examples
     --------
@@ -463,6 +471,7 @@ class Comparison(Shown):
     late_starts: Mapping[str, str] = field(default_factory=dict)
     cluster: str = ""
     n_clusters: int = 0
+    reading: str = ""
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.names)} on {self.n_images} images>"

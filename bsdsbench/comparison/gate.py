@@ -161,11 +161,15 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What `check` found, one entry per gated score of the baseline."""
+    """What `check` found, one entry per gated score of the baseline.
+
+    reading : what the files of the run were read as
+    """
 
     name: str
     checks: tuple[Check, ...]
     notes: tuple[str, ...] = ()
+    reading: str = ""
 
     @property
     def passed(self) -> bool:
@@ -191,7 +195,8 @@ class GateResult:
             ["FAIL" if c.failed else "ok", c.score, c.value, c.baseline, c.reason]
             for c in self.checks
         ]
-        return to_markdown([Table("check", title, columns, rows, notes=self.notes)])
+        how: Any = {"reading": self.reading, "notes": self.notes}
+        return to_markdown([Table("check", title, columns, rows, **how)])
 
     def to_junit(self) -> str:
         """JUnit XML: one test case per score."""
@@ -271,7 +276,7 @@ def check(
         for name, one in _checks_by_slice(run, before, by, gated, tolerances, level, how).items():
             checks += [replace(c, score=f"{c.score} [{name}]") for c in one.checks]
             notes += [f"{name}: {note}" for note in one.notes if note not in notes]
-    return GateResult(run.name, tuple(checks), tuple(notes))
+    return GateResult(run.name, tuple(checks), tuple(notes), run.read_as)
 
 
 def _checks_by_slice(

@@ -111,4 +111,4 @@ def method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
                 rows.append([d.a, d.b, heading(d.score), gap, d.p, holm, d.least])
         columns: list[Field] = difference_fields(level)
         tables.append(Table("differences", "Differences", columns, rows, notes=notes, n_labels=3))
-    return [replace(table, caption=caption) for table in tables]
+    return [replace(table, caption=caption, reading=compared.reading) for table in tables]

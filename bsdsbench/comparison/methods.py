@@ -50,7 +50,13 @@ from bsdsbench.loaders.pairing import natural
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_tables import METHOD, flat_scores, full_name, usual_scores
+from bsdsbench.results.score_tables import (
+    METHOD,
+    flat_scores,
+    full_name,
+    reading_line,
+    usual_scores,
+)
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Cell, Table
 from bsdsbench.text import counted
@@ -143,8 +149,8 @@ class MethodComparison(Shown):
         Pairs of methods whose runs are the same seeds.
     n_images, n_boot, seed, level
         Number of images, and what `compare_methods` was given.
-    protocol : str
-        In words.
+    protocol, reading : str
+        In words: how scores are made, and what the files of the runs were read as.
     notes, shown : tuple of str
         What a reader has to know; the scores of the tables.
     """
@@ -160,6 +166,7 @@ class MethodComparison(Shown):
     seed: int
     level: float
     protocol: str
+    reading: str
     notes: tuple[str, ...]
     shown: tuple[str, ...]
 
@@ -292,6 +299,7 @@ def compare_methods(
         seed=seed,
         level=level,
         protocol=sampling.protocol,
+        reading=sampling.reading,
         notes=(*_variance_notes(methods, sampling.paired), *sampling.notes),
         shown=sampling.shown,
     )
@@ -311,6 +319,7 @@ class _Sampling:
     scores: tuple[str, ...]
     shown: tuple[str, ...]
     protocol: str
+    reading: str
     notes: Sequence[str]
 
     def _positions(self, method: Method) -> range:
@@ -418,6 +427,7 @@ def _sampled(
         scores=scores,
         shown=tuple(usual_scores(kept[0], scores)),
         protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
+        reading=reading_line(kept),
         notes=notes,
     )
 
@@ -475,7 +485,7 @@ def means_table(methods: Sequence[Method], spread: Spread, columns: Sequence[str
         [METHOD, *map(score_field, shown)],
         rows,
         caption=f"protocol {first.described}",
-        reading=first.read_as,
+        reading=reading_line([run for method in methods for run in method.runs]),
         notes=[f"{words[0].upper()}{words[1:]}."],
         sentence=f"Scores on {images}: {words}",
     )

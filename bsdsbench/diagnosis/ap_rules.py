@@ -15,7 +15,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.score_tables import curves_of
+from bsdsbench.results.score_tables import curves_of, reading_line
 from bsdsbench.runs.keywords import StrPath
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES, PRCurve, area, best
@@ -61,7 +61,8 @@ def rules_tables(runs: Sequence[Evaluation], gt_dir: StrPath | None = None) -> l
         columns.append(Field("what", "What it is"))
         alone = metric in registry.DEFAULT_METRICS
         key, title = ("rules", "Rules") if alone else (f"rules-{metric}", f"Rules, {metric}")
-        tables.append(Table(key, title, columns, rows, n_labels=len(labels)))
+        reading, n_labels = reading_line(runs), len(labels)
+        tables.append(Table(key, title, columns, rows, reading=reading, n_labels=n_labels))
     if not tables:
         raise DataError(f"{', '.join(run.name for run in runs)}: no curve, expected one to read")
     return tables

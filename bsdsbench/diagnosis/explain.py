@@ -43,6 +43,7 @@ from bsdsbench.runs.entry import evaluate
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import sample_scores, value_at
+from bsdsbench.text import counted
 
 METRIC = registry.DEFAULT_METRICS[0]
 STEPS = (2, 6, 25)  # images that a setting is counted on, before all of them
@@ -165,9 +166,11 @@ def explain(
     if not search.reached:
         search.narrow(pairs.values())
     own = {t: search.base[t] for t in wanted}
-    found, spent = ranked(search.trials.values()), seconds - search.left
-    n = len(search.ids)
-    return Explanation(search.targets, own, found, search.left > 0, spent, n, tuple(published))
+    found, spent, n = ranked(search.trials.values()), seconds - search.left, len(search.ids)
+    late = tuple(setting.label for setting in search.late if setting.n_causes == 1)
+    n_pairs = len(search.late) - len(late)
+    rows = tuple(published)
+    return Explanation(search.targets, own, found, spent, n, rows, late, n_pairs)
 
 
 @dataclass
@@ -196,6 +199,9 @@ class Search:
         self.order = np.argsort(spread, kind="stable").tolist()
         self.made: dict[str, dict[int, Any]] = {}  # counts by setting, then by image
         self.trials: dict[str, Trial] = {}  # by label: the last, or one that met the targets
+        self.late: list[
+            CountingChange
+        ] = []  # settings that the time did not suffice to count on all images
 
     @property
     def left(self) -> float:
@@ -280,6 +286,7 @@ class Search:
             exact, at = n == len(self.ids), sorted(self.order[:n])
             counts = self.count(setting, at)
             if counts is None:
+                self.late += [setting] * (self.left <= 0)
                 continue
             scores = self.scores(counts, setting.on(self.run.protocol))
             if not exact:
@@ -296,6 +303,8 @@ class Search:
                 open_[setting] = gap, n
             elif setting.n_causes == 1:
                 self.readings(setting, counts, scores)
+        if self.left <= 0:
+            self.late += open_
         return gaps
 
     def count(self, setting: CountingChange, at: Sequence[int]) -> list[Any] | None:
@@ -365,15 +374,32 @@ def resolution(value: Number) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All trials, the best first, and what they come to; `complete` unless the time was up."""
+    """All trials, the best first, and what they come to.
+
+    not_counted : settings that the time did not suffice to count on all images
+    pairs_not_counted : how many pairs of settings were left out for that
+    """
 
     targets: dict[str, Number]
     base: dict[str, float]
     trials: tuple[Trial, ...]
-    complete: bool
     seconds: float
     n_images: int
     published: tuple[str, ...] = ()
+    not_counted: tuple[str, ...] = ()
+    pairs_not_counted: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """False where the time was up before all settings were counted."""
+        return not self.not_counted and not self.pairs_not_counted
+
+    @property
+    def late_line(self) -> str:
+        """The settings that were not counted in the time given, in a line; "" if all were."""
+        pairs, named = self.pairs_not_counted, list(self.not_counted)
+        named += [f"{counted(pairs, 'pair')} of settings"] * (pairs > 0)
+        return f"not counted within the limit: {', '.join(named)}" if named else ""
 
     @property
     def fitting(self) -> tuple[Trial, ...]:

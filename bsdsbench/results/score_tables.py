@@ -335,15 +335,21 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
     if both := {*run.image_ids} & {*other.image_ids}:
         odd = f"{len(both)} images are in {other.name} too"
         notes.append(f"{odd}, so its threshold is not chosen apart.")
-    signed = [f"Signature of {other.name}: {other.signature}"]
+    how: Any = {"notes": notes, "reading": reading_line([run, other])}
+    how["signatures"] = [f"Signature of {other.name}: {other.signature}"]
     tables = []
     for metric in filter(other.with_curve.__contains__, run.with_curve):
-        score = run.score(metric)
-        point = score.curve.at(other.score(metric).ods.threshold)
+        score, best = run.score(metric), other.score(metric)
+        grids = [s.curve.thresholds[[0, -1]].tolist() for s in (best, score)]
+        if grids[0] != grids[1]:  # of segmentations, whose thresholds are their levels
+            spans = " / ".join("{:g} to {:g}".format(*grid) for grid in grids)
+            differing = f"{other.name}, {run.name}: thresholds from {spans}"
+            raise DataError(f"{differing}; a threshold is of one protocol and one kind of maps")
+        point = score.curve.at(best.ods.threshold)
         row = [run.name, point.threshold, point.precision, point.recall, point.f]
         title = f"{registry.get(metric).title}, at the threshold that was best on {other.name}"
         rows, key = [[*row, score.ods.f, score.ods.threshold]], f"{metric}-at-threshold"
-        tables.append(Table(key, title, columns, rows, notes=notes, signatures=signed))
+        tables.append(Table(key, title, columns, rows, **how))
     if not tables:
         raise DataError(f"{other.name}: no metric with thresholds, expected one of {run.name}")
     return tables

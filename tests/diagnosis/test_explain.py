@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.diagnosis.causes import readings
+from bsdsbench.diagnosis.causes import counting_changes, readings
 from bsdsbench.diagnosis.explain import (
     Explanation,
+    Search,
     Trial,
     explain,
     parse_targets,
@@ -188,6 +189,35 @@ def test_what_no_reading_reaches_is_said(many, seconds):
     assert gaps == sorted(gaps)
 
 
+@pytest.mark.parametrize("n_counted", [0, 1, 30])
+def test_settings_that_the_time_did_not_suffice_for_are_named(many, monkeypatch, n_counted):
+    """The time is up after so many counts: each setting is counted on all images, or named."""
+    whole, asked, count = set(), [], Search.count
+
+    def timed(self, setting, at):
+        asked.append(setting)
+        if len(asked) > n_counted:
+            self.until = -np.inf
+        counts = count(self, setting, at)
+        whole.update({setting.label} if counts and len(at) == len(many.records) else ())
+        return counts
+
+    monkeypatch.setattr(Search, "count", timed)
+    told = explained(many, {"ods": 0.123456})
+    every = {s.label for s in counting_changes(BOUNDARY) if s.differs(many.protocol, BOUNDARY)}
+    assert not told.complete
+    assert told.not_counted
+    assert set(told.not_counted) == every - whole
+    assert told.late_line.startswith(f"not counted within the limit: {told.not_counted[0]}, ")
+    assert all(label in told.late_line for label in told.not_counted)
+
+
+def test_nothing_is_said_to_be_left_out_where_all_was_counted(many):
+    told = explained(many, {"ods": f"{many.boundary_score().ods.f:.4f}"})
+    assert told.complete
+    assert told.late_line == ""
+
+
 def test_from_a_saved_run_and_the_command_line(raw, tmp_path):
     raw.save(tmp_path / "out")
     run, _ = run_of(tmp_path / "out", None, Protocol())
@@ -240,7 +270,7 @@ def test_a_target_is_reached_where_the_digits_agree(target, score, reached):
 def test_what_no_program_does_is_no_finding_at_few_digits(who, n_causes, target, finding):
     hit = Trial("hit", "setting", {"ods": 0.73124}, {"ods": target}, who, n_causes)
     far = Trial("far", "setting", {"ods": 0.5}, {"ods": target})
-    found = Explanation({"ods": target}, {"ods": 0.6}, ranked([far, hit]), True, 1.0, 9)
+    found = Explanation({"ods": target}, {"ods": 0.6}, ranked([far, hit]), 1.0, 9)
     assert (found.answer is not None) == finding
     assert found.trials[0].label == "hit"
 

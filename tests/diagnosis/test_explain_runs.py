@@ -41,7 +41,7 @@ def test_what_nobody_uses_is_not_said_to_reach_a_target():
         Trial("odd", "setting", {"ods": 0.6}, {"ods": "0.6000"}, who="home-made scripts"),
         Trial("guessed", "setting", {"ods": 0.6}, {"ods": "0.6000"}, exact=False, n_images=2),
     ]
-    told = Explanation({"ods": "0.6000"}, {"ods": 0.5}, tuple(ranked(trials)), True, 1.0, 9)
+    told = Explanation({"ods": "0.6000"}, {"ods": 0.5}, tuple(ranked(trials)), 1.0, 9)
     assert "reaches" not in told.sentence()
     assert "No setting that a known program uses" in told.sentence()
     assert "guessed" not in told.sentence()

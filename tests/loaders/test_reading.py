@@ -480,3 +480,45 @@ def test_every_table_says_what_its_files_were_read_as(form, tmp_path):
     loaded = bb.Evaluation.load(tmp_path / "out")
     assert loaded.read_as == words
     assert words in (tmp_path / "out" / "result.json").read_text()
+
+
+def two_runs():
+    """Runs of two forms of the same maps."""
+    soft = SETS["sound"](0)
+    for name, drawn in (("eight", soft), ("sixteen", soft.astype(np.uint16) * 257)):
+        yield bb.evaluate_items([("a", drawn, [LINES])], name=name, workers=1)
+
+
+@pytest.mark.parametrize("what", ["compare", "methods", "means", "rules"])
+def test_every_table_of_several_runs_says_it_of_each(what):
+    from bsdsbench.comparison.methods import Method, Spread, compare_methods, means_table
+    from bsdsbench.diagnosis.ap_rules import rules_tables
+
+    runs = list(two_runs())
+    methods = [Method(run.name, [run]) for run in runs]
+    tables = {
+        "compare": lambda: bb.compare(runs, n_boot=100).tables(),
+        "methods": lambda: compare_methods(methods, n_boot=100).tables(),
+        "means": lambda: [means_table(methods, Spread.SD, None)],
+        "rules": lambda: rules_tables(runs),
+    }[what]()
+    assert len(tables) == {"compare": 3, "methods": 3}.get(what, 1)
+    truth = "1 file; truth boundaries, 1 annotator an image"
+    words = (
+        f"eight read as: predictions soft 8-bit maps, {truth}; "
+        f"sixteen read as: predictions soft 16-bit maps, {truth}"
+    )
+    assert [table.reading for table in tables] == [words] * len(tables)
+
+
+def test_a_check_and_a_threshold_of_another_run_say_it_too(tmp_path):
+    from bsdsbench.comparison.gate import Baseline, check
+    from bsdsbench.results.score_tables import at_threshold_of
+
+    run, _ = two_runs()
+    Baseline.of(run).save(tmp_path / "base.json")
+    verdict = check(run, tmp_path / "base.json")
+    assert verdict.to_mapping()["reading"] == run.read_as != ""
+    assert run.read_as in verdict.to_markdown().replace("\\", "")
+    (table,) = at_threshold_of(run, run)
+    assert table.reading == run.read_as

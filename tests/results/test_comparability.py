@@ -280,3 +280,36 @@ def test_a_threshold_is_of_one_reading(field):
     run = bb.evaluate_items(changed, BSDS.replace(**{field: True}), name="mine", **FAST)
     with pytest.raises(bb.DataError, match=f"{field}.*false / true"):
         at_threshold_of(run, run_in_form("float", "val"))
+
+
+def segmentations(levels):
+    """A run of label maps of so many levels, cut from the same maps."""
+    given = []
+    for image_id, soft, mask in items():
+        cuts = np.linspace(0.2, 0.8, levels)
+        given.append((image_id, bb.Prediction(image_id, segs=[(soft > c) + 1 for c in cuts]), mask))
+    return bb.evaluate_items(given, BSDS, name=f"levels{levels}", **FAST)
+
+
+def test_levels_of_segmentations_are_thresholds_of_themselves_alone():
+    three, five, soft = segmentations(3), segmentations(5), run_in_form("soft8", "val")
+    assert at_threshold_of(three, three)
+    for runs in ((three, five), (five, three)):
+        with pytest.raises(bb.DataError, match=r"thresholds from 1 to . / 1 to ."):
+            at_threshold_of(*runs)
+    for runs in ((three, soft), (soft, three)):
+        with pytest.raises(bb.DataError, match=r"kind of prediction: .*segs"):
+            at_threshold_of(*runs)
+
+
+def test_a_threshold_of_ultrametric_maps_is_theirs():
+    def ucm2(soft):
+        doubled = np.zeros([2 * n + 1 for n in soft.shape])
+        doubled[2::2, 2::2] = soft
+        return doubled
+
+    given = [(i, bb.Prediction(i, ucm2=ucm2(soft)), mask) for i, soft, mask in items()]
+    run = bb.evaluate_items(given, BSDS, name="mine", **FAST)
+    assert at_threshold_of(run, run)
+    with pytest.raises(bb.DataError, match="kind of prediction: float / ucm2"):
+        at_threshold_of(run, run_in_form("float", "val"))
