@@ -11,6 +11,7 @@ is how many other annotators drew a pixel that it is matched with: it is drawn b
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -49,6 +50,68 @@ def pixel_errors(maps: MatchMaps, lowest: MatchMaps, radius: float) -> dict[str,
     return {
         **{name: np.any(pixels, axis=0) for name, pixels in zip(MISSED, missed, strict=True)},
         **{name: maps.false_pred & zone for name, zone in zip(FALSE, false, strict=True)},
+    }
+
+
+MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL = 1, 2, 3
+#: Codes of the classes in `pixel_classes`: missed pixels first
+ERROR_CODES = {name: code for code, name in enumerate((*MISSED, *FALSE), 4)}
+
+
+def pixel_classes(
+    pred: Map | Prediction,
+    gts: Sequence[Map] | GroundTruth,
+    protocol: Protocol,
+    *,
+    errors: bool,
+    dropped: Bool | None = None,
+) -> dict[str, Any]:
+    """Return what each pixel is at every threshold but 0, as `boundary_counts` counts it.
+
+    Returns `thresholds` f8 (T,), `pixel` i8 (P,), the flat indices of all pixels that are anything,
+    increasing, `classes` u1 (P, T), 0 or MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, with `errors`
+    instead of the last two the ERROR_CODES, and `matched_gt` i8 (T,), `total_gt`. A pixel that is
+    predicted is not shown as missed; of several annotators' classes the first in MISSED is shown.
+    """
+    from bsdsbench.kernels.bits import unpack
+    from bsdsbench.kernels.matching.unmatched import match_by_pixel, prepare_surroundings
+
+    gt_maps = truth_maps(gts, protocol)
+    shape = gt_maps.shape[1:]
+    target = match_target(gt_maps, protocol)
+    radius = protocol.radius(shape)
+    try:
+        around = prepare_surroundings(target, radius)
+    except ValueError as error:  # twice the tolerance is too large
+        raise DataError(str(error)) from None
+    thresholds, events, _ = threshold_events(
+        pred, shape, protocol, dropped=dropped, valid=valid_of(gts)
+    )
+    steps = match_by_pixel(*events, target, around)
+    pixel = np.union1d(steps.pixel, target.pixel).astype(np.int64)
+    row_of_gt, row_of_pred = (np.searchsorted(pixel, p) for p in (target.pixel, steps.pixel))
+    near_false = np.zeros_like(steps.gt_matched)
+    near_false[~steps.is_reached] = steps.near_false
+    missed, reached = ~steps.gt_matched, steps.is_reached[:, None]
+    kinds = (missed & np.where(reached, missed, 0), near_false, missed & ~near_false)
+    classes = np.zeros((pixel.size, thresholds.size), np.uint8)
+    for code, kind in reversed(list(enumerate(kinds, 4))):  # the first is written last
+        bits = np.zeros((pixel.size, missed.shape[1]), np.uint64)
+        np.bitwise_or.at(bits, row_of_gt, kind)
+        classes[unpack(bits, thresholds.size)] = code if errors else MISSED_PIXEL
+    row, col = np.divmod(steps.pixel, shape[1])
+    inside = [unpack(near, shape[1])[row, col] for near in (target.near, around.near)]
+    zone = np.select(inside, [7, 8], 9).astype(np.uint8) if errors else np.uint8(FALSE_PIXEL)
+    on, matched = (unpack(bits, thresholds.size) for bits in (steps.on, steps.matched))
+    predicted = np.where(matched, np.uint8(MATCHED_PIXEL), np.reshape(zone, (-1, 1)))
+    classes[row_of_pred] = np.where(on, predicted, classes[row_of_pred])
+    forwards = slice(None, None, 1 if steps.backwards else -1)
+    return {
+        "thresholds": thresholds,
+        "pixel": pixel,
+        "classes": classes[:, forwards],
+        "matched_gt": steps.matched_gt[forwards],
+        "total_gt": target.pixel.size,
     }
 
 

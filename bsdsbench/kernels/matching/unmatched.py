@@ -46,6 +46,23 @@ class StepErrors(NamedTuple):
     agreement_matched: I8  # (n, 3): matched ground truth that is ALONE, SOME, ALL
 
 
+class PixelSteps(NamedTuple):
+    """What is on and matched after which of n steps: bits of steps, uint64 (pixels, words) each.
+
+    The steps are in the order of the matching, see `backwards`.
+    """
+
+    pixel: I8  # flat indices of the pixels that are ever on
+    on: U8  # steps after which each is on
+    matched: U8  # and has a partner
+    gt_matched: U8  # of each ground-truth vertex
+    is_reached: Bool  # matched after the last step
+    near_false: U8  # of the vertices that are not reached: missed beside a false pixel
+    matched_gt: I8  # (n,) numbers of matched vertices
+    n_on: I8  # (2, n) numbers of pixels within r and 2r of the ground truth, forwards
+    backwards: bool  # the first step is the last of the events
+
+
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
     """Return what `classify_steps` needs of the ground truth.
 
@@ -86,13 +103,12 @@ def _agreement(truth: Truth) -> I8:
     return np.where(partners == 0, ALONE, np.where(partners == n_annotators - 1, ALL, SOME))
 
 
-def classify_steps(
-    start: I8, pixel: I4, added: Bool, size: I8, truth: Truth, surroundings: Surroundings
-) -> StepErrors:
-    """Count matched, missed and false pixels after each step of the events.
+def match_by_pixel(
+    start: I8, pixel: I4, added: Bool, truth: Truth, surroundings: Surroundings
+) -> PixelSteps:
+    """Match at every step, and keep of each pixel at which steps it is on and matched.
 
     start, pixel, added : `thinning.Events`; those of pixels beyond 2r may be left out
-    size : int64 (n,), of the whole map after each step
     """
     n_steps, backwards = start.size - 1, should_start_at_lowest_threshold(added, truth)
     steps = steps_within_reach(start, pixel, added, truth, gt_enters=backwards)
@@ -103,29 +119,46 @@ def classify_steps(
     row_of, is_on = np.full(truth.shape, -1, np.int32), np.zeros(truth.shape, np.bool_)
     is_on.flat[pixel] = True
     row_of[is_on] = np.arange(np.count_nonzero(is_on))
-    false_bits = np.zeros((np.count_nonzero(is_on), gt_bits.shape[1]), np.uint64)
+    on_bits = np.zeros((np.count_nonzero(is_on), gt_bits.shape[1]), np.uint64)
     n_on = np.zeros((2, n_steps), np.int64)
     near = np.stack([truth.near, surroundings.near])
-    _set_steps_on(start, pixel, added, near, backwards, row_of, false_bits, n_on)
-    false_bits[row_of.flat[pred.pixel]] &= ~pred.bits
+    _set_steps_on(start, pixel, added, near, backwards, row_of, on_bits, n_on)
+    matched_bits = np.zeros_like(on_bits)
+    matched_bits[row_of.flat[pred.pixel]] = pred.bits
 
     last = 0 if backwards else n_steps - 1
     is_reached = gt_bits[:, last >> 6] >> np.uint64(last & 63) & np.uint64(1) == 1
     near_bits = np.zeros((np.count_nonzero(~is_reached), gt_bits.shape[1]), np.uint64)
+    false_bits = on_bits & ~matched_bits
     _set_steps_near(truth.pixel[~is_reached], row_of, false_bits, surroundings.half, near_bits)
     near_bits &= ~gt_bits[~is_reached]
+    pixels = np.flatnonzero(is_on)
+    return PixelSteps(
+        pixels, on_bits, matched_bits, gt_bits, is_reached, near_bits, matched_gt, n_on, backwards
+    )
 
-    rows = [pred.bits, gt_bits[is_reached], near_bits]
+
+def classify_steps(
+    start: I8, pixel: I4, added: Bool, size: I8, truth: Truth, surroundings: Surroundings
+) -> StepErrors:
+    """Count matched, missed and false pixels after each step of the events.
+
+    start, pixel, added : `thinning.Events`; those of pixels beyond 2r may be left out
+    size : int64 (n,), of the whole map after each step
+    """
+    steps, n_steps = match_by_pixel(start, pixel, added, truth, surroundings), start.size - 1
+    gt_bits, is_reached, matched_gt = steps.gt_matched, steps.is_reached, steps.matched_gt
+    rows = [steps.matched, gt_bits[is_reached], steps.near_false]
     rows += [gt_bits[surroundings.agreement == k] for k in (ALONE, SOME, ALL)]
     n_set = np.zeros((len(rows), n_steps), np.int64)
     for bits, counts in zip(rows, n_set, strict=True):
         count_set_bits(bits, np.zeros(64 * bits.shape[1], np.int64), counts)
-    if backwards:
+    if steps.backwards:
         matched_gt, n_set = matched_gt[::-1], n_set[:, ::-1]
     matched_pred, matched_reached, near_false, *agreement_matched = n_set
     suppressed = np.count_nonzero(is_reached) - matched_reached
     absent = truth.pixel.size - matched_gt - suppressed - near_false
-    within_r, within_2r = n_on
+    within_r, within_2r = steps.n_on
     return StepErrors(
         matched_gt,
         matched_pred,
