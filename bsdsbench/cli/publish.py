@@ -1,4 +1,4 @@
-"""The verbs to publish with: report, share."""
+"""The verbs to publish with: report, view, share."""
 
 from __future__ import annotations
 
@@ -128,6 +128,43 @@ def report_verb(
         for note in said:
             say(note)
         print(out)
+
+
+@verb
+@runs
+@names_option
+@labels_option
+@add_option(
+    "--port", "Port of the address; 0: any that is free.", type=click.IntRange(0, 65535), default=0
+)
+def view_verb(
+    runs: tuple[str, ...], names: list[str] | None, labels: dict[str, str], port: int
+) -> None:
+    """Look at every image of runs in a browser, at all thresholds.
+
+    The address that is printed shows the page of `report` with all images in full size, read from
+    the run's own folders when they are looked at. It is served to this machine alone until Ctrl-C,
+    and writes nothing.
+    """
+    from bsdsbench.comparison.published import labelled_runs
+    from bsdsbench.errors import DataError
+    from bsdsbench.report.server import view
+    from bsdsbench.results.given_runs import as_runs
+
+    loaded = labelled_runs(runs, as_runs(runs, names), labels)
+    try:
+        server = view(loaded, port)
+    except OSError as error:
+        raise DataError(f"port {port}: {error.strerror}") from None
+    with server:
+        for note in server.notes:
+            say(note)
+        print(server.address, flush=True)
+        say("Ctrl-C ends it")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            say("ended")
 
 
 @verb

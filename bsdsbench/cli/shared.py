@@ -37,7 +37,7 @@ GROUPS = {
     "Score": ("demo", "evaluate", "run", "merge", "nms"),
     "Understand": ("doctor", "compare", "errors", "worst", "explain", "plot"),
     "Curves": ("curves",),
-    "Publish": ("report", "share"),
+    "Publish": ("report", "view", "share"),
     "Check": ("check", "data", "protocols"),
 }
 VERBS = {verb: heading.lower() for heading, verbs in GROUPS.items() for verb in verbs}

@@ -235,6 +235,10 @@ def errors_verb(
 )
 @grouping
 @flag("--overlays", "Draw matched, false and missed pixels of these images into OUT/overlays.")
+@path("--figure", "A grid of picture, ground truth and runs with ids and F: .pdf, .svg or .png.")
+@add_option("--rows", "Images of the figure.", type=IntRange(1, 12), default=6)
+@choice("--style", "look", "Width of the figure: a page or a column.", of=("page", "column"))
+@labels_option
 @tables
 def worst_verb(
     runs: tuple[str, ...],
@@ -242,6 +246,10 @@ def worst_verb(
     metric: str | None,
     by: str | None,
     overlays: bool,
+    figure: str | None,
+    rows: int,
+    look: str,
+    labels: dict[str, str],
     columns: list[str] | None,
     groups: str | None,
     group_by: str | None,
@@ -252,12 +260,14 @@ def worst_verb(
     The paths of their overlays stand beside them. --by, or else the first of --columns, sorts.
     """
     from bsdsbench.comparison.lost_scores import with_errors
+    from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.metrics.base import ERROR_COLUMNS
-    from bsdsbench.report.worst import worst_table
+    from bsdsbench.report.worst import worst_figure, worst_table
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.groups import group_columns
 
-    found, folders = as_runs(runs, None, groups, group_by), list(map(Path, runs))
+    found = labelled_runs(runs, as_runs(runs, None, groups, group_by), labels)
+    folders = list(map(Path, runs))
     known, of_each = group_columns(found[0].records), None
     if by in known or (by or "").partition("=")[0] in known:
         by, of_each = None, by
@@ -268,6 +278,10 @@ def worst_verb(
                 found = [with_errors(run, progress=report) for run in found]
     with progress("overlays") as report:
         table = worst_table(found, folders, number, metric, overlays, report, columns, of_each)
+    if figure:
+        listed = worst_table(found, folders, rows, metric, columns=columns)
+        worst_figure(found, [str(row[0]) for row in listed.rows], Path(figure), look)
+        say(f"wrote {figure}", progress=True)
     show_tables([table], **shown)
 
 

@@ -83,7 +83,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
         Column("ods", "best F"),
         Column("ods.precision", "P"),
         Column("ods.recall", "R"),
-        Column("ods.threshold", "at", score=False),
+        Column("ods.threshold", "threshold", score=False),
         F_AT_ODS,
     )
 

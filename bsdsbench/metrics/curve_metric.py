@@ -21,7 +21,7 @@ from bsdsbench.scores.ratios import Weights
 
 CURVE_COLUMNS = (
     Column("ods", "ODS"),
-    Column("ods.threshold", "ODS threshold", "at", digits=3, shown="own", score=False),
+    Column("ods.threshold", "ODS threshold", "threshold", digits=3, shown="own", score=False),
     Column("ods.precision", "ODS P", "P", shown="own", score=False),
     Column("ods.recall", "ODS R", "R", shown="own", score=False),
     Column("ois", "OIS"),

@@ -10,11 +10,12 @@ from itertools import combinations
 from operator import itemgetter
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
@@ -43,6 +44,7 @@ from bsdsbench.plotting.style import (
     HUMAN,
     curve_lines,
     draw_figure,
+    figure_width,
     font_size,
     legend,
     marker_scale,
@@ -59,6 +61,7 @@ from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
 
 BOX = "box"
+_PAGE_HEIGHT = 9.0  # inches of text on a page
 Runs = Sequence[Evaluation | str | Path]
 DISPLAYS: dict[str, Any] = {
     "pr": PRCurveDisplay,
@@ -347,6 +350,52 @@ def _plot_boxes(
         ax.set_ylabel(f"{registry.get(name).title}: {column.heading} of an image", parse_math=False)
 
     return draw_figure(draw, path, look, note=_signatures(runs))
+
+
+class PictureRow(NamedTuple):
+    """An image of a grid of pictures: its id, and each picture (H, W, 3) with the text under it."""
+
+    label: str
+    pictures: Sequence[tuple[NDArray[np.uint8], str]]
+
+
+def draw_grid(
+    headings: Sequence[str], rows: Sequence[PictureRow], path: str | Path, look: str = "page"
+) -> Figure:
+    """Write a grid of pictures that fits a page, or in the style "column" a column; text is text.
+
+    Pictures keep their pixels. Raises DataError as `save` does.
+    """
+    with style(look, file=True):
+        width, gap = figure_width(), font_size() / 72
+        left, below = 1.6 * gap, 1.5 * gap
+        cell = (width - left) / len(headings)
+        letters = max(int(cell / (0.62 * gap)), 4)
+        headings = [textwrap.fill(heading, letters) for heading in headings]
+        top = (1 + max(heading.count("\n") for heading in headings)) * 1.4 * gap
+        rest = _PAGE_HEIGHT - top
+        high = min(2 / 3 * cell, rest / len(rows) - below)  # of a picture
+        height = top + len(rows) * (high + below)
+        figure = Figure((width, height))
+        text: Any = {"parse_math": False, "ha": "center"}
+        for k, heading in enumerate(headings):
+            x = (left + (k + 0.5) * cell) / width
+            figure.text(x, 1 - 0.2 * gap / height, heading, va="top", **text)
+        for j, row in enumerate(rows):
+            y = height - top - j * (high + below) - high
+            middle = (y + high / 2) / height
+            figure.text(0.7 * gap / width, middle, row.label, va="center", rotation=90, **text)
+            for k, (pixels, caption) in enumerate(row.pictures):
+                place = (left + k * cell + 0.03) / width, y / height
+                ax = figure.add_axes((*place, (cell - 0.06) / width, high / height))
+                ax.imshow(pixels, interpolation="none")
+                ax.set_axis_off()
+                x = (left + (k + 0.5) * cell) / width
+                figure.text(
+                    x, (y - 0.15 * gap) / height, caption, va="top", fontsize="small", **text
+                )
+        save(figure, path)
+    return figure
 
 
 def plot_result(run: Evaluation, out: Path) -> None:

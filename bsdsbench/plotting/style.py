@@ -263,6 +263,11 @@ def add_title(ax: Axes, name: str, title: str) -> None:
     titles.append(((name, title), ax.get_title()))
 
 
+def figure_width() -> float:
+    """Return the width of a figure in inches, of the style in force; that of a page for screens."""
+    return _SIZES[_STYLE.get()[0]].width or 6.9
+
+
 def marker_scale() -> float:
     """Return how much larger markers are than on the screen, in the style in force."""
     return font_size() / _SIZES["screen"].font

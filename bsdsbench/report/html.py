@@ -8,7 +8,10 @@ read only when the image is viewed, so that a page with thousands of pictures op
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
@@ -19,8 +22,8 @@ import numpy as np
 
 from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
-from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.comparison_tables import heading
+from bsdsbench.comparison.compare import Comparison, compare
+from bsdsbench.comparison.comparison_tables import heading, lower_is_better
 from bsdsbench.comparison.lost_scores import (
     ERROR_SIDES,
     error_table,
@@ -39,17 +42,20 @@ from bsdsbench.comparison.slices import Slices, slice_tables, slices_of
 from bsdsbench.errors import DataError
 from bsdsbench.io import write_atomic
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import Column
 from bsdsbench.plotting.slices import score_drawn
 from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS, curve_lines
-from bsdsbench.report.pictures import by_interest, draw_pictures
-from bsdsbench.results.evaluation import Progress
+from bsdsbench.report.pictures import ImagePictures, by_interest, draw_pictures
+from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition
 from bsdsbench.results.score_tables import score_tables
-from bsdsbench.runs.sources import fault_of, find_sources
-from bsdsbench.scores.ratios import f_measure
+from bsdsbench.runs.sources import Sources, fault_of, find_sources
+from bsdsbench.scores.ratios import f_measure, short
 from bsdsbench.tables.forms import html_of_each, to_csv
+from bsdsbench.tables.table import Table
 
+_MOST_LINES = 4  # of a verdict
 SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
 
 
@@ -82,93 +88,213 @@ def write_report(
     be filtered by every column. Raises DataError if there are no runs, if published results are of
     other images, or if a given folder does not hold the files of its run, OSError.
     """
-    import jinja2
-
     if not runs:
         raise DataError("no runs given, expected at least one to report")
     runs = labelled_runs(runs, as_runs(runs), labels, published)
-    extra, odd = published_beside(published, runs, force, labels)
-    notes = []
+    page = Page(runs, title, published, labels, force, by)
     given = pred_dirs or [None] * len(runs)
     if len(given) != len(runs):
         raise DataError(f"{len(given)} prediction folders for {len(runs)} runs, expected one each")
     if images_dir and not Path(images_dir).is_dir():
         raise DataError(f"{images_dir}: no folder, expected one of pictures")
-    sources, named, drawn = {}, set(), {}
     with ThreadPool(1) as beside:  # does not wait for it where drawing fails or is interrupted
         compared = beside.apply_async(compare, [runs], {"n_boot": n_boot, "seed": seed})
-        for run, folder in zip(runs, given, strict=True) if pictures else ():
+        if pictures:
+            named = page.find_files(given, gt_dir, images_dir)
+            maker = ImagePictures(runs, page.sources, full=False)
+            order = by_interest(page.ids, page.mains)
+            drawing = draw_pictures(maker, named, page.notes, order, full_pictures, progress)
+            for image_id, drawn in drawing:
+                page.add_pictures(image_id, drawn)
+        text = page.render(compared.get, n_boot, seed)
+    write_atomic(Path(path), text)
+    return page.notes
+
+
+class Page:
+    """What a page shows of runs: their curves, tables, and the pictures that it holds."""
+
+    def __init__(
+        self,
+        runs: Sequence[Any],
+        title: str = "",
+        published: Sequence[str] = (),
+        labels: Mapping[str, str] = MappingProxyType({}),
+        force: bool = False,
+        by: Sequence[str] = (),
+    ) -> None:
+        self.by = by
+        self.runs, self.title = runs, title or " / ".join(run.name for run in runs)
+        self.extra, self.odd = published_beside(published, runs, force, labels)
+        self.known: list[Any] = [r for r in find_published(published, labels) if r.curve]
+        self.columns, values, self.mains, self.ids = _columns(runs)
+        self.images: dict[str, dict[str, Any]] = {
+            k: {"id": k, "values": [v.get(k) for v in values]} for k in self.ids
+        }
+        self.sources: dict[str, Sources] = {}
+        self.notes: list[str] = []
+        self.drawn: dict[int, dict[str, Any]] = {}
+
+    def find_files(
+        self, given: Sequence[Any], gt_dir: Any = None, images_dir: Any = None
+    ) -> set[str]:
+        """Find the files of the runs; returns those whose folders were given."""
+        named = set()
+        for run, folder in zip(self.runs, given, strict=True):
             if run.reported:
-                notes.append(f"no pictures: {run.name}: official tables have no files of images")
+                line = f"{run.name}: official tables have no files of images"
+                self.notes.append(f"no pictures: {line}")
                 continue
             if folder or gt_dir or images_dir:
                 named.add(run.name)
             try:
-                sources[run.name] = find_sources(run, folder, gt_dir, images_dir)
+                self.sources[run.name] = find_sources(run, folder, gt_dir, images_dir)
             except DataError as error:
                 if run.name in named:
                     raise
-                notes.append(f"no pictures: {fault_of(run, error)}")
-        columns, values, mains, ids = _columns(runs)
-        known: list[Any] = [result for result in find_published(published, labels) if result.curve]
-        looks = iter(curve_lines(len(runs) + len(known)))
-        lines = []
-        for run in runs:
-            curves = run.with_curve
-            score = run.score(curves[0]) if curves else None
-            lines.append(_line(run.name, next(looks), score and score.curve, score and score.ods))
-        images = {k: {"id": k, "values": [v.get(k) for v in values]} for k in ids}
-        for image_id, found in draw_pictures(
-            runs, sources, named, notes, by_interest(ids, mains), full_pictures, progress
-        ):
-            # The small picture for the table goes into the row
-            images[image_id].update({k: found.pop(k) for k in ("thumb", "paper") if k in found})
-            drawn[ids.index(image_id)] = found
-        tables = score_tables(runs, extra=extra, notes=odd)
+                self.notes.append(f"no pictures: {fault_of(run, error)}")
+        return named
+
+    def add_pictures(self, image_id: str, drawn: dict[str, Any]) -> None:
+        """Keep an image's pictures; the small one for the table goes into its row."""
+        names = {"thumb", "paper"} & drawn.keys()
+        small: dict[str, Any] = {name: drawn.pop(name) for name in names}
+        self.images[image_id].update(small)
+        self.drawn[self.ids.index(image_id)] = drawn
+
+    def render(
+        self, compared: Callable[[], Comparison], n_boot: int, seed: int, served: bool = False
+    ) -> str:
+        """Return the page as HTML. `served`: the pictures are asked for when they are looked at."""
+        import jinja2
+
+        runs, tables = self.runs, score_tables(self.runs, extra=self.extra, notes=self.odd)
+        verdict, notes = [], list(self.notes)
         losses = [
             lost_scores(run, n_boot, seed) for run in runs if metric_with_errors(run) is not None
         ]
         if losses:
             tables.append(error_table(runs, losses))
-        sliced = [[slices_of(run, word) for run in runs] for word in by]
-        for table, of_runs in zip(by, sliced, strict=True):
+        sliced = [[slices_of(run, word) for run in runs] for word in self.by]
+        for table, of_runs in zip(self.by, sliced, strict=True):
             tables += slice_tables(runs, [table], slices=of_runs)
         try:
-            tables += compared.get().tables()
+            comparison = compared()
+            verdict = verdict_of(comparison)
+            tables = _one_table(tables, comparison.tables())
         except DataError as error:
             notes.append(f"no comparison: {error.problems[0]}")
-    data = {
-        "runs": lines,
-        "published": [_line(r.label, next(looks), r.curve, r.curve.ods) for r in known],
-        "human": None if any(why_not_beside(r, HUMAN_TASK) for r in runs) else list(HUMAN_POINT),
-        "columns": columns,
-        "images": list(images.values()),
-        "groups": _groups(runs, by, images),
-        "csv": {table.key: to_csv(table) for table in tables},
-    }
-    files = resources.files("bsdsbench.report").joinpath("page")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
-    colors = "".join(f" --{word}: {color};" for word, color in PIXEL_COLORS.items())
-    scripts = [files.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS]
-    page = template.render(
-        title=title or " / ".join(run.name for run in runs),
-        version=__version__,
-        tables=list(zip(tables, html_of_each(tables), strict=True)),
-        notes=notes,
-        error_colors=ERROR_COLORS if losses else {},
-        error_bars=_error_bars(losses),
-        slice_plots=[_slice_plot(runs, of_runs) for of_runs in sliced],
-        n_images=len(images),
-        several=len(runs) > 1,
-        css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
-        js="\n".join(['"use strict";', "(() => {", *scripts, "})();"]),  # names of their own
-        data=_script_json(data),
-        n_pictures=len(drawn),
-        pictures=[(i, _script_json(found)) for i, found in sorted(drawn.items())],
+        self.notes[:] = notes
+        looks = iter(curve_lines(len(runs) + len(self.known)))
+        lines = []
+        for run in runs:
+            curves = run.with_curve
+            score = run.score(curves[0]) if curves else None
+            lines.append(_line(run.name, next(looks), score and score.curve, score and score.ods))
+        data = {
+            "runs": lines,
+            "published": [_line(r.label, next(looks), r.curve, r.curve.ods) for r in self.known],
+            "human": None if any(why_not_beside(r, HUMAN_TASK) for r in runs) else [*HUMAN_POINT],
+            "columns": self.columns,
+            "images": list(self.images.values()),
+            "groups": _groups(runs, self.by, self.images),
+            "csv": {table.key: to_csv(table) for table in tables},
+            "colors": [None, *PIXEL_COLORS.values(), *ERROR_COLORS.values()],
+            "served": served,
+        }
+        files = resources.files("bsdsbench.report").joinpath("page")
+        environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+        template = environment.from_string(files.joinpath("report.html").read_text("utf-8"))
+        colors = "".join(f" --{word}: {color};" for word, color in PIXEL_COLORS.items())
+        scripts = [files.joinpath(f"{name}.js").read_text("utf-8") for name in SCRIPTS]
+        return template.render(
+            title=self.title,
+            version=__version__,
+            facts=_facts(runs),
+            verdict=verdict,
+            tables=list(zip(tables, html_of_each(tables), strict=True)),
+            notes=notes,
+            error_colors=ERROR_COLORS if losses or served else {},
+            error_bars=_error_bars(losses),
+            slice_plots=[_slice_plot(runs, of_runs) for of_runs in sliced],
+            n_images=len(self.images),
+            several=len(runs) > 1,
+            css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
+            js="\n".join(['"use strict";', "(() => {", *scripts, "})();"]),  # names of their own
+            data=_script_json(data),
+            served=served,
+            n_pictures=len(self.images) if served and self.sources else len(self.drawn),
+            pictures=[(i, _script_json(drawn)) for i, drawn in sorted(self.drawn.items())],
+        )
+
+
+def _facts(runs: Sequence[Any]) -> list[str]:
+    """Return data set, date and protocol, a line each; several where the runs differ."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    date = time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdigit() else None))
+    facts = []
+    sets = [run.identity.describe() if run.identity else "a set without a name" for run in runs]
+    for texts in (sets, [date], [f"protocol {run.described}" for run in runs]):
+        facts.append("; ".join(dict.fromkeys(texts)))
+    return facts
+
+
+def verdict_of(comparison: Comparison) -> list[str]:
+    """Say which run is best, by how much, and whether that is real; or a run's score alone."""
+    score = (comparison.shown or comparison.scores)[0]
+    alone = "" if len({s.partition(".")[0] for s in comparison.scores}) > 1 else score
+    word, percent = heading(score, alone), f"{100 * comparison.level:g} %"
+    known = [i for i in comparison.intervals if i.score == score and i.value == i.value]
+    known.sort(key=lambda i: i.value, reverse=not lower_is_better(score))
+    if not known:
+        return []
+    best, *others = known
+    spread = (
+        "" if best.low != best.low else f" ({percent} interval {best.low:.3f} to {best.high:.3f})"
     )
-    write_atomic(Path(path), page)
-    return notes
+    if not others:
+        return [f"{best.run}: {word} {best.value:.3f}{spread}."]
+    lines = [f"{best.run} is best: {word} {best.value:.3f}{spread}."]
+    for other in others[:_MOST_LINES]:
+        d = comparison.difference_of(best.run, other.run, score)
+        low, high = sorted((abs(d.low), abs(d.high)))
+        crosses = (d.low < 0) != (d.high < 0)
+        span = f"{-low if crosses else low:.3f} to {high:.3f}"
+        real = "this is real" if d.significant(comparison.level) else "this may be chance"
+        p = "p < .001" if d.p_holm < 0.001 else f"p = {short(d.p_holm)}"
+        how = f"{percent} interval {span}, {p} after Holm's correction"
+        if d.p_holm != d.p_holm:
+            real, how = "whether this is real is not known", "no p-value"
+        lines.append(f"{abs(d.value):.3f} better than {other.run} ({how}): {real}.")
+    if len(others) > _MOST_LINES:
+        lines.append(f"{len(others) - _MOST_LINES} more are lower.")
+    return lines
+
+
+def _one_table(scores: Sequence[Table], compared: Sequence[Table]) -> list[Table]:
+    """Put the intervals of `compared` into the tables of scores, which makes one table of two."""
+    intervals = next((table for table in compared if table.key == "scores"), None)
+    rest = [table for table in compared if table is not intervals]
+    if intervals is None:
+        return [*scores, *rest]
+    keys = [field.key for field in intervals.columns]
+    cells = {
+        (row[0], key): cell for row in intervals.rows for key, cell in zip(keys, row, strict=True)
+    }
+    merged, last = list[Table](), None
+    for table in scores:
+        rows = []
+        for row in table.rows:
+            fields = [f"{table.key}_{field.key}" for field in table.columns]
+            rows.append([cells.get((row[0], k), cell) for k, cell in zip(fields, row, strict=True)])
+        if rows != [list(row) for row in table.rows]:
+            last = len(merged)
+        merged.append(replace(table, rows=rows))
+    if last is None:
+        return [*scores, *compared]
+    texts = [*merged[last].notes, f"{intervals.sentence}.", *intervals.notes]
+    merged[last] = replace(merged[last], notes=list(dict.fromkeys(texts)))
+    return [*merged, *rest]
 
 
 def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[str, float]]]]:
@@ -256,6 +382,28 @@ def _rounded(point: Sequence[Any]) -> list[Any]:
     return [None if v is None else round(float(v), 5) for v in point]
 
 
+WRONG_PIXELS = ("false_pixels", "missed_pixels")
+
+
+def wrong_pixels(run: Evaluation, metric: str, rows: dict[str, dict[str, float]]) -> list[Column]:
+    """Add the numbers of false and missed pixels at the ODS threshold to the scores of images.
+
+    Returns their columns; none for metrics without a matching.
+    """
+    records = [r for r in run.records if "matches" in r.counts.get(metric, ())]
+    if not records or metric not in run.with_curve:
+        return []
+    ods, keyed = run.score(metric).ods.threshold or 0.0, {}
+    for record in records:
+        counts: Any = record.counts[metric]
+        k = int(np.abs(counts.thresholds - ods).argmin())
+        matched_gt, total_gt, matched_pred, total_pred = counts.matches[k].tolist()
+        keyed[record.image_id] = total_pred - matched_pred, total_gt - matched_gt
+    for image_id, numbers in keyed.items():
+        rows[image_id] = {**rows.get(image_id, {}), **dict(zip(WRONG_PIXELS, numbers, strict=True))}
+    return [Column(key, key.split("_")[0], score=False) for key in WRONG_PIXELS]
+
+
 def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[Any], list[Any], list[str]]:
     """The table's number columns; for each, image id -> value; the runs' main ones of these, which
     show on a phone; the images of all runs, those of the first before others.
@@ -268,8 +416,10 @@ def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[Any], list
         for m, metric in enumerate(run.metrics):
             rows = run.image_scores(metric)
             ids |= dict.fromkeys(rows)
-            for k, c in enumerate(registry.get(metric).image_columns):
-                columns.append({"label": c.heading, "run": i, "main": m == k == 0})
+            found = [*registry.get(metric).image_columns, *wrong_pixels(run, metric, rows)]
+            for k, c in enumerate(found):
+                whole = c.key in WRONG_PIXELS
+                columns.append({"label": c.heading, "run": i, "main": m == k == 0, "whole": whole})
                 mine = {name: row[c.key] for name, row in rows.items() if c.key in row}
                 values.append({name: round(v, 5) for name, v in mine.items() if v == v})
                 if m == k == 0:

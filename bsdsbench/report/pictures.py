@@ -1,5 +1,8 @@
 """Small pictures for a report: photographs as thumbnails, lines as palette PNG, several at a time.
 
+What a pixel is at every threshold (matched, false, missed) is packed as byte planes, which the page
+draws on a canvas at the threshold of its slider.
+
 A page of every picture of 200 images and three methods has 30 MB. So those come first that are
 looked at first: by each method the worst and the best, and where two methods differ most; as many
 as fit into `BUDGET`, and at most `MOST`: nobody looks through a thousand small pictures, which take
@@ -10,33 +13,44 @@ from __future__ import annotations
 
 import base64
 import io
+import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import combinations, zip_longest
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.comparison.lost_scores import metric_with_errors
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.io import png_bytes
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.report.overlays import COLORS, matching_metric, overlay
+from bsdsbench.metrics.error_classes import (
+    ERROR_CODES,
+    FALSE_PIXEL,
+    MATCHED_PIXEL,
+    pixel_classes,
+)
+from bsdsbench.report.overlays import matching_metric
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.sources import Sources, fault_of
+from bsdsbench.scores.curve import PRCurve
 
 THUMBNAIL = 320  # longer side, pixels
 THUMB = 120  # that of the table
-QUALITY = 70
+QUALITY, FULL_QUALITY = 70, 90
 BUDGET = 5_000_000  # characters; tables, values and scripts have room below 6 MB
 MOST = 200  # images
-_OVERLAY_PALETTE = [(*color, 255 if i else 0) for i, color in enumerate(COLORS)]
 _LEVELS = 8
 
 
-def gt_picture(gt: GroundTruth, photo: NDArray[np.uint8] | None) -> dict[str, Any]:
+def gt_picture(
+    gt: GroundTruth, photo: NDArray[np.uint8] | None, side: int | None = THUMBNAIL
+) -> dict[str, Any]:
     """The annotators' boundaries of one image, darker where more agree, and its photograph.
 
     Of label maps and masks their outlines. Also `thumb`, a small picture for the table; `paper`
@@ -57,17 +71,18 @@ def gt_picture(gt: GroundTruth, photo: NDArray[np.uint8] | None) -> dict[str, An
     out = {"gt": drawn, "size": [gt.shape[1], gt.shape[0]], "annotators": len(gt.boundaries)}
     if photo is None:
         return {**out, "thumb": drawn, "paper": True}
-    return {**out, "photo": jpeg_uri(photo), "thumb": jpeg_uri(photo, THUMB)}
+    return {**out, "photo": jpeg_uri(photo, side), "thumb": jpeg_uri(photo, THUMB)}
 
 
-def jpeg_uri(pixels: NDArray[np.uint8], side: int = THUMBNAIL) -> str:
-    """A picture at most `side` pixels long, (H, W) gray or (H, W, 3)."""
+def jpeg_uri(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
+    """A picture at most `side` pixels long, or in full size, (H, W) gray or (H, W, 3)."""
     from PIL import Image
 
     image = Image.fromarray(pixels)
-    image.thumbnail((side, side))
+    if side is not None:
+        image.thumbnail((side, side))
     out = io.BytesIO()
-    image.save(out, "JPEG", quality=QUALITY, optimize=True)
+    image.save(out, "JPEG", quality=QUALITY if side else FULL_QUALITY, optimize=side is not None)
     return _uri("jpeg", out.getvalue())
 
 
@@ -103,9 +118,92 @@ def by_interest(ids: Sequence[str], values: Sequence[Mapping[str, float]]) -> li
     return list(dict.fromkeys([*turns, *ids]))
 
 
+class ImagePictures:
+    """Makes the pictures of an image in all runs, small or in full size."""
+
+    def __init__(
+        self, runs: Sequence[Any], sources: Mapping[str, Sources], full: bool, errors: bool = False
+    ) -> None:
+        """`sources` has the files of the runs by name; `errors` shows the classes of errors."""
+        self.sources, self.side = sources, None if full else THUMBNAIL
+        self.runs = []  # number and run; the metric drawn, if there is one; its records
+        for number, run in enumerate(runs):
+            if run.name in sources:
+                metric: Any = matching_metric(run)
+                with_classes = metric and (errors or metric_with_errors(run) is not None)
+                records = {record.image_id: record for record in run.records}
+                self.runs.append((str(number), run, metric, with_classes, records))
+
+    def __call__(self, image_id: str) -> tuple[dict[str, Any], list[tuple[Any, DataError]]]:
+        """Return one image's pictures, and the runs with what was wrong with their files."""
+        drawn, faults = dict[str, Any](runs={}), []
+        for number, run, metric, with_classes, records in self.runs:
+            if image_id not in self.sources[run.name].pairs:  # the run left it out
+                continue
+            try:
+                pred, gt = self.sources[run.name].load(image_id, run.protocol)
+                if "gt" not in drawn:
+                    photo = self.sources[run.name].photo(image_id, gt.shape)
+                    drawn.update(gt_picture(gt, photo, self.side))
+                if image_id in records and metric is not None:
+                    planes = pixel_planes(pred, gt, run, metric, records[image_id], with_classes)
+                    drawn["runs"][number] = {
+                        "pred": jpeg_uri(_gray(pred, run), self.side),
+                        **planes,
+                    }
+            except DataError as error:
+                faults.append((run, error))
+        return drawn, faults
+
+
+def pixel_planes(
+    pred: Prediction, gt: GroundTruth, run: Evaluation, metric: Any, record: Any, errors: bool
+) -> dict[str, Any]:
+    """Return what each pixel of an image is at every threshold, in a form for JSON.
+
+    `planes` is base64 of deflated bytes: of each pixel how often it changes, low bytes, then high
+    bytes; then of all these changes, pixel by pixel, the number of the threshold from which it
+    holds, low and high bytes, and the class: 0 nothing, 1 matched, 2 false, 3 missed, 4 to 9 the
+    classes of errors. Raises DataError if they are not the counts of the run.
+    """
+    protocol, counts = run.protocol, record.counts[metric.name]
+    counter = partial(pixel_classes, errors=errors)
+    shown = metric.count_with(counter, pred, gt, protocol, metric.options_of(protocol))
+    classes, n_steps = shown["classes"], len(shown["thresholds"])
+    false = (FALSE_PIXEL, *range(ERROR_CODES["duplicate"], len(ERROR_CODES) + 4))
+    columns = [(classes == MATCHED_PIXEL).sum(axis=0)]
+    columns.append(columns[0] + np.isin(classes, false).sum(axis=0))
+    counted = counts.matched_pred[-n_steps:], counts.total_pred[-n_steps:]
+    differ = np.flatnonzero(np.not_equal(columns, counted).any(axis=0))
+    if differ.size:
+        matched, of_run = columns[0][differ[0]], counted[0][differ[0]]
+        raise DataError(
+            f"{record.image_id}: {matched} matched pixels, the run has {of_run}; its files or its "
+            "settings are not those of the run"
+        )
+    before = np.zeros_like(classes)
+    before[:, 1:] = classes[:, :-1]
+    changes = classes != before
+    n_changes = np.zeros(gt.shape, np.uint16)
+    n_changes.flat[shown["pixel"]] = changes.sum(axis=1)
+    steps = np.nonzero(changes)[1].astype(np.uint16)
+    planes = [plane.astype(np.uint8).tobytes() for n in (n_changes, steps) for plane in (n, n >> 8)]
+    packed = zlib.compress(b"".join([*planes, classes[changes].tobytes()]), 6)
+    curve = PRCurve.of_counts(counts.thresholds, counts.matches)
+    return {
+        "planes": base64.b64encode(packed).decode("ascii"),
+        "n": int(steps.size),
+        "size": [gt.shape[1], gt.shape[0]],
+        "thresholds": [float(f"{t:.6g}") for t in shown["thresholds"]],
+        "matchedGt": shown["matched_gt"].tolist(),
+        "totalGt": int(shown["total_gt"]),
+        "best": int(curve.f[-n_steps:].argmax()),
+        "classes": bool(errors),
+    }
+
+
 def draw_pictures(
-    runs: Sequence[Any],
-    sources: Mapping[str, Sources],
+    pictures: ImagePictures,
     named: Collection[str],
     notes: list[str],
     ids: Sequence[str],
@@ -114,39 +212,9 @@ def draw_pictures(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Image id and pictures, in the order of ids: of all (full), or what `MOST` and `BUDGET` allow.
 
-    sources : run name -> its files
-    named   : runs whose folders were given: a fault of theirs is raised; of others `notes` gets it
+    named : runs whose folders were given: a fault of theirs is raised; of others `notes` gets it
     """
-    drawn = []  # number and run; at what threshold its overlays are, if it has any; its records
-    for i, run in enumerate(runs):
-        if run.name in sources:
-            metric = matching_metric(run)
-            ods: Any = metric and run.score(metric.name).ods.threshold
-            drawn.append((str(i), run, ods, {r.image_id: r for r in run.records}))
-
-    def pictures(image_id: str) -> tuple[dict[str, Any], list[Any]]:
-        """One image's pictures, and the runs with what was wrong with their files."""
-        out, faults = dict[str, Any](runs={}), []
-        for number, run, ods, records in drawn:
-            if image_id not in sources[run.name].pairs:  # the run left it out
-                continue
-            try:
-                pred, gt = sources[run.name].load(image_id, run.protocol)
-                if "gt" not in out:
-                    photo = sources[run.name].photo(image_id, gt.shape)
-                    out.update(gt_picture(gt, photo))
-                if image_id in records and ods is not None:
-                    mine: dict[str, Any] = {"pred": jpeg_uri(_gray(pred, run))}
-                    for kind, threshold in (("best", None), ("ods", ods)):
-                        *at, classes = overlay(pred, gt, run, records[image_id], threshold)
-                        png = _uri("png", png_bytes(classes, _OVERLAY_PALETTE))
-                        mine[kind] = {"at": [round(v, 4) for v in at], "png": png}
-                    out["runs"][number] = mine
-            except DataError as error:
-                faults.append((run, error))
-        return out, faults
-
-    used, faulty, ids = 0, set(), ids[: (len(ids) if full else MOST) * bool(drawn)]
+    used, faulty, ids = 0, set(), ids[: (len(ids) if full else MOST) * bool(pictures.runs)]
     pool = ThreadPoolExecutor(available_cores())
     try:
         made = zip(ids, pool.map(pictures, ids), strict=True)

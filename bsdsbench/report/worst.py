@@ -6,17 +6,61 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.lost_scores import metric_with_errors
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.formats.official_txt import safe_name
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
-from bsdsbench.report.overlays import KINDS, Progress, matching_metric, write_overlays
+from bsdsbench.report.overlays import (
+    KINDS,
+    Progress,
+    matching_metric,
+    overlay,
+    paint,
+    write_overlays,
+)
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_columns, partition, text_of
 from bsdsbench.results.score_tables import made_how
+from bsdsbench.runs.sources import find_sources
+from bsdsbench.scores.ratios import short
 from bsdsbench.tables.table import Field, Table, select
+
+
+def worst_figure(
+    runs: Sequence[Evaluation], image_ids: Sequence[str], path: Path, look: str = "page"
+) -> None:
+    """Write a grid of images: picture, ground truth, and each run at the image's best threshold.
+
+    Ids and F are text. Raises DataError if files are gone or a run matches no pixels.
+    """
+    from bsdsbench.plotting.figures import PictureRow, draw_grid
+
+    metrics = [matching_metric(run) for run in runs]
+    if not image_ids or None in metrics:
+        raise DataError(f"{path}: expected runs of a metric that matches pixels, and images")
+    files = [find_sources(run, metric=m.name) for run, m in zip(runs, metrics, strict=True) if m]
+    headings = ["picture", "ground truth", *(run.name for run in runs)]
+    rows = []
+    for image_id in image_ids:
+        cells: list[tuple[Any, str]] = []
+        for run, sources in zip(runs, files, strict=True):
+            pred, gt = sources.load(image_id, run.protocol)
+            photo = sources.photo(image_id, gt.shape)
+            if not cells:
+                blank = np.full((*gt.shape, 3), 255, np.uint8)
+                drawn = np.mean(gt.boundaries, axis=0) if gt.boundaries else np.zeros(gt.shape)
+                shade = np.where(drawn > 0, 190 * (1 - drawn), 255).astype(np.uint8)
+                cells = [(blank if photo is None else photo, "")]
+                cells.append((np.repeat(shade[..., None], 3, axis=2), ""))
+            (record,) = (r for r in run.records if r.image_id == image_id)
+            found = overlay(pred, gt, run, record, None)
+            cells.append((paint(found.classes, photo), f"F {short(found.f)}"))
+        rows.append(PictureRow(image_id, cells))
+    draw_grid(headings, rows, path, look)
 
 
 def worst_table(

@@ -329,7 +329,7 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
             raise DataError(f"{pair.line()}; a threshold is of one protocol and one kind of maps")
     columns = [METHOD, model.Field("threshold", f"threshold of {other.name}", "threshold", ".3f")]
     columns += [model.Field(key, key.upper(), "", ".4f") for key in ("p", "r", "f", "ods")]
-    columns.append(model.Field("ods_threshold", "ODS threshold", "at", ".3f"))
+    columns.append(model.Field("ods_threshold", "ODS threshold", "threshold", ".3f"))
     text = f"P, R, F: at the threshold of the ODS of {other.name}; ODS: at the best one here."
     notes: list[str | Note] = [Note(text, ("p", "r", "f", "ods"))]
     if both := {*run.image_ids} & {*other.image_ids}:

@@ -44,6 +44,7 @@ CALLS = {
     "plot": ["bsdsbench plot out/canny out/sobel -o pr.pdf"],
     "curves": ["bsdsbench curves scores.csv --kind roc"],
     "report": ["bsdsbench report out/canny out/sobel --format markdown"],
+    "view": ["bsdsbench view --help"],  # a call would serve until Ctrl-C
     "share": ["bsdsbench share out/canny -o canny.bsds.npz --licence CC0-1.0"],
     "check": [
         "bsdsbench check out/canny --baseline baseline.json --update",

@@ -7,6 +7,9 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.plotting.figures import draw_grid
+from bsdsbench.report.worst import worst_figure
+from bsdsbench.scores.ratios import short
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted, refused, write_maps
 
@@ -78,3 +81,48 @@ def test_the_columns_asked_for_are_shown_and_the_first_sorts(tmp_path):
     assert list(found[0]) == ["image", "hd95-directed_1", "dice_1"]
     assert len(rows(tmp_path / "out", "--columns", "all")[0]) > 20
     refused("column 'nix'", call, "worst", tmp_path / "out", "--columns", "dice,nix")
+
+
+@pytest.mark.filterwarnings("ignore::bsdsbench.errors.InputWarning")
+@pytest.mark.parametrize(("look", "width"), [("page", 6.9), ("column", 3.3)])
+def test_a_figure_of_pictures_fits_and_its_text_overlaps_nothing(outs, tmp_path, look, width):
+    runs = [
+        bb.Evaluation.load(outs[0]),
+        replace(bb.Evaluation.load(outs[0]), name="a long name " * 3),
+    ]
+    ids = list(runs[0].image_ids)[:4]
+    grids = []
+
+    def keep(*call):
+        grids.append(draw_grid(*call))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("bsdsbench.plotting.figures.draw_grid", keep)
+        worst_figure(runs, ids, tmp_path / "sup.pdf", look)
+    (figure,) = grids
+    size = figure.get_size_inches()
+    assert size[0] == width
+    assert size[1] <= 9.0
+    assert len(figure.axes) == 4 * 4
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in figure.texts if text.get_text()]
+    shown = [text.get_text() for text in figure.texts]
+    assert [text for text in shown if text in ids] == ids
+    f = runs[0].image_scores("boundary")
+    assert shown.count(f"F {short(f[ids[0]]['ods'])}") >= 2
+    for k, box in enumerate(boxes):
+        assert box.x0 >= -1
+        assert box.x1 <= figure.bbox.width + 1
+        assert not any(box.overlaps(other) for other in boxes[k + 1 :])
+        assert not any(box.overlaps(ax.bbox.shrunk(0.99, 0.99)) for ax in figure.axes)
+    data = (tmp_path / "sup.pdf").read_bytes()
+    assert b"/Type /Font" in data
+
+
+def test_the_verb_draws_the_images_it_lists_first(outs, tmp_path):
+    path = tmp_path / "sup.svg"
+    call("worst", outs[0], "-n", 1, "--figure", path, "--rows", 2, "--label", "a=Ours", "--quiet")
+    words = path.read_text()
+    names = [row["image"] for row in rows(outs[0], "-n", 3)]
+    assert [f"<!-- {name} -->" in words for name in names] == [True, True, False]
+    assert "<!-- Ours -->" in words

@@ -146,7 +146,7 @@ class RegionMetric(Metric[None]):
     )
     part_columns = (
         Column("ods", "ODS", score=False),
-        Column("ods_threshold", "ODS threshold", "at", digits=3, score=False),
+        Column("ods_threshold", "ODS threshold", "threshold", digits=3, score=False),
         Column("ois", "OIS", score=False),
     )
     image_columns = (

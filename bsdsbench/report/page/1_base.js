@@ -16,19 +16,79 @@
     fill(document.createElement(tag), attributes, children);
   const svg = (tag, attributes = {}, ...children) =>
     fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+  const number = (value, column) => (column.whole ? digits(value, 0) : digits(value));
   const digits = (value, n = 3) => (value === null || value === undefined ? "–" : value.toFixed(n));
   const label = (column) =>
     runs.length > 1 && column.run >= 0 ? `${runs[column.run].name}: ${column.label}` : column.label;
   const mains = columns.map((column, k) => ({ ...column, k })).filter((column) => column.main);
 
-  // Each image's pictures lie in a block of their own, read when they are first looked at.
-  const seen = new Map();
+  // Each image's pictures lie in a block of their own, read when they are first looked at; a served
+  // page asks for them. The last ones are kept.
+  const KEPT = 24, seen = new Map();
   function pictures(i) {
     if (!seen.has(i)) {
       const block = $(`pictures-${i}`);
-      seen.set(i, block ? JSON.parse(block.textContent) : {});
+      seen.set(i, data.served ? fetched(i) : Promise.resolve(block ? JSON.parse(block.textContent) : {}));
+      if (seen.size > KEPT) seen.delete(seen.keys().next().value);
     }
     return seen.get(i);
+  }
+  async function fetched(i) {
+    try {
+      const answer = await fetch(`pictures/${i}`);
+      return answer.ok ? await answer.json() : { fault: `the server answers ${answer.status}` };
+    } catch {
+      seen.delete(i);
+      return { fault: "the server does not answer: is bsdsbench view still running?" };
+    }
+  }
+
+  // ---- what a pixel is at every threshold -------------------------------------------------------
+  const MATCHED = 1, FALSE = 2, MISSED = 3, FIRST_CLASS = 4, FIRST_FALSE = 7;
+  // Red in the lowest byte, as canvases have it
+  const ink = data.colors.map((color) => {
+    if (!color) return 0;
+    const [red, green, blue] = [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16));
+    return (255 << 24 | blue << 16 | green << 8 | red) >>> 0;
+  });
+  async function unpacked(drawn) {
+    if (!drawn.plain) {
+      const packed = Uint8Array.from(atob(drawn.planes), (c) => c.charCodeAt(0));
+      const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+      drawn.plain = new Uint8Array(await new Response(stream).arrayBuffer());
+    }
+    return drawn;
+  }
+  // Draws the k-th threshold; returns how many pixels are of each class.
+  function paint(canvas, drawn, k, withClasses) {
+    const { plain, n, size: [width, height] } = drawn, pixels = width * height, first = 2 * pixels;
+    canvas.width = width;
+    canvas.height = height;
+    const context = canvas.getContext("2d", { willReadFrequently: true }), image = context.createImageData(width, height);
+    const out = new Uint32Array(image.data.buffer), counts = Array(ink.length).fill(0);
+    let change = 0;
+    for (let p = 0; p < pixels; p++) {
+      const end = change + (plain[p] | plain[pixels + p] << 8);
+      let state = 0;
+      for (; change < end; change++) {
+        if ((plain[first + change] | plain[first + n + change] << 8) <= k) state = plain[first + 2 * n + change];
+      }
+      if (!state) continue;
+      counts[state]++;
+      const plainly = state < FIRST_CLASS ? state : state < FIRST_FALSE ? MISSED : FALSE;
+      out[p] = ink[withClasses ? state : plainly];
+    }
+    context.putImageData(image, 0, 0);
+    return counts;
+  }
+  const sum = (list) => list.reduce((a, b) => a + b, 0);
+  // Of the image at the k-th threshold: its scores, and pixels by class
+  function scoresAt(drawn, k, counts) {
+    const matched = counts[MATCHED], wrong = counts[FALSE] + sum(counts.slice(FIRST_FALSE));
+    const missed = drawn.totalGt - drawn.matchedGt[k];
+    const p = matched + wrong ? matched / (matched + wrong) : 0;
+    const r = drawn.totalGt ? drawn.matchedGt[k] / drawn.totalGt : 0;
+    return { p, r, f: p + r ? (2 * p * r) / (p + r) : 0, matched, wrong, missed };
   }
 
   // ---- axes shared by the plots -----------------------------------------------------------------

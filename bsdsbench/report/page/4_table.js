@@ -1,6 +1,7 @@
 
   // ---- table of images --------------------------------------------------------------------------
-  const hasPictures = images.some((image) => image.thumb);
+  const hasThumbs = images.some((image) => image.thumb);
+  const hasPictures = hasThumbs || data.served;
   let order = { key: null, down: false };
   let visible = images.map((_, i) => i);
   let bin = null;
@@ -15,14 +16,14 @@
 
   function header() {
     const row = make("tr");
-    if (hasPictures) row.append(make("th", { scope: "col" }, "Picture"));
+    if (hasThumbs) row.append(make("th", { scope: "col" }, "Picture"));
     const cell = (text, key, css, above = "") => {
       const button = make("button", { type: "button", onclick: () => sortBy(key) });
       if (above) button.append(make("small", { title: above }, above));
       button.append(text);
       row.append(make("th", { scope: "col", class: css, "aria-sort": "none", "data-key": key }, button));
     };
-    cell("Image", -1, "");
+    cell("Image", -1, "image");
     columns.forEach((column, k) => {
       const above = runs.length > 1 && column.run >= 0 ? runs[column.run].name : "";
       cell(column.label, k, `number${column.main ? "" : " more"}`, above);
@@ -64,7 +65,8 @@
     const within = (k, test) => images[i].values[k] !== null && test(images[i].values[k]);
     if (bin && !within(bin.k, bin.of)) return false;
     const limit = $("limit").value;
-    return limit === "" || within(Number($("limit-column").value), (v) => v <= Number(limit));
+    const sign = $("limit-side").value === "least" ? -1 : 1;
+    return limit === "" || within(Number($("limit-column").value), (v) => sign * v <= sign * Number(limit));
   }
   function body() {
     visible = images.map((_, i) => i).filter(wanted).sort(compare);
@@ -75,14 +77,14 @@
   function row(i) {
     if (!rows.has(i)) {
       const image = images[i], made = make("tr");
-      if (hasPictures) {
+      if (hasThumbs) {
         const css = image.paper ? "thumb paper" : "thumb";
         const thumb = image.thumb && make("img", { class: css, alt: `open ${image.id}`, loading: "lazy", src: image.thumb });
         made.append(make("td", {}, ...(thumb ? [link(i, "picture", thumb)] : [])));
       }
       made.append(make("td", {}, link(i, "name", image.id)));
       columns.forEach((c, k) => {
-        made.append(make("td", { class: `number${c.main ? "" : " more"}` }, digits(image.values[k])));
+        made.append(make("td", { class: `number${c.main ? "" : " more"}` }, number(image.values[k], c)));
       });
       rows.set(i, made);
     }
@@ -116,10 +118,19 @@
     show("best", count ? ranked.slice(-count).reverse() : []);
   }
   function card(value, i, run) {
-    const image = images[i], found = pictures(i), mine = found.runs && found.runs[Math.max(run, 0)];
-    const made = link(i, "card");
-    if (found.photo || mine) made.append(stack(found, [[found.photo, "pale"], [mine && mine.best.png, ""]], false));
-    made.append(make("b", { title: image.id }, image.id), digits(value));
+    const image = images[i], made = link(i, "card");
+    made.append(make("b", { title: image.id }, image.id), number(value, columns[Number($("by").value)]));
+    pictures(i).then(async (found) => {
+      const drawn = found.runs && found.runs[Math.max(run, 0)];
+      if (!found.photo && !drawn) return;
+      const box = stack(found, [[found.photo, "pale"]], false);
+      made.prepend(box);
+      if (drawn) {
+        const canvas = make("canvas");
+        box.append(canvas);
+        paint(canvas, await unpacked(drawn), drawn.best, drawn.classes);
+      }
+    });
     return made;
   }
 

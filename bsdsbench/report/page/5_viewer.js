@@ -14,43 +14,76 @@
     made.classList.add("paper");
     return make("figure", { role: "img", "aria-label": text }, made, make("figcaption", {}, text));
   }
-  function open(i) {
+  // The canvases of the image that is shown, and all thresholds of its runs under one slider
+  let panes = [], levels = [], chosen = null;
+  async function open(i) {
     current = i;
-    const found = pictures(i), parts = [];
-    const row = () => parts[parts.push(make("div", { class: "row" })) - 1];
     $("viewer-title").textContent = images[i].id;
-    const top = row();
-    if (hasPictures && !found.runs) top.append(make("p", { class: "quiet" }, "The page has no pictures of this image; --full-pictures shows every image."));
-    if (found.photo) top.append(figure(found, "picture", [found.photo, ""]));
-    if (found.gt) top.append(figure(found, `ground truth, ${found.annotators} annotators`, [found.gt, ""]));
+    if (!$("viewer").open) $("viewer").showModal();
+    history.replaceState(null, "", address(i));
+    const found = await pictures(i);
     const shown = runs.map((run, k) => [run, k]).filter(([, k]) => found.runs && found.runs[k]);
-    // One run: a row of three. Several: a row for each kind, the runs side by side.
-    const kinds = [["pred", "prediction"], ["best", "at its best threshold"], ["ods", "at the ODS threshold"]];
-    const several = shown.length > 1, one = several ? null : row();
-    for (const [key, name] of kinds) {
-      const into = one || row();
-      if (several) into.append(make("h3", {}, name));
-      for (const [run, k] of shown) {
-        const mine = found.runs[k], who = several ? run.name : name;
-        if (key === "pred") {
-          into.append(figure(found, who, [mine.pred, ""]));
-        } else {
-          const [t, r, p, f] = mine[key].at;
-          const text = `${who}: F ${digits(f)}, P ${digits(p)}, R ${digits(r)} at ${digits(t)}`;
-          into.append(figure(found, text, [found.photo, "pale"], [mine[key].png, ""]));
-        }
-      }
+    for (const [, k] of shown) await unpacked(found.runs[k]);
+    if (current !== i) return;  // another one was asked for meanwhile
+    const parts = [], overlays = make("div", { class: "row side" }), below = make("div", { class: "row" });
+    panes = shown.map(([run, k]) => {
+      const pane = { run, drawn: found.runs[k], canvas: make("canvas"), text: make("figcaption") };
+      const box = stack(found, [[found.photo, "pale"]]);
+      box.classList.add("paper");
+      box.append(pane.canvas);
+      pane.figure = make("figure", { role: "img" }, box, pane.text);
+      overlays.append(pane.figure);
+      return pane;
+    });
+    levels = [...new Set(panes.flatMap((pane) => pane.drawn.thresholds))].sort((a, b) => a - b);
+    $("thresholds").hidden = !levels.length;
+    $("level").max = Math.max(0, levels.length - 1);
+    $("classes").closest("label").hidden = !panes.some((pane) => pane.drawn.classes);
+    if (found.fault) below.append(make("p", { class: "quiet" }, found.fault));
+    else if (hasPictures && !found.runs) below.append(make("p", { class: "quiet" }, "The page has no pictures of this image; --full-pictures shows every image."));
+    if (found.photo) below.append(figure(found, "picture", [found.photo, ""]));
+    if (found.gt) below.append(figure(found, `ground truth, ${found.annotators} annotators`, [found.gt, ""]));
+    for (const [run, k] of shown) {
+      below.append(figure(found, shown.length > 1 ? `${run.name}: prediction` : "prediction", [found.runs[k].pred, ""]));
     }
+    parts.push(overlays, below);
     runs.forEach((run, k) => {
-      const numbers = columns.map((c, n) => (c.run === k ? `${c.label} ${digits(images[i].values[n])}` : "")).filter(Boolean);
+      const numbers = columns.map((c, n) => (c.run === k ? `${c.label} ${number(images[i].values[n], c)}` : "")).filter(Boolean);
       if (numbers.length) parts.push(make("p", { class: "quiet" }, `${run.name}: ${numbers.join(", ")}`));
     });
     $("figures").replaceChildren(...parts);
     zoomTo(1);
-    if (!$("viewer").open) $("viewer").showModal();
     $("viewer").scrollTop = 0;
-    history.replaceState(null, "", address(i));
+    if (panes.length) moveTo(chosen === null ? bestOf(panes[0]) : chosen);
   }
+  const nearest = (list, value) =>
+    list.reduce((best, v, k) => (Math.abs(v - value) < Math.abs(list[best] - value) ? k : best), 0);
+  const bestOf = (pane) => pane.drawn.thresholds[pane.drawn.best];
+  // Shows every run at its threshold that is nearest to `value`.
+  function moveTo(value) {
+    const k = nearest(levels, value);
+    $("level").value = k;
+    $("level").setAttribute("aria-valuetext", `threshold ${digits(levels[k])}`);
+    $("level-value").textContent = digits(levels[k]);
+    for (const { run, drawn, canvas, text, figure: around } of panes) {
+      const own = nearest(drawn.thresholds, levels[k]);
+      const counts = paint(canvas, drawn, own, drawn.classes && $("classes").checked);
+      const { p, r, f, matched, wrong, missed } = scoresAt(drawn, own, counts);
+      const who = panes.length > 1 ? `${run.name}: ` : "";
+      const scores = `${who}F ${digits(f)}, P ${digits(p)}, R ${digits(r)}, threshold ${digits(drawn.thresholds[own])}`;
+      text.replaceChildren(scores, make("br"), `${matched} true, ${wrong} false, ${missed} missed`);
+      around.setAttribute("aria-label", scores);
+    }
+  }
+  function moveBy(by) {
+    const k = Math.min(levels.length - 1, Math.max(0, Number($("level").value) + by));
+    if (panes.length) moveTo((chosen = levels[k]));
+  }
+  function choose(value) {
+    if (panes.length) moveTo((chosen = value));
+  }
+  const chooseBest = () => { if (panes.length) moveTo(bestOf(panes[0])); chosen = null; };
+  const chooseOds = () => { if (panes.length && panes[0].run.ods) choose(panes[0].run.ods[0]); };
   function step(by) {
     const list = visible.includes(current) ? visible : images.map((_, i) => i);
     open(list[(list.indexOf(current) + by + list.length) % list.length]);
@@ -116,14 +149,20 @@
     $("under").addEventListener("change", () => $("figures").classList.toggle("off", !$("under").checked));
     $("viewer").addEventListener("keydown", (event) => {
       const does = {
-        ArrowLeft: () => step(-1), ArrowRight: () => step(1),
+        ArrowLeft: () => step(-1), ArrowRight: () => step(1), "[": () => moveBy(-1), "]": () => moveBy(1),
+        b: chooseBest, o: chooseOds, c: () => { if (!$("classes").closest("label").hidden) $("classes").click(); },
         "+": () => zoomTo(view.z * 1.5), "-": () => zoomTo(view.z / 1.5), 0: () => zoomTo(1),
       }[event.key];
-      if (does && !event.ctrlKey && !event.metaKey) does();
+      const moves = event.target === $("level") && event.key.startsWith("Arrow");  // the slider
+      if (does && !moves && !event.ctrlKey && !event.metaKey) does();
     });
     $("viewer").addEventListener("click", (event) => {
       if (event.target === $("viewer")) $("viewer").close();
     });
+    $("level").addEventListener("input", () => choose(levels[Number($("level").value)]));
+    $("classes").addEventListener("change", () => moveTo(levels[Number($("level").value)]));
+    $("best").addEventListener("click", chooseBest);
+    $("ods").addEventListener("click", chooseOds);
     $("viewer").addEventListener("close", () => history.replaceState(null, "", "#images"));
     window.addEventListener("hashchange", fromAddress);
     zooming();

@@ -1,0 +1,118 @@
+"""The viewer of a report, served to this machine alone: all images in full size, when asked for.
+
+A request can name the page or the number of an image, and nothing else: no path of a request ever
+reaches the disk. The address holds a token, since other users of a machine reach its loopback too,
+and the host must be this one by name, since other pages may point theirs at it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from bsdsbench.comparison.bootstrap import SEED
+from bsdsbench.comparison.compare import compare
+from bsdsbench.report.html import Page
+from bsdsbench.report.pictures import ImagePictures
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.runs.sources import fault_of
+
+LOOPBACK = "127.0.0.1"
+N_SAMPLES = 2000  # of the bootstrap: a second, where people wait
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+_NOT_THERE = "not there"
+
+
+class ViewServer(ThreadingHTTPServer):
+    """Serves the page of runs and the pictures of their images until it is closed.
+
+    Parameters
+    ----------
+    runs : sequence of Evaluation
+        Their maps and annotations are read where the runs say they are.
+    port : int
+        0: any that is free.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, runs: Sequence[Evaluation], port: int = 0) -> None:
+        page = Page(runs)
+        page.find_files([None] * len(runs))
+        self.ids, self.runs = page.ids, runs
+        self.maker = ImagePictures(runs, page.sources, full=True, errors=True)
+        text = page.render(
+            lambda: compare(list(runs), n_boot=N_SAMPLES, seed=SEED), N_SAMPLES, SEED, served=True
+        )
+        self.notes, self.page = page.notes, text.encode()
+        self.token = secrets.token_urlsafe(32)
+        super().__init__((LOOPBACK, port), _Handler)
+        port = self.server_address[1]
+        self.hosts = {f"{host}:{port}" for host in (LOOPBACK, "localhost")}
+        self.address = f"http://{LOOPBACK}:{port}/{self.token}/"
+
+    def pictures(self, number: int) -> bytes:
+        """Return an image's pictures as JSON, and what is wrong with the files of its runs."""
+        drawn, faults = self.maker(self.ids[number])
+        for run, error in faults:
+            drawn["fault"] = f"no pictures of {run.name}: {fault_of(run, error)}"
+        for key in ("thumb", "paper"):
+            drawn.pop(key, None)
+        return json.dumps(drawn, separators=(",", ":")).encode()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers GET and HEAD of the page and of pictures/NUMBER behind the token."""
+
+    server: ViewServer
+    timeout = 20
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "bsdsbench", ""
+    error_message_format, error_content_type = "%(code)d\n", "text/plain"
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        wanted = re.fullmatch(r"/([\w-]{1,64})/(?:pictures/([0-9]{1,9}))?", self.path, re.ASCII)
+        is_ours = self.headers.get_all("Host", []) in [[host] for host in self.server.hosts]
+        if not is_ours or not wanted:
+            return self.send_error(403 if not is_ours else 404, _NOT_THERE)
+        token, number = wanted.groups()
+        if not secrets.compare_digest(token, self.server.token):
+            return self.send_error(404, _NOT_THERE)
+        if number is None:
+            return self._send("text/html; charset=utf-8", self.server.page)
+        if int(number) >= len(self.server.ids):
+            return self.send_error(404, _NOT_THERE)
+        return self._send("application/json", self.server.pictures(int(number)))
+
+    def _send(self, kind: str, body: bytes) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        for name, text in _HEADERS.items():
+            self.send_header(name, text)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Keep quiet: the address of a request holds the token."""
+
+
+def view(runs: Sequence[Evaluation | str | Path], port: int = 0) -> ViewServer:
+    """Return the server of the viewer of runs; `serve_forever` runs it, at its `address`."""
+    from bsdsbench.results.given_runs import as_runs
+
+    return ViewServer(as_runs(runs), port)

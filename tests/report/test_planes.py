@@ -1,0 +1,109 @@
+"""Byte planes of the viewer: unpacked here by their description, they are the matching."""
+
+import base64
+import zlib
+
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.comparison.lost_scores import with_errors
+from bsdsbench.loaders.sample import sample_ground_truth, sample_results
+from bsdsbench.metrics.boundary import boundary_match_maps
+from bsdsbench.metrics.error_classes import pixel_classes
+from bsdsbench.report.overlays import classes_of, find_sources, matching_metric, overlay
+from bsdsbench.report.pictures import ImagePictures, pixel_planes
+from bsdsbench.runs.sources import Sources
+
+
+def unpack(drawn):
+    """uint8 (T, H, W), by the docstring of `pixel_planes`."""
+    width, height = drawn["size"]
+    plain = np.frombuffer(zlib.decompress(base64.b64decode(drawn["planes"])), np.uint8).astype(int)
+    pixels, n = width * height, drawn["n"]
+    counts = plain[:pixels] + 256 * plain[pixels : 2 * pixels]
+    steps = plain[2 * pixels : 2 * pixels + n] + 256 * plain[2 * pixels + n : 2 * (pixels + n)]
+    states = plain[2 * (pixels + n) :]
+    assert counts.sum() == n == states.size
+    out = np.zeros((len(drawn["thresholds"]), pixels), np.uint8)
+    change = 0
+    for pixel, count in enumerate(counts):
+        for _ in range(count):
+            out[steps[change] :, pixel] = states[change]
+            change += 1
+    return out.reshape(-1, height, width)
+
+
+@pytest.fixture(scope="module")
+def run():
+    where = sample_results("canny"), sample_ground_truth()
+    return bb.evaluate(*where, bb.Protocol("bsds500").replace(thresholds=17), workers=1)
+
+
+@pytest.mark.parametrize("errors", [False, True])
+def test_every_threshold_is_the_overlay_of_it(run, errors):
+    used = with_errors(run, workers=1) if errors else run
+    sources, record = find_sources(used), used.records[2]
+    pred, gt = sources.load(record.image_id, used.protocol)
+    drawn = pixel_planes(pred, gt, used, matching_metric(used), record, errors)
+    planes, counts = unpack(drawn), record.counts["boundary"]
+    assert drawn["thresholds"] == pytest.approx(counts.thresholds, rel=1e-5)
+    for k, threshold in enumerate(counts.thresholds):
+        np.testing.assert_array_equal(
+            planes[k], overlay(pred, gt, used, record, threshold).classes, str(threshold)
+        )
+    assert drawn["matchedGt"] == counts.matched_gt.tolist()
+    assert drawn["totalGt"] == counts.total_gt[0]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"thin": False},
+        {"thresholds": (0.0, 0.2, 0.5, 0.9)},
+        {"clean": True},
+        {"thresholds": 300},
+        {"invert": True},
+    ],
+)
+def test_protocols_of_all_kinds(changes):
+    rng = np.random.default_rng(5)
+    protocol = bb.Protocol(max_dist_px=2.0, **{"thresholds": 9, **changes})
+    soft = np.round(rng.random((20, 27)) ** 2, 2)
+    gts = [rng.random((20, 27)) < share for share in (0.1, 0.05, 0)]
+    run = bb.evaluate_items([("a", soft, gts)], protocol, workers=1)
+    metric, counts = matching_metric(run), run.records[0].counts["boundary"]
+    drawn = pixel_planes(
+        soft, bb.GroundTruth("a", boundaries=tuple(gts)), run, metric, run.records[0], False
+    )
+    planes, n = unpack(drawn), len(drawn["thresholds"])
+    assert n == counts.thresholds.size - protocol.whole_image
+    for k in range(0, n, 4):
+        maps = boundary_match_maps(soft, gts, protocol, counts.thresholds[-n:][k])
+        np.testing.assert_array_equal(planes[k], classes_of(maps))
+    assert drawn["matchedGt"] == counts.matched_gt[-n:].tolist()
+
+
+def test_segmentations_that_do_not_nest():
+    rng = np.random.default_rng(1)
+    segs = tuple(rng.integers(0, 3, (12, 15)) for _ in range(4))
+    pred, gts = bb.Prediction("a", segs=segs), [rng.random((12, 15)) < 0.2]
+    protocol = bb.Protocol(max_dist_px=1.5)
+    shown = pixel_classes(pred, gts, protocol, errors=False)
+    for k, threshold in enumerate(shown["thresholds"]):
+        plane = np.zeros((12, 15), np.uint8)
+        plane.flat[shown["pixel"]] = shown["classes"][:, k]
+        maps = boundary_match_maps(pred, gts, protocol, threshold)
+        np.testing.assert_array_equal(plane, classes_of(maps))
+
+
+def test_other_files_than_those_of_the_run_are_named(run):
+    sources = find_sources(run)
+    first, second = run.image_ids[:2]
+    pairs = {**sources.pairs, first: sources.pairs[second]}
+    other = Sources(pairs, {}, sources.pred_kind, sources.metric, {})
+    drawn, faults = ImagePictures([run], {run.name: other}, full=False)(first)
+    assert drawn["runs"] == {}
+    ((_, error),) = faults
+    assert str(error).startswith(f"{first}: ")
+    assert "matched pixels, the run has" in str(error)
