@@ -20,6 +20,7 @@ from bsdsbench.cli.shared import (
     progress,
     published,
     refuse,
+    runs,
     runs_or_methods,
     say,
     show_tables,

@@ -68,7 +68,7 @@ def pixel_classes(
 ) -> dict[str, Any]:
     """Return what each pixel is at every threshold but 0, as `boundary_counts` counts it.
 
-    Returns `thresholds` f8 (T,), `pixel` i8 (P,), the flat indices of all pixels that are anything,
+    Returns `thresholds` f8 (T,), `places` i8 (P,), the flat indices of all pixels that are anything,
     increasing, `classes` u1 (P, T), 0 or MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, with `errors`
     instead of the last two the ERROR_CODES, and `matched_gt` i8 (T,), `total_gt`. A pixel that is
     predicted is not shown as missed; of several annotators' classes the first in MISSED is shown.
@@ -78,8 +78,8 @@ def pixel_classes(
 
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
-    target = match_target(gt_maps, protocol)
     radius = protocol.radius(shape)
+    target = match_target(gt_maps, radius)
     try:
         around = prepare_surroundings(target, radius)
     except ValueError as error:  # twice the tolerance is too large
@@ -108,7 +108,7 @@ def pixel_classes(
     forwards = slice(None, None, 1 if steps.backwards else -1)
     return {
         "thresholds": thresholds,
-        "pixel": pixel,
+        "places": pixel,
         "classes": classes[:, forwards],
         "matched_gt": steps.matched_gt[forwards],
         "total_gt": target.pixel.size,

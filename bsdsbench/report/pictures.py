@@ -185,7 +185,7 @@ def pixel_planes(
     before[:, 1:] = classes[:, :-1]
     changes = classes != before
     n_changes = np.zeros(gt.shape, np.uint16)
-    n_changes.flat[shown["pixel"]] = changes.sum(axis=1)
+    n_changes.flat[shown["places"]] = changes.sum(axis=1)
     steps = np.nonzero(changes)[1].astype(np.uint16)
     planes = [plane.astype(np.uint8).tobytes() for n in (n_changes, steps) for plane in (n, n >> 8)]
     packed = zlib.compress(b"".join([*planes, classes[changes].tobytes()]), 6)

@@ -92,7 +92,7 @@ def test_segmentations_that_do_not_nest():
     shown = pixel_classes(pred, gts, protocol, errors=False)
     for k, threshold in enumerate(shown["thresholds"]):
         plane = np.zeros((12, 15), np.uint8)
-        plane.flat[shown["pixel"]] = shown["classes"][:, k]
+        plane.flat[shown["places"]] = shown["classes"][:, k]
         maps = boundary_match_maps(pred, gts, protocol, threshold)
         np.testing.assert_array_equal(plane, classes_of(maps))
 
