@@ -68,7 +68,7 @@ def pixel_classes(
 ) -> dict[str, Any]:
     """Return what each pixel is at every threshold but 0, as `boundary_counts` counts it.
 
-    Returns `thresholds` f8 (T,), `places` i8 (P,), the flat indices of all pixels that are anything,
+    Returns `thresholds` f8 (T,), `places` i8 (P,), flat indices of the pixels that are anything,
     increasing, `classes` u1 (P, T), 0 or MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, with `errors`
     instead of the last two the ERROR_CODES, and `matched_gt` i8 (T,), `total_gt`. A pixel that is
     predicted is not shown as missed; of several annotators' classes the first in MISSED is shown.
