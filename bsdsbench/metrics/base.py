@@ -22,7 +22,7 @@ from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, ProtocolError
+from bsdsbench.errors import DataError, InputWarning, ProtocolError
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.metrics.optional import Arrays as Arrays
@@ -343,9 +343,12 @@ class Metric(ABC, Generic[Opt]):
         """Return True if images are frames, whose ids are SEQUENCE/FRAME."""
         return False
 
-    def check_set(self, ids: Sequence[str], stack: Stack, opt: Opt) -> None:
-        """Raise DataError for a whole set, not a shard, of which no scores can be made."""
-        return
+    def check_set(self, ids: Sequence[str], stack: Stack, opt: Opt) -> list[InputWarning]:
+        """Return what looks wrong with the counts of a whole set, not a shard.
+
+        Raises DataError where no scores can be made of them.
+        """
+        return []
 
     def ap_rule(self, protocol: Protocol, opt: Opt) -> str:
         """Return the rule by which AP is read off its curves."""

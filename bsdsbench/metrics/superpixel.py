@@ -17,6 +17,7 @@ that of each measure is in its definition.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from attrs import frozen
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, Setting
+from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.label_ids import pieces_of
@@ -34,6 +35,7 @@ from bsdsbench.protocol.fields import captions, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import ratio
+from bsdsbench.text import listed
 
 
 def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
@@ -132,7 +134,7 @@ class SuperpixelOptions:
     components: int | None = option(
         None,
         "0: each label is a superpixel, also in several pieces; 8 or 4: each component of a label. "
-        "none: as 0, but maps with many labels in several pieces are refused.",
+        "none: as 0, but many labels in several pieces are warned of.",
         NEIGHBOURS,
         lambda value: None if value == "none" else value,
         caption={
@@ -141,6 +143,9 @@ class SuperpixelOptions:
         },
         others={4: "Stutz et al.", 8: "scikit-image"},
     )
+
+
+_MANY = 1.5  # pieces for a label: labels that are used again, not some that lost a few pixels
 
 
 class Superpixels(NamedTuple):
@@ -153,23 +158,24 @@ class Superpixels(NamedTuple):
 def superpixels(labels: ArrayLike, opt: SuperpixelOptions) -> Superpixels:
     """Return the superpixels of a label map.
 
-    Raises DataError where labels seem to have been used for
-    several superpixels each: half as many pieces more as there are labels, unless the options say
-    that a label is one; or any, where all numbers of 8 bits are in use.
+    Raises DataError for labels of 8 bits that seem to have run out: all are in use, and some have
+    several pieces; where the options say that a label is a superpixel, most of them do.
     """
     maps = as_label_map(labels)
     if opt.components:
         maps = pieces_of(maps, opt.components)
     n_labels, n_pieces = np.unique(maps).size, int(pieces_of(maps, 8).max())
-    all_in_use = maps.min() >= 0 and maps.max() == 255 and n_labels >= 255
-    most = n_labels if all_in_use and opt.components is None else 1.5 * n_labels
-    if n_pieces > most and (all_in_use or opt.components is None):
-        why = " (more superpixels than 8 bits have numbers? save 16)" if all_in_use else ""
+    all_in_use = not opt.components and maps.min() >= 0 and maps.max() == 255 and n_labels >= 255
+    most = n_labels * (_MANY if opt.components == 0 else 1)
+    if all_in_use and n_pieces > most:
         fix = [Setting("superpixel.components", 8, "takes each piece as one")]
-        if n_pieces <= 1.5 * n_labels or not all_in_use:
+        if n_pieces <= _MANY * n_labels:
             fix.append(Setting("superpixel.components", 0, "takes each label as one"))
-        has = f"{n_labels} labels in {n_pieces} pieces{why}"
-        raise DataError(f"{has}, expected each superpixel in one piece", fix=fix)
+        raise DataError(
+            f"{n_labels} labels up to 255 in {n_pieces} pieces (more superpixels than 8 bits have "
+            "numbers?), expected each superpixel in one piece: save 16 or 32 bits",
+            fix=fix,
+        )
     return Superpixels(maps, n_pieces)
 
 
@@ -228,6 +234,20 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         has_photo = "photo" in gt.parts
         counts["variation"] = explained_variation(labels, gt.photo) if has_photo else np.nan
         return {**counts, "n_superpixels": np.unique(labels).size, "n_pieces": n_pieces}
+
+    def check_set(
+        self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions
+    ) -> list[InputWarning]:
+        reused = stack["n_pieces"] > _MANY * stack["n_superpixels"]
+        if opt.components is not None or not reused.any():
+            return []
+        names = listed([ids[i] for i in np.flatnonzero(reused).tolist()], 3)
+        has = f"labels of {reused.sum()} of {len(ids)} maps lie in several pieces each [{names}]"
+        ways = (
+            Setting("superpixel.components", 8, "takes each piece as a superpixel"),
+            Setting("superpixel.components", 0, "each label, as here"),
+        )
+        return [InputWarning(has, fix=ways)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
         values = {

@@ -255,13 +255,12 @@ class Evaluation(Shown):
 
         Raises DataError where the files of a side have no one reading, or make no sequences.
         """
-        if self.provenance.shard:
+        if self.provenance.shard or not self.records:
             return []
         warnings = verdict(self._readings_of_metrics(), self.records)
         for metric in map(registry.get, self.metrics):
-            opt = metric.options_of(self.protocol)
-            if metric.in_sequences(opt):
-                metric.check_set(self.image_ids, self.stack(metric.name), opt)
+            opt, stack = metric.options_of(self.protocol), self.stack(metric.name)
+            warnings += metric.check_set(self.image_ids, stack, opt)
         return warnings
 
     @property

@@ -1,6 +1,7 @@
 """Superpixel measures on cases counted by hand, and against plain loops."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -90,7 +91,7 @@ def test_labels_that_ran_out_are_refused_with_the_option_that_numbers_their_piec
     """600 squares of 4 x 4 pixels, numbered modulo 256."""
     wrapped = np.kron(np.arange(600).reshape(20, 30) % 256, np.ones((4, 4), int)).astype(dtype)
     for said in (None, 0):
-        line = r"256 labels in 600 pieces .*save 16.*\(superpixel.components=8 [^;]*\)$"
+        line = r"256 labels up to 255 in 600 pieces .*save 16.*\(superpixel.components=8 [^;]*\)$"
         refused(line, sp.superpixels, wrapped, sp.SuperpixelOptions(components=said))
     made, n_pieces = sp.superpixels(wrapped, sp.SuperpixelOptions(components=8))
     assert np.unique(made).size == n_pieces == 600
@@ -103,26 +104,36 @@ def test_a_label_in_pieces_is_one_superpixel_unless_its_pieces_are_asked_for(com
     assert (np.unique(made).size, n_pieces) == (count, max(count, 3))
 
 
-@pytest.mark.parametrize("n_labels", [11, 20])
-def test_labels_that_are_used_again_are_refused_and_stray_pieces_are_counted(n_labels):
-    """The squares of a map numbered modulo n; and one pixel that was cut off its superpixel."""
-    numbers = np.arange(48).reshape(6, 8)
-    reused = np.kron(numbers % n_labels, np.ones((5, 5), int))
-    both = "superpixel.components=8 .*superpixel.components=0"
-    words = f"{n_labels} labels in 48 pieces.*{both}"
-    refused(words, sp.superpixels, reused, sp.SuperpixelOptions())
-    assert sp.superpixels(reused, sp.SuperpixelOptions(components=0))[0] is reused
-    stray = np.kron(numbers, np.ones((5, 5), int))
-    stray[2, 2] = 40
-    made, n_pieces = sp.superpixels(stray, sp.SuperpixelOptions())
-    assert (np.unique(made).size, n_pieces) == (48, 49)
+@pytest.mark.parametrize("n_labels", [11, 20, 48])
+@pytest.mark.parametrize("components", [None, 0, 8])
+def test_labels_that_are_used_again_are_warned_of(n_labels, components):
+    """The squares of a map numbered modulo n, one pixel cut off its superpixel: by hand."""
+    labels = np.kron(np.arange(48).reshape(6, 8) % n_labels, np.ones((5, 5), int))
+    labels[2, 2] = 4
+    truth = np.arange(40) // 20 * np.ones((30, 1), int)
+    truth = bb.GroundTruth("a", (bb.seg2bdry(truth),), (truth,))
+    items = [(k, bb.Prediction(k, segs=(labels,)), truth) for k in "ab"]
+    given = {} if components is None else {"components": components}
+    protocol = bb.Protocol.preset("bsds500").replace(options={"superpixel": given})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run = bb.evaluate_items(items, protocol, metrics="superpixel", workers=1)
+    lines = [str(warning.message) for warning in caught]
+    again = components is None and n_labels < 48
+    assert [r"labels of 2 of 2 maps lie in several pieces each [a, b]" in x for x in lines] == [
+        True
+    ] * again
+    assert all("components=8" in x and "components=0" in x for x in lines)
+    score = run.score("superpixel")
+    assert score.n_pieces == 49
+    assert score.n_superpixels == (49 if components == 8 else n_labels)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int64])
 def test_a_few_labels_beyond_8_bits_are_refused(dtype):
     """270 squares modulo 256: fourteen labels have two pieces."""
     wrapped = np.kron(np.arange(270).reshape(18, 15) % 256, np.ones((4, 4), int)).astype(dtype)
-    line = r"256 labels in 270 pieces .*superpixel.components=8 .*superpixel.components=0"
+    line = r"256 labels up to 255 in 270 pieces .*superpixel.components=8 .*superpixel.components=0"
     refused(line, sp.superpixels, wrapped, sp.SuperpixelOptions())
 
 

@@ -25,7 +25,7 @@ from attrs import frozen
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, Setting
+from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, over
@@ -314,8 +314,12 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
         return super().image_scores(by_sequence(stack), protocol)
 
-    def check_set(self, ids: Sequence[str], stack: Stack, opt: ContourOptions) -> None:
-        check_sequences(ids, by_sequence(stack), opt.skip_ends)
+    def check_set(
+        self, ids: Sequence[str], stack: Stack, opt: ContourOptions
+    ) -> list[InputWarning]:
+        if self.in_sequences(opt):
+            check_sequences(ids, by_sequence(stack), opt.skip_ends)
+        return []
 
     def usual(self, opt: ContourOptions) -> Sequence[str] | None:
         """One of each kind, unless the kinds were chosen (`groups`)."""
