@@ -43,7 +43,8 @@ def worst_figure(
     if not image_ids or None in metrics:
         raise DataError(f"{path}: expected runs of a metric that matches pixels, and images")
     files = [find_sources(run, metric=m.name) for run, m in zip(runs, metrics, strict=True) if m]
-    headings = ["picture", "ground truth", *(run.name for run in runs)]
+    n_photos = sum(image_id in files[0].photos for image_id in image_ids)
+    headings = ["picture"] * bool(n_photos) + ["ground truth", *(run.name for run in runs)]
     rows = []
     for image_id in image_ids:
         cells: list[tuple[Any, str]] = []
@@ -54,7 +55,7 @@ def worst_figure(
                 blank = np.full((*gt.shape, 3), 255, np.uint8)
                 drawn = np.mean(gt.boundaries, axis=0) if gt.boundaries else np.zeros(gt.shape)
                 shade = np.where(drawn > 0, 190 * (1 - drawn), 255).astype(np.uint8)
-                cells = [(blank if photo is None else photo, "")]
+                cells = [(blank if photo is None else photo, "")] * bool(n_photos)
                 cells.append((np.repeat(shade[..., None], 3, axis=2), ""))
             (record,) = (r for r in run.records if r.image_id == image_id)
             found = overlay(pred, gt, run, record, None)
