@@ -114,7 +114,7 @@ def _difference_table(compared: Comparison, alone: str) -> Table:
 def _difference_notes(
     compared: Comparison, shown: Sequence[ScoreDifference], alone: str
 ) -> Iterator[str]:
-    """What a reader of the differences has to know."""
+    """Yield the notes that a reader of the differences needs."""
     alpha = 1 - compared.level
     yield f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."
     first = [d for d in shown if d.score == shown[0].score]
@@ -176,7 +176,7 @@ def _column_of(score: str) -> Column | None:
 
 
 def lower_is_better(score: str) -> bool:
-    """Whether a smaller value of METRIC.SCORE is the better one."""
+    """Return True if a smaller value of METRIC.SCORE is the better one."""
     column = _column_of(score)
     return column is not None and column.lower
 

@@ -147,7 +147,7 @@ class Check:
 
     @property
     def reason(self) -> str:
-        """Why it failed or passed, in words."""
+        """Return in words the reason why it failed or passed."""
         if self.value is None:
             return "missing"
         if not self.drop > 0:
@@ -339,7 +339,7 @@ def _limit(tolerance: Tolerance, was: float, what: str) -> float:
 
 
 def _named(given: Mapping[str, Any], scores: Mapping[str, float]) -> dict[str, Any]:
-    """What is given, by METRIC.SCORE. Raises DataError for an unknown one."""
+    """Return the given values by METRIC.SCORE. Raises DataError for an unknown score."""
     found = {full_name(name, scores): value for name, value in given.items()}
     if odd := [name for name in found if name not in scores]:
         raise DataError(f"score {odd[0]!r}: expected some of {', '.join(scores)}")

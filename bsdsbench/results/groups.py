@@ -33,7 +33,7 @@ from bsdsbench.text import listed, show
 
 Rows = dict[str, dict[str, Value]]  # image id -> column -> value
 ID_COLUMNS = ("image", "image_id", "id")
-MAX_BYTES = 1 << 26
+_MAX_BYTES = 1 << 26
 EACH = "each"  # COLUMN=each: every number is a group of its own
 NO_VALUE = "no value"
 _FEW = 4  # different numbers that are not cut
@@ -186,7 +186,7 @@ def _read_csv(path: str | os.PathLike[str]) -> _GroupTable:
     expected = "expected a header of an id column and others"
     with reading(path, "a table of groups"):
         try:
-            text = read_bytes(path, MAX_BYTES).decode("utf-8-sig")
+            text = read_bytes(path, _MAX_BYTES).decode("utf-8-sig")
         except UnicodeDecodeError:
             raise FaultError("not UTF-8 text, expected a CSV table of groups") from None
         head = text.lstrip().partition("\n")[0]

@@ -130,9 +130,11 @@ def _to_json(tables: Sequence[Table]) -> str:
 
 
 def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
-    """Of each table its columns, and a mapping per row with the keys of `Table.plain`; undefined
-    numbers are None."""
-    found = []
+    """Return each table's columns and rows, a mapping per row with the keys of `Table.plain`.
+
+    Undefined numbers are None.
+    """
+    mappings = []
     for table in tables:
         columns = table.plain()
         rows = [
@@ -149,8 +151,8 @@ def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
         words = {"key": table.key, "title": table.title, "caption": table.caption}
         words |= {"reading": table.reading} if table.reading else {}
         notes = [*table.note_lines, *table.signatures]
-        found.append({**words, "notes": notes, "columns": about, "rows": rows})
-    return found
+        mappings.append({**words, "notes": notes, "columns": about, "rows": rows})
+    return mappings
 
 
 def to_csv(table: Table) -> str:

@@ -143,7 +143,7 @@ class Table:
 
     @property
     def words(self) -> list[str]:
-        """What is printed under the table, a line each."""
+        """The lines that are printed under the table."""
         lines = self.caption, self.reading, *self.note_lines, *self.signatures
         return [*map(show, filter(None, lines))]
 
@@ -278,7 +278,7 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
 
 
 def words_under(tables: Sequence[Table]) -> list[list[str]]:
-    """What to print under each table, its own first; what several say alike under the last of them.
+    """Return the lines under each table; what several say alike stands under the last of them.
 
     A supplementary table may be folded away: it shares nothing with one that is not.
     """

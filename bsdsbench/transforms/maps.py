@@ -94,7 +94,7 @@ def invert(soft: Map) -> Map:
 
 
 def prepare(soft: Map, protocol: Protocol, valid: Bool | None = None) -> Map:
-    """What the protocol does to a soft map before its thresholds: scale, inversion, then NMS.
+    """Return a soft map as the protocol thresholds it: scaled, inverted, then with NMS.
 
     Void pixels (`valid` is False) have no part in the scale, and are 0 after the inversion.
     With NMS the result is float32, or uint8 or uint16 where nms_params.bits asks for the rounding a

@@ -57,7 +57,7 @@ class Sites(NamedTuple):
         return np.bincount(label, values, self.n.size).astype(np.float64)
 
 
-Sides = tuple[Sites, Sites]  # of pred and of gt
+_Sides = tuple[Sites, Sites]  # of pred and of gt
 
 
 class Compared:
@@ -175,18 +175,18 @@ def _dice(counts: I8, _: float) -> F8:
     return ratio(2 * counts[:, 0], counts[:, 1] + counts[:, 2])
 
 
-def _f_within(sides: Sides, radius: float) -> F8:
+def _f_within(sides: _Sides, radius: float) -> F8:
     """F of the shares of both outlines within a radius in pixels."""
     return f_measure(*(ratio(s.sums(s.distance <= up_to(radius)), s.n) for s in sides))
 
 
-def _fom(sides: Sides, alpha: float) -> F8:
+def _fom(sides: _Sides, alpha: float) -> F8:
     pred, gt = sides
     merit = pred.sums(1.0 / (1.0 + alpha * pred.distance * pred.distance))
     return ratio(merit, np.maximum(pred.n, gt.n))
 
 
-def _hausdorff(definition: str, sides: Sides, percent: float) -> F8:
+def _hausdorff(definition: str, sides: _Sides, percent: float) -> F8:
     q = given_number(percent, "percent", 0, 100) / 100
     quantile: Callable[..., float] = _length_quantile if definition == "area" else _quantile
     distances_of = np.full(sides[0].n.size, np.nan)
@@ -218,11 +218,11 @@ def _length_quantile(distance: F8, length: F8, q: float) -> float:
     return float(distance[order[min(int(np.searchsorted(share, q)), order.size - 1)]])
 
 
-def _assd(mean: bool, sides: Sides, _: float) -> F8:
+def _assd(mean: bool, sides: _Sides, _: float) -> F8:
     return _of_both([s.sums(s.distance) for s in sides], [s.n for s in sides], mean)
 
 
-def _nsd(form: str, sides: Sides, tolerance: float) -> F8:
+def _nsd(form: str, sides: _Sides, tolerance: float) -> F8:
     lengths = [s.length if form == "area" else np.ones(s.length.size) for s in sides]
     both = [*zip(sides, lengths, strict=True)]
     near = [s.sums((s.distance <= up_to(tolerance)) * length) for s, length in both]
