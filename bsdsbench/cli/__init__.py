@@ -62,15 +62,15 @@ def main() -> None:
     try:
         if "_BSDSBENCH_COMPLETE" in os.environ:
             cli.main(words, prog_name="bsdsbench")
-        with cli.make_context("bsdsbench", words) as context:
-            status = cli.invoke(context)
+        with cli.make_context("bsdsbench", words) as call:
+            status = cli.invoke(call)
         sys.stdout.flush()
     except click.exceptions.Exit as error:
         status = error.exit_code
     except click.ClickException as error:
-        of = getattr(error, "ctx", None)
+        failed = getattr(error, "ctx", None)
         message = clip(visible(" ".join(error.format_message().split())), 500)
-        say(message + (f" ({of.command_path} --help)" if of else ""))
+        say(message + (f" ({failed.command_path} --help)" if failed else ""))
     except DataError as error:
         for problem in grouped(error.problems):
             say(problem.line(written))

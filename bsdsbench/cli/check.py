@@ -114,17 +114,17 @@ def _tolerances(items: tuple[str, ...], known: Collection[str]) -> dict[str, flo
     """`0.002` or `ods=5%` -> the tolerances by score; one without a score is of all others."""
     from bsdsbench.results.score_tables import full_name
 
-    usual, found = {}, {}
+    usual, given = {}, {}
     for item in items:
         score, _, text = item.rpartition("=")
         value: float | str = text  # a share in %, or what is refused where it is used
         with suppress(ValueError):
             value = float(text)
         if score:
-            found[full_name(score, known)] = value
+            given[full_name(score, known)] = value
         else:
             usual = dict.fromkeys(known, value)
-    return usual | found
+    return usual | given
 
 
 @click.group("data", no_args_is_help=False)
@@ -195,7 +195,8 @@ def check_set(
     if folder is None:
         refuse(("protocol", "split_file", "form"), "no PATH")
         names = public_sets.public_sets()
-        here = [at for at in map(public_sets.cache_folder().joinpath, names) if at.is_dir()]
+        folders = map(public_sets.cache_folder().joinpath, names)
+        here = [folder for folder in folders if folder.is_dir()]
         for place in here:
             print(f"{place.name:10} {place}")
         if not here:

@@ -121,7 +121,7 @@ def _variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
 
 @verb
 @argument("files", nargs=-1, type=click.Path(), metavar="[SCORES.csv]...")
-@choice("--kind", "Kind of curve; both: ROC and PR side by side.", of=tuple(_SPACES))
+@choice("--kind", "Kind of curve; both: ROC and PR side by side.", words=tuple(_SPACES))
 @add_option(
     "--points",
     "Points of ROC space in place of a file, such as '0,0.5;0.75,1'; may be repeated.",
@@ -148,7 +148,7 @@ def _variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
     "--convention",
     "Take the options that a program has: vlfeat (vl_pr, vl_roc, vl_det), prec_rec or sklearn; "
     "they are printed, and those given beside it come first.",
-    of=("none", *_CONVENTIONS),
+    words=("none", *_CONVENTIONS),
 )
 @flag("--areas", "Print every AP and AUC variant by name.")
 @flag("--steps", "Print every point: threshold, counts, rates, F; always of points given.")
@@ -161,7 +161,7 @@ def _variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
     "binary: 0 negative, else positive; sign: < 0 negative, 0 left out. "
     "larger: the larger of two values is positive. "
     "auto: labels of 0 and 1, of -1 and 1, or of -1, 0 and 1 (0 left out).",
-    of=("auto", "binary", "sign", "larger"),
+    words=("auto", "binary", "sign", "larger"),
 )
 @flag(
     "--include-inf/--exclude-inf",
@@ -171,7 +171,7 @@ def _variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
 @choice(
     "--ties",
     "How to treat equal scores: one point, or (VLFeat) one per row of the file.",
-    of=("merge", "sample"),
+    words=("merge", "sample"),
 )
 @add_option(
     "--num-positives",
@@ -196,7 +196,7 @@ def _variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
     callback=_variant,
     metavar="XY",
 )
-@choice("--scale", "AxesKind of DET.", of=("normal", "log"))
+@choice("--scale", "AxesKind of DET.", words=("normal", "log"))
 @flag("--chance/--no-chance", "Draw the line of a random ranking.", default=True)
 @flag("--quantiles", "One point at each quantile of the scores; labels may be shares (prec_rec).")
 @add_option("--num-thresholds", "Number of quantiles; default: 100 at most.", type=_Total())
@@ -211,7 +211,7 @@ def _variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
     metavar="COLUMN",
 )
 @flag("--strict", "Quantiles: predict where score > threshold, without the smallest score.")
-@choice("--style", "look", "Size of the picture.", of=("screen", "column", "page"))
+@choice("--style", "look", "Size of the picture.", words=("screen", "column", "page"))
 @printed("table", "csv", "json")
 def curves_verb(
     files: tuple[str, ...], kind: str, out: tuple[str, ...], form: str, **options: Any
@@ -541,9 +541,9 @@ def _roc_tables(samples: dict[str, Any], reading: Any) -> list[Table]:
             areas.append([name, Estimate(alone.auc, low, high)])
         for a, b in combinations(samples, 2):
             (labels, scores), (others, other) = samples[a][:2], samples[b][:2]
-            together, theirs = samples[a].clusters, samples[b].clusters
-            if labels.tolist() == others.tolist() and together == theirs:
-                d = delong(labels, scores, other, reading=reading, clusters=together)
+            clusters, other_clusters = samples[a].clusters, samples[b].clusters
+            if labels.tolist() == others.tolist() and clusters == other_clusters:
+                d = delong(labels, scores, other, reading=reading, clusters=clusters)
                 pairs.append([a, b, Estimate(d.difference, d.low, d.high), d.p])
             else:
                 say(f"{a}, {b}: other labels, or in another order, so their areas are not compared")

@@ -125,8 +125,8 @@ def report_verb(
         options["labels"] = {k: v for k, v in options["labels"].items() if k in keys}
         options["pred_dirs"] = list(options["pred_dirs"]) or None
         with progress("report") as options["progress"]:
-            said = write_report(loaded, out, by=by, **options)
-        for note in said:
+            missing = write_report(loaded, out, by=by, **options)
+        for note in missing:
             say(note)
         print(out)
 

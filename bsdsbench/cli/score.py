@@ -195,15 +195,15 @@ def evaluate_verb(
     if per_image:
         rows = [group_table(run, m, per) if per else run.per_image(m) for m in run.metrics]
         write_tables(rows, per_image, written)
-    at = at_threshold_of(run, other) if other else []
+    at_threshold = at_threshold_of(run, other) if other else []
     slices = slice_tables([run], by, columns) if by else []
     if form == "json":
-        beside = {"threshold_from": at, "slices": slices}
-        plain = {k: {t.key: t.plain() for t in found} for k, found in beside.items() if found}
+        beside = {"threshold_from": at_threshold, "slices": slices}
+        plain = {k: {t.key: t.plain() for t in shown} for k, shown in beside.items() if shown}
         print_json(run.to_mapping() | plain)
     else:
         print_run(run, out, columns)
-        if more := [*at, *slices]:
+        if more := [*at_threshold, *slices]:
             print()
             show_tables(more)
     return left_out(run.failed, run)
@@ -247,19 +247,19 @@ def run_verb(function: str, form: str, **options: Any) -> int:
     if options["gt"]:
         compile_first(options["metrics"], options["images"], options["gt"])
     with progress(options["name"] or function.rpartition(":")[2]) as report:
-        found = bb.run(function, progress=report, **options)
-    scored, timed = found.evaluation, len(found.milliseconds)
+        detected = bb.run(function, progress=report, **options)
+    scored, timed = detected.evaluation, len(detected.milliseconds)
     if form == "json":
-        print_json(found.to_mapping())
+        print_json(detected.to_mapping())
     else:
         if scored:
             print_run(scored, options["out"])
-        told = f"{found.ms_per_image:.1f} ms per image (median of {timed}"
-        print(f"time     {told}, one at a time, warm-up left out; {found.machine})")
-        print(f"maps     {found.maps}")
-    if found.kept:
-        say(f"{found.kept} of {timed or found.kept} maps are of an earlier call")
-    return left_out(found.failed, scored)
+        speed = f"{detected.ms_per_image:.1f} ms per image (median of {timed}"
+        print(f"time     {speed}, one at a time, warm-up left out; {detected.machine})")
+        print(f"maps     {detected.maps}")
+    if detected.kept:
+        say(f"{detected.kept} of {timed or detected.kept} maps are of an earlier call")
+    return left_out(detected.failed, scored)
 
 
 @verb

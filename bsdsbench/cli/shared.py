@@ -72,8 +72,8 @@ class Verbs(click.Group):
 class Verb(click.Command):
     """A verb: it has --quiet, --nms may stand alone; help lists the options in parts."""
 
-    def __init__(self, *args: Any, **about: Any) -> None:
-        super().__init__(*args, **about)
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
         self.params.append(click.Option(["--quiet"], is_flag=True, help="Show no progress."))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -94,9 +94,9 @@ class Verb(click.Command):
             if isinstance(param, click.Option) and param.name == "metrics":
                 metrics, usual = ", ".join(registry.names()), ",".join(registry.DEFAULT_METRICS)
                 param.help = f"Metrics to compute: {metrics}; default: {usual}."
-            of = "Protocol" if param.name in PROTOCOL else "Options"
+            part = "Protocol" if param.name in PROTOCOL else "Options"
             record = param.get_help_record(ctx)
-            parts["Running" if param.name in RUNNING else of] += [record] if record else []
+            parts["Running" if param.name in RUNNING else part] += [record] if record else []
         for heading, records in parts.items():
             if records:
                 with formatter.section(heading):
@@ -145,9 +145,9 @@ def add_option(*names_and_help: str, **more: Any) -> Decorator:
     return click.option(*names_and_help[:-1], help=names_and_help[-1], **more)
 
 
-def choice(*names_and_help: str, of: Sequence[str]) -> Decorator:
+def choice(*names_and_help: str, words: Sequence[str]) -> Decorator:
     """An option that takes one of these words; the first is the default."""
-    return add_option(*names_and_help, type=Choice(of), default=of[0])
+    return add_option(*names_and_help, type=Choice(words), default=words[0])
 
 
 def _words(ctx: click.Context, param: click.Parameter, texts: tuple[str, ...]) -> list[str] | None:
@@ -287,7 +287,7 @@ tables = together(
 
 def printed(*kinds: str) -> Decorator:
     """--format KIND, given as `form`."""
-    return choice("--format", "form", "Output format.", of=kinds)
+    return choice("--format", "form", "Output format.", words=kinds)
 
 
 PROTOCOL = {

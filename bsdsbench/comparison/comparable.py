@@ -83,16 +83,16 @@ def fewer_values(
     runs: Sequence[WeightedRun], labels: Sequence[str], scores: Sequence[str]
 ) -> list[str]:
     """A line for the scores that are means over other numbers of values in some of the runs."""
-    found = [run.defined() for run in runs]
-    said: dict[tuple[str, ...], list[str]] = {}
+    defined = [run.defined() for run in runs]
+    headings: dict[tuple[str, ...], list[str]] = {}
     for score in scores:
-        units = [n.get(score, {}) for n in found]
+        units = [n.get(score, {}) for n in defined]
         for unit in set.intersection(*map(set, units)):
             if len({n[unit] for n in units}) > 1:
                 counts = (f"{n[unit]} {unit} in {k}" for n, k in zip(units, labels, strict=True))
-                said.setdefault(tuple(counts), []).append(heading(score))
+                headings.setdefault(tuple(counts), []).append(heading(score))
     return [
         f"{', '.join(names)}: means over {', '.join(counts)}; what is undefined is left out, so "
         "they are not of the same objects"
-        for counts, names in said.items()
+        for counts, names in headings.items()
     ]

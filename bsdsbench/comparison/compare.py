@@ -483,11 +483,11 @@ class Comparison(Shown):
     def to_mapping(self) -> dict[str, Any]:
         """The comparison as plain values for JSON."""
         text = json.dumps(asdict(self))
-        found = json.loads(text, parse_constant=lambda undefined: None)
-        for pair, row in zip(self.images, found["images"], strict=True):
+        values = json.loads(text, parse_constant=lambda undefined: None)
+        for pair, row in zip(self.images, values["images"], strict=True):
             row |= {"effect_size": pair.effect_size, "win_tie_loss": list(pair.record)}
         signatures = dict(zip(self.names, self.signatures, strict=False))
-        return {"schema": _SCHEMA, **found, "signatures": signatures}
+        return {"schema": _SCHEMA, **values, "signatures": signatures}
 
     def only(self, scores: Sequence[str]) -> Comparison:
         """The same with these scores alone ("ods"; "all"). Raises DataError."""
@@ -508,9 +508,9 @@ class Comparison(Shown):
     def interval_of(self, run: str, score: str) -> Interval:
         """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError."""
         score = full_name(score, self.scores)
-        for found in self.intervals:
-            if (found.run, found.score) == (run, score):
-                return found
+        for interval in self.intervals:
+            if (interval.run, interval.score) == (run, score):
+                return interval
         raise KeyError(f"{run}, {score}")
 
     def difference_of(self, a: str, b: str, score: str) -> ScoreDifference:

@@ -107,8 +107,8 @@ def _difference_table(compared: Comparison, alone: str) -> Table:
         f"Differences between methods, with {_percent(compared)} intervals and p, on {images}"
     )
     notes = [*_difference_notes(compared, shown, alone), *compared.notes]
-    how: Any = {"sentence": sentence, "notes": notes, "n_labels": 3}
-    return Table("differences", "Differences", columns, rows, **how)
+    words: Any = {"sentence": sentence, "notes": notes, "n_labels": 3}
+    return Table("differences", "Differences", columns, rows, **words)
 
 
 def _difference_notes(
@@ -158,8 +158,8 @@ def _image_table(compared: Comparison) -> Table:
     by = ", ".join(f"{m}: {registry.get(m).image_columns[0].heading}" for m in metrics)
     note = f"Images are compared by {by}; d is the mean difference over its standard deviation."
     sentence = f"On how many of {counted(compared.n_images, 'image')} method A is better than B"
-    how: Any = {"sentence": sentence, "notes": [note, *compared.notes], "n_labels": 3}
-    return Table("images", "Image by image", columns, rows, **how)
+    words: Any = {"sentence": sentence, "notes": [note, *compared.notes], "n_labels": 3}
+    return Table("images", "Image by image", columns, rows, **words)
 
 
 def heading(score: str, alone: str = "") -> str:
@@ -182,10 +182,10 @@ def lower_is_better(score: str) -> bool:
 
 
 def score_field(score: str, alone: str = "") -> Field:
-    metric, found = score.partition(".")[0], _column_of(score)
-    assert found is not None  # scores come from metrics
-    mine = table_column(found, 3, f"{metric}_")
+    metric, column = score.partition(".")[0], _column_of(score)
+    assert column is not None  # scores come from metrics
+    field = table_column(column, 3, f"{metric}_")
     if alone or metric in registry.DEFAULT_METRICS:
-        return mine
-    title = f"{registry.get(metric).title}: {found.heading}"
-    return replace(mine, heading=title, short=found.short or found.heading)
+        return field
+    title = f"{registry.get(metric).title}: {column.heading}"
+    return replace(field, heading=title, short=column.short or column.heading)

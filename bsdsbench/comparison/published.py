@@ -89,8 +89,8 @@ class PublishedResult:
 
     def scores(self) -> dict[str, Any]:
         """Metric -> scores, as the `scores` object of result.json."""
-        found = {"boundary": self.boundary, "region": self.region}
-        return {metric: scores for metric, scores in found.items() if scores}
+        by_metric = {"boundary": self.boundary, "region": self.region}
+        return {metric: scores for metric, scores in by_metric.items() if scores}
 
     @property
     def curve(self) -> PublishedCurve | None:
@@ -103,9 +103,9 @@ class PublishedResult:
         if self.shown_as:
             return self.shown_as
         variant = "" if self.variant == "single-scale" else self.variant
-        said = [str(self.year or ""), "published", self.input, variant]
+        words = [str(self.year or ""), "published", self.input, variant]
         key = "" if self.key == self.name.lower() else f"; {self.key}"
-        return f"{self.name} ({', '.join(word for word in said if word)}{key})"
+        return f"{self.name} ({', '.join(word for word in words if word)}{key})"
 
 
 @cache
@@ -117,13 +117,13 @@ def published_results() -> dict[str, PublishedResult]:
 def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str, ...]:
     """Return the published results that have all of the targets to their digits, in a few words."""
     rows = []
-    for key, result in published_results().items():
-        scores = result.scores().get(metric, {})
+    for key, row in published_results().items():
+        scores = row.scores().get(metric, {})
         if targets and all(_agrees(scores.get(name), value) for name, value in targets.items()):
-            sets = ", ".join(task.partition("/")[0] for task in result.tasks[:1])
-            rule = f"AP rule {result.ap_rule}" if result.ap_rule else ""
-            words = filter(None, (key, sets, rule, result.note))
-            rows.append(f"{result.name} ({'; '.join(words)})")
+            sets = ", ".join(task.partition("/")[0] for task in row.tasks[:1])
+            rule = f"AP rule {row.ap_rule}" if row.ap_rule else ""
+            words = filter(None, (key, sets, rule, row.note))
+            rows.append(f"{row.name} ({'; '.join(words)})")
     return tuple(rows)
 
 
@@ -142,12 +142,12 @@ def _shipped(name: str) -> dict[str, Any]:
 def published_curves() -> dict[str, PublishedCurve]:
     """Key -> the curve of that published result (curves.json)."""
     out = {}
-    for key, found in _shipped("curves.json").items():
-        recall, precision, f = found["ods"]
-        grid = np.array(found["threshold"]) if "threshold" in found else None
-        points = np.array(found["recall"]), np.array(found["precision"])
+    for key, stored in _shipped("curves.json").items():
+        recall, precision, f = stored["ods"]
+        grid = np.array(stored["threshold"]) if "threshold" in stored else None
+        points = np.array(stored["recall"]), np.array(stored["precision"])
         ods = OperatingPoint(threshold=None, recall=recall, precision=precision, f=f)
-        out[key] = PublishedCurve(*points, grid, ods, found["ods_rule"], found["source"])
+        out[key] = PublishedCurve(*points, grid, ods, stored["ods_rule"], stored["source"])
     return out
 
 
@@ -163,16 +163,16 @@ def find_published(
     >>> [r.key for r in find_published(["hed", "edter"])]
     ['hed', 'edter']
     """
-    table, found, faults = published_results(), [], []
+    table, rows, faults = published_results(), [], []
     for key in (word.strip().lower() for word in keys):
         if key in table:
-            found.append(replace(table[key], shown_as=labels.get(key, "")))
+            rows.append(replace(table[key], shown_as=labels.get(key, "")))
             continue
         such = get_close_matches(key, table, n=5, cutoff=0.5) or [*table][:10]
         faults.append(DataError(f"published method {key!r}: expected such as {', '.join(such)}"))
     if faults:
         raise DataError.collect(faults)
-    return found
+    return rows
 
 
 def labelled_runs(
@@ -216,19 +216,19 @@ def published_beside(
     """Rows for `score_tables` beside `runs`, and by `force` a note for each run they do not fit. An
     AP of another rule than theirs carries its rule, and every score of a task that does not belong
     beside all runs its set: none is the best. Raises DataError for such runs without `force`."""
-    found, whose = find_published(keys, labels), dict[str, list[str]]()
+    chosen, whose = find_published(keys, labels), dict[str, list[str]]()
     rules, rows = {run.protocol.ap_rule for run in runs}, []
-    for result in found:
-        task, label, marks = result.tasks[0], result.label, {}
-        if result.ap_rule is not None and rules != {result.ap_rule}:
-            marks = {"ap": result.ap_rule}
+    for row in chosen:
+        task, label, marks = row.tasks[0], row.label, {}
+        if row.ap_rule is not None and rules != {row.ap_rule}:
+            marks = {"ap": row.ap_rule}
         for run in runs:
             if why := why_not_beside(run, task):
                 whose.setdefault(why, []).append(run.name)
-                columns = [c for metric in result.scores() for c in registry.get(metric).columns]
+                columns = [c for metric in row.scores() for c in registry.get(metric).columns]
                 marks = dict.fromkeys([c.key for c in columns if c.score], "")
-                label = f"{result.label} [{task.partition('/')[0]}]"
-        rows.append((label, result.scores(), marks))
+                label = f"{row.label} [{task.partition('/')[0]}]"
+        rows.append((label, row.scores(), marks))
     odd = [f"{', '.join(dict.fromkeys(names))}: {why}" for why, names in whose.items()]
     if odd and not force:
         raise DataError(

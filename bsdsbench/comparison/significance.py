@@ -120,7 +120,7 @@ def permutation_p(
     metrics: Sequence[str],
     count: int,
     seed: int,
-    told: Told,
+    count_samples: Told,
     clusters: I8 | None = None,
 ) -> dict[str, float]:
     """Score -> two-sided p-value: how often two runs whose images are exchanged differ as much.
@@ -141,8 +141,8 @@ def permutation_p(
     def swapped() -> Iterator[I8]:
         return (block[:, images] for block in _swaps(n, count, seed))
 
-    (one,) = scores_of(both, (np.hstack([1 - s, s]) for s in swapped()), told)
-    (other,) = scores_of(both, (np.hstack([s, 1 - s]) for s in swapped()), told)
+    (one,) = scores_of(both, (np.hstack([1 - s, s]) for s in swapped()), count_samples)
+    (other,) = scores_of(both, (np.hstack([s, 1 - s]) for s in swapped()), count_samples)
     for score in one:
         far = np.abs(one[score] - other[score])  # the first is the one observed
         out[score] = math.nan if np.isnan(far).any() else float((far >= far[0] - _ROUNDING).mean())

@@ -70,8 +70,8 @@ def _template(form: str) -> Any:
 
     marks: Any = ("<%", "%>", "<<", ">>")  # LaTeX has braces and percent signs of its own
     text = resources.files("bsdsbench.tables").joinpath(f"templates/{form}").read_text("utf-8")
-    how: Any = {"finalize": shown, "keep_trailing_newline": True}
-    return jinja2.Environment(*marks, **how).from_string(text)
+    settings: Any = {"finalize": shown, "keep_trailing_newline": True}
+    return jinja2.Environment(*marks, **settings).from_string(text)
 
 
 def to_markdown(tables: Sequence[Table]) -> str:
@@ -116,7 +116,10 @@ def _latex(whole: Table) -> str:
             kept.append(k)
     table = whole.only(kept)
     heads = [table.heading(c, short=True) for c in range(len(kept))]
-    rows = [[max(len(of.text + of.mark), 0.8 * len(of.span)) for of in row] for row in table.drawn]
+    rows = [
+        [max(len(cell.text + cell.mark), 0.8 * len(cell.span)) for cell in row]
+        for row in table.drawn
+    ]
     wide = max(map(sum, [map(len, heads), *rows]))
     star = "*" if wide + 2 * len(heads) > _ONE_COLUMN else ""
     notes = [note for note in table.note_lines if len(note) <= _NOTE][:_NOTES]
@@ -144,14 +147,14 @@ def to_mappings(tables: Sequence[Table]) -> list[dict[str, Any]]:
             }
             for row in zip(*columns.values(), strict=True)
         ]
-        about = [
+        fields = [
             {"key": c.key, "heading": c.heading, "higher_is_better": c.higher_is_better}
             for c in table.columns
         ]
         words = {"key": table.key, "title": table.title, "caption": table.caption}
         words |= {"reading": table.reading} if table.reading else {}
         notes = [*table.note_lines, *table.signatures]
-        mappings.append({**words, "notes": notes, "columns": about, "rows": rows})
+        mappings.append({**words, "notes": notes, "columns": fields, "rows": rows})
     return mappings
 
 
@@ -212,6 +215,6 @@ def write_tables(tables: Sequence[Table], out: str | Path, form: str) -> list[Pa
     texts = {path: tables}
     if form == "csv" and len(tables) > 1:
         texts = {path.with_name(f"{path.stem}-{t.key}.csv"): [t] for t in tables}
-    for file, found in texts.items():
-        write_atomic(file, render(found, form))
+    for file, shown in texts.items():
+        write_atomic(file, render(shown, form))
     return list(texts)

@@ -54,12 +54,12 @@ class Shown:
         except ImportError:
             words = "data frames need pandas: install the extra bsdsbench[pandas]"
             raise DataError(words) from None
-        found = {t.key: t.plain() for t in self.tables()}
-        if not found:
+        columns = {t.key: t.plain() for t in self.tables()}
+        if not columns:
             raise DataError(f"{type(self).__name__}: no tables, expected at least one image")
-        if table is not None and table not in found:
-            raise DataError(f"table {table!r}: expected one of {', '.join(found)}")
-        shown = found[table or next(iter(found))]
+        if table is not None and table not in columns:
+            raise DataError(f"table {table!r}: expected one of {', '.join(columns)}")
+        shown = columns[table or next(iter(columns))]
         return pd.DataFrame(
             {k: [math.nan if x is None else x for x in v] for k, v in shown.items()}
         )

@@ -171,7 +171,7 @@ class Table:
 
     @cached_property
     def drawn(self) -> list[list[Drawn]]:
-        """Every cell as people read it, a list per row. All forms are made of it."""
+        """Each cell as people read it, a list per row. All forms are made of it."""
         out: list[list[Drawn]] = []
         for row in self.rows:
             out.append([])
@@ -179,17 +179,19 @@ class Table:
                 if isinstance(x, str):
                     out[-1].append(Drawn(show(x), show(x)))
                     continue
-                of = x if isinstance(x, Estimate) else Estimate(x)
-                value, low, high = map(_known, (of.value, of.low, of.high))
-                text, span, mark = column.text(value), "", show(of.mark)
-                if value is not None and of.spread is not None:
-                    text += f" ± {column.text(of.spread)} ({of.n})"
+                estimate = x if isinstance(x, Estimate) else Estimate(x)
+                value, low, high = map(_known, (estimate.value, estimate.low, estimate.high))
+                text, span, mark = column.text(value), "", show(estimate.mark)
+                if value is not None and estimate.spread is not None:
+                    text += f" ± {column.text(estimate.spread)} ({estimate.n})"
                 if low is None or high is None:
                     low = high = None
                 else:
                     span = f"[{column.text(low)}, {column.text(high)}]"
                 line = " ".join(filter(None, (text, span, mark)))
-                drawn = Drawn(text, line, span, mark, value, low, high, spread=of.spread, n=of.n)
+                drawn = Drawn(
+                    text, line, span, mark, value, low, high, spread=estimate.spread, n=estimate.n
+                )
                 out[-1].append(drawn)
         for c, column in enumerate(self.columns):
             ranked = []
@@ -216,9 +218,11 @@ class Table:
 
     def heading(self, column: int, short: bool) -> str:
         """The heading of a column, its short one where the long would make the column wider."""
-        of = self.columns[column]
-        long = len(of.heading) + 2 * (of.higher_is_better is False)  # with an arrow
-        return show(of.short if short and of.short and long > self.widest[column] else of.heading)
+        field = self.columns[column]
+        long = len(field.heading) + 2 * (field.higher_is_better is False)  # with an arrow
+        return show(
+            field.short if short and field.short and long > self.widest[column] else field.heading
+        )
 
     def plain(self) -> dict[str, list[Any]]:
         """Return the columns for programs, at full precision, None if undefined.
@@ -255,7 +259,7 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     Raises DataError for a key that no table has.
     """
     out: list[Table] = []
-    found, known = set[str](), dict[str, int]()
+    met, known = set[str](), dict[str, int]()
     for table in tables:
         texts = [k for k, c in enumerate(table.columns) if not c.format]
         places = {c.key: k for k, c in enumerate(table.columns) if c.format}
@@ -267,12 +271,12 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
             key = word.removeprefix(f"{table.key}.").replace(".", "_")
             key = heads.get(word.casefold()) or key_meant(key, places)
             if key in places:
-                found.add(word)
+                met.add(word)
                 chosen.append(places[key])
         if chosen:
             out.append(table.only([*texts, *dict.fromkeys(chosen)]))
     for word in wanted:
-        if word not in found:
+        if word not in met:
             raise DataError(f"column {word!r}: expected some of {', '.join(known)}")
     return out
 
@@ -288,11 +292,11 @@ def words_under(tables: Sequence[Table]) -> list[list[str]]:
         for k, other in enumerate(tables):
             if k != i and other.aside == table.aside:
                 (before if k < i else after).update(other.words)
-        own, shared = list[str](), list[str]()
+        alone, shared = list[str](), list[str]()
         for text in table.words:
             if text not in after:
-                (shared if text in before else own).append(text)
-        out.append(own + shared)
+                (shared if text in before else alone).append(text)
+        out.append(alone + shared)
     return out
 
 
@@ -358,8 +362,8 @@ def _blocks(table: Table, width: int) -> tuple[list[str], int, list[tuple[list[i
 
     for short, gap in ((False, 3), (True, 3), (True, 2), (True, 3)):
         heads, needs = [], []
-        for c, of in enumerate(table.columns):
-            heads.append(table.heading(c, short) + " ↓" * (of.higher_is_better is False))
+        for c, field in enumerate(table.columns):
+            heads.append(table.heading(c, short) + " ↓" * (field.higher_is_better is False))
             needs.append(max(cell_len(heads[c]), table.widest[c]) + gap)
         if sum(needs) - gap <= width:
             break
