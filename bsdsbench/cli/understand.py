@@ -69,15 +69,16 @@ def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
     del options["task"]
     (metric,) = options.pop("metrics")
     with progress("doctor", "steps") as report:
-        found = bb.doctor(pred_dir, options.pop("gt"), metric=metric, progress=report, **options)
+        findings = bb.doctor(pred_dir, options.pop("gt"), metric=metric, progress=report, **options)
     write = partial(as_flag, verb="evaluate")  # options that a run is to have
     if form == "json":
-        print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in found])
+        print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in findings])
     else:
-        lines = [finding.line(write=write) for finding in found]
-        print(*filter(None, (found.reading, *lines, found.note, found.summary())), sep="\n")
+        lines = [finding.line(write=write) for finding in findings]
+        shown = findings.reading, *lines, findings.note, findings.summary()
+        print(*filter(None, shown), sep="\n")
         print(f"protocol {options['protocol'].describe()}")
-    return 2 if any(finding.level == "error" for finding in found) else 0
+    return 2 if any(finding.level == "error" for finding in findings) else 0
 
 
 @verb
@@ -89,7 +90,7 @@ def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
 @choice(
     "--test",
     "Test for the p-values; intervals come from the bootstrap.",
-    of=("bootstrap", "permutation"),
+    words=("bootstrap", "permutation"),
 )
 @flag("--common", "Compare on the images that all runs have.")
 @flag("--force", "Compare even if protocols or ground truth differ.")
@@ -237,7 +238,7 @@ def errors_verb(
 @flag("--overlays", "Draw matched, false and missed pixels of these images into OUT/overlays.")
 @path("--figure", "A grid of picture, ground truth and runs with ids and F: .pdf, .svg or .png.")
 @add_option("--rows", "Images of the figure.", type=IntRange(1, 12), default=6)
-@choice("--style", "look", "Width of the figure: a page or a column.", of=("page", "column"))
+@choice("--style", "look", "Width of the figure: a page or a column.", words=("page", "column"))
 @labels_option
 @tables
 def worst_verb(
@@ -266,21 +267,21 @@ def worst_verb(
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.groups import group_columns
 
-    found = labelled_runs(runs, as_runs(runs, None, groups, group_by), labels)
+    loaded = labelled_runs(runs, as_runs(runs, None, groups, group_by), labels)
     folders = list(map(Path, runs))
-    known, of_each = group_columns(found[0].records), None
+    known, group_of = group_columns(loaded[0].records), None
     if by in known or (by or "").partition("=")[0] in known:
-        by, of_each = None, by
+        by, group_of = None, by
     if by is not None:
         columns = [by, *(columns or [])]
         if by.endswith(tuple(column.key for column in ERROR_COLUMNS)):
             with progress("errors") as report:
-                found = [with_errors(run, progress=report) for run in found]
+                loaded = [with_errors(run, progress=report) for run in loaded]
     with progress("overlays") as report:
-        table = worst_table(found, folders, number, metric, overlays, report, columns, of_each)
+        table = worst_table(loaded, folders, number, metric, overlays, report, columns, group_of)
     if figure:
-        listed = worst_table(found, folders, rows, metric, columns=columns)
-        worst_figure(found, [str(row[0]) for row in listed.rows], Path(figure), look)
+        listed = worst_table(loaded, folders, rows, metric, columns=columns)
+        worst_figure(loaded, [str(row[0]) for row in listed.rows], Path(figure), look)
         say(f"wrote {figure}", progress=True)
     show_tables([table], **shown)
 
@@ -350,31 +351,34 @@ def explain_verb(
     used = protocol_from(options, [metric])
     with progress("explain: count") as report:
         options |= {"metric": metric, "workers": workers, "progress": report}
-        found, sources = run_of(run, gt, used, **options)
+        loaded, sources = run_of(run, gt, used, **options)
     with progress("explain") as report:
         more: Any = {"seconds": seconds, "workers": workers, "progress": report}
         rows = published_with(metric, plain)
-        told = explain(found, wanted, sources=sources, published=rows, **more)
-    counted = [t for t in told.trials if t.exact]  # estimates are named nowhere
+        explanation = explain(loaded, wanted, sources=sources, published=rows, **more)
+    counted = [t for t in explanation.trials if t.exact]  # estimates are named nowhere
     shown = [t for k, t in enumerate(counted) if k < LINES or t.reached or t.label == "as it is"]
     if form == "json":
         trials = [asdict(trial) for trial in shown]
         numbers = {measure: float(v) for measure, v in plain.items()}
-        about: dict[str, Any] = {"seconds": told.seconds, "complete": told.complete}
-        about |= {"not_counted": told.not_counted, "pairs_not_counted": told.pairs_not_counted}
-        about |= {"reading": found.read_as}
-        print_json({"targets": numbers, "trials": trials, "sentence": told.sentence(), **about})
+        answer = {"trials": trials, "sentence": explanation.sentence()}
+        search: dict[str, Any] = {"seconds": explanation.seconds, "complete": explanation.complete}
+        search["not_counted"] = explanation.not_counted
+        search["pairs_not_counted"] = explanation.pairs_not_counted
+        search |= {"reading": loaded.read_as}
+        print_json({"targets": numbers, **answer, **search})
     else:
-        for row in told.published:
+        for row in explanation.published:
             print(f"published     {row}")
         print("target        " + "  ".join(f"{m.upper()} {v}" for m, v in plain.items()))
         for trial in shown:
             scores = "  ".join(f"{m.upper()} {trial.scores[m]:.4f}" for m in plain)
             sign = " " if not trial.reached else "=" if trial.in_use else "~"
             print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}")
-        print(f"protocol {describe([metric], found.protocol)}")
-        print(*filter(None, (found.read_as, told.late_line, told.sentence())), sep="\n")
-    return 0 if told.answer and told.answer.in_use else 1
+        print(f"protocol {describe([metric], loaded.protocol)}")
+        sentences = loaded.read_as, explanation.late_line, explanation.sentence()
+        print(*filter(None, sentences), sep="\n")
+    return 0 if explanation.answer and explanation.answer.in_use else 1
 
 
 def _signature(text: str) -> Signature:
@@ -405,7 +409,7 @@ def _signature(text: str) -> Signature:
     "--kind",
     "PR curves, F over threshold, ODS over the tolerance, bins of calibration, or boxes of the "
     "images' own scores.",
-    of=("pr", "f", "tolerance", "reliability", "box"),
+    words=("pr", "f", "tolerance", "reliability", "box"),
 )
 @add_option(
     "--metric",
@@ -416,7 +420,7 @@ def _signature(text: str) -> Signature:
     "--style",
     "look",
     "Size: for a screen, one column of a paper (3.3 in), its full width (6.9 in), or a slide.",
-    of=("screen", "column", "page", "slide"),
+    words=("screen", "column", "page", "slide"),
 )
 @flag("--force", "Draw even if the runs or the published results are not comparable.")
 @grouping

@@ -44,7 +44,7 @@ from bsdsbench.results.storage import (
     read_result,
     writing_result,
 )
-from bsdsbench.scores.counts import ImageRecord, Score, part_of, value_at
+from bsdsbench.scores.counts import Counts, ImageRecord, Score, counts_of, part_of, value_at
 from bsdsbench.scores.curve import BoundaryScore, PRCurve
 from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.tables.result_object import Shown
@@ -101,7 +101,7 @@ class Evaluation(Shown):
     kept: int = 0
     reported: dict[str, Score] = field(default_factory=dict)
     _scores: dict[str, Score] = field(default_factory=dict, init=False)
-    _stacks: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
+    _stacks: dict[str, Counts] = field(default_factory=dict, init=False)
     _images: dict[str, dict[str, Any]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -400,7 +400,7 @@ class Evaluation(Shown):
 
         return per_image(self, metric, self.image_values(metric))
 
-    def stack(self, metric: str) -> dict[str, Any]:
+    def stack(self, metric: str) -> Counts:
         """The counts of all images, name -> (N, ...), read-only.
 
         Raises DataError if the run has none of the metric.
@@ -410,10 +410,7 @@ class Evaluation(Shown):
             raise DataError(f"{self.name}: no {metric} counts, expected a metric it has: {had}")
         if metric not in self._stacks:
             counts = [r.counts[metric] for r in self.records]
-            stack = registry.get(metric).stack(counts)
-            for array in stack.values():
-                array.setflags(write=False)
-            self._stacks[metric] = ReadOnlyDict(stack)
+            self._stacks[metric] = counts_of(registry.get(metric).stack(counts))
         return self._stacks[metric]
 
     def equals(self, other: object) -> bool:
