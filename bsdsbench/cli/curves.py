@@ -249,7 +249,12 @@ def curves_verb(
     if options["crossings"] and len(drawn) > 1:
         shown.append(_crossings_table(drawn, kind))
     if samples and not options["quantiles"] and (kind == "roc" or len(samples) > 1):
-        shown += _roc_tables(samples, options["reading"])
+        roc = _roc_tables(samples, options["reading"])
+        if options["ties"] == "sample" or options["include_inf"] is False:
+            words = "Of all rows, -inf as the smallest score, equal scores as one point."
+            for table in roc:
+                table.notes = [words]
+        shown += roc
     if form == "json":
         rows_of = {table["key"]: table["rows"] for table in to_mappings(shown)}
         head = {"kind": kind, "ties": options["ties"]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,7 +154,7 @@ def compare_verb(
         print_json(compared.to_mapping() | ({"by": by, "slices": plain} if by else {}))
     else:
         shown = compared.tables(spread) if isinstance(compared, bb.MethodComparison) else None
-        by_slice = [compared_table(slices, by)] if by else []
+        by_slice = [replace(compared_table(slices, by), reading=compared.reading)] if by else []
         show_tables([*(shown or compared.tables()), *by_slice], out, form)
     if form != "table" or out:
         for note in compared.notes:

@@ -39,6 +39,7 @@ from bsdsbench.results.groups import Partition, frames_note, group_columns, imag
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
 from bsdsbench.results.score_tables import (
     full_name,
+    is_area,
     late_starts_of,
     reading_line,
     usual_scores,
@@ -200,9 +201,11 @@ def compare(
         protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
         notes=tuple(notes),
         late_starts={
-            f"{metric}.ap": line
+            score: line
             for metric in metrics
-            if f"{metric}.ap" in scores and (line := late_starts_of(kept, metric))
+            if (line := late_starts_of(kept, metric))
+            for score in scores
+            if score.startswith(f"{metric}.") and is_area(score)
         },
         signatures=tuple(str(run.signature) for run in kept),
         shown=tuple(usual_scores(kept[0], scores)),

@@ -63,11 +63,11 @@ def _score_table(compared: Comparison, alone: str) -> Table:
     alpha = 1 - compared.level
     letters = f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."
     samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
-    late = [
-        Note(f"{line}.", (fields[score].key,), headed=True)
-        for score, line in compared.late_starts.items()
-        if score in scores
-    ]
+    late = list[Note]()
+    for line in dict.fromkeys(compared.late_starts.values()):
+        areas = [score for score in scores if compared.late_starts.get(score) == line]
+        keys = tuple(fields[score].key for score in areas)
+        late += [Note(f"{line}.", keys, headed=True)] * bool(keys)
     return Table(
         "scores",
         f"Scores with intervals{f' ({alone})' if alone else ''}",

@@ -17,6 +17,7 @@ from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
+from bsdsbench.results.provenance import Provenance
 from bsdsbench.results.score_tables import flat_scores, usual_scores
 from bsdsbench.tables.table import Cell, Field, Table
 from bsdsbench.text import counted
@@ -63,7 +64,8 @@ def splits(runs: Sequence[Evaluation], name: str = "", spread: Spread = Spread.S
             if difference.of_protocol and difference.severity is Severity.FORBIDS:
                 raise DataError(f"{first.name}, {label}: {difference.fault()}")
         records += [replace(r, image_id=f"{label}/{r.image_id}") for r in run.records]
-    pooled = Evaluation(first.protocol, name or first.name, records)
+    origin = Provenance(pred_kind=first.provenance.pred_kind)
+    pooled = Evaluation(first.protocol, name or first.name, records, origin)
     flat = [flat_scores(run.scores()) for run in (*runs, pooled)]
     shown = usual_scores(first, [score for score in flat[0] if all(score in run for run in flat)])
     means: list[Cell] = [f"mean over {counted(len(runs), 'split')}"]
@@ -80,7 +82,7 @@ def splits(runs: Sequence[Evaluation], name: str = "", spread: Spread = Spread.S
         [Field("scores", "Scores"), *fields],
         [means, whole],
         caption=f"protocol {first.described}",
-        reading=first.read_as,
+        reading=pooled.read_as,
         notes=[f"{words[0].upper()}{words[1:]}. Pooled: the counts of all images are summed."],
     )
     return Splits(table, pooled)

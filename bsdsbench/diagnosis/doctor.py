@@ -38,7 +38,8 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.optional import Diagnosed
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.results.evaluation import Progress
+from bsdsbench.results.evaluation import Evaluation, Progress
+from bsdsbench.results.score_tables import is_area, late_starts_of
 from bsdsbench.runs.engine import evidence_record
 from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.sanity import Thumbnail, look_at, position, swaps, thickness, thumbnail
@@ -142,9 +143,13 @@ def doctor(
 def _late_start(inputs: _Inputs) -> str:
     """Say at which recall the curve of the images looked at closely starts, if AP counts 0 below.
 
-    They are counted at the highest threshold, and at the lowest one: maps that have the same recall
-    at both have no AP.
+    Boundaries are counted at the highest threshold, and at the lowest one: maps that have the same
+    recall at both have no AP.
     """
+    if inputs.counted and any(map(is_area, (c.key for c in inputs.metric.columns))):
+        run = Evaluation(inputs.protocol, "maps", inputs.counted)
+        line = late_starts_of([run], inputs.metric.name)
+        return f"note: of the {counted(len(inputs.counted), 'image')} measured, {line}" * bool(line)
     kept = [image.kept for image in inputs.images if image.kept]
     soft = [image for image in kept if image.pred.kind != "segs"]
     protocol, levels = inputs.protocol, [t for t in inputs.protocol.thresholds if t > 0]
@@ -199,6 +204,7 @@ class _Inputs:
     several: list[set[str]]
     n_measured: int = 0  # looked at closely
     records: list[ImageRecord] = field(default_factory=list)  # without counts
+    counted: list[ImageRecord] = field(default_factory=list)  # of other metrics than boundary
     images: list[_Image] = field(default_factory=list)
     unread: list[Problem] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -236,13 +242,14 @@ class _Inputs:
             self._measure_by_metric(file, pred, gt)
 
     def _measure_by_metric(self, file: str, pred: Prediction, gt: GroundTruth) -> None:
-        """Keep what the metric refuses, and the symptoms that it names."""
-        opt = self.metric.options_of(self.protocol)
+        """Keep the counts of the metric, or what it refuses, and the symptoms that it names."""
+        opt, name = self.metric.options_of(self.protocol), self.metric.name
         try:
-            self.metric.count(pred, gt, self.protocol, opt)
+            counts = {name: self.metric.count(pred, gt, self.protocol, opt)}
         except DataError as error:
             self.refused.append(str(error.problems[0]))
             return
+        self.counted.append(ImageRecord(gt.image_id, gt.shape, counts))
         self.n_measured += 1
         if isinstance(self.metric, Diagnosed):
             for symptom in self.metric.symptoms(pred, gt, self.protocol, opt):

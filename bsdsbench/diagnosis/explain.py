@@ -155,8 +155,9 @@ def explain(
         scores = search.scores([search.own[k] for k in some], run.protocol)
         who = f"a run of {len(some)} images"
         search.note(label, "images", scores, n_images=len(some), who=who)
-    every = list(counting_changes(search.metric)) if files else []
-    every = [s for s in every if s.differs(run.protocol, search.metric)]
+    every = [s for s in counting_changes(search.metric) if s.differs(run.protocol, search.metric)]
+    if files is None:
+        search.late, every = every, []
     gaps, pairs = search.narrow(every), dict[frozenset[str], CountingChange]()
     for one in sorted(every, key=lambda s: gaps.get(s.label, inf))[:STARTS]:
         for two in every:
@@ -168,9 +169,10 @@ def explain(
     own = {t: search.base[t] for t in wanted}
     found, spent, n = ranked(search.trials.values()), seconds - search.left, len(search.ids)
     late = tuple(setting.label for setting in search.late if setting.n_causes == 1)
-    n_pairs = len(search.late) - len(late)
-    rows = tuple(published)
-    return Explanation(search.targets, own, found, spent, n, rows, late, n_pairs)
+    n_pairs, rows, known = len(search.late) - len(late), tuple(published), files is not None
+    if not known:
+        late = tuple(dict.fromkeys(setting.kind for setting in search.late))
+    return Explanation(search.targets, own, found, spent, n, rows, late, n_pairs, known)
 
 
 @dataclass
@@ -199,9 +201,7 @@ class Search:
         self.order = np.argsort(spread, kind="stable").tolist()
         self.made: dict[str, dict[int, Any]] = {}  # counts by setting, then by image
         self.trials: dict[str, Trial] = {}  # by label: the last, or one that met the targets
-        self.late: list[
-            CountingChange
-        ] = []  # settings that the time did not suffice to count on all images
+        self.late: list[CountingChange] = []  # not counted on all images
 
     @property
     def left(self) -> float:
@@ -376,8 +376,10 @@ def resolution(value: Number) -> float:
 class Explanation:
     """All trials, the best first, and what they come to.
 
-    not_counted : settings that the time did not suffice to count on all images
-    pairs_not_counted : how many pairs of settings were left out for that
+    not_counted : settings that were not counted on all images for want of time; of a run without
+        files, their kinds
+    pairs_not_counted : how many pairs of settings were left out for want of time
+    files : False for a run that has counts alone
     """
 
     targets: dict[str, Number]
@@ -388,18 +390,20 @@ class Explanation:
     published: tuple[str, ...] = ()
     not_counted: tuple[str, ...] = ()
     pairs_not_counted: int = 0
+    files: bool = True
 
     @property
     def complete(self) -> bool:
-        """False where the time was up before all settings were counted."""
+        """False where settings were not counted."""
         return not self.not_counted and not self.pairs_not_counted
 
     @property
     def late_line(self) -> str:
-        """The settings that were not counted in the time given, in a line; "" if all were."""
+        """The settings that were not counted, and why, in a line; "" if all were."""
         pairs, named = self.pairs_not_counted, list(self.not_counted)
         named += [f"{counted(pairs, 'pair')} of settings"] * (pairs > 0)
-        return f"not counted within the limit: {', '.join(named)}" if named else ""
+        why = "within the limit" if self.files else "for want of the files"
+        return f"not counted {why}: {', '.join(named)}" if named else ""
 
     @property
     def fitting(self) -> tuple[Trial, ...]:
@@ -418,7 +422,8 @@ class Explanation:
         asked = ", ".join(f"{m.upper()} {v}" for m, v in self.targets.items())
         own = ", ".join(f"{m.upper()} {v:.4f}" for m, v in self.base.items())
         if found is None:
-            late = "" if self.complete else " in the time given"
+            late = " in the time given" if self.files else " from their counts alone"
+            late *= not self.complete
             near = next(t for t in self.trials if t.exact)
             return (
                 f"{rows}The target ({asked}) is not reachable by any known reading of these "

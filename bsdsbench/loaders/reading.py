@@ -299,7 +299,7 @@ class Readings(NamedTuple):
                 top = max(records, key=lambda r: r.pred.strongest)
                 problems.append(_faint_problem(top.form, shown.strongest))
             else:
-                warned.append(InputWarning("every map is zero everywhere: all scores are 0"))
+                warned.append(InputWarning("every map is zero everywhere: nothing is predicted"))
         if problems:
             raise DataError("", problems)
         dark = [r.image_id for r in records if r.pred.values & Values.DARK]

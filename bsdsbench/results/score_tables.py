@@ -150,6 +150,11 @@ def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
     return curves
 
 
+def is_area(score: str) -> bool:
+    """Return True for the key of an AP that is read off a curve."""
+    return score.rpartition(".")[2] in ("ap", "ap_mean")
+
+
 def late_starts_of(runs: Sequence[Evaluation], metric: str) -> str:
     """Say where the curves of runs start whose AP counts 0 below; "" where none starts late."""
     curves, rules = {}, set()
@@ -253,7 +258,7 @@ def score_tables(
             filled = _filled(keyed, shown_rows)
             n_own = len(with_metric) if key == metric else len(inner)
             lines: list[str | Note] = [*why_undefined(keyed, filled.scores[:n_own]), *filled.fewer]
-            areas = [k for k, c in keyed.items() if c.key.rpartition(".")[2] in ("ap", "ap_mean")]
+            areas = [k for k, c in keyed.items() if is_area(c.key)]
             if areas and (line := late_starts_of(with_metric, metric)):
                 lines.append(Note(f"{line}.", tuple(areas), headed=True))
             lines += [*made["notes"], *notes]

@@ -312,3 +312,12 @@ def test_what_means_nothing_is_one_line(run, words, said):
     code, out, err = run(*words, stdin="1,2\n0,1\n")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert said in err
+
+
+@pytest.mark.parametrize(("options", "noted"), [((), False), (("--exclude-inf",), True)])
+def test_areas_that_count_other_rows_than_the_curve_say_so(run, tmp_path, options, noted):
+    """Of scores of -inf: DeLong's area is of all rows, with and without `--exclude-inf`."""
+    path = tmp_path / "scores.csv"
+    path.write_text("label,score\n1,3\n0,2\n1,1\n0,-inf\n1,-inf\n", "utf-8")
+    shown = " ".join(map(str, run(path, "--kind", "roc", *options)))
+    assert ("Of all rows, -inf as the smallest score" in shown) == noted

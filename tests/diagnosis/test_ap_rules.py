@@ -1,5 +1,7 @@
 """AP and ODS by every rule, of every curve; where a curve starts above recall 0.02."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn import metrics as sk
@@ -9,6 +11,7 @@ from bsdsbench.diagnosis.ap_rules import rules_tables
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.scores.curve import AP_RULES, PRCurve, area, late_starts
+from tests.helpers.metric_cases import case_of
 
 
 def lines(rng, strong):
@@ -85,3 +88,26 @@ def test_rules_that_go_on_to_recall_0_say_nothing(rule):
     known = not np.isnan(area(late, rule))
     assert bool(late_starts({"": late}, rule)) == (zero_below and known)
     assert late_starts({"a": early, "b": blank}, rule) == ""
+
+
+LATE = {
+    "boundary": ("ap",),
+    "depth": ("ap",),
+    "occlusion": ("edge.ap", "orientation.ap", "accuracy.ap"),
+}
+LATE["crispness"] = ("seval.ap", "ceval.ap")
+
+
+@pytest.mark.parametrize(
+    "name", ["boundary", "crispness", "depth", "occlusion", "pixel", "semantic"]
+)
+def test_compare_and_doctor_say_where_any_curve_starts(name, tmp_path):
+    """Under each AP that counts 0 below; not under the step rule, or where AP is undefined."""
+    case = case_of(name)
+    compared = bb.compare([case.run, replace(case.run, name="other")], n_boot=100)
+    lines = {line for line in compared.tables()[0].note_lines if "start at recall" in line}
+    assert set(compared.late_starts) == {f"{name}.{score}" for score in LATE.get(name, ())}
+    assert len(lines) == (name in LATE)
+    folders = case.write(tmp_path)
+    note = bb.doctor(*folders, case.run.protocol, metric=name).note
+    assert ("at recall" in note) == (name in LATE)

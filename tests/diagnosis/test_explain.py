@@ -212,6 +212,13 @@ def test_settings_that_the_time_did_not_suffice_for_are_named(many, monkeypatch,
     assert all(label in told.late_line for label in told.not_counted)
 
 
+def test_a_run_without_files_names_the_kinds_of_settings_that_it_cannot_count():
+    told = explain(bb.Evaluation.load("ref:hed"), {"ods": "0.79"}, workers=1)
+    assert told.late_line.startswith("not counted for want of the files: ")
+    assert {"thresholds", "max_dist", "thin", "matching"} <= set(told.not_counted)
+    assert "these 200 images from their counts alone; the nearest" in told.sentence()
+
+
 def test_nothing_is_said_to_be_left_out_where_all_was_counted(many):
     told = explained(many, {"ods": f"{many.boundary_score().ods.f:.4f}"})
     assert told.complete

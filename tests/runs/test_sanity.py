@@ -54,8 +54,11 @@ def test_maps_of_which_nothing_would_count_are_refused(kind, tmp_path):
 def test_maps_of_zeros_are_a_warning(tmp_path):
     pred, gt = make_set(tmp_path)
     changed(pred, np.zeros_like)
-    with pytest.warns(InputWarning, match="every map is zero everywhere"):
-        assert counted(pred, gt, TEN).boundary_score().ods.f == 0
+    with pytest.warns(InputWarning, match="every map is zero everywhere") as said:
+        run = counted(pred, gt, TEN, metrics=("boundary", "pixel"))
+    assert run.boundary_score().ods.f == 0
+    assert run.score("pixel").auc_roc == 0.5  # so the warning says nothing of all scores
+    assert not any("scores are 0" in str(warning.message) for warning in said)
 
 
 # ---- places --------------------------------------------------------------------------------------
