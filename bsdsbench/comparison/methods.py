@@ -106,7 +106,7 @@ class Method:
         return len(self.runs)
 
 
-def scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], ScoresOfRuns]:
+def _scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], ScoresOfRuns]:
     """Return the scores that all runs have, by method and METRIC.SCORE.
 
     Raises DataError where runs of one method have other images than its first; it says which.
@@ -377,7 +377,7 @@ class _Sampling:
         if enough and gap == gap:
             p = significance.p_value(drawn.values, drawn.n_effective)
             if is_paired:
-                p = sign_flip_p(np.subtract(left.values, right.values))
+                p = _sign_flip_p(np.subtract(left.values, right.values))
         least = significance.detectable(drawn.values, self.level, drawn.n_effective)
         low, high = self.interval(drawn)
         return ScoreDifference(a.name, b.name, score, gap, low, high, p, p, least)
@@ -438,7 +438,7 @@ def _drawn_runs(n_runs: int, n_boot: int, seed: int) -> I8:
     return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
 
 
-def sign_flip_p(differences: F8) -> float:
+def _sign_flip_p(differences: F8) -> float:
     """Return the share of all assignments of signs under which the mean differs from 0 as much.
 
     Parameters
@@ -448,7 +448,7 @@ def sign_flip_p(differences: F8) -> float:
 
     Examples
     --------
-    >>> sign_flip_p(np.array([0.1, 0.2, 0.3]))
+    >>> _sign_flip_p(np.array([0.1, 0.2, 0.3]))
     0.25
     """
     n = len(differences)
@@ -466,7 +466,7 @@ def means_table(methods: Sequence[Method], spread: Spread, columns: Sequence[str
 
     `columns` are the scores to show, "ods" or "all"; default: the usual ones. Raises DataError.
     """
-    of_runs = scores_of_methods(methods)
+    of_runs = _scores_of_methods(methods)
     known = list(dict.fromkeys(score for _, score in of_runs))
     shown = usual_scores(methods[0].runs[0], known)
     if columns:

@@ -175,7 +175,7 @@ def in_space(curve: AnyCurve, axes: AxesKind) -> PRResult | ROCResult | CurvePoi
     Raises DataError for what is no curve, for a stack of curves, and for one without the totals of
     the classes that the axes need.
     """
-    return pr_form(curve) if axes == "pr" else roc_form(curve)
+    return pr_form(curve) if axes == "pr" else _roc_form(curve)
 
 
 def pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
@@ -196,7 +196,7 @@ def pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
     return points
 
 
-def roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
+def _roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
     """Return a curve in a form with TPR and FPR. Raises DataError as `in_space`."""
     if isinstance(curve, ROCResult):
         return along_curve(curve)
@@ -252,7 +252,7 @@ def meeting(a: CurvePoints, b: CurvePoints, axes: AxesKind = "roc") -> Meeting:
 
 def points_of(curve: AnyCurve) -> CurvePoints:
     """Return the points of a curve in both spaces. Raises DataError as `in_space`."""
-    c = roc_form(curve)
+    c = _roc_form(curve)
     if isinstance(c, CurvePoints):
         return c
     precision = read_only(defined_ratio(c.tp, c.tp + c.fp))

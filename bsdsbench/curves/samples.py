@@ -30,7 +30,7 @@ def samples(labels: ArrayLike, scores: ArrayLike, reading: LabelReading) -> Samp
 
     `reading` is that of `pr`. Warns of a missing class.
     """
-    y, s = real_array(labels, "labels"), real_array(scores, "scores")
+    y, s = _real_array(labels, "labels"), _real_array(scores, "scores")
     _check_same_size(labels=y, scores=s)
     if s.dtype.kind in "iu" and s.size and (int(s.max()) > EXACT or int(s.min()) < -EXACT):
         raise DataError("scores: integers beyond 2**53, expected values that float64 holds exactly")
@@ -94,7 +94,7 @@ def counts_from_rates(rates: F8, total: float) -> F8:
     return np.where(np.abs(counts - whole) <= 1e-12 * max(total, 1), whole, counts)
 
 
-def real_array(values: ArrayLike, name: str) -> NDArray[Any]:
+def _real_array(values: ArrayLike, name: str) -> NDArray[Any]:
     """Return `values` as a 1-D array of real numbers. Raises DataError for NaN and other kinds."""
     array = given_array(values, name).ravel()
     bad = np.isnan(array)
@@ -112,7 +112,7 @@ def columns(kind: Literal["number", "share", "count"], **arguments: ArrayLike) -
     """
     arrays = []
     for name, values in arguments.items():
-        array = real_array(values, name).astype(np.float64)
+        array = _real_array(values, name).astype(np.float64)
         if not np.isfinite(array).all():
             raise DataError(f"{name}: infinite values, expected finite numbers")
         if kind == "share" and array.size and not (array.min() >= 0 and array.max() <= 1):

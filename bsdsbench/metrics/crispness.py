@@ -72,7 +72,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
             rule = protocol.replace(nms=part == "seval", thin=part == "seval")
             counts[part] = boundary_counts(pred, gt, rule).matches
         raw = invert(pred.soft) if protocol.invert else pred.soft
-        counts["kept"], counts["total"] = crispness_sums(without_void(raw, valid_of(gt)))
+        counts["kept"], counts["total"] = _crispness_sums(without_void(raw, valid_of(gt)))
         return counts
 
     def scores(
@@ -88,7 +88,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
         return f"SEval thinned after NMS {protocol.nms_params.describe()}, CEval neither"
 
 
-def crispness_sums(soft: Map) -> F8:
+def _crispness_sums(soft: Map) -> F8:
     """Return sum(NMS map) and sum(raw map) of one soft map (H, W), f8 (2,)."""
     raw = as_float32(soft)
     thin = nms(raw, radius=2, border=5, multiplier=1.01, smooth=False)
@@ -110,4 +110,4 @@ def image_crispness(soft: Map) -> float:
     >>> round(image_crispness(thin), 2), round(image_crispness(thick), 2)
     (0.8, 0.21)
     """
-    return float(defined_ratio(*crispness_sums(soft)))
+    return float(defined_ratio(*_crispness_sums(soft)))

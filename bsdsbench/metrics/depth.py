@@ -202,7 +202,7 @@ class DepthMaps(NamedTuple):
     def true_edges(self, opt: DepthOptions) -> tuple[Bool, ...]:
         """Return the true edges that `gt_edges` asks for."""
         if opt.gt_edges == "canny":
-            return (canny_edges(wanted(self.raw_gt, "depth"), opt.dbe),)
+            return (_canny_edges(wanted(self.raw_gt, "depth"), opt.dbe),)
         return wanted(self.edges or None, "edges")
 
 
@@ -290,7 +290,7 @@ def inverse(depth: F8) -> F8:
     return np.ascontiguousarray(1 / np.maximum(depth, NEAREST))
 
 
-def canny_edges(depth: F8, form: str) -> Bool:
+def _canny_edges(depth: F8, form: str) -> Bool:
     """Return Canny edges of a depth map, in form sharpdepth of its inverse too; NaN is none."""
     from skimage.feature import canny
 
@@ -338,10 +338,10 @@ class MatchedInputs(NamedTuple):
     gt: GroundTruth
 
 
-def matched_inputs(maps: DepthMaps, gt: GroundTruth, opt: DepthOptions) -> MatchedInputs:
+def _matched_inputs(maps: DepthMaps, gt: GroundTruth, opt: DepthOptions) -> MatchedInputs:
     """Return the soft edges of the prediction, and the true edges, of valid pixels."""
     if opt.pred_edges == "canny":
-        soft = canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
+        soft = _canny_edges(maps.raw_pred, opt.dbe).astype(np.float64)
     else:
         soft = log_steps(np.where(maps.valid, maps.pred, np.nan))
     drawn = tuple(edges & maps.valid for edges in maps.true_edges(opt))
@@ -478,14 +478,14 @@ class DepthMetric(Metric[DepthOptions]):
                 matte = wanted(maps.matte, "matte")
                 counts["matte"] = depth_pairs.thinned_pairs(inverse(maps.pred), matte, _RATIOS)
             if "dbe" in opt.measures:
-                edges = canny_edges(maps.raw_pred, opt.dbe)
+                edges = _canny_edges(maps.raw_pred, opt.dbe)
                 if opt.dbe == "sharpdepth":
-                    truth = canny_edges(wanted(maps.raw_gt, "depth"), opt.dbe)
+                    truth = _canny_edges(wanted(maps.raw_gt, "depth"), opt.dbe)
                 else:
                     truth = np.logical_or.reduce(maps.true_edges(opt))
                 counts["dbe_sum"], counts["dbe_n"] = dbe_parts(edges, truth, maps.valid, opt)
             if "edges" in opt.measures:
-                counts |= counter(*matched_inputs(maps, gt, opt), protocol)
+                counts |= counter(*_matched_inputs(maps, gt, opt), protocol)
         return counts
 
     def scores(
@@ -510,7 +510,7 @@ class DepthMetric(Metric[DepthOptions]):
         threshold: float,
     ) -> MatchMaps:
         with faults_named(pred, gt):
-            soft, truth = matched_inputs(prepared(pred.depth, gt, opt), gt, opt)
+            soft, truth = _matched_inputs(prepared(pred.depth, gt, opt), gt, opt)
             return boundary_match_maps(soft, truth, protocol, threshold)
 
     def symptoms(

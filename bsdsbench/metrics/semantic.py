@@ -266,7 +266,7 @@ class PreparedClasses(NamedTuple):
     labels: Map | None
 
 
-def prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:
+def _prepare_classes(pred: Map, gt: GroundTruth, params: SemanticOptions) -> PreparedClasses:
     """Return both sides ready to be compared.
 
     pred : (H, W) labels, or (C, H, W) soft maps or bool
@@ -433,7 +433,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
                     refuse_channels(tuple(maps), f"{what}: ", "boundaries of each class")
         if given is not None and pred.classes.shape == given.shape:
             refuse_white(pred.classes, given, opt.class_labels, pred.where)
-        maps, truth, labels = prepare_classes(pred.classes, gt, opt)
+        maps, truth, labels = _prepare_classes(pred.classes, gt, opt)
         if opt.interior != "keep" and labels is None:
             raise DataError(
                 f"ground truth: only boundaries, expected labels for interior = '{opt.interior}'"

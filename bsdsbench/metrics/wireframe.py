@@ -111,8 +111,8 @@ class WireframeMetric(Metric[WireframeOptions]):
             return counts
         drawn, truth = pred.lines, gt.lines
         grid, true_grid = self._grid(drawn, gt, opt), truth.grid or GRID
-        check_places(drawn, grid, pred.where)
-        check_places(truth, true_grid, gt.where)
+        _check_places(drawn, grid, pred.where)
+        _check_places(truth, true_grid, gt.where)
         again = np.flatnonzero((drawn.ends[1:] == drawn.ends[:1]).all(axis=1)) + 1
         lines = _scaled(drawn.ends, grid)[: again[0] if again.size else None]
         a = lines.reshape(-1, 1, 2, 2)
@@ -150,8 +150,8 @@ class WireframeMetric(Metric[WireframeOptions]):
         curve = pixels["curve"]
         recall, precision = np.sort(curve.recall), np.sort(curve.precision)[:, ::-1]
         ap = np.sum(np.diff(recall, prepend=0.0) * precision, axis=1)
-        sap = pooled_ap(stack["lines"], stack["n_lines"], weights)
-        junctions = pooled_ap(stack["junctions"], stack["n_junctions"], weights)
+        sap = _pooled_ap(stack["lines"], stack["n_lines"], weights)
+        junctions = _pooled_ap(stack["junctions"], stack["n_junctions"], weights)
         best_f = f_measure(precision, recall).max(axis=1)
         more = (best_f, ap, *sap.T, sap.mean(axis=1), junctions.mean(axis=1))
         return {**pixels, **dict(zip(MORE, more, strict=True))}
@@ -167,7 +167,7 @@ class WireframeMetric(Metric[WireframeOptions]):
         return boundary_match_maps(self._drawn(pred, gt, opt), gt, protocol, threshold)
 
 
-def check_places(lines: Lines, grid: tuple[int, int], where: str) -> None:
+def _check_places(lines: Lines, grid: tuple[int, int], where: str) -> None:
     """Raise DataError for lines that lie beyond their grid, or all in its first cell."""
     junctions = np.zeros((0, 3)) if lines.junctions is None else lines.junctions
     places = np.concatenate([lines.ends.reshape(-1, 2), junctions[:, :2]])
@@ -205,7 +205,7 @@ def _hits(distance: F8, limits: tuple[float, ...]) -> Bool:
     return out
 
 
-def pooled_ap(ranked: F8, n_true: F8, weights: Weights) -> F8:
+def _pooled_ap(ranked: F8, n_true: F8, weights: Weights) -> F8:
     """Return AP at each limit of the weighted sets, (S, 3); NaN without anything true.
 
     `ranked` f8 (N, L, 4) are score and hits, NaN where an image has no more.

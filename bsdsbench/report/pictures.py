@@ -48,7 +48,7 @@ MOST = 200  # images
 _LEVELS = 8
 
 
-def gt_picture(
+def _gt_picture(
     gt: GroundTruth, photo: NDArray[np.uint8] | None, side: int | None = THUMBNAIL
 ) -> dict[str, Any]:
     """The annotators' boundaries of one image, darker where more agree, and its photograph.
@@ -71,10 +71,10 @@ def gt_picture(
     out = {"gt": drawn, "size": [gt.shape[1], gt.shape[0]], "annotators": len(gt.boundaries)}
     if photo is None:
         return {**out, "thumb": drawn, "paper": True}
-    return {**out, "photo": jpeg_uri(photo, side), "thumb": jpeg_uri(photo, THUMB)}
+    return {**out, "photo": _jpeg_uri(photo, side), "thumb": _jpeg_uri(photo, THUMB)}
 
 
-def jpeg_uri(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
+def _jpeg_uri(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
     """A picture at most `side` pixels long, or in full size, (H, W) gray or (H, W, 3)."""
     from PIL import Image
 
@@ -144,11 +144,11 @@ class ImagePictures:
                 pred, gt = self.sources[run.name].load(image_id, run.protocol)
                 if "gt" not in drawn:
                     photo = self.sources[run.name].photo(image_id, gt.shape)
-                    drawn.update(gt_picture(gt, photo, self.side))
+                    drawn.update(_gt_picture(gt, photo, self.side))
                 if image_id in records and metric is not None:
                     planes = pixel_planes(pred, gt, run, metric, records[image_id], with_classes)
                     drawn["runs"][number] = {
-                        "pred": jpeg_uri(_gray(pred, run), self.side),
+                        "pred": _jpeg_uri(_gray(pred, run), self.side),
                         **planes,
                     }
             except DataError as error:

@@ -46,7 +46,7 @@ _MARK = b"bsdsbench:"  # before the hash, in the comment at the end of the archi
 _LOCAL = ("pred", "gt", "photos", "valid", "split")  # folders of the author
 
 
-def packed_steps(values: NDArray[np.int64]) -> NDArray[np.uint8]:
+def _packed_steps(values: NDArray[np.int64]) -> NDArray[np.uint8]:
     """Return whole numbers as the bytes of their steps, (bytes, N, T, ...).
 
     Steps are between the rows of an image's table, (N, T) or (N, ..., T, 4), and between tables.
@@ -59,8 +59,8 @@ def packed_steps(values: NDArray[np.int64]) -> NDArray[np.uint8]:
     return np.stack([folded >> 8 * k & 255 for k in range(size)]).astype(np.uint8)
 
 
-def unpacked_steps(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the whole numbers that `packed_steps` made bytes of."""
+def _unpacked_steps(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Return the whole numbers that `_packed_steps` made bytes of."""
     if planes.dtype != np.uint8 or planes.ndim < 3 or not 0 < len(planes) <= 8:
         raise FaultError(f"counts of {planes.dtype} {planes.shape}, expected steps in bytes")
     folded = sum(plane.astype(np.int64) << 8 * k for k, plane in enumerate(planes))
@@ -86,7 +86,7 @@ def shared_bytes(
     }
     coded = json.dumps(text, ensure_ascii=False, allow_nan=False).encode()
     stored = {"about": np.frombuffer(coded, np.uint8), **arrays}
-    stored |= {name: packed_steps(arrays[name]) for name in steps}
+    stored |= {name: _packed_steps(arrays[name]) for name in steps}
     comment = _MARK + b"0" * 32
     data = npz_bytes(stored, level=9, comment=comment)[: -len(comment)]
     return data + _MARK + digest(data).encode()
@@ -108,7 +108,7 @@ def shared_run(path: Path) -> dict[str, Any]:
         for name in content.get("steps", ()):
             if name not in arrays:
                 raise FaultError(f"no counts {show(name)}, expected them")
-            arrays[name] = unpacked_steps(arrays[name])
+            arrays[name] = _unpacked_steps(arrays[name])
         records = records_of(arrays)
         if entry(content, "n_images", int) != len(records):
             raise FaultError(f"n_images is not the {len(records)} of the counts")

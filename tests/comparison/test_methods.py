@@ -14,10 +14,10 @@ from bsdsbench.cli import cli
 from bsdsbench.comparison.method_tables import Spread
 from bsdsbench.comparison.methods import (
     Method,
+    _sign_flip_p,
     compare_methods,
     means_table,
     methods_of,
-    sign_flip_p,
 )
 from bsdsbench.comparison.splits import splits
 from tests.helpers.simulated import simulated_run
@@ -84,7 +84,7 @@ def test_sign_flips_by_hand(differences):
         for signs in product((1, -1), repeat=len(differences))
     ]
     share = sum(total >= abs(sum(differences)) for total in sums) / len(sums)
-    assert sign_flip_p(np.array(differences, float)) == share
+    assert _sign_flip_p(np.array(differences, float)) == share
 
 
 def crossed_by_loop(by_run, n_boot, seed):
@@ -135,7 +135,7 @@ def test_seeds_of_the_same_names_are_paired(tmp_path):
     assert compared.paired == {("ours", "base")}
     d = compared.difference_of("ours", "base", "boundary.ods")
     gaps = np.subtract(*(compared.of_runs[m, "boundary.ods"].values for m in ("ours", "base")))
-    assert d.p == sign_flip_p(gaps)
+    assert d.p == _sign_flip_p(gaps)
     shown = CliRunner().invoke(
         cli,
         [

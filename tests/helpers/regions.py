@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from bsdsbench.metrics.region.counting import region_counts
-from bsdsbench.metrics.region.metric import RegionMetric, image_curves
+from bsdsbench.metrics.region.metric import RegionMetric, _image_curves
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts
 from bsdsbench.scores.ratios import f_measure
@@ -18,7 +18,7 @@ def against(seg, *gts):
     """Every measure of `seg` against the annotators."""
     counts = region_counts(seg, list(gts))
     found = {name: values[0] for name, values in counts.items() if values.ndim}
-    curves = image_curves({name: values[None] for name, values in counts.items()})
+    curves = _image_curves({name: values[None] for name, values in counts.items()})
     found = {**{name: curve[0, 0] for name, curve in curves.items()}, **found}
     found["covering"] = found["covered_gt"] / found["total_gt"]
     found["pairs"] = found["pair_precision"], found["pair_recall"]

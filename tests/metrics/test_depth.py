@@ -97,7 +97,7 @@ def test_dbe_is_the_plain_one(seeds):
         pred, gt, drawn = case(seed)
         truth = bb.GroundTruth("a", (drawn,), depth=gt)
         at = {"measures": ("dbe",), "invalid": "none"}
-        mine = slow.dbe(slow.canny_edges(pred), drawn)
+        mine = slow.dbe(slow._canny_edges(pred), drawn)
         for strict in (False, True):
             found = scored(pred, truth, {**at, "strict": strict})
             same(found, dict(zip(("dbe_accuracy", "dbe_completeness"), mine, strict=True)))
@@ -113,7 +113,7 @@ def test_what_is_masked_out_of_dbe(seeds):
         pred, _, drawn = case(seed)
         mask = np.random.default_rng(seed).random(drawn.shape) < 0.7
         truth, at = bb.GroundTruth("a", (drawn,), valid=mask), {"measures": ("dbe",)}
-        edges = slow.canny_edges(pred)
+        edges = slow._canny_edges(pred)
         keys = "dbe_accuracy", "dbe_completeness"
         strict = scored(pred, truth, {**at, "strict": True})
         same(strict, dict(zip(keys, slow.dbe(edges, drawn, mask=mask), strict=True)))

@@ -127,7 +127,7 @@ def stretched(depth):
         return d / np.nanmax(d)
 
 
-def canny_edges(depth, low=0.15, high=0.3):
+def _canny_edges(depth, low=0.15, high=0.3):
     with warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.simplefilter("ignore")
         return canny(stretched(depth), sigma=math.sqrt(2), low_threshold=low, high_threshold=high)
@@ -136,7 +136,7 @@ def canny_edges(depth, low=0.15, high=0.3):
 def both_canny(depth):
     d = np.array(depth, float)
     d[d == 0] = np.nan
-    return canny_edges(d, 0.1, 0.2) | canny_edges(1 / d, 0.1, 0.2)
+    return _canny_edges(d, 0.1, 0.2) | _canny_edges(1 / d, 0.1, 0.2)
 
 
 def distance(drawn):

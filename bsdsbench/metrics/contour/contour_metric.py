@@ -86,7 +86,7 @@ _MEASURES = {
 _GROUPS = tuple(_MEASURES)
 
 
-def key_at(name: str, size: float) -> str:
+def _key_at(name: str, size: float) -> str:
     """The key of a measure at a size, without the points that divide the paths of keys."""
     return f"{name}@{size:g}".replace(".", "_")
 
@@ -161,7 +161,7 @@ class ContourOptions(LabelOptions):
             for size in sizes if isinstance(sizes, tuple) else (sizes,):
                 for name in names:
                     sized = name.replace("%", f"{size:g}")
-                    chosen[sized if size is sizes else key_at(name, size)] = (name, size)
+                    chosen[sized if size is sizes else _key_at(name, size)] = (name, size)
         return chosen
 
 
@@ -170,7 +170,7 @@ def _columns() -> Iterator[Column]:
     yield Column("dice", "Dice", quantity="iou")
     yield Column("iou", "IoU", quantity="iou")
     for size, text in ((0.02, "2%"), (0.005, "0.5%"), (0.01, "1%")):
-        key, least = key_at("biou", size), key_at("biou-min", size)
+        key, least = _key_at("biou", size), _key_at("biou-min", size)
         yield Column(key, f"Boundary IoU {text}", f"BIoU {text}", quantity=key)
         words = f"min of IoU, BIoU {text}"
         yield Column(least, words, f"min {text}", shown="own", quantity=key)
@@ -192,7 +192,7 @@ def _columns() -> Iterator[Column]:
             yield Column(key, words, lower=True, digits=3, undefined=why, quantity=name)
     for t in (0.5, 1, 2, 3, 5, 10):
         for form in ("area", "counts", "mean"):
-            yield Column(key_at(f"nsd-{form}", t), f"NSD {form} {t}", quantity=f"nsd@{t}")
+            yield Column(_key_at(f"nsd-{form}", t), f"NSD {form} {t}", quantity=f"nsd@{t}")
     yield Column("fom", "FOM")
     for width in (1, 2, 3, 5, 10, 20):
         yield Column(f"trimap@{width}", f"trimap IoU {width} px")
@@ -206,7 +206,7 @@ _POOLED = (
 )
 
 
-def contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None) -> Counts:
+def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None) -> Counts:
     """Count one image: two masks, or two label maps if `params` has classes.
 
     Two definitions of each measure are in use and both are kept: the mean over images (or
@@ -282,7 +282,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     version = 4
     options = ContourOptions
     ragged = OBJECTS
-    counts_of = staticmethod(contour_counts)
+    counts_of = staticmethod(_contour_counts)
     columns = (
         *_COLUMNS,
         *_POOLED,
@@ -325,8 +325,8 @@ class ContourMetric(LabelMetric[ContourOptions]):
         """One of each kind, unless the kinds were chosen (`groups`)."""
         if opt.groups != _GROUPS[:-1]:
             return None
-        first = key_at("biou", opt.boundary_sizes[0]), f"hd{opt.percent:g}-pooled", "assd-pooled"
-        return ("dice", "iou", *first, key_at("nsd-area", opt.tolerances[0]), "n_images")
+        first = _key_at("biou", opt.boundary_sizes[0]), f"hd{opt.percent:g}-pooled", "assd-pooled"
+        return ("dice", "iou", *first, _key_at("nsd-area", opt.tolerances[0]), "n_images")
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: ContourOptions
@@ -355,11 +355,11 @@ class ContourMetric(LabelMetric[ContourOptions]):
         pooled["dice"] = defined_ratio(2 * inside[..., 0], inside[..., 1] + inside[..., 2])
         shells, outline = iou(total["shells"], divide=defined_ratio), total["outline"]
         for k in range(shells.shape[2]):
-            pooled[key_at("biou", opt.boundary_sizes[k])] = shells[..., k]
+            pooled[_key_at("biou", opt.boundary_sizes[k])] = shells[..., k]
         for k in range(total["near"].shape[2]):
             share = ratio(total["near"][:, :, k], outline)
             f = np.where(outline.any(axis=2), f_measure(share[..., 0], share[..., 1]), np.nan)
-            pooled[key_at("f", opt.davis_bounds[k])] = f
+            pooled[_key_at("f", opt.davis_bounds[k])] = f
         if "tracks" in stack:
             scores |= _of_sequences(sequence_means(stack, weights, opt.skip_ends), keys, opt)
         scores["pooled"] = {key: defined_mean(values) for key, values in pooled.items()}
@@ -395,7 +395,7 @@ def _of_sequences(means: Mapping[str, F8], keys: Sequence[str], opt: ContourOpti
     scores |= {"over": {}, "objects": means["objects"]}
     sides = {"iou": "iou"}
     if "davis" in opt.groups:
-        sides["f"] = key_at("f", opt.davis_bounds[0])
+        sides["f"] = _key_at("f", opt.davis_bounds[0])
         scores["jf"] = (scores["iou"] + scores[sides["f"]]) / 2
     for name, key in sides.items():
         for form in ("recall", "decay"):

@@ -109,7 +109,7 @@ class Compared:
         if what == "areas":
             return self.areas
         if what == "shells":
-            return self.shells(shell_width(self.pair.shape, size))
+            return self.shells(_shell_width(self.pair.shape, size))
         if what == "trimap":
             if not 0 < size < math.inf:
                 raise DataError(f"trimap width {size}: expected pixels above 0")
@@ -154,7 +154,7 @@ def pixel_distances(a: Map, b: Map, spacing: Spacing = PIXELS) -> F8:
     return np.asarray(np.sqrt(distances.nearest(*sides, *spacing)))
 
 
-def shell_width(shape: tuple[int, ...], size: float) -> int:
+def _shell_width(shape: tuple[int, ...], size: float) -> int:
     """Width of Boundary IoU's boundary: max(1, round(size x diagonal)) pixels; `size` from 1 on."""
     if not 0 < size < math.inf:
         raise DataError(f"boundary width {size}: expected a fraction of the diagonal, or pixels")

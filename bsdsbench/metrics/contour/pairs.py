@@ -151,7 +151,7 @@ def pair_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> ClassedPair:
     if opt.unit == "id":
         both = np.union1d(instances.pred.ids, instances.gt.ids)
         pred_new, gt_new = (np.searchsorted(both, side.ids) for side in instances[:2])
-        class_of = class_of_value(both, opt)
+        class_of = _class_of_value(both, opt)
     else:
         pred_new, gt_new, class_of = match(instances)[:3]
     # what lies wholly on void is no mask of either side
@@ -210,7 +210,7 @@ def instances_of(pred: ArrayLike, gt: ArrayLike, opt: LabelOptions) -> Instances
     from_last = opt.divisor - 1 - pairs[1] % max(opt.divisor, 1)
     numbered = gt_regions.void & (pairs[1] != VOID)
     crowd = numbered & (from_last >= 0) & (from_last < 2 * len(opt.class_names))
-    own_crowd = crowd & (from_last == class_of_value(pairs[0], opt))
+    own_crowd = crowd & (from_last == _class_of_value(pairs[0], opt))
     in_pred, on_crowd, off = (
         _sums(np.where(cells, pred_regions.cells, -1), pixels, pred_regions.ids.size)
         for cells in (True, crowd, (gt_regions.void & ~crowd) | own_crowd)
@@ -230,7 +230,7 @@ def _numbered(values: I8, opt: LabelOptions) -> I8:
     return np.where(crowd, of_class, np.where(alone, values * opt.divisor, values))
 
 
-def class_of_value(values: I8, opt: LabelOptions) -> I8:
+def _class_of_value(values: I8, opt: LabelOptions) -> I8:
     """Return the class of values in the files, from 0."""
     return values // opt.divisor - opt.first if opt.divisor else values * 0
 
@@ -274,7 +274,7 @@ def _regions(values: I8, opt: LabelOptions, what: str) -> Regions:
     ids, number = np.unique(np.where(nothing, -1, values), return_inverse=True)
     negative = int((ids < 0).sum())
     ids = ids[negative:]
-    return Regions(ids, class_of_value(ids, opt), number - negative, void)
+    return Regions(ids, _class_of_value(ids, opt), number - negative, void)
 
 
 class Matching(NamedTuple):

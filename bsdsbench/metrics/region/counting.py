@@ -107,7 +107,7 @@ class Annotators:
             col_start=start,
             col_area=np.concatenate(areas),
             ann_of_col=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
-            candidate=np.concatenate([*map(fop_candidates, areas)]),
+            candidate=np.concatenate([*map(_fop_candidates, areas)]),
             squares=np.array(squares, np.int64),
             bits=np.array(bits),
             zero=tuple(
@@ -173,7 +173,7 @@ class OverlapTable:
         return kernel.overlap_sums(*self.cells, *areas, len(gts.labels))
 
 
-def fop_candidates(area: Map) -> Bool:
+def _fop_candidates(area: Map) -> Bool:
     """Regions that count, bool (R,): in descending area, while the share of the image added so far,
     before the region, is below 0.99. Of equal areas the later in raster order comes first.
 
@@ -264,7 +264,7 @@ def region_counts(
                 ),
             )
         soft = prepare(soft, proto)
-        tables = _of_maps((close_regions(soft, t) for t in proto.thresholds), annotators)
+        tables = _of_maps((_close_regions(soft, t) for t in proto.thresholds), annotators)
     best, rows = np.zeros(annotators.col_area.size), []
     last: tuple[OverlapTable | None, OverlapTable | None] = None, None
     counts: dict[str, Any] = {}
@@ -282,7 +282,7 @@ def region_counts(
     return Counts(thresholds=thresholds, n_pixels=n_px, best_covered_gt=covered, **columns)
 
 
-def close_regions(soft: Map, threshold: float) -> I4:
+def _close_regions(soft: Map, threshold: float) -> I4:
     """A soft boundary map closed into regions at one threshold: a label map (H, W) int32, from 1.
 
     Regions are the 4-connected components of pixels below the threshold (uint8 and uint16 maps are
@@ -299,7 +299,7 @@ def close_regions(soft: Map, threshold: float) -> I4:
     return labels[tuple(nearest)].astype(np.int32)
 
 
-def ucm_tables(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
+def _ucm_tables(levels: I4, gts: Annotators, n_levels: int) -> Iterator[OverlapTable]:
     """The table at each threshold of a hierarchy; the same object while no region merges.
 
     levels: what `bsdsbench.kernels.regions.ucm.join_levels` gives.
@@ -341,10 +341,10 @@ def _of_ucm(
             "ucm2: strengths at pixel positions (odd rows and columns), expected 0 there"
         )
     levels = [ucm.join_levels(array, thresholds, corners) for corners in (True, False)]
-    tables = ucm_tables(levels[0], gts, thresholds.size)
+    tables = _ucm_tables(levels[0], gts, thresholds.size)
     if np.array_equal(*levels):
         return ((table, table) for table in tables)
-    return zip(tables, ucm_tables(levels[1], gts, thresholds.size), strict=True)
+    return zip(tables, _ucm_tables(levels[1], gts, thresholds.size), strict=True)
 
 
 def official(table: OverlapTable) -> dict[str, float | F8]:
@@ -358,7 +358,7 @@ def official(table: OverlapTable) -> dict[str, float | F8]:
     voi     : mean variation of information in bits, H(seg) + H(gt) - 2 I(seg, gt), a metric, 0 is
         best. Meila, COLT 2003
     voi_split, voi_merge : means of H(seg | gt) and H(gt | seg), bits; they sum to voi
-    are_region, are_skimage, are_cremi : means of `adapted_rand`
+    are_region, are_skimage, are_cremi : means of `_adapted_rand`
     """
     gts, n_px = table.gts, table.n_pixels
     best_gt, covered_pred, _, floats = table.overlaps
@@ -375,7 +375,7 @@ def official(table: OverlapTable) -> dict[str, float | F8]:
     }
     for rule in RULES:
         measures[f"are_{rule}"] = _mean(
-            [adapted_rand(table, k, rule) for k in range(len(gts.labels))]
+            [_adapted_rand(table, k, rule) for k in range(len(gts.labels))]
         )
     return measures
 
@@ -400,7 +400,7 @@ def seism(table: OverlapTable) -> dict[str, float]:
         intersection of a one-to-one assignment of regions, summed over annotators. Jiang et al.,
         EURASIP JASP 2006
     fop_* : objects and parts. Candidates: in the segmentation and in each annotator's,
-        `fop_candidates`. Each pair of candidates with recall r = n/b and precision p = n/a:
+        `_fop_candidates`. Each pair of candidates with recall r = n/b and precision p = n/a:
         r >= 0.9 and p >= 0.9 makes both objects; else r >= 0.25 and p >= 0.9 makes the
         segmentation's region a part; else r >= 0.9 and p >= 0.25 the annotator's. An object of any
         annotator stays an object. Each pair, candidates or not: if p >= 0.9 and r < 0.9, r is added
@@ -414,7 +414,7 @@ def seism(table: OverlapTable) -> dict[str, float]:
     together, in_pred, in_gt = _pairs(table)
     all_px = n_px * len(gts.labels)
     most_bits = [math.log2(max(n, area.size)) for n in np.diff(gts.col_start).tolist()]
-    candidate = fop_candidates(area)
+    candidate = _fop_candidates(area)
     areas = area, gts.col_area, candidate, gts.candidate
     pred, gt = kernel.fop_sums(*table.cells, *areas, len(gts.labels))
     n_pred, n_gt = int(candidate.sum()), int(gts.candidate.sum())
@@ -461,7 +461,7 @@ def _mean(values: F8 | Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
+def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
     """Adapted Rand error of one annotator: 1 - F of the pixel pairs that are together, in [0, 1].
 
     `rule` says what the label 0 is, and whether a pixel is a pair with itself. "skimage": pixels

@@ -58,7 +58,7 @@ MEANS = ("pri", "voi", "bce", "gce", "lce", "nvoi", "voi_split", "voi_merge", *A
 _RATIOS = (*MEANS, "fop_precision", "fop_recall", "pair_precision", "pair_recall")
 
 
-def image_curves(c: Stack) -> dict[str, F8]:
+def _image_curves(c: Stack) -> dict[str, F8]:
     """Return every measure that is a mean over images: its value in each image, (N, T)."""
     curves = {name: c[name] for name in MEANS}
     curves |= {
@@ -198,7 +198,7 @@ class RegionMetric(Metric[None]):
         }
 
         measure = partial(_mean_scores, weights, t)
-        curves = image_curves(c)
+        curves = _image_curves(c)
         scores["pri"] = measure(curves["pri"], True)
         scores["voi"] = measure(curves["voi"], False)
         for name, kind in (("fop", "fop"), ("pair_f", "pair")):

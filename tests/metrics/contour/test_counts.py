@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bsdsbench.metrics.contour.contour_metric import ContourOptions, contour_counts
+from bsdsbench.metrics.contour.contour_metric import ContourOptions, _contour_counts
 from bsdsbench.metrics.contour.pairs import pair_of
 
 
@@ -18,7 +18,7 @@ def objects():
 @pytest.mark.slow
 def test_instances_are_paired_by_their_overlap():
     pred, gt = objects()
-    counts = contour_counts(pred, gt, ContourOptions(unit="instance"))
+    counts = _contour_counts(pred, gt, ContourOptions(unit="instance"))
     assert counts.areas.tolist() == [[30 + 40, 30 + 40 + 64, 36 + 48 + 48]]
     assert counts.pairs.tolist() == [[2, 1, 1]]
     assert counts.value_sum[0, 0] == pytest.approx(30 / 36 + 40 / 48)
@@ -32,14 +32,14 @@ def test_instances_of_classes_pair_within_their_class():
     gt = np.where(gt == 4, 1004, np.where(gt == 2, 2002, np.where(gt == 9, 2009, 0)))
     pred = np.where(pred == 7, 2007, np.where(pred == 1, 2001, np.where(pred == 3, 1003, 0)))
     params = ContourOptions(classes=("car", "person"), first=1, unit="instance", divisor=1000)
-    assert contour_counts(pred, gt, params).pairs.tolist() == [[0, 1, 1], [1, 1, 1]]
+    assert _contour_counts(pred, gt, params).pairs.tolist() == [[0, 1, 1], [1, 1, 1]]
     gt[12, 4] = 255_000
     pair, _ = pair_of(pred, gt, params)
     assert pair.pred[12, 4] == pair.gt[12, 4] == -1
 
 
 def test_only_what_was_asked_for_is_counted():
-    counts = contour_counts([[0, 1, 1]], [[0, 1, 1]], ContourOptions(classes=(*"abc",), groups=()))
+    counts = _contour_counts([[0, 1, 1]], [[0, 1, 1]], ContourOptions(classes=(*"abc",), groups=()))
     assert counts.value_sum.tolist() == counts.value_count.tolist() == [[1, 1], [1, 1], [0, 0]]
     assert counts.areas.tolist() == [[1, 1, 1], [2, 2, 2], [0, 0, 0]]
     assert counts.pairs.tolist() == [[1, 0, 0], [1, 0, 0], [0, 0, 0]]

@@ -8,7 +8,7 @@ from skimage.morphology import skeletonize
 
 from bsdsbench.metrics import contour
 from bsdsbench.metrics.contour import measure
-from bsdsbench.metrics.contour.measures import _length_quantile, davis_radius, shell_width
+from bsdsbench.metrics.contour.measures import _length_quantile, _shell_width, davis_radius
 from tests.helpers.masks import label_pairs, mask_pairs
 from tests.helpers.runs import refused
 from tests.reference import contours as ref
@@ -137,9 +137,9 @@ def test_empty_masks_give_what_the_convention_says(empty, both, one):
 
 
 def test_widths_and_radii_round_as_their_programs_do():
-    assert shell_width((100, 75), 0.02) == 2  # 2.5 to even
-    assert shell_width((4, 3), 0.02) == 1
-    assert shell_width((1024, 2048), 0.005) == 11  # 11.4
+    assert _shell_width((100, 75), 0.02) == 2  # 2.5 to even
+    assert _shell_width((4, 3), 0.02) == 1
+    assert _shell_width((1024, 2048), 0.005) == 11  # 11.4
     assert davis_radius((480, 854), 0.008) == 8.0
     assert davis_radius((1024, 2048), 0.00088) == 3.0
     for shift in range(6):  # the tolerances of an image of 180 x 240: 0.0075 x 300 and 0.008 x 300

@@ -8,7 +8,7 @@ import pytest
 from bsdsbench.errors import ShapeError
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.metrics.region.counting import (
-    close_regions,
+    _close_regions,
     region_counts,
 )
 from bsdsbench.protocol.protocol import Protocol
@@ -143,9 +143,9 @@ def test_soft_maps_are_closed_when_asked():
         "soft boundary map, expected ucm2, segs or a label map", region_counts, pred, [gt], FIVE
     )
     closed = FIVE.replace(regions_from_soft=True, thresholds=(0.3, 0.4, 0.6))
-    assert close_regions(soft, 128 / 255).max() == 2  # a boundary from its own strength on
-    assert close_regions(soft, 0.0).tolist() == [[1] * 7] * 5  # no pixel is below
-    maps = [close_regions(soft, t) for t in (0.3, 0.4, 0.6)]
+    assert _close_regions(soft, 128 / 255).max() == 2  # a boundary from its own strength on
+    assert _close_regions(soft, 0.0).tolist() == [[1] * 7] * 5  # no pixel is below
+    maps = [_close_regions(soft, t) for t in (0.3, 0.4, 0.6)]
     assert [len(np.unique(m)) for m in maps] == [3, 2, 1]
     assert maps[1][0].tolist() == [1, 1, 1, maps[1][0, 3], 2, 2, 2]
     agree(region_counts(pred, [gt], closed), slow.sums(maps, [gt]))
