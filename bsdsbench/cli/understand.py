@@ -459,7 +459,7 @@ def plot_verb(
         return
     published = options.pop("published") or ()
     plot_runs(runs, names, published=published, path=out, **options)
-    for result in published_curves_of(published, options["labels"]):
-        if result.curve:
-            say(f"{result.label}: {result.curve.describe()}")
+    for row in published_curves_of(published, options["labels"]):
+        if row.curve:
+            say(f"{row.label}: {row.curve.describe()}")
     print(out)

@@ -37,8 +37,8 @@ def comparison_tables(compared: Comparison) -> list[Table]:
     if len(compared.names) > 1:
         tables += [_difference_table(compared, alone), _image_table(compared)]
     signed = signature_lines(compared.names, compared.signatures) if compared.signatures else []
-    how: Any = {"caption": caption, "reading": compared.reading, "signatures": signed}
-    return [replace(table, **how) for table in tables]
+    words: Any = {"caption": caption, "reading": compared.reading, "signatures": signed}
+    return [replace(table, **words) for table in tables]
 
 
 def _percent(compared: Comparison) -> str:

@@ -104,21 +104,21 @@ class Baseline:
                 f"{source}: no such file, expected a baseline; `bsdsbench check OUT --baseline "
                 f"{source} --update` makes one"
             )
-        found = read_json(source, "a baseline")
+        stored = read_json(source, "a baseline")
         with reading(source, "a baseline"):
-            if found.get("schema") != _SCHEMA:
+            if stored.get("schema") != _SCHEMA:
                 raise FaultError(
-                    f"schema {clip(repr(found.get('schema')), 60)}, expected {_SCHEMA!r}: remove "
+                    f"schema {clip(repr(stored.get('schema')), 60)}, expected {_SCHEMA!r}: remove "
                     "it, and make a baseline from a run that is known to be good"
                 )
-            given = entry(found, "tolerances", dict)
+            given = entry(stored, "tolerances", dict)
             percent = {k: v for k, v in given.items() if isinstance(v, str) and v.endswith("%")}
-            coded = entry(found, "counts", str)
+            coded = entry(stored, "counts", str)
             counts = base64.b64decode(coded, validate=True)
-            gated = entry(found, "gated", str).split(", ") if "gated" in found else []
+            gated = entry(stored, "gated", str).split(", ") if "gated" in stored else []
             return cls(
-                registry.stored(entry(found, "protocol", dict)),
-                entries(found, "scores", float),
+                registry.stored(entry(stored, "protocol", dict)),
+                entries(stored, "scores", float),
                 {k: percent.get(k) or entry(given, k, float) for k in given},
                 unpack_records(Path("counts"), counts),
                 gated,
@@ -195,14 +195,14 @@ class GateResult:
             ["FAIL" if c.failed else "ok", c.score, c.value, c.baseline, c.reason]
             for c in self.checks
         ]
-        how: Any = {"reading": self.reading, "notes": self.notes}
-        return to_markdown([Table("check", title, columns, rows, **how)])
+        words: Any = {"reading": self.reading, "notes": self.notes}
+        return to_markdown([Table("check", title, columns, rows, **words)])
 
     def to_junit(self) -> str:
         """JUnit XML: one test case per score."""
         failed = str(sum(c.failed for c in self.checks))
-        about = {"name": f"bsdsbench {show(self.name)}", "tests": str(len(self.checks))}
-        suite = ElementTree.Element("testsuite", {**about, "failures": failed})
+        summary = {"name": f"bsdsbench {show(self.name)}", "tests": str(len(self.checks))}
+        suite = ElementTree.Element("testsuite", {**summary, "failures": failed})
         for check in self.checks:
             names = {"classname": show(self.name), "name": check.score}
             case = ElementTree.SubElement(suite, "testcase", names)
@@ -250,10 +250,10 @@ def check(
     p = {}
     if statistical and shared:
         sampling: Any = {"level": level, "n_boot": n_boot, "seed": seed, "progress": progress}
-        found = compare([replace(run, name="now"), before], **sampling).differences
-        found = tuple(d for d in found if d.score in gated)
-        corrected = holm([d.p for d in found])
-        p = {d.score: value for d, value in zip(found, corrected, strict=True)}
+        differences = compare([replace(run, name="now"), before], **sampling).differences
+        differences = tuple(d for d in differences if d.score in gated)
+        corrected = holm([d.p for d in differences])
+        p = {d.score: value for d, value in zip(differences, corrected, strict=True)}
     tests = sum(not math.isnan(value) for value in p.values())
     least = least_p(len(stored.records), n_boot, tests)
     if tests and least >= 1 - level:  # no drop could be significant: all would pass
@@ -272,8 +272,10 @@ def check(
         failed = value is None or (drop > limit and p.get(score, 0) < 1 - level)
         checks.append(Check(score, was, value, drop, limit, p.get(score), failed))
     if by is not None:
-        how: Any = {"statistical": statistical, "n_boot": n_boot, "seed": seed}
-        for name, one in _checks_by_slice(run, before, by, gated, tolerances, level, how).items():
+        settings: Any = {"statistical": statistical, "n_boot": n_boot, "seed": seed}
+        for name, one in _checks_by_slice(
+            run, before, by, gated, tolerances, level, settings
+        ).items():
             checks += [replace(c, score=f"{c.score} [{name}]") for c in one.checks]
             notes += [f"{name}: {note}" for note in one.notes if note not in notes]
     return GateResult(run.name, tuple(checks), tuple(notes), run.read_as)
@@ -286,7 +288,7 @@ def _checks_by_slice(
     gated: Sequence[str],
     tolerances: Mapping[str, Tolerance],
     level: float,
-    how: Mapping[str, Any],
+    sampling: Mapping[str, Any],
 ) -> dict[str, GateResult]:
     """Return "COLUMN=GROUP" -> what `check` finds on the images of the group.
 
@@ -294,17 +296,17 @@ def _checks_by_slice(
     """
     column, slices = runs_by_slice([run, before], by)
     share = 1 - (1 - level) / len(slices)
-    results = {}
+    checks = {}
     for name, (now, was) in slices.items():
         scores = flat_scores(was.scores())
         part = Baseline(before.protocol, scores, {}, was.records)
         named = [score for score in gated if score in scores]
         limits = {score: tolerances[score] for score in named}
         if named:
-            results[f"{column}={name}"] = check(
-                now, part, tolerance=limits, scores=named, level=share, **how
+            checks[f"{column}={name}"] = check(
+                now, part, tolerance=limits, scores=named, level=share, **sampling
             )
-    return results
+    return checks
 
 
 def assert_scores(
@@ -321,13 +323,13 @@ def assert_scores(
         return None
     if not Path(baseline).exists():
         raise AssertionError(f"{baseline}: no baseline yet, make it with --bsdsbench-update")
-    found = check(found_run, baseline, **options)
-    if not found.passed:
-        failed = found.lines(failed_only=True)
-        rest = f"{len(failed)} of {len(found.checks)} scores failed: bsdsbench check shows all"
-        lines = [f"{found.name} is worse than {baseline}", *failed[:3], rest]
+    checked = check(found_run, baseline, **options)
+    if not checked.passed:
+        failed = checked.lines(failed_only=True)
+        rest = f"{len(failed)} of {len(checked.checks)} scores failed: bsdsbench check shows all"
+        lines = [f"{checked.name} is worse than {baseline}", *failed[:3], rest]
         raise AssertionError("\n".join(lines))
-    return found
+    return checked
 
 
 def _limit(tolerance: Tolerance, was: float, what: str) -> float:
@@ -340,7 +342,7 @@ def _limit(tolerance: Tolerance, was: float, what: str) -> float:
 
 def _named(given: Mapping[str, Any], scores: Mapping[str, float]) -> dict[str, Any]:
     """Return the given values by METRIC.SCORE. Raises DataError for an unknown score."""
-    found = {full_name(name, scores): value for name, value in given.items()}
-    if odd := [name for name in found if name not in scores]:
+    named = {full_name(name, scores): value for name, value in given.items()}
+    if odd := [name for name in named if name not in scores]:
         raise DataError(f"score {odd[0]!r}: expected some of {', '.join(scores)}")
-    return found
+    return named

@@ -231,8 +231,8 @@ def slice_tables(
     for word in by:
         of_runs = slices or [slices_of(run, word, cluster) for run in runs]
         for metric in dict.fromkeys(m for run in runs for m in run.metrics):
-            mine = [one for one, run in zip(of_runs, runs, strict=True) if metric in run.metrics]
-            table = _slice_table(registry.get(metric), runs, mine, columns)
+            parts = [one for one, run in zip(of_runs, runs, strict=True) if metric in run.metrics]
+            table = _slice_table(registry.get(metric), runs, parts, columns)
             tables += [table] if table else []
     return tables
 
@@ -272,10 +272,10 @@ def _slice_table(
             whole += [Estimate(of_run.whole[score], comparable=False), None]
         rows.append(whole)
         for number, name in enumerate(of_run.parts.names):
-            found = [of_run.scores[score][number] for score in shown]
-            rows.append(_row(of_run.name, name, of_run.sizes[number], found))
-        found = [of_run.macro[score] for score in shown]
-        rows.append(_row(of_run.name, MACRO, n_images, found))
+            cells = [of_run.scores[score][number] for score in shown]
+            rows.append(_row(of_run.name, name, of_run.sizes[number], cells))
+        cells = [of_run.macro[score] for score in shown]
+        rows.append(_row(of_run.name, MACRO, n_images, cells))
     words = made_how(runs)
     words["notes"] = [*_notes(slices), *words["notes"]]
     title = f"{metric.title} by {column}"
@@ -283,9 +283,9 @@ def _slice_table(
     return Table(key, title, fields, rows, n_labels=2, **words)
 
 
-def _row(name: str, of: str, n_images: int, scores: Sequence[SliceScore]) -> list[Cell]:
+def _row(name: str, part: str, n_images: int, scores: Sequence[SliceScore]) -> list[Cell]:
     """Return the row of a slice."""
-    row: list[Cell] = [name, of, n_images]
+    row: list[Cell] = [name, part, n_images]
     for score in scores:
         row += [score.score.cell(), score.difference.cell()]
     return row
@@ -311,7 +311,7 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
     It has every score of the group's images together, such as those of a patient's pictures, and
     the mean over its images in which it is defined. Numbers are cut only where `by` says so.
     """
-    scorer, parts = registry.get(metric), partition(run.records, by, each=True)
+    scorer, parts = registry.get(metric), partition(run.records, by, uncut=True)
     options, of_images = scorer.options_of(run.protocol), run.image_values(metric)
     tree = scorer.all_scores(run.stack(metric), parts.weights(), run.protocol)
     paths = {"": (), **scorer.parts(run.protocol, options)}
@@ -338,9 +338,11 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
                 value = value_at(scores, key)
                 row.append(None if value is None else float(value[number]))
                 if c.score:
-                    own = of_images.get(part, {}).get(key)
-                    mean_of = None if own is None else defined_mean(np.array(own)[weights[number]])
-                    row.append(None if mean_of is None else float(mean_of))
+                    values = of_images.get(part, {}).get(key)
+                    if values is None:
+                        row.append(None)
+                    else:
+                        row.append(float(defined_mean(np.array(values)[weights[number]])))
             rows.append(row)
     title = f"{scorer.title}, {parts.column} by {parts.column}"
     return Table(metric, title, fields, rows, n_labels=len(labels), **made_how([run]))
@@ -419,14 +421,14 @@ def compared_table(comparisons: Mapping[str, Comparison], by: str) -> Table:
         fields += [Field("difference", f"A - B [{100 * first.level:g} % interval]", "", "+.4f")]
         fields += [Field("p", "p", "", "p"), Field("p_holm", "p (Holm)", "", "p")]
         for score in scores:
-            found = [
+            differences = [
                 (name, one.n_images, d)
                 for name, one in comparisons.items()
                 for d in one.differences
                 if d.score == score
             ]
-            corrected = holm([d.p for *_, d in found])
-            for (name, n, d), p in zip(found, corrected, strict=True):
+            corrected = holm([d.p for *_, d in differences])
+            for (name, n, d), p in zip(differences, corrected, strict=True):
                 gap = Estimate(d.value, d.low, d.high)
                 starred = Estimate(p, mark="*" * (p < 1 - first.level and not d.solver))
                 rows.append([d.a, d.b, heading(score), name, n, gap, d.p, starred])

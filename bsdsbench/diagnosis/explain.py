@@ -75,14 +75,14 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
 
 def metric_of(targets: Mapping[str, Number]) -> tuple[str, dict[str, Number]]:
     """The metric that targets are of, and they by the keys of its columns. Raises DataError."""
-    found: dict[str, dict[str, Number]] = {}
+    by_metric: dict[str, dict[str, Number]] = {}
     for target, value in targets.items():
         name, _, key = target.partition(".")
-        mine, key = (name, key) if name in registry.names() else (METRIC, target)
-        found.setdefault(mine, {})[key] = value
-    if len(found) != 1:
+        metric, key = (name, key) if name in registry.names() else (METRIC, target)
+        by_metric.setdefault(metric, {})[key] = value
+    if len(by_metric) != 1:
         raise DataError(f"targets {', '.join(targets)}: of several metrics, expected those of one")
-    return next(iter(found.items()))
+    return next(iter(by_metric.items()))
 
 
 def run_of(
@@ -151,10 +151,10 @@ def explain(
     search = Search(run, name, wanted, files, seconds, workers or available_cores(), progress)
     search.note("as it is", "as it is", search.base, n_causes=0)
     search.readings(OWN, search.own, search.base)
-    for label, some in named_images(search.ids, run.place("gt")).items():
-        scores = search.scores([search.own[k] for k in some], run.protocol)
-        who = f"a run of {len(some)} images"
-        search.note(label, "images", scores, n_images=len(some), who=who)
+    for label, images in named_images(search.ids, run.place("gt")).items():
+        scores = search.scores([search.own[k] for k in images], run.protocol)
+        who = f"a run of {len(images)} images"
+        search.note(label, "images", scores, n_images=len(images), who=who)
     every = [s for s in counting_changes(search.metric) if s.differs(run.protocol, search.metric)]
     if files is None:
         search.late, every = every, []
@@ -166,13 +166,13 @@ def explain(
                 pairs.setdefault(frozenset((one.label, two.label)), both)
     if not search.reached:
         search.narrow(pairs.values())
-    own = {t: search.base[t] for t in wanted}
-    found, spent, n = ranked(search.trials.values()), seconds - search.left, len(search.ids)
+    base = {t: search.base[t] for t in wanted}
+    trials, spent, n = ranked(search.trials.values()), seconds - search.left, len(search.ids)
     late = tuple(setting.label for setting in search.late if setting.n_causes == 1)
     n_pairs, rows, known = len(search.late) - len(late), tuple(published), files is not None
     if not known:
         late = tuple(dict.fromkeys(setting.kind for setting in search.late))
-    return Explanation(search.targets, own, found, spent, n, rows, late, n_pairs, known)
+    return Explanation(search.targets, base, trials, spent, n, rows, late, n_pairs, known)
 
 
 @dataclass
@@ -190,8 +190,8 @@ class Search:
     def __post_init__(self) -> None:
         run, self.metric = self.run, registry.get(self.name)
         self.until = time.monotonic() + self.seconds
-        found = dict(counts_in_order(run.records, self.metric.name))
-        self.ids, self.own = list(found), list(found.values())
+        counts = dict(counts_in_order(run.records, self.metric.name))
+        self.ids, self.own = list(counts), list(counts.values())
         self.base = self.scores(self.own, run.protocol)
         for target in self.targets:
             if target not in self.base:
@@ -226,11 +226,11 @@ class Search:
         if not self.targets.keys() <= scores.keys():
             return inf
         more = {"n_images": len(self.ids), **more}
-        found = Trial(label, kind, dict(scores), self.targets, **more)
+        trial = Trial(label, kind, dict(scores), self.targets, **more)
         before = self.trials.get(label)
-        if found.reached or not (before and before.reached):
-            self.trials[label] = found
-        return found.gap
+        if trial.reached or not (before and before.reached):
+            self.trials[label] = trial
+        return trial.gap
 
     def readings(
         self,
@@ -239,7 +239,7 @@ class Search:
         scores: Mapping[str, float],
     ) -> None:
         """Each other reading of all images' counts under a setting."""
-        found = [(w, "", s) for w, s in other_columns(self.metric, self.targets, scores)]
+        other_ways = [(w, "", s) for w, s in other_columns(self.metric, self.targets, scores)]
         protocol = setting.on(self.run.protocol)
         opt = self.metric.options_of(protocol)
         if self.metric.has_curve(opt):
@@ -257,8 +257,8 @@ class Search:
                 matches = stack["matches"].sum(axis=0)
                 whole = with_whole_image(self.sources, protocol, run.thresholds, matches)
             for measure, words, who, value in readings(run[0], images, whole):
-                found.append((words, who, {**scores, measure: float(value)}))
-        for words, who, other in found:
+                other_ways.append((words, who, {**scores, measure: float(value)}))
+        for words, who, other in other_ways:
             if not any(abs(other[t] - scores[t]) > 1e-12 for t in self.targets):
                 continue  # nothing moves, or the value is undefined
             if setting is OWN:
@@ -283,16 +283,16 @@ class Search:
             if self.reached and gap > near:
                 break
             n = next(step for step in steps if step > done)
-            exact, at = n == len(self.ids), sorted(self.order[:n])
-            counts = self.count(setting, at)
+            exact, images = n == len(self.ids), sorted(self.order[:n])
+            counts = self.count(setting, images)
             if counts is None:
                 self.late += [setting] * (self.left <= 0)
                 continue
             scores = self.scores(counts, setting.on(self.run.protocol))
             if not exact:
-                own = self.scores([self.own[k] for k in at], self.run.protocol)
-                both = scores.keys() & own.keys() & self.base.keys()
-                scores = {t: self.base[t] + scores[t] - own[t] for t in both}
+                before = self.scores([self.own[k] for k in images], self.run.protocol)
+                both = scores.keys() & before.keys() & self.base.keys()
+                scores = {t: self.base[t] + scores[t] - before[t] for t in both}
             elif all(scores.get(t) == self.base[t] for t in self.targets):  # it moves nothing
                 self.trials.pop(setting.label, None)
                 continue
@@ -307,7 +307,7 @@ class Search:
             self.late += open_
         return gaps
 
-    def count(self, setting: CountingChange, at: Sequence[int]) -> list[Any] | None:
+    def count(self, setting: CountingChange, images: Sequence[int]) -> list[Any] | None:
         """The counts of images under a setting; None where time was up or an image is refused."""
         protocol = setting.on(self.run.protocol)
         opt, made = self.metric.options_of(protocol), self.made.setdefault(setting.label, {})
@@ -323,7 +323,7 @@ class Search:
             else:
                 made[k] = self.metric.count(pred, gt, protocol, opt)
 
-        missing = [k for k in at if k not in made]
+        missing = [k for k in images if k not in made]
         with ThreadPoolExecutor(self.workers) as pool:
             try:
                 for done, _ in enumerate(pool.map(one, missing), 1):
@@ -331,7 +331,7 @@ class Search:
                         self.progress(done, len(missing), setting.label)
             except DataError:
                 return None
-        return [made[k] for k in at] if {*at} <= made.keys() else None
+        return [made[k] for k in images] if {*images} <= made.keys() else None
 
 
 @dataclass(slots=True)
@@ -417,11 +417,11 @@ class Explanation:
 
     def sentence(self) -> str:
         """The finding in one sentence, to be pasted."""
-        found = self.answer
+        trial = self.answer
         rows = f"Published with these numbers: {', '.join(self.published)}. " * bool(self.published)
         asked = ", ".join(f"{m.upper()} {v}" for m, v in self.targets.items())
-        own = ", ".join(f"{m.upper()} {v:.4f}" for m, v in self.base.items())
-        if found is None:
+        present = ", ".join(f"{m.upper()} {v:.4f}" for m, v in self.base.items())
+        if trial is None:
             late = " in the time given" if self.files else " from their counts alone"
             late *= not self.complete
             near = next(t for t in self.trials if t.exact)
@@ -430,24 +430,24 @@ class Explanation:
                 f"{self.n_images} images{late}; the nearest that was counted on all of them is "
                 f"{near.label}, off by {near.gap:.4f}."
             )
-        if not found.n_causes:
-            return f"{rows}The run already has the target ({asked}): {own}."
+        if not trial.n_causes:
+            return f"{rows}The run already has the target ({asked}): {present}."
         if len(self.fitting) > 1:
             return (
                 f"{rows}{len(self.fitting)} readings fit the target ({asked}), so none is "
-                f"identified: {', '.join(map(_named, self.fitting))}. This run has {own}. More "
+                f"identified: {', '.join(map(_named, self.fitting))}. This run has {present}. More "
                 "measures or digits in the target may tell them apart."
             )
         moved = ", ".join(
-            f"{m.upper()} from {v:.4f} to {found.scores[m]:.4f}" for m, v in self.base.items()
+            f"{m.upper()} from {v:.4f} to {trial.scores[m]:.4f}" for m, v in self.base.items()
         )
-        if not found.in_use:
+        if not trial.in_use:
             return (
                 f"{rows}No setting that a known program uses gives the target ({asked}); "
-                f"{found.label!r} agrees with it: {moved}."
+                f"{trial.label!r} agrees with it: {moved}."
             )
-        by = f"; used by {found.who}" if found.who else ""
-        return f"{rows}This run reaches the target ({asked}) with {found.label!r}: {moved}{by}."
+        by = f"; used by {trial.who}" if trial.who else ""
+        return f"{rows}This run reaches the target ({asked}) with {trial.label!r}: {moved}{by}."
 
 
 def _named(trial: Trial) -> str:

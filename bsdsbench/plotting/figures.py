@@ -256,8 +256,8 @@ def plot_runs(
     if not (runs or extra):
         raise DataError("no runs given, expected at least one to plot")
     beside, faults = dict[str, None](), forbidden(runs)
-    for result in extra:
-        beside[result.tasks[0]] = None
+    for row in extra:
+        beside[row.tasks[0]] = None
     if human is True:
         beside[HUMAN_TASK] = None
     if len(beside) > 1:
@@ -281,10 +281,10 @@ def plot_runs(
             if ap:
                 value = float(run.score(metric_with_curve(run, metric)).get("ap", math.nan))
                 shown[-1].name += "" if math.isnan(value) else f", AP {short(value)}"
-        for result in extra:
-            shown.append(PRCurveDisplay.from_published(result))
-            if ap and {result.ap_rule} == rules:
-                shown[-1].name += f", AP {short(result.boundary['ap'])}"
+        for row in extra:
+            shown.append(PRCurveDisplay.from_published(row))
+            if ap and {row.ap_rule} == rules:
+                shown[-1].name += f", AP {short(row.boundary['ap'])}"
         figure = plot_curves(shown)
         entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
         if human is None:
@@ -410,13 +410,13 @@ def published_curves_of(
     keys: Sequence[str], labels: Mapping[str, str] = MappingProxyType({})
 ) -> list[PublishedResult]:
     """The published results of these keys but "human". Raises DataError for one without curve."""
-    found = [result for result in find_published(keys, labels) if result.key != "human"]
+    rows = [row for row in find_published(keys, labels) if row.key != "human"]
     known = ", ".join(published_curves())
     faults = [
         DataError(f"published {r.key!r}: no curve is stored, expected {known}")
-        for r in found
+        for r in rows
         if r.curve is None
     ]
     if faults:
         raise DataError.collect(faults)
-    return found
+    return rows

@@ -58,8 +58,8 @@ def plot_slices(
         entries, figure = [], ax.figure.figure
         steps = np.linspace(0.25, -0.25, len(given)) if len(given) > 1 else [0.0]
         for one, step, line in zip(slices, steps, curve_lines(len(given)), strict=True):
-            for name, found in zip(one.parts.names, one.scores[shown], strict=True):
-                height, (value, low, high) = places[name] + step, found.score
+            for name, scored in zip(one.parts.names, one.scores[shown], strict=True):
+                height, (value, low, high) = places[name] + step, scored.score
                 ax.plot([low, high], [height, height], "-", color=line.color, linewidth=1.2)
                 (dot,) = ax.plot([value], [height], "o", color=line.color, markersize=4.5)
             dot.set_label(one.name)

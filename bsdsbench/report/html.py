@@ -262,10 +262,10 @@ def verdict_of(comparison: Comparison) -> list[str]:
         span = f"{-low if crosses else low:.3f} to {high:.3f}"
         real = "this is real" if d.significant(comparison.level) else "this may be chance"
         p = "p < .001" if d.p_holm < 0.001 else f"p = {short(d.p_holm)}"
-        how = f"{percent} interval {span}, {p} after Holm's correction"
+        support = f"{percent} interval {span}, {p} after Holm's correction"
         if d.p_holm != d.p_holm:
-            real, how = "whether this is real is not known", "no p-value"
-        lines.append(f"{abs(d.value):.3f} better than {other.run} ({how}): {real}.")
+            real, support = "whether this is real is not known", "no p-value"
+        lines.append(f"{abs(d.value):.3f} better than {other.run} ({support}): {real}.")
     if len(others) > _MOST_LINES:
         lines.append(f"{len(others) - _MOST_LINES} more are lower.")
     return lines
@@ -320,7 +320,7 @@ def _slice_plot(runs: Sequence[Any], slices: Sequence[Slices]) -> dict[str, Any]
     """
     shown = score_drawn(runs, slices)
     looks = [color for color, _ in curve_lines(len(runs))]
-    spreads = [found.score for one in slices for found in one.scores[shown]]
+    spreads = [scored.score for one in slices for scored in one.scores[shown]]
     ends = np.array(
         [[s.value, s.low, s.high] for s in spreads] + [[one.whole[shown]] * 3 for one in slices]
     )
@@ -332,8 +332,8 @@ def _slice_plot(runs: Sequence[Any], slices: Sequence[Slices]) -> dict[str, Any]
 
     rows = []
     for one, color in zip(slices, looks, strict=True):
-        for name, found, n in zip(one.parts.names, one.scores[shown], one.sizes, strict=True):
-            value, low, high = found.score
+        for name, scored, n in zip(one.parts.names, one.scores[shown], one.sizes, strict=True):
+            value, low, high = scored.score
             if value == value:
                 low, high = (value, value) if low != low else (low, high)
                 text = f"{value:.3f} [{low:.3f}, {high:.3f}]"
@@ -416,12 +416,12 @@ def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[Any], list
         for m, metric in enumerate(run.metrics):
             rows = run.image_scores(metric)
             ids |= dict.fromkeys(rows)
-            found = [*registry.get(metric).image_columns, *wrong_pixels(run, metric, rows)]
-            for k, c in enumerate(found):
+            of_images = registry.get(metric).image_columns
+            for k, c in enumerate([*of_images, *wrong_pixels(run, metric, rows)]):
                 whole = c.key in WRONG_PIXELS
                 columns.append({"label": c.heading, "run": i, "main": m == k == 0, "whole": whole})
-                mine = {name: row[c.key] for name, row in rows.items() if c.key in row}
-                values.append({name: round(v, 5) for name, v in mine.items() if v == v})
+                by_image = {name: row[c.key] for name, row in rows.items() if c.key in row}
+                values.append({name: round(v, 5) for name, v in by_image.items() if v == v})
                 if m == k == 0:
                     mains.append(values[-1])
     if len(runs) == len(mains) == 2:

@@ -218,18 +218,18 @@ def draw_pictures(
     pool = ThreadPoolExecutor(available_cores())
     try:
         made = zip(ids, pool.map(pictures, ids), strict=True)
-        for done, (image_id, (found, faults)) in enumerate(made, 1):
+        for done, (image_id, (pictures_of_image, faults)) in enumerate(made, 1):
             for run, error in faults:
                 if run.name in named:
                     raise error
                 if run.name not in faulty:
                     faulty.add(run.name)
                     notes.append(f"no pictures: {run.name}: {fault_of(run, error)}")
-            if "gt" in found:
-                yield image_id, found
+            if "gt" in pictures_of_image:
+                yield image_id, pictures_of_image
             if progress:
                 progress(done, len(ids), image_id)
-            used += len(repr(found))
+            used += len(repr(pictures_of_image))
             if used >= BUDGET and not full:
                 break
     finally:

@@ -58,8 +58,8 @@ def worst_figure(
                 cells = [(blank if photo is None else photo, "")] * bool(n_photos)
                 cells.append((np.repeat(shade[..., None], 3, axis=2), ""))
             (record,) = (r for r in run.records if r.image_id == image_id)
-            found = overlay(pred, gt, run, record, None)
-            cells.append((paint(found.classes, photo), f"F {short(found.f)}"))
+            drawn = overlay(pred, gt, run, record, None)
+            cells.append((paint(drawn.classes, photo), f"F {short(drawn.f)}"))
         rows.append(PictureRow(image_id, cells))
     draw_grid(headings, rows, path, look)
 
@@ -102,12 +102,12 @@ def worst_table(
     values = [table.plain() for table in tables]
     fields = [c for c in tables[0].columns if c.format and c.key in values[-1]]
     scores: list[dict[str, Any]] = [{} for _ in runs]
-    for found, v in zip(scores, values, strict=True):
+    for rows_by_image, v in zip(scores, values, strict=True):
         for image_id, *row in zip(v["image"], *(v[c.key] for c in fields), strict=True):
-            found.setdefault(image_id, row)  # the parts of an image come after it
+            rows_by_image.setdefault(image_id, row)  # the parts of an image come after it
     two, gaps = len(runs) == 2, {}
     for image_id in runs[0].image_ids:  # the rows of images that are left out have no scores
-        first = [found[image_id][0] for found in scores]
+        first = [rows_by_image[image_id][0] for rows_by_image in scores]
         if None not in first:
             gaps[image_id] = first[0] - first[1] if two else first[0]
     sign = -1 if fields[0].higher_is_better is False else 1
@@ -130,11 +130,11 @@ def worst_table(
             value = text_of(records[row[0]].groups.get(column))
             is_cut = of_each is not None and of_each.partition("=")[0] == column
             row.append(names_of[row[0]] if is_cut else value)
-    for k, found in enumerate(scores, 1):
-        of = f"{names[k - 1]}: " if two else ""
-        shown += [Field(f"{c.key}_{k}", of + c.heading, "", ".4f") for c in fields]
+    for k, rows_by_image in enumerate(scores, 1):
+        prefix = f"{names[k - 1]}: " if two else ""
+        shown += [Field(f"{c.key}_{k}", prefix + c.heading, "", ".4f") for c in fields]
         for row in rows:
-            row += found[row[0]]
+            row += rows_by_image[row[0]]
     if two:
         shown.append(Field("difference", "A - B", "", "+.4f"))
         for row in rows:
@@ -155,6 +155,6 @@ def worst_table(
         if not all(row[-1] for row in rows):
             notes = ["No overlays yet: --overlays draws them for these images."]
     title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"
-    how = made_how(runs)
-    how["notes"] = [*notes, *how["notes"]]
-    return Table("worst", title, shown, rows, **how)
+    words = made_how(runs)
+    words["notes"] = [*notes, *words["notes"]]
+    return Table("worst", title, shown, rows, **words)

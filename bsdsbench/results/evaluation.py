@@ -180,8 +180,8 @@ class Evaluation(Shown):
             return self
         if not self.records:
             raise DataError(f"{self.name}: no counts per image, expected a run with them")
-        of = self.provenance
-        known = None if others is None or of.shard or of.split or of.task else {*others}
+        origin = self.provenance
+        known = None if others is None or origin.shard or origin.split or origin.task else {*others}
         known = None if known is None else known | self.left_out.keys()
         rows = group_rows(self.image_ids, groups, group_by, known)
         return replace(self, records=records_with(rows, self.records, self.name))

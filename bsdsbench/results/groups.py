@@ -297,7 +297,7 @@ def group_columns(records: Sequence[ImageRecord]) -> list[str]:
     return list(dict.fromkeys(column for record in records for column in record.groups))
 
 
-def partition(records: Sequence[ImageRecord], by: str, each: bool = False) -> Partition:
+def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> Partition:
     """Divide images by a column.
 
     Parameters
@@ -335,7 +335,7 @@ def partition(records: Sequence[ImageRecord], by: str, each: bool = False) -> Pa
         edges = _edges(cuts, column)
         return _cut(column, [_as_number(v, column) for v in values], edges, given=True)
     is_number = all(v is None or isinstance(v, float) for v in values)
-    if is_number and len(numbers) > _FEW and not each and cuts != EACH:
+    if is_number and len(numbers) > _FEW and not uncut and cuts != EACH:
         quartiles = np.unique(np.quantile([v for v in values if v is not None], (0.25, 0.5, 0.75)))
         return _cut(column, values, quartiles.tolist(), given=False)  # type: ignore[arg-type]
     texts = sorted({v for v in values if isinstance(v, str)}, key=natural)
@@ -395,7 +395,7 @@ def image_clusters(records: Sequence[ImageRecord], column: str) -> Partition:
 
     Raises DataError for a column that is not there, and for an image without a value.
     """
-    groups = partition(records, column, each=True)
+    groups = partition(records, column, uncut=True)
     if lacking := [r.image_id for r in records if r.groups.get(groups.column) is None]:
         raise DataError(
             f"column {groups.column!r}: no value for {listed(lacking)}, expected one for each image"
@@ -419,9 +419,9 @@ def frames_note(records: Sequence[ImageRecord]) -> str:
         return ""
     before, after = next(iter(sequences))
     known = group_columns(records)
-    how = f"by one of {', '.join(known)}" if known else f"group_by {FRAME_PATTERN!r}"
+    way = f"by one of {', '.join(known)}" if known else f"group_by {FRAME_PATTERN!r}"
     return (
         f"{frames} of {len(records)} images look like frames of {len(sequences)} sequences "
         f"({show(before)}NUMBER{show(after)} ...), which are not independent: a cluster for each "
-        f"({how}) makes the intervals right"
+        f"({way}) makes the intervals right"
     )

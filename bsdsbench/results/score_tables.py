@@ -340,8 +340,8 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
     if both := {*run.image_ids} & {*other.image_ids}:
         odd = f"{len(both)} images are in {other.name} too"
         notes.append(f"{odd}, so its threshold is not chosen apart.")
-    how: Any = {"notes": notes, "reading": reading_line([run, other])}
-    how["signatures"] = [f"Signature of {other.name}: {other.signature}"]
+    words: Any = {"notes": notes, "reading": reading_line([run, other])}
+    words["signatures"] = [f"Signature of {other.name}: {other.signature}"]
     tables = []
     for metric in filter(other.with_curve.__contains__, run.with_curve):
         score, best = run.score(metric), other.score(metric)
@@ -354,7 +354,7 @@ def at_threshold_of(run: Evaluation, other: Evaluation) -> list[Table]:
         row = [run.name, point.threshold, point.precision, point.recall, point.f]
         title = f"{registry.get(metric).title}, at the threshold that was best on {other.name}"
         rows, key = [[*row, score.ods.f, score.ods.threshold]], f"{metric}-at-threshold"
-        tables.append(Table(key, title, columns, rows, **how))
+        tables.append(Table(key, title, columns, rows, **words))
     if not tables:
         raise DataError(f"{other.name}: no metric with thresholds, expected one of {run.name}")
     return tables

@@ -197,6 +197,7 @@ def test_intervals_cover_the_mean_of_runs_and_images():
             scores=(),
             shown=(),
             protocol="",
+            reading="",
             notes=(),
         )
         low, high = sampling.interval(sampling._crossed(values @ weights.T / n_images))
