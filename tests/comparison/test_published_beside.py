@@ -1,5 +1,7 @@
 """Published rows and the human point in a report: beside runs of their own set only."""
 
+import csv
+import io
 import json
 import re
 
@@ -45,8 +47,14 @@ def test_a_report_and_compare_have_the_same_intervals_and_p(tmp_path):
     write_report(runs, tmp_path / "r.html", n_boot=400)
     data = re.search(r'id="data">(.*?)</script>', (tmp_path / "r.html").read_text("utf-8"))
     shown = json.loads(data[1])["csv"]
-    for table in bb.compare(runs, n_boot=400).tables():
+    compared = bb.compare(runs, n_boot=400)
+    for table in compared.tables()[1:]:
         assert shown[table.key] == to_csv(table)
+    rows = {row["method"]: row for row in csv.DictReader(io.StringIO(shown["boundary"]))}
+    for name in "ab":
+        interval = compared.interval_of(name, "boundary.ods")
+        ends = float(rows[name]["ods_low"]), float(rows[name]["ods_high"])
+        assert ends == (interval.low, interval.high)
 
 
 def test_published_rows_beside_other_images_are_never_the_best():

@@ -99,7 +99,7 @@ def test_shards_lack_or_come_twice_and_options_do_not_go_together(tiny):
     for words, parts in {"1/2, 1/2, exp": [one, one], "1/2, exp": [one], "None": [whole]}.items():
         refused(f"shards {words}", bb.merge, parts, error=MergeError)
     refused("saliency", counted, *tiny, metrics="saliency", pred_kind="labels")
-    refused("boundary, saliency", counted, *tiny, metrics=("boundary", "saliency"))
+    refused("saliency, boundary: read", counted, *tiny, metrics=("boundary", "saliency"))
     for folder in tiny:
         refused("lies in", counted, *tiny, TEN, out=folder / "deep" / "out")
         assert not (folder / "deep").exists()

@@ -97,7 +97,12 @@ def test_pooled_boundaries_are_those_of_all_images():
     for k in range(2):
         evaluator.update(pred[k], gt[k], str(k))
     found = dict(evaluator.compute().score("contour").pooled)
-    assert sorted(found) == ["biou@1", "biou@2", "f@1", "f@3", "iou"]
+    assert sorted(found) == ["biou@1", "biou@2", "dice", "f@1", "f@3", "iou"]
+    shares = []
+    for k in range(3):
+        drawn = [np.concatenate([a.ravel() == k for a in maps]) for maps in (pred, gt)]
+        shares.append(2 * np.sum(drawn[0] & drawn[1]) / np.sum(drawn))
+    assert found["dice"] == pytest.approx(np.mean(shares))
     for width in (1, 2):
         shells = [
             [np.concatenate([ref.shell(a == k, width) for a in maps]) for maps in (pred, gt)]
