@@ -306,7 +306,7 @@ class GroundTruth(ImageParts):
 
     @property
     def fingerprint(self) -> str:
-        """16 hex digits that say all that is annotated, whatever the file format.
+        """The annotations as 16 hex digits, whatever the file format.
 
         >>> GroundTruth("a", (np.eye(3, 4, dtype=bool),)).fingerprint
         'f55623f951edd08d'

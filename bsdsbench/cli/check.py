@@ -111,7 +111,10 @@ def check_verb(
 
 
 def _tolerances(items: tuple[str, ...], known: Collection[str]) -> dict[str, float | str]:
-    """`0.002` or `ods=5%` -> the tolerances by score; one without a score is of all others."""
+    """Return the tolerances by score of texts such as 0.002 or ods=5%.
+
+    One without a score is of all others.
+    """
     from bsdsbench.results.score_tables import full_name
 
     usual, given = {}, {}

@@ -286,7 +286,7 @@ tables = together(
 
 
 def printed(*kinds: str) -> Decorator:
-    """--format KIND, given as `form`."""
+    """Return the option --format KIND, given as `form`."""
     return choice("--format", "form", "Output format.", words=kinds)
 
 

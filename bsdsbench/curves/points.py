@@ -104,7 +104,7 @@ class CurvePoints(ShownCurve):
 
     @property
     def fnr(self) -> F8:
-        """1 - tpr, f8 (T,)."""
+        """The rate of misses, 1 - tpr, f8 (T,)."""
         return 1 - self.tpr
 
     @property

@@ -126,12 +126,12 @@ class ROCResult(ShownCurve):
 
     @property
     def tnr(self) -> F8:
-        """1 - fpr, f8 (K,)."""
+        """The rate of true negatives, 1 - fpr, f8 (K,)."""
         return 1 - self.fpr
 
     @property
     def fnr(self) -> F8:
-        """1 - tpr, f8 (K,)."""
+        """The rate of misses, 1 - tpr, f8 (K,)."""
         return 1 - self.tpr
 
 

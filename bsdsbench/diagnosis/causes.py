@@ -43,7 +43,7 @@ AREAS = {  # AP rule -> whose programs have it
 def readings(
     run: PRCurve, images: PRCurve, whole: PRCurve
 ) -> Iterator[tuple[str, str, str, float]]:
-    """(measure, words, whose programs do so, number): other ways to read the curve of a run, a
+    """Yield (measure, words, programs, number) of other ways to read a run's curve, a
     stack of its images', and the run's with the row of threshold 0."""
     f, who = images.f, "scikit-learn's average precision"
     yield "ods", "ODS at a threshold, not interpolated", "SEISM, skeval", best(run, "maximum").f
@@ -67,7 +67,7 @@ def readings(
 def other_columns(
     metric: Metric, targets: Mapping[str, Any], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, dict[str, float]]]:
-    """(words, scores) with each target read off another column of its quantity ("mae_sum")."""
+    """Yield words and scores, each target read off another column of its quantity ("mae_sum")."""
     columns = {c.key: c for c in metric.columns if c.quantity}
     if not targets.keys() <= columns.keys():
         return

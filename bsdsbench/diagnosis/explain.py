@@ -57,7 +57,7 @@ Number = float | str  # a text says its digits: "0.760" is not "0.76"
 
 
 def parse_targets(items: Sequence[str]) -> dict[str, str]:
-    """`["boundary.ods=0.788"]` -> {"ods": "0.788"}; other metrics keep their name. Raises
+    """Return {"ods": "0.788"} of ["boundary.ods=0.788"]; other metrics keep their name. Raises
     DataError."""
     targets = {}
     for item in ",".join(items).split(","):
@@ -121,7 +121,7 @@ def explain(
     progress: Progress | None = None,
     published: Sequence[str] = (),
 ) -> Explanation:
-    """What the run would have to be done like to have the targets.
+    """Search for the settings and readings under which the run has the targets.
 
     Raises DataError for unknown scores, a run without counts of the metric, and whatever the
     loaders find.
@@ -456,7 +456,7 @@ def _named(trial: Trial) -> str:
 
 
 def ranked(trials: Iterable[Trial]) -> tuple[Trial, ...]:
-    """Those that meet the targets first, the likeliest of them before others; then the nearest."""
+    """Sort trials: those that meet the targets first, the likeliest first; then the nearest."""
 
     def key(t: Trial) -> tuple[Any, ...]:
         likely = (t.n_causes, LIKELY_FIRST.index(t.kind)) if t.reached else ()

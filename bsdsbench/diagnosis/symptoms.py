@@ -52,7 +52,7 @@ def jpeg_ratio(soft: F8) -> float:
 
 
 def _vanishing(soft: F8) -> F8:
-    """(blocks,) share of the high coefficients that vanish in each block with content."""
+    """Return the share (blocks,) of high coefficients that vanish, of blocks with content."""
     from scipy.fft import dctn
 
     rows, cols = soft.shape[0] // 8, soft.shape[1] // 8

@@ -320,7 +320,7 @@ def _s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
 
 
 def _object_similarity(values: F8) -> float:
-    """2 x / (x x + 1 + s): high where the values are high and even."""
+    """Return 2 x / (x x + 1 + s), which is high where the values are high and even."""
     mean = values.mean()
     spread = values.std(ddof=1) if values.size > 1 else 0.0
     return float(2 * mean / (mean * mean + 1 + spread + _EPS))

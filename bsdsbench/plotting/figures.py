@@ -399,7 +399,7 @@ def draw_grid(
 
 
 def plot_result(run: Evaluation, out: Path) -> None:
-    """pr.png and pr.svg of a run into its folder, if there is a precision-recall curve."""
+    """Write pr.png and pr.svg of a run into its folder, if there is a precision-recall curve."""
     if run.with_curve:
         figure = plot_runs([run], path=out / "pr.png")
         figure.set_layout_engine(None)  # which would draw it once more, and not move a thing

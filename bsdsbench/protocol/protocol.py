@@ -531,11 +531,11 @@ class Protocol:
         }
 
     def threshold_array(self) -> F8:
-        """thresholds as f8 (T,)."""
+        """Return the thresholds as f8 (T,)."""
         return np.array(self.thresholds, np.float64)
 
     def cuts(self) -> F8:
-        """f8 (T,): a pixel is on at threshold i where its value in float64 >= cuts()[i]."""
+        """Return f8 (T,): a pixel is on at threshold i where its value in float64 >= cuts()[i]."""
         thresholds = self.threshold_array()
         return thresholds if self.operator == ">=" else np.nextafter(thresholds, np.inf)
 

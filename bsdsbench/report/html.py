@@ -77,16 +77,24 @@ def write_report(
     seed: int = SEED,
     progress: Progress | None = None,
 ) -> list[str]:
-    """Write the report of `runs` to `path`; returns what is missing from it, one line each.
+    """Write the report of `runs` to `path`, and return a line for whatever is missing from it.
 
     Pictures need the files the runs were made from: the given folders, or those the runs name;
     without these the page has tables and plots only. The images are those of all runs.
     Human agreement on BSDS500 is marked in the plot if the runs are of its test images.
-    published : keys of published results to add to tables and plot; labels : other names for runs
-    (by name or folder) and published results (by key); force : also where they are of other images.
-    by : columns of groups, of which tables and a plot of slices are made; the table of images can
-    be filtered by every column. Raises DataError if there are no runs, if published results are of
-    other images, or if a given folder does not hold the files of its run, OSError.
+    Raises DataError if there are no runs, if published results are of other images, or if a given
+    folder does not hold the files of its run, OSError.
+
+    Parameters
+    ----------
+    published : sequence of str
+        Keys of published results to add to tables and plot, with `force` also where they are of
+        other images.
+    labels : dict
+        Other names for runs (by name or folder) and published results (by key).
+    by : sequence of str
+        Columns of groups, of which tables and a plot of slices are made; the table of images can
+        be filtered by every column.
     """
     if not runs:
         raise DataError("no runs given, expected at least one to report")

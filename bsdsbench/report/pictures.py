@@ -124,7 +124,7 @@ class ImagePictures:
     def __init__(
         self, runs: Sequence[Any], sources: Mapping[str, Sources], full: bool, errors: bool = False
     ) -> None:
-        """`sources` has the files of the runs by name; `errors` shows the classes of errors."""
+        """Take the runs, their files by name, and whether classes of errors are shown."""
         self.sources, self.side = sources, None if full else THUMBNAIL
         self.runs = []  # number and run; the metric drawn, if there is one; its records
         for number, run in enumerate(runs):

@@ -128,7 +128,7 @@ def _latex(whole: Table) -> str:
 
 
 def _to_json(tables: Sequence[Table]) -> str:
-    """{"schema": ..., "tables": [...]}, see `to_mappings`."""
+    """Return {"schema": ..., "tables": [...]} as JSON, see `to_mappings`."""
     return as_json({"schema": _SCHEMA, "tables": to_mappings(tables)})
 
 

@@ -83,7 +83,7 @@ class Compared:
         return value_pairs(*(np.ascontiguousarray(m, np.int64).ravel() for m in self.pair[:2]))
 
     def _areas(self, pixels: I8) -> I8:
-        """`areas` from how many pixels each pair of labels has."""
+        """Return `areas` from how many pixels each pair of labels has."""
         pred, gt, _ = self._labels[0]
         labels_of = (np.where(pred == gt, pred, -1), pred, gt)
         sums = [np.bincount(labels + 1, pixels, self.pair.n + 1)[1:] for labels in labels_of]

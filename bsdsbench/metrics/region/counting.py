@@ -155,14 +155,14 @@ class OverlapTable:
 
     @cached_property
     def row_area(self) -> I8:
-        """a_i, i8 (R,)."""
+        """The areas a_i of the rows, i8 (R,)."""
         start, _, pixels = self.cells
         sums: I8 = np.add.reduceat(pixels, start[:-1])  # no row is empty
         return sums // self.gts.labels.shape[0]
 
     @cached_property
     def squares_and_bits(self) -> Any:
-        """sum a^2 and sum a log2 a."""
+        """Return sum a^2 and sum a log2 a."""
         return kernel.squares_and_bits(self.row_area)
 
     @cached_property
