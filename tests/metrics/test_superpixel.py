@@ -72,10 +72,10 @@ def test_explained_variation():
 
 
 def test_maps_and_pictures_have_one_shape_and_labels_are_integers():
-    for measure in (sp.measures, sp.explained_variation):
+    for measure in (sp.measures, sp._explained_variation):
         refused("expected", measure, SEG, GT.T, error=ShapeError)
     shape = "^image: shape .*expected"
-    refused(shape, sp.explained_variation, SEG, np.zeros((4, 3, 3)), error=ShapeError)
+    refused(shape, sp._explained_variation, SEG, np.zeros((4, 3, 3)), error=ShapeError)
     refused("map of integer labels", sp.compactness, SEG / 2)
 
 
