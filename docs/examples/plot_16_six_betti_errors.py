@@ -69,7 +69,8 @@ for words, (key, connectivity, patch) in ways.items():
 print(run.signature)
 
 # %%
-# Over a whole image the moved network is nearly right, since nobody asks where its components are.
+# Over a whole image nobody asks where the components of the moved network are: only patches show
+# that it lies elsewhere.
 # With 4 neighbours a line one pixel wide falls apart wherever it runs diagonally. Papers differ in
 # all three choices, so a Betti error without them cannot be compared; `bsdsbench explain` tries
 # them when a number of somebody else's is to be met. See :doc:`/metrics/topology`.

@@ -36,8 +36,8 @@ for finding in bb.doctor(raw.maps, truth):
     print(f"{finding.level}: {finding.message}")
 
 # %%
-# Evaluate with and without NMS. The protocol records the choice, and `compare` refuses to compare
-# the two unless forced.
+# Evaluate with and without NMS. The protocol records the choice, and `compare` of the two says in a
+# note that they differ in it.
 
 proto = bb.Protocol.preset("bsds500")
 for nms in (False, True):
@@ -52,7 +52,7 @@ after = bb.nms(soft)
 part = (slice(60, 160), slice(120, 260))
 fig, axes = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
 for ax, picture, title in zip(
-    axes, (soft, after), ("Raw: ridges several pixels wide", "After NMS: one pixel"), strict=True
+    axes, (soft, after), ("Raw: ridges several pixels wide", "After NMS: the crests"), strict=True
 ):
     ax.imshow(picture[part], cmap="gray_r", vmin=0, vmax=1)
     ax.set(title=title, xticks=[], yticks=[])

@@ -160,6 +160,7 @@ def _options(command: click.Command, name: str, level: int) -> str:
     if level > 2:
         lines.append(_help(command))
     lines.append(f"```text\n{usage}\n```\n")
+    command.get_help(ctx)  # some help texts, as that of --metrics, are made when they are asked for
     records = (p.get_help_record(ctx) for p in command.get_params(ctx))
     rows = [record for record in records if record and record[1]]
     if rows:
