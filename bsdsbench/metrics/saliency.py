@@ -174,7 +174,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
 
         tp, fp i8 (257,), at the levels and last the adaptive threshold; half_tp, half_fp i8 (),
         above one half; positives, pixels i8 (), mask pixels and all counted; abs_error_sum f8 (),
-        sum of |map - mask|; _s_measure, _weighted_f f8 ().
+        sum of |map - mask|; s_measure, weighted_f f8 ().
         """
         valid = valid_of(gt)
         mask = without_void(gt.mask, valid)
@@ -183,8 +183,8 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             soft = np.where(valid, soft, soft[valid].min())
         value = strengths(soft, opt.stretch)
         counts: dict[str, Any] = {
-            "s_measure": _s_measure(value, mask, valid),
-            "weighted_f": _weighted_f(value, mask, valid),
+            "s_measure": s_measure(value, mask, valid),
+            "weighted_f": weighted_f(value, mask, valid),
         }
         if valid is not None:
             value, mask = value[valid], mask[valid]
@@ -213,7 +213,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         total = {name: weighted_sum(weights, values) for name, values in stack.items()}
         curves, sums = _curves(stack, opt.beta2), _curves(total, opt.beta2)
         sizes = stack["positives"][:, None], stack["pixels"][:, None]
-        curves["e"] = _unless_void(_e_measure(stack["tp"], stack["fp"], *sizes), stack)
+        curves["e"] = _unless_void(e_measure(stack["tp"], stack["fp"], *sizes), stack)
         precision, recall = (
             weighted_mean(weights, curves.pop(name)[:, :_LEVELS])
             for name in ("precision", "recall")
@@ -271,7 +271,7 @@ def strengths(soft: Map, stretch: bool) -> Map:
     return value
 
 
-def _e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
+def e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
     """Return the enhanced alignment of a map with the mask, from counts (Fan et al., IJCAI 2018).
 
     With g = mask - its mean and m = map - its mean the alignment is a = 2 g m / (g g + m m), and
@@ -290,7 +290,7 @@ def _e_measure(tp: Map, fp: Map, positives: Map, pixels: Map) -> F8:
     return ratio(np.where(uniform, constant, total), np.maximum(pixels - 1, 1))
 
 
-def _s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
+def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """Structure measure of a soft map (Fan et al., ICCV 2017): the mean of object and region.
 
     soft (H, W) in [0, 1], mask (H, W) bool. Standard deviations divide by n - 1. The four regions
@@ -335,7 +335,7 @@ def _similarity(a: F8, b: F8) -> float:
     return float(top / (bottom + _EPS)) if top != 0 else float(bottom == 0)
 
 
-def _weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
+def weighted_f(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """Weighted F (Margolin, Zelnik-Manor, Tal, CVPR 2014): errors blurred along the object and
     counted less the nearer they are to it.
 

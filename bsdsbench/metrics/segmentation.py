@@ -31,7 +31,7 @@ from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio, weighted_sum
 
 
-def _segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Counts:
+def segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -> Counts:
     """Count one image's label maps, or its instance maps if `params.unit` is "instance".
 
     Raises DataError for a label of no class, ShapeError for unequal shapes.
@@ -53,7 +53,7 @@ def _segmentation_counts(pred: ArrayLike, gt: ArrayLike, params: LabelOptions) -
     Examples
     --------
     >>> options = LabelOptions(classes=("a", "b"))
-    >>> counts = _segmentation_counts([[0, 0, 1]], [[0, 1, 1]], options)
+    >>> counts = segmentation_counts([[0, 0, 1]], [[0, 1, 1]], options)
     >>> counts.confusion.tolist()
     [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
     >>> class_scores(counts)["iou"].tolist()
@@ -166,7 +166,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
     name = "segmentation"
     title = "Segmentation"
     version = 3
-    counts_of = staticmethod(_segmentation_counts)
+    counts_of = staticmethod(segmentation_counts)
     columns = (
         Column("mean_iou", "mean IoU", quantity="iou"),
         Column("fw_iou", "frequency-weighted IoU", "fwIoU", quantity="iou"),

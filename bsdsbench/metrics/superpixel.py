@@ -104,7 +104,7 @@ def compactness(labels: ArrayLike) -> float:
     return float((area * (4 * np.pi * area / perimeter**2)).sum() / flat.size)
 
 
-def _explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
+def explained_variation(labels: ArrayLike, image: ArrayLike) -> float:
     """Share of the image's variation that the superpixel means explain, in [0, 1], 1 is best.
 
     sum_i a_i (mu_i - mu)^2 / sum_x (I(x) - mu)^2, summed over channels; mu_i and mu are the means
@@ -232,7 +232,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
             counts[name] = np.array([np.mean(values), min(values), max(values)])
         counts["compactness"] = compactness(labels)
         has_photo = "photo" in gt.parts
-        counts["variation"] = _explained_variation(labels, gt.photo) if has_photo else np.nan
+        counts["variation"] = explained_variation(labels, gt.photo) if has_photo else np.nan
         return {**counts, "n_superpixels": np.unique(labels).size, "n_pieces": n_pieces}
 
     def check_set(

@@ -11,7 +11,7 @@ import bsdsbench as bb
 from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.label_maps import LabelOptions
-from bsdsbench.metrics.segmentation import _segmentation_counts
+from bsdsbench.metrics.segmentation import segmentation_counts
 from tests.helpers.masks import blobs
 from tests.helpers.runs import refused
 
@@ -60,10 +60,10 @@ def test_number_255_is_an_instance_unless_it_was_said_to_be_void(dtype):
     gt = np.array([[255, 255, 0, 7, 7, 7]], dtype)
     pred = np.array([[9, 9, 0, 0, 0, 0]], dtype)
     for ignore, row in ((-1, [1, 0, 1]), (255, [0, 0, 1])):
-        counts = _segmentation_counts(pred, gt, LabelOptions(unit="instance", ignore=ignore))
+        counts = segmentation_counts(pred, gt, LabelOptions(unit="instance", ignore=ignore))
         assert [int(counts[k][0]) for k in ("tp", "fp", "fn")] == row
     # predicted, it is an instance whatever the truth's void is
-    counts = _segmentation_counts(gt, pred, LabelOptions(unit="instance", ignore=255))
+    counts = segmentation_counts(gt, pred, LabelOptions(unit="instance", ignore=255))
     assert [int(counts[k][0]) for k in ("tp", "fp", "fn")] == [1, 1, 0]
 
 
@@ -84,14 +84,14 @@ def test_16_bit_numbers_read_as_signed_are_refused():
     gt = np.array([[1, 40_000]], np.uint16)
     maps = gt.astype(np.int16), gt
     words = "value -25536, expected 0 or -1 for nothing"
-    refused(words, _segmentation_counts, *maps, LabelOptions(unit="instance"))
+    refused(words, segmentation_counts, *maps, LabelOptions(unit="instance"))
 
 
 def test_unit_id_pairs_by_number_whatever_the_overlap():
     """By hand: 1 overlaps in 1 of 4 pixels, 2 nowhere, 3 is missed, 4 is new."""
     gt = [[1, 1, 1, 2, 2, 0, 0, 3]]
     pred = [[1, 0, 0, 0, 0, 2, 4, 0]]
-    counts = _segmentation_counts(pred, gt, LabelOptions(unit="id"))
+    counts = segmentation_counts(pred, gt, LabelOptions(unit="id"))
     assert [int(counts[k][0]) for k in ("tp", "fp", "fn")] == [2, 1, 1]
     assert counts.iou_sum[0] == pytest.approx(1 / 3)
 
@@ -124,7 +124,7 @@ CITY = {"classes": ("road", "car", "person"), "first": 1, "divisor": 1000, "unit
 
 
 def counted(pred, gt, **options):
-    counts = _segmentation_counts(pred, gt, LabelOptions(**{**CITY, **options}))
+    counts = segmentation_counts(pred, gt, LabelOptions(**{**CITY, **options}))
     table = np.array([counts[k] for k in ("tp", "fp", "fn")]).T.tolist()
     return table, counts.iou_sum.tolist()
 

@@ -44,7 +44,7 @@ def ours(pred, gt, stretch):
     curves = {name: measured[name][0] for name in ("f", "iou", "dice", "ber")}
     half = curves["f"][-1]
     curves = {name: curve[:256] for name, curve in curves.items()}
-    curves["e"] = measures._e_measure(counts.tp[:256], counts.fp[:256], positives, pixels)
+    curves["e"] = measures.e_measure(counts.tp[:256], counts.fp[:256], positives, pixels)
     out = {name: getattr(score, f"{name}_mean") for name in ("s_measure", "weighted_f", "mae")}
     for name, curve in curves.items():
         down = curve[::-1]
@@ -77,9 +77,9 @@ def test_what_differs_from_the_peer_is_defined():
     soft = np.random.default_rng(0).random((9, 12))
     corner = np.zeros((9, 12), bool)
     corner[-1, -1] = True
-    assert np.isfinite(measures._s_measure(soft, corner))
-    assert measures._s_measure(corner.astype(float), corner) == pytest.approx(1.0)
-    assert measures._e_measure(1, 0, 1, 1) == 1.0
+    assert np.isfinite(measures.s_measure(soft, corner))
+    assert measures.s_measure(corner.astype(float), corner) == pytest.approx(1.0)
+    assert measures.e_measure(1, 0, 1, 1) == 1.0
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, np.uint16, np.float32, np.float64])
@@ -105,7 +105,7 @@ def test_a_divisor_has_the_spacing_of_floats_at_1_added():
     for n in (51 * 51, 49 * 49):
         top = 4 * (1 / n) ** 2 * (1 / n)  # the variance of one in n, by n - 1, is 1 / n
         by_region += n * top / (top + 2.0**-52)
-    found = 2 * measures._s_measure(mask, mask) - 1  # the object's half is right
+    found = 2 * measures.s_measure(mask, mask) - 1  # the object's half is right
     assert found == pytest.approx(by_region / 10000, abs=1e-10)
     assert found < 1 - 1e-7
 

@@ -19,7 +19,7 @@ def params(classes, **options):
 def test_scores_agree_with_scikit_learn():
     """A class that neither map has is undefined."""
     for name, pred, gt, classes in label_pairs():
-        counts = seg._segmentation_counts(pred, gt, params(classes))
+        counts = seg.segmentation_counts(pred, gt, params(classes))
         table, each = counts.confusion, seg.class_scores(counts)
         labels, p, g = range(classes), pred.ravel(), gt.ravel()
         assert table[:-1, :-1].tolist() == sk.confusion_matrix(g, p, labels=labels).tolist(), name
@@ -39,14 +39,14 @@ def test_scores_agree_with_scikit_learn():
         recall = sk.recall_score(g, p, average="macro", labels=np.unique(g))
         assert score.mean_accuracy == pytest.approx(recall)
     at = bb.Protocol(options={"segmentation": params(1)})
-    void = seg._segmentation_counts([[255]], [[255]], params(1))
+    void = seg.segmentation_counts([[255]], [[255]], params(1))
     score = score_of("segmentation", void, protocol=at)
     assert np.isnan([score.mean_iou, score.pixel_accuracy, score.fw_iou]).all()
 
 
 def test_ignored_pixels_are_in_no_cell():
     gt, pred = np.array([[0, 1, 255, 255]]), np.array([[0, 0, 1, 255]])
-    assert seg._segmentation_counts(pred, gt, params(2)).confusion.tolist() == [
+    assert seg.segmentation_counts(pred, gt, params(2)).confusion.tolist() == [
         [1, 0, 0],
         [1, 0, 0],
         [0, 0, 2],
@@ -56,7 +56,7 @@ def test_ignored_pixels_are_in_no_cell():
 def test_masks_count_the_object_as_the_one_class():
     gt, pred = np.zeros((30, 40), bool), np.zeros((30, 40), bool)
     gt[4:9, 4:9], pred[4:9, 5:11] = True, True
-    table = seg._segmentation_counts(pred, gt, LabelOptions()).confusion
+    table = seg.segmentation_counts(pred, gt, LabelOptions()).confusion
     assert table.tolist() == [[20, 5], [10, 1165]]
 
 
@@ -70,7 +70,7 @@ def test_without_classes_there_are_an_object_and_the_ground(unit, seed):
         pred[:] = 1
     at = LabelOptions(unit=unit)
     protocol = bb.Protocol(options={"segmentation": at})
-    score = score_of("segmentation", seg._segmentation_counts(pred, gt, at), protocol=protocol)
+    score = score_of("segmentation", seg.segmentation_counts(pred, gt, at), protocol=protocol)
     of_two = {"average": None, "labels": (1, 0), "zero_division": 0}
     iou = sk.jaccard_score(gt.ravel(), pred.ravel(), **of_two)
     dice = sk.f1_score(gt.ravel(), pred.ravel(), **of_two)
@@ -87,7 +87,7 @@ def test_void_is_no_ground():
     """3 of 5 pixels that count are right; two are void."""
     gt, pred = np.array([[0, 0, 1, 2, 2, 9, 9]]), np.array([[0, 1, 1, 2, 0, 0, 3]])
     at = LabelOptions(unit="instance", ignore=9)
-    counts = seg._segmentation_counts(pred, gt, at)
+    counts = seg.segmentation_counts(pred, gt, at)
     protocol = bb.Protocol(options={"segmentation": at})
     assert score_of("segmentation", counts, protocol=protocol).pixel_accuracy == 3 / 5
 
@@ -102,7 +102,7 @@ def panoptic_case():
 
 def test_panoptic_quality_by_hand():
     pred, gt, at = panoptic_case()
-    counts = seg._segmentation_counts(pred, gt, at)
+    counts = seg.segmentation_counts(pred, gt, at)
     assert (counts.tp.tolist(), counts.fp.tolist(), counts.fn.tolist()) == ([1, 1], [1, 0], [1, 0])
     assert counts.iou_sum == pytest.approx([20 / 24, 32 / 40])
     each = seg.class_scores(counts)
@@ -116,7 +116,7 @@ def test_a_class_without_a_true_instance_has_segmentation_quality_0_in_the_mean(
     """Class 1 is found, class 2 is predicted alone, class 3 is nowhere."""
     at = params(3, first=1, divisor=1000, unit="instance")
     gt, pred = [[1001, 1001, 1002, 1002]], [[1001, 1001, 2001, 2001]]
-    counts = seg._segmentation_counts(pred, gt, at)
+    counts = seg.segmentation_counts(pred, gt, at)
     assert seg.class_scores(counts)["sq"] == pytest.approx([1, 0, np.nan], nan_ok=True)
     protocol = bb.Protocol(options={"segmentation": at})
     assert score_of("segmentation", counts, protocol=protocol)["sq"] == 0.5
@@ -143,7 +143,7 @@ def test_crowds_are_those_of_panopticapi():
         crowds = {c: k for k, c, crowd in segments if crowd}
         values = {0: 40, **{k: 10 * c + k for k, c, crowd in segments if not crowd}}
         values |= {k: 50 - c - 3 * (crowds[c] != k) for k, c, crowd in segments if crowd}
-        ours = seg._segmentation_counts(
+        ours = seg.segmentation_counts(
             np.vectorize(lambda k, of=of_pred: 10 * of[k] + k if k else 0)(pred),
             np.vectorize(values.get)(gt),
             at,

@@ -52,7 +52,7 @@ def test_panopticapi(tmp_path):
     for case in range(300):
         pred, gt = instance_maps(rng)
         pair = written(gt, "gt.png"), written(pred, "pred.png")
-        counts = seg._segmentation_counts(pred, gt, at)
+        counts = seg.segmentation_counts(pred, gt, at)
         stat = pq_compute_single_core(0, [pair], tmp_path, tmp_path, categories)
         if sum(stat[k].tp + stat[k].fp + stat[k].fn for k in categories) == 0:
             continue

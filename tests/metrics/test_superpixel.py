@@ -66,16 +66,16 @@ def test_explained_variation():
     explained = 6 * mean**2 + 3 * (10 - mean) ** 2 + 3 * (5 - mean) ** 2
     share = explained / ((image - mean) ** 2).sum()
     for picture in (image, np.stack([image] * 3, axis=2).astype(np.uint8)):
-        assert sp._explained_variation(SEG, picture) == pytest.approx(share)
-    assert sp._explained_variation(np.arange(12).reshape(3, 4), image) == 1
-    assert sp._explained_variation(SEG, np.full((3, 4), 7)) == 0
+        assert sp.explained_variation(SEG, picture) == pytest.approx(share)
+    assert sp.explained_variation(np.arange(12).reshape(3, 4), image) == 1
+    assert sp.explained_variation(SEG, np.full((3, 4), 7)) == 0
 
 
 def test_maps_and_pictures_have_one_shape_and_labels_are_integers():
-    for measure in (sp.measures, sp._explained_variation):
+    for measure in (sp.measures, sp.explained_variation):
         refused("expected", measure, SEG, GT.T, error=ShapeError)
     shape = "^image: shape .*expected"
-    refused(shape, sp._explained_variation, SEG, np.zeros((4, 3, 3)), error=ShapeError)
+    refused(shape, sp.explained_variation, SEG, np.zeros((4, 3, 3)), error=ShapeError)
     refused("map of integer labels", sp.compactness, SEG / 2)
 
 

@@ -12,7 +12,7 @@ import bsdsbench as bb
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.contour import ContourOptions, measure
 from bsdsbench.metrics.label_maps import LabelOptions, label_maps
-from bsdsbench.metrics.segmentation import _segmentation_counts
+from bsdsbench.metrics.segmentation import segmentation_counts
 from bsdsbench.protocol.protocol import Protocol
 from tests.helpers.counting import counts_of
 from tests.helpers.masks import blobs
@@ -136,7 +136,7 @@ def test_a_missing_prediction_is_nothing(options, label):
     mine, true = label_maps(pred, truth, ContourOptions(**options))
     assert (mine.tolist(), true.tolist()) == ([[label] * 3] * 2, [[0] * 3] * 2)
     truth = bb.GroundTruth("a", labels=np.full((2, 3), 1001 if "divisor" in options else 1))
-    table = _segmentation_counts(*label_maps(pred, truth, at := LabelOptions(**options)), at)
+    table = segmentation_counts(*label_maps(pred, truth, at := LabelOptions(**options)), at)
     assert table.confusion[:-1, -1].sum() == 6
     assert table.fn.sum() == (at.unit == "instance")
 
