@@ -15,7 +15,7 @@ from bsdsbench.arguments import F8, I8, given_number
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
-from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.scores.counts import (
     MATCHED_GT,
     MATCHED_PRED,
@@ -93,6 +93,19 @@ def _with_more_pairs(stack: Stack, pairs: int) -> Stack:
         more = np.minimum(unmatched.min(axis=-1, keepdims=True), pairs)
         matches[..., [MATCHED_GT, MATCHED_PRED]] += more
     return increased
+
+
+def sample_counter(progress: Progress | None, total: int) -> Told:
+    """Return a function that is told of each block of samples, and tells `progress` of all."""
+    done = 0
+
+    def count_samples(samples: int) -> None:
+        nonlocal done
+        done += samples
+        if progress:
+            progress(min(done, total), total, "")
+
+    return count_samples
 
 
 def scores_of(

@@ -79,6 +79,15 @@ def comparable(
     return kept, [*notes, *reference_notes(kept), *faults]
 
 
+def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:
+    """Return the metrics that every run has. Raises DataError for none."""
+    metrics = [m for m in runs[0].metrics if all(m in run.metrics for run in runs)]
+    if not metrics:
+        names = ", ".join(run.name for run in runs)
+        raise DataError(f"{names}: expected a metric that every run has")
+    return metrics
+
+
 def fewer_values(
     runs: Sequence[WeightedRun], labels: Sequence[str], scores: Sequence[str]
 ) -> list[str]:

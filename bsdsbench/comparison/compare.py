@@ -27,9 +27,10 @@ from bsdsbench.comparison.bootstrap import (
     bootstrap_weights,
     checked_sampling,
     jackknife_weights,
+    sample_counter,
     scores_of,
 )
-from bsdsbench.comparison.comparable import comparable, fewer_values
+from bsdsbench.comparison.comparable import comparable, fewer_values, shared_metrics
 from bsdsbench.comparison.comparison_tables import comparison_tables, lower_is_better
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
@@ -123,9 +124,7 @@ def compare(
     labels = [run.name for run in kept]
     if twice := [name for name in labels if labels.count(name) > 1]:
         raise DataError(f"two runs are named {twice[0]!r}, expected different names")
-    metrics = [m for m in kept[0].metrics if all(m in run.metrics for run in kept)]
-    if not metrics:
-        raise DataError(f"{', '.join(labels)}: expected a metric that every run has")
+    metrics = shared_metrics(kept)
     n_images = len(kept[0].records)
     drawn_together = _clusters_of(kept, cluster)
     clusters = drawn_together.members if drawn_together else None
@@ -139,14 +138,8 @@ def compare(
     if cluster is None and (advice := frames_note(kept[0].records)):
         notes.append(advice)
     pairs = list(combinations(range(len(kept)), 2))
-    done, total = 0, (len(kept) + 2 * len(pairs) * (test == "permutation")) * n_boot
-
-    def count_samples(samples: int) -> None:
-        nonlocal done
-        done += samples
-        if progress:
-            progress(min(done, total), total, "")
-
+    passes = len(kept) + 2 * len(pairs) * (test == "permutation")
+    count_samples = sample_counter(progress, passes * n_boot)
     once = scores_of(tables, [np.ones((1, n_images), np.int64)])
     left_out = jackknife_weights(n_images, clusters)
     without = scores_of(tables, left_out) if n > 1 else [{}] * len(kept)

@@ -33,9 +33,10 @@ from bsdsbench.comparison.bootstrap import (
     WeightedRun,
     bootstrap_weights,
     checked_sampling,
+    sample_counter,
     scores_of,
 )
-from bsdsbench.comparison.comparable import comparable
+from bsdsbench.comparison.comparable import comparable, shared_metrics
 from bsdsbench.comparison.compare import Interval, ScoreDifference
 from bsdsbench.comparison.comparison_tables import score_field
 from bsdsbench.comparison.method_tables import (
@@ -62,8 +63,6 @@ from bsdsbench.tables.table import Cell, Table
 from bsdsbench.text import counted
 
 LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
-_MOST_SIGNS = 16  # pairs of runs up to which all assignments of signs are tried
-_ROUNDING = 1e-12  # of two equal differences, summed in another order
 
 
 @frozen(eq=False, init=False)
@@ -279,12 +278,13 @@ def compare_methods(
     sampling = _sampled(methods, n_boot, seed, level, common, force, progress)
     of_runs, intervals, differences = {}, list[Interval](), list[ScoreDifference]()
     for score in sampling.scores:
+        drawn = {method.name: sampling.drawn(method, score) for method in methods}
         for method in methods:
             scores = sampling.of_runs(method, score)
             of_runs[method.name, score] = scores
-            ends = sampling.interval(sampling.drawn(method, score))
+            ends = sampling.interval(drawn[method.name])
             intervals.append(Interval(method.name, score, scores.mean, *ends))
-        family = [sampling.difference(a, b, score) for a, b in combinations(methods, 2)]
+        family = [sampling.difference(a, b, score, drawn) for a, b in combinations(methods, 2)]
         corrected = significance.holm([d.p for d in family])
         differences += [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
     return MethodComparison(
@@ -315,6 +315,7 @@ class _Sampling:
     draws: Sequence[Mapping[str, F8]]
     chosen: Mapping[int, I8]  # number of runs -> how often each is drawn, (B, R)
     n_images: int
+    seed: int
     level: float
     scores: tuple[str, ...]
     shown: tuple[str, ...]
@@ -363,21 +364,26 @@ class _Sampling:
         """Return the ends of the interval of these draws."""
         return significance.percentile_interval(drawn.values, self.level, drawn.n_effective)
 
-    def difference(self, a: Method, b: Method, score: str) -> ScoreDifference:
-        """Return the difference of two methods in one score, before Holm's correction."""
+    def difference(
+        self, a: Method, b: Method, score: str, of_methods: Mapping[str, _Draws]
+    ) -> ScoreDifference:
+        """Return the difference of two methods in one score, before Holm's correction.
+
+        `of_methods` are the draws of each method's mean, which unpaired runs are compared by.
+        """
         left, right = (self.of_runs(method, score) for method in (a, b))
         is_paired, gap, p = (a.name, b.name) in self.paired, left.mean - right.mean, nan
         if is_paired:
             drawn = self._crossed(self._by_run(a, score) - self._by_run(b, score))
         else:
-            sides = [self.drawn(method, score) for method in (a, b)]
+            sides = [of_methods[method.name] for method in (a, b)]
             n_effective = min(side.n_effective for side in sides)
             drawn = _Draws(sides[0].values - sides[1].values, n_effective)
         enough = min(a.n_runs, b.n_runs) >= LEAST_RUNS or a.n_runs == b.n_runs == 1
         if enough and gap == gap:
             p = significance.p_value(drawn.values, drawn.n_effective)
             if is_paired:
-                p = _sign_flip_p(np.subtract(left.values, right.values))
+                p = significance.sign_flip_p(np.subtract(left.values, right.values), self.seed)
         least = significance.detectable(drawn.values, self.level, drawn.n_effective)
         low, high = self.interval(drawn)
         return ScoreDifference(a.name, b.name, score, gap, low, high, p, p, least)
@@ -399,19 +405,9 @@ def _sampled(
         labels += [f"{method.name}: {s}" if several else method.name for s in method.seeds]
         runs += method.runs
     kept, notes = comparable(as_runs(runs, labels), common, force)
-    metrics = [m for m in kept[0].metrics if all(m in run.metrics for run in kept)]
-    if not metrics:
-        names = ", ".join(method.name for method in methods)
-        raise DataError(f"{names}: expected a metric that every run has")
-    tables, n_images = [WeightedRun(run, metrics) for run in kept], len(kept[0].records)
-    done, total = 0, len(kept) * n_boot
-
-    def count_samples(samples: int) -> None:
-        nonlocal done
-        done += samples
-        if progress:
-            progress(done, total, "")
-
+    metrics, n_images = shared_metrics(kept), len(kept[0].records)
+    tables = [WeightedRun(run, metrics) for run in kept]
+    count_samples = sample_counter(progress, len(kept) * n_boot)
     once = scores_of(tables, [np.ones((1, n_images), np.int64)])
     draws = scores_of(tables, bootstrap_weights(n_images, n_boot, seed), count_samples)
     scores = tuple(score for score in once[0] if all(score in values for values in once))
@@ -423,6 +419,7 @@ def _sampled(
         draws=draws,
         chosen={n: _drawn_runs(n, n_boot, seed) for n in {m.n_runs for m in methods}},
         n_images=n_images,
+        seed=seed,
         level=level,
         scores=scores,
         shown=tuple(usual_scores(kept[0], scores)),
@@ -436,29 +433,6 @@ def _drawn_runs(n_runs: int, n_boot: int, seed: int) -> I8:
     """Return how often each run is drawn, (B, R): equal for methods of as many runs."""
     rng = np.random.default_rng([seed, n_runs])
     return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
-
-
-def _sign_flip_p(differences: F8) -> float:
-    """Return the share of all assignments of signs under which the mean differs from 0 as much.
-
-    Parameters
-    ----------
-    differences : array
-        f8 (R,), of the two runs of each pair; at most 16, NaN gives NaN.
-
-    Examples
-    --------
-    >>> _sign_flip_p(np.array([0.1, 0.2, 0.3]))
-    0.25
-    """
-    n = len(differences)
-    if n > _MOST_SIGNS:
-        raise DataError(f"{n} pairs of runs, expected at most {_MOST_SIGNS}")
-    if np.isnan(differences).any():
-        return nan
-    signs = 1 - 2 * (np.arange(2**n)[:, None] >> np.arange(n) & 1)
-    means = np.abs(signs @ differences)
-    return float(np.mean(means >= abs(differences.sum()) - _ROUNDING))
 
 
 def means_table(methods: Sequence[Method], spread: Spread, columns: Sequence[str] | None) -> Table:

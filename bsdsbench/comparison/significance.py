@@ -112,6 +112,7 @@ def percentile_interval(draws: F8, level: float, n_images: float) -> tuple[float
 
 TESTS = ("bootstrap", "permutation")
 _ROUNDING = 1e-12  # of two equal differences, summed in another order
+_MOST_SIGNS = 1 << 16  # assignments of signs that are tried
 
 
 def permutation_p(
@@ -149,8 +150,38 @@ def permutation_p(
     return out
 
 
+def sign_flip_p(differences: F8, seed: int = 0) -> float:
+    """Return how often the mean of paired differences is as far from 0 with other signs.
+
+    Parameters
+    ----------
+    differences : array
+        f8 (R,), of the two runs of each pair; NaN gives NaN.
+    seed : int
+        Of the signs, where not all assignments are tried: beyond 16 pairs.
+
+    Returns
+    -------
+    float
+        The share of the assignments of signs, that of the differences themselves among them.
+
+    Examples
+    --------
+    >>> sign_flip_p(np.array([0.1, 0.2, 0.3]))
+    0.25
+    """
+    if np.isnan(differences).any():
+        return math.nan
+    exchanges = np.vstack([*_swaps(len(differences), _MOST_SIGNS, seed)])
+    far = np.abs((1 - 2 * exchanges) @ differences)  # the first is the one observed
+    return float((far >= far[0] - _ROUNDING).mean())
+
+
 def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:
-    """Blocks (S, n) of which images are exchanged; the first row exchanges nothing."""
+    """Yield blocks (S, n) of which pairs are exchanged; the first row exchanges nothing.
+
+    They are all ways where these are at most `count`, else so many random ones.
+    """
     if 2**n <= count:
         for rows in blocks(2**n, n):
             yield np.array(rows)[:, None] >> np.arange(n) & 1

@@ -38,6 +38,11 @@ class Splits(NamedTuple):
     pooled: Evaluation
 
 
+def _counted(run: Evaluation) -> dict[str, set[str]]:
+    """Return the names of the counts of each metric, which differ by tolerances and errors."""
+    return {metric: {*counts} for metric, counts in run.records[0].counts.items()}
+
+
 def splits(runs: Sequence[Evaluation], name: str = "", spread: Spread = Spread.SD) -> Splits:
     """Return the mean of the splits' scores and the pooled score, each by its name.
 
@@ -53,16 +58,20 @@ def splits(runs: Sequence[Evaluation], name: str = "", spread: Spread = Spread.S
     Raises
     ------
     DataError
-        For no runs, runs of one name, and different protocols or metrics.
+        For no runs, runs without counts, and different protocols, metrics or counts.
     """
     if not runs:
         raise DataError("no runs given, expected one of each split")
+    if lacking := [run.name for run in runs if not run.records]:
+        raise DataError(f"{', '.join(lacking)}: no counts per image")
     first, labels = runs[0], [run.name for run in as_runs(runs)]
     records = []
     for run, label in zip(runs, labels, strict=True):
         for difference in comparability(first, run):
             if difference.of_protocol and difference.severity is Severity.FORBIDS:
                 raise DataError(f"{first.name}, {label}: {difference.fault()}")
+        if _counted(run) != _counted(first):
+            raise DataError(f"{first.name}, {label}: other counts, expected the same of all splits")
         records += [replace(r, image_id=f"{label}/{r.image_id}") for r in run.records]
     origin = Provenance(pred_kind=first.provenance.pred_kind)
     pooled = Evaluation(first.protocol, name or first.name, records, origin)

@@ -53,7 +53,7 @@ from bsdsbench.results.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.scores.ratios import f_measure, short
 from bsdsbench.tables.forms import html_of_each, to_csv
-from bsdsbench.tables.table import Table
+from bsdsbench.tables.table import Note, Table
 
 _MOST_LINES = 4  # of a verdict
 SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
@@ -300,8 +300,16 @@ def _one_table(scores: Sequence[Table], compared: Sequence[Table]) -> list[Table
         merged.append(replace(table, rows=rows))
     if last is None:
         return [*scores, *compared]
-    texts = [*merged[last].notes, f"{intervals.sentence}.", *intervals.notes]
-    merged[last] = replace(merged[last], notes=list(dict.fromkeys(texts)))
+    table = merged[last]
+    notes = [*table.notes, f"{intervals.sentence}."]
+    for note in intervals.notes:  # those on columns have the keys that these have here
+        if isinstance(note, Note):
+            keys = [key.removeprefix(f"{table.key}_") for key in note.columns]
+            note = replace(note, columns=tuple(keys))
+            if {*keys}.isdisjoint(field.key for field in table.columns):
+                continue
+        notes.append(note)
+    merged[last] = replace(table, notes=list(dict.fromkeys(notes)))
     return [*merged, *rest]
 
 

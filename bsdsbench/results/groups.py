@@ -306,7 +306,7 @@ def partition(records: Sequence[ImageRecord], by: str, uncut: bool = False) -> P
         The images.
     by : str
         The column; COLUMN=0,1024,9216 cuts its numbers there, COLUMN=each does not cut them.
-    each : bool
+    uncut : bool
         True if numbers are cut only where `by` says so.
 
     Raises

@@ -14,11 +14,11 @@ from bsdsbench.cli import cli
 from bsdsbench.comparison.method_tables import Spread
 from bsdsbench.comparison.methods import (
     Method,
-    _sign_flip_p,
     compare_methods,
     means_table,
     methods_of,
 )
+from bsdsbench.comparison.significance import sign_flip_p
 from bsdsbench.comparison.splits import splits
 from tests.helpers.simulated import simulated_run
 
@@ -84,7 +84,7 @@ def test_sign_flips_by_hand(differences):
         for signs in product((1, -1), repeat=len(differences))
     ]
     share = sum(total >= abs(sum(differences)) for total in sums) / len(sums)
-    assert _sign_flip_p(np.array(differences, float)) == share
+    assert sign_flip_p(np.array(differences, float)) == share
 
 
 def crossed_by_loop(by_run, n_boot, seed):
@@ -135,7 +135,7 @@ def test_seeds_of_the_same_names_are_paired(tmp_path):
     assert compared.paired == {("ours", "base")}
     d = compared.difference_of("ours", "base", "boundary.ods")
     gaps = np.subtract(*(compared.of_runs[m, "boundary.ods"].values for m in ("ours", "base")))
-    assert d.p == _sign_flip_p(gaps)
+    assert d.p == sign_flip_p(gaps)
     shown = CliRunner().invoke(
         cli,
         [
@@ -193,6 +193,7 @@ def test_intervals_cover_the_mean_of_runs_and_images():
             draws=(),
             chosen={n_runs: tested._drawn_runs(n_runs, n_boot, trial)},
             n_images=n_images,
+            seed=trial,
             level=0.95,
             scores=(),
             shown=(),
@@ -249,3 +250,23 @@ def test_flat_scores_of_classes():
     run = bb.evaluate_items([("a", labels, labels)], protocol, "contour", workers=1)
     assert run.flat(per_class=True)["contour/sky/iou"] == 1.0
     assert not any("sky" in name for name in run.flat())
+
+
+def test_twenty_pairs_of_seeds_are_not_too_many():
+    """Beyond 16 pairs signs are drawn, that of the runs among them; 65,536 of 2^20 here."""
+    same_sign = np.linspace(0.1, 0.2, 20)
+    assert 0 < sign_flip_p(same_sign) <= 3 / 2**16
+    drawn = sign_flip_p(np.array([1.0] * 9 + [-7.0] + [0.0] * 10))  # |sum| 2, of ten that count
+    by_hand = np.mean([abs(np.dot(s, [1] * 9 + [-7])) >= 2 for s in product((1, -1), repeat=10)])
+    assert drawn == pytest.approx(by_hand, abs=0.01)
+
+
+def test_splits_with_other_counts_are_named():
+    several = bb.Protocol.preset("bsds500").replace(max_dist=(0.0075, 0.015))
+    pred, gts = np.eye(30), [np.eye(30)]
+    runs = [
+        bb.evaluate_items([("a", pred, gts)], protocol, name=name, workers=1)
+        for name, protocol in (("one", "bsds500"), ("two", several))
+    ]
+    with pytest.raises(bb.DataError, match=r"one, two: .*expected"):
+        splits(runs)

@@ -45,7 +45,10 @@ def test_human_agreement_on_bsds500_stands_beside_its_test_images_only(tmp_path)
 def test_a_report_and_compare_have_the_same_intervals_and_p(tmp_path):
     runs = [simulated_run(name, 12, quality=q) for name, q in (("a", 0.1), ("b", 0.0))]
     write_report(runs, tmp_path / "r.html", n_boot=400)
-    data = re.search(r'id="data">(.*?)</script>', (tmp_path / "r.html").read_text("utf-8"))
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert page.count("what lies below counts 0") == 1
+    assert "under :" not in page
+    data = re.search(r'id="data">(.*?)</script>', page)
     shown = json.loads(data[1])["csv"]
     compared = bb.compare(runs, n_boot=400)
     for table in compared.tables()[1:]:
