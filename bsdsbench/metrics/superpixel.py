@@ -183,6 +183,12 @@ _OVER_ANNOTATORS = ("mean", "min", "max")
 _MEASURES = ("ue", "ue_levin", "asa", "recall")
 
 
+def _pieces_of(stack: Stack) -> F8:
+    """Return the pieces of each map; NaN in runs of earlier versions, which did not count them."""
+    unknown = np.full(np.shape(stack["n_superpixels"]), np.nan)
+    return np.asarray(stack.get("n_pieces", unknown))
+
+
 class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     """Superpixels: how well small regions keep to the annotated ones, and how even they are."""
 
@@ -238,7 +244,7 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: SuperpixelOptions
     ) -> list[InputWarning]:
-        reused = stack["n_pieces"] > _MANY * stack["n_superpixels"]
+        reused = _pieces_of(stack) > _MANY * stack["n_superpixels"]
         if opt.components is not None or not reused.any():
             return []
         names = listed([ids[i] for i in np.flatnonzero(reused).tolist()], 3)
@@ -250,9 +256,8 @@ class SuperpixelMetric(ValuesMetric[SuperpixelOptions]):
         return [InputWarning(has, fix=ways)]
 
     def values(self, counts: Stack, opt: SuperpixelOptions) -> dict[str, F8]:
-        values = {
-            name: counts[name] for name in ("compactness", "variation", "n_superpixels", "n_pieces")
-        }
+        values = {name: counts[name] for name in ("compactness", "variation", "n_superpixels")}
+        values["n_pieces"] = _pieces_of(counts)
         for name in _MEASURES:
             for k, summary in enumerate(_OVER_ANNOTATORS):
                 values[f"{name}.{summary}"] = counts[name][:, k]
