@@ -158,7 +158,7 @@ def test_sound_superpixels_are_counted_as_they_are(segments, smooth):
 
 def test_a_run_of_an_earlier_version_is_read_without_its_pieces():
     """It has no counts of pieces: those are undefined, and all else is as it was."""
-    truth = bb.GroundTruth("a", segmentations=(GT,))
+    truth = bb.GroundTruth("a", (GT == 2,), (GT,))
     run = bb.evaluate_items([("a", SEG, truth)], metrics="superpixel", workers=1)
     (record,) = run.records
     counts = {k: v for k, v in record.counts["superpixel"].items() if k != "n_pieces"}
