@@ -241,6 +241,11 @@ by_column = add_option(
     "Each slice too: the groups of this column, as in `evaluate --by`.",
     metavar="COLUMN[=X,X]",
 )
+cluster_option = add_option(
+    "--cluster",
+    "Draw, leave out and exchange whole groups of images by this column, such as scene or patient.",
+    metavar="COLUMN",
+)
 truth = path(
     "--gt",
     "Ground-truth folder; default: that of the --task, if `bsdsbench data get` brought it.",

@@ -17,6 +17,7 @@ from bsdsbench.cli.shared import (
     bootstrap,
     by_column,
     choice,
+    cluster_option,
     flag,
     grouping,
     labels_option,
@@ -92,20 +93,18 @@ def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
     "Test for the p-values; intervals come from the bootstrap.",
     words=("bootstrap", "permutation"),
 )
+@flag("--ranks", "Ranks too, with intervals over the samples, and P(A beats B).")
 @flag("--common", "Compare on the images that all runs have.")
 @flag("--force", "Compare even if protocols or ground truth differ.")
 @grouping
-@add_option(
-    "--cluster",
-    "Draw, leave out and exchange whole groups of images by this column, such as scene or patient.",
-    metavar="COLUMN",
-)
+@cluster_option
 @by_column
 @tables
 def compare_verb(
     runs: tuple[str, ...],
     method: tuple[str, ...],
     spread: str,
+    ranks: bool,
     names: list[str] | None,
     out: str | None,
     form: str,
@@ -126,7 +125,8 @@ def compare_verb(
     intervals over images and runs.
     """
     import bsdsbench as bb
-    from bsdsbench.comparison.methods import methods_of
+    from bsdsbench.comparison.methods import methods_of, runs_of, with_runs
+    from bsdsbench.comparison.ranks import rank_tables
     from bsdsbench.comparison.slices import compare_slices, compared_table
     from bsdsbench.results.given_runs import as_runs
 
@@ -135,17 +135,17 @@ def compare_verb(
     if methods and all(one.n_runs == 1 for one in methods):  # as runs of these names
         runs, names = tuple(spec.partition("=")[2] for spec in method), [m.name for m in methods]
         methods = []
+    loaded = as_runs(runs_of(methods) or runs, names, groups, group_by)
     compared: bb.Comparison | bb.MethodComparison
     with progress("compare", "samples") as report:
         if methods:
-            without = ("names", "test", "cluster", "groups", "group_by", "by")
-            refuse(without, "--method")
-            del options["test"], options["cluster"]
+            refuse(("names", "test"), "--method")
+            del options["test"]
+            methods = with_runs(methods, loaded)
             compared = bb.compare_methods(methods, progress=report, **options)
         else:
-            loaded = as_runs(runs, names, groups, group_by)
             compared = bb.compare(loaded, progress=report, **options)
-    slices = compare_slices(loaded, by, **options) if by else {}
+    slices = compare_slices(loaded, by, methods, **options) if by else {}
     if columns is not None:
         compared = compared.only(columns)
         slices = {name: one.only(columns) for name, one in slices.items()}
@@ -155,7 +155,8 @@ def compare_verb(
     else:
         shown = compared.tables(spread) if isinstance(compared, bb.MethodComparison) else None
         by_slice = [replace(compared_table(slices, by), reading=compared.reading)] if by else []
-        show_tables([*(shown or compared.tables()), *by_slice], out, form)
+        ranked = rank_tables({"": compared}) + (rank_tables(slices, by) if by else [])
+        show_tables([*(shown or compared.tables()), *by_slice, *ranked * ranks], out, form)
     if form != "table" or out:
         for note in compared.notes:
             say(note)

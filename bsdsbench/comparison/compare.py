@@ -32,6 +32,7 @@ from bsdsbench.comparison.bootstrap import (
 )
 from bsdsbench.comparison.comparable import comparable, fewer_values, shared_metrics
 from bsdsbench.comparison.comparison_tables import comparison_tables, lower_is_better
+from bsdsbench.comparison.ranks import Ranks, ranks_of
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
@@ -126,7 +127,7 @@ def compare(
         raise DataError(f"two runs are named {twice[0]!r}, expected different names")
     metrics = shared_metrics(kept)
     n_images = len(kept[0].records)
-    drawn_together = _clusters_of(kept, cluster)
+    drawn_together = clusters_of(kept, cluster)
     clusters = drawn_together.members if drawn_together else None
     n = len(drawn_together.names) if drawn_together else n_images  # that are independent
     # Drawn meanwhile, which takes longest
@@ -185,6 +186,7 @@ def compare(
         intervals=tuple(intervals),
         differences=tuple(differences),
         letters={score: _letters(score, sampled, differences, level) for score in scores},
+        ranks={score: _ranks(score, sampled, level) for score in scores},
         images=tuple(images),
         n_images=n_images,
         n_boot=n_boot,
@@ -208,7 +210,7 @@ def compare(
     )
 
 
-def _clusters_of(runs: Sequence[Evaluation], column: str | None) -> Partition | None:
+def clusters_of(runs: Sequence[Evaluation], column: str | None) -> Partition | None:
     """Return the clusters of the runs' images; None without a column.
 
     Raises DataError where two runs have other ones.
@@ -295,6 +297,12 @@ def _letters(
     apart = {frozenset((d.a, d.b)) for d in family if d.significant(level)}
     lettered = significance.letters(order, apart)
     return tuple(lettered.get(name, "") for name in names)
+
+
+def _ranks(score: str, runs: Sequence[_Sampled], level: float) -> Ranks:
+    """Return the ranks of runs by one score."""
+    values = {run.name: run.values[score] for run in runs}
+    return ranks_of(score, values, {run.name: run.draws[score] for run in runs}, level)
 
 
 def _image_pairs(
@@ -438,6 +446,8 @@ class Comparison(Shown):
         The column whose groups were drawn together, and how many there are; "" and 0 for images.
     reading : str
         What the files of the runs were read as.
+    ranks : dict of str to Ranks
+        Score -> the ranks of the runs over the samples.
 
     Examples
     --------
@@ -468,6 +478,7 @@ class Comparison(Shown):
     cluster: str = ""
     n_clusters: int = 0
     reading: str = ""
+    ranks: Mapping[str, Ranks] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"<Comparison of {', '.join(self.names)} on {self.n_images} images>"
@@ -498,6 +509,7 @@ class Comparison(Shown):
             intervals=tuple(i for i in self.intervals if i.score in kept),
             differences=tuple(d for d in self.differences if d.score in kept),
             letters={score: self.letters[score] for score in kept},
+            ranks={score: self.ranks[score] for score in kept if score in self.ranks},
             shown=kept,
         )
 

@@ -68,9 +68,10 @@ def method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
     """Return the table of means, that of their intervals and, of several methods, differences."""
     scores, level = compared.shown or compared.scores, f"{100 * compared.level:g} %"
     images = counted(compared.n_images, "image")
+    clustered = f" in {compared.n_clusters} clusters ({compared.cluster})" * bool(compared.cluster)
     caption = (
-        f"{images}, {compared.n_boot} bootstrap samples of images and runs, seed {compared.seed}. "
-        f"Protocol: {compared.protocol}"
+        f"{images}{clustered}, {compared.n_boot} bootstrap samples of images and runs, "
+        f"seed {compared.seed}. Protocol: {compared.protocol}"
     )
     fields = [score_field(score) for score in scores]
     means: list[list[Cell]] = []

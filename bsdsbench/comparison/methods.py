@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import combinations
+from dataclasses import asdict, replace
+from itertools import combinations, islice
 from math import nan
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import evolve, frozen
@@ -37,7 +37,7 @@ from bsdsbench.comparison.bootstrap import (
     scores_of,
 )
 from bsdsbench.comparison.comparable import comparable, shared_metrics
-from bsdsbench.comparison.compare import Interval, ScoreDifference
+from bsdsbench.comparison.compare import FEW_IMAGES, Interval, ScoreDifference, clusters_of
 from bsdsbench.comparison.comparison_tables import score_field
 from bsdsbench.comparison.method_tables import (
     SPREAD_WORDS,
@@ -46,11 +46,13 @@ from bsdsbench.comparison.method_tables import (
     method_tables,
     spread_cell,
 )
+from bsdsbench.comparison.ranks import Ranks, ranks_of
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.pairing import natural
 from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
+from bsdsbench.results.groups import Partition, frames_note
 from bsdsbench.results.score_tables import (
     METHOD,
     flat_scores,
@@ -104,6 +106,28 @@ class Method:
         """The number of runs."""
         return len(self.runs)
 
+    @property
+    def labels(self) -> list[str]:
+        """A name for each run: that of the method, with the seed's where there are several."""
+        several = self.n_runs > 1
+        return [f"{self.name}: {seed}" if several else self.name for seed in self.seeds]
+
+
+def with_runs(methods: Sequence[Method], runs: Sequence[Evaluation]) -> list[Method]:
+    """Return the methods with these runs, all in one list, in place of their own."""
+    changed, rest = list[Method](), iter(runs)
+    for method in methods:
+        changed.append(object.__new__(Method))
+        own_runs = tuple(islice(rest, method.n_runs))
+        changed[-1].__attrs_init__(method.name, own_runs, method.seeds)
+    return changed
+
+
+def runs_of(methods: Sequence[Method]) -> list[Evaluation]:
+    """Return the runs of all methods, each by its label."""
+    labels = [label for method in methods for label in method.labels]
+    return as_runs([run for method in methods for run in method.runs], labels)
+
 
 def _scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], ScoresOfRuns]:
     """Return the scores that all runs have, by method and METRIC.SCORE.
@@ -152,6 +176,10 @@ class MethodComparison(Shown):
         In words: how scores are made, and what the files of the runs were read as.
     notes, shown : tuple of str
         What a reader has to know; the scores of the tables.
+    ranks : dict of str to Ranks
+        Score -> the ranks of the methods over the samples.
+    cluster, n_clusters
+        The column whose groups were drawn together, and how many there are; "" and 0 for images.
     """
 
     methods: tuple[Method, ...]
@@ -168,6 +196,14 @@ class MethodComparison(Shown):
     reading: str
     notes: tuple[str, ...]
     shown: tuple[str, ...]
+    ranks: Mapping[str, Ranks]
+    cluster: str = ""
+    n_clusters: int = 0
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the methods."""
+        return tuple(method.name for method in self.methods)
 
     def __repr__(self) -> str:
         names = ", ".join(f"{m.name} ({m.n_runs})" for m in self.methods)
@@ -215,7 +251,10 @@ class MethodComparison(Shown):
                 }
                 for d in self.differences
             ],
+            "ranks": {score: asdict(ranks) for score, ranks in self.ranks.items()},
             "n_images": self.n_images,
+            "cluster": self.cluster,
+            "n_clusters": self.n_clusters,
             "n_boot": self.n_boot,
             "seed": self.seed,
             "level": self.level,
@@ -242,6 +281,9 @@ def compare_methods(
     level: float = 0.95,
     common: bool = False,
     force: bool = False,
+    cluster: str | None = None,
+    groups: Any = None,
+    group_by: str | None = None,
     progress: Progress | None = None,
 ) -> MethodComparison:
     """Compare methods of one or more runs each: means, intervals over images and runs, p.
@@ -250,7 +292,7 @@ def compare_methods(
     ----------
     methods : sequence of Method
         The methods; all runs on the same images.
-    n_boot, seed, level, common, force, progress
+    n_boot, seed, level, common, force, cluster, groups, group_by, progress
         As of `compare`.
 
     Returns
@@ -275,8 +317,17 @@ def compare_methods(
     names = [method.name for method in methods]
     if twice := [name for name in names if names.count(name) > 1]:
         raise DataError(f"two methods are named {twice[0]!r}, expected different names")
-    sampling = _sampled(methods, n_boot, seed, level, common, force, progress)
+    runs = as_runs(runs_of(methods), None, groups, group_by)
+    kept, notes = comparable(runs, common, force)
+    drawn_together = clusters_of(kept, cluster)
+    sampling = _sampled(methods, kept, drawn_together, n_boot, seed, level, progress)
+    units = f"clusters ({cluster})" if drawn_together else "images"
+    if sampling.n_units < FEW_IMAGES:
+        notes.append(f"{sampling.n_units} {units} only: intervals and p-values are rough")
+    if cluster is None and (advice := frames_note(kept[0].records)):
+        notes.append(advice)
     of_runs, intervals, differences = {}, list[Interval](), list[ScoreDifference]()
+    ranks = {}
     for score in sampling.scores:
         drawn = {method.name: sampling.drawn(method, score) for method in methods}
         for method in methods:
@@ -284,6 +335,9 @@ def compare_methods(
             of_runs[method.name, score] = scores
             ends = sampling.interval(drawn[method.name])
             intervals.append(Interval(method.name, score, scores.mean, *ends))
+        means = {name: of_runs[name, score].mean for name in drawn}
+        draws = {name: of_method.values for name, of_method in drawn.items()}
+        ranks[score] = ranks_of(score, means, draws, level)
         family = [sampling.difference(a, b, score, drawn) for a, b in combinations(methods, 2)]
         corrected = significance.holm([d.p for d in family])
         differences += [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
@@ -294,14 +348,17 @@ def compare_methods(
         intervals=tuple(intervals),
         differences=tuple(differences),
         paired=sampling.paired,
-        n_images=sampling.n_images,
+        n_images=len(kept[0].records),
         n_boot=n_boot,
         seed=seed,
         level=level,
         protocol=sampling.protocol,
-        reading=sampling.reading,
-        notes=(*_variance_notes(methods, sampling.paired), *sampling.notes),
+        reading=reading_line(kept),
+        notes=(*_variance_notes(methods, sampling.paired, cluster), *notes),
         shown=sampling.shown,
+        ranks=ranks,
+        cluster=drawn_together.column if drawn_together else "",
+        n_clusters=sampling.n_units if drawn_together else 0,
     )
 
 
@@ -314,14 +371,12 @@ class _Sampling:
     once: Sequence[Mapping[str, F8]]
     draws: Sequence[Mapping[str, F8]]
     chosen: Mapping[int, I8]  # number of runs -> how often each is drawn, (B, R)
-    n_images: int
+    n_units: int  # images, or clusters of them, that are drawn
     seed: int
     level: float
     scores: tuple[str, ...]
     shown: tuple[str, ...]
     protocol: str
-    reading: str
-    notes: Sequence[str]
 
     def _positions(self, method: Method) -> range:
         """Return the positions of a method's runs among those of all."""
@@ -345,15 +400,15 @@ class _Sampling:
         """
         n_runs = len(by_run)
         if n_runs == 1:
-            return _Draws(by_run[0], self.n_images)
+            return _Draws(by_run[0], self.n_units)
         means = by_run.mean(axis=0)
         deviations = np.einsum("rb,br->b", by_run, self.chosen[n_runs]) / n_runs - means
         deviations *= (n_runs / (n_runs - 1)) ** 0.5
         if np.isnan(means).all():
-            return _Draws(means, self.n_images)
+            return _Draws(means, self.n_units)
         of_images, of_runs = np.nanvar(means), np.nanvar(deviations)
-        freedom = of_images**2 / max(self.n_images - 1, 1) + of_runs**2 / (n_runs - 1)
-        equivalent = (of_images + of_runs) ** 2 / freedom if freedom > 0 else self.n_images - 1
+        freedom = of_images**2 / max(self.n_units - 1, 1) + of_runs**2 / (n_runs - 1)
+        equivalent = (of_images + of_runs) ** 2 / freedom if freedom > 0 else self.n_units - 1
         return _Draws(means + deviations, 1 + float(equivalent))
 
     def drawn(self, method: Method, score: str) -> _Draws:
@@ -391,25 +446,20 @@ class _Sampling:
 
 def _sampled(
     methods: Sequence[Method],
+    kept: Sequence[Evaluation],
+    drawn_together: Partition | None,
     n_boot: int,
     seed: int,
     level: float,
-    common: bool,
-    force: bool,
     progress: Progress | None,
 ) -> _Sampling:
-    """Return the scores of all runs of all methods under draws of images. Raises DataError."""
-    labels, runs = [], list[Evaluation]()
-    for method in methods:
-        several = method.n_runs > 1
-        labels += [f"{method.name}: {s}" if several else method.name for s in method.seeds]
-        runs += method.runs
-    kept, notes = comparable(as_runs(runs, labels), common, force)
+    """Return the scores of the runs of all methods, `kept`, under draws of images or clusters."""
+    clusters = drawn_together.members if drawn_together else None
     metrics, n_images = shared_metrics(kept), len(kept[0].records)
     tables = [WeightedRun(run, metrics) for run in kept]
     count_samples = sample_counter(progress, len(kept) * n_boot)
     once = scores_of(tables, [np.ones((1, n_images), np.int64)])
-    draws = scores_of(tables, bootstrap_weights(n_images, n_boot, seed), count_samples)
+    draws = scores_of(tables, bootstrap_weights(n_images, n_boot, seed, clusters), count_samples)
     scores = tuple(score for score in once[0] if all(score in values for values in once))
     pairs = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds and a.n_runs > 1]
     return _Sampling(
@@ -418,14 +468,12 @@ def _sampled(
         once=once,
         draws=draws,
         chosen={n: _drawn_runs(n, n_boot, seed) for n in {m.n_runs for m in methods}},
-        n_images=n_images,
+        n_units=len(drawn_together.names) if drawn_together else n_images,
         seed=seed,
         level=level,
         scores=scores,
         shown=tuple(usual_scores(kept[0], scores)),
         protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
-        reading=reading_line(kept),
-        notes=notes,
     )
 
 
@@ -490,16 +538,19 @@ def methods_of(specs: Sequence[str]) -> list[Method]:
     return methods
 
 
-def _variance_notes(methods: Sequence[Method], paired: frozenset[tuple[str, str]]) -> list[str]:
+def _variance_notes(
+    methods: Sequence[Method], paired: frozenset[tuple[str, str]], cluster: str | None
+) -> list[str]:
     """Say which variance the intervals have, and why there is no p."""
+    units = f"clusters ({cluster})" if cluster else "images"
     alone = [m.name for m in methods if m.n_runs == 1]
     several = any(m.n_runs > 1 for m in methods)
     few = [m.name for m in methods if m.n_runs < LEAST_RUNS and several]
     notes = []
     if several:
-        notes.append("intervals have the variance of images and of runs (crossed bootstrap)")
+        notes.append(f"intervals have the variance of {units} and of runs (crossed bootstrap)")
     if alone:
-        notes.append(f"{', '.join(alone)}: the interval has that of images only: one run each")
+        notes.append(f"{', '.join(alone)}: the interval has that of {units} only: one run each")
     if few:
         notes.append(f"no p with {', '.join(few)}: fewer than {LEAST_RUNS} runs")
     for a, b in sorted(paired):

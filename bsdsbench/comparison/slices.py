@@ -23,6 +23,13 @@ from bsdsbench.arguments import F8, I8
 from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, scores_of
 from bsdsbench.comparison.compare import Comparison, compare
 from bsdsbench.comparison.comparison_tables import heading, lower_is_better
+from bsdsbench.comparison.methods import (
+    Method,
+    MethodComparison,
+    compare_methods,
+    runs_of,
+    with_runs,
+)
 from bsdsbench.comparison.significance import holm
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
@@ -372,34 +379,42 @@ def runs_by_slice(
 
 
 def compare_slices(
-    runs: Sequence[Evaluation | str], by: str, **options: Any
-) -> dict[str, Comparison]:
-    """Compare runs within each slice, as runs of its images alone are compared.
+    runs: Sequence[Evaluation | str], by: str, methods: Sequence[Method] = (), **options: Any
+) -> dict[str, Comparison | MethodComparison]:
+    """Compare runs or methods within each slice, as runs of its images alone are compared.
 
     Parameters
     ----------
     runs : sequence of Evaluation or path
         As `compare` takes them.
+    methods : sequence of Method
+        In place of runs, as `compare_methods` takes them.
     by : str
         A column of their groups.
     **options
-        Those of `compare`.
+        Those of `compare`, or of `compare_methods`.
 
     Returns
     -------
-    dict of str to Comparison
+    dict of str to Comparison or MethodComparison
         The name of each group -> the comparison on its images. Raises as `compare`.
     """
-    _, slices = runs_by_slice(runs, by)
-    comparisons = {}
+    _, slices = runs_by_slice(runs_of(methods) or runs, by)
+    comparisons = dict[str, Comparison | MethodComparison]()
     for name, part in slices.items():
-        one, advice = compare(part, **options), frames_note(part[0].records)  # said of all images
-        notes = tuple(note for note in one.notes if note != advice)
-        comparisons[name] = replace(one, notes=notes)
+        advice = frames_note(part[0].records)  # said of all images
+        if methods:
+            of_methods = compare_methods(with_runs(methods, part), **options)
+            notes = tuple(note for note in of_methods.notes if note != advice)
+            comparisons[name] = attrs.evolve(of_methods, notes=notes)
+        else:
+            of_runs = compare(part, **options)
+            notes = tuple(note for note in of_runs.notes if note != advice)
+            comparisons[name] = replace(of_runs, notes=notes)
     return comparisons
 
 
-def compared_table(comparisons: Mapping[str, Comparison], by: str) -> Table:
+def compared_table(comparisons: Mapping[str, Comparison | MethodComparison], by: str) -> Table:
     """Return the differences of runs in each slice; of one run alone its intervals.
 
     p-values are corrected (Holm) over the pairs and slices of each score.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bsdsbench.plotting.figures import plot_curves as plot_curves
     from bsdsbench.plotting.figures import plot_runs as plot_runs
     from bsdsbench.plotting.figures import plot_spaces as plot_spaces
+    from bsdsbench.plotting.ranks import plot_ranks as plot_ranks
     from bsdsbench.plotting.slices import plot_slices as plot_slices
     from bsdsbench.plotting.tolerance_display import ToleranceDisplay as ToleranceDisplay
 
@@ -25,6 +26,7 @@ _HOME = {
     "ReliabilityDisplay": "plotting.displays",
     "ToleranceDisplay": "plotting.tolerance_display",
     "plot_curves": "plotting.figures",
+    "plot_ranks": "plotting.ranks",
     "plot_runs": "plotting.figures",
     "plot_slices": "plotting.slices",
     "plot_spaces": "plotting.figures",

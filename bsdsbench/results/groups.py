@@ -39,7 +39,7 @@ NO_VALUE = "no value"
 _FEW = 4  # different numbers that are not cut
 _MIN_FRAMES = 3
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_FRAME = re.compile(r"(.+?)[0-9]+([^0-9]*)", re.S)  # the last number of an id
+_FRAME = re.compile(r"(.*?[^0-9])[0-9]+([^0-9]*)", re.S)  # a number after other characters
 FRAME_PATTERN = r"(?P<sequence>.+?)[/_. -]?[0-9]+[^0-9]*$"
 
 

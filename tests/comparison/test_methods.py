@@ -192,14 +192,12 @@ def test_intervals_cover_the_mean_of_runs_and_images():
             once=(),
             draws=(),
             chosen={n_runs: tested._drawn_runs(n_runs, n_boot, trial)},
-            n_images=n_images,
+            n_units=n_images,
             seed=trial,
             level=0.95,
             scores=(),
             shown=(),
             protocol="",
-            reading="",
-            notes=(),
         )
         low, high = sampling.interval(sampling._crossed(values @ weights.T / n_images))
         hits += low <= 0 <= high

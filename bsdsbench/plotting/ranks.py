@@ -1,0 +1,123 @@
+"""A picture of ranks over bootstrap samples, and of the methods that cannot be separated."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from bsdsbench.comparison.compare import Comparison
+from bsdsbench.comparison.comparison_tables import heading
+from bsdsbench.comparison.methods import MethodComparison
+from bsdsbench.comparison.ranks import joined
+from bsdsbench.errors import DataError
+from bsdsbench.plotting.style import PALETTE, figure_width, font_size, new_axes, save, signed, style
+from bsdsbench.results.score_tables import full_name
+from bsdsbench.scores.ratios import short
+
+_ROW = 2.0  # height of a row, in heights of its text
+
+
+def plot_ranks(
+    compared: Comparison | MethodComparison | Mapping[str, Comparison | MethodComparison],
+    score: str | None = None,
+    *,
+    look: str | None = None,
+    path: str | Path | None = None,
+) -> Figure:
+    """Draw how often each method has each rank over bootstrap samples, the best method first.
+
+    The area of a blob is the share of samples, a cross the median, a line the interval (the blob
+    plot of challengeR, see `bsdsbench.comparison.ranks`). Lines at the right join methods of which
+    no two can be separated.
+
+    Parameters
+    ----------
+    compared : Comparison, MethodComparison or mapping
+        Of at least two runs or methods; or of several groups of images by their names, as
+        `compare_slices` gives, each of which is drawn below the one before.
+    score : str, optional
+        METRIC.SCORE, or "ods"; default: the first.
+    look : optional
+        See `bsdsbench.plotting.style.style`.
+    path : path, optional
+        Also write it there, .pdf, .svg or .png.
+
+    Raises
+    ------
+    DataError
+        For one run alone, and a score that was not compared or is undefined for all.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> from bsdsbench.plotting import plot_ranks
+    >>> figure = plot_ranks(bb.compare(["ref:hed", "ref:se"], n_boot=100))
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    ['1  ref:hed .780', '2  ref:se .740']
+    """
+    parts = dict(compared) if isinstance(compared, Mapping) else {"": compared}
+    first = next(iter(parts.values()))
+    shown = full_name(score, first.scores) if score else (first.shown or first.scores)[0]
+    if shown not in first.scores:
+        raise DataError(f"score {score!r}: expected one of {', '.join(first.scores)}")
+    if len(first.names) < 2:
+        raise DataError(f"{first.names[0]}: one run alone has no rank, expected several to rank")
+    parts = {name: part for name, part in parts.items() if part.ranks[shown].names}
+    if not parts:
+        raise DataError(f"score {shown}: undefined for all runs, expected one to rank by")
+    with style(look, path is not None):
+        row = _ROW * font_size() / 72
+        height = row * sum(len(part.ranks[shown].names) + 3 for part in parts.values()) + 4 * row
+        figure = new_axes(height, figure_width() / height).figure.figure
+        figure.clear()
+        column = figure.subplots(len(parts), 1, squeeze=False)[:, 0]
+        for ax, (name, part) in zip(column, parts.items(), strict=True):
+            _draw_ranks(ax, part, shown)
+            if name:
+                ax.set_title(f"{name} ({part.n_images} images)", parse_math=False)
+        units = f"clusters ({first.cluster})" if first.cluster else "images"
+        units += " and runs" * isinstance(first, MethodComparison)
+        caption = (
+            f"Blobs: share of {first.n_boot:,} samples of {units} with that rank; cross: median; "
+            f"line: {100 * first.level:g} % interval. Lines at the right join methods that cannot "
+            f"be separated ({1 - first.level:.2g}, Holm)."
+        )
+        letters = int(figure.get_size_inches()[0] * 72 / (0.58 * font_size()))
+        lines = [f"Rank by {heading(shown)}", *textwrap.wrap(caption, letters)]
+        figure.supxlabel("\n".join(lines), fontsize=font_size(), parse_math=False)
+        signed[figure] = caption
+        if path is not None:
+            save(figure, path)
+        return figure
+
+
+def _draw_ranks(ax: Axes, compared: Comparison | MethodComparison, score: str) -> None:
+    """Draw the ranks of one comparison."""
+    ranks, spans = compared.ranks[score], joined(compared, score)
+    n = len(ranks.names)
+    width = figure_width() * 72 * 0.7 / (n + 0.4 * len(spans))
+    largest = (0.9 * min(_ROW * font_size(), width)) ** 2
+    for k, shares in enumerate(ranks.shares):
+        kept = [(rank, share) for rank, share in enumerate(shares, 1) if share]
+        x, areas = zip(*kept, strict=True)
+        blobs: Any = {"color": PALETTE[0], "alpha": 0.35, "linewidths": 0}
+        ax.scatter(x, [k] * len(x), [largest * share for share in areas], **blobs)
+        ax.plot([ranks.low[k], ranks.high[k]], [k, k], color="black", linewidth=1)
+        ax.plot([ranks.median[k]], [k], "x", color="black", markersize=0.6 * font_size())
+    for place, (above, below) in enumerate(spans):
+        right = n + 0.7 + 0.4 * place
+        ax.plot([right, right], [above - 0.25, below + 0.25], color="black", linewidth=2)
+    values = {i.run: i.value for i in compared.intervals if i.score == score}
+    labels = [
+        f"{rank}  {name} {short(values[name])}"
+        for rank, name in zip(ranks.rank, ranks.names, strict=True)
+    ]
+    ax.set_yticks(range(n), labels, parse_math=False)
+    ax.set_xticks(range(1, n + 1))
+    ax.tick_params(axis="x", labelsize=font_size() - 1.5 * (n > 9))
+    ax.set(xlim=(0.4, n + 0.6 + 0.4 * len(spans)), ylim=(n - 0.4, -0.6))
