@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from filelock import FileLock, Timeout
 from numba import config, njit
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
@@ -65,6 +64,8 @@ def _compiling_alone(path: Path) -> Iterator[None]:
     A compiler allocates many objects that stay. Where files cannot be locked, or the other process
     takes too long, the kernel is compiled twice.
     """
+    from filelock import FileLock, Timeout  # most processes compile nothing
+
     lock, collects = FileLock(path), gc.isenabled()
     with suppress(OSError, NotImplementedError, Timeout):
         lock.acquire(timeout=_PATIENCE)

@@ -6,27 +6,33 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import typing
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
+from typing import IO
 
 _MODULES = (
     "matplotlib.backends.backend_agg",
     "matplotlib.backends.backend_svg",
+    "matplotlib.style",
     "bsdsbench.plotting.figures",
+    "bsdsbench.protocol.presets",
+    "bsdsbench.results.evaluation",
 )
 _CODE = "from bsdsbench.plotting.beside import draw_named; draw_named()"
 
 
 @contextmanager
-def plots_beside(out: str | None) -> Iterator[None]:
-    """Draw pr.png and pr.svg of the run that the block saves in OUT; on leaving they are there.
+def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
+    """Give the function that begins to draw the run saved in OUT: pr.png and pr.svg.
 
-    Should the second process fail, they are drawn here. Without OUT there are none.
+    On leaving the block they are there; should the second process fail, they are drawn here.
+    Without OUT there are none.
     """
     if not out:
-        yield
+        yield lambda: None
         return
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     quiet = subprocess.DEVNULL
@@ -35,12 +41,18 @@ def plots_beside(out: str | None) -> Iterator[None]:
     with subprocess.Popen(
         words, env=env, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet
     ) as second:
+        saved = typing.cast(IO[bytes], second.stdin)
+
+        def begin() -> None:
+            with suppress(BrokenPipeError), saved:
+                saved.write(os.fsencode(out))
+
         try:
-            yield
+            yield begin
         except BaseException:
-            second.kill()
+            if not saved.closed:
+                second.kill()
             raise
-        second.communicate(os.fsencode(out))
     if second.returncode:
         _draw(out)
 

@@ -101,8 +101,18 @@ _FILES: dict[str, tuple[dict[str, Any], str]] = {
     "svg": ({"Date": None}, "Description"),
     "png": ({}, "Description"),
 }
-# Name of the sizes, and whether the figure is for a file
-_STYLE: ContextVar[tuple[str, bool]] = ContextVar("style", default=("screen", False))
+
+
+class _Style(NamedTuple):
+    """What the block of `style` around a call says."""
+
+    look: str  # a key of `_SIZES`
+    for_file: bool
+    settings_made: bool  # matplotlib's rc settings are those of the look
+
+
+_NO_STYLE = _Style("screen", False, False)
+_STYLE: ContextVar[_Style] = ContextVar("style", default=_NO_STYLE)
 #: Figures of `new_axes`, with their size without a legend beside the axes
 _own_sizes: WeakKeyDictionary[Figure, tuple[float, float]] = WeakKeyDictionary()
 #: Of axes: name and title of each curve, with the title of the axes that they made
@@ -129,11 +139,11 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
     """
     import matplotlib as mpl
 
-    was_look, was_file = _STYLE.get()
-    look = look or was_look
+    outer = _STYLE.get()
+    look = look or outer.look
     if look not in _SIZES:
         raise DataError(f"style {look!r}: expected one of {', '.join(_SIZES)}")
-    token = _STYLE.set((look, file or was_file))
+    token = _STYLE.set(_Style(look, file or outer.for_file, True))
     _, font, line, *_ = _SIZES[look]
     sizes: dict[Any, Any] = {
         "font.size": font,
@@ -143,10 +153,13 @@ def style(look: str | None = None, file: bool = False) -> Iterator[None]:
         "axes.linewidth": line / 2,
     }
     try:
-        with mpl.rc_context():
-            mpl.rcdefaults()
-            mpl.rcParams.update({**_RC, **sizes})
+        if outer.settings_made and look == outer.look:  # making them takes 5 ms
             yield
+        else:
+            with mpl.rc_context():
+                mpl.rcdefaults()
+                mpl.rcParams.update({**_RC, **sizes})
+                yield
     finally:
         _STYLE.reset(token)
 
@@ -159,7 +172,7 @@ def next_style(ax: Axes) -> dict[str, object]:
     for line in ax.lines:
         is_curve = np.size(line.get_xdata()) > 1 and to_hex(line.get_color()).upper() != GREY
         n_drawn += is_curve and (line.get_linestyle(), line.get_marker()) != ("None", "o")
-    color, dashes = curve_lines(n_drawn + 1, _SIZES[_STYLE.get()[0]].n_colors)[-1]
+    color, dashes = curve_lines(n_drawn + 1, _SIZES[_STYLE.get().look].n_colors)[-1]
     return {"color": color, "linestyle": (0, dashes) if dashes else "-"}
 
 
@@ -168,7 +181,7 @@ def new_axes(height: float = 4.4, ratio: float = 1.0) -> Axes:
 
     The styles but "screen" have a fixed width instead.
     """
-    look, _ = _STYLE.get()
+    look = _STYLE.get().look
     width, aspect, size = _SIZES[look].width, _SIZES[look].aspect, (ratio * height, height)
     if width is not None:
         size = (width, width / (aspect or ratio))
@@ -184,7 +197,7 @@ def new_row(n: int, height: float = 4.4) -> list[Axes]:
     """Return `n` square axes side by side in a new figure."""
     if n == 1:
         return [new_axes(height)]
-    width = _SIZES[_STYLE.get()[0]].width or n * (height + 0.3)
+    width = _SIZES[_STYLE.get().look].width or n * (height + 0.3)
     row = _new_figure((width, width / n - 0.05)).subplots(1, n)
     for ax in row:
         ax.set_box_aspect(1)
@@ -196,7 +209,7 @@ def _new_figure(size: tuple[float, float]) -> Figure:
     from matplotlib.figure import Figure
 
     arguments: Any = {"figsize": size, "layout": "constrained"}
-    if not _STYLE.get()[1] and threading.current_thread() is threading.main_thread():
+    if not _STYLE.get().for_file and threading.current_thread() is threading.main_thread():
         import matplotlib.pyplot as plt
 
         with suppress(ImportError):  # a backend with windows, but there is no display
@@ -265,7 +278,7 @@ def add_title(ax: Axes, name: str, title: str) -> None:
 
 def figure_width() -> float:
     """Return the width of a figure in inches, of the style in force; that of a page for screens."""
-    return _SIZES[_STYLE.get()[0]].width or 6.9
+    return _SIZES[_STYLE.get().look].width or 6.9
 
 
 def marker_scale() -> float:
@@ -275,7 +288,7 @@ def marker_scale() -> float:
 
 def font_size() -> float:
     """Return the size of text in points, of the style in force."""
-    return _SIZES[_STYLE.get()[0]].font
+    return _SIZES[_STYLE.get().look].font
 
 
 def untouched(ax: Axes) -> bool:
@@ -321,7 +334,7 @@ def legend(ax: Axes, handles: Sequence[Any]) -> None:
     for old in (*(figure.legends if size else ()), ax.get_legend()):
         if old is not None:
             old.remove()
-    look = _STYLE.get()[0]
+    look = _STYLE.get().look
     made = _wrapped(ax.legend(entries.values(), entries, loc="lower left"))
     place = None if look == "page" else _free_place(ax, made)
     made.remove()
@@ -353,7 +366,7 @@ def legend(ax: Axes, handles: Sequence[Any]) -> None:
 
 def _wrapped(legend: Any, letters: int = 0) -> Any:
     """Break the lines of a legend, whose words are no formulas. Returns the legend."""
-    letters = letters or _SIZES[_STYLE.get()[0]].letters
+    letters = letters or _SIZES[_STYLE.get().look].letters
     for text in legend.get_texts():
         text.set(text=textwrap.fill(text.get_text(), letters, break_on_hyphens=False))
         text.set_parse_math(False)

@@ -43,9 +43,10 @@ def test_the_plots_are_those_drawn_here(code, status, tmp_path, started, monkeyp
     monkeypatch.setattr(beside, "_CODE", code)
     if not status:
         monkeypatch.setattr(figures, "plot_result", None)
-    with plots_beside(str(out)):
+    with plots_beside(str(out)) as begin:
         run.save(out)
         assert not plots(out)
+        begin()
     assert [process.returncode for process in started] == [status]
     assert plots(out) == plots(here)
     assert plots(out).keys() == PLOTS
@@ -58,7 +59,21 @@ def test_it_is_ended_where_there_is_no_run(tmp_path, started):
     assert not plots(tmp_path)
 
 
+def test_a_run_that_is_saved_is_drawn_whatever_comes_after(tmp_path, started):
+    simulated_run("one", 5).save(tmp_path)
+
+    def save_and_fail():
+        with plots_beside(str(tmp_path)) as begin:
+            begin()
+            raise DataError("a table that could not be written later")
+
+    with pytest.raises(DataError, match="later"):
+        save_and_fail()
+    assert [process.returncode for process in started] == [0]
+    assert plots(tmp_path).keys() == PLOTS
+
+
 def test_without_a_folder_no_process_is_started(started):
-    with plots_beside(None):
-        pass
+    with plots_beside(None) as begin:
+        begin()
     assert not started
