@@ -224,7 +224,8 @@ methods_option = together(
     ),
     add_option(
         "--spread",
-        "Beside the mean over runs: standard deviation, range, or standard error.",
+        "Beside the mean over runs, or as the band of a mean curve: standard deviation, range, or "
+        "standard error.",
         type=Choice(("sd", "range", "se")),
         default="sd",
     ),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click import FloatRange, IntRange, argument
@@ -44,6 +45,8 @@ from bsdsbench.cli.shared import (
 )
 
 if TYPE_CHECKING:
+    from bsdsbench.comparison.compare import Comparison
+    from bsdsbench.comparison.methods import MethodComparison
     from bsdsbench.protocol.signature import Signature
 
 LINES = 9  # that explain prints, and the run as it is
@@ -124,28 +127,12 @@ def compare_verb(
     With --method each method is one or more runs, such as seeds: means with their spread, and
     intervals over images and runs.
     """
-    import bsdsbench as bb
-    from bsdsbench.comparison.methods import methods_of, runs_of, with_runs
+    from bsdsbench.comparison.methods import MethodComparison
     from bsdsbench.comparison.ranks import rank_tables
-    from bsdsbench.comparison.slices import compare_slices, compared_table
-    from bsdsbench.results.given_runs import as_runs
+    from bsdsbench.comparison.slices import compared_table
 
     one_of_runs_and_methods(runs, method)
-    methods = methods_of(method)
-    if methods and all(one.n_runs == 1 for one in methods):  # as runs of these names
-        runs, names = tuple(spec.partition("=")[2] for spec in method), [m.name for m in methods]
-        methods = []
-    loaded = as_runs(runs_of(methods) or runs, names, groups, group_by)
-    compared: bb.Comparison | bb.MethodComparison
-    with progress("compare", "samples") as report:
-        if methods:
-            refuse(("names", "test"), "--method")
-            del options["test"]
-            methods = with_runs(methods, loaded)
-            compared = bb.compare_methods(methods, progress=report, **options)
-        else:
-            compared = bb.compare(loaded, progress=report, **options)
-    slices = compare_slices(loaded, by, methods, **options) if by else {}
+    compared, slices = _compared(runs, method, names, groups, group_by, by, options)
     if columns is not None:
         compared = compared.only(columns)
         slices = {name: one.only(columns) for name, one in slices.items()}
@@ -153,13 +140,53 @@ def compare_verb(
         plain = {name: one.to_mapping() for name, one in slices.items()}
         print_json(compared.to_mapping() | ({"by": by, "slices": plain} if by else {}))
     else:
-        shown = compared.tables(spread) if isinstance(compared, bb.MethodComparison) else None
+        shown = compared.tables(spread) if isinstance(compared, MethodComparison) else None
         by_slice = [replace(compared_table(slices, by), reading=compared.reading)] if by else []
-        ranked = rank_tables({"": compared}) + (rank_tables(slices, by) if by else [])
-        show_tables([*(shown or compared.tables()), *by_slice, *ranked * ranks], out, form)
+        ranked = rank_tables({"": compared}) if ranks else []
+        ranked += rank_tables(slices, by) if ranks and by else []
+        show_tables([*(shown or compared.tables()), *by_slice, *ranked], out, form)
     if form != "table" or out:
         for note in compared.notes:
             say(note)
+
+
+class _Compared(NamedTuple):
+    """Runs or methods compared: on all images, and on each group of them by its name."""
+
+    whole: Comparison | MethodComparison
+    slices: Mapping[str, Comparison | MethodComparison]
+
+
+def _compared(
+    runs: tuple[str, ...],
+    method: tuple[str, ...],
+    names: list[str] | None,
+    groups: str | None,
+    group_by: str | None,
+    by: str | None,
+    options: dict[str, Any],
+) -> _Compared:
+    """Compare what the command line names; `options` are those of `compare`."""
+    import bsdsbench as bb
+    from bsdsbench.comparison.methods import methods_of, runs_of, with_runs
+    from bsdsbench.comparison.slices import compare_slices
+    from bsdsbench.results.given_runs import as_runs
+
+    methods = methods_of(method)
+    if methods and all(one.n_runs == 1 for one in methods):  # as runs of these names
+        runs, names = tuple(spec.partition("=")[2] for spec in method), [m.name for m in methods]
+        methods = []
+    loaded = as_runs(runs_of(methods) or runs, names, groups, group_by)
+    whole: Comparison | MethodComparison
+    with progress("compare", "samples") as report:
+        if methods:
+            refuse(("names", "test"), "--method")
+            options.pop("test", None)
+            methods = with_runs(methods, loaded)
+            whole = bb.compare_methods(methods, progress=report, **options)
+        else:
+            whole = bb.compare(loaded, progress=report, **options)
+    return _Compared(whole, compare_slices(loaded, by, methods, **options) if by else {})
 
 
 @verb
@@ -395,7 +422,9 @@ def _signature(text: str) -> Signature:
 
 
 @verb
-@argument("runs", nargs=-1, type=click.Path(), metavar="[OUT|FILE|ref:NAME]...")
+@runs_or_methods
+@methods_option
+@flag("--each-run", "Of a --method every run's own curve, thin, in place of the mean and its band.")
 @path("-o", "--out", "Output file: .pdf, .svg or .png.", required=True)
 @names_option
 @labels_option
@@ -408,13 +437,13 @@ def _signature(text: str) -> Signature:
 @flag("--ap", "Show AP in the legend, published ones where the rule is the same.")
 @choice(
     "--kind",
-    "PR curves, F over threshold, ODS over the tolerance, bins of calibration, or boxes of the "
-    "images' own scores.",
-    words=("pr", "f", "tolerance", "reliability", "box"),
+    "PR curves, F over threshold, ODS over the tolerance, bins of calibration, boxes of the "
+    "images' own scores, or ranks over bootstrap samples.",
+    words=("pr", "f", "tolerance", "reliability", "box", "ranks"),
 )
 @add_option(
     "--metric",
-    "Metric to plot; default: the first of the run with a curve; of a box also METRIC.SCORE.",
+    "Metric to plot; default: the first of the run with a curve; of box and ranks METRIC.SCORE.",
     metavar="M",
 )
 @choice(
@@ -427,39 +456,58 @@ def _signature(text: str) -> Signature:
 @grouping
 @add_option(
     "--by",
-    "Draw slices in place of curves: the groups of this column, with intervals.",
+    "Draw slices in place of curves: the groups of this column, with intervals; or their ranks.",
     metavar="COLUMN[=X,X]",
 )
+@bootstrap
+@cluster_option
 def plot_verb(
     runs: tuple[str, ...],
+    method: tuple[str, ...],
     out: str,
     names: list[str] | None,
     groups: str | None,
     group_by: str | None,
     by: str | None,
+    n_boot: int,
+    seed: int,
+    cluster: str | None,
     **options: Any,
 ) -> None:
     """Draw the curves of runs in one picture.
 
-    They are PR curves with lines of equal F, or another --kind. OUT is the folder of a run, or a
+    They are PR curves with lines of equal F, or another --kind. With --method a method of several
+    runs, such as seeds, is one mean curve with a band. OUT is the folder of a run, or a
     folder with official files (eval_bdry_thr.txt or ID_ev1.txt) by any program. FILE is a run that
     `share` wrote, or its address; ref:NAME is a reference run. --published alone draws published
     curves.
     """
-    from bsdsbench.plotting import plot_runs, plot_slices
+    from bsdsbench.comparison.methods import methods_of
+    from bsdsbench.plotting import plot_ranks, plot_runs, plot_slices
     from bsdsbench.plotting.figures import published_curves_of
     from bsdsbench.results.given_runs import as_runs
 
-    if options["kind"] != "pr":
-        refuse(("published", "human", "ap"), f"--kind {options['kind']}")
+    kind = options["kind"]
+    if kind != "pr":
+        refuse(("published", "human", "ap"), f"--kind {kind}")
+    if kind == "ranks":
+        one_of_runs_and_methods(runs, method)
+        refuse(("labels", "spread", "each_run"), "--kind ranks")
+        sampling = {"n_boot": n_boot, "seed": seed, "cluster": cluster, "force": options["force"]}
+        compared = _compared(runs, method, names, groups, group_by, by, sampling)
+        shown = compared.slices or compared.whole
+        plot_ranks(shown, options["metric"], look=options["look"], path=out)
+        print(out)
+        return
+    refuse(("n_boot", "seed", "cluster"), f"--kind {kind}, only with ranks")
     if by:
-        refuse(("published", "human", "ap", "kind", "force"), "--by")
+        refuse(("published", "human", "ap", "kind", "force", "method"), "--by")
         loaded = as_runs(runs, names, groups, group_by)
         plot_slices(loaded, by, metric=options["metric"], look=options["look"], path=out)
         print(out)
         return
     published = options.pop("published") or ()
-    plot_runs(runs, names, published=published, path=out, **options)
+    plot_runs(runs, names, methods=methods_of(method), published=published, path=out, **options)
     for row in published_curves_of(published, options["labels"]):
         if row.curve:
             say(f"{row.label}: {row.curve.describe()}")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import replace
 from enum import Enum
 from math import nan
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from bsdsbench.comparison.comparison_tables import difference_fields, heading, score_field
 from bsdsbench.results.score_tables import METHOD
@@ -27,19 +26,20 @@ class Spread(Enum):
 
 
 class ScoresOfRuns(NamedTuple):
-    """One score of the runs of a method."""
+    """One score of the runs of a method. Equal scores have exactly their value as mean."""
 
     values: tuple[float, ...]
 
     @property
     def mean(self) -> float:
         """The mean; NaN where one is undefined."""
-        return float(np.mean(self.values))
+        return statistics.mean(self.values)
 
     @property
     def sd(self) -> float:
         """The standard deviation between runs (n - 1); NaN for one run."""
-        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else nan
+        known = len(self.values) > 1 and self.mean == self.mean
+        return statistics.stdev(self.values) if known else nan
 
     @property
     def se(self) -> float:

@@ -205,6 +205,13 @@ class MethodComparison(Shown):
         """The names of the methods."""
         return tuple(method.name for method in self.methods)
 
+    @property
+    def untestable(self) -> set[tuple[str, str]]:
+        """The pairs of methods of which no p can be significant, for their runs are too few."""
+        n_runs = {method.name: method.n_runs for method in self.methods}
+        few = {(a, b) for a, b in self.paired if 2 / 2 ** n_runs[a] >= 1 - self.level}
+        return few | {(d.a, d.b) for d in self.differences if d.p != d.p}
+
     def __repr__(self) -> str:
         names = ", ".join(f"{m.name} ({m.n_runs})" for m in self.methods)
         return f"<MethodComparison of {names} on {self.n_images} images>"

@@ -101,15 +101,16 @@ def ranks_of(
 def joined(compared: Comparison | MethodComparison, score: str) -> list[tuple[int, int]]:
     """Return the first and last place of methods, best first, of which no two can be separated.
 
-    Two methods are separated by a p that is significant; where there is none, by an interval of
-    their difference without 0.
+    Two methods are separated by a p that is significant; where there is none, or their seeds are
+    too few for one that is, by an interval of their difference without 0.
     """
     ranks, apart = compared.ranks[score], set[frozenset[str]]()
+    untestable = getattr(compared, "untestable", ())
     for d in compared.differences:
-        beyond_0 = d.low > 0 or d.high < 0
-        if d.score == score and (
-            d.significant(compared.level) if d.p_holm == d.p_holm else beyond_0
-        ):
+        separated = d.significant(compared.level)
+        if (d.a, d.b) in untestable:
+            separated = d.low > 0 or d.high < 0
+        if d.score == score and separated:
             apart.add(frozenset((d.a, d.b)))
     spans, n = list[tuple[int, int]](), len(ranks.names)
     for first in range(n):

@@ -17,6 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from bsdsbench.comparison.method_tables import Spread
+from bsdsbench.comparison.methods import Method, runs_of, with_runs
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
     HUMAN_TASK,
@@ -40,6 +42,7 @@ from bsdsbench.plotting.displays import (
     ROCCurveDisplay,
     metric_with_curve,
 )
+from bsdsbench.plotting.method_curves import AVERAGED, MethodCurve, drawn_how, method_curve
 from bsdsbench.plotting.style import (
     HUMAN,
     curve_lines,
@@ -212,8 +215,11 @@ def plot_runs(
     ap: bool = False,
     force: bool = False,
     labels: Mapping[str, str] = MappingProxyType({}),
+    methods: Sequence[Method] = (),
+    spread: Spread | str = Spread.SD,
+    each_run: bool = False,
 ) -> Figure:
-    """One figure with the curves of `runs`, best first in the legend.
+    """One figure with the curves of `runs` and `methods`, best first in the legend.
 
     Parameters
     ----------
@@ -241,6 +247,10 @@ def plot_runs(
         Draw even if the runs' protocols differ or the published results are of other images.
     labels : mapping
         Other names in the legend, by a run's name or folder or the key of a published result.
+    methods : sequence of Method
+        Methods of one or more runs, each of which has one colour: the mean of their curves at equal
+        recall (or threshold) with a band as wide as `spread` says ("sd", "range", "se"), or with
+        `each_run` every run's own curve, thin. The legend says which.
 
     Raises
     ------
@@ -252,9 +262,59 @@ def plot_runs(
         raise DataError(f"kind {kind!r}: expected one of {', '.join(DISPLAYS)}, {BOX}")
     runs, given = as_runs(runs, names), list(runs)
     runs = labelled_runs(given, runs, labels, published)
+    every_run = as_runs([*runs, *runs_of(methods)])  # by rules in common
+    methods = [*(Method(run.name, [run]) for run in runs), *methods]
+    methods = with_runs(methods, every_run)
     extra = published_curves_of(published, labels) if published else []
-    if not (runs or extra):
+    if not (methods or extra):
         raise DataError("no runs given, expected at least one to plot")
+    _refuse_together(every_run, extra, human, force)
+    if any(method.n_runs > 1 for method in methods) and kind not in AVERAGED:
+        raise DataError(f"kind {kind!r}: expected one run each, or one of {', '.join(AVERAGED)}")
+    if kind == BOX:
+        return _plot_boxes(every_run, metric, path, look)
+    spread = Spread(spread)
+    with style(look, path is not None):
+        shown = [_curve_of(method, kind, metric, ap, spread, each_run) for method in methods]
+        displays = [one.display for one in shown]
+        # An AP is shown of published results where its rule is the one of all runs.
+        rules = {r.protocol.ap_rule for r in every_run}
+        rules = rules or {str(r.ap_rule) for r in extra} & set(AP_RULES)
+        for row in extra:
+            displays.append(PRCurveDisplay.from_published(row))
+            if ap and {row.ap_rule} == rules:
+                displays[-1].name += f", AP {short(row.boundary['ap'])}"
+        figure = plot_curves(displays)
+        for one in shown:
+            one.draw_runs()
+        entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in displays]
+        for k, one in enumerate(shown):
+            if best := [d.best.f for d in one.of_runs if d.best is not None]:
+                entries[k] = (sum(best) / len(best), one.display.line_)
+        if human is None:
+            apart = [run for run in every_run if why_not_beside(run, HUMAN_TASK)]
+            human = "human" in published or (bool(every_run) and not apart)
+        if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
+            entries.append(_human_point(figure.axes[0], human))
+        entries.sort(key=itemgetter(0), reverse=True)
+        legend(figure.axes[0], [*(line for _, line in entries), *drawn_how(shown, kind, spread)])
+        notes = [
+            _signatures(every_run),
+            *(f"{r.label}: {r.curve.describe()}" for r in extra if r.curve),
+        ]
+        signed[figure] = "\n".join(filter(None, notes))
+        if path is not None:
+            save(figure, path)
+        return figure
+
+
+def _refuse_together(
+    runs: Sequence[Evaluation],
+    extra: Sequence[PublishedResult],
+    human: bool | Evaluation | None,
+    force: bool,
+) -> None:
+    """Raise DataError for curves that are not comparable, unless `force` says to draw them."""
     beside, faults = dict[str, None](), forbidden(runs)
     for row in extra:
         beside[row.tasks[0]] = None
@@ -269,43 +329,32 @@ def plot_runs(
             problems=[f"{fault}; such curves are not comparable" for fault in faults],
             fix=Setting("force", True, "draws them"),
         )
-    if kind == BOX:
-        return _plot_boxes(runs, metric, path, look)
-    with style(look, path is not None):
-        # An AP is shown of published results where its rule is the one of all runs.
-        rules = {r.protocol.ap_rule for r in runs}
-        rules = rules or {str(r.ap_rule) for r in extra} & set(AP_RULES)
-        shown = []
-        for run in runs:
-            shown.append(DISPLAYS[kind].of_run(run, metric=metric))
-            if ap:
-                value = float(run.score(metric_with_curve(run, metric)).get("ap", math.nan))
-                shown[-1].name += "" if math.isnan(value) else f", AP {short(value)}"
-        for row in extra:
-            shown.append(PRCurveDisplay.from_published(row))
-            if ap and {row.ap_rule} == rules:
-                shown[-1].name += f", AP {short(row.boundary['ap'])}"
-        figure = plot_curves(shown)
-        entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in shown]
-        if human is None:
-            apart = [run for run in runs if why_not_beside(run, HUMAN_TASK)]
-            human = "human" in published or (bool(runs) and not apart)
-        if human and kind == "pr" and metric in (None, *registry.DEFAULT_METRICS):
-            f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
-            name = "Human (BSDS500 test)"
-            if isinstance(human, Evaluation):
-                best, name = human.boundary_score().ods, "Human (each against the others)"
-                f, recall, precision = best.f, best.recall, best.precision
-            point: Any = {"markersize": 5.5 * marker_scale(), "color": HUMAN, "zorder": 4}
-            point["label"] = f"[F={short(f)}] {name}"
-            entries.append((f, *figure.axes[0].plot([recall], [precision], "D", **point)))
-        entries.sort(key=itemgetter(0), reverse=True)
-        legend(figure.axes[0], [line for _, line in entries])
-        notes = [_signatures(runs), *(f"{r.label}: {r.curve.describe()}" for r in extra if r.curve)]
-        signed[figure] = "\n".join(filter(None, notes))
-        if path is not None:
-            save(figure, path)
-        return figure
+
+
+def _curve_of(
+    method: Method, kind: str, metric: str | None, ap: bool, spread: Spread, each_run: bool
+) -> MethodCurve:
+    """Return what is drawn of a method."""
+    shown = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
+    aps = [
+        float(run.score(metric_with_curve(run, metric)).get("ap", math.nan))
+        for run in method.runs
+        if ap
+    ]
+    return method_curve(method, shown, aps, spread, each_run)
+
+
+def _human_point(ax: Axes, human: bool | Evaluation) -> tuple[float, Any]:
+    """Mark human agreement, and return its F with what is drawn."""
+    f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
+    name = "Human (BSDS500 test)"
+    if isinstance(human, Evaluation):
+        best, name = human.boundary_score().ods, "Human (each against the others)"
+        f, recall, precision = best.f, best.recall, best.precision
+    point: Any = {"markersize": 5.5 * marker_scale(), "color": HUMAN, "zorder": 4}
+    point["label"] = f"[F={short(f)}] {name}"
+    (drawn,) = ax.plot([recall], [precision], "D", **point)
+    return f, drawn
 
 
 def _signatures(runs: Sequence[Evaluation]) -> str:

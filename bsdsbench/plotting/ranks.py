@@ -41,7 +41,7 @@ def plot_ranks(
         Of at least two runs or methods; or of several groups of images by their names, as
         `compare_slices` gives, each of which is drawn below the one before.
     score : str, optional
-        METRIC.SCORE, or "ods"; default: the first.
+        METRIC.SCORE, "ods", or a metric, whose first it is; default: the first.
     look : optional
         See `bsdsbench.plotting.style.style`.
     path : path, optional
@@ -62,7 +62,9 @@ def plot_ranks(
     """
     parts = dict(compared) if isinstance(compared, Mapping) else {"": compared}
     first = next(iter(parts.values()))
-    shown = full_name(score, first.scores) if score else (first.shown or first.scores)[0]
+    known = [*first.shown, *first.scores]
+    of_metric = [one for one in known if score in (None, one.partition(".")[0])]
+    shown = of_metric[0] if of_metric else full_name(str(score), first.scores)
     if shown not in first.scores:
         raise DataError(f"score {score!r}: expected one of {', '.join(first.scores)}")
     if len(first.names) < 2:
@@ -82,10 +84,13 @@ def plot_ranks(
                 ax.set_title(f"{name} ({part.n_images} images)", parse_math=False)
         units = f"clusters ({first.cluster})" if first.cluster else "images"
         units += " and runs" * isinstance(first, MethodComparison)
+        apart = f"p ({1 - first.level:.2g}, Holm)"
+        if isinstance(first, MethodComparison):
+            apart += ", or by an interval without 0 where runs are too few for it"
         caption = (
             f"Blobs: share of {first.n_boot:,} samples of {units} with that rank; cross: median; "
             f"line: {100 * first.level:g} % interval. Lines at the right join methods that cannot "
-            f"be separated ({1 - first.level:.2g}, Holm)."
+            f"be separated by {apart}."
         )
         letters = int(figure.get_size_inches()[0] * 72 / (0.58 * font_size()))
         lines = [f"Rank by {heading(shown)}", *textwrap.wrap(caption, letters)]
