@@ -1,8 +1,13 @@
 """A run in one small file: bit for bit, refused where a byte differs, found by its address."""
 
+import functools
 import hashlib
+import http.server
 import json
 import shutil
+import ssl
+import subprocess
+import threading
 import zipfile
 from dataclasses import replace
 
@@ -202,6 +207,53 @@ def test_a_hash_behind_the_address_is_checked_at_once(file, web):
     right = hashlib.sha256(file.read_bytes()).hexdigest()
     assert bb.Evaluation.load(f"{url}#sha256:{right}").name == bb.Evaluation.load(file).name
     assert asked == [url, url]
+
+
+@pytest.fixture
+def secure_server(file, tmp_path, monkeypatch):
+    """A server of one file on the loopback, with TLS and a certificate that requests is given."""
+    if not shutil.which("openssl"):
+        pytest.skip("no openssl, which makes the certificate")
+    key, certificate, folder = tmp_path / "key.pem", tmp_path / "cert.pem", tmp_path / "served"
+    words = "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
+    alone = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"]
+    made = ["openssl", *words.split(), *alone, "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(made, check=True, capture_output=True)
+    folder.mkdir()
+    shutil.copy(file, folder / "mine.bsds.npz")
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *words):
+            pass
+
+    served = functools.partial(Quiet, directory=folder)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), served)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    monkeypatch.setenv("NO_PROXY", "localhost,127.0.0.1")
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"https://localhost:{server.server_port}", folder
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_a_shared_run_is_read_over_a_secure_connection(file, secure_server, monkeypatch):
+    site, folder = secure_server
+    url = f"{site}/mine.bsds.npz"
+    assert bb.Evaluation.load(url).to_mapping() == bb.Evaluation.load(file).to_mapping()
+    refused(r"nothing.npz.*\(404\)", bb.Evaluation.load, f"{site}/nothing.npz")
+    altered = folder / "altered.npz"
+    altered.write_bytes(file.read_bytes()[:-1] + b"?")
+    refused("altered", bb.Evaluation.load, f"{site}/altered.npz")
+    shutil.rmtree(folder)  # what was read once needs no connection
+    assert bb.Evaluation.load(url).name == bb.Evaluation.load(file).name
+    monkeypatch.delenv("REQUESTS_CA_BUNDLE")
+    refused(r"other.npz.*\(SSLError\)", bb.Evaluation.load, f"{site}/other.npz")
 
 
 def test_what_is_no_shared_run_is_not_kept(file, web):
