@@ -253,7 +253,8 @@ def errors_verb(
 
 
 @verb
-@argument("runs", nargs=-1, required=True, type=click.Path(), metavar="OUT [OUT]")
+@click.argument("runs", nargs=-1, type=click.Path(), metavar="[OUT [OUT]]")
+@methods_option
 @add_option("-n", "--number", "Number of images to list.", type=IntRange(1), default=10)
 @add_option("--metric", "Metric to show; default: the first that the runs have.")
 @add_option(
@@ -271,6 +272,8 @@ def errors_verb(
 @tables
 def worst_verb(
     runs: tuple[str, ...],
+    method: tuple[str, ...],
+    spread: str,
     number: int,
     metric: str | None,
     by: str | None,
@@ -287,16 +290,23 @@ def worst_verb(
     """List the worst images of a run, or where two differ most.
 
     The paths of their overlays stand beside them. --by, or else the first of --columns, sorts.
+    With --method an image has the mean over the method's runs.
     """
     from bsdsbench.comparison.lost_scores import with_errors
+    from bsdsbench.comparison.method_tables import Spread
+    from bsdsbench.comparison.methods import folders_of, methods_of, runs_of, with_runs
     from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.metrics.base import ERROR_COLUMNS
     from bsdsbench.report.worst import worst_figure, worst_table
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.groups import group_columns
 
-    loaded = labelled_runs(runs, as_runs(runs, None, groups, group_by), labels)
-    folders = list(map(Path, runs))
+    one_of_runs_and_methods(runs, method)
+    given = folders_of(method) or [("", [run]) for run in runs]
+    methods = methods_of(method)
+    runs = tuple(folder for _, folders in given for folder in folders)
+    loaded = as_runs(runs_of(methods) or runs, None, groups, group_by)
+    loaded, folders = labelled_runs(runs, loaded, labels), list(map(Path, runs))
     known, group_of = group_columns(loaded[0].records), None
     if by in known or (by or "").partition("=")[0] in known:
         by, group_of = None, by
@@ -305,11 +315,15 @@ def worst_verb(
         if by.endswith(tuple(column.key for column in ERROR_COLUMNS)):
             with progress("errors") as report:
                 loaded = [with_errors(run, progress=report) for run in loaded]
+    listed = with_runs(methods, loaded) or loaded
+    of_runs: Any = {"columns": columns, "spread": Spread(spread)}
     with progress("overlays") as report:
-        table = worst_table(loaded, folders, number, metric, overlays, report, columns, group_of)
+        table = worst_table(
+            listed, folders, number, metric, overlays, report, of_each=group_of, **of_runs
+        )
     if figure:
-        listed = worst_table(loaded, folders, rows, metric, columns=columns)
-        worst_figure(loaded, [str(row[0]) for row in listed.rows], Path(figure), look)
+        first = worst_table(listed, folders, rows, metric, **of_runs)
+        worst_figure(loaded, [str(row[0]) for row in first.rows], Path(figure), look)
         say(f"wrote {figure}", progress=True)
     show_tables([table], **shown)
 

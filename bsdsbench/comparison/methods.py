@@ -207,10 +207,9 @@ class MethodComparison(Shown):
 
     @property
     def untestable(self) -> set[tuple[str, str]]:
-        """The pairs of methods of which no p can be significant, for their runs are too few."""
+        """The pairs of the same seeds that are too few for a significant p."""
         n_runs = {method.name: method.n_runs for method in self.methods}
-        few = {(a, b) for a, b in self.paired if 2 / 2 ** n_runs[a] >= 1 - self.level}
-        return few | {(d.a, d.b) for d in self.differences if d.p != d.p}
+        return {(a, b) for a, b in self.paired if 2 / 2 ** n_runs[a] >= 1 - self.level}
 
     def __repr__(self) -> str:
         names = ", ".join(f"{m.name} ({m.n_runs})" for m in self.methods)
@@ -521,7 +520,12 @@ def means_table(methods: Sequence[Method], spread: Spread, columns: Sequence[str
 
 
 def methods_of(specs: Sequence[str]) -> list[Method]:
-    """Return the methods that NAME=RUNS,RUNS texts name.
+    """Return the methods that NAME=RUNS,RUNS texts name, see `folders_of`. Raises DataError."""
+    return [Method(name, folders) for name, folders in folders_of(specs)]
+
+
+def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Return the name of each method and the folders of its runs, of NAME=RUNS,RUNS texts.
 
     RUNS is a folder, a pattern of folders (out/ours/seed*), a file of `share`, an address or
     ref:NAME. Raises DataError for a text of another form, and a pattern that no folder fits.
@@ -533,16 +537,22 @@ def methods_of(specs: Sequence[str]) -> list[Method]:
             raise DataError(
                 f"--method {spec!r}: expected NAME=OUT, NAME='out/seed*', NAME=ref:NAME"
             )
-        runs: list[str | Path] = []
-        for pattern in patterns.split(","):
-            folders = (
-                sorted(glob.glob(pattern), key=natural) if glob.has_magic(pattern) else [pattern]
-            )
-            if not folders:
-                raise DataError(f"--method {name}: no folder fits {pattern!r}, expected some")
-            runs += folders
-        methods.append(Method(name, runs))
+        methods.append((name, matching_folders(patterns.split(","), f"--method {name}")))
     return methods
+
+
+def matching_folders(patterns: Sequence[str], option: str) -> list[str]:
+    """Return what the patterns match, in natural order; others are names already.
+
+    Raises DataError for a pattern that no folder fits, which names the option.
+    """
+    folders = list[str]()
+    for pattern in patterns:
+        matching = sorted(glob.glob(pattern), key=natural) if glob.has_magic(pattern) else [pattern]
+        if not matching:
+            raise DataError(f"{option}: no folder fits {pattern!r}, expected some")
+        folders += matching
+    return folders
 
 
 def _variance_notes(

@@ -108,7 +108,7 @@ def joined(compared: Comparison | MethodComparison, score: str) -> list[tuple[in
     untestable = getattr(compared, "untestable", ())
     for d in compared.differences:
         separated = d.significant(compared.level)
-        if (d.a, d.b) in untestable:
+        if d.p != d.p or (d.a, d.b) in untestable:
             separated = d.low > 0 or d.high < 0
         if d.score == score and separated:
             apart.add(frozenset((d.a, d.b)))

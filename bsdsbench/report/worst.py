@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.lost_scores import metric_with_errors
+from bsdsbench.comparison.method_tables import SPREAD_WORDS, ScoresOfRuns, Spread, spread_cell
+from bsdsbench.comparison.methods import Method, runs_of
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.formats.official_txt import safe_name
 from bsdsbench.metrics import registry
@@ -23,11 +26,12 @@ from bsdsbench.report.overlays import (
     write_overlays,
 )
 from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition, text_of
 from bsdsbench.results.score_tables import made_how
 from bsdsbench.runs.sources import find_sources
 from bsdsbench.scores.ratios import short
-from bsdsbench.tables.table import Field, Table, select
+from bsdsbench.tables.table import Cell, Estimate, Field, Table, select
 
 
 def worst_figure(
@@ -65,7 +69,7 @@ def worst_figure(
 
 
 def worst_table(
-    runs: Sequence[Evaluation],
+    runs: Sequence[Evaluation | Method],
     folders: Sequence[Path],
     n: int = 10,
     metric: str | None = None,
@@ -73,23 +77,31 @@ def worst_table(
     progress: Progress | None = None,
     columns: Sequence[str] | None = None,
     of_each: str | None = None,
+    spread: Spread = Spread.SD,
 ) -> Table:
     """The n worst images of one run, or the n on which two differ most, the worst first.
 
-    folders : of the runs; overlays lie there in `overlays`
+    A method of several runs has the mean of each image over them.
+
+    folders : of all runs; overlays lie there in `overlays`, those of a method's first run are named
     metric  : default: the first that all runs have
     columns : its scores to show, by key or heading, "all" for every one; the images are compared by
         the first; default: that by which `compare` compares them
     of_each : a column of groups: n images of each group
+    spread  : what stands beside a mean over runs
     draw    : make the overlays of these images; otherwise those that are there are named
 
     Raises DataError for more than two runs, or without such a metric.
     """
     if not 1 <= len(runs) <= 2:
         raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
-    runs, _ = comparable(runs, common=True)
-    names = [run.name for run in runs]
-    shared = [m for m in runs[0].metrics if m in runs[-1].metrics]
+    methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
+    for method in methods:
+        if method.n_runs > 1:
+            comparable(as_runs(method.runs, method.labels))
+    names = [method.name for method in methods]
+    runs, _ = comparable(runs_of(methods), common=True)
+    shared = [m for m in runs[0].metrics if all(m in run.metrics for run in runs)]
     if (metric is not None and metric not in shared) or not shared:
         had = ", ".join(shared) or "none"
         raise DataError(f"{', '.join(names)}: metric {metric!r}, expected one they have: {had}")
@@ -101,13 +113,19 @@ def worst_table(
         tables = [select([table], columns or usual)[0] for table in tables]
     values = [table.plain() for table in tables]
     fields = [c for c in tables[0].columns if c.format and c.key in values[-1]]
-    scores: list[dict[str, Any]] = [{} for _ in runs]
-    for rows_by_image, v in zip(scores, values, strict=True):
+    of_runs: list[dict[str, Any]] = [{} for _ in runs]
+    for rows_by_image, v in zip(of_runs, values, strict=True):
         for image_id, *row in zip(v["image"], *(v[c.key] for c in fields), strict=True):
             rows_by_image.setdefault(image_id, row)  # the parts of an image come after it
-    two, gaps = len(runs) == 2, {}
+    two, gaps, ends = len(methods) == 2, {}, list(accumulate(m.n_runs for m in methods))
+    scores = [
+        of_runs[end - 1]
+        if method.n_runs == 1
+        else _means(of_runs[end - method.n_runs : end], spread)
+        for method, end in zip(methods, ends, strict=True)
+    ]
     for image_id in runs[0].image_ids:  # the rows of images that are left out have no scores
-        first = [rows_by_image[image_id][0] for rows_by_image in scores]
+        first = [_number_of(rows_by_image[image_id][0]) for rows_by_image in scores]
         if None not in first:
             gaps[image_id] = first[0] - first[1] if two else first[0]
     sign = -1 if fields[0].higher_is_better is False else 1
@@ -139,7 +157,8 @@ def worst_table(
         shown.append(Field("difference", "A - B", "", "+.4f"))
         for row in rows:
             row.append(gaps[row[0]])
-    for k, folder in enumerate(folders if drawable else (), 1):
+    firsts = [folders[end - m.n_runs] for m, end in zip(methods, ends, strict=True) if folders]
+    for k, folder in enumerate(firsts if drawable else (), 1):
         shown.append(Field(f"overlay_{k}", "Overlay"))
         for row in rows:
             path = folder / "overlays" / f"{safe_name(row[0])}_{KINDS[0]}.png"
@@ -154,7 +173,28 @@ def worst_table(
             )
         if not all(row[-1] for row in rows):
             notes = ["No overlays yet: --overlays draws them for these images."]
+    if len(runs) > len(methods):
+        notes.insert(0, f"Of several runs: {SPREAD_WORDS[spread]}.")
     title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"
     words = made_how(runs)
     words["notes"] = [*notes, *words["notes"]]
     return Table("worst", title, shown, rows, **words)
+
+
+def _means(of_runs: Sequence[dict[str, Any]], spread: Spread) -> dict[str, list[Cell]]:
+    """Return each image's means over runs; None where one is undefined."""
+    means: dict[str, list[Cell]] = {}
+    for image_id, first in of_runs[0].items():
+        by_field = zip(
+            *(of_run.get(image_id, [None] * len(first)) for of_run in of_runs), strict=True
+        )
+        means[image_id] = [
+            None if None in values else spread_cell(ScoresOfRuns(values), spread)
+            for values in by_field
+        ]
+    return means
+
+
+def _number_of(cell: Cell) -> Any:
+    """Return the number of a cell."""
+    return cell.value if isinstance(cell, Estimate) else cell

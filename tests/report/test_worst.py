@@ -8,10 +8,11 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.plotting.figures import draw_grid
-from bsdsbench.report.worst import worst_figure
+from bsdsbench.report.worst import worst_figure, worst_table
 from bsdsbench.scores.ratios import short
 from tests.helpers.making import make_set
 from tests.helpers.runs import call, counted, refused, write_maps
+from tests.helpers.simulated import simulated_run
 
 FIVE = bb.Protocol.preset("bsds500").replace(thresholds=5)
 
@@ -126,3 +127,36 @@ def test_the_verb_draws_the_images_it_lists_first(outs, tmp_path):
     names = [row["image"] for row in rows(outs[0], "-n", 3)]
     assert [f"<!-- {name} -->" in words for name in names] == [True, True, False]
     assert "<!-- Ours -->" in words
+
+
+def test_images_of_a_method_have_the_mean_over_its_runs(tmp_path):
+    runs = [simulated_run(f"s{k}", 9, quality=0.2 * k, seed=k) for k in range(3)]
+    other = simulated_run("other", 9, quality=-0.5, seed=7)
+    for run in (*runs, other):
+        run.save(tmp_path / run.name)
+    best = [
+        {image_id: row["ods"] for image_id, row in run.image_scores("boundary").items()}
+        for run in runs
+    ]
+    means = {image_id: np.mean([of_run[image_id] for of_run in best]) for image_id in best[0]}
+    method = bb.Method("ours", runs)
+    table = worst_table([method], [], 4)
+    order = sorted(means, key=means.get)[:4]
+    assert [row[0] for row in table.rows] == order
+    cell = table.rows[0][1]
+    assert (cell.value, cell.n) == (pytest.approx(means[order[0]]), 3)
+    assert cell.spread == pytest.approx(np.std([of_run[order[0]] for of_run in best], ddof=1))
+    assert any("mean ± standard deviation over runs" in note for note in table.notes)
+    two = worst_table([method, other], [], 1).plain()
+    gaps = {i: means[i] - row["ods"] for i, row in other.image_scores("boundary").items()}
+    assert two["image"] == [max(gaps, key=lambda i: abs(gaps[i]))]
+    assert two["difference"] == [pytest.approx(max(gaps.values(), key=abs))]
+    words = ["--method", f"ours={tmp_path}/s*", "--method", f"base={tmp_path}/other", "-n", 2]
+    shown = call("worst", *words, "--spread", "range", "--quiet")
+    assert "Where ours and base differ most" in shown
+    assert "[smallest, largest]" in shown
+
+
+def test_runs_of_a_method_on_other_images_are_refused():
+    runs = [simulated_run("a", 9), simulated_run("b", 8)]
+    refused("m: a, m: b: 1 images are not in every run", worst_table, [bb.Method("m", runs)], [])
