@@ -360,9 +360,11 @@ def test_a_cluster_gives_the_same_bits(cluster, tmp_path, monkeypatch):
     make_set(tmp_path / "few", images=3)
     monkeypatch.chdir(tmp_path / "few")
     address = cluster.scheduler_address.replace("tcp://", "dask://")
-    bb.evaluate("pred", "gt", TEN, executor=address, out=tmp_path / "there")
-    counted("pred", "gt", TEN, out=tmp_path / "here")
-    assert bits(tmp_path / "there") == bits(tmp_path / "here")
+    groups = {"place": {f"im{k:03}": "ab"[k % 2] for k in range(3)}}
+    there = bb.evaluate("pred", "gt", TEN, executor=address, out="there", groups=groups)
+    counted("pred", "gt", TEN, out="here", groups=groups)
+    assert bits(tmp_path / "few" / "there") == bits(tmp_path / "few" / "here")
+    assert [record.groups["place"] for record in there.records] == ["a", "b", "a"]
 
 
 @pytest.mark.filterwarnings("default")
