@@ -36,6 +36,14 @@ PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot
 @verb
 @runs_or_methods
 @methods_option
+@add_option(
+    "--history",
+    "Scores over these runs in order of their names (v2 before v10): a table, a page with a "
+    "picture (-o FILE.html), or the picture alone (.pdf, .svg, .png). May be repeated.",
+    multiple=True,
+    is_eager=True,
+    metavar="'out/v*'",
+)
 @tables
 @flag("--rules", "Show AP by every rule in use, and ODS by both.")
 @names_option
@@ -55,7 +63,7 @@ PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot
     "--full-pictures",
     "Show every image; default: at most 200 or 5 MB, the worst, the best, those that differ most.",
 )
-@flag("--force", "Show published results also beside runs of other images.")
+@flag("--force", "Show published results also beside runs of other images, or any --history.")
 @grouping
 @slicing
 @bootstrap
@@ -63,6 +71,7 @@ def report_verb(
     runs: tuple[str, ...],
     method: tuple[str, ...],
     spread: str,
+    history: tuple[str, ...],
     out: str | None,
     form: str,
     columns: list[str] | None,
@@ -85,7 +94,7 @@ def report_verb(
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.method_tables import Spread
-    from bsdsbench.comparison.methods import means_table, methods_of
+    from bsdsbench.comparison.methods import means_table, methods_of, runs_of
     from bsdsbench.comparison.published import labelled_runs, published_beside
     from bsdsbench.comparison.slices import slice_tables
     from bsdsbench.diagnosis.ap_rules import rules_tables
@@ -94,10 +103,18 @@ def report_verb(
     from bsdsbench.results.given_runs import as_runs
 
     options["published"] = options["published"] or ()
+    if history:
+        without = ("gt_dir", "rules", "published", "method", "labels", "groups", "group_by", "by")
+        refuse((*PAGE, *without), "--history")
+        _show_history([*history, *runs], names, columns, out, form, options["force"])
+        return
     one_of_runs_and_methods(runs, method)
     if method:
-        refuse((*PAGE, "gt_dir", "rules", "published", "force", "names"), "--method")
-        show_tables([means_table(methods_of(method), Spread(spread), columns)], out, form)
+        refuse((*PAGE, "gt_dir", "rules", "names"), "--method")
+        methods = methods_of(method)
+        beside = options["published"], runs_of(methods), options["force"], options["labels"]
+        extra, notes = published_beside(*beside)
+        show_tables([means_table(methods, Spread(spread), columns, extra, notes)], out, form)
         return
     loaded = labelled_runs(
         runs, as_runs(runs, names, groups, group_by), options["labels"], options["published"]
@@ -129,6 +146,31 @@ def report_verb(
         for note in missing:
             say(note)
         print(out)
+
+
+def _show_history(
+    folders: list[str],
+    names: list[str] | None,
+    columns: list[str] | None,
+    out: str | None,
+    form: str,
+    force: bool,
+) -> None:
+    """Print or write the history of scores."""
+    from pathlib import Path
+
+    from bsdsbench.io import write_atomic
+    from bsdsbench.report.history import history_of, history_page, history_table, plot_history
+
+    history = history_of(folders, names, force)
+    if out and form == "figure":
+        plot_history(history, columns, path=out)
+    elif out and form == "html":
+        write_atomic(Path(out), history_page(history, columns))
+    else:
+        show_tables([history_table(history, columns)], out, form)
+        return
+    print(out)
 
 
 @verb

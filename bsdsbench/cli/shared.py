@@ -185,7 +185,10 @@ def run_option(name: str, **changes: Any) -> Decorator:
 def _form(ctx: click.Context, param: click.Parameter, form: str | None) -> str:
     from bsdsbench.tables.forms import form_of
 
-    return form_of(ctx.params["out"], form)
+    out = ctx.params["out"]
+    if ctx.params.get("history") and out and out.lower().endswith((".pdf", ".svg", ".png")):
+        return "figure"
+    return form_of(out, form)
 
 
 names_option = words("--names", "Names of the runs; default: as stored.", metavar="A,B")

@@ -55,13 +55,15 @@ from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import Partition, frames_note
 from bsdsbench.results.score_tables import (
     METHOD,
+    Row,
     flat_scores,
     full_name,
     reading_line,
     usual_scores,
 )
+from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.result_object import Shown
-from bsdsbench.tables.table import Cell, Table
+from bsdsbench.tables.table import Cell, Estimate, Table
 from bsdsbench.text import counted
 
 LEAST_RUNS = 3  # from which the variance of runs is estimated, and p is given
@@ -489,10 +491,28 @@ def _drawn_runs(n_runs: int, n_boot: int, seed: int) -> I8:
     return np.asarray(rng.multinomial(n_runs, np.full(n_runs, 1 / n_runs), size=n_boot), np.int64)
 
 
-def means_table(methods: Sequence[Method], spread: Spread, columns: Sequence[str] | None) -> Table:
+def means_table(
+    methods: Sequence[Method],
+    spread: Spread,
+    columns: Sequence[str] | None,
+    extra: Sequence[Row] = (),
+    notes: Sequence[str] = (),
+) -> Table:
     """Return the means over the runs of each method, without a comparison.
 
-    `columns` are the scores to show, "ods" or "all"; default: the usual ones. Raises DataError.
+    Parameters
+    ----------
+    methods, spread
+        The methods, and what stands beside their means.
+    columns : sequence of str or None
+        The scores to show, "ods" or "all"; default: the usual ones.
+    extra, notes
+        Further rows, such as published results, and lines, as of `score_tables`.
+
+    Raises
+    ------
+    DataError
+        For another score, and runs of one method that are not comparable.
     """
     of_runs = _scores_of_methods(methods)
     known = list(dict.fromkeys(score for _, score in of_runs))
@@ -505,6 +525,13 @@ def means_table(methods: Sequence[Method], spread: Spread, columns: Sequence[str
     for method in methods:
         cells = [spread_cell(of_runs[method.name, score], spread) for score in shown]
         rows.append([method.name, *cells])
+    for name, by_metric, marks in extra:
+        rows.append([name])
+        for metric, _, key in (score.partition(".") for score in shown):
+            value, mark = value_at(by_metric.get(metric, {}), key), marks.get(key)
+            if mark is not None and value is not None:
+                value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
+            rows[-1].append(value)
     words, first = SPREAD_WORDS[spread], methods[0].runs[0]
     images = counted(len(first.records), "image")
     return Table(
@@ -514,7 +541,7 @@ def means_table(methods: Sequence[Method], spread: Spread, columns: Sequence[str
         rows,
         caption=f"protocol {first.described}",
         reading=reading_line([run for method in methods for run in method.runs]),
-        notes=[f"{words[0].upper()}{words[1:]}."],
+        notes=[f"{words[0].upper()}{words[1:]}.", *notes],
         sentence=f"Scores on {images}: {words}",
     )
 
@@ -565,11 +592,11 @@ def _variance_notes(
     few = [m.name for m in methods if m.n_runs < LEAST_RUNS and several]
     notes = []
     if several:
-        notes.append(f"intervals have the variance of {units} and of runs (crossed bootstrap)")
+        notes.append(f"Intervals have the variance of {units} and of runs (crossed bootstrap)")
     if alone:
         notes.append(f"{', '.join(alone)}: the interval has that of {units} only: one run each")
     if few:
-        notes.append(f"no p with {', '.join(few)}: fewer than {LEAST_RUNS} runs")
+        notes.append(f"No p with {', '.join(few)}: fewer than {LEAST_RUNS} runs")
     for a, b in sorted(paired):
         n = next(m.n_runs for m in methods if m.name == a)
         if n >= LEAST_RUNS:

@@ -408,10 +408,15 @@ def save(fig: Figure, path: str | Path) -> Path:
         raise DataError(f"{path}: suffix {path.suffix!r}, expected .pdf, .svg or .png")
     if not path.parent.is_dir():
         raise DataError(f"{path}: folder {path.parent} does not exist, expected an existing one")
+    write_atomic(path, drawn_bytes(fig, kind), durable=False)
+    return path
+
+
+def drawn_bytes(fig: Figure, kind: str) -> bytes:
+    """Return `fig` as a file of this kind, pdf, svg or png, see `save`."""
     metadata, field = _FILES[kind]
     shows = {field: signed[fig]} if signed.get(fig) else {}
     buffer = io.BytesIO()
     with style():
         fig.savefig(buffer, format=kind, metadata={**metadata, **shows})
-    write_atomic(path, buffer.getvalue(), durable=False)
-    return path
+    return buffer.getvalue()

@@ -90,10 +90,11 @@ def html_of_each(tables: Sequence[Table]) -> list[str]:
     return [_template("html").render(table=table, under=under) for table, under in pairs]
 
 
-def _to_html_page(tables: Sequence[Table]) -> str:
-    """A page of its own with the tables."""
+def html_page(tables: Sequence[Table], picture: str = "") -> str:
+    """A page of its own with the tables, and before them a picture as SVG."""
     start = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
-    return f"{start}<title>{escape(tables[0].title)}</title>\n{to_html(tables)}\n</html>\n"
+    start += f"<title>{escape(tables[0].title)}</title>\n{picture}"
+    return f"{start}{to_html(tables)}\n</html>\n"
 
 
 def to_latex(tables: Sequence[Table]) -> str:
@@ -181,7 +182,7 @@ FORMS: dict[str, Callable[[Sequence[Table]], str] | None] = {
     "latex": to_latex,
     "csv": None,  # a table each
     "json": _to_json,
-    "html": _to_html_page,
+    "html": html_page,
 }
 _SUFFIXES = dict(zip((".txt", ".md", ".tex", ".csv", ".json", ".html"), FORMS, strict=True))
 

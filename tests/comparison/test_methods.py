@@ -268,3 +268,15 @@ def test_splits_with_other_counts_are_named():
     ]
     with pytest.raises(bb.DataError, match=r"one, two: .*expected"):
         splits(runs)
+
+
+def test_published_rows_stand_beside_methods():
+    from bsdsbench.comparison.published import published_beside
+
+    runs = runs_of("s", [0, 0.1, 0.3])
+    rows, notes = published_beside(["hed"], runs, force=True)
+    table = means_table([Method("m", runs)], Spread.SD, ["ods", "r50"], rows, notes)
+    name, ods, r50 = table.drawn[1]
+    assert name.text == "HED (2015, published) [bsds500-test]"
+    assert (ods.value, ods.best, r50.text) == (0.788, False, "-")
+    assert any("not comparable" in note for note in table.notes)

@@ -1,0 +1,139 @@
+"""Scores over runs in their order, such as the versions of a detector: a table and a picture."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bsdsbench.comparison.comparison_tables import heading, score_field
+from bsdsbench.comparison.methods import matching_folders
+from bsdsbench.errors import DataError, Setting
+from bsdsbench.loaders.pairing import natural
+from bsdsbench.results.comparability import forbidden
+from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.given_runs import as_runs
+from bsdsbench.results.score_tables import METHOD, flat_scores, full_name, made_how, usual_scores
+from bsdsbench.tables.table import Cell, Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def history_of(
+    folders: Sequence[str], names: Sequence[str] | None = None, force: bool = False
+) -> list[Evaluation]:
+    """Return runs in the natural order of their folders, by the folders' names.
+
+    Parameters
+    ----------
+    folders : sequence of str
+        Folders, or patterns of them ("out/v*"), and whatever else stands for a run.
+    names : sequence of str, optional
+        In the order of the folders.
+    force : bool
+        Return them also where they are not comparable.
+
+    Raises
+    ------
+    DataError
+        For a pattern that no folder fits, and runs that are not comparable.
+    """
+    places = sorted(matching_folders(folders, "--history"), key=natural)
+    if names is None and len({*map(os.path.basename, places)}) == len(places):
+        names = [os.path.basename(os.path.normpath(place)) for place in places]
+    runs = as_runs(places, names)
+    if (faults := forbidden(runs)) and not force:
+        raise DataError(
+            problems=[f"{fault}; such scores have no history" for fault in faults],
+            fix=Setting("force", True, "shows them"),
+        )
+    return runs
+
+
+def history_table(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> Table:
+    """Return a row for each run, in their order.
+
+    `columns` are the scores to show, "ods" or "all"; default: the usual ones. Raises DataError.
+    """
+    shown, values = _shown(runs, columns), [flat_scores(run.scores()) for run in runs]
+    rows: list[list[Cell]] = []
+    for run, scores in zip(runs, values, strict=True):
+        rows.append([run.name, *(scores.get(score) for score in shown)])
+    fields = [METHOD, *map(score_field, shown)]
+    return Table("history", "Scores over runs", fields, rows, **made_how(runs))
+
+
+def plot_history(
+    runs: Sequence[Evaluation],
+    columns: Sequence[str] | None = None,
+    *,
+    look: str | None = None,
+    path: str | Path | None = None,
+) -> Figure:
+    """Draw scores over runs, in their order.
+
+    Parameters
+    ----------
+    runs : sequence of Evaluation
+        As `history_of` returns them.
+    columns : sequence of str, optional
+        The scores; default: the first of the usual ones.
+    look, path : optional
+        See `bsdsbench.plotting.style.draw_figure`.
+
+    Raises
+    ------
+    DataError
+        For a score that no run has.
+    """
+    from bsdsbench.plotting.style import draw_figure, font_size, legend, next_style
+
+    shown = _shown(runs, columns)[: None if columns else 1]
+    values = [flat_scores(run.scores()) for run in runs]
+
+    def draw(ax: Axes) -> None:
+        for score in shown:
+            line = [scores.get(score, float("nan")) for scores in values]
+            marked: Any = {
+                "marker": "o",
+                "markersize": 4,
+                "label": heading(score),
+                **next_style(ax),
+            }
+            ax.plot(range(len(runs)), line, **marked)
+        letters = ax.figure.figure.get_size_inches()[0] * 72 / (0.8 * font_size())
+        wide = sum(len(run.name) + 2 for run in runs) > letters
+        turned: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if wide else {}
+        ax.set_xticks(range(len(runs)), [r.name for r in runs], parse_math=False, **turned)
+        if len(shown) > 1:
+            legend(ax, ax.lines)
+        else:
+            ax.set_ylabel(heading(shown[0]), parse_math=False)
+
+    note = "\n".join(f"{run.name}: {run.signature_line}" for run in runs if run.signature_line)
+    return draw_figure(draw, path, look, note=note)
+
+
+def history_page(
+    runs: Sequence[Evaluation], columns: Sequence[str] | None = None, look: str | None = None
+) -> str:
+    """Return a page of HTML with the picture and the table. Raises DataError."""
+    from bsdsbench.plotting.style import drawn_bytes
+    from bsdsbench.tables.forms import html_page
+
+    svg = drawn_bytes(plot_history(runs, columns, look=look), "svg").decode()
+    return html_page([history_table(runs, columns)], svg[svg.index("<svg") :])
+
+
+def _shown(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> list[str]:
+    """Return METRIC.SCORE of the scores to show. Raises DataError for one that no run has."""
+    known = list(dict.fromkeys(score for run in runs for score in flat_scores(run.scores())))
+    if columns is None:
+        return usual_scores(runs[-1], known)
+    shown = known if "all" in columns else [full_name(score, known) for score in columns]
+    if odd := [score for score in shown if score not in known]:
+        raise DataError(f"score {odd[0]!r}: expected some of {', '.join(known)}")
+    return shown

@@ -1,0 +1,72 @@
+"""Scores over runs: their order, the table, the picture and the page."""
+
+import csv
+import io
+
+import matplotlib.pyplot as plt
+import pytest
+from click import UsageError
+
+import bsdsbench as bb
+from bsdsbench.report.history import history_of, plot_history
+from tests.helpers.runs import call, refused
+from tests.helpers.simulated import simulated_run
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    root = tmp_path_factory.mktemp("history")
+    for k, version in enumerate((10, 2, 1, 9)):
+        simulated_run("detect", 6, quality=0.1 * version, seed=k).save(root / f"v{version}")
+    return root
+
+
+def test_the_order_is_that_of_numbers(folder):
+    runs = history_of([f"{folder}/v*"])
+    assert [run.name for run in runs] == ["v1", "v2", "v9", "v10"]
+    figure = plot_history(runs)
+    (line,) = figure.axes[0].lines
+    assert list(line.get_ydata()) == [run.boundary_score().ods.f for run in runs]
+    assert [t.get_text() for t in figure.axes[0].get_xticklabels()] == ["v1", "v2", "v9", "v10"]
+    assert figure.axes[0].get_ylabel() == "ODS"
+    several = plot_history(runs, ["ods", "ap"])
+    assert [line.get_label() for line in several.axes[0].lines] == ["ODS", "AP"]
+    plt.close("all")
+
+
+def test_the_command_line(folder, tmp_path):
+    pattern = f"{folder}/v*"
+    rows = list(
+        csv.DictReader(io.StringIO(call("report", "--history", pattern, "--format", "csv")))
+    )
+    assert [row["method"] for row in rows] == ["v1", "v2", "v9", "v10"]
+    last = bb.Evaluation.load(folder / "v10").boundary_score()
+    assert float(rows[-1]["boundary_ods"]) == last.ods.f
+    # as a shell that expands the pattern gives it
+    spread = [f"{folder}/v{k}" for k in (1, 10, 2, 9)]
+    assert call("report", "--history", *spread) == call("report", "--history", pattern)
+    for suffix, start in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        file = tmp_path / f"history.{suffix}"
+        call("report", "--history", pattern, "-o", file)
+        assert file.read_bytes().startswith(start)
+    page = tmp_path / "history.html"
+    call("report", "--history", pattern, "-o", page, "--columns", "ods")
+    text = page.read_text("utf-8")
+    assert text.count("<svg") == text.count("<table") == 1
+    assert f"{last.ods.f:.3f}" in text
+
+
+def test_what_has_no_history_is_refused(folder, tmp_path):
+    nyu = simulated_run("nyu", 6, protocol=bb.Protocol.preset("nyudv2"))
+    nyu.save(tmp_path / "v3")
+    refused("v1, v3: protocols differ in max_dist", history_of, [f"{folder}/v1", f"{tmp_path}/v3"])
+    assert len(history_of([f"{folder}/v1", f"{tmp_path}/v3"], force=True)) == 2
+    refused("--history: no folder fits", history_of, [f"{folder}/w*"])
+    refused(
+        "'odds': expected some of boundary.ods",
+        plot_history,
+        history_of([f"{folder}/v1"]),
+        ["odds"],
+    )
+    with pytest.raises(UsageError, match="--published: not with --history"):
+        call("report", "--history", f"{folder}/v*", "--published", "hed")
