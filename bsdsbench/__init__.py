@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bsdsbench import report as report
     from bsdsbench.comparison.compare import Comparison as Comparison
     from bsdsbench.comparison.compare import compare as compare
-    from bsdsbench.comparison.methods import Method as Method
+    from bsdsbench.comparison.method import Method as Method
     from bsdsbench.comparison.methods import MethodComparison as MethodComparison
     from bsdsbench.comparison.methods import compare_methods as compare_methods
     from bsdsbench.detectors.detector_runs import DetectorRun as DetectorRun
@@ -92,7 +92,8 @@ _PACKAGES = {
     "metrics.boundary": "Match boundary_counts boundary_score match_boundaries",
     "metrics.error_classes": "boundary_errors",
     "comparison.compare": "Comparison compare",
-    "comparison.methods": "Method MethodComparison compare_methods",
+    "comparison.method": "Method",
+    "comparison.methods": "MethodComparison compare_methods",
     "diagnosis.doctor": "doctor",
     "diagnosis.findings": "Finding",
     "errors": "DataError ShapeError",

@@ -93,8 +93,9 @@ def report_verb(
     that is not found the value is "-".
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
+    from bsdsbench.comparison.method import methods_of, runs_of
     from bsdsbench.comparison.method_tables import Spread
-    from bsdsbench.comparison.methods import means_table, methods_of, runs_of
+    from bsdsbench.comparison.methods import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
     from bsdsbench.comparison.slices import slice_tables
     from bsdsbench.diagnosis.ap_rules import rules_tables

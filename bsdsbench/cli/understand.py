@@ -168,7 +168,7 @@ def _compared(
 ) -> _Compared:
     """Compare what the command line names; `options` are those of `compare`."""
     import bsdsbench as bb
-    from bsdsbench.comparison.methods import methods_of, runs_of, with_runs
+    from bsdsbench.comparison.method import methods_of, runs_of, with_runs
     from bsdsbench.comparison.slices import compare_slices
     from bsdsbench.results.given_runs import as_runs
 
@@ -293,8 +293,8 @@ def worst_verb(
     With --method an image has the mean over the method's runs.
     """
     from bsdsbench.comparison.lost_scores import with_errors
+    from bsdsbench.comparison.method import folders_of, methods_of, runs_of, with_runs
     from bsdsbench.comparison.method_tables import Spread
-    from bsdsbench.comparison.methods import folders_of, methods_of, runs_of, with_runs
     from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.metrics.base import ERROR_COLUMNS
     from bsdsbench.report.worst import worst_figure, worst_table
@@ -496,7 +496,7 @@ def plot_verb(
     `share` wrote, or its address; ref:NAME is a reference run. --published alone draws published
     curves.
     """
-    from bsdsbench.comparison.methods import methods_of
+    from bsdsbench.comparison.method import methods_of
     from bsdsbench.plotting import plot_ranks, plot_runs, plot_slices
     from bsdsbench.plotting.figures import published_curves_of
     from bsdsbench.results.given_runs import as_runs

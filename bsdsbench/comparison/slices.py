@@ -23,13 +23,8 @@ from bsdsbench.arguments import F8, I8
 from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, scores_of
 from bsdsbench.comparison.compare import Comparison, compare
 from bsdsbench.comparison.comparison_tables import heading, lower_is_better
-from bsdsbench.comparison.methods import (
-    Method,
-    MethodComparison,
-    compare_methods,
-    runs_of,
-    with_runs,
-)
+from bsdsbench.comparison.method import Method, runs_of, with_runs
+from bsdsbench.comparison.methods import MethodComparison, compare_methods
 from bsdsbench.comparison.significance import holm
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry

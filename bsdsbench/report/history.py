@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bsdsbench.comparison.comparison_tables import heading, score_field
-from bsdsbench.comparison.methods import matching_folders
+from bsdsbench.comparison.method import matching_folders
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.loaders.pairing import natural
 from bsdsbench.results.comparability import forbidden

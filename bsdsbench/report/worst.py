@@ -11,8 +11,8 @@ import numpy as np
 
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.lost_scores import metric_with_errors
+from bsdsbench.comparison.method import Method, runs_of
 from bsdsbench.comparison.method_tables import SPREAD_WORDS, ScoresOfRuns, Spread, spread_cell
-from bsdsbench.comparison.methods import Method, runs_of
 from bsdsbench.errors import DataError
 from bsdsbench.loaders.formats.official_txt import safe_name
 from bsdsbench.metrics import registry
