@@ -41,14 +41,14 @@ class Method:
 
     name: str
     runs: tuple[Evaluation, ...]
-    seeds: tuple[str, ...]  # the names of the runs' folders, or their own
+    seeds: tuple[str, ...]  # what differs in the paths of the runs' folders, or the runs' names
 
     def __init__(self, name: str, runs: Sequence[Evaluation | str | Path]) -> None:
         given = given_list(runs, f"method {name}", "a list of runs or of their folders")
         if not given:
             raise DataError(f"method {name}: no runs, expected at least one")
-        seeds = [run.name if isinstance(run, Evaluation) else Path(run).name for run in given]
-        self.__attrs_init__(name, tuple(as_runs(given)), tuple(seeds))
+        names = [run.name if isinstance(run, Evaluation) else str(run) for run in given]
+        self.__attrs_init__(name, tuple(as_runs(given)), _differing_parts(names))
 
     @property
     def n_runs(self) -> int:
@@ -56,10 +56,38 @@ class Method:
         return len(self.runs)
 
     @property
+    def distinct(self) -> bool:
+        """True if every run has a name of its own, by which it has its pair."""
+        return len({*self.seeds}) == self.n_runs
+
+    def in_order(self) -> Method:
+        """Return the method with its runs in the natural order of distinct names."""
+        runs, seeds = self.runs, self.seeds
+        if self.distinct:
+            order = sorted(range(self.n_runs), key=lambda k: natural(seeds[k]))
+            runs, seeds = tuple(runs[k] for k in order), tuple(seeds[k] for k in order)
+        ordered = object.__new__(Method)
+        ordered.__attrs_init__(self.name, runs, seeds)
+        return ordered
+
+    @property
     def labels(self) -> list[str]:
         """A name for each run: that of the method, with the seed's where there are several."""
         several = self.n_runs > 1
         return [f"{self.name}: {seed}" if several else self.name for seed in self.seeds]
+
+
+def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the parts of paths that are not the same in all: seed0 of out/seed0/ours.
+
+    Of paths of several depths, and of equal ones, it is the last part.
+    """
+    paths = [Path(name).parts or (name,) for name in names]
+    if len({*map(len, paths)}) == 1:
+        differ = [k for k, parts in enumerate(zip(*paths, strict=True)) if len({*parts}) > 1]
+        if differ:
+            return tuple("/".join(path[k] for k in differ) for path in paths)
+    return tuple(path[-1] for path in paths)
 
 
 def with_runs(methods: Sequence[Method], runs: Sequence[Evaluation]) -> list[Method]:
@@ -97,17 +125,24 @@ def folders_of(specs: Sequence[str]) -> list[tuple[str, list[str]]]:
                 f"--method {spec!r}: expected NAME=OUT, NAME='out/seed*', NAME=ref:NAME"
             )
         methods.append((name, matching_folders(patterns.split(","), f"--method {name}")))
+    names = [name for name, _ in methods]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise DataError(f"two methods are named {twice[0]!r}, expected different names")
     return methods
 
 
 def matching_folders(patterns: Sequence[str], option: str) -> list[str]:
     """Return what the patterns match, in natural order; others are names already.
 
-    Raises DataError for a pattern that no folder fits, which names the option.
+    Files that are no shared run are left out of what a pattern matches. Raises DataError for a
+    pattern that no folder fits, which names the option.
     """
     folders = list[str]()
     for pattern in patterns:
-        matching = sorted(glob.glob(pattern), key=natural) if glob.has_magic(pattern) else [pattern]
+        matching = [pattern]
+        if glob.has_magic(pattern):
+            places = sorted(glob.glob(pattern), key=natural)
+            matching = [place for place in places if Path(place).is_dir() or place.endswith(".npz")]
         if not matching:
             raise DataError(f"{option}: no folder fits {pattern!r}, expected some")
         folders += matching

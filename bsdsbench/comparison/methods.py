@@ -258,6 +258,7 @@ def compare_methods(
     0.843
     """
     n_boot, seed = checked_sampling(n_boot, seed, level)
+    methods = [method.in_order() for method in methods]
     names = [method.name for method in methods]
     if twice := [name for name in names if names.count(name) > 1]:
         raise DataError(f"two methods are named {twice[0]!r}, expected different names")
@@ -405,7 +406,11 @@ def _sampled(
     once = scores_of(tables, [np.ones((1, n_images), np.int64)])
     draws = scores_of(tables, bootstrap_weights(n_images, n_boot, seed, clusters), count_samples)
     scores = tuple(score for score in once[0] if all(score in values for values in once))
-    pairs = [(a, b) for a, b in combinations(methods, 2) if a.seeds == b.seeds and a.n_runs > 1]
+    pairs = [
+        (a, b)
+        for a, b in combinations(methods, 2)
+        if a.seeds == b.seeds and a.distinct and a.n_runs > 1
+    ]
     return _Sampling(
         methods=list(methods),
         paired=frozenset((a.name, b.name) for a, b in pairs),

@@ -96,29 +96,82 @@ def crossed_by_loop(by_run, n_boot, seed):
     return np.array(draws)
 
 
-def test_the_crossed_bootstrap_is_the_plain_loop():
+def test_the_crossed_bootstrap_is_the_plain_loop(monkeypatch):
+    """The draws that intervals are made of, of a method and of the difference of paired seeds."""
+    from bsdsbench.comparison import significance
     from bsdsbench.comparison.bootstrap import WeightedRun, bootstrap_weights
-    from bsdsbench.comparison.significance import detectable
 
-    runs, n_boot = runs_of("s", [0, 0.2, 0.4]), 60
-    by_run = []
-    for run in runs:
-        weighted, draws = WeightedRun(run, ["boundary"]), []
-        for block in bootstrap_weights(N_IMAGES, n_boot, 7):
-            for row in block:
-                draws.append(weighted.scores(row[None])["boundary.ods"][0])
-        by_run.append(draws)
-    draws = crossed_by_loop(by_run, n_boot, 7)
-    other = simulated_run("other", N_IMAGES)
-    sides = [Method("m", runs), Method("o", [other])]
-    single = compare_methods(sides[:1], n_boot=n_boot, seed=7)
-    interval = single.interval_of("m", "boundary.ods")
-    spread = detectable(draws, 0.95, 10**9)
-    assert interval.low == pytest.approx(np.quantile(draws, 0.025), abs=0.3 * spread)
-    both = compare_methods(sides, n_boot=n_boot, seed=7)
+    n_boot, seen = 60, []
+
+    def seen_draws(draws, level, n):
+        seen.append(np.array(draws))
+        return 0.0, 1.0
+
+    monkeypatch.setattr(significance, "percentile_interval", seen_draws)
+    by_method = []
+    methods = [Method("m", runs_of("s", [0, 0.2, 0.4])), Method("o", runs_of("s", [0.3, 0.1, 0.1]))]
+    for method in methods:
+        by_run = []
+        for run in method.runs:
+            weighted, draws = WeightedRun(run, ["boundary"]), []
+            for block in bootstrap_weights(N_IMAGES, n_boot, 7):
+                for row in block:
+                    draws.append(weighted.scores(row[None])["boundary.ods"][0])
+            by_run.append(draws)
+        by_method.append(by_run)
+    compared = compare_methods(methods, n_boot=n_boot, seed=7)
+    assert compared.scores[0] == "boundary.ods"
+    assert compared.paired == {("m", "o")}
+    left, right = by_method
+    gaps = [[a - b for a, b in zip(*pair, strict=True)] for pair in zip(left, right, strict=True)]
+    for draws, by_run in zip(seen, (left, right, gaps), strict=False):
+        assert draws == pytest.approx(crossed_by_loop(by_run, n_boot, 7), abs=1e-12)
+
+
+def test_what_a_method_of_few_runs_is_told():
+    sides = [Method("m", runs_of("s", [0, 0.2, 0.4])), Method("o", runs_of("o", [0]))]
+    both = compare_methods(sides, n_boot=20)
     assert np.isnan(both.difference_of("m", "o", "boundary.ods").p)
     assert any("fewer than 3 runs" in note for note in both.notes)
     assert any("images only: one run each" in note for note in both.notes)
+
+
+@pytest.mark.parametrize(
+    ("given", "seeds"),
+    [
+        (["out/seed0/ours", "out/seed1/ours"], ("seed0", "seed1")),
+        (["out/ours/seed0", "out/ours/seed1"], ("seed0", "seed1")),
+        (["a/fold1/seed0", "a/fold2/seed1"], ("fold1/seed0", "fold2/seed1")),
+        (["x/seed0"], ("seed0",)),
+        (["x/seed0", "x/deep/seed1"], ("seed0", "seed1")),
+        (["x/seed0", "x/seed0"], ("seed0", "seed0")),
+    ],
+)
+def test_a_seed_is_what_differs_in_the_paths(given, seeds, tmp_path):
+    places = [tmp_path / place for place in given]
+    for place in {*places}:
+        simulated_run("net", 4).save(place)
+    assert Method("m", places).seeds == seeds
+
+
+def test_pairs_are_those_of_equal_names_in_any_order():
+    ours, base = runs_of("s", [0, 0.2, 0.4, 0.1]), runs_of("s", [0.1, 0.1, 0.2, 0.3])
+    straight = compare_methods([Method("a", ours), Method("b", base)], n_boot=50)
+    turned = compare_methods([Method("a", ours), Method("b", base[::-1])], n_boot=50)
+    assert turned.paired == {("a", "b")}
+    assert repr(turned.differences) == repr(straight.differences)
+    assert turned.ranks == straight.ranks
+    same_name = [simulated_run("net", N_IMAGES, seed=k) for k in range(3)]
+    assert not compare_methods([Method("a", same_name), Method("b", same_name)], n_boot=5).paired
+
+
+def test_a_pattern_leaves_files_out(tmp_path):
+    simulated_run("net", 4).save(tmp_path / "seed0")
+    (tmp_path / "notes.txt").write_text("of this week")
+    (method,) = methods_of([f"ours={tmp_path}/*"])
+    assert method.n_runs == 1
+    with pytest.raises(bb.DataError, match="two methods are named 'a'"):
+        methods_of([f"a={tmp_path}/seed0", f"a={tmp_path}/seed0"])
 
 
 def test_seeds_of_the_same_names_are_paired(tmp_path):
