@@ -59,7 +59,7 @@ class ImageParts:
     several: ClassVar[Sequence[str]]  # tuples, of one array per threshold or annotator
 
     def __init__(
-        self, image_id: str, path: Path | None, evidence: Evidence | None, **given: Any
+        self, image_id: str, path: Path | None, evidence: Evidence | None, **given: object
     ) -> None:
         owner, parts, shape = type(self).__name__, dict[str, Any](), (0, 0)
         if not isinstance(image_id, str):
@@ -170,7 +170,7 @@ class Prediction(ImageParts):
         path: Path | None = None,
         *,
         evidence: Evidence | None = None,
-        **parts: Any,
+        **parts: object,
     ) -> None:
         super().__init__(image_id, path, evidence, **parts)
         if len(self.parts.keys() & set(_FORMS)) != 1:
@@ -294,12 +294,12 @@ class GroundTruth(ImageParts):
     def __init__(
         self,
         image_id: str,
-        boundaries: Sequence[Any] = (),
+        boundaries: Sequence[object] = (),
         segmentations: Sequence[Any] | None = None,
         path: Path | None = None,
         *,
         evidence: Evidence | None = None,
-        **parts: Any,
+        **parts: object,
     ) -> None:
         drawn = {"boundaries": boundaries, "segmentations": segmentations}
         super().__init__(image_id, path, evidence, **drawn, **parts)
@@ -351,13 +351,13 @@ class GroundTruth(ImageParts):
             digest.update(array.astype(kind).tobytes())
         return Fingerprints(listed, digest.hexdigest()[:16])
 
-    def replace(self, **parts: Any) -> GroundTruth:
+    def replace(self, **parts: object) -> GroundTruth:
         """The same with other parts; None takes one away."""
         kept = {"path": self.path, "evidence": self.evidence, **self.parts}
         return GroundTruth(self.image_id, **{**kept, **parts})
 
 
-def one_map(values: Any, what: str) -> Map:
+def one_map(values: object, what: str) -> Map:
     """Return an array that has two axes. Raises ShapeError, for a stack with ways to one map."""
     array = given_array(values, what)
     if array.ndim != 2:
@@ -385,7 +385,7 @@ def stack_ways(shape: tuple[int, ...]) -> tuple[str, ...]:
     return one, f"of classes: numpy.argmax(array, axis={axis}), for a metric of classes"
 
 
-def soft_map(pred: Any, what: str = "prediction") -> Map:
+def soft_map(pred: object, what: str = "prediction") -> Map:
     """Return a soft map that was checked: (H, W) bool, uint8, uint16, or floats in [0, 1].
 
     Floats come as float32 (half precision too) or float64; nothing is copied that need not be.

@@ -324,7 +324,7 @@ def merge_verb(
 )
 @path("-o", "--out", "The folder for the result, in place of the last argument.")
 @together(*map(PROTOCOL.__getitem__, ("protocol", "nms", "invert", "set")))
-def nms_verb(folders: tuple[str, ...], average: bool, out: str | None, **options: Any) -> None:
+def nms_verb(folders: tuple[str, ...], average: bool, out: str | None, **options: object) -> None:
     """Apply non-maximum suppression to soft maps.
 
     MAPS is a folder of them; PNG are written into the folder OUT. The constants are the protocol's

@@ -168,7 +168,7 @@ path = partial(add_option, type=click.Path())
 words = partial(add_option, multiple=True, callback=_words)
 
 
-def run_option(name: str, **changes: Any) -> Decorator:
+def run_option(name: str, **changes: object) -> Decorator:
     """The flag of an option of a run, with the words that Python's documentation has."""
     field = attrs.fields_dict(RunKeywords)[name]
     flag: dict[str, Any] = {"default": field.default, **field.metadata["flag"], **changes}
@@ -516,12 +516,12 @@ def progress(title: str, what: str = "images") -> Iterator[Callable[[int, int, s
         yield report
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Print `value` as JSON to standard output."""
     print(as_json(value), end="")
 
 
-def print_run(run: Evaluation, out: Any, columns: Sequence[str] | None = None) -> None:
+def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = None) -> None:
     """A run's tables, what it is of, and where its results are."""
     from bsdsbench.results.score_tables import score_tables
 

@@ -115,7 +115,7 @@ def compare_verb(
     groups: str | None,
     group_by: str | None,
     by: str | None,
-    **options: Any,
+    **options: object,
 ) -> None:
     """Test whether the differences between runs are real.
 

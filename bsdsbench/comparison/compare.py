@@ -65,7 +65,7 @@ def compare(
     common: bool = False,
     force: bool = False,
     cluster: str | None = None,
-    groups: Any = None,
+    groups: object = None,
     group_by: str | None = None,
     progress: Progress | None = None,
 ) -> Comparison:

@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import combinations
 from math import nan
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from attrs import evolve, frozen
@@ -226,7 +226,7 @@ def compare_methods(
     common: bool = False,
     force: bool = False,
     cluster: str | None = None,
-    groups: Any = None,
+    groups: object = None,
     group_by: str | None = None,
     progress: Progress | None = None,
 ) -> MethodComparison:

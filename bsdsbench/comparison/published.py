@@ -127,7 +127,7 @@ def published_with(metric: str, targets: Mapping[str, float | str]) -> tuple[str
     return tuple(rows)
 
 
-def _agrees(value: Any, target: float | str) -> bool:
+def _agrees(value: object, target: float | str) -> bool:
     """True for a score that is the target to the digits given."""
     half = max(0.5 * 10.0 ** -len(str(target).partition(".")[2]), 1e-6)
     return isinstance(value, int | float) and abs(value - float(target)) <= half * (1 + 1e-9)
@@ -176,7 +176,7 @@ def find_published(
 
 
 def labelled_runs(
-    given: Sequence[Any],
+    given: Sequence[object],
     runs: Sequence[Evaluation],
     labels: Mapping[str, str],
     published: Iterable[str] = (),

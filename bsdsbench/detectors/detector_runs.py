@@ -105,7 +105,7 @@ class DetectorRun(Shown):
         """The scores where there are any, with the time beside them."""
         return score_tables([self.evaluation]) if self.evaluation else []
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, object]:
         """Plain values: name, times, failures, and the scores where there are any."""
         return {
             "name": self.name,

@@ -51,7 +51,7 @@ class MapsRecord:
     milliseconds: dict[str, float] = Factory(dict)
     scales: str | None = None
 
-    def detector(self) -> dict[str, Any]:
+    def detector(self) -> dict[str, object]:
         """Return what identifies the detector, for the provenance of its scores."""
         words = ("function", "name", "tag", "file", "versions", *["scales"] * bool(self.scales))
         return {w: getattr(self, w) for w in words}

@@ -307,7 +307,7 @@ class _Examination:
         """The sound images that are looked at closely, with their data."""
         return [(image, image.kept) for image in self.sound if image.kept]
 
-    def name(self, code: str, images: Sequence[_Image], **words: Any) -> None:
+    def name(self, code: str, images: Sequence[_Image], **words: object) -> None:
         """Name what these images have, if there are any."""
         if images:
             words = {"first": images[0], "maps": counted(len(images), "map"), **words}
@@ -346,7 +346,7 @@ class _Examination:
         images: Sequence[_Image],
         protocol: Protocol | None = None,
         change: Callable[[Any], Any] | None = None,
-        **words: Any,
+        **words: object,
     ) -> None:
         """Name what the images have if a remedy, another protocol or map, raises their F."""
         kept = [image.kept for image in images if image.kept]

@@ -61,9 +61,9 @@ class BenchmarkMetric(Metric):
         protocol: Protocol | str | None = None,
         metric: str = registry.DEFAULT_METRICS[0],
         classes: Sequence[str] | None = None,
-        groups: Any = None,
+        groups: object = None,
         group_by: str | None = None,
-        **options: Any,
+        **options: object,
     ) -> None:
         super().__init__(**options)
         self.metric = registry.resolved(metric)[0]
@@ -76,8 +76,8 @@ class BenchmarkMetric(Metric):
 
     def update(
         self,
-        pred: Any,
-        gts: Any,
+        pred: object,
+        gts: object,
         image_id: str | Sequence[str] | None = None,
         groups: Mapping[str, Any] | None = None,
     ) -> None:

@@ -416,7 +416,7 @@ def _annotations(path: Path, reading: Reading, read: ReadBytes) -> Iterator[Anno
 
 
 def annotation_of(
-    array: Any, reading: Reading, what: str, file: str, regions: bool = False
+    array: object, reading: Reading, what: str, file: str, regions: bool = False
 ) -> Annotation:
     """Return what one array of an annotator means: boundaries, or regions and theirs."""
     if regions:

@@ -206,7 +206,7 @@ class DepthMaps(NamedTuple):
         return wanted(self.edges or None, "edges")
 
 
-def wanted(part: Any, what: str) -> Any:
+def wanted(part: object, what: str) -> Any:
     """Return a part that an image has to have. Raises DataError."""
     if part is None:
         raise DataError(f"ground truth: no {what}, expected {what} for these depth.measures")

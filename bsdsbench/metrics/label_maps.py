@@ -214,7 +214,7 @@ class LabelOptions:
         return self.classes or ("mask" if self.unit == "class" else "instances",)
 
 
-def _steps(value: Any) -> Any:
+def _steps(value: object) -> Any:
     """Two steps; one number is both."""
     given = value if isinstance(value, list | tuple) else [value]
     steps = tuple(float(v) if is_number(v) else v for v in given)

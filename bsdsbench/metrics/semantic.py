@@ -61,7 +61,7 @@ from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
 from bsdsbench.transforms.resize import bicubic
 
 
-def _is_labels(values: Any) -> bool:
+def _is_labels(values: object) -> bool:
     return isinstance(values, tuple) and all(is_int(v) and 0 <= v < 2**31 for v in values)
 
 
@@ -498,7 +498,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
         return {name: ("per_class", name) for name in opt.classes}
 
 
-def _where(annotated: Bool, scores: Any) -> Any:
+def _where(annotated: Bool, scores: object) -> Any:
     """Return the scores, NaN for the data sets without ground truth of the class.
 
     Curves stay as they are.

@@ -120,7 +120,7 @@ class CurveDisplay:
         name: str = "",
         *,
         ax: Axes | None = None,
-        **options: Any,
+        **options: object,
     ) -> _D:
         """Draw the curve of labels and scores (N,), and return the display.
 
@@ -145,7 +145,7 @@ class CurveDisplay:
         metric: str | None = None,
         *,
         ax: Axes | None = None,
-        **line: Any,
+        **line: object,
     ) -> _D:
         """Draw the curve of a run, and return the display.
 
@@ -161,7 +161,7 @@ class CurveDisplay:
         return self
 
     @classmethod
-    def from_curve(cls: type[_D], curve: AnyCurve, name: str = "", **arguments: Any) -> _D:
+    def from_curve(cls: type[_D], curve: AnyCurve, name: str = "", **arguments: object) -> _D:
         """Return the display of any curve of the package: of samples, points, a hull, a score.
 
         `arguments` are further arguments of the display, and take precedence. Raises DataError for
@@ -304,7 +304,7 @@ class PRCurveDisplay(CurveDisplay):
         return cls(curve.recall, curve.precision, name=published.label, best=curve.ods)
 
     @classmethod
-    def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: Any) -> PRCurveDisplay:
+    def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> PRCurveDisplay:
         form = in_space(curve, "pr")
         if isinstance(form, CurvePoints) and form.is_curve and form.area == form.area:
             title = f"AUC (counts interpolated) {100 * form.area:.1f} %"
@@ -465,7 +465,7 @@ class ROCCurveDisplay(CurveDisplay):
         super().__post_init__()
 
     @classmethod
-    def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: Any) -> ROCCurveDisplay:
+    def from_curve(cls, curve: AnyCurve, name: str = "", **arguments: object) -> ROCCurveDisplay:
         kind = getattr(curve, "plot", "fptp")
         return super().from_curve(curve, name, **{"kind": kind, **arguments})
 

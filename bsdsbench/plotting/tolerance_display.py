@@ -61,6 +61,8 @@ class ToleranceDisplay(CurveDisplay):
     def _prepare(self, ax: Axes) -> None:
         ax.set_ylim(0, 1)
 
-    def plot(self, ax: Axes | None = None, *, chance: bool = True, **line: Any) -> ToleranceDisplay:
+    def plot(
+        self, ax: Axes | None = None, *, chance: bool = True, **line: object
+    ) -> ToleranceDisplay:
         """Draw ODS at each tolerance, and return the display."""
         return super().plot(ax, chance=chance, **{"marker": "o", "markersize": 4, **line})

@@ -50,7 +50,7 @@ def clipped(value: object) -> str:
     return clip(repr(value), 60)
 
 
-def tidy(value: Any) -> Any:
+def tidy(value: object) -> Any:
     """Return a value with floats that are whole numbers as integers, so that 2.0 is written as 2.
 
     Tuples and lists become lists.
@@ -134,7 +134,7 @@ def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
     return each(lambda x: is_number(x) and accepts(x), 1, MAX_LIST, f"1 to {MAX_LIST} {expected}")
 
 
-def one_or_several(given: Any) -> Any:
+def one_or_several(given: object) -> Any:
     """Return a number, or several as a tuple, of what a file or the command line writes."""
     if isinstance(given, list | tuple):
         several = tuple(map(one_or_several, given))
@@ -147,7 +147,7 @@ def one_or_several(given: Any) -> Any:
 def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
     """Return a validator for an accepted number, or several different ones."""
 
-    def accepted(value: Any) -> bool:
+    def accepted(value: object) -> bool:
         several = value if isinstance(value, tuple) else (value,)
         known = all(is_number(v) and accepts(v) for v in several)
         return known and 1 <= len(set(several)) == len(several) <= MAX_SEVERAL
@@ -191,14 +191,14 @@ def option(
     defaults = default if is_list else (default,)
     is_float = defaults != () and all(v is None or isinstance(v, float) for v in defaults)
 
-    def convert_element(value: Any) -> Any:
+    def convert_element(value: object) -> Any:
         if isinstance(value, list):
             return tuple(value)
         if default is None and str(value).lower() == "none":
             return None
         return float(value) if is_float and is_number(value) and abs(value) < 1e300 else value
 
-    def convert(value: Any) -> Any:
+    def convert(value: object) -> Any:
         if not is_list:
             return convert_element(value)
         elements = value if isinstance(value, list | tuple) else [value]
@@ -249,7 +249,7 @@ def in_use(kind: type) -> Iterator[tuple[str, Any, str]]:
             yield f.name, value, programs
 
 
-def default_of(record: Any, field: attrs.Attribute[Any]) -> Any:
+def default_of(record: object, field: attrs.Attribute[Any]) -> Any:
     """Return the default of a field, which may depend on the fields before it."""
     made: Any = field.default
     if not isinstance(made, attrs.Factory):  # type: ignore[arg-type]

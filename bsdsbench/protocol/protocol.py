@@ -167,7 +167,7 @@ class NMSParams:
         return f"{name}{self.radius}, {self.border}, {self.multiplier:g} ({depth}{smooth})"
 
 
-def nms_params(given: Any) -> Any:
+def nms_params(given: object) -> Any:
     """Return the constants that a recipe's name, their text or its parts, or a table stands for."""
     if isinstance(given, Mapping):
         return record_of(NMSParams, given, "nms")
@@ -195,7 +195,7 @@ RECIPES: dict[str, NMSParams] = {
 def _option_tables(given: Any) -> Mapping[str, Mapping[str, Any]]:
     """Return the options of each metric that are not the default, read-only."""
 
-    def plain(value: Any) -> Any:
+    def plain(value: object) -> Any:
         return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
 
     tables: dict[str, Any] = {}
@@ -574,7 +574,7 @@ def preset_text(name: str) -> str:
     return folder.joinpath(f"{_known(name)}.toml").read_text("utf-8")
 
 
-def _known(name: Any) -> str:
+def _known(name: object) -> str:
     if not isinstance(name, str) or name not in preset_names():
         raise ProtocolError(
             f"protocol {kind_of_value(name)}: expected a .toml file or one of "

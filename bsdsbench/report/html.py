@@ -447,7 +447,7 @@ def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[Any], list
     return columns, values, mains, list(ids)
 
 
-def _script_json(data: Any) -> str:
+def _script_json(data: object) -> str:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")

@@ -150,7 +150,10 @@ class Evaluation(Shown):
         return dict(sorted({**reasons, **self.failed}.items()))
 
     def with_groups(
-        self, groups: Any = None, group_by: str | None = None, others: Collection[str] | None = ()
+        self,
+        groups: object = None,
+        group_by: str | None = None,
+        others: Collection[str] | None = (),
     ) -> Evaluation:
         """Return the run with the groups of its images, beside those that they have.
 

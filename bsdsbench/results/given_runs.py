@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from bsdsbench.arguments import given_list, kind_of_value
 from bsdsbench.errors import DataError
@@ -18,7 +17,7 @@ from bsdsbench.results.sharing import is_address
 def as_runs(
     runs: Iterable[Evaluation | str | os.PathLike[str]],
     names: Iterable[str] | None = None,
-    groups: Any = None,
+    groups: object = None,
     group_by: str | None = None,
 ) -> list[Evaluation]:
     """Load the runs that are given as folders, files or `ref:NAME`, and give them distinct names.

@@ -53,7 +53,7 @@ class _GroupTable(NamedTuple):
 
 def group_rows(
     ids: Sequence[str],
-    groups: Any = None,
+    groups: object = None,
     group_by: str | None = None,
     others: Collection[str] | None = (),
 ) -> Rows:
@@ -215,7 +215,7 @@ def _once(names: Sequence[str], source: str) -> None:
         raise FaultError(f"{source}: {line}" if source else line)
 
 
-def value_of(given: Any, what: str) -> Value:
+def value_of(given: object, what: str) -> Value:
     """Return a value as a number or as text; None where there is none."""
     if isinstance(given, Real) and not isinstance(given, bool):
         number = float(given)
@@ -226,7 +226,7 @@ def value_of(given: Any, what: str) -> Value:
     return text or None
 
 
-def _values(given: Sequence[Any], what: str) -> list[Value]:
+def _values(given: Sequence[object], what: str) -> list[Value]:
     """Return the values of a column, all of them numbers or all text."""
     values = [value_of(value, what) for value in given]
     known = [value for value in values if value is not None]

@@ -53,7 +53,7 @@ def _one_of(words: tuple[str, ...]) -> _Check:
     return _Check(lambda value: isinstance(value, str) and value in words, expected)
 
 
-def _is_count(value: Any, most: int) -> bool:
+def _is_count(value: object, most: int) -> bool:
     """Return True for a whole number from 1 to `most`."""
     return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most
 
@@ -64,7 +64,7 @@ def _is_shard(value: Any) -> bool:
     return pair and _is_count(value[1], 10**7) and _is_count(*value)
 
 
-def _is_executor(value: Any) -> bool:
+def _is_executor(value: object) -> bool:
     named = isinstance(value, str) and _EXECUTORS.fullmatch(value) is not None
     return named or isinstance(value, Executor)
 
@@ -79,7 +79,7 @@ NAMES_CHECK = _Check(
 _FUNCTION = _Check(callable, "a function")
 
 
-def keyword(help: str, default: Any = None, check: _Check | None = None, **flag: Any) -> Any:
+def keyword(help: str, default: object = None, check: _Check | None = None, **flag: object) -> Any:
     """Return the field of a keyword: its help, default and check, and what makes its flag."""
     return attrs.field(default=default, metadata={"help": help, "check": check, "flag": flag})
 
@@ -446,7 +446,7 @@ def planned(
     options: Mapping[str, Any],
     protocol: Protocol | str | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
-    **usual: Any,
+    **usual: object,
 ) -> Plan:
     """Return the plan of a call of an entry point, and list everything that is wrong with it.
 

@@ -288,7 +288,9 @@ def array_items(items: Iterable[Any], plan: Plan) -> Iterator[ArrayItem]:
             yield ArrayItem(image_id, error)
 
 
-def _inputs_of(image_id: str, pred: Any, truth: Any, metric: Metric, protocol: Protocol) -> Inputs:
+def _inputs_of(
+    image_id: str, pred: object, truth: object, metric: Metric, protocol: Protocol
+) -> Inputs:
     """Return prediction and ground truth of arrays as a metric reads them. Raises DataError."""
     readings = metric.readings(protocol, metric.pred_kinds[0])
     return Inputs(
@@ -297,7 +299,7 @@ def _inputs_of(image_id: str, pred: Any, truth: Any, metric: Metric, protocol: P
     )
 
 
-def _prediction_of(image_id: str, pred: Any, kind: str, readings: Readings) -> Prediction:
+def _prediction_of(image_id: str, pred: object, kind: str, readings: Readings) -> Prediction:
     if not isinstance(pred, Prediction):
         array = one_channel(given_array(pred, "array")) if kind == "classes" else _plane(pred)
         part = {"classes": "classes", "labels": "segs", "depth-map": "depth"}.get(kind, "soft")
@@ -311,7 +313,7 @@ def _prediction_of(image_id: str, pred: Any, kind: str, readings: Readings) -> P
 
 
 def _truth_of_arrays(
-    image_id: str, truth: Any, kind: str, reading: Reading, protocol: Protocol
+    image_id: str, truth: object, kind: str, reading: Reading, protocol: Protocol
 ) -> GroundTruth:
     masks, label = reading.kind is Kind.MASK, f"{image_id}: ground truth"
     if isinstance(truth, GroundTruth):
@@ -341,7 +343,7 @@ def _truth_of_arrays(
     return GroundTruth(image_id, class_boundaries=array != 0)
 
 
-def _plane(pred: Any) -> NDArray[Any]:
+def _plane(pred: object) -> NDArray[Any]:
     """Return (H, W) of (H, W), (1, H, W) or (H, W, 1)."""
     soft = one_channel(given_array(pred, "array"))
     return soft[0] if soft.ndim == 3 and soft.shape[0] == 1 else soft

@@ -97,7 +97,7 @@ class StreamingEvaluator:
         classes: Sequence[str] | None = None,
         name: str = "streaming",
         errors: bool = False,
-        groups: Any = None,
+        groups: object = None,
         group_by: str | None = None,
         on_error: OnError = "skip",
     ) -> None:
@@ -109,8 +109,8 @@ class StreamingEvaluator:
 
     def update(
         self,
-        pred: Any,
-        gts: Any,
+        pred: object,
+        gts: object,
         image_id: str | Sequence[str] | None = None,
         groups: Mapping[str, Any] | None = None,
     ) -> None:
@@ -201,7 +201,7 @@ class StreamingEvaluator:
         return len(self._records)
 
 
-def image_record(pred: Any, gts: Any, image_id: str, plan: Plan) -> ImageRecord | None:
+def image_record(pred: object, gts: object, image_id: str, plan: Plan) -> ImageRecord | None:
     """Return one image's record from arrays, counted as `evaluate_items` does.
 
     It is None if the protocol leaves it out, as its ground truth is empty. Raises DataError.

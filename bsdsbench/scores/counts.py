@@ -36,7 +36,7 @@ class _Named(ReadOnlyDict[Any]):
         expected = "" if name.startswith("_") else f": expected one of {', '.join(self)}"
         raise AttributeError(f"{name!r}{expected}")
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{name}: a {type(self).__name__} is read-only")
 
     def __dir__(self) -> list[str]:
@@ -65,7 +65,7 @@ class Counts(_Named):
     ([3, 1], 8)
     """
 
-    def __init__(self, **arrays: Any) -> None:
+    def __init__(self, **arrays: object) -> None:
         for name, value in arrays.items():
             given = given_array(value, name)
             kind = np.float64 if given.dtype.kind == "f" else np.int64
@@ -127,7 +127,7 @@ class MatchCounts(Counts):
     thresholds: F8
     matches: I8
 
-    def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: Any) -> None:
+    def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: object) -> None:
         grid = np.asarray(thresholds, np.float64)
         super().__init__(thresholds=grid, matches=matches, **arrays)
         rows = self["matches"]
@@ -385,7 +385,7 @@ class OperatingPoint(Score):
     if TYPE_CHECKING:
         __getattr__: None  # type: ignore[assignment,misc]  # a name beyond these four is an error
 
-    def __init__(self, *, threshold: Any, recall: Any, precision: Any, f: Any) -> None:
+    def __init__(self, *, threshold: object, recall: object, precision: object, f: object) -> None:
         point = {"threshold": threshold, "recall": recall, "precision": precision, "f": f}
         super().__init__(point)
 
@@ -416,7 +416,7 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
     return scores
 
 
-def part_of(tree: Any, path: Sequence[str]) -> Any:
+def part_of(tree: object, path: Sequence[str]) -> Any:
     """Return the value at the end of a path of names, None where there is none."""
     for name in path:
         tree = tree.get(name) if isinstance(tree, Mapping) else None

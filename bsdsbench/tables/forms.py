@@ -65,7 +65,7 @@ def _template(form: str) -> Any:
     import jinja2
     from markupsafe import Markup
 
-    def shown(value: Any) -> Any:
+    def shown(value: object) -> Any:
         return value if isinstance(value, Markup) else _ESCAPES[form](visible(str(value)))
 
     marks: Any = ("<%", "%>", "<<", ">>")  # LaTeX has braces and percent signs of its own

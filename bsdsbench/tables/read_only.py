@@ -32,7 +32,7 @@ class ReadOnlyDict(dict[str, _V]):
 
     __slots__ = ()
 
-    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("read-only, expected a dict(...) of it to change")
 
     __setitem__ = __delitem__ = __ior__ = _refuse

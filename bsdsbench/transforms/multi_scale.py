@@ -113,7 +113,7 @@ class MultiScale:
         return called
 
 
-def _soft(answer: Any, shape: tuple[int, ...]) -> F8:
+def _soft(answer: object, shape: tuple[int, ...]) -> F8:
     """Return a detector's soft map as float64 in [0, 1]. Raises DataError for anything else."""
     array = np.asarray(answer)
     if isinstance(answer, list | tuple) or array.dtype.kind in "iO" or array.dtype.itemsize > 8:

@@ -145,7 +145,7 @@ def annotated_edges(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
     return {"boundaries": [edge != 0 for edge in edges], "angles": angles}
 
 
-def _fragments(edges: Any, shape: tuple[int, ...]) -> Bool:
+def _fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     """Draw PIOD's edge fragments, whose pixels are counted from 1 down the columns."""
     pieces = edges.get("indices") if isinstance(edges, dict) else edges
     drawn = np.zeros(shape[0] * shape[1], bool)

@@ -50,7 +50,7 @@ EV1, EV1_COLUMNS = "_ev1.txt", 5
 MAX_TEXT_BYTES = 16 << 20
 
 
-def format_rows(rows: Any) -> str:
+def format_rows(rows: object) -> str:
     """Rows of numbers as official text: `%10g` each, one space between; no rows give ""."""
     table = np.asarray(rows, float)
     line = " ".join(["%10g"] * table.shape[-1]) + "\n"

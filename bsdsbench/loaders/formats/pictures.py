@@ -244,12 +244,12 @@ def maps_of(variables: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def is_numeric(value: Any) -> TypeGuard[Map]:
+def is_numeric(value: object) -> TypeGuard[Map]:
     """Return True for an array of real numbers."""
     return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
 
 
-def plane(array: Any, what: str) -> Map:
+def plane(array: object, what: str) -> Map:
     """Return numbers as (H, W), without axes of length 1 where there are more than two."""
     if not is_numeric(array):
         raise FaultError(f"{what} is not a numeric array, expected (H, W)")
@@ -261,7 +261,7 @@ def plane(array: Any, what: str) -> Map:
     return array
 
 
-def label_map(array: Any) -> Map:
+def label_map(array: object) -> Map:
     """Return (H, W) labels with the values of the file."""
     return whole_labels(plane(array, "a label map"), "label map")
 
