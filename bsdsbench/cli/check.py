@@ -49,13 +49,14 @@ NAMED = ("name", "version", "nms_params", "options")
     metavar="X|SCORE=X",
 )
 @flag("--statistical", "Fail only if the drop is also significant.")
+@flag("--common", "Check on the images that the run and the baseline both have.")
 @grouping
 @by_column
 @add_option("--level", "Significance level is 1 - LEVEL.", type=float, default=0.95)
 @bootstrap
 @printed("table", "json")
 @path("--junit", "Also write JUnit XML to this file.")
-@path("--summary", "Also write Markdown to this file.")
+@path("--summary", "Also add Markdown to the end of this file.")
 @flag("--update", "Write the baseline from OUT instead of checking it; stored tolerances stay.")
 def check_verb(
     run: str,
@@ -78,7 +79,7 @@ def check_verb(
     import bsdsbench as bb
     from bsdsbench.comparison import gate
     from bsdsbench.io import write_atomic
-    from bsdsbench.results.score_tables import flat_scores
+    from bsdsbench.results.score_tables import flat_scores, left_out_lines
 
     loaded = bb.Evaluation.load(run).with_groups(groups, group_by)
     chosen = scores or []
@@ -87,6 +88,8 @@ def check_verb(
         refuse((*options, "form", "junit", "summary"), "--update, which checks nothing")
         known = _tolerances(tolerance, flat_scores(loaded.scores()))
         gate.Baseline.of(loaded, known, earlier=baseline, gated=chosen).save(baseline)
+        for line in left_out_lines([loaded]):
+            say(line)
         if not quiet:
             print(baseline)
         return 0
@@ -97,7 +100,9 @@ def check_verb(
     if junit:
         write_atomic(Path(junit), verdict.to_junit())
     if summary:
-        write_atomic(Path(summary), verdict.to_markdown())
+        Path(summary).parent.mkdir(parents=True, exist_ok=True)
+        with open(summary, "a", encoding="utf-8") as page:  # which other steps of a job write too
+            page.write(f"{verdict.to_markdown().rstrip()}\n\n")
     if form == "json":
         print_json(verdict.to_mapping())
     else:

@@ -189,8 +189,7 @@ def evaluate_verb(
         if run.kept:
             say(
                 f"{run.kept} of {len(run.records)} images were counted before; their records in "
-                f"{out} were kept (--fresh counts them again)",
-                progress=True,
+                f"{out} were kept (--fresh counts them again)"
             )
         if per or by:  # what compares takes long to import
             from bsdsbench.comparison.slices import group_table, slice_tables

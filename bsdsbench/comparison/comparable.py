@@ -11,11 +11,14 @@ from bsdsbench.errors import DataError, Setting
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.score_tables import reference_notes
+from bsdsbench.results.score_tables import in_short, left_out_lines, reference_notes
 
 
 def comparable(
-    runs: Sequence[Evaluation], common: bool | None = None, force: bool | None = None
+    runs: Sequence[Evaluation],
+    common: bool | None = None,
+    force: bool | None = None,
+    strict: bool = False,
 ) -> tuple[list[Evaluation], list[str]]:
     """Return the runs on the images that they share, and what a reader has to know.
 
@@ -28,6 +31,8 @@ def comparable(
         every image must be in all.
     force : bool or None
         Other protocols and ground truth are said, and no fault; None: there is no such choice.
+    strict : bool
+        Images that a run was told to leave out are a fault too, unless `common`.
 
     Raises
     ------
@@ -48,21 +53,12 @@ def comparable(
             faults.append(pair.line())
         elif difference.severity is Severity.SAID:
             notes.append(pair.line())
-    kept = list(runs)
+    kept, shared_line = list(runs), list[str]()
     if images:
-        ids = [set(run.image_ids) for run in runs]
-        shared = set.intersection(*ids)
-        odd = sorted(set.union(*ids) - shared)
-        names = ", ".join(run.name for run in runs)
-        fault = f"{names}: {len(odd)} images are not in every run, such as {odd[0]!r}"
-        if not shared or common is None or not (common or images == {Severity.SAID}):
-            fix = Setting("common", True, "compares those that all have")
-            raise DataError(
-                f"{fault}; expected the same images in all",
-                fix=fix if shared and common is not None else (),
-            )
-        notes.insert(0, f"{fault}; compared on the {len(shared)} in all")
-        kept = [replace(r, records=[x for x in r.records if x.image_id in shared]) for r in runs]
+        explained = images == {Severity.SAID} and not strict and common is not None
+        kept, line = _on_shared_images(runs, bool(common) or explained, common is not None)
+        shared_line.append(line)
+    notes = [*shared_line, *left_out_lines(kept), *notes]
     if faults and not force:
         fix = Setting("force", True, "compares them all the same")
         raise DataError(
@@ -77,6 +73,37 @@ def comparable(
                 f"{run.protocol.ap_rule}{' without their row of threshold 0' if zero else ''}"
             )
     return kept, [*notes, *reference_notes(kept), *faults]
+
+
+def _on_shared_images(
+    runs: Sequence[Evaluation], allowed: bool, optional: bool
+) -> tuple[list[Evaluation], str]:
+    """Return the runs on the images that all have, and a line that says so.
+
+    Raises DataError, which says who lacks which images, where that is not allowed or there are
+    none; it names the option that allows it if it is `optional`.
+    """
+    ids = [set(run.image_ids) for run in runs]
+    shared, every = set.intersection(*ids), set.union(*ids)
+    odd, names = sorted(every - shared), ", ".join(run.name for run in runs)
+    fault = f"{names}: {len(odd)} images are not in every run, such as {odd[0]!r}"
+    if not shared or not allowed:
+        lacking = []
+        for run, has in zip(runs, ids, strict=True):
+            if lacks := {i: run.left_out.get(i, "no counts") for i in odd if i not in has}:
+                lacking.append(f"{run.name} lacks {in_short(lacks)}")
+        fix = Setting("common", True, "compares those that all have")
+        raise DataError(
+            f"{fault}; {'; '.join(lacking)}; expected the same images in all",
+            fix=fix if shared and optional else (),
+        )
+    kept = []
+    for run, has in zip(runs, ids, strict=True):
+        others = [other.name for other, images in zip(runs, ids, strict=True) if has - images]
+        why = dict.fromkeys(sorted(has - shared), f"not in {', '.join(others)}")
+        records = [record for record in run.records if record.image_id in shared]
+        kept.append(replace(run, records=records, failed={**run.failed, **why}))
+    return kept, f"{fault}; compared on the {len(shared)} in all"
 
 
 def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:

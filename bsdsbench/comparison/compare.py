@@ -207,6 +207,7 @@ def compare(
         cluster=drawn_together.column if drawn_together else "",
         n_clusters=n if drawn_together else 0,
         reading=reading_line(kept),
+        left_out={run.name: run.left_out for run in kept if run.left_out},
     )
 
 
@@ -446,6 +447,8 @@ class Comparison(Shown):
         The column whose groups were drawn together, and how many there are; "" and 0 for images.
     reading : str
         What the files of the runs were read as.
+    left_out : dict of str to dict
+        Run -> image -> why it is in no score, such as one that another run lacks.
     ranks : dict of str to Ranks
         Score -> the ranks of the runs over the samples.
 
@@ -478,6 +481,7 @@ class Comparison(Shown):
     cluster: str = ""
     n_clusters: int = 0
     reading: str = ""
+    left_out: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     ranks: Mapping[str, Ranks] = field(default_factory=dict)
 
     def __repr__(self) -> str:

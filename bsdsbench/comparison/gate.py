@@ -17,7 +17,7 @@ import contextlib
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -43,6 +43,7 @@ from bsdsbench.tables.table import Field, Table
 from bsdsbench.text import clip, show
 
 _SCHEMA = "bsdsbench.baseline/4"
+_SCHEMA_OF_CHECKS = "bsdsbench.check/1"
 TOLERANCE = 0.002
 Path_ = str | os.PathLike[str]
 Tolerance = float | str  # in units of the score, or "5%" of the baseline's value
@@ -129,7 +130,9 @@ class Baseline:
 class Check:
     """One score against its baseline; `drop` is positive where the run is worse.
 
-    value : None where the run lacks it; p : None without statistics
+    value  : None where the run lacks it
+    p      : of the difference, as `compare` has it; None without statistics
+    p_holm : after Holm's correction over the `n_tests` scores that are checked, which decides
     """
 
     score: str
@@ -138,7 +141,9 @@ class Check:
     drop: float
     tolerance: float
     p: float | None
+    p_holm: float | None
     failed: bool
+    n_tests: int = 0
 
     def __str__(self) -> str:
         if self.value is None:
@@ -156,20 +161,23 @@ class Check:
         words = f"worse by {self.drop:.4f}, {beyond} the tolerance {self.tolerance:.4g}"
         if self.p is None or self.drop <= self.tolerance:
             return words
-        return f"{words}, {'and' if self.failed else 'not'} significant (p {self.p:.4f})"
+        corrected = f"p {self.p:.4f}, after Holm over {self.n_tests} scores {self.p_holm:.4f}"
+        return f"{words}, {'and' if self.failed else 'not'} significant ({corrected})"
 
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
     """What `check` found, one entry per gated score of the baseline.
 
-    reading : what the files of the run were read as
+    reading  : what the files of the run were read as
+    left_out : image -> why it is in no score
     """
 
     name: str
     checks: tuple[Check, ...]
     notes: tuple[str, ...] = ()
     reading: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -183,7 +191,7 @@ class GateResult:
 
     def to_mapping(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"passed": self.passed} | asdict(self)
+        return {"schema": _SCHEMA_OF_CHECKS, "passed": self.passed} | asdict(self)
 
     def to_markdown(self) -> str:
         """A table for the summary of a job."""
@@ -221,6 +229,7 @@ def check(
     tolerance: Tolerance | Mapping[str, Tolerance] = TOLERANCE,
     scores: Sequence[str] = (),
     statistical: bool = False,
+    common: bool = False,
     by: str | None = None,
     level: float = 0.95,
     n_boot: int = N_BOOT,
@@ -232,6 +241,7 @@ def check(
     tolerance   : for all, or by score, a number or "5%"; the baseline's own are of those not named
     scores      : those to check; default: those that the baseline names, or all
     statistical : fail only where the drop is also significant at 1 - level
+    common      : check on the images that both have, instead of refusing other ones
     by          : a column of groups, each of which is then checked too
     Raises DataError for other protocols, images or ground truth, and for a bad baseline.
     """
@@ -240,37 +250,45 @@ def check(
     before = Evaluation(stored.protocol, "baseline", stored.records)
     gated = list(_named(dict.fromkeys(scores), stored.scores) or stored.gated or stored.scores)
     shared = [m for m in run.metrics if m in before.metrics]
-    kept, notes = comparable([run, before])
+    was = stored.scores
+    kept, notes = comparable([run, before], common, strict=True)
+    if kept[1] is not before:
+        run, before = kept
+        was = flat_scores(before.scores())
+        if undefined := [score for score in gated if score not in was]:
+            notes.append(f"undefined on these images, and not checked: {', '.join(undefined)}")
+        gated = [score for score in gated if score in was]
     tables, labels = [WeightedRun(r, shared) for r in kept], [run.name, before.name]
     notes += fewer_values(tables, labels, gated)
     given = tolerance if isinstance(tolerance, Mapping) else {}
     usual = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
     tolerances = dict.fromkeys(stored.scores, usual) | _named(stored.tolerances, stored.scores)
     tolerances |= _named(given, stored.scores)
-    p = {}
+    p, p_holm = dict[str, float](), dict[str, float]()
     if statistical and shared:
         sampling: Any = {"level": level, "n_boot": n_boot, "seed": seed, "progress": progress}
         differences = compare([replace(run, name="now"), before], **sampling).differences
         differences = tuple(d for d in differences if d.score in gated)
-        corrected = holm([d.p for d in differences])
-        p = {d.score: value for d, value in zip(differences, corrected, strict=True)}
+        p = {d.score: d.p for d in differences}
+        p_holm = dict(zip(p, holm(list(p.values())), strict=True))
     tests = sum(not math.isnan(value) for value in p.values())
     least = least_p(len(stored.records), n_boot, tests)
     if tests and least >= 1 - level:  # no drop could be significant: all would pass
-        p = {}
+        p = p_holm = {}
         notes.append(
             f"no drop can be significant: {tests} scores of {len(stored.records)} images with "
             f"{n_boot} samples have p of {least:.3f} or more; the tolerance alone decides"
         )
     now, checks = flat_scores(run.scores()), []
     for score in gated:
-        was, value = stored.scores[score], now.get(score)
-        limit = _limit(tolerances[score], was, f"tolerance of {score!r}")
-        gain = 0.0 if value is None else value - was
+        value, earlier = now.get(score), was.get(score, math.nan)
+        limit = _limit(tolerances[score], earlier, f"tolerance of {score!r}")
+        gain = 0.0 if value is None else value - earlier
         drop = gain if lower_is_better(score) else 0.0 - gain
         # Scores that cannot be resampled (an equal error rate, say) go by tolerance alone.
-        failed = value is None or (drop > limit and p.get(score, 0) < 1 - level)
-        checks.append(Check(score, was, value, drop, limit, p.get(score), failed))
+        failed = value is None or (drop > limit and p_holm.get(score, 0) < 1 - level)
+        of_score = p.get(score), p_holm.get(score)
+        checks.append(Check(score, earlier, value, drop, limit, *of_score, failed, tests))
     if by is not None:
         settings: Any = {"statistical": statistical, "n_boot": n_boot, "seed": seed}
         for name, one in _checks_by_slice(
@@ -278,7 +296,7 @@ def check(
         ).items():
             checks += [replace(c, score=f"{c.score} [{name}]") for c in one.checks]
             notes += [f"{name}: {note}" for note in one.notes if note not in notes]
-    return GateResult(run.name, tuple(checks), tuple(notes), run.read_as)
+    return GateResult(run.name, tuple(checks), tuple(notes), run.read_as, run.left_out)
 
 
 def _checks_by_slice(

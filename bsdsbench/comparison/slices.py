@@ -364,12 +364,13 @@ def runs_by_slice(
     grouped = next((run for run in given if group_columns(run.records)), given[0])
     parts = _parts(grouped, by)
     group_of = dict(zip(grouped.image_ids, parts.members.tolist(), strict=True))
-    slices = {}
+    slices: dict[str, list[Evaluation]] = {}
     for number, name in enumerate(parts.names):
-        slices[name] = [
-            replace(run, records=[r for r in run.records if group_of.get(r.image_id) == number])
-            for run in given
-        ]
+        slices[name] = []
+        for run in given:  # who is left out has no group
+            origin = attrs.evolve(run.provenance, no_prediction=(), empty_gt=())
+            images = [r for r in run.records if group_of.get(r.image_id) == number]
+            slices[name].append(replace(run, records=images, failed={}, provenance=origin))
     return parts.column, slices
 
 

@@ -3,11 +3,12 @@
     metric = BenchmarkMetric("bsds500")
     metric.update(pred, annotators, image_id=ids)      # in the validation step
     metric.compute()                                   # {"ods": tensor, "ois": ..., ...}
+    several = BenchmarkMetric(metrics=["boundary", "pixel"])   # {"boundary/ods": tensor, ...}
 
 The state is the counts of each image as bytes, gathered over ranks like any torchmetrics list, so
 many ranks give the same numbers as one. An image that a distributed sampler repeats to fill the
-last batch counts once, by its id; different images of one id are refused. Images without ids all
-count.
+last batch counts once, by its id; another image with an id that is there is refused. Images without
+ids all count.
 """
 
 from __future__ import annotations
@@ -29,23 +30,24 @@ from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.score_tables import named_scores
 from bsdsbench.results.storage import pack_record, unpack_record
 from bsdsbench.runs.keywords import RunKeywords, plan
 from bsdsbench.runs.streaming import image_items, image_record, numbered_id, with_groups
-from bsdsbench.scores.counts import ImageRecord, value_at
+from bsdsbench.scores.counts import ImageRecord
 
 
 class BenchmarkMetric(Metric):
-    """The scores of one of our metrics as a torchmetrics.Metric; see `StreamingEvaluator`.
+    """The scores of one or more metrics as a torchmetrics.Metric; see `StreamingEvaluator`.
 
     `compute` gives a dict of float64 tensors, `evaluation` the whole Evaluation.
 
     Parameters
     ----------
     protocol : Protocol or str
-        Also the name of a preset; default: the metric's.
-    metric : str
-        Its name.
+        Also the name of a preset; default: that of the first metric.
+    metrics : str or sequence of str
+        Names of metrics that read the same kind of ground truth.
     classes : sequence of str or None
         The names of the classes in the order of their labels from 0.
     groups, group_by
@@ -59,18 +61,19 @@ class BenchmarkMetric(Metric):
     def __init__(
         self,
         protocol: Protocol | str | None = None,
-        metric: str = registry.DEFAULT_METRICS[0],
+        metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
         classes: Sequence[str] | None = None,
         groups: object = None,
         group_by: str | None = None,
         **options: object,
     ) -> None:
         super().__init__(**options)
-        self.metric = registry.resolved(metric)[0]
         known: Any = {"classes": tuple(classes) if classes else None, "groups": groups}
         keywords = RunKeywords(on_error="skip", group_by=group_by, **known)
-        self.plan = plan(keywords, protocol, (self.metric,))
-        self.protocol = self.plan.protocol
+        self.plan = plan(keywords, protocol, metrics)
+        self.protocol, self.metrics = self.plan.protocol, self.plan.metrics
+        self._seen: dict[str, str] = {}  # image id -> hash of its arrays
+        self._within_forward = False  # which resets the state for a moment
         self.add_state("counts", default=[], dist_reduce_fx="cat")
         self.counts: Any
 
@@ -78,15 +81,19 @@ class BenchmarkMetric(Metric):
         self,
         pred: object,
         gts: object,
-        image_id: str | Sequence[str] | None = None,
+        image_id: object = None,
         groups: Mapping[str, Any] | None = None,
     ) -> None:
         """Add one image or a batch; as `StreamingEvaluator.update`. Without names every image
-        counts."""
+        counts; the same image with the same name counts once. Raises DataError for another."""
         items = image_items(pred, gts, image_id, 0)
-        for record in with_groups([image_record(*item, self.plan) for item in items], groups):
-            if record is None:
-                continue
+        counted = with_groups([image_record(*item, self.plan) for item in items], groups)
+        records, seen = list(filter(None, counted)), dict(self._seen)
+        for record in records if image_id is not None else ():
+            if seen.setdefault(record.image_id, record.fingerprint) != record.fingerprint:
+                raise _second_image(record.image_id)
+        self._seen = seen
+        for record in records:
             data = pack_record(replace(record, image_id="") if image_id is None else record)
             framed = len(data).to_bytes(8, "little") + data
             state = torch.frombuffer(bytearray(framed), dtype=torch.uint8)
@@ -107,22 +114,41 @@ class BenchmarkMetric(Metric):
                 record if record.image_id else replace(record, image_id=numbered_id(len(records)))
             )
             if not records.setdefault(record.image_id, record).equals(record):
-                raise DataError(f"{record.image_id}: two different images, expected an id for each")
+                raise _second_image(record.image_id)
             start = end
         run = Evaluation(self.protocol, name, list(records.values()))
         run = run.with_groups(self.plan.groups, self.plan.group_by, None)
         run.verdict()  # its warnings are none during training
         return run
 
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Add images as `update` does, and return the scores of these alone."""
+        self._within_forward = True
+        try:
+            return super().forward(*args, **kwargs)
+        finally:
+            self._within_forward = False
+
+    def reset(self) -> None:
+        """Forget all images."""
+        super().reset()
+        if not self._within_forward:
+            self._seen = {}
+
     def __repr__(self) -> str:
-        return f"BenchmarkMetric({self.protocol.name}, {self.metric})"
+        return f"BenchmarkMetric({self.protocol.name}, {', '.join(self.metrics)})"
 
     def compute(self) -> dict[str, Any]:
-        """Return the scores by column as float64 tensors, NaN where undefined."""
-        score, metric = self.evaluation().score(self.metric), registry.get(self.metric)
-        columns = [c for c in metric.columns_of(score) if c.score and c.shown != "never"]
-        numbers = {c.key: value_at(score, c.key) for c in columns}
-        return {
-            k: torch.tensor(float("nan") if v is None else v, dtype=torch.float64)
-            for k, v in numbers.items()
-        }
+        """Return the scores as float64 tensors, NaN where undefined.
+
+        The names are SCORE and CLASS/SCORE, of several metrics METRIC/SCORE and METRIC/CLASS/SCORE,
+        in the letters of `Evaluation.flat`.
+        """
+        numbers = named_scores(self.evaluation(), "", per_class=True, undefined=True)
+        if len(self.metrics) == 1:
+            numbers = {name.partition("/")[2]: value for name, value in numbers.items()}
+        return {k: torch.tensor(v, dtype=torch.float64) for k, v in numbers.items()}
+
+
+def _second_image(image_id: str) -> DataError:
+    return DataError(f"{image_id}: two different images, expected an id for each")

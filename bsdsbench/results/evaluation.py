@@ -429,15 +429,16 @@ class Evaluation(Shown):
         pairs = zip(self.records, other.records, strict=False)
         return len(self.records) == len(other.records) and all(a.equals(b) for a, b in pairs)
 
+    def numbers(self) -> dict[str, float]:
+        """Every number of its scores: METRIC.SCORE -> number, such as "boundary.ods.f"."""
+        scores = {metric: self.score(metric).numbers() for metric in self.metrics}
+        return {f"{m}.{key}": number for m in scores for key, number in scores[m].items()}
+
     def scores(self) -> dict[str, Any]:
         """The `scores` object of result.json: metric -> plain values."""
         return {metric: self.score(metric).to_mapping() for metric in self.metrics}
 
-    def save(
-        self,
-        folder: str | Path,
-        progress: Progress | None = None,
-    ) -> Path:
+    def save(self, folder: str | Path, progress: Progress | None = None) -> Path:
         """Write result.json, counts.npz, timing.json and the metrics' own files into `folder`.
 
         result.json is removed first and written last: a folder without it is not a result.
@@ -510,6 +511,8 @@ class Evaluation(Shown):
 
     def flat(self, prefix: str = "", *, per_class: bool = False) -> dict[str, float]:
         """Return the defined scores as trackers log them: floats by PREFIX METRIC/SCORE.
+
+        Names are those that MLflow takes, with "_" for other characters, and no two are one.
 
         Parameters
         ----------

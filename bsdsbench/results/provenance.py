@@ -32,6 +32,7 @@ class Provenance:
     valid: str | None = None
     images: str | None = None  # hash of the ids of all shards' images
     pred_kind: str | None = None
+    date: str | None = None  # when the last image was counted, in UTC
     # How the files of a side became images
     pred_layout: Layout | None = None
     gt_layout: Layout | None = None

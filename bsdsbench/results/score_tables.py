@@ -20,7 +20,7 @@ from bsdsbench.scores.counts import ImageRecord, part_of, value_at
 from bsdsbench.scores.curve import PRCurve, late_starts
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Note, Table, key_meant, select
-from bsdsbench.text import listed
+from bsdsbench.text import clip, listed
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _NOT_LOGGED = re.compile(r"[^\w/. -]", re.ASCII)  # what MLflow refuses in the name of a number
 METHOD = model.Field("method", "Method")
 MOST_NAMED = 20  # images that are left out, in a note
+_LONG_REASON = 50  # characters; what was expected is dropped from a longer one
 _OF_MAPS = {"pred", "reading"}  # differences of what the predictions' files hold
 GRID_END = "grid end"  # beside an ODS at the first or the last threshold
 AT_GRID_END = (
@@ -84,7 +85,7 @@ def made_how(runs: Sequence[Evaluation]) -> dict[str, Any]:
     names = list(map(attrgetter("name"), runs))
     signed = signature_lines(names, signatures)
     reading = reading_line(runs)
-    notes = [*_left_out_lines(runs), *lines, *notes]
+    notes = [*left_out_lines(runs), *lines, *notes]
     return {"caption": caption, "reading": reading, "notes": notes, "signatures": signed}
 
 
@@ -98,16 +99,35 @@ def reading_line(runs: Sequence[Evaluation]) -> str:
     return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in read.items())
 
 
-def _left_out_lines(runs: Sequence[Evaluation]) -> list[str]:
+def left_out_lines(runs: Sequence[Evaluation]) -> list[str]:
     """Return a line for each run that lacks images: how many it has, who is left out and why."""
     lines = []
     for run in runs:
         if reasons := run.left_out:
             n = len(run.records)
-            named = listed([f"{image_id} ({why})" for image_id, why in reasons.items()], MOST_NAMED)
             who = f"{run.name}: " * (len(runs) > 1)
-            lines.append(f"{who}{n} of {n + len(reasons)} images; left out: {named}.")
+            lines.append(f"{who}{n} of {n + len(reasons)} images; left out: {in_short(reasons)}.")
     return lines
+
+
+def in_short(reasons: Mapping[str, str]) -> str:
+    """Return images with the reasons why they are left out, in brackets: a fault without its file.
+
+    Examples
+    --------
+    >>> in_short({"a": "empty", "b": "p/b.png: shape (9, 9), expected (8, 8)", "c": "empty"})
+    'a, c (empty), b (shape (9, 9), expected (8, 8))'
+    """
+    images: dict[str, list[str]] = {}
+    for image_id, reason in reasons.items():
+        file, _, fault = reason.partition(": ")
+        why = fault if fault and image_id in file else reason
+        if len(why) > _LONG_REASON:
+            why = clip(why.partition(", expected ")[0], _LONG_REASON)
+        images.setdefault(why, []).append(image_id)
+    named = [f"{listed(ids, MOST_NAMED)} ({why})" for why, ids in images.items()]
+    more = f", and {len(named) - MOST_NAMED} other faults" if len(named) > MOST_NAMED else ""
+    return ", ".join(named[:MOST_NAMED]) + more
 
 
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
@@ -380,6 +400,7 @@ def image_table(run: Evaluation) -> Table:
     for row, record in zip(rows, run.records, strict=True):
         row += _group_cells(record, grouped)
     columns += grouped
+    _add_left_out(run, columns, rows)
     title = f"{run.name}, image by image"
     return Table("images", title, columns, rows, aside=True, **made_how([run]))
 
@@ -400,6 +421,16 @@ def _group_cells(record: ImageRecord, fields: Sequence[model.Field]) -> list[Cel
     """Return an image's values in the columns of its groups."""
     values = [(field, record.groups.get(field.heading)) for field in fields]
     return [value if field.format else value and text_of(value) for field, value in values]
+
+
+def _add_left_out(run: Evaluation, fields: list[model.Field], rows: list[list[Cell]]) -> None:
+    """Add a column of reasons, and a row for each image that is left out, where there are any."""
+    if run.left_out:
+        blank: list[Cell] = [None] * (len(fields) - 1)
+        fields.append(model.Field("left_out", "Left out"))
+        for row in rows:
+            row.append("")
+        rows += [[image_id, *blank, reason] for image_id, reason in run.left_out.items()]
 
 
 # What is an ODS of a data set is the best F of an image.
@@ -436,11 +467,7 @@ def per_image(
         for part, by_column in values.items():
             cells = [by_column.get(key, none)[i] for key in columns]
             rows.append([*(record.image_id, part or None)[: len(labels)], *of_groups, *cells])
-    if run.left_out:  # rows of their own, with the reason
-        fields.append(model.Field("left_out", "Left out"))
-        rows = [[*row, ""] for row in rows]
-        blank = [None] * (len(fields) - 2)
-        rows += [[image_id, *blank, reason] for image_id, reason in run.left_out.items()]
+    _add_left_out(run, fields, rows)
     title = f"{scorer.title}, image by image"
     return Table(metric, title, fields, rows, n_labels=len(labels), **made_how([run]))
 
@@ -463,19 +490,41 @@ def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
     return flat
 
 
-def named_scores(run: Evaluation, prefix: str, per_class: bool) -> dict[str, float]:
-    """Return the defined scores as PREFIX + METRIC/SCORE; see `Evaluation.flat`."""
-    named = {name.replace(".", "/", 1): value for name, value in flat_scores(run.scores()).items()}
-    for metric in run.metrics if per_class and run.records else ():
-        scorer, score = registry.get(metric), run.score(metric).to_mapping()
-        parts = scorer.parts(run.protocol, scorer.options_of(run.protocol))
-        for part, path in parts.items():
-            of_part = part_of(score, path) or {}
-            for column in {c.key: c for c in (*scorer.part_columns, *scorer.columns)}.values():
-                value = value_at(of_part, column.key)
-                if column.score and value is not None:
-                    named[f"{metric}/{part}/{column.key}"] = float(value)
-    return {prefix + _NOT_LOGGED.sub("_", name): value for name, value in named.items()}
+def named_scores(
+    run: Evaluation, prefix: str, per_class: bool, undefined: bool = False
+) -> dict[str, float]:
+    """Return the scores as PREFIX + METRIC/SCORE; see `Evaluation.flat`.
+
+    With `undefined` they are there too, as NaN, also all those of a class that no image has.
+    """
+    named: dict[str, float] = {}
+    for metric in run.metrics:
+        scorer, score = registry.get(metric), run.score(metric)
+        for column in scorer.columns_of(score):
+            if column.score and column not in ERROR_COLUMNS:
+                named[f"{metric}/{column.key}"] = value_at(score, column.key)
+        parts = scorer.parts(run.protocol, scorer.options_of(run.protocol)) if per_class else {}
+        columns = [c for c in (*scorer.part_columns, *scorer.columns) if c.score]
+        of_parts = {name: part_of(score, path) or {} for name, path in parts.items()}
+        keys = dict.fromkeys(c.key for c in columns)
+        measured = [
+            k for k in keys if any(value_at(part, k) is not None for part in of_parts.values())
+        ]
+        for name, of_part in of_parts.items():
+            for key in measured:
+                value = value_at(of_part, key)
+                named[f"{metric}/{name}/{key}"] = math.nan if value is None else value
+    shown = {name: value for name, value in named.items() if value is not None}
+    named = {k: float(v) for k, v in shown.items() if undefined or math.isfinite(v)}
+    logged: dict[str, float] = {}
+    for name, value in named.items():
+        steps = [_NOT_LOGGED.sub("_", step) for step in name.split("/")]
+        # A path with empty steps or dots alone is refused too
+        plain = prefix + "/".join(step if step.strip(".") else "_" for step in steps)
+        while plain in logged:
+            plain += "_"
+        logged[plain] = value
+    return logged
 
 
 def usual_scores(run: Evaluation, known: Sequence[str]) -> list[str]:

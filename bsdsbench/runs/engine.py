@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import closing, nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import attrs
@@ -171,6 +172,8 @@ def _evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evalua
     errors = dict(sorted(images.errors.items()))
     if errors and (plan.on_error == "fail" or not images.records):
         raise DataError.collect(errors.values())
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    header = header.with_provenance(date=now)
     failed = {image_id: "; ".join(map(str, error.problems)) for image_id, error in errors.items()}
     if images.left_out:
         if not images.records and plan.shard[1] == 1:

@@ -127,7 +127,7 @@ def evaluate_humans(
 
 
 def evaluate_items(
-    items: Iterable[tuple[str, Any, Any]],
+    items: Iterable[tuple[Any, Any, Any]],
     protocol: Protocol | str | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     **options: Unpack[ItemOptions],
@@ -138,8 +138,9 @@ def evaluate_items(
 
     Parameters
     ----------
-    items : iterable of (str, prediction, truth)
-        Image id; the others as `StreamingEvaluator.update` takes them for one image.
+    items : iterable of (id, prediction, truth)
+        Image id, text or a whole number; the others as `StreamingEvaluator.update` takes them for
+        one image.
     protocol : Protocol or str or None
         A Protocol or the name of a preset; default: that of the first metric.
     metrics : str or sequence of str

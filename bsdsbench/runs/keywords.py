@@ -256,6 +256,7 @@ class HumanOptions(EveryRunOptions, total=False):
 class ItemOptions(EveryRunOptions, total=False):
     """What may be said about a run of images from an iterable."""
 
+    classes: Sequence[str] | None
     errors: bool
     name: str | None
 

@@ -263,6 +263,25 @@ class ArrayItem:
         return self.inputs
 
 
+def named_id(value: object) -> str:
+    """Return an image's id as text: text, or a whole number of Python, numpy or torch.
+
+    Raises DataError for anything else.
+
+    Examples
+    --------
+    >>> named_id("a"), named_id(3), named_id(np.int64(3)), named_id(np.array(3))
+    ('a', '3', '3', '3')
+    """
+    item = getattr(value, "item", None)  # of numpy and torch
+    plain = item() if item and getattr(value, "ndim", 0) == 0 else value
+    if isinstance(plain, int) and not isinstance(plain, bool):
+        plain = str(plain)
+    if not TEXT_CHECK.accepts(plain):
+        raise DataError(f"image id {kind_of_value(value)}: expected text, or a whole number")
+    return str(plain)
+
+
 def array_items(items: Iterable[Any], plan: Plan) -> Iterator[ArrayItem]:
     """Yield the images of any iterable of (id, prediction, truth), as they are asked for.
 
@@ -271,10 +290,14 @@ def array_items(items: Iterable[Any], plan: Plan) -> Iterator[ArrayItem]:
     seen = set()
     for number, item in enumerate(items, 1):
         whole = isinstance(item, tuple | list) and len(item) == 3
-        if not whole or not TEXT_CHECK.accepts(item[0]):
-            wrong = f"item {number}: {kind_of_value(item[0] if whole else item)}"
-            raise DataError(f"{wrong}, expected (id, prediction, truth), the id as text")
+        if not whole:
+            wrong = f"item {number}: {kind_of_value(item)}"
+            raise DataError(f"{wrong}, expected (id, prediction, truth)")
         image_id, pred, truth = item
+        try:
+            image_id = named_id(image_id)
+        except DataError as error:
+            raise DataError(f"item {number}: {error}") from None
         if image_id in seen:
             raise DataError(f"{image_id}: this image is already there, expected each once")
         seen.add(image_id)

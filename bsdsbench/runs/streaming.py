@@ -37,7 +37,7 @@ from bsdsbench.results.groups import value_of
 from bsdsbench.results.provenance import Provenance
 from bsdsbench.runs.engine import count
 from bsdsbench.runs.keywords import OnError, Plan, RunKeywords, plan
-from bsdsbench.runs.sources import array_items
+from bsdsbench.runs.sources import array_items, named_id
 from bsdsbench.scores.counts import ImageRecord
 
 LOCK = Lock()  # of all evaluators, which thus can be pickled; nothing slow is done under it
@@ -111,7 +111,7 @@ class StreamingEvaluator:
         self,
         pred: object,
         gts: object,
-        image_id: str | Sequence[str] | None = None,
+        image_id: object = None,
         groups: Mapping[str, Any] | None = None,
     ) -> None:
         """Add one image or a batch.
@@ -126,8 +126,9 @@ class StreamingEvaluator:
         gts : list, array, GroundTruth or sequence of these
             One image: its annotators, (H, W) each, as a list or an (A, H, W) array, or a
             GroundTruth. A batch: a sequence of these.
-        image_id : str or sequence of str, optional
-            A name, for a batch a list of names. None numbers them, which ranks that are to be
+        image_id : str, int or sequence of these, optional
+            A name or a number, for a batch a list or tensor of them; 3, tensor(3) and "3" are one.
+            None numbers them, which ranks that are to be
             merged must not rely on.
         groups : mapping of str to value, optional
             Column -> the image's value, for a batch a list of values.
@@ -233,13 +234,11 @@ def with_groups(
     return [record and replace(record, groups=row) for record, row in pairs]
 
 
-def image_items(
-    pred: Any, gts: Any, image_id: str | Sequence[str] | None, known: int
-) -> list[tuple[Any, Any, Any]]:
+def image_items(pred: Any, gts: Any, image_id: Any, known: int) -> list[tuple[Any, Any, str]]:
     """List (prediction, annotators, id) of each image of an update."""
     is_batch = isinstance(pred, list | tuple) or getattr(pred, "ndim", 0) > 2
     if isinstance(pred, Prediction) or not is_batch:
-        return [(pred, gts, numbered_id(known) if image_id is None else image_id)]
+        return [(pred, gts, numbered_id(known) if image_id is None else named_id(image_id))]
     if getattr(pred, "ndim", 0) == getattr(gts, "ndim", 0) + 1 == 3:
         raise ShapeError(
             f"prediction: shape {tuple(pred.shape)} for one ground truth of {tuple(gts.shape)}, "
@@ -250,12 +249,13 @@ def image_items(
         list(map(numbered_id, range(known, known + len(preds)))) if image_id is None else image_id
     )
     for label, values in (("ground truths", gts), ("image ids", names)):
-        if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != len(preds):
+        one = isinstance(values, str) or getattr(values, "ndim", 1) == 0
+        if one or not hasattr(values, "__len__") or len(values) != len(preds):
             raise ShapeError(
                 f"{label}: {kind_of_value(values)}, expected {len(preds)} for as many predictions; "
                 "one image alone is (H, W)"
             )
-    return list(zip(preds, gts, map(str, names), strict=True))
+    return list(zip(preds, gts, map(named_id, names), strict=True))
 
 
 def numbered_id(k: int) -> str:

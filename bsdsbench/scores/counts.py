@@ -400,15 +400,18 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
     all of them); a pair is kept only where some are missing.
     """
     scores: dict[str, Any] = {}
+    numbers_behind = tree.get("over", {})
+    if not all(isinstance(units, Mapping) for units in numbers_behind.values()):
+        numbers_behind = {}  # the scores of a class of that name
     for name, value in tree.items():
         if value is None:
             scores[name] = None
         elif isinstance(value, Mapping):
-            scores |= {name: sample_scores(value, k)} if name != "over" else {}
+            scores |= {name: sample_scores(value, k)} if value is not numbers_behind else {}
         else:
             number = value[k]
             scores[name] = number.item() if isinstance(number, np.generic) else number
-    for key, units in tree.get("over", {}).items():
+    for key, units in numbers_behind.items():
         for unit, pairs in units.items():
             defined, total = map(int, pairs[k])
             if 0 < defined < total:

@@ -20,8 +20,17 @@ class Shown:
     __slots__ = ()
 
     def numbers(self) -> dict[str, float]:
-        """Name -> number, those of a part as "ods.f"."""
-        raise NotImplementedError
+        """Name -> number, those of a part as "ods.f"; by default ROW.COLUMN of the first table."""
+        numbers: dict[str, float] = {}
+        for table in self.tables()[:1]:
+            columns = table.plain()
+            for number in range(len(table.rows)):
+                cells = {key: column[number] for key, column in columns.items()}
+                row = ".".join(cell for cell in cells.values() if isinstance(cell, str))
+                for key, cell in cells.items():
+                    if isinstance(cell, int | float):
+                        numbers[f"{row}.{key}"] = cell
+        return numbers
 
     def __repr__(self) -> str:
         """One line: the first numbers; a point of a curve by its F."""

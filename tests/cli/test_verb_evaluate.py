@@ -139,3 +139,12 @@ def test_a_wrong_call_is_one_line_and_status_2(tiny, words, line):
     done = command("evaluate", *(w.format(pred=pred, gt=gt) for w in words))
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert line in done.stderr
+
+
+@pytest.mark.parametrize("quiet", [(), ("--quiet",)])
+def test_what_an_earlier_run_counted_is_said(tiny, tmp_path, quiet):
+    pred, gt = tiny
+    words = ("evaluate", pred, "--gt", gt, *FEW, "-o", tmp_path / "out", *quiet)
+    n = len(list(pred.iterdir()))
+    assert "counted before" not in command(*words).stderr
+    assert f"{n} of {n} images were counted before" in command(*words).stderr

@@ -15,7 +15,7 @@ import bsdsbench as bb
 from bsdsbench.cli import cli
 from bsdsbench.comparison.gate import Baseline, assert_scores, check
 from bsdsbench.comparison.significance import least_p
-from tests.helpers.runs import refused
+from tests.helpers.runs import call, refused
 from tests.helpers.simulated import boundary_of, simulated_run
 
 ROOT = Path(__file__).parents[2]
@@ -298,3 +298,25 @@ def test_a_drop_of_just_the_tolerance_passes(run):
     for tolerance, failed in ((drop, False), (np.nextafter(drop, 0), True)):
         found = check(changed(run, 0.05), Baseline.of(run), tolerance={"ods": float(tolerance)})
         assert found.checks[0].failed == failed
+
+
+def test_p_is_that_of_compare_and_the_corrected_one_is_labelled(run):
+    worse = replace(changed(run, 0.03), name="now")
+    found = check(worse, Baseline.of(run), statistical=True, n_boot=300, scores=["ods", "ap"])
+    compared = bb.compare([worse, replace(run, name="was")], n_boot=300)
+    p = [compared.difference_of("now", "was", c.score).p for c in found.checks]
+    assert [c.p for c in found.checks] == p
+    assert [c.p_holm for c in found.checks] == [2 * min(p), max(2 * min(p), max(p))]
+    assert all(
+        f"(p {c.p:.4f}, after Holm over 2 scores {c.p_holm:.4f})" in str(c) for c in found.checks
+    )
+
+
+def test_summaries_of_several_steps_stand_one_after_the_other(run, tmp_path):
+    page, gate = tmp_path / "new" / "summary.md", ("--baseline", tmp_path / "b.json")
+    out = run.save(tmp_path / "out")
+    call("check", out, *gate, "--update")
+    for _ in "ab":
+        call("check", out, *gate, "--summary", page)
+    assert page.read_text().count("### ours: 0 of ") == 2
+    assert "\n\n### ours" in page.read_text()

@@ -84,3 +84,74 @@ def test_the_loop_of_the_page_runs(capsys):
     (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.M | re.S)
     exec(compile(code, str(page), "exec"), {"__name__": "page"})
     assert "mean_iou" in capsys.readouterr().out
+
+
+def labels(count, seed=0):
+    rng = np.random.default_rng(seed)
+    for number in range(count):
+        truth = (rng.random((12, 17)) < 0.3).astype(np.int64)
+        yield number, np.where(rng.random(truth.shape) < 0.1, 1 - truth, truth), truth
+
+
+def test_several_metrics_with_classes_are_those_of_a_run():
+    from bsdsbench.integrations.torchmetrics import BenchmarkMetric
+
+    names = ["segmentation", "calibration"]
+    with pytest.raises(DataError, match="expected a run for each"):
+        BenchmarkMetric(metrics=["segmentation", "boundary"])
+    metric = BenchmarkMetric(metrics="segmentation", classes=["road", "car", "tram"])
+    for number, pred, truth in labels(3):
+        metric.update(torch.from_numpy(pred), torch.from_numpy(truth), image_id=number)
+    run = bb.evaluate_items(labels(3), metrics="segmentation", classes=["road", "car", "tram"])
+    logged, found = run.flat(per_class=True), metric.compute()
+    assert {f"segmentation/{k}": v.item() for k, v in found.items() if v == v} == logged
+    assert {"mean_iou", "road/iou", "tram/iou"} <= found.keys()
+    assert found["tram/iou"].isnan()  # no image has one
+    both = BenchmarkMetric(PROTOCOL, ["boundary", "calibration"])
+    for name, soft, gts in images(3):
+        both.update(soft, gts, image_id=name)
+    assert {key.partition("/")[0] for key in both.compute()} == {"boundary", "calibration"}
+    assert names[0] in repr(metric)
+
+
+@pytest.mark.parametrize("one", [3, np.int64(3), "3"])
+def test_a_number_of_any_kind_is_one_id(one):
+    (_, soft, gts), (_, other, _) = images(2)
+    metric, stream = filled([(torch.tensor(3), soft, gts)]), bb.StreamingEvaluator(PROTOCOL)
+    metric.update(soft, gts, image_id=one)  # again, as a sampler repeats it
+    assert metric.evaluation().image_ids == ["3"]
+    with pytest.raises(DataError, match="3: two different images"):
+        metric.update(other, gts, image_id=one)
+    assert metric.evaluation().image_ids == ["3"]
+    stream.update(soft, gts, image_id=torch.tensor(3))
+    with pytest.raises(DataError, match="3: this image is already there"):
+        stream.update(other, gts, image_id=one)
+    batch = np.stack([soft, other]), [gts, gts], torch.tensor([3, 4])
+    assert filled([]).forward(*batch).keys() == metric.compute().keys()
+
+
+def test_forward_knows_the_images_before_and_reset_forgets_them():
+    (_, soft, gts), (_, other, _) = images(2)
+    metric = filled([("a", soft, gts)])
+    alone = metric(other, gts, image_id="b")
+    assert alone["ods"] == filled([("b", other, gts)]).compute()["ods"]
+    assert metric.evaluation().image_ids == ["a", "b"]
+    with pytest.raises(DataError, match="a: two different images"):
+        metric(other, gts, image_id="a")
+    metric.reset()
+    metric.update(other, gts, image_id="a")
+    assert len(metric.evaluation().records) == 1
+
+
+def test_what_nobody_asked_for_is_not_there_and_what_is_undefined_is_nan():
+    from bsdsbench.integrations.torchmetrics import BenchmarkMetric
+
+    metric = BenchmarkMetric("medical", "contour")
+    empty, some = np.zeros((20, 24), bool), np.pad(np.ones((5, 6), bool), ((4, 11), (3, 15)))
+    metric.update(empty, some, image_id="a")
+    found = metric.compute()
+    assert found["dice"] == 0
+    assert found["hd95-pooled"].isnan()
+    asked = {key for key, value in metric.evaluation().numbers().items() if value == value}
+    assert {f"contour.{k}" for k, v in found.items() if v == v and "_" not in k} <= asked
+    assert not any(key.startswith("small") for key in found)

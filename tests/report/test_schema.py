@@ -49,3 +49,21 @@ def test_results_of_the_sample(tmp_path):
     VALIDATOR.validate(json.loads((tmp_path / "x.json").read_text("utf-8")))
     for spoil in ({"scores": {"boundary": 1}}, {"n_images": "16"}, {"schema": "other/1"}):
         assert not VALIDATOR.is_valid(deepcopy(found) | spoil)
+
+
+def test_checks_and_findings(tmp_path):
+    run = bb.evaluate_items(stored_numbers.made("edges"), metrics="pixel", workers=1)
+    out, gate = run.save(tmp_path / "out"), ("--baseline", tmp_path / "b.json", "--format", "json")
+    call("check", out, *gate[:2], "--update")
+    for options in ((), ("--statistical", "--n-boot", 50)):
+        checked = json.loads(call("check", out, *gate, *options))
+        assert checked["passed"]
+        VALIDATOR.validate(checked)
+    for spoil in ({"passed": 1}, {"checks": [{}]}, {"more": 1}):
+        assert not VALIDATOR.is_valid(checked | spoil)
+    (tmp_path / "none").mkdir()
+    words = "doctor", sample_results("canny"), "--gt", sample_ground_truth(), "--format", "json"
+    findings = json.loads(call(*words, "--invert"))
+    assert findings
+    VALIDATOR.validate(findings)
+    assert not VALIDATOR.is_valid([findings[0] | {"level": "note"}])

@@ -1,10 +1,15 @@
 """An evaluation by itself: which records make one, and that nobody changes it."""
 
 import json
+import posixpath
+import re
+from datetime import UTC, datetime
 
 import numpy as np
 import pytest
 from attrs.exceptions import FrozenInstanceError
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import bsdsbench as bb
 from bsdsbench.errors import MergeError
@@ -85,3 +90,43 @@ def test_a_score_named_like_a_part_of_the_file_stays_a_score(tmp_path, key):
         pass
     stored = json.loads((tmp_path / "result.json").read_text("utf-8"))
     assert {name: stored[name] for name in result} == result
+
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=6) | st.sampled_from(
+    ["a/b", "..", ".", "/a", "a//b", "a:b", "a b", "é", "a/../b"]
+)
+
+
+@example(["0", "over"])
+@given(st.lists(NAMES.filter(str.strip), min_size=2, max_size=4, unique=True))
+def test_flat_names_are_those_that_mlflow_takes_and_lose_no_class(names):
+    """MLflow's rule: letters, digits and _-. /:, and a path that is normalised as it stands."""
+    truth = np.arange(64).reshape(8, 8) % len(names)
+    try:
+        run = bb.evaluate_items([(0, truth, truth)], metrics="segmentation", classes=names)
+    except bb.DataError:
+        return  # names that the protocol refuses
+    flat = run.flat(per_class=True)
+    assert len([name for name in flat if re.search("/iou_*$", name)]) == len(names)
+    for name in flat:
+        assert re.fullmatch(r"[/\w.\- :]+", name, re.ASCII)
+        assert posixpath.normpath(name) == name
+        assert not name.startswith(("..", "/"))
+
+
+def test_numbers_are_the_scores_by_their_paths():
+    run = bb.evaluate_items([("a", np.eye(20), [np.eye(20)])], metrics=["boundary", "pixel"])
+    numbers = run.numbers()
+    assert numbers["boundary.ods.f"] == run.boundary_score().ods.f == 1
+    assert numbers["pixel.mae"] == run.score("pixel").mae
+    compared = bb.compare([run], n_boot=5)
+    assert compared.numbers()["items.boundary_ods"] == 1
+
+
+def test_a_run_has_the_date_on_which_it_was_counted(tmp_path):
+    before = datetime.now(UTC).replace(microsecond=0)
+    run = bb.evaluate_items([("a", np.eye(20), [np.eye(20)])], out=tmp_path / "out")
+    stored = json.loads((tmp_path / "out" / "result.json").read_text())["provenance"]["date"]
+    assert before <= datetime.fromisoformat(stored) <= datetime.now(UTC)
+    again = bb.Evaluation.load(tmp_path / "out")
+    assert again.provenance.date == run.provenance.date == stored

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 import bsdsbench as bb
+from bsdsbench.comparison.gate import Baseline, check
 from bsdsbench.report.worst import worst_table
-from bsdsbench.results.score_tables import score_tables
+from bsdsbench.results.score_tables import image_table, in_short, score_tables
 from bsdsbench.tables.forms import to_csv
-from tests.helpers.runs import call
+from tests.helpers.runs import call, command, counted, refused, write_maps
 
 
 @pytest.fixture
@@ -45,6 +46,8 @@ def test_everyone_who_is_left_out_is_named(folders, tmp_path, metric):
     assert line.startswith("2 of 5 images; left out: b (no prediction), c (")
     rows = list(csv.DictReader(table.read_text().splitlines()))
     assert {row["image"]: row["left_out"] for row in rows} == ({"a": "", "d": ""} | run.left_out)
+    reasons = [row["left_out"] for row in csv.DictReader(to_csv(image_table(run)).splitlines())]
+    assert [*filter(None, reasons)] == [*run.left_out.values()]
     call("report", out, "-o", page, "--no-pictures")
     assert "2 of 5 images; left out: b (no prediction), c (" in page.read_text()
 
@@ -76,3 +79,77 @@ def test_an_images_f_at_the_runs_threshold_has_its_own_column(folders, metric, r
     assert {"best F", "F at the ODS threshold"} <= set(headings)
     shown = worst_table([run], [pred], metric=metric)
     assert [c.heading for c in shown.columns][1:3] == ["best F", "F at the ODS threshold"]
+
+
+@pytest.fixture
+def two_runs(tmp_path):
+    """One without image a, the other without d and e, of five; nobody has c."""
+    maps = {name: np.roll(np.eye(24, dtype=bool), k, 0) for k, name in enumerate("abcde")}
+    write_maps(tmp_path / "gt", maps)
+    runs = []
+    for name, lacks in (("first", "ac"), ("second", "cde")):
+        kept = {key: image for key, image in maps.items() if key not in lacks}
+        folder = write_maps(tmp_path / name, kept)
+        if name == "second":
+            (folder / "e.png").write_bytes(b"no picture")
+        how = {"missing": "skip", "on_error": "skip"}
+        runs.append(
+            counted(folder, tmp_path / "gt", metrics="pixel", out=tmp_path / f"o-{name}", **how)
+        )
+    return runs
+
+
+def test_a_comparison_names_who_is_not_in_both_and_who_is_in_none(two_runs):
+    compared = bb.compare(two_runs, n_boot=5)
+    assert compared.n_images == 1
+    assert compared.left_out["first"] == {
+        "a": "no prediction", "c": "no prediction", "d": "not in second", "e": "not in second",
+    }  # fmt: skip
+    assert compared.left_out["second"]["a"] == "not in first"
+    assert "is not a picture" in compared.left_out["second"]["e"]
+    assert "4 images are not in every run" not in compared.notes[0]
+    assert (
+        "3 images are not in every run, such as 'a'; compared on the 1 in all" in compared.notes[0]
+    )
+    first, second = compared.notes[1:3]
+    assert first == ("first: 1 of 5 images; left out: a, c (no prediction), d, e (not in second).")
+    assert second.startswith("second: 1 of 5 images; left out: a (not in first), c, d (no pred")
+    assert json.loads(json.dumps(compared.to_mapping()))["left_out"] == compared.left_out
+    shown = worst_table(two_runs, ()).notes
+    assert first in shown
+    alone = bb.compare(two_runs[:1], n_boot=5)
+    assert alone.notes[0] == "3 of 5 images; left out: a, c (no prediction)."
+
+
+def test_the_gate_refuses_other_images_by_name_unless_those_in_common_are_meant(two_runs, tmp_path):
+    first, second = two_runs
+    baseline = Baseline.of(first)
+    words = r"first, baseline|second, baseline: 3 images .*second lacks d \(no prediction\), e \(is"
+    refused(words, check, second, baseline)
+    refused("common=True", check, second, baseline)
+    checked = check(second, baseline, common=True, statistical=True, n_boot=5)
+    assert "1 of 5 images" in checked.notes[1]
+    assert checked.left_out["d"] == "no prediction"
+    assert {c.baseline for c in checked.checks} == {c.value for c in checked.checks}  # the same map
+    gate = ("--baseline", tmp_path / "b.json")
+    made = command("check", tmp_path / "o-first", *gate, "--update", "--quiet")
+    assert "3 of 5 images; left out: a, c (no prediction)." in made.stderr
+    done = command("check", tmp_path / "o-second", *gate)
+    assert done.returncode == 2
+    assert "--common" in done.stderr
+    page = tmp_path / "s.md"
+    done = command("check", tmp_path / "o-second", *gate, "--common", "--summary", page)
+    assert "left out: a (not in baseline)" in done.stderr
+    assert "left out: a (not in baseline)" in page.read_text()
+    same = command("check", tmp_path / "o-first", *gate, "--format", "json")
+    assert json.loads(same.stdout)["left_out"] == {"a": "no prediction", "c": "no prediction"}
+
+
+def test_reasons_are_short_and_equal_ones_stand_once():
+    many = {f"i{k:02}": f"p/i{k:02}.png: no picture" for k in range(30)}
+    assert in_short(many).endswith("i19 and 10 more (no picture)")
+    long = {"a": f"p/a.png: {'x' * 40}, expected {'y' * 40}", "b": "z" * 90}
+    assert in_short(long).startswith(f"a ({'x' * 40}), b (zzz")
+    assert len(in_short(long)) < 110
+    others = in_short({f"i{k}": f"fault {k}" for k in range(25)})
+    assert others.endswith("i19 (fault 19), and 5 other faults")

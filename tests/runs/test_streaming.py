@@ -160,3 +160,29 @@ def test_a_warning_points_to_the_callers_line():
         with pytest.warns(InputWarning, match="left out") as caught:
             ev.update(*given)
         assert {warning.filename for warning in caught} == {__file__}
+
+
+@pytest.mark.parametrize("one", [3, np.int64(3), np.array(3), np.uint8(3), "3"])
+def test_items_and_updates_take_numbers_as_ids(one):
+    maps, few = np.eye(9), bb.Protocol(thresholds=2)
+    ev = bb.StreamingEvaluator(few)
+    ev.update(maps, [maps], image_id=one)
+    assert ev.compute().image_ids == ["3"]
+    refused("3: this image is already there", ev.update, maps, [maps], image_id=3)
+    assert bb.evaluate_items([(one, maps, [maps])], few, workers=1).image_ids == ["3"]
+    refused("image ids: ", ev.update, [maps] * 2, [[maps]] * 2, image_id=one, error=bb.ShapeError)
+    twice = [(one, maps, [maps]), ("3", maps, [maps])]
+    refused("3: this image is already there", bb.evaluate_items, twice, few, workers=1)
+
+
+@pytest.mark.parametrize("one", [True, 3.0, None, "", b"a", (1, 2), np.array([3, 4])])
+def test_what_is_no_id_is_refused(one):
+    items = [(one, np.eye(9), [np.eye(9)])]
+    refused("item 1: image id .*expected text, or a whole number", bb.evaluate_items, items)
+
+
+def test_items_take_names_of_classes():
+    truth = np.indices((9, 9)).sum(0) % 2
+    run = bb.evaluate_items([(0, truth, truth)], metrics="segmentation", classes=["no", "yes"])
+    assert run.flat(per_class=True)["segmentation/yes/iou"] == 1
+    refused("classes", bb.evaluate_items, [(0, truth, truth)], metrics="segmentation", classes="no")
