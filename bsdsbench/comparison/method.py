@@ -74,7 +74,7 @@ class Method:
     def labels(self) -> list[str]:
         """A name for each run: that of the method, with the seed's where there are several."""
         several = self.n_runs > 1
-        return [f"{self.name}: {seed}" if several else self.name for seed in self.seeds]
+        return [f"{self.name}/{seed}" if several else self.name for seed in self.seeds]
 
 
 def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:

@@ -73,7 +73,7 @@ def _scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], Score
     Raises DataError where runs of one method have other images than its first; it says which.
     """
     for method in methods:
-        comparable(as_runs(method.runs, method.seeds))
+        comparable(as_runs(method.runs, method.labels))
     flat = [[flat_scores(run.scores()) for run in method.runs] for method in methods]
     names = [score for score in flat[0][0] if all(score in run for runs in flat for run in runs)]
     return {

@@ -20,7 +20,7 @@ from bsdsbench.arguments import F8
 from bsdsbench.comparison.comparable import comparable
 from bsdsbench.comparison.method import Method
 from bsdsbench.comparison.method_tables import ScoresOfRuns, Spread
-from bsdsbench.errors import DataError
+from bsdsbench.errors import DataError, Setting
 from bsdsbench.plotting.displays import CurveDisplay
 from bsdsbench.plotting.style import GREY
 from bsdsbench.results.given_runs import as_runs
@@ -102,7 +102,8 @@ def method_curve(
         return MethodCurve(shown[0], [], None)
     comparable(as_runs(method.runs, method.labels))
     if not (each_run or all(one.joined for one in shown)):
-        raise DataError(f"{method.name}: its points have no order, expected each_run, not a mean")
+        fix = Setting("each_run", True, "draws each of them")
+        raise DataError(f"{method.name}: the points of its curves have no order", fix=fix)
     drawn = copy(shown[0])
     best = [one.best.f for one in shown if one.best is not None]
     f = f"[F={_mean_text(best, spread)}] " if best else ""

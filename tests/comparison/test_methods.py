@@ -219,7 +219,7 @@ def test_runs_of_other_images_are_named():
     runs = [simulated_run("a", N_IMAGES), simulated_run("b", N_IMAGES - 1)]
     with pytest.raises(bb.DataError, match="images are not in every run") as refused:
         compare_methods([Method("m", runs)])
-    assert "m: a" in str(refused.value)
+    assert "m/a" in str(refused.value)
 
 
 @pytest.mark.slow

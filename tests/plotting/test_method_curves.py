@@ -125,7 +125,7 @@ def test_f_over_threshold_is_averaged(seeds):
 def test_what_has_no_mean_is_refused(seeds):
     fewer = simulated_run("fewer", N_IMAGES - 1)
     refused(
-        "m: fewer: 1 images are not in every|m: s0, m: fewer", plot_runs, [],
+        "m/s0, m/fewer: images: 8, 7 of both", plot_runs, [],
         methods=[bb.Method("m", [seeds[0], fewer])],
     )  # fmt: skip
     unordered = bb.Method("egb", ["ref:egb", "ref:mshift"])

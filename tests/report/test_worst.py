@@ -159,4 +159,4 @@ def test_images_of_a_method_have_the_mean_over_its_runs(tmp_path):
 
 def test_runs_of_a_method_on_other_images_are_refused():
     runs = [simulated_run("a", 9), simulated_run("b", 8)]
-    refused("m: a, m: b: 1 images are not in every run", worst_table, [bb.Method("m", runs)], [])
+    refused("m/a, m/b: 1 images are not in every run", worst_table, [bb.Method("m", runs)], [])
