@@ -93,11 +93,11 @@ def report_verb(
     that is not found the value is "-".
     """
     from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
-    from bsdsbench.comparison.method import methods_of, runs_of
+    from bsdsbench.comparison.method import methods_of, runs_of, with_runs
     from bsdsbench.comparison.method_tables import Spread
     from bsdsbench.comparison.methods import means_table
     from bsdsbench.comparison.published import labelled_runs, published_beside
-    from bsdsbench.comparison.slices import slice_tables
+    from bsdsbench.comparison.slices import means_by_slice, slice_tables
     from bsdsbench.diagnosis.ap_rules import rules_tables
     from bsdsbench.errors import DataError
     from bsdsbench.report import score_tables, write_report
@@ -113,9 +113,12 @@ def report_verb(
     if method:
         refuse((*PAGE, "gt_dir", "rules", "names"), "--method")
         methods = methods_of(method)
+        methods = with_runs(methods, as_runs(runs_of(methods), None, groups, group_by))
+        labelled_runs((), (), options["labels"], options["published"])  # names that are known
         beside = options["published"], runs_of(methods), options["force"], options["labels"]
-        extra, notes = published_beside(*beside)
-        show_tables([means_table(methods, Spread(spread), columns, extra, notes)], out, form)
+        means = means_table(methods, Spread(spread), columns, *published_beside(*beside))
+        by_slice = [means_by_slice(methods, word, Spread(spread), columns) for word in by]
+        show_tables([means, *by_slice], out, form)
         return
     loaded = labelled_runs(
         runs, as_runs(runs, names, groups, group_by), options["labels"], options["published"]

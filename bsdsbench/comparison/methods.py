@@ -346,8 +346,10 @@ class _Sampling:
         n_runs = len(by_run)
         if n_runs == 1:
             return _Draws(by_run[0], self.n_units)
-        means = by_run.mean(axis=0)
-        deviations = np.einsum("rb,br->b", by_run, self.chosen[n_runs]) / n_runs - means
+        first, beyond = by_run[0], by_run - by_run[0]  # of equal runs the mean is exactly theirs
+        mean_beyond = beyond.mean(axis=0)
+        means = first + mean_beyond
+        deviations = np.einsum("rb,br->b", beyond, self.chosen[n_runs]) / n_runs - mean_beyond
         deviations *= (n_runs / (n_runs - 1)) ** 0.5
         if np.isnan(means).all():
             return _Draws(means, self.n_units)

@@ -24,7 +24,8 @@ from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, score
 from bsdsbench.comparison.compare import Comparison, compare
 from bsdsbench.comparison.comparison_tables import heading, lower_is_better
 from bsdsbench.comparison.method import Method, runs_of, with_runs
-from bsdsbench.comparison.methods import MethodComparison, compare_methods
+from bsdsbench.comparison.method_tables import Spread
+from bsdsbench.comparison.methods import MethodComparison, compare_methods, means_table
 from bsdsbench.comparison.significance import holm
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
@@ -408,6 +409,28 @@ def compare_slices(
             notes = tuple(note for note in of_runs.notes if note != advice)
             comparisons[name] = replace(of_runs, notes=notes)
     return comparisons
+
+
+def means_by_slice(
+    methods: Sequence[Method], by: str, spread: Spread, columns: Sequence[str] | None
+) -> Table:
+    """Return the means over the runs of each method in each slice, see `means_table`.
+
+    Raises DataError as that, and for a column that the runs do not have.
+    """
+    column, slices = runs_by_slice(runs_of(methods), by)
+    fields, rows = list[Field](), list[list[Cell]]()
+    for name, part in slices.items():
+        table = means_table(with_runs(methods, part), spread, columns)
+        size = [Field("slice", column), Field("images", "images", "n", "d")]
+        fields = [*table.columns[:1], *size, *table.columns[1:]]
+        rows += [[row[0], name, len(part[0].records), *row[1:]] for row in table.rows]
+    key, title = f"methods-by-{column}", f"Scores of methods by {column}"
+    fields = [
+        replace(field, higher_is_better=None) for field in fields
+    ]  # of all slices none is best
+    words: Any = {"caption": table.caption, "reading": table.reading, "notes": table.notes}
+    return Table(key, title, fields, rows, n_labels=2, **words)
 
 
 def compared_table(comparisons: Mapping[str, Comparison | MethodComparison], by: str) -> Table:

@@ -70,6 +70,13 @@ def test_equal_seeds_have_no_spread_and_p_1():
         d = compared.difference_of("a", "b", score)
         assert d.p == 1 or np.isnan(d.value)
         assert d.value == 0 or np.isnan(d.value)
+    alone = compare_methods([same[0], Method("c", [run])], n_boot=100)
+    for score in alone.scores:
+        three, one = (alone.interval_of(name, score) for name in "ac")
+        assert repr((three.value, three.low, three.high)) == repr((one.value, one.low, one.high))
+        if one.value == one.value:
+            assert alone.ranks[score].rank == (1, 1)
+            assert alone.ranks[score].beats[0][1] == 0.5
 
 
 @given(st.lists(st.integers(-4, 4), min_size=1, max_size=6))

@@ -149,3 +149,22 @@ def test_methods_in_slices_and_clusters(runs):
         for method in methods
     ]
     assert repr(slices["l"].intervals) == repr(bb.compare_methods(part, **options).intervals)
+
+
+def test_means_of_methods_in_slices(runs, tmp_path):
+    for run in runs:
+        run.save(tmp_path / run.name)
+    words = ["report", "--method", f"ab={tmp_path}/a,{tmp_path}/b", "--columns", "ods"]
+    groups = ["--group-by", "(?P<end>.)$", "--by", "end=3,6"]
+    rows = json.loads(call(*words, *groups, "--format", "json"))["tables"][1]["rows"]
+    grouped = [run.with_groups(group_by="(?P<end>.)$") for run in runs[:2]]
+    for row, (start, stop) in zip(rows, [(0, 3), (3, 6), (6, 10)], strict=True):
+        ods = []
+        for run in grouped:
+            part = [r for r in run.records if start <= r.groups["end"] < stop]
+            ods.append(bb.Evaluation(run.protocol, "part", part).boundary_score().ods.f)
+        assert row["images"] == len(part)
+        assert row["boundary_ods"] == pytest.approx(np.mean(ods), abs=1e-15)
+        assert row["boundary_ods_spread"] == pytest.approx(np.std(ods, ddof=1))
+    with pytest.raises(bb.DataError, match="label 'abc': expected keys among"):
+        call(*words, "--label", "abc=x")
