@@ -38,8 +38,9 @@ PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot
 @methods_option
 @add_option(
     "--history",
-    "Scores over these runs in order of their names (v2 before v10): a table, a page with a "
-    "picture (-o FILE.html), or the picture alone (.pdf, .svg, .png). May be repeated.",
+    "Scores over these runs in order of their dates, or else of their names (v2 before v10): a "
+    "table, a page with a picture (-o FILE.html), or the picture (.pdf, .svg, .png). May be "
+    "repeated.",
     multiple=True,
     is_eager=True,
     metavar="'out/v*'",

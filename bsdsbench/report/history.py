@@ -15,7 +15,7 @@ from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.score_tables import METHOD, flat_scores, full_name, made_how, usual_scores
-from bsdsbench.tables.table import Cell, Table
+from bsdsbench.tables.table import Cell, Field, Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 def history_of(
     folders: Sequence[str], names: Sequence[str] | None = None, force: bool = False
 ) -> list[Evaluation]:
-    """Return runs in the natural order of their folders, by the folders' names.
+    """Return runs in the order of their dates, by the names of their folders.
+
+    Where a date is not known the order is the natural one of the folders: v2 before v10.
 
     Parameters
     ----------
@@ -50,7 +52,9 @@ def history_of(
             problems=[f"{fault}; such scores have no history" for fault in faults],
             fix=Setting("force", True, "shows them"),
         )
-    return runs
+    dates = [run.provenance.date or "" for run in runs]
+    order = sorted(range(len(runs)), key=lambda k: dates[k] if all(dates) else "")
+    return [runs[k] for k in order]
 
 
 def history_table(runs: Sequence[Evaluation], columns: Sequence[str] | None = None) -> Table:
@@ -61,8 +65,9 @@ def history_table(runs: Sequence[Evaluation], columns: Sequence[str] | None = No
     shown, values = _shown(runs, columns), [flat_scores(run.scores()) for run in runs]
     rows: list[list[Cell]] = []
     for run, scores in zip(runs, values, strict=True):
-        rows.append([run.name, *(scores.get(score) for score in shown)])
-    fields = [METHOD, *map(score_field, shown)]
+        day = (run.provenance.date or "")[:10] or None
+        rows.append([run.name, day, *(scores.get(score) for score in shown)])
+    fields = [METHOD, Field("date", "Date"), *map(score_field, shown)]
     return Table("history", "Scores over runs", fields, rows, **made_how(runs))
 
 
@@ -104,10 +109,11 @@ def plot_history(
                 **next_style(ax),
             }
             ax.plot(range(len(runs)), line, **marked)
+        days = [f"{run.name}\n{(run.provenance.date or '')[:10]}".strip() for run in runs]
         letters = ax.figure.figure.get_size_inches()[0] * 72 / (0.8 * font_size())
-        wide = sum(len(run.name) + 2 for run in runs) > letters
+        wide = sum(2 + max(map(len, day.split("\n"))) for day in days) > letters
         turned: Any = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if wide else {}
-        ax.set_xticks(range(len(runs)), [r.name for r in runs], parse_math=False, **turned)
+        ax.set_xticks(range(len(runs)), days, parse_math=False, **turned)
         if len(shown) > 1:
             legend(ax, ax.lines)
         else:

@@ -2,13 +2,14 @@
 
 import csv
 import io
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import pytest
 from click import UsageError
 
 import bsdsbench as bb
-from bsdsbench.report.history import history_of, plot_history
+from bsdsbench.report.history import history_of, history_table, plot_history
 from tests.helpers.runs import call, refused
 from tests.helpers.simulated import simulated_run
 
@@ -31,6 +32,25 @@ def test_the_order_is_that_of_numbers(folder):
     assert figure.axes[0].get_ylabel() == "ODS"
     several = plot_history(runs, ["ods", "ap"])
     assert [line.get_label() for line in several.axes[0].lines] == ["ODS", "AP"]
+    plt.close("all")
+
+
+def test_the_order_is_that_of_dates_where_all_have_one(folder, tmp_path):
+    from attrs import evolve
+
+    days = {"v1": "2026-03-01", "v2": "2026-01-02", "v9": "2025-12-31", "v10": "2026-03-02"}
+    for name, day in days.items():
+        run = bb.Evaluation.load(folder / name)
+        dated = evolve(run.provenance, date=f"{day}T10:00:00+00:00")
+        replace(run, provenance=dated).save(tmp_path / name)
+    runs = history_of([f"{tmp_path}/v*"])
+    assert [run.name for run in runs] == ["v9", "v2", "v1", "v10"]
+    table = history_table(runs).plain()
+    assert table["date"] == [days[name] for name in table["method"]]
+    ticks = plot_history(runs).axes[0].get_xticklabels()
+    assert ticks[0].get_text() == "v9\n2025-12-31"
+    replace(runs[0], provenance=evolve(runs[0].provenance, date=None)).save(tmp_path / "v9")
+    assert [run.name for run in history_of([f"{tmp_path}/v*"])] == ["v1", "v2", "v9", "v10"]
     plt.close("all")
 
 
