@@ -56,8 +56,6 @@ def main() -> None:
     if words[0] in ("evaluate", "compare", "report"):
         # Threads of numpy's BLAS wait on a core, which ours are to have; a detector keeps them
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        # Kernels compile in .85 of the time, and count as fast. numba reads it when imported.
-        os.environ.setdefault("NUMBA_OPT", "2")
     status = 2
     try:
         if "_BSDSBENCH_COMPLETE" in os.environ:

@@ -43,9 +43,8 @@ def many_to_one_counts(
     dy, dx = (a.ravel() for a in np.mgrid[-reach : reach + 1, -reach : reach + 1])
     inside = np.hypot(dy, dx) <= up_to(radius)
     annotators = gt_maps.sum(axis=0, dtype=np.int64)
-    matched_gt, matched_pred, total_pred = count_steps(
-        start, pixel, added, annotators.ravel(), close.ravel(), rows, cols, dy[inside], dx[inside]
-    )
+    marks, disk, shape = (annotators.ravel(), close.ravel()), (dy[inside], dx[inside]), (rows, cols)
+    matched_gt, matched_pred, total_pred = count_steps(start, pixel, added, *marks, shape, *disk)
     total_gt = np.full(thresholds.size, annotators.sum())
     counts = (matched_gt[::-1], total_gt, matched_pred[::-1], total_pred[::-1])
     return MatchCounts(thresholds, np.column_stack(counts))

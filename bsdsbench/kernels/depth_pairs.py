@@ -28,8 +28,7 @@ def _count_exceeded(a, b, ratios):
     return n
 
 
-@kernel
-def ratio_pairs(pred, gt, valid, ratios):
+def ratio_pairs(pred: F8, gt: F8, valid: Bool, ratios: F8) -> I8:
     """Count the pairs of neighbours whose inverse depths differ by more than each ratio.
 
     pred, gt : float64 (H, W), inverse depths
@@ -37,9 +36,15 @@ def ratio_pairs(pred, gt, valid, ratios):
     ratios : float64 (R,), increasing, from 1 on
     Returns int64 (R, 4, 3), by ratio and side: pairs that differ so in both maps, in pred, in gt.
     """
+    by_number = np.zeros((ratios.size + 1, 4, 3), np.int64)
+    _count_pairs(pred, gt, valid, ratios, by_number)
+    return np.cumsum(by_number[::-1], axis=0)[::-1][1:]
+
+
+@kernel(_nrt=False)
+def _count_pairs(pred, gt, valid, ratios, count):
+    """Count the pairs as `ratio_pairs`, by how many ratios are exceeded; `count` are zeros."""
     h, w = pred.shape
-    n = ratios.size
-    count = np.zeros((n + 1, 4, 3), np.int64)
     for y in range(h):
         for x in range(w):
             if not valid[y, x]:
@@ -56,11 +61,6 @@ def ratio_pairs(pred, gt, valid, ratios):
                 count[g, g_side, 2] += 1
                 if p_side == g_side:
                     count[min(p, g), p_side, 0] += 1
-    for k in range(n - 1, -1, -1):
-        for side in range(4):
-            for i in range(3):
-                count[k, side, i] += count[k + 1, side, i]
-    return count[1:]
 
 
 def thinned_pairs(pred: F8, mask: Bool, ratios: F8) -> I8:
@@ -77,18 +77,19 @@ def thinned_pairs(pred: F8, mask: Bool, ratios: F8) -> I8:
     count = np.zeros((ratios.size, 4, 2), np.int64)
     for vertical in range(2):  # both copies are C-contiguous, so one kernel is compiled
         maps = (pred.T, mask.T) if vertical else (pred, mask)
-        _count_along_rows(*(a.copy(order="C") for a in maps), ratios, count, vertical)
+        ratio = np.empty(maps[0].shape[1])
+        _count_along_rows(*(a.copy(order="C") for a in maps), ratios, ratio, count, vertical)
     return count
 
 
-@kernel
-def _count_along_rows(pred, mask, ratios, count, vertical):
+@kernel(_nrt=False)
+def _count_along_rows(pred, mask, ratios, ratio, count, vertical):
     """Add the edges between neighbours in a row to `count`, as `thinned_pairs` returns it.
 
-    `vertical` is 1 if the maps are transposed, and so the rows are columns of the image.
+    `vertical` is 1 if the maps are transposed, and so the rows are columns of the image. `ratio` is
+    room for a row.
     """
     h, w = pred.shape
-    ratio = np.empty(w)
     for y in range(h):
         for side in range(2):
             for x in range(w - 1):

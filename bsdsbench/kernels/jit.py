@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from numba import config, njit
 from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary
 from numba.core.runtime import rtsys
 
 from bsdsbench.kernels import compiled_folder
@@ -57,6 +58,22 @@ class _KernelCache(FunctionCache):
             return self._load_overload(sig, target_context)
 
 
+class _OptimisedOnce(JITCodeLibrary):
+    """Code that LLVM optimises once, when it is complete.
+
+    numba would optimise each function before as well, and all of them at a low level, so that it
+    removes reference counts. At level 3 kernels would compile longer, and count no faster.
+    """
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        passes = self._codegen._module_pass_manager(opt=2)
+        manager, *builder = passes if isinstance(passes, tuple) else [passes]
+        manager.run(self._final_module, *builder)
+
+
 @contextmanager
 def _compiling_alone(path: Path) -> Iterator[None]:
     """Keep other processes from compiling the same kernel, and garbage from being looked for.
@@ -91,7 +108,12 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
         with _compiling_alone(path):
             loaded = dispatcher._cache.load_overload(args, dispatcher.targetctx)
             if loaded is None:
-                compiled = compile_it(args, return_type)
+                codegen = dispatcher.targetctx.codegen()
+                usual, codegen._library_class = codegen._library_class, _OptimisedOnce
+                try:
+                    compiled = compile_it(args, return_type)
+                finally:
+                    codegen._library_class = usual
                 dispatcher._cache.keep(args, compiled)
                 return compiled
             dispatcher.targetctx.insert_user_function(

@@ -9,10 +9,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.jit import inner, kernel
+
+_Image = NDArray[np.float32]
 
 
-@kernel
+@inner
 def _reflect(i, n):
     """Return the index of sample i of a line of n samples that is mirrored at its ends.
 
@@ -22,17 +24,22 @@ def _reflect(i, n):
     return i if i < n else 2 * n - 1 - i
 
 
-@kernel
-def triangle_filter(image, radius):
+def _filtered(image: _Image, radius: int) -> _Image:
     """Filter a float32 (H, W) map with the triangle [1 .. R, R+1, R .. 1] / (R+1)^2, R = radius.
 
     Rows and columns are filtered one after the other, mirrored at the border. Returns float32.
     """
-    h, w = image.shape
-    size, total = 2 * radius + 1, (radius + 1.0) ** 2
-    weight = np.array([(radius + 1 - abs(d)) / total for d in range(-radius, radius + 1)])
-    line = np.empty(w + 2 * radius)
-    rows = np.empty((h, w), np.float32)
+    (h, w), total = image.shape, (radius + 1.0) ** 2
+    weight = (radius + 1 - np.abs(np.arange(-radius, radius + 1))) / total
+    rows, filtered = np.empty((2, h, w), np.float32)
+    _triangle_filter(image, weight, np.empty(w + 2 * radius), np.empty(w), rows, filtered)
+    return filtered
+
+
+@kernel(_nrt=False)
+def _triangle_filter(image, weight, line, sums, rows, filtered):
+    """Write into `filtered` what `_filtered` returns; `line`, `sums` and `rows` are room."""
+    (h, w), size, radius = image.shape, weight.size, weight.size >> 1
     for y in range(h):
         for x in range(line.size):
             line[x] = image[y, _reflect(x - radius, w)]
@@ -41,46 +48,52 @@ def triangle_filter(image, radius):
             for d in range(size):
                 weighted += weight[d] * line[x + d]
             rows[y, x] = weighted
-    filtered = np.empty((h, w), np.float32)
-    sums = np.empty(w)
     for y in range(h):
-        sums[:] = 0.0
+        for x in range(w):
+            sums[x] = 0.0
         for d in range(size):
             row = _reflect(y + d - radius, h)
             for x in range(w):
                 sums[x] += weight[d] * rows[row, x]
         for x in range(w):
             filtered[y, x] = sums[x]
-    return filtered
 
 
-@kernel
-def _gradient(image, dy, dx):
-    """Return central differences along (dy, dx), one-sided at the border; float32 (H, W)."""
+@kernel(_nrt=False)
+def _write_gradient(image, dy, dx, difference):
+    """Write central differences along (dy, dx), one-sided at the border."""
     h, w = image.shape
-    difference = np.empty((h, w), np.float32)
     for y in range(h):
         for x in range(w):
             y0, y1 = max(y - dy, 0), min(y + dy, h - 1)
             x0, x1 = max(x - dx, 0), min(x + dx, w - 1)
             step = max(y1 - y0 + x1 - x0, 1)
             difference[y, x] = (np.float64(image[y1, x1]) - image[y0, x0]) / step
-    return difference
 
 
-@kernel
-def ridge_normal(image):
-    """Return the cosine and the sine of the angle of the ridges' normal in a float32 (H, W) map.
+def _ridge_normal(image: _Image) -> list[_Image]:
+    """Return the cosine and the sine of the angle of the ridges' normal, float32 (H, W) each.
 
     The angle is atan(Gyy sign(-Gxy) / (Gxx + 1e-5)), from second differences; which of its two
-    directions is taken does not matter. Both arrays are float32 (H, W).
+    directions is taken does not matter.
     """
-    none, one = np.int64(0), np.int64(1)  # of constants numba would compile it for each
-    gx, gy = _gradient(image, none, one), _gradient(image, one, none)
-    gxx, gxy = _gradient(gx, none, one), _gradient(gy, none, one)
-    gyy = _gradient(gy, one, none)
-    h, w = image.shape
-    cos, sin = np.empty((h, w), np.float32), np.empty((h, w), np.float32)
+    gx, gy, gxx, gxy, gyy, *normal = np.empty((7, *image.shape), np.float32)
+    for source, dy, dx, difference in (
+        (image, 0, 1, gx),
+        (image, 1, 0, gy),
+        (gx, 0, 1, gxx),
+        (gy, 0, 1, gxy),
+        (gy, 1, 0, gyy),
+    ):
+        _write_gradient(source, dy, dx, difference)
+    _write_normal(gxx, gxy, gyy, *normal)
+    return normal
+
+
+@kernel(_nrt=False)
+def _write_normal(gxx, gxy, gyy, cos, sin):
+    """Write the cosine and the sine of the angle of `_ridge_normal`."""
+    h, w = cos.shape
     for y in range(h):
         for x in range(w):
             rise, run = np.float64(gyy[y, x]), gxx[y, x] + 1e-5
@@ -90,10 +103,9 @@ def ridge_normal(image):
                 rise, run = 0.0, 1.0
             length = math.sqrt(rise * rise + run * run)
             cos[y, x], sin[y, x] = run / length, rise / length
-    return cos, sin
 
 
-@kernel
+@inner
 def _bilinear(image, y, x):
     """Return the map at (y, x), interpolated bilinearly.
 
@@ -109,18 +121,17 @@ def _bilinear(image, y, x):
     return (1.0 - fy) * upper + fy * lower
 
 
-@kernel
-def suppress_non_maxima(image, cos, sin, radius, border, multiplier):
-    """Set pixels below a neighbour along the normal to 0, then fade the border.
+@kernel(_nrt=False)
+def _suppress_non_maxima(image, cos, sin, radius, border, multiplier, thinned):
+    """Set pixels below a neighbour along the normal to 0 in `thinned`, then fade the border.
 
     image, cos, sin : float32 (H, W), the map and the direction of its normal
+    thinned : a copy of the map
     radius : neighbours up to that distance in pixels are compared
     border : rows and columns of the fade, at most half of the shorter side
     multiplier : factor of a pixel before the comparison
-    Returns a new float32 (H, W) map.
     """
     h, w = image.shape
-    thinned = image.copy()
     for y in range(h):
         for x in range(w):
             value = image[y, x] * multiplier
@@ -139,12 +150,9 @@ def suppress_non_maxima(image, cos, sin, radius, border, multiplier):
         for y in range(h):
             thinned[y, k] = thinned[y, k] * k / border
             thinned[y, w - 1 - k] = thinned[y, w - 1 - k] * k / border
-    return thinned
 
 
-def edge_nms(
-    image: NDArray[np.float32], radius: int, border: int, multiplier: float, smooth: bool
-) -> NDArray[np.float32]:
+def edge_nms(image: _Image, radius: int, border: int, multiplier: float, smooth: bool) -> _Image:
     """Thin a float32 (H, W) edge map to its ridges; returns a new float32 map.
 
     The steps and parameters are those of `bsdsbench.nms`.
@@ -152,6 +160,7 @@ def edge_nms(
     if image.size == 0:
         return image.copy()
     if smooth:
-        image = triangle_filter(image, 1)
-    cos, sin = ridge_normal(triangle_filter(image, 4))
-    return suppress_non_maxima(image, cos, sin, radius, border, multiplier)
+        image = _filtered(image, 1)
+    normal, thinned = _ridge_normal(_filtered(image, 4)), image.copy()
+    _suppress_non_maxima(image, *normal, radius, border, float(multiplier), thinned)
+    return thinned

@@ -87,15 +87,18 @@ def confusion(values: NDArray[Any], gt: Bool, thresholds: F8) -> Confusion:
     buckets = _buckets(thresholds.tobytes())
     if flat.dtype.kind == "u":
         table = _lookup_table(flat.dtype, thresholds.tobytes())
-        hist = _table_histogram(flat, mask, table, above.size + 1)
+        hist = np.zeros((_LANES, 2 * above.size + 2), np.int64)
+        _table_histogram(flat, mask, table, hist)
     elif buckets.threshold is not None:
-        hist = _bucket_histogram(flat, mask, buckets.threshold, float(buckets.n))
+        hist = np.zeros((_LANES, 4 * buckets.threshold.size), np.int64)
+        _bucket_histogram(flat, mask, buckets.threshold, float(buckets.n), hist)
         above = 2 * buckets.of_threshold + 1
     else:  # thresholds too close together for one comparison
         reached = levels(flat, thresholds).view(np.uint16)
         identity = np.arange(above.size + 1, dtype=np.int16)
-        hist = _table_histogram(reached, mask, identity, identity.size)
-    at_least = np.cumsum(hist.sum(axis=0)[::-1], axis=0)[::-1]
+        hist = np.zeros((_LANES, 2 * identity.size), np.int64)
+        _table_histogram(reached, mask, identity, hist)
+    at_least = np.cumsum(hist.sum(axis=0).reshape(-1, 2)[::-1], axis=0)[::-1]
     negative, positive = at_least[0]
     fp, tp = at_least[above, 0], at_least[above, 1]
     return Confusion(tp, fp, positive - tp, negative - fp)
@@ -179,14 +182,13 @@ def _float_levels(values, first, thresholds, halvings, n_buckets, on, levels):
         levels[p] = level
 
 
-@kernel
-def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets):
+@kernel(_nrt=False)
+def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets, hist):
     """Count the values below and from each bucket's threshold on, by ground truth.
 
     values : float32 or float64 (N,);  gt : uint8 (N,), 0 or 1
-    Returns int64 (lanes, 2 * buckets, 2).
+    hist : int64 (lanes, 4 * buckets), is added to
     """
-    hist = np.zeros((_LANES, 4 * threshold_of_bucket.size), np.int64)
     for p in range(values.size):
         value = np.float64(values[p])
         scaled = value * n_buckets
@@ -195,16 +197,13 @@ def _bucket_histogram(values, gt, threshold_of_bucket, n_buckets):
         bucket = np.int64(scaled)
         reached = value >= threshold_of_bucket[np.uint64(bucket)]
         hist[p % _LANES, np.uint64(4 * bucket + 2 * reached + gt[p])] += 1
-    return hist.reshape(_LANES, -1, 2)
 
 
-@kernel
-def _table_histogram(values, gt, table, levels):
+@kernel(_nrt=False)
+def _table_histogram(values, gt, table, hist):
     """Count the values of each level, read from `table` by value, by ground truth.
 
-    Returns int64 (lanes, levels, 2).
+    hist : int64 (lanes, 2 * levels), is added to
     """
-    hist = np.zeros((_LANES, 2 * levels), np.int64)
     for p in range(values.size):
         hist[p % _LANES, np.uint64(2 * table[values[p]] + gt[p])] += 1
-    return hist.reshape(_LANES, -1, 2)

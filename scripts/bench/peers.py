@@ -52,7 +52,7 @@ VOI | counting.official(table())["voi"] | = | scikit-image \
 | sum(sm.variation_of_information(true, segs))
 ARE | counting.official(table())["are_skimage"] | = | scikit-image \
 | sm.adapted_rand_error(true, segs)[0]
-superpixels, ASA | table().overlaps[2][:, 2].sum() / segs.size | = | scikit-learn \
+superpixels, ASA | table().overlaps.ints[:, 2].sum() / segs.size | = | scikit-learn \
 | sk.cluster.contingency_matrix(segs.ravel(), true.ravel()).max(1).sum() / segs.size
 AUC and AP, 1,000,000 scores | bb.curves.roc(labels, scores).auc + bb.curves.pr(labels, scores).ap \
 | = | scikit-learn | sk.roc_auc_score(labels, scores) + sk.average_precision_score(labels, scores)

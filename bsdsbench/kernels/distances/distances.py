@@ -4,17 +4,28 @@ Distances are squared and float64: whole numbers, and so exact, where the spacin
 and `col_step` are the spacing of rows and columns.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
-from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.arrays import F8, I4, I8
+from bsdsbench.kernels.jit import inner, kernel
 
 # Rows visited by searches, per pixel of the bounding box, before the box is transformed instead. So
 # searches take at most a few times as long as the transform. The distances are the same.
 _PATIENCE = 2
 
 
-@kernel
-def nearest(a_start, a_rows, a_cols, b_start, b_rows, b_cols, row_step, col_step):
+def nearest(
+    a_start: I8,
+    a_rows: I4,
+    a_cols: I4,
+    b_start: I8,
+    b_rows: I4,
+    b_cols: I4,
+    row_step: float,
+    col_step: float,
+) -> F8:
     """Return the squared distance from each site of a to the nearest site of b with the same label.
 
     The sites of a and b are lists by label as in outlines.py: start (n + 1,), rows, cols. Returns
@@ -24,69 +35,77 @@ def nearest(a_start, a_rows, a_cols, b_start, b_rows, b_cols, row_step, col_step
     Once the searches of a label have visited too many rows, its other sites read their distances
     from an exact distance transform of the label's bounding box.
     """
-    distance = np.empty(a_rows.size)
-    distance[:] = np.inf
-    for k in range(a_start.size - 1):
-        b = slice(b_start[k], b_start[k + 1])
-        if b_start[k] == b_start[k + 1] or a_start[k] == a_start[k + 1]:
-            continue
-        rows, cols = b_rows[b], b_cols[b]
-        low, high = rows[0], rows[-1]
-        row_start = _row_index(rows)
-        top, left, bottom, right = _bounding_box(
-            a_rows[a_start[k] : a_start[k + 1]], a_cols[a_start[k] : a_start[k + 1]], rows, cols
-        )
-        patience = _PATIENCE * (bottom - top + 1) * (right - left + 1)
-        site = a_start[k]
-        while site < a_start[k + 1] and patience >= 0:
-            distance[site], visited = _search_rows(
-                a_rows[site], a_cols[site], cols, row_start, low, high, row_step, col_step
-            )
-            patience -= visited
-            site += 1
-        if site < a_start[k + 1]:
-            is_background = np.ones((bottom - top + 1, right - left + 1), np.int32)
-            for i in range(rows.size):
-                is_background[rows[i] - top, cols[i] - left] = 0
-            transform = to_other_label(is_background, row_step, col_step)
-            for i in range(site, a_start[k + 1]):
-                r, c = a_rows[i] - top, a_cols[i] - left
-                distance[i] = transform[r, c] if is_background[r, c] else 0.0
+    distance, searched = np.full(a_rows.size, np.inf), a_start[1:].copy()
+    row_start = np.empty(b_rows.max(initial=0) + 2, np.int64)
+    sites = a_start, a_rows, a_cols, b_start, b_rows, b_cols
+    _search(*sites, float(row_step), float(col_step), row_start, distance, searched)
+    for k in np.flatnonzero(searched < a_start[1:]):
+        a, b = slice(a_start[k], a_start[k + 1]), slice(b_start[k], b_start[k + 1])
+        top, left = min(a_rows[a][0], b_rows[b][0]), min(a_cols[a].min(), b_cols[b].min())
+        bottom, right = max(a_rows[a][-1], b_rows[b][-1]), max(a_cols[a].max(), b_cols[b].max())
+        is_background = np.ones((bottom - top + 1, right - left + 1), np.int32)
+        is_background[b_rows[b] - top, b_cols[b] - left] = 0
+        transform = to_other_label(is_background, row_step, col_step)
+        rest = slice(searched[k], a.stop)
+        place = a_rows[rest] - top, a_cols[rest] - left
+        distance[rest] = np.where(is_background[place], transform[place], 0.0)
     return distance
 
 
-@kernel
-def _row_index(rows):
-    """Return where the sites of each row start, from the first row to the last, and where they end.
-
-    rows : the row of each site, ascending
-    """
-    low = rows[0]
-    start = np.zeros(rows[-1] - low + 2, np.int64)
-    for r in rows:
-        start[r - low + 1] += 1
-    for i in range(start.size - 1):
-        start[i + 1] += start[i]
-    return start
-
-
-@kernel
-def _bounding_box(a_rows, a_cols, b_rows, b_cols):
-    """Return the top, left, bottom and right pixels of two lists of sites, their rows ascending."""
-    top, bottom = min(a_rows[0], b_rows[0]), max(a_rows[-1], b_rows[-1])
-    left, right = a_cols[0], a_cols[0]
-    for cols in (a_cols, b_cols):  # a loop, as .min() and .max() take seconds to compile
-        for c in cols:
-            left, right = min(left, c), max(right, c)
-    return np.int64(top), np.int64(left), np.int64(bottom), np.int64(right)
-
-
 @kernel(_nrt=False)
+def _search(
+    a_start,
+    a_rows,
+    a_cols,
+    b_start,
+    b_rows,
+    b_cols,
+    row_step,
+    col_step,
+    row_start,
+    distance,
+    searched,
+):
+    """Write the squared distances of sites, label by label, until too many rows were visited.
+
+    row_start : room for where the sites of each row start
+    searched : becomes the first site of each label that has no distance, or the label's end
+    """
+    for k in range(searched.size):
+        b_first, b_end, site = b_start[k], b_start[k + 1], a_start[k]
+        if b_first == b_end or site == a_start[k + 1]:
+            continue
+        low, high = np.int64(b_rows[b_first]), np.int64(b_rows[b_end - 1])
+        for r in range(high - low + 2):
+            row_start[r] = b_first if r == 0 else 0
+        for i in range(b_first, b_end):
+            row_start[b_rows[i] - low + 1] += 1
+        for r in range(high - low + 1):
+            row_start[r + 1] += row_start[r]
+        left = right = np.int64(a_cols[site])
+        for i in range(site, a_start[k + 1]):
+            left, right = min(left, np.int64(a_cols[i])), max(right, np.int64(a_cols[i]))
+        for i in range(b_first, b_end):
+            left, right = min(left, np.int64(b_cols[i])), max(right, np.int64(b_cols[i]))
+        top = min(low, np.int64(a_rows[site]))
+        bottom = max(high, np.int64(a_rows[a_start[k + 1] - 1]))
+        patience = _PATIENCE * (bottom - top + 1) * (right - left + 1)
+        while site < a_start[k + 1] and patience >= 0:
+            r, c = np.int64(a_rows[site]), np.int64(a_cols[site])
+            distance[site], visited = _search_rows(
+                r, c, b_cols, row_start, low, high, row_step, col_step
+            )
+            patience -= visited
+            site += 1
+        searched[k] = site
+
+
+@inner
 def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
     """Find the site nearest to (r, c): its squared distance, and how many rows were visited.
 
     cols : columns of the sites, row by row, each row ascending
-    row_start : where the rows low .. high start in `cols`, see `_row_index`
+    row_start : where the rows low .. high start in `cols`, and where the last ends
     """
     best = np.inf
     visited = np.int64(0)
@@ -103,11 +122,11 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
         away += 1
 
 
-@kernel(_nrt=False)
+@inner
 def _nearest_in_row(c, cols, row_start, row, across, col_step, best):
     """Return the squared distance of column c to the nearest site of a row, or `best` if less.
 
-    row : index in `row_start`, see `_row_index`
+    row : index in `row_start`, see `_search_rows`
     across : squared distance between the rows
     """
     first, last = row_start[row], row_start[row + 1]
@@ -125,8 +144,7 @@ def _nearest_in_row(c, cols, row_start, row, across, col_step, best):
     return best
 
 
-@kernel
-def to_other_label(labels, row_step, col_step):
+def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
     """Return the squared distance of each pixel to the nearest pixel of another label.
 
     labels : int32 (H, W)
@@ -135,8 +153,15 @@ def to_other_label(labels, row_step, col_step):
     Distances along the columns come first, then the lower envelope of parabolas over each run of a
     row (Felzenszwalb and Huttenlocher, Theory of Computing 2012; Meijster et al., ISMM 2000).
     """
+    distance, vertices = np.empty(labels.shape), np.empty((3, labels.shape[1] + 3))
+    _transform(labels, float(row_step), float(col_step), *vertices, distance)
+    return distance
+
+
+@kernel(_nrt=False)
+def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
+    """Write what `to_other_label` returns; see `_lower_envelope` for the other arrays."""
     height, width = labels.shape
-    distance = np.empty((height, width))
     for c in range(width):
         distance[0, c] = np.inf
     for r in range(1, height):
@@ -147,9 +172,6 @@ def to_other_label(labels, row_step, col_step):
         for c in range(width):
             same = labels[r, c] == labels[r + 1, c]
             distance[r, c] = min(distance[r, c], distance[r + 1, c] + 1 if same else 1)
-    vertex_x = np.empty(width + 2)
-    vertex_y = np.empty(width + 2)
-    until = np.empty(width + 3)
     for r in range(height):
         first = np.int64(0)  # of a constant numba would compile the envelope once more
         while first < width:
@@ -158,10 +180,9 @@ def to_other_label(labels, row_step, col_step):
                 last += 1
             _lower_envelope(distance, r, first, last, row_step, col_step, vertex_x, vertex_y, until)
             first = last
-    return distance
 
 
-@kernel(_nrt=False)
+@inner
 def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y, until):
     """Replace pixels along the columns by squared distances, in distance[r, first:last].
 

@@ -4,25 +4,44 @@ Home-made scripts do this with a distance transform. It is not the benchmark: an
 predictions may share one ground-truth pixel.
 """
 
+from __future__ import annotations
+
 import numpy as np
 
+from bsdsbench.kernels.arrays import I4, I8, Bool
 from bsdsbench.kernels.jit import kernel
 
 
-@kernel
-def count_steps(start, pixel, added, annotators, close, rows, cols, dy, dx):
+def count_steps(
+    start: I8,
+    pixel: I4,
+    added: Bool,
+    annotators: I8,
+    close: Bool,
+    shape: tuple[int, ...],
+    dy: I8,
+    dx: I8,
+) -> I8:
     """Count the pixels that have a pixel of the other map within the radius, at each of n steps.
 
     start, pixel, added : the changes of the predicted map, see `thinning.Events`
-    annotators : int64 (rows * cols,), the number of annotators who marked a pixel
-    close : bool (rows * cols,), whether a marked pixel lies within the radius
+    annotators : int64 (H * W,), the number of annotators who marked a pixel
+    close : bool (H * W,), whether a marked pixel lies within the radius
     dy, dx : offsets of all pixels within the radius, including (0, 0)
-    Returns matched_gt (summed over annotators), matched_pred and total_pred, int64 (n,) each.
+    Returns matched_gt (summed over annotators), matched_pred and total_pred, int64 (3, n).
     """
-    n = start.size - 1
-    n_near = np.zeros(rows * cols, np.int32)  # predictions within the radius of each pixel
-    matched_gt, matched_pred = np.empty(n, np.int64), np.empty(n, np.int64)
-    total_pred = np.empty(n, np.int64)
+    counts, n_near = np.empty((3, start.size - 1), np.int64), np.zeros(shape, np.int32)
+    _count_steps(start, pixel, added, annotators, close, dy, dx, n_near, counts)
+    return counts
+
+
+@kernel(_nrt=False)
+def _count_steps(start, pixel, added, annotators, close, dy, dx, n_near, counts):
+    """Write what `count_steps` returns.
+
+    n_near : int32 (H, W), zeros, becomes the predictions within the radius of each pixel
+    """
+    (rows, cols), n = n_near.shape, start.size - 1
     now_matched_gt, now_matched_pred, now_total = np.int64(0), np.int64(0), np.int64(0)
     for k in range(n):
         for e in range(start[k], start[k + 1]):
@@ -34,10 +53,8 @@ def count_steps(start, pixel, added, annotators, close, rows, cols, dy, dx):
             for d in range(dy.size):
                 v, u = y + dy[d], x + dx[d]
                 if 0 <= v < rows and 0 <= u < cols:
-                    q = v * cols + u
-                    before = n_near[q]
-                    n_near[q] = before + change
+                    before = n_near[v, u]
+                    n_near[v, u] = before + change
                     if (before == 0) != (before + change == 0):
-                        now_matched_gt += change * annotators[q]
-        matched_gt[k], matched_pred[k], total_pred[k] = now_matched_gt, now_matched_pred, now_total
-    return matched_gt, matched_pred, total_pred
+                        now_matched_gt += change * annotators[v * cols + u]
+        counts[0, k], counts[1, k], counts[2, k] = now_matched_gt, now_matched_pred, now_total

@@ -4,22 +4,33 @@ A label map is int32 (H, W) with labels below n; labels below 0 are ignored. A l
 `start` (n + 1,), `rows` and `cols`: the sites of label k are start[k] : start[k + 1].
 """
 
+from __future__ import annotations
+
 import numpy as np
+from numpy.typing import NDArray
 
-from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.arrays import I4, I8
+from bsdsbench.kernels.jit import inner, kernel
 
 
-@kernel
-def rims(padded, n):
+def rims(padded: I4, n: int) -> tuple[I8, I4, I4]:
     """List the pixels of each label that have one of their four neighbours outside of it.
 
     padded : int32 (H + 2, W + 2), the label map in a frame of -1
     Returns start, rows, cols.
     """
+    (start, fill), position = np.zeros((2, n + 1), np.int64), np.empty(padded.size, np.int64)
+    sites = np.empty((2, padded.size), np.int32)
+    _list_rims(padded, position, start, fill, *sites)
+    rows, cols = sites[:, : start[n]].copy()
+    return start, rows, cols
+
+
+@kernel(_nrt=False)
+def _list_rims(padded, position, start, fill, rows, cols):
+    """Write the lists that `rims` returns; `position` and `fill` are room."""
     height, width = padded.shape
-    position = np.empty((height - 2) * (width - 2), np.int64)
     count = 0
-    start = np.zeros(n + 1, np.int64)
     for r in range(1, height - 1):
         for c in range(1, width - 1):
             k = padded[r, c]
@@ -32,22 +43,18 @@ def rims(padded, n):
                 position[count] = r * width + c
                 count += 1
                 start[k + 1] += 1
-    for k in range(n):
+    for k in range(start.size - 1):
         start[k + 1] += start[k]
-    fill = start.copy()
-    rows = np.empty(count, np.int32)
-    cols = np.empty(count, np.int32)
+        fill[k] = start[k]
     for i in range(count):
-        r, c = divmod(position[i], width)
+        r = position[i] // width
+        c = position[i] - r * width
         k = padded[r, c]
-        rows[fill[k]] = r - 1
-        cols[fill[k]] = c - 1
+        rows[fill[k]], cols[fill[k]] = r - 1, c - 1
         fill[k] += 1
-    return start, rows, cols
 
 
-@kernel
-def corners(padded, n):
+def corners(padded: I4, n: int) -> tuple[I8, I4, I4, NDArray[np.uint8]]:
     """List, for each label, the windows of 2 x 2 pixels that have the label in some of them.
 
     padded : int32 (H + 1, W + 1), which has windows at (H, W) places
@@ -55,8 +62,17 @@ def corners(padded, n):
     over the pixels that have the label, of 8, 4, 2, 1 for the upper left, upper right, lower left
     and lower right one.
     """
+    (start, fill), position = np.zeros((2, n + 1), np.int64), np.empty(padded.size, np.int64)
+    sites, code = np.empty((2, 4 * padded.size), np.int32), np.empty(4 * padded.size, np.uint8)
+    _list_corners(padded, position, np.empty(4, np.int32), start, fill, *sites, code)
+    rows, cols = sites[:, : start[n]].copy()
+    return start, rows, cols, code[: start[n]].copy()
+
+
+@kernel(_nrt=False)
+def _list_corners(padded, position, window, start, fill, rows, cols, code):
+    """Write the lists that `corners` returns; `position`, `window` and `fill` are room."""
     height, width = padded.shape
-    position = np.empty(height * width, np.int64)
     count = 0
     for r in range(height - 1):
         for c in range(width - 1):
@@ -64,39 +80,32 @@ def corners(padded, n):
             if a != padded[r, c + 1] or a != padded[r + 1, c] or a != padded[r + 1, c + 1]:
                 position[count] = r * width + c
                 count += 1
-    flat = padded.ravel()
-    start = np.zeros(n + 1, np.int64)
-    window = np.empty(4, np.int32)
-    for i in range(count):
-        _copy_window(flat, position[i], width, window)
-        for j in range(4):
-            if _code(window, j):
-                start[window[j] + 1] += 1
-    for k in range(n):
+                _copy_window(padded, r, c, window)
+                for j in range(4):
+                    if _code(window, j):
+                        start[window[j] + 1] += 1
+    for k in range(start.size - 1):
         start[k + 1] += start[k]
-    fill = start.copy()
-    rows = np.empty(start[n], np.int32)
-    cols = np.empty(start[n], np.int32)
-    code = np.empty(start[n], np.uint8)
+        fill[k] = start[k]
     for i in range(count):
-        _copy_window(flat, position[i], width, window)
+        r = position[i] // width
+        c = position[i] - r * width
+        _copy_window(padded, r, c, window)
         for j in range(4):
             window_code, k = _code(window, j), window[j]
             if window_code:
-                rows[fill[k]], cols[fill[k]] = divmod(position[i], width)
-                code[fill[k]] = window_code
+                rows[fill[k]], cols[fill[k]], code[fill[k]] = r, c, window_code
                 fill[k] += 1
-    return start, rows, cols, code
 
 
-@kernel
-def _copy_window(flat, corner, width, window):
-    """Copy the 2 x 2 pixels with that upper left corner, a flat index, into `window` (4,)."""
-    window[0], window[1] = flat[corner], flat[corner + 1]
-    window[2], window[3] = flat[corner + width], flat[corner + width + 1]
+@inner
+def _copy_window(labels, r, c, window):
+    """Copy the 2 x 2 pixels with the upper left corner (r, c) into `window` (4,)."""
+    window[0], window[1] = labels[r, c], labels[r, c + 1]
+    window[2], window[3] = labels[r + 1, c], labels[r + 1, c + 1]
 
 
-@kernel
+@inner
 def _code(window, j):
     """Return the code (see `corners`) of the label of pixel j of a window.
 

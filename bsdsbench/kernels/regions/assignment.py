@@ -6,52 +6,59 @@ common pixels costs -n, an unmatched column 0. All costs are integers, so the re
 stored cells are visited.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
+from bsdsbench.kernels.arrays import I4, I8
 from bsdsbench.kernels.jit import kernel
 from bsdsbench.kernels.regions.contingency import tabulate
 
 _UNREACHED = np.int64(2**62)
 
 
-@kernel
-def largest_total(indptr, cols, counts, col_start):
+def largest_total(indptr: I8, cols: I4, counts: I8, col_start: I8) -> int:
     """Return the largest total intersection of regions paired one to one with an annotator's.
 
     The totals are summed over annotators. `indptr`, `cols`, `counts` are a table of
     contingency.py; the columns of annotator k are col_start[k] : col_start[k+1].
     """
-    n_rows = indptr.size - 1
-    row_of_cell = np.empty(cols.size, np.int32)
-    for r in range(n_rows):
-        row_of_cell[indptr[r] : indptr[r + 1]] = r
-    start, rows, n = tabulate(cols, row_of_cell, counts, col_start[-1], n_rows)
-    total = np.int64(0)
-    for k in range(col_start.size - 1):
-        first, last = col_start[k], col_start[k + 1]
-        row_of_col = _assign_columns(start, rows, n, first, last, n_rows)
-        for c in range(last - first):
-            for cell in range(start[first + c], start[first + c + 1]):
-                if rows[cell] == row_of_col[c]:
-                    total += n[cell]
-    return total
+    n_rows, n_cols = indptr.size - 1, int(col_start[-1])
+    row_of_cell = np.repeat(np.arange(n_rows, dtype=np.int32), np.diff(indptr))
+    table = tabulate(cols, row_of_cell, counts, n_cols, n_rows)
+    room = *np.empty((6, n_rows), np.int64), *np.empty((3, n_cols), np.int64)
+    return sum(_assign_columns(*table, *ends, *room) for ends in pairwise(col_start))
 
 
-@kernel
-def _assign_columns(start, rows, n, first, last, n_rows):
-    """Return the row that each of the columns first .. last-1 is paired with, -1 if with none.
+@kernel(_nrt=False)
+def _assign_columns(
+    start,
+    rows,
+    n,
+    first,
+    last,
+    col_of_row,
+    row_potential,
+    dist,
+    parent_col,
+    done,
+    seen,
+    row_of_col,
+    col_potential,
+    scanned,
+):
+    """Pair the columns first .. last-1 with rows; returns the total intersection of the pairs.
 
-    The cells of column c are start[c] : start[c+1], with their rows and pixels n.
+    The cells of column c are start[c] : start[c+1], with their rows and pixels n. The other arrays
+    are room, int64 (rows,) and (columns,).
+
+    row_potential : never positive
+    parent_col : the column from which a row was reached
     """
-    col_of_row = np.full(n_rows, -1, np.int64)
-    row_of_col = np.full(last - first, -1, np.int64)
-    row_potential = np.zeros(n_rows, np.int64)  # never positive
-    col_potential = np.zeros(last - first, np.int64)
-    dist = np.full(n_rows, _UNREACHED, np.int64)
-    parent_col = np.empty(n_rows, np.int64)  # the column from which a row was reached
-    done = np.zeros(n_rows, np.bool_)
-    seen = np.empty(n_rows, np.int64)
-    scanned = np.empty(last - first, np.int64)
+    for r in range(dist.size):
+        col_of_row[r], row_potential[r], dist[r], done[r] = -1, 0, _UNREACHED, 0
+    for c in range(last - first):
+        row_of_col[c], col_potential[c] = -1, 0
     for new in range(last - first):
         n_seen = n_scanned = 0
         length = np.int64(0)
@@ -79,7 +86,7 @@ def _assign_columns(start, rows, n, first, last, n_rows):
             if col_of_row[nearest] < 0:
                 end = nearest
                 break
-            done[nearest] = True
+            done[nearest] = 1
             c = col_of_row[nearest]
         for s in range(n_scanned):
             c = scanned[s]
@@ -99,8 +106,13 @@ def _assign_columns(start, rows, n, first, last, n_rows):
                 break
         for s in range(n_seen):
             dist[seen[s]] = _UNREACHED
-            done[seen[s]] = False
-    return row_of_col
+            done[seen[s]] = 0
+    total = np.int64(0)
+    for c in range(last - first):
+        for cell in range(start[first + c], start[first + c + 1]):
+            if rows[cell] == row_of_col[c]:
+                total += n[cell]
+    return total
 
 
 @kernel(inline="always")

@@ -10,25 +10,35 @@ Regions are numbered in raster order of their first pixel, so the same partition
 table for any labels and any way of building it.
 """
 
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
 import numpy as np
 
+from bsdsbench.kernels.arrays import F8, I4, I8, Bool
 from bsdsbench.kernels.jit import inner, kernel
 
 # Overlaps that make an object and a part, and the credit of a part: Pont-Tuset and Marques,
 # Supervised Evaluation of Image Segmentation and Object Proposal Techniques, PAMI 2016
 GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1
+Table: TypeAlias = tuple[I8, I4, I8]  # indptr, cols, counts
 
 
-@kernel
-def renumber(labels, low, span):
+def renumber(labels: I4, low: int, span: int) -> tuple[I4, I8]:
     """Number the regions of a flat int32 label map 0, 1, ... in the order of their first pixels.
 
     Labels lie in [low, low + span). Returns the map with these numbers, int32 (N,), and the area of
     each region, int64 (regions,).
     """
-    number_of_label = np.full(span, -1, np.int32)
-    numbered = np.empty(labels.size, np.int32)
-    area = np.zeros(min(span, labels.size), np.int64)
+    numbered, area = np.empty(labels.size, np.int32), np.zeros(min(span, labels.size), np.int64)
+    n_regions = _renumber(labels, low, np.full(span, -1, np.int32), numbered, area)
+    return numbered, area[:n_regions].copy()
+
+
+@kernel(_nrt=False)
+def _renumber(labels, low, number_of_label, numbered, area):
+    """Write what `renumber` returns; returns the number of regions."""
     n_regions = 0
     for p in range(labels.size):
         label = labels[p] - low
@@ -37,11 +47,10 @@ def renumber(labels, low, span):
             n_regions += 1
         numbered[p] = number_of_label[label]
         area[numbered[p]] += 1
-    return numbered, area[:n_regions].copy()
+    return n_regions
 
 
-@kernel
-def value_pairs(pred, gt):
+def value_pairs(pred: I8, gt: I8) -> tuple[I8, I4]:
     """Count the pixels of each pair of values at the same place of two flat int64 maps.
 
     Returns int64 (3, n), for each pair the value in pred, the value in gt and the number of pixels,
@@ -50,9 +59,24 @@ def value_pairs(pred, gt):
     The pairs are found in a hash table with open addressing (`slots`, at most half full), which is
     searched once per run of pixels with the same pair.
     """
-    pair_of_pixel = np.empty(pred.size, np.int32)
-    pairs, slots, n = np.empty((3, 512), np.int64), np.full(1024, -1, np.int32), 0
-    p = 0
+    pair_of_pixel, pairs, n, p = np.empty(pred.size, np.int32), np.empty((3, 512), np.int64), 0, 0
+    while True:
+        slots = np.full(2 * pairs.shape[1], -1, np.int32)
+        n, p = _count_pairs(pred, gt, p, n, pairs, slots, pair_of_pixel)
+        if p == pred.size:
+            return pairs[:, :n].copy(), pair_of_pixel
+        pairs = np.concatenate((pairs, np.empty_like(pairs)), axis=1)
+
+
+@kernel(_nrt=False)
+def _count_pairs(pred, gt, p, n, pairs, slots, pair_of_pixel):
+    """Count pairs as `value_pairs`, from pixel p on, where n of them are known.
+
+    slots : -1, all free
+    Returns the number of pairs then, and the first pixel of a pair that `pairs` has no room for.
+    """
+    for k in range(n):
+        slots[_find_slot(pairs[0, k], pairs[1, k], pairs, slots)] = k
     while p < pred.size:
         a, b, first = pred[p], gt[p], p
         while p < pred.size and pred[p] == a and gt[p] == b:
@@ -60,14 +84,14 @@ def value_pairs(pred, gt):
         slot = _find_slot(a, b, pairs, slots)
         if slots[slot] < 0:
             if n == pairs.shape[1]:
-                pairs, slots = _double_table(pairs, slots)
-                slot = _find_slot(a, b, pairs, slots)
+                return n, first
             slots[slot] = n
             pairs[0, n], pairs[1, n], pairs[2, n] = a, b, 0
             n += 1
         pairs[2, slots[slot]] += p - first
-        pair_of_pixel[first:p] = slots[slot]
-    return pairs[:, :n].copy(), pair_of_pixel
+        for q in range(first, p):
+            pair_of_pixel[q] = slots[slot]
+    return n, p
 
 
 @inner
@@ -87,20 +111,7 @@ def _find_slot(a, b, pairs, slots):
     return slot
 
 
-@kernel
-def _double_table(pairs, slots):
-    """Return copies of `pairs` (3, n), all of it used, and `slots` with room for 2 n pairs."""
-    n = pairs.shape[1]
-    larger, slots = np.empty((3, 2 * n), np.int64), np.full(2 * slots.size, -1, np.int32)
-    for k in range(n):  # element by element: a slice assignment would take seconds to compile
-        for row in range(3):
-            larger[row, k] = pairs[row, k]
-        slots[_find_slot(pairs[0, k], pairs[1, k], larger, slots)] = k
-    return larger, slots
-
-
-@kernel
-def overlap_runs(labels, gts, col_start):
+def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
     """Return the overlaps of a segmentation with each annotator's, run by run of pixels.
 
     labels : int32 (N,), regions 0, 1, ... of the segmentation, which are the table's rows
@@ -109,11 +120,15 @@ def overlap_runs(labels, gts, col_start):
     Returns row, column and number of pixels of each run, (n,) each. The same cell of the table may
     have many runs; `tabulate` adds them up.
     """
-    n_ann, n_px = gts.shape
-    rows = np.empty(n_ann * n_px, np.int32)
-    cols = np.empty(n_ann * n_px, np.int32)
-    counts = np.empty(n_ann * n_px, np.int64)
-    n = 0
+    (rows, cols), counts = np.empty((2, gts.size), np.int32), np.empty(gts.size, np.int64)
+    n = _find_runs(labels, gts, col_start, rows, cols, counts)
+    return rows[:n], cols[:n], counts[:n]
+
+
+@kernel(_nrt=False)
+def _find_runs(labels, gts, col_start, rows, cols, counts):
+    """Write what `overlap_runs` returns; returns the number of runs."""
+    (n_ann, n_px), n = gts.shape, 0
     for k in range(n_ann):
         first, row, col = 0, labels[0], gts[k, 0]
         for p in range(1, n_px + 1):
@@ -125,36 +140,45 @@ def overlap_runs(labels, gts, col_start):
             n += 1
             if p < n_px:
                 first, row, col = p, labels[p], gts[k, p]
-    return rows[:n], cols[:n], counts[:n]
+    return n
 
 
-@kernel
-def tabulate(rows, cols, counts, n_rows, n_cols):
+def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Table:
     """Build a table from (row, column, pixels) triples, adding up those of the same cell.
 
     rows, cols, counts : (n,) each, in any order
     Returns indptr (n_rows + 1,), cols and counts of the table. The triples are sorted by two stable
     counting sorts, by column and then by row.
     """
-    n = rows.size
-    col_fill = np.zeros(n_cols + 1, np.int64)
+    cell_col, cell_count = np.empty(rows.size, np.int32), np.zeros(rows.size, np.int64)
+    indptr, start, row_end = np.zeros((3, n_rows + 1), np.int64)
+    by_col, col_fill = np.empty(rows.size, np.int64), np.zeros(n_cols + 1, np.int64)
+    n = _tabulate(
+        rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell_col, cell_count
+    )
+    return indptr, cell_col[:n].copy(), cell_count[:n].copy()
+
+
+@kernel(_nrt=False)
+def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell_col, cell_count):
+    """Write the table that `tabulate` returns; returns the number of its cells.
+
+    col_fill, by_col, start, row_end : room for the sorts; all but `by_col` are zeros
+    """
+    n, n_rows = rows.size, start.size - 1
     for e in range(n):
         col_fill[cols[e] + 1] += 1
-    for c in range(n_cols):
+    for c in range(col_fill.size - 1):
         col_fill[c + 1] += col_fill[c]
-    by_col = np.empty(n, np.int64)
     for e in range(n):
         by_col[col_fill[cols[e]]] = e
         col_fill[cols[e]] += 1
 
-    start = np.zeros(n_rows + 1, np.int64)
     for e in range(n):
         start[rows[e] + 1] += 1
     for r in range(n_rows):
         start[r + 1] += start[r]
-    row_end = start[:n_rows].copy()
-    cell_col = np.empty(n, np.int32)
-    cell_count = np.zeros(n, np.int64)
+        row_end[r] = start[r]
     for e in by_col:
         r = rows[e]
         cell = row_end[r]
@@ -165,7 +189,6 @@ def tabulate(rows, cols, counts, n_rows, n_cols):
             cell_count[cell] = counts[e]
             row_end[r] = cell + 1
 
-    indptr = np.zeros(n_rows + 1, np.int64)
     n = 0
     for r in range(n_rows):  # close the gaps between rows that summed cells left
         for cell in range(start[r], row_end[r]):
@@ -173,36 +196,52 @@ def tabulate(rows, cols, counts, n_rows, n_cols):
             cell_count[n] = cell_count[cell]
             n += 1
         indptr[r + 1] = n
-    return indptr, cell_col[:n].copy(), cell_count[:n].copy()
+    return n
 
 
-@kernel
-def merge_rows(indptr, cols, counts, new_row, n_rows, n_cols):
+def merge_rows(table: Table, new_row: I4, n_rows: int, n_cols: int) -> Table:
     """Return the table in which each row r is added to row `new_row[r]`, int32 (old rows,)."""
-    rows = np.empty(cols.size, np.int32)
-    for r in range(indptr.size - 1):
-        rows[indptr[r] : indptr[r + 1]] = new_row[r]
-    return tabulate(rows, cols, counts, n_rows, n_cols)
+    indptr, cols, counts = table
+    return tabulate(np.repeat(new_row, np.diff(indptr)), cols, counts, n_rows, n_cols)
 
 
-@kernel
-def overlap_sums(indptr, cols, counts, row_area, col_area, ann_of_col, n_ann):
-    """Compute the sums that region measures need from a table, in one pass over its cells.
+class OverlapSums(NamedTuple):
+    """The sums over cells that region measures need.
 
-    row_area, col_area : areas a of the segmentation's regions, b of the annotators'
-    ann_of_col : the annotator of each column;  n_ann: their number A
-    Returns, with n for the pixels of a cell and IoU = n / (a + b - n),
-    best_gt : f8 (n_cols,), the largest IoU in each column
-    covered_pred : f8, the sum over rows of a times the largest IoU with any annotator's region
-    ints : i8 (A, 3), sum n^2; sum over columns of the largest n; sum over rows of the largest n
-    floats : f8 (A, 5), sum n log2 n; sum n max(1 - n/a, 1 - n/b); sum n min(1 - n/a, 1 - n/b);
-        sum n (1 - n/a); sum n (1 - n/b)
+    n stands for the pixels of a cell, a and b for the areas of its row and of its column, and IoU
+    for n / (a + b - n); A annotators.
     """
-    best_gt = np.zeros(col_area.size)
+
+    best_gt: F8  # (n_cols,), the largest IoU in each column
+    covered_pred: float  # sum over rows of a times the largest IoU with any annotator's region
+    ints: I8  # (A, 3): sum n^2; sum over columns of the largest n; sum over rows of the largest n
+    # (A, 5): sum n log2 n; sum n max(1 - n/a, 1 - n/b); sum n min(1 - n/a, 1 - n/b);
+    # sum n (1 - n/a); sum n (1 - n/b)
+    floats: F8
+
+
+def overlap_sums(
+    table: Table, row_area: I8, col_area: I8, ann_of_col: I4, n_ann: int
+) -> OverlapSums:
+    """Return the sums of a table with the areas of its rows and columns.
+
+    `ann_of_col` is the annotator of each column.
+    """
+    best_gt, largest = np.zeros(col_area.size), np.zeros(col_area.size, np.int64)
+    ints, floats = np.zeros((n_ann, 3), np.int64), np.zeros((n_ann, 5))
+    covered = _add_overlaps(*table, row_area, col_area, ann_of_col, best_gt, largest, ints, floats)
+    return OverlapSums(best_gt, covered, ints, floats)
+
+
+@kernel(_nrt=False)
+def _add_overlaps(
+    indptr, cols, counts, row_area, col_area, ann_of_col, best_gt, largest, ints, floats
+):
+    """Add up the fields of `OverlapSums` in one pass over the cells; returns `covered_pred`.
+
+    largest : zeros, becomes the largest n of each column
+    """
     covered_pred = 0.0
-    largest = np.zeros(col_area.size, np.int64)
-    ints = np.zeros((n_ann, 3), np.int64)
-    floats = np.zeros((n_ann, 5))
     for r in range(row_area.size):
         row_largest = 0
         best_pred = 0.0
@@ -229,10 +268,10 @@ def overlap_sums(indptr, cols, counts, row_area, col_area, ann_of_col, n_ann):
         covered_pred += row_area[r] * best_pred
     for c in range(col_area.size):
         ints[ann_of_col[c], 1] += largest[c]
-    return best_gt, covered_pred, ints, floats
+    return covered_pred
 
 
-@kernel
+@kernel(_nrt=False)
 def squares_and_bits(area):
     """Return sum a^2, an integer, and sum a log2 a over areas a, added in order."""
     squares, bits = np.int64(0), 0.0
@@ -242,18 +281,54 @@ def squares_and_bits(area):
     return squares, bits
 
 
-@kernel
-def fop_sums(indptr, cols, counts, row_area, col_area, row_candidate, col_candidate, n_ann):
+def fop_sums(
+    table: Table,
+    row_area: I8,
+    col_area: I8,
+    row_candidate: Bool,
+    col_candidate: Bool,
+    n_ann: int,
+) -> tuple[float, float]:
     """Return the numerators of precision and recall for objects and parts.
 
     Measure of Pont-Tuset and Marques (PAMI 2016): a region counts 1 as an object, BETA as a part,
     else the share of it that its fragments cover. Only candidates count: row_candidate bool
     (n_rows,), col_candidate bool (n_cols,). Areas as for `overlap_sums`.
     """
-    row_class = np.zeros(row_area.size, np.int8)  # 0 neither, 1 part, 2 object
-    col_class = np.zeros(col_area.size, np.int8)
-    under = np.zeros(row_area.size)  # share of a row that consists of whole annotated regions
-    over = np.zeros(col_area.size)  # share of a column that consists of whole rows
+    sizes = row_area.size, col_area.size
+    classes, shares = [np.zeros(n, np.int64) for n in sizes], [np.zeros(n) for n in sizes]
+    candidates = row_candidate, col_candidate
+    _classify(*table, row_area, col_area, *candidates, *classes, *shares)
+    shares[0] /= n_ann
+    pred, gt = map(_credit, classes, shares, candidates)
+    return pred, gt
+
+
+def _credit(classes: I8, share: F8, is_candidate: Bool) -> float:
+    """Return the sum of the regions' credits, added in order; 0 without a candidate."""
+    credits = np.where(classes == 2, 1.0, np.where(classes == 1, BETA, share))[is_candidate]
+    return float(np.cumsum(credits)[-1]) if credits.size else 0.0
+
+
+@kernel(_nrt=False)
+def _classify(
+    indptr,
+    cols,
+    counts,
+    row_area,
+    col_area,
+    row_candidate,
+    col_candidate,
+    row_class,
+    col_class,
+    under,
+    over,
+):
+    """Set the classes of regions: 2 object, 1 part, 0 neither; and the shares that are covered.
+
+    under : the share of a row that consists of whole annotated regions
+    over : the share of a column that consists of whole rows
+    """
     for r in range(row_area.size):
         for e in range(indptr[r], indptr[r + 1]):
             c = cols[e]
@@ -272,22 +347,3 @@ def fop_sums(indptr, cols, counts, row_area, col_area, row_candidate, col_candid
                 row_class[r] = max(row_class[r], 1)
             elif recall >= GAMMA_OBJECT and precision >= GAMMA_PART:
                 col_class[c] = max(col_class[c], 1)
-    pred = 0.0
-    for r in range(row_area.size):
-        if row_candidate[r]:
-            pred += _credit(row_class[r], under[r] / n_ann)
-    gt = 0.0
-    for c in range(col_area.size):
-        if col_candidate[c]:
-            gt += _credit(col_class[c], over[c])
-    return pred, gt
-
-
-@kernel
-def _credit(region_class, fragmentation):
-    """Return the credit of a region: class 2, object; 1, part; 0, by its fragmentation."""
-    if region_class == 2:
-        return 1.0
-    if region_class == 1:
-        return BETA
-    return fragmentation

@@ -12,13 +12,18 @@ right and below need to be joined:
 Under both rules a join holds for all larger t: regions only merge.
 """
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
-from bsdsbench.kernels.jit import kernel
+from bsdsbench.kernels.arrays import F8, I4
+from bsdsbench.kernels.jit import inner, kernel
 
 
-@kernel
-def join_levels(ucm2, thresholds, corners):
+def join_levels(ucm2: NDArray[Any], thresholds: F8, corners: bool) -> I4:
     """Return the index of the first threshold at which pixels join their neighbours.
 
     ucm2 : (2H+1, 2W+1), an ultrametric contour map at double size
@@ -28,6 +33,14 @@ def join_levels(ucm2, thresholds, corners):
     """
     height, width = ucm2.shape[0] // 2, ucm2.shape[1] // 2
     levels = np.full((2, height, width), thresholds.size, np.int32)
+    _find_levels(ucm2, thresholds, corners, levels)
+    return levels
+
+
+@kernel(_nrt=False)
+def _find_levels(ucm2, thresholds, corners, levels):
+    """Write what `join_levels` returns."""
+    _, height, width = levels.shape
     for i in range(height):
         for j in range(width):
             y, x = 2 * i + 1, 2 * j + 1
@@ -41,10 +54,9 @@ def join_levels(ucm2, thresholds, corners):
                 if corners:
                     value = min(value, ucm2[y + 1, x - 1], ucm2[y + 1, x + 1])
                 levels[1, i, j] = _level(value, thresholds)
-    return levels
 
 
-@kernel
+@inner
 def _level(value, thresholds):
     """Return the index of the first threshold that is not below the value, by bisection."""
     if value <= thresholds[0]:  # nearly all elements
@@ -59,7 +71,7 @@ def _level(value, thresholds):
     return low
 
 
-@kernel
+@inner
 def _find_root(parent, x):
     """Return the root of the set that x belongs to, in a disjoint-set forest; shortens the path."""
     while parent[x] != x:
@@ -68,7 +80,7 @@ def _find_root(parent, x):
     return x
 
 
-@kernel
+@inner
 def _union(parent, a, b):
     """Join the sets of a and b. A root is the least member, so regions keep their raster order."""
     a, b = _find_root(parent, a), _find_root(parent, b)
@@ -78,14 +90,22 @@ def _union(parent, a, b):
         parent[a] = b
 
 
-@kernel
-def finest_regions(levels):
+def finest_regions(levels: I4) -> tuple[I4, int]:
     """Return the regions at the first threshold: labels, int32 (H*W,), and their number.
 
     `levels` is what `join_levels` returns. Labels 0, 1, ... are in raster order of first pixels.
     """
+    labels, parent = np.empty(levels[0].size, np.int32), np.arange(levels[0].size, dtype=np.int32)
+    return labels, _label_regions(levels, parent, labels)
+
+
+@kernel(_nrt=False)
+def _label_regions(levels, parent, labels):
+    """Write the labels of `finest_regions`; returns their number.
+
+    parent : int32, each pixel its own root; room for a disjoint-set forest
+    """
     _, height, width = levels.shape
-    parent = np.arange(height * width).astype(np.int32)
     for i in range(height):
         for j in range(width):
             p = i * width + j
@@ -93,7 +113,6 @@ def finest_regions(levels):
                 _union(parent, p, p + 1)
             if levels[1, i, j] == 0:
                 _union(parent, p, p + width)
-    labels = np.empty(height * width, np.int32)
     n_regions = 0
     for p in range(labels.size):
         root = _find_root(parent, p)
@@ -102,7 +121,7 @@ def finest_regions(levels):
             n_regions += 1
         else:
             labels[p] = labels[root]
-    return labels, n_regions
+    return n_regions
 
 
 def later_joins(levels, labels, n_levels):
@@ -120,19 +139,23 @@ def later_joins(levels, labels, n_levels):
     return a[order], b[order], np.searchsorted(level[order], np.arange(n_levels + 1))
 
 
-@kernel
-def join(parent, roots, a, b):
+def join(parent: I4, roots: I4, a: I4, b: I4) -> tuple[I4, I4]:
     """Join the pairs (a[e], b[e]) of finest regions, and number the regions that remain.
 
     parent : int32 (finest regions,), the disjoint-set forest, changed in place
     roots : int32 (R,), for each region until now the finest region that represents it
     Returns the new number of each of the R regions, and the representatives of the new regions.
     """
+    (new_row, new_roots), row_of = np.empty((2, roots.size), np.int32), np.empty_like(parent)
+    n_regions = _join(parent, roots, a, b, row_of, new_row, new_roots)
+    return new_row, new_roots[:n_regions].copy()
+
+
+@kernel(_nrt=False)
+def _join(parent, roots, a, b, row_of, new_row, new_roots):
+    """Write what `join` returns; returns the number of new regions. `row_of` is room."""
     for e in range(a.size):
         _union(parent, a[e], b[e])
-    row_of = np.empty(parent.size, np.int32)
-    new_row = np.empty(roots.size, np.int32)
-    new_roots = np.empty(roots.size, np.int32)
     n_regions = 0
     for r in range(roots.size):
         root = _find_root(parent, roots[r])
@@ -141,4 +164,4 @@ def join(parent, roots, a, b):
             new_roots[n_regions] = root
             n_regions += 1
         new_row[r] = row_of[root]
-    return new_row, new_roots[:n_regions].copy()
+    return n_regions

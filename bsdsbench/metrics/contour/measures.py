@@ -147,11 +147,10 @@ def _outlines(pair: LabelPair, outline: str, steps: Spacing) -> tuple[Sites, ...
 
 def pixel_distances(a: Map, b: Map, spacing: Spacing = PIXELS) -> F8:
     """From each pixel of the map a, row by row, to the nearest of b; infinite where b has none."""
-    sides = []
-    for drawn in (a, b):
-        rows, cols = np.nonzero(drawn)
-        sides += [np.array([0, rows.size]), rows.astype(np.int32), cols.astype(np.int32)]
-    return np.asarray(np.sqrt(distances.nearest(*sides, *spacing)))
+    (a_rows, a_cols), (b_rows, b_cols) = (np.array(np.nonzero(drawn), np.int32) for drawn in (a, b))
+    starts = [np.array([0, rows.size]) for rows in (a_rows, b_rows)]
+    sites = starts[0], a_rows, a_cols, starts[1], b_rows, b_cols
+    return np.sqrt(distances.nearest(*sites, *spacing))
 
 
 def _shell_width(shape: tuple[int, ...], size: float) -> int:

@@ -126,7 +126,7 @@ class OverlapTable:
     """
 
     gts: Annotators
-    cells: tuple[I8, I4, I8]
+    cells: kernel.Table
     zero: int = -1
 
     @classmethod
@@ -146,7 +146,7 @@ class OverlapTable:
     def merged(self, new_row: I4, n_rows: int) -> OverlapTable:
         """The table after each row r became part of row new_row[r], in a hierarchy."""
         n_cols = self.gts.col_area.size
-        return OverlapTable(self.gts, kernel.merge_rows(*self.cells, new_row, n_rows, n_cols))
+        return OverlapTable(self.gts, kernel.merge_rows(self.cells, new_row, n_rows, n_cols))
 
     @property
     def n_pixels(self) -> int:
@@ -166,11 +166,11 @@ class OverlapTable:
         return kernel.squares_and_bits(self.row_area)
 
     @cached_property
-    def overlaps(self) -> Any:
-        """The sums over cells that all measures need, see `contingency.overlap_sums`."""
+    def overlaps(self) -> kernel.OverlapSums:
+        """The sums over cells that all measures need."""
         gts = self.gts
-        areas = self.row_area, gts.col_area, gts.ann_of_col
-        return kernel.overlap_sums(*self.cells, *areas, len(gts.labels))
+        areas = self.row_area, gts.col_area
+        return kernel.overlap_sums(self.cells, *areas, gts.ann_of_col, len(gts.labels))
 
 
 def _fop_candidates(area: Map) -> Bool:
@@ -342,7 +342,7 @@ def _of_ucm(
         )
     levels = [ucm.join_levels(array, thresholds, corners) for corners in (True, False)]
     tables = _ucm_tables(levels[0], gts, thresholds.size)
-    if np.array_equal(*levels):
+    if np.array_equal(levels[0], levels[1]):
         return ((table, table) for table in tables)
     return zip(tables, _ucm_tables(levels[1], gts, thresholds.size), strict=True)
 
@@ -364,7 +364,7 @@ def official(table: OverlapTable) -> dict[str, float | F8]:
     best_gt, covered_pred, _, floats = table.overlaps
     together, in_pred, in_gt = _pairs(table)
     bits = table.squares_and_bits[1]
-    measures = {
+    measures: dict[str, float | F8] = {
         "covered_gt": float((best_gt * gts.col_area).sum()),
         "covered_pred": float(covered_pred),
         "best_gt": best_gt,
@@ -416,7 +416,7 @@ def seism(table: OverlapTable) -> dict[str, float]:
     most_bits = [math.log2(max(n, area.size)) for n in np.diff(gts.col_start).tolist()]
     candidate = _fop_candidates(area)
     areas = area, gts.col_area, candidate, gts.candidate
-    pred, gt = kernel.fop_sums(*table.cells, *areas, len(gts.labels))
+    pred, gt = kernel.fop_sums(table.cells, *areas, len(gts.labels))
     n_pred, n_gt = int(candidate.sum()), int(gts.candidate.sum())
     return {
         "hamming_gt": all_px - int(ints[:, 1].sum()),
@@ -447,12 +447,12 @@ class _PixelPairs(NamedTuple):
 
 def _pairs(table: OverlapTable) -> _PixelPairs:
     """Return the pairs of pixels in one region."""
-    sums = table.overlaps[2][:, 0], table.squares_and_bits[0], table.gts.squares
+    sums = table.overlaps.ints[:, 0], table.squares_and_bits[0], table.gts.squares
     return _PixelPairs(*((squares - table.n_pixels) // 2 for squares in sums))
 
 
 def _voi(table: OverlapTable) -> F8:
-    both = 2.0 * table.overlaps[3][:, 0]
+    both = 2.0 * table.overlaps.floats[:, 0]
     bits = table.squares_and_bits[1] + table.gts.bits - both
     return np.asarray(np.maximum(0.0, bits / table.n_pixels))
 
@@ -473,7 +473,7 @@ def _adapted_rand(table: OverlapTable, annotator: int, rule: str) -> float:
     Source: Arganda-Carreras et al., Frontiers in Neuroanatomy 2015.
     """
     # Sums of squared areas: minus the number of pixels, twice the pixel pairs in one region.
-    both: float = int(table.overlaps[2][annotator, 0])
+    both: float = int(table.overlaps.ints[annotator, 0])
     pred: float = int(table.squares_and_bits[0])
     truth = int(table.gts.squares[annotator])
     zero, left = table.gts.zero[annotator], table.n_pixels
