@@ -22,7 +22,7 @@ from bsdsbench.kernels.jit import inner, kernel
 # Overlaps that make an object and a part, and the credit of a part: Pont-Tuset and Marques,
 # Supervised Evaluation of Image Segmentation and Object Proposal Techniques, PAMI 2016
 GAMMA_OBJECT, GAMMA_PART, BETA = 0.9, 0.25, 0.1
-Table: TypeAlias = tuple[I8, I4, I8]  # indptr, cols, counts
+Cells: TypeAlias = tuple[I8, I4, I8]  # indptr, cols, counts
 
 
 def renumber(labels: I4, low: int, span: int) -> tuple[I4, I8]:
@@ -143,7 +143,7 @@ def _find_runs(labels, gts, col_start, rows, cols, counts):
     return n
 
 
-def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Table:
+def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
     """Build a table from (row, column, pixels) triples, adding up those of the same cell.
 
     rows, cols, counts : (n,) each, in any order
@@ -199,7 +199,7 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
     return n
 
 
-def merge_rows(table: Table, new_row: I4, n_rows: int, n_cols: int) -> Table:
+def merge_rows(table: Cells, new_row: I4, n_rows: int, n_cols: int) -> Cells:
     """Return the table in which each row r is added to row `new_row[r]`, int32 (old rows,)."""
     indptr, cols, counts = table
     return tabulate(np.repeat(new_row, np.diff(indptr)), cols, counts, n_rows, n_cols)
@@ -221,7 +221,7 @@ class OverlapSums(NamedTuple):
 
 
 def overlap_sums(
-    table: Table, row_area: I8, col_area: I8, ann_of_col: I4, n_ann: int
+    table: Cells, row_area: I8, col_area: I8, ann_of_col: I4, n_ann: int
 ) -> OverlapSums:
     """Return the sums of a table with the areas of its rows and columns.
 
@@ -282,7 +282,7 @@ def squares_and_bits(area):
 
 
 def fop_sums(
-    table: Table,
+    table: Cells,
     row_area: I8,
     col_area: I8,
     row_candidate: Bool,

@@ -126,7 +126,7 @@ class OverlapTable:
     """
 
     gts: Annotators
-    cells: kernel.Table
+    cells: kernel.Cells
     zero: int = -1
 
     @classmethod
