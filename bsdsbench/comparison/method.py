@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -66,9 +66,13 @@ class Method:
         if self.distinct:
             order = sorted(range(self.n_runs), key=lambda k: natural(seeds[k]))
             runs, seeds = tuple(runs[k] for k in order), tuple(seeds[k] for k in order)
-        ordered = object.__new__(Method)
-        ordered.__attrs_init__(self.name, runs, seeds)
-        return ordered
+        return self._changed(runs, seeds)
+
+    def _changed(self, runs: Iterable[Evaluation], seeds: tuple[str, ...]) -> Method:
+        """Return the method with other runs."""
+        changed = object.__new__(Method)
+        changed.__attrs_init__(self.name, tuple(runs), seeds)
+        return changed
 
     @property
     def labels(self) -> list[str]:
@@ -92,12 +96,8 @@ def _differing_parts(names: Sequence[str]) -> tuple[str, ...]:
 
 def with_runs(methods: Sequence[Method], runs: Sequence[Evaluation]) -> list[Method]:
     """Return the methods with these runs, all in one list, in place of their own."""
-    changed, rest = list[Method](), iter(runs)
-    for method in methods:
-        changed.append(object.__new__(Method))
-        own_runs = tuple(islice(rest, method.n_runs))
-        changed[-1].__attrs_init__(method.name, own_runs, method.seeds)
-    return changed
+    rest = iter(runs)
+    return [method._changed(islice(rest, method.n_runs), method.seeds) for method in methods]
 
 
 def runs_of(methods: Sequence[Method]) -> list[Evaluation]:

@@ -207,14 +207,14 @@ class MethodComparison(Shown):
         }
 
     def interval_of(self, method: str, score: str) -> Interval:
-        """Return the interval of a method's mean; `score` is METRIC.SCORE. Raises KeyError."""
+        """Return the interval of a method's mean, of "boundary.ods" or "ods". Raises KeyError."""
         by_name = {(i.run, i.score): i for i in self.intervals}
-        return by_name[method, score]
+        return by_name[method, full_name(score, self.scores)]
 
     def difference_of(self, a: str, b: str, score: str) -> ScoreDifference:
         """Return the difference of two methods, in the order of the call. Raises KeyError."""
         by_pair = {(d.a, d.b, d.score): d for d in self.differences}
-        return by_pair[a, b, score]
+        return by_pair[a, b, full_name(score, self.scores)]
 
 
 def compare_methods(

@@ -19,7 +19,7 @@ from bsdsbench.plotting.style import PALETTE, figure_width, font_size, new_axes,
 from bsdsbench.results.score_tables import full_name
 from bsdsbench.scores.ratios import short
 
-_ROW = 2.0  # height of a row, in heights of its text
+_ROW, _LABELS = 2.2, 0.5  # height of a row in heights of its text; widest label, of the width
 
 
 def plot_ranks(
@@ -77,9 +77,12 @@ def plot_ranks(
         height = row * sum(len(part.ranks[shown].names) + 3 for part in parts.values()) + 4 * row
         figure = new_axes(height, figure_width() / height).figure.figure
         figure.clear()
+        if look != "slide":
+            figure.set_size_inches(figure_width(), height)
+        squeezed = figure.get_size_inches()[1] / height
         column = figure.subplots(len(parts), 1, squeeze=False)[:, 0]
         for ax, (name, part) in zip(column, parts.items(), strict=True):
-            _draw_ranks(ax, part, shown)
+            _draw_ranks(ax, part, shown, squeezed)
             if name:
                 ax.set_title(f"{name} ({part.n_images} images)", parse_math=False)
         units = f"clusters ({first.cluster})" if first.cluster else "images"
@@ -101,12 +104,14 @@ def plot_ranks(
         return figure
 
 
-def _draw_ranks(ax: Axes, compared: Comparison | MethodComparison, score: str) -> None:
-    """Draw the ranks of one comparison."""
+def _draw_ranks(
+    ax: Axes, compared: Comparison | MethodComparison, score: str, squeezed: float
+) -> None:
+    """Draw the ranks of one comparison; `squeezed` is the height of its rows in usual heights."""
     ranks, spans = compared.ranks[score], joined(compared, score)
     n = len(ranks.names)
     width = figure_width() * 72 * 0.7 / (n + 0.4 * len(spans))
-    largest = (0.9 * min(_ROW * font_size(), width)) ** 2
+    largest = (0.9 * min(_ROW * squeezed * font_size(), width)) ** 2
     for k, shares in enumerate(ranks.shares):
         kept = [(rank, share) for rank, share in enumerate(shares, 1) if share]
         x, areas = zip(*kept, strict=True)
@@ -118,11 +123,13 @@ def _draw_ranks(ax: Axes, compared: Comparison | MethodComparison, score: str) -
         right = n + 0.7 + 0.4 * place
         ax.plot([right, right], [above - 0.25, below + 0.25], color="black", linewidth=2)
     values = {i.run: i.value for i in compared.intervals if i.score == score}
+    letters = int(_LABELS * figure_width() * 72 / (0.58 * font_size()))
     labels = [
-        f"{rank}  {name} {short(values[name])}"
+        textwrap.fill(f"{rank}  {name} {short(values[name])}", letters)
         for rank, name in zip(ranks.rank, ranks.names, strict=True)
     ]
-    ax.set_yticks(range(n), labels, parse_math=False)
-    ax.set_xticks(range(1, n + 1))
-    ax.tick_params(axis="x", labelsize=font_size() - 1.5 * (n > 9))
+    most_lines = 1 + max(label.count("\n") for label in labels)
+    size = font_size() * min(1, 2 * squeezed / most_lines)
+    ax.set_yticks(range(n), labels, parse_math=False, fontsize=size)
+    ax.set_xticks(range(1, n + 1, 1 + (n > 9)))
     ax.set(xlim=(0.4, n + 0.6 + 0.4 * len(spans)), ylim=(n - 0.4, -0.6))
