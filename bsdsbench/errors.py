@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
+import traceback
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 import attrs
 
@@ -201,6 +203,22 @@ def warn(warning: InputWarning) -> None:
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("bsdsbench."):
         level, frame = level + 1, frame.f_back
     warnings.warn(warning, stacklevel=level)
+
+
+def place_of_bug(error: BaseException, packages: Collection[str]) -> str:
+    """Return "PACKAGE, in FILE, line N" of the innermost line of these packages; "" for none."""
+    place = ""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package in packages:
+            place = f"{package}, in {os.path.basename(frame.f_code.co_filename)}, line {line}"
+    return place
+
+
+def unexpected(error: BaseException, packages: Collection[str]) -> str:
+    """Return what was raised that nobody expected, and the place in these packages."""
+    place = place_of_bug(error, packages)
+    return f"unexpected {type(error).__name__}: {error}" + (f" (a bug in {place})" if place else "")
 
 
 def alike(problems: Iterable[Problem]) -> list[list[Problem]]:

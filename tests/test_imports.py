@@ -30,7 +30,7 @@ LAYERS = (
     ),
     *("loaders curves", "transforms"),
     *("metrics", "results", "runs", "detectors"),
-    *("comparison diagnosis", "plotting", "report", "integrations", "cli"),
+    *("comparison diagnosis", "plotting", "report", "integrations testing", "cli"),
 )
 RANK = {name: k for k, names in enumerate(LAYERS) for name in names.split()}
 

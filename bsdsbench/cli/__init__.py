@@ -17,7 +17,7 @@ import click
 
 from bsdsbench import __version__
 from bsdsbench.cli.shared import GROUPS, VERBS, Verbs, as_flag, say
-from bsdsbench.errors import DataError, InputWarning, Problem, Setting, grouped
+from bsdsbench.errors import DataError, InputWarning, Problem, Setting, grouped, place_of_bug
 from bsdsbench.text import clip, visible
 
 __all__ = ["GROUPS", "VERBS", "cli", "main"]
@@ -85,17 +85,18 @@ def main() -> None:
         say(visible(f"{os.fsdecode(error.filename)}: {what}" if error.filename else what))
     except MemoryError:
         say("not enough memory on this machine; what was done is kept")
-    except Exception as error:  # a bug in bsdsbench: one line, and its traceback in a file
+    except Exception as error:  # a bug: one line, and its traceback in a file
         import tempfile
         import traceback
 
+        from bsdsbench.metrics import registry
+
         what = clip(visible(f"{type(error).__name__}: {error}"), 200)
+        place = place_of_bug(error, registry.other_packages())
         of_file: Any = {"prefix": "bsdsbench_", "delete": False, "errors": "backslashreplace"}
         with tempfile.NamedTemporaryFile("w", **of_file) as file:
             traceback.print_exc(file=file)
-        say(
-            f"unexpected {what}; this is a bug in bsdsbench {__version__}: please report it to the "
-            f"project, with the traceback (in {file.name})"
-        )
+        where = place or f"bsdsbench {__version__}: please report it to the project"
+        say(f"unexpected {what}; this is a bug in {where}, with the traceback (in {file.name})")
     gc.freeze()  # Python would look for garbage in all that was imported once more, for 0.15 s
     sys.exit(status if isinstance(status, int) else 0)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+pytest.register_assert_rewrite("bsdsbench.testing")  # whose failures then show values
+
 if TYPE_CHECKING:
     from bsdsbench.comparison.gate import GateResult
     from bsdsbench.io import PathLike

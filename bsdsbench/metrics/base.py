@@ -22,7 +22,7 @@ from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, InputWarning, ProtocolError
+from bsdsbench.errors import DataError, InputWarning, ProtocolError, unexpected
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.metrics.optional import Arrays as Arrays
@@ -249,6 +249,9 @@ class Metric(ABC, Generic[Opt]):
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        if cls.reads not in READS:
+            words = ", ".join(READS)
+            raise DataError(f"{cls.__name__}: reads {cls.reads!r}, expected one of {words}")
         cls.gt_kind, cls.pred_kinds = READS[cls.reads]
         if not cls.image_columns:  # images are compared and listed by one
             cls.image_columns = tuple(column for column in cls.columns if column.score)[:1]
@@ -376,7 +379,14 @@ class Metric(ABC, Generic[Opt]):
 
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
         """Return `scores`, and those of the classes of errors where these were counted."""
-        scores = self.scores(stack, weights, protocol, self.options_of(protocol))
+        package = type(self).__module__.partition(".")[0]
+        try:
+            scores = self.scores(stack, weights, protocol, self.options_of(protocol))
+        except Exception as error:
+            if package == "bsdsbench" or isinstance(error, DataError):
+                raise
+            fault = unexpected(error, {package})
+            raise DataError(f"metric {self.name!r}: {fault}") from error
         errors = error_scores(stack, weights, protocol) if COUNTED in stack else {}
         return {**scores, **errors}
 

@@ -6,15 +6,19 @@ The names are known without importing numpy, so the command line's help can list
 
 from __future__ import annotations
 
+import hashlib
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, fields
 
-from bsdsbench.errors import DataError, ProtocolError
+from bsdsbench.errors import DataError, ProtocolError, unexpected
 from bsdsbench.text import did_you_mean
 
 if TYPE_CHECKING:
@@ -73,12 +77,35 @@ def get(name: str) -> Metric:
     try:
         metric = entry.load()()
     except Exception as error:  # whatever another package does while it is imported
-        raise DataError(
-            f"metric {name!r}: {entry.value} cannot be loaded ({type(error).__name__}: {error})"
-        ) from None
-    if not isinstance(metric, Metric) or metric.name != name:
+        fault = unexpected(error, {entry.module.partition(".")[0]})
+        raise DataError(f"metric {name!r}: {entry.value} cannot be loaded: {fault}") from None
+    if not isinstance(metric, Metric) or getattr(metric, "name", None) != name:
         raise DataError(f"metric {name!r}: {entry.value} is no Metric of that name")
+    for needed in ("title", "columns"):
+        if not getattr(metric, needed, None):
+            raise DataError(f"metric {name!r}: {entry.value} has no {needed}, expected some")
     return metric
+
+
+def other_packages() -> set[str]:
+    """Return the packages that have metrics beside this one."""
+    return {entry.module.partition(".")[0] for entry in _others().values()}
+
+
+@cache
+def file_hash(name: str) -> str:
+    """Return a hash of the files that another package's metric and its bases are written in.
+
+    "" for one of ours, whose version says it.
+    """
+    if name in BUILT_IN:
+        return ""
+    digest = hashlib.blake2b(digest_size=8)
+    for module in sorted({base.__module__ for base in type(get(name)).__mro__}):
+        if module.partition(".")[0] not in {"bsdsbench", *sys.stdlib_module_names}:
+            with suppress(OSError, AttributeError):  # of a session at the prompt there is no file
+                digest.update(Path(sys.modules[module].__file__ or "").read_bytes())
+    return digest.hexdigest()
 
 
 def resolved(wanted: str | Iterable[str]) -> tuple[str, ...]:

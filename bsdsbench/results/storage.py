@@ -82,6 +82,16 @@ class Records:
             self.database.execute("select id, mark from record")
         )
 
+    def changed_sources(self, sources: Mapping[str, str]) -> list[str]:
+        """Return the metrics whose source is not the one that they were last counted with.
+
+        `sources` are hashes by metric, which are stored.
+        """
+        self.database.execute("create table if not exists source (metric text primary key, hash)")
+        before = dict(self.database.execute("select metric, hash from source"))
+        self.database.executemany("insert or replace into source values (?, ?)", sources.items())
+        return [name for name in sources if before.get(name, sources[name]) != sources[name]]
+
     def __len__(self) -> int:
         """The number of stored records, also after an interrupt between a write and its note."""
         (count,) = self.database.execute("select count(*) from record").fetchone()

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
-import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import closing, nullcontext
@@ -21,7 +19,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from bsdsbench.errors import DataError, Problem, Setting, warn
+from bsdsbench.errors import DataError, InputWarning, Problem, Setting, unexpected, warn
 from bsdsbench.images import GroundTruth, Prediction, valid_of, without_void
 from bsdsbench.io import HeldFiles
 from bsdsbench.loaders.readers import empty_truth
@@ -76,6 +74,10 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
         if parts > 1:
             header = header.with_provenance(shard=f"{part}/{parts}")
     with unfinished(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
+        if stored is not None:
+            for name in stored.changed_sources(plan.sources):
+                file = f"the file of metric {name!r} was changed since its images were counted"
+                warn(InputWarning(f"{show(str(plan.out))}: {file}; they are counted again"))
         try:
             evaluation = _evaluation(_count_all(source, plan, stored, total, batch), plan, header)
             if plan.out:
@@ -266,9 +268,9 @@ def count(
         memory = DataError(f"{item.image_id}: not enough memory for this image")
         return Outcome(error=memory, look=look)
     except Exception as error:  # a bug costs one image, and says where it is
-        where = _place_of_bug(error, plan)
-        unexpected = f"unexpected {type(error).__name__}: {error} ({where})"
-        return Outcome(error=DataError(Problem(item.image_id, unexpected)), look=look)
+        packages = {type(registry.get(name)).__module__.partition(".")[0] for name in plan.metrics}
+        fault = unexpected(error, packages | {"bsdsbench"})
+        return Outcome(error=DataError(Problem(item.image_id, fault)), look=look)
 
 
 def _counted_boundaries(gt: GroundTruth) -> Iterator[np.ndarray]:
@@ -335,14 +337,3 @@ def evidence_record(
         shown = shown | metric.label_evidence(pred.classes, opt, truth=False)
     shown = attrs.evolve(shown, values=shown.values | polarity(pred, gt, protocol))
     return replace(record, form=pred.form, pred=shown)
-
-
-def _place_of_bug(error: Exception, plan: Plan) -> str:
-    """Return the innermost line of bsdsbench, or of a metric's package, that raised an error."""
-    packages = {type(registry.get(name)).__module__.partition(".")[0] for name in plan.metrics}
-    package, file, number = "bsdsbench", __file__, 0
-    for frame, line in traceback.walk_tb(error.__traceback__):
-        module = str(frame.f_globals.get("__name__", "")).partition(".")[0]
-        if module in packages | {"bsdsbench"}:
-            package, file, number = module, frame.f_code.co_filename, line
-    return f"a bug in {package}, in {os.path.basename(file)}, line {number}"

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from bsdsbench import __version__
+from bsdsbench.arguments import kind_of_value
 from bsdsbench.errors import DataError
 from bsdsbench.kernels import KERNEL_VERSION, source_hash
 from bsdsbench.runs.keywords import Plan
@@ -54,8 +55,8 @@ def pool(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, 
     workers = max(1, min(plan.workers or available_cores(), total or 10**9))
     if isinstance(asked, Executor):
         yield asked, AHEAD * workers
-    elif asked not in (None, "thread", "process", "auto"):
-        with _silent(), _dask(str(asked)) as (executor, cores):
+    elif plan.on_dask:
+        with _silent(), _dask(asked) as (executor, cores):
             yield executor, AHEAD * cores
     elif workers == 1:
         yield None, 1
@@ -159,20 +160,25 @@ def _silent() -> Iterator[None]:
 
 
 @contextmanager
-def _dask(address: str) -> Iterator[tuple[Executor, int]]:
-    """Yield the executor of the cluster at dask://HOST:PORT, and its number of cores.
+def _dask(given: object) -> Iterator[tuple[Executor, int]]:
+    """Yield the executor of a Dask cluster, and its number of cores.
 
-    Raises DataError, one line, for no scheduler, no workers, and workers of another version.
+    It is given as its address (dask://HOST:PORT, tcp://HOST:PORT), as a Client, which stays open,
+    or as a cluster. Raises DataError, one line, for no scheduler, no workers, and workers of
+    another version.
     """
+    address = given if isinstance(given, str) else f"executor {kind_of_value(given)}"
     try:
         from distributed import Client
     except ImportError:
         raise DataError(
             f"{address}: needs the extra 'distributed' (pip install 'bsdsbench[distributed]')"
         ) from None
-    tcp = address.replace("dask://", "tcp://").rstrip("/")
+    where = given.replace("dask://", "tcp://").rstrip("/") if isinstance(given, str) else given
     try:
-        client = Client(tcp, timeout=ANSWER_SECONDS, set_as_default=False)
+        is_open = isinstance(given, Client)
+        asked: Any = {"timeout": ANSWER_SECONDS, "set_as_default": False}
+        client: Any = given if is_open else Client(where, **asked)
     except (OSError, ValueError) as error:
         raise DataError(f"{address}: no Dask scheduler answers there ({error})") from None
     over = threading.Event()
@@ -194,7 +200,8 @@ def _dask(address: str) -> Iterator[tuple[Executor, int]]:
     finally:
         over.set()
         with suppress(OSError):  # no scheduler any more
-            client.close(timeout=2)
+            if not is_open:
+                client.close(timeout=2)
 
 
 class _Watched(Executor):

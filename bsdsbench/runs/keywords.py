@@ -18,7 +18,17 @@ from concurrent.futures import Executor
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Required, TypedDict, get_args
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    Required,
+    TypedDict,
+    get_args,
+    runtime_checkable,
+)
+from typing import Protocol as TypingProtocol
 
 import attrs
 
@@ -38,7 +48,27 @@ StrPath = str | os.PathLike[str]
 Missing = Literal["error", "zero", "skip"]
 OnError = Literal["fail", "skip"]
 MAX_WORKERS = 4096
-_EXECUTORS = re.compile(r"thread|process|auto|dask://[^/\s]+:[0-9]{1,5}/?")
+_EXECUTORS = re.compile(r"thread|process|auto|(dask|tcp|tls)://[^/\s]+:[0-9]{1,5}/?")
+
+
+@runtime_checkable
+class DaskClient(TypingProtocol):
+    """A client of a Dask cluster."""
+
+    def get_executor(self) -> Executor:
+        """Return what runs calls on the cluster."""
+
+
+@runtime_checkable
+class DaskCluster(TypingProtocol):
+    """A Dask cluster, such as a LocalCluster."""
+
+    @property
+    def scheduler_address(self) -> str:
+        """Its address."""
+
+
+AnyExecutor = str | Executor | DaskClient | DaskCluster
 
 
 class _Check(NamedTuple):
@@ -66,7 +96,7 @@ def _is_shard(value: Any) -> bool:
 
 def _is_executor(value: object) -> bool:
     named = isinstance(value, str) and _EXECUTORS.fullmatch(value) is not None
-    return named or isinstance(value, Executor)
+    return named or isinstance(value, Executor | DaskClient | DaskCluster)
 
 
 TEXT_CHECK = _Check(
@@ -165,11 +195,15 @@ class RunKeywords:
         number=True,
         metavar="N",
     )
-    executor: str | Executor | None = keyword(
+    executor: AnyExecutor | None = keyword(
         "Where to run: thread, process, auto (processes from 8 workers or 2,000 images of folders "
-        "on, else threads), dask://HOST:PORT, in Python also any concurrent.futures.Executor; "
+        "on, else threads), dask://HOST:PORT or tcp://HOST:PORT (Dask), in Python also any "
+        "concurrent.futures.Executor, a Dask Client or LocalCluster; "
         'default in Python: thread. A script with processes needs `if __name__ == "__main__":`.',
-        check=_Check(_is_executor, "thread, process, auto, dask://HOST:PORT or an Executor"),
+        check=_Check(
+            _is_executor,
+            "thread, process, auto, dask://HOST:PORT, an Executor, or a Dask Client or cluster",
+        ),
         metavar="E",
     )
     out: StrPath | None = keyword(
@@ -238,7 +272,7 @@ class EveryRunOptions(TypedDict, total=False):
     """What may be said about every run."""
 
     workers: int | None
-    executor: str | Executor | None
+    executor: AnyExecutor | None
     out: StrPath | None
     fresh: bool
     on_error: OnError
@@ -284,7 +318,7 @@ class DetectorOptions(TypedDict, total=False):
     valid_dir: StrPath | None
     shard: tuple[int, int]
     workers: int | None
-    executor: str | Executor | None
+    executor: AnyExecutor | None
     fresh: bool
     resume: bool
     tag: str | None
@@ -321,7 +355,7 @@ class Plan:
     errors: bool
     on_error: OnError
     workers: int | None
-    executor: str | Executor | None
+    executor: AnyExecutor | None
     fresh: bool
     resume: bool
     tag: str | None
@@ -358,9 +392,21 @@ class Plan:
         """A hash of all that every image's counts depend on, but for the image itself."""
         versions = [(name, registry.get(name).version) for name in self.metrics]
         parts = [KERNEL_VERSION, self.protocol.to_mapping(), versions, self.pred_kind]
-        parts += ["errors"] * self.errors
+        parts += ["errors"] * self.errors + [self.sources] * bool(self.sources)
         text = json.dumps(parts, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """The hash of the file of each metric of another package."""
+        hashes = {name: registry.file_hash(name) for name in self.metrics}
+        return {name: source for name, source in hashes.items() if source}
+
+    @property
+    def on_dask(self) -> bool:
+        """True if a Dask cluster counts the images."""
+        named = self.executor in (None, "thread", "process", "auto")
+        return not named and not isinstance(self.executor, Executor)
 
     @cached_property
     def by_reading(self) -> tuple[tuple[Metric, ...], ...]:

@@ -131,7 +131,7 @@ def folders(
     """
     first, kind = registry.readers(plan.metrics)[0], plan.pred_kind
     options, photos = first.options_of(plan.protocol), dict[str, Path]()
-    if str(plan.executor).startswith("dask://"):  # its workers run in other folders
+    if plan.on_dask:  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
     pairs = pair(
         pred_dir,

@@ -12,9 +12,9 @@ from bsdsbench.images import Lines
 from bsdsbench.loaders.formats.line_files import _truth_lines as truth_lines
 from bsdsbench.loaders.formats.line_maps import score_map, truth_map
 from bsdsbench.metrics import registry
+from bsdsbench.testing import MetricCase
 from tests.helpers.making import edge_map, noisy_map
 from tests.helpers.masks import blobs
-from tests.helpers.metric_contract import MetricCase
 from tests.helpers.runs import write_maps
 from tests.reference import depth as slow_depth
 from tests.reference import lines as slow_lines

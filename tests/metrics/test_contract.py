@@ -7,8 +7,8 @@ from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS
 from bsdsbench.scores.counts import part_of, value_at
+from bsdsbench.testing import MetricContract
 from tests.helpers.metric_cases import case_of
-from tests.helpers.metric_contract import MetricContract
 from tests.helpers.runs import refused
 
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 
 import bsdsbench as bb
 from bsdsbench.metrics import registry
+from bsdsbench.testing import MetricCase, MetricContract
 from tests.helpers.runs import bits, command
 
 HERE = ("--workers", "1", "--executor", "thread")
@@ -60,6 +62,7 @@ def forget():
     """What was found of other packages, and what was loaded."""
     registry._others.cache_clear()
     registry.get.cache_clear()
+    registry.file_hash.cache_clear()
     sys.modules.pop("davis_boundary", None)
 
 
@@ -163,6 +166,95 @@ def test_options_are_set_printed_stored_and_part_of_what_is_resumed(call, data, 
         assert score_of(tmp_path / given[0]) == stored["scores"]["davis-f"]
     for wrong, named in (("davis-f.bound=-2", "bound"), ("davis-f.fil=true", "'fill'")):
         assert named in call(*evaluate(data, "poor"), "--set", wrong, status=2)
+
+
+class TestContract(MetricContract):
+    """As the author of a metric tests it."""
+
+    @pytest.fixture
+    def case(self, call):
+        images = []
+        for k, name in enumerate("ab"):
+            mask = disc(k, (60 + k, 80)).astype(np.uint8)
+            moved = bb.Prediction(name, classes=np.roll(mask, 1 + k, 1))
+            images.append((moved, bb.GroundTruth(name, labels=mask)))
+        return MetricCase(registry.get("davis-f"), images, perfect=right)
+
+
+def right(gt):
+    return bb.Prediction(gt.image_id, classes=gt.labels), gt
+
+
+@pytest.mark.process
+@pytest.mark.slow
+def test_the_test_that_the_page_shows_passes(tmp_path):
+    """In a package of its own, whose module is the file that the page shows."""
+    page = (ROOT / "docs" / "howto" / "own_metric.md").read_text("utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
+    (tmp_path / "test_davis.py").write_text(code)
+    (tmp_path / "my_package").mkdir()
+    shutil.copy(Path(__file__).with_name("davis_boundary.py"), tmp_path / "my_package" / "davis.py")
+    info = tmp_path / "my_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    named = re.search(r'^(davis-f) = "(.*)"$', page, re.M)
+    (info / "entry_points.txt").write_text(f"[bsdsbench.metrics]\n{named[1]} = {named[2]}\n")
+    path = {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)]), "PYTEST_ADDOPTS": ""}
+    words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_davis.py"]
+    done = subprocess.run(
+        words, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, **path}
+    )
+    assert done.returncode == 0, done.stdout
+    assert " passed" in done.stdout
+
+
+def test_images_are_counted_again_where_the_file_of_the_metric_was_changed(call, data, site):
+    out, file = data / "changed", site / "davis_boundary.py"
+    words = *evaluate(data, "good"), "-o", out
+    assert "counted" not in call(*words)
+    assert "9 of 9 images were counted before" in call(*words)
+    before, text = bits(out), file.read_text()
+    try:
+        file.write_text(text.replace("math.ceil(", "2 * math.ceil("))
+        forget()
+        printed = call(*words)
+        assert "the file of metric 'davis-f' was changed since its images were counted" in printed
+        assert "counted before" not in printed
+        assert bits(out)["counts.npz"] != before["counts.npz"]
+        assert "was changed" not in call(*words)
+    finally:
+        file.write_text(text)
+        forget()
+
+
+IN_FILE = r" in davis_boundary\.py, line"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("import math\n", "import math\nmath.nothing\n", f"AttributeError.*{IN_FILE}"),
+        ("import math\n", "import math!\n", r"SyntaxError.*davis_boundary\.py, line 4"),
+        ('"classes", Davis', '"labels", Davis', "reads 'labels', expected one of annotators"),
+        ('"davis-f", "DAVIS', '"davis", "DAVIS', "no Metric of that name"),
+        ('"DAVIS boundary F", "classes"', '"", "classes"', "has no title"),
+        ("    def count(", "    def counted(", "abstract"),
+        ('        return {"four": four}', "        return 1 / 0", f"ZeroDivisionError.*{IN_FILE}"),
+        ("        own = shares", "        own = shade", f"NameError.*{IN_FILE}"),
+        ("    image_columns", "    def parts(self, *_): return _[7]\n    image_columns", IN_FILE),
+    ],
+)
+def test_a_fault_in_the_file_of_a_metric_names_it(call, data, site, old, new, fault):
+    file = site / "davis_boundary.py"
+    text = file.read_text()
+    assert old in text
+    try:
+        file.write_text(text.replace(old, new))
+        forget()
+        assert re.search(fault, call(*evaluate(data, "good"), status=2))
+    finally:
+        file.write_text(text)
+        forget()
 
 
 def test_a_metric_that_cannot_be_loaded_is_named(monkeypatch, tmp_path):

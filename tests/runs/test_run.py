@@ -257,7 +257,12 @@ def test_every_fault_of_items_is_named():
     refused(r"Prediction(.|\n)*odd", bb.evaluate_items, [*good, *bad], workers=1)
     run = bb.evaluate_items([*good, *bad], workers=1, on_error="skip")
     assert set(run.failed) == {"odd", "none"}
-    wrong = {"im0": [good[0]] * 2, "item 1": [3], "2: 3": [good[0], (3, 1, 2)], "items": 3}
+    wrong = {
+        "im0": [good[0]] * 2,
+        "item 1": [3],
+        "item 2: image id 3.5": [good[0], (3.5, 1, 2)],
+        "items": 3,
+    }
     for words, given in wrong.items():
         refused(words, bb.evaluate_items, given, workers=1)
 
@@ -365,6 +370,19 @@ def test_a_cluster_gives_the_same_bits(cluster, tmp_path, monkeypatch):
     counted("pred", "gt", TEN, out="here", groups=groups)
     assert bits(tmp_path / "few" / "there") == bits(tmp_path / "few" / "here")
     assert [record.groups["place"] for record in there.records] == ["a", "b", "a"]
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.process
+@pytest.mark.parametrize("kind", ["cluster", "client", "tcp"])
+def test_a_cluster_is_given_as_what_one_has(cluster, tiny, kind):
+    from distributed import Client
+
+    with Client(cluster, set_as_default=False) as client:
+        given = {"cluster": cluster, "client": client, "tcp": cluster.scheduler_address}[kind]
+        there = bb.evaluate(*tiny, TEN, executor=given)
+        assert client.status == "running"
+    assert there.equals(counted(*tiny, TEN))
 
 
 @pytest.mark.filterwarnings("default")

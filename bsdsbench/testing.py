@@ -1,16 +1,22 @@
-"""What every metric has to keep, as tests: a class to inherit beside a metric of another package.
+"""The contract of metrics as tests, for authors of metrics in packages of their own. Needs pytest.
 
     import pytest
 
-    MINE = MetricCase(MyMetric(), images=((pred_a, truth_a), (pred_b, truth_b)))
+    from bsdsbench import GroundTruth, Prediction
+    from bsdsbench.testing import MetricCase, MetricContract
 
     class TestMine(MetricContract):
         @pytest.fixture
         def case(self):
-            return MINE
+            images = [
+                (Prediction("a", classes=pred_a), GroundTruth("a", labels=truth_a)),
+                (Prediction("b", classes=pred_b), GroundTruth("b", labels=truth_b)),
+            ]
+            return MetricCase(MyMetric(), images)
 
-Two or more unequal images are enough; with `counts`, `scores`, `perfect` and `write` more is
-checked. The metric must be in the registry (entry point group `bsdsbench.metrics`).
+Two or more images of unequal sizes are enough; with `counts`, `scores`, `perfect` and `write` more
+is checked. The package must be installed, as its metric is looked up by the entry point group
+`bsdsbench.metrics`.
 """
 
 from __future__ import annotations
@@ -29,7 +35,7 @@ from attrs import evolve
 from bsdsbench import StreamingEvaluator, evaluate
 from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.images import GroundTruth, Lines, Prediction
-from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.base import Metric, ScoreTree
 from bsdsbench.metrics.optional import HumanForm, MatchesPixels
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
@@ -37,8 +43,8 @@ from bsdsbench.runs.merge import merge
 from bsdsbench.scores.counts import sample_scores, value_at
 from bsdsbench.scores.curve import AP_RULES, ODS_RULES
 
-CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12, "nan_ok": True}
-DRAWS = 12  # more than are summed without compiled code
+_CLOSE: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12, "nan_ok": True}
+_DRAWS = 12  # more than are summed without compiled code
 
 
 @dataclass
@@ -90,7 +96,7 @@ class MetricCase:
         """The counts of the images."""
         return [r.counts[self.metric.name] for r in self.run.records]
 
-    def tree(self, weights: Any, protocol: Protocol | None = None) -> dict[str, Any]:
+    def tree(self, weights: Any, protocol: Protocol | None = None) -> ScoreTree:
         """The scores of weighted data sets."""
         proto = protocol or self.run.protocol
         opt = self.metric.options_of(proto)
@@ -100,16 +106,16 @@ class MetricCase:
         """The score columns of a data set in which each image is so many times."""
         rows = [r for r, n in zip(self.run.records, times, strict=True) for _ in range(n)]
         named = [replace(r, image_id=f"{k:04d}") for k, r in enumerate(rows)]
-        return columns(self.metric, self.metric.score(named, self.run.protocol))
+        return _columns(self.metric, self.metric.score(named, self.run.protocol))
 
 
-def assert_same(one: Any, other: Any) -> None:
+def _assert_same(one: Any, other: Any) -> None:
     """Check that two trees of scores have the same bits, NaN equal to NaN."""
     if isinstance(one, Mapping):
         shared = one.keys() & other.keys()  # classes that are absent have no scores of a run
         assert shared
         for key in shared:
-            assert_same(one[key], other[key])
+            _assert_same(one[key], other[key])
     elif hasattr(one, "equals"):
         assert one.equals(other)
     elif isinstance(one, np.ndarray | float):
@@ -118,10 +124,10 @@ def assert_same(one: Any, other: Any) -> None:
         assert one == other
 
 
-def columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, Any]:
+def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a metric's columns that a score has, and of its parts."""
-    found = {c.key: value_at(score, c.key) for c in metric.columns if c.key != "n_images"}
-    return {key: value for key, value in found.items() if value is not None}
+    values = {c.key: value_at(score, c.key) for c in metric.columns if c.key != "n_images"}
+    return {key: value for key, value in values.items() if value is not None}
 
 
 class MetricContract:
@@ -132,7 +138,7 @@ class MetricContract:
             pytest.skip("no plain definition of the counts")
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
             for name, values in case.counts(pred, gt, case.run.protocol).items():
-                assert counts[name] == pytest.approx(np.array(values, float), **CLOSE), name
+                assert counts[name] == pytest.approx(np.array(values, float), **_CLOSE), name
 
     def test_scores_are_the_plain_ones_by_every_rule_of_a_curve(self, case: MetricCase) -> None:
         if case.scores is None:
@@ -141,20 +147,20 @@ class MetricContract:
         rules = [(o, a) for o in ODS_RULES for a in AP_RULES] if curve else [("maximum", "bsds")]
         for ods, ap in rules:
             protocol = case.run.protocol.replace(ods_rule=ods, ap_rule=ap)
-            found = sample_scores(case.tree([[1] * len(case.images)], protocol))
+            scores = sample_scores(case.tree([[1] * len(case.images)], protocol))
             plain = case.scores(case.counted(), protocol)
-            for key, value in ((k, v) for k, v in plain.items() if value_at(found, k) is not None):
-                assert value_at(found, key) == pytest.approx(value, **CLOSE), (key, ods, ap)
+            for key, value in ((k, v) for k, v in plain.items() if value_at(scores, k) is not None):
+                assert value_at(scores, key) == pytest.approx(value, **_CLOSE), (key, ods, ap)
 
     def test_a_sample_has_the_scores_of_its_images_repeated(self, case: MetricCase) -> None:
         n = len(case.images)
-        weights = np.random.default_rng(3).multinomial(n, [1 / n] * n, DRAWS)
-        for some in (weights, weights[:2]):  # with compiled code, and without
-            tree = case.tree(some)
-            for b, row in enumerate(some):
+        weights = np.random.default_rng(3).multinomial(n, [1 / n] * n, _DRAWS)
+        for samples in (weights, weights[:2]):  # with compiled code, and without
+            tree = case.tree(samples)
+            for b, row in enumerate(samples):
                 expected = case.repeated(row)
-                assert columns(case.metric, sample_scores(tree, b)) == pytest.approx(
-                    expected, **CLOSE
+                assert _columns(case.metric, sample_scores(tree, b)) == pytest.approx(
+                    expected, **_CLOSE
                 )
 
     def test_an_images_values_are_the_scores_of_it_alone(self, case: MetricCase) -> None:
@@ -165,8 +171,8 @@ class MetricContract:
         whole = [row for row in named if row.get("part") is None]
         for row, times, (pred, _) in zip(whole, eye, case.images, strict=True):
             expected = case.repeated(times)
-            found = {keys[k]: v for k, v in row.items() if keys.get(k) in expected}
-            assert found == pytest.approx(expected, **CLOSE)
+            shown = {keys[k]: v for k, v in row.items() if keys.get(k) in expected}
+            assert shown == pytest.approx(expected, **_CLOSE)
             assert row["image"] == pred.image_id
         parts = case.metric.parts(case.run.protocol, case.metric.options_of(case.run.protocol))
         assert len(named) in (len(whole), len(whole) * (1 + len(parts)))
@@ -174,16 +180,16 @@ class MetricContract:
 
     def test_a_slice_is_a_run_of_its_images_bit_for_bit(self, case: MetricCase) -> None:
         records = case.run.records
-        many = [replace(r, image_id=f"{k}_{r.image_id}") for k in range(4) for r in records]
-        run = replace(case.run, records=many)
-        rng = np.random.default_rng(len(many))
-        groups = np.array([0, 1, 2, *rng.integers(0, 3, len(many) - 3)])
+        fourfold = [replace(r, image_id=f"{k}_{r.image_id}") for k in range(4) for r in records]
+        run = replace(case.run, records=fourfold)
+        rng = np.random.default_rng(len(fourfold))
+        groups = np.array([0, 1, 2, *rng.integers(0, 3, len(fourfold) - 3)])
         weights = (groups == np.arange(3)[:, None]).astype(np.int64)
         tree = case.metric.all_scores(run.stack(case.metric.name), weights, run.protocol)
         for number in range(3):
             part = [r for r, group in zip(run.records, groups, strict=True) if group == number]
             alone = replace(run, records=part).score(case.metric.name)
-            assert_same({**sample_scores(tree, number), "n_images": len(part)}, alone)
+            _assert_same({**sample_scores(tree, number), "n_images": len(part)}, alone)
 
     def test_perfect_is_perfect(self, case: MetricCase) -> None:
         if case.perfect is None:
@@ -202,7 +208,7 @@ class MetricContract:
     def test_empty_is_defined_or_said(self, case: MetricCase) -> None:
         """Nothing annotated, and then the images' own predictions or the truth itself."""
         for perfect in (False, True):
-            pairs = [(pred, blank(gt)) for pred, gt in case.images]
+            pairs = [(pred, _blank(gt)) for pred, gt in case.images]
             if perfect and case.perfect:
                 pairs = [case.perfect(gt) for _, gt in pairs]
             try:
@@ -253,15 +259,15 @@ class MetricContract:
             return
         (tmp_path / "files").mkdir()
         pair = case.write(tmp_path / "files")
-        how: dict[str, Any] = {"metrics": case.metric.name, "workers": 1, "executor": "thread"}
+        options: dict[str, Any] = {"metrics": case.metric.name, "workers": 1, "executor": "thread"}
 
         def stop(*_: Any) -> None:
             raise KeyboardInterrupt
 
-        read = evaluate(*pair, case.protocol, **how)
+        read = evaluate(*pair, case.protocol, **options)
         with pytest.raises(KeyboardInterrupt):
-            evaluate(*pair, case.protocol, **how, out=tmp_path / "kept", progress=stop)
-        resumed = evaluate(*pair, case.protocol, **how, out=tmp_path / "kept")
+            evaluate(*pair, case.protocol, **options, out=tmp_path / "kept", progress=stop)
+        resumed = evaluate(*pair, case.protocol, **options, out=tmp_path / "kept")
         assert 0 < resumed.kept < len(records)
         for again in (read, resumed):
             assert again.scores() == run.scores()
@@ -269,20 +275,20 @@ class MetricContract:
                 assert record.counts[case.metric.name].equals(counts)
 
     def test_humans_are_counted_in_any_order_or_refused(self, case: MetricCase) -> None:
-        def some(which: slice) -> GroundTruth:
-            some = gt.parts.keys() & {"boundaries", "segmentations"}
-            return gt.replace(**{name: gt.parts[name][which] for name in some})
+        def drawn_by(annotators: slice) -> GroundTruth:
+            names = gt.parts.keys() & {"boundaries", "segmentations"}
+            return gt.replace(**{name: gt.parts[name][annotators] for name in names})
 
         gt, metric, protocol = case.images[0][1], case.metric, case.run.protocol
         with pytest.raises(DataError):
-            metric.count_image(None, some(slice(1)), protocol)
+            metric.count_image(None, drawn_by(slice(1)), protocol)
         if isinstance(metric, HumanForm):
-            turned = metric.count_image(None, some(slice(None, None, -1)), protocol)
+            turned = metric.count_image(None, drawn_by(slice(None, None, -1)), protocol)
             for name, values in metric.count_image(None, gt, protocol).items():
-                assert values == pytest.approx(turned[name], **CLOSE), name
+                assert values == pytest.approx(turned[name], **_CLOSE), name
 
 
-def blank(gt: GroundTruth) -> GroundTruth:
+def _blank(gt: GroundTruth) -> GroundTruth:
     """The ground truth with nothing in it."""
     zero, one = (gt.parts.keys() & n for n in ({"mask", "labels"}, {"segmentations", "depth"}))
     parts = {n: np.zeros_like(gt.parts[n]) for n in zero}
