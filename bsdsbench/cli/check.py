@@ -79,14 +79,15 @@ def check_verb(
     import bsdsbench as bb
     from bsdsbench.comparison import gate
     from bsdsbench.io import write_atomic
-    from bsdsbench.results.score_tables import flat_scores, left_out_lines
+    from bsdsbench.results.score_names import flat_scores
+    from bsdsbench.results.score_tables import left_out_lines
 
     loaded = bb.Evaluation.load(run).with_groups(groups, group_by)
     chosen = scores or []
     quiet = click.get_current_context().meta["quiet"]
     if update:
         refuse((*options, "form", "junit", "summary"), "--update, which checks nothing")
-        known = _tolerances(tolerance, flat_scores(loaded.scores()))
+        known = _tolerances(tolerance, flat_scores(loaded))
         gate.Baseline.of(loaded, known, earlier=baseline, gated=chosen).save(baseline)
         for line in left_out_lines([loaded]):
             say(line)
@@ -120,7 +121,7 @@ def _tolerances(items: tuple[str, ...], known: Collection[str]) -> dict[str, flo
 
     One without a score is of all others.
     """
-    from bsdsbench.results.score_tables import full_name
+    from bsdsbench.results.score_names import full_name
 
     usual, given = {}, {}
     for item in items:

@@ -23,7 +23,7 @@ from bsdsbench.scores.counts import (
     TOTAL_GT,
     TOTAL_PRED,
     Stack,
-    value_at,
+    part_of,
 )
 from bsdsbench.scores.ratios import Weights
 
@@ -64,24 +64,27 @@ class WeightedRun:
             yield metric, metric.all_scores(stack, weights, self._protocol)
 
     def scores(self, weights: Weights) -> dict[str, F8]:
-        """Return the score columns of all metrics, by "metric.score", (S,).
+        """Return the score columns of all metrics and their parts, by METRIC.SCORE, (S,).
 
         What is infinite is undefined too.
         """
-        return {
-            f"{metric.name}.{c.key}": np.where(np.isfinite(values), values, np.nan)
-            for metric, tree in self.trees(weights)
-            for c in metric.columns_of(tree)
-            if c.score and (values := value_at(tree, c.key)) is not None
-        }
+        scores: dict[str, F8] = {}
+        for metric, tree in self.trees(weights):
+            for key, _, values in metric.score_columns(tree, self._protocol):
+                known = np.where(np.isfinite(values), values, np.nan)
+                scores.setdefault(f"{metric.name}.{key}", known)
+        return scores
 
     def defined(self) -> dict[str, dict[str, int]]:
         """Return the number of pairs, classes ... that means are over, where a metric says so."""
-        return {
-            f"{metric.name}.{key}": {u: int(n[0, 0]) for u, n in units.items()}
-            for metric, tree in self.trees(np.ones((1, self._n), np.int64))
-            for key, units in tree.get("over", {}).items()
-        }
+        numbers = {}
+        for metric, tree in self.trees(np.ones((1, self._n), np.int64)):
+            parts = metric.parts(self._protocol, metric.options_of(self._protocol))
+            for part, path in {"": (), **parts}.items():
+                for key, units in (part_of(tree, path) or {}).get("over", {}).items():
+                    score = ".".join(filter(None, (metric.name, part, key)))
+                    numbers[score] = {unit: int(n[0, 0]) for unit, n in units.items()}
+        return numbers
 
 
 def _with_more_pairs(stack: Stack, pairs: int) -> Stack:

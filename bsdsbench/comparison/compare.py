@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, product
 from math import nan
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ from bsdsbench.comparison.bootstrap import (
     scores_of,
 )
 from bsdsbench.comparison.comparable import comparable, fewer_values, shared_metrics
-from bsdsbench.comparison.comparison_tables import comparison_tables, lower_is_better
+from bsdsbench.comparison.comparison_tables import comparison_tables
 from bsdsbench.comparison.ranks import Ranks, ranks_of
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
@@ -39,13 +39,14 @@ from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import Partition, frames_note, group_columns, image_clusters
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
-from bsdsbench.results.score_tables import (
+from bsdsbench.results.score_names import (
     full_name,
-    is_area,
-    late_starts_of,
-    reading_line,
+    lower_is_better,
+    names_meant,
+    score_name,
     usual_scores,
 )
+from bsdsbench.results.score_tables import is_area, late_starts_of, reading_line
 from bsdsbench.scores.ratios import Weights
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Table
@@ -164,16 +165,22 @@ def compare(
         )
         exchanged[labels[i], labels[j]] = p_values
     moves = _solver_moves(kept, metrics, once)
-    differences = list[ScoreDifference]()
+    families = dict[tuple[str, ...], list[str]]()  # of scores whose p-values are corrected together
     for score in scores:
-        differences += _differences_of(score, sampled, exchanged, moves, level, n)
+        if named := score_name(score):
+            kind = "part" if named.part else "whole"
+            families.setdefault((named.metric, named.column.key, kind), []).append(score)
+    differences = list[ScoreDifference]()
+    for family in families.values():
+        differences += _differences_of(family, sampled, exchanged, moves, level, n)
+    shown = usual_scores(kept[0], scores)
     images = []
     for metric in metrics:
         for i, j in pairs:
             of_images = image_scores[metric][i], image_scores[metric][j]
             images.append(_image_pairs(metric, (sampled[i], sampled[j]), of_images, clusters))
     if pairs:
-        notes += fewer_values(tables, labels, scores)
+        notes += fewer_values(tables, labels, shown)
         least_p = significance.least_p(n, n_boot, len(pairs))
         if least_p >= 1 - level:
             notes.append(
@@ -185,7 +192,7 @@ def compare(
         scores=scores,
         intervals=tuple(intervals),
         differences=tuple(differences),
-        letters={score: _letters(score, sampled, differences, level) for score in scores},
+        letters=_letters(scores, sampled, differences, level),
         ranks={score: _ranks(score, sampled, level) for score in scores},
         images=tuple(images),
         n_images=n_images,
@@ -203,7 +210,7 @@ def compare(
             if score.startswith(f"{metric}.") and is_area(score)
         },
         signatures=tuple(str(run.signature) for run in kept),
-        shown=tuple(usual_scores(kept[0], scores)),
+        shown=tuple(shown),
         cluster=drawn_together.column if drawn_together else "",
         n_clusters=n if drawn_together else 0,
         reading=reading_line(kept),
@@ -258,16 +265,16 @@ def _once(run: Evaluation) -> list[Weights]:
 
 
 def _differences_of(
-    score: str,
+    scores: Sequence[str],
     runs: Sequence[_Sampled],
     exchanged: Mapping[tuple[str, str], Mapping[str, float]],
     moves: Mapping[str, Mapping[str, float]],
     level: float,
     n: int,
 ) -> list[ScoreDifference]:
-    """The differences of one score of all pairs of runs, their p-values corrected together."""
+    """The differences of some scores of all pairs of runs, their p-values corrected together."""
     family = []
-    for a, b in combinations(runs, 2):
+    for score, (a, b) in product(scores, combinations(runs, 2)):
         value, gaps = a.values[score] - b.values[score], a.draws[score] - b.draws[score]
         p = significance.p_value(gaps, n)
         p = exchanged[a.name, b.name][score] if exchanged else p
@@ -286,18 +293,27 @@ def _differences_of(
 
 
 def _letters(
-    score: str, runs: Sequence[_Sampled], differences: Sequence[ScoreDifference], level: float
-) -> tuple[str, ...]:
-    """A run's letters for one score, "" for one that was tested against no other."""
-    family = [d for d in differences if d.score == score and not np.isnan(d.p)]
-    sign = 1 if lower_is_better(score) else -1
-    names = [run.name for run in runs]
-    tested = {name for d in family for name in (d.a, d.b)}
-    ranked = sorted(enumerate(runs), key=lambda place: (sign * place[1].values[score], place[0]))
-    order = [run.name for _, run in ranked if run.name in tested]
-    apart = {frozenset((d.a, d.b)) for d in family if d.significant(level)}
-    lettered = significance.letters(order, apart)
-    return tuple(lettered.get(name, "") for name in names)
+    scores: Sequence[str],
+    runs: Sequence[_Sampled],
+    differences: Sequence[ScoreDifference],
+    level: float,
+) -> dict[str, tuple[str, ...]]:
+    """Each score's letters of the runs, "" for one that was tested against no other."""
+    tested: dict[str, list[ScoreDifference]] = {score: [] for score in scores}
+    for d in differences:
+        if not np.isnan(d.p):
+            tested[d.score].append(d)
+    letters = {}
+    for score, pairs in tested.items():
+        sign = 1 if lower_is_better(score) else -1
+        names = {name for d in pairs for name in (d.a, d.b)}
+        tested_runs = [run for run in runs if run.name in names]
+        tested_runs.sort(key=lambda run: sign * run.values[score])
+        order = [run.name for run in tested_runs]
+        apart = {frozenset((d.a, d.b)) for d in pairs if d.significant(level)}
+        lettered = significance.letters(order, apart)
+        letters[score] = tuple(lettered.get(run.name, "") for run in runs)
+    return letters
 
 
 def _ranks(score: str, runs: Sequence[_Sampled], level: float) -> Ranks:
@@ -423,7 +439,7 @@ class Comparison(Shown):
     Parameters
     ----------
     names, scores : tuple of str
-        Names of the runs, and of the scores (METRIC.SCORE).
+        Names of the runs, and of the scores (METRIC.SCORE, of classes METRIC.CLASS.SCORE).
     intervals, differences : tuple of Interval or tuple of ScoreDifference
         One per run, one per pair of runs, of each score.
     letters : dict of str to tuple of str
@@ -504,7 +520,7 @@ class Comparison(Shown):
         """The same with these scores alone ("ods"; "all"). Raises DataError."""
         if "all" in scores:
             return replace(self, shown=self.scores)
-        kept = tuple(full_name(score, self.scores) for score in scores)
+        kept = tuple(names_meant(scores, self.scores))
         if odd := [score for score in kept if score not in self.scores]:
             raise DataError(f"score {odd[0]!r}: expected some of {', '.join(self.scores)}")
         return replace(

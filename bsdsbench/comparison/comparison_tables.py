@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.results.references import PAIRS_LOST
-from bsdsbench.results.score_tables import METHOD, signature_lines, table_column, why_undefined
+from bsdsbench.results.score_names import score_name
+from bsdsbench.results.score_tables import (
+    METHOD,
+    PART,
+    signature_lines,
+    table_column,
+    why_undefined,
+)
 from bsdsbench.scores.ratios import short
 from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
 from bsdsbench.text import counted
@@ -33,9 +40,17 @@ def comparison_tables(compared: Comparison) -> list[Table]:
         f"seed {compared.seed}, {_percent(compared)} percentile intervals"
         f"{swapped if compared.test == 'permutation' else ''}. Protocol: {compared.protocol}"
     )
-    tables = [_score_table(compared, alone)]
-    if len(compared.names) > 1:
-        tables += [_difference_table(compared, alone), _image_table(compared)]
+    whole, parts = list[str](), dict[str, list[str]]()
+    for score in compared.shown or compared.scores:
+        named = score_name(score)
+        (parts.setdefault(named.metric, []) if named and named.part else whole).append(score)
+    several = len(compared.names) > 1
+    tables = [_score_table(compared, whole, alone)] * bool(whole)
+    tables += [_difference_table(compared, whole, alone)] * (several and bool(whole))
+    for metric, scores in parts.items():
+        tables.append(_part_table(compared, metric, scores))
+        tables += [_difference_table(compared, scores, metric, by_part=True)] * several
+    tables += [_image_table(compared)] * several
     signed = signature_lines(compared.names, compared.signatures) if compared.signatures else []
     words: Any = {"caption": caption, "reading": compared.reading, "signatures": signed}
     return [replace(table, **words) for table in tables]
@@ -45,23 +60,64 @@ def _percent(compared: Comparison) -> str:
     return f"{100 * compared.level:g} %"
 
 
-def _score_table(compared: Comparison, alone: str) -> Table:
+def _score_cell(compared: Comparison, run: int, score: str) -> Estimate:
+    """Return a run's score with its interval and letter."""
+    interval = compared.interval_of(compared.names[run], score)
+    letter = compared.letters[score][run] if len(compared.names) > 1 else ""
+    return Estimate(interval.value, interval.low, interval.high, letter)
+
+
+def _letters_note(compared: Comparison, over: str = "") -> str:
+    alpha = 1 - compared.level
+    return f"Runs that share a letter do not differ significantly (Holm{over}, {alpha:.2g})."
+
+
+def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Table:
+    """Return the scores of each part and run with their intervals and letters."""
+    several = len(compared.names) > 1
+    columns, scored = dict[str, Column](), dict[str, dict[str, str]]()
+    for score in scores:
+        if named := score_name(score):
+            field = table_column(named.column, 3)
+            columns[field.key] = named.column
+            scored.setdefault(named.part, {})[field.key] = score
+    rows, values = list[list[Cell]](), list[dict[str, Any]]()
+    for part, by_key in scored.items():
+        for k, run in enumerate(compared.names):
+            cells = {key: _score_cell(compared, k, score) for key, score in by_key.items()}
+            rows.append([part, *[run] * several, *map(cells.get, columns)])
+            known = {key: c.value for key, c in cells.items() if c.value == c.value}
+            values.append({key: known.get(key) for key in columns})
+    fields = [PART, *[METHOD] * several, *(table_column(c, 3) for c in columns.values())]
+    notes = [_letters_note(compared, OVER_PARTS), *compared.notes] if several else compared.notes
+    return Table(
+        f"{metric}-parts",
+        f"{registry.get(metric).title}, part by part, with intervals",
+        fields,
+        rows,
+        notes=[*why_undefined(columns, values), *notes],
+        n_labels=1 + several,
+        ranked_within=PART.key,
+    )
+
+
+OVER_PARTS = " over the pairs and parts of each score"
+
+
+def _score_table(compared: Comparison, scores: Sequence[str], alone: str) -> Table:
     """Each run's scores with their intervals and letters."""
-    scores, several = compared.shown or compared.scores, len(compared.names) > 1
+    several = len(compared.names) > 1
     fields = {score: score_field(score, alone) for score in scores}
-    columns = {fields[score].key: column for score in scores if (column := _column_of(score))}
+    columns = {fields[score].key: named.column for score in scores if (named := score_name(score))}
     rows, values = list[list[Cell]](), list[dict[str, Any]]()
     for i, run in enumerate(compared.names):
         rows.append([run])
         values.append({})
         for score in scores:
-            interval = compared.interval_of(run, score)
-            letter = compared.letters[score][i] if several else ""
-            rows[-1].append(Estimate(interval.value, interval.low, interval.high, letter))
-            known = interval.value == interval.value
-            values[-1][fields[score].key] = interval.value if known else None
-    alpha = 1 - compared.level
-    letters = f"Runs that share a letter do not differ significantly (Holm, {alpha:.2g})."
+            cell = _score_cell(compared, i, score)
+            rows[-1].append(cell)
+            values[-1][fields[score].key] = cell.value if cell.value == cell.value else None
+    letters = _letters_note(compared)
     samples = f"{compared.n_boot:,} bootstrap samples of {counted(compared.n_images, 'image')}"
     late = list[Note]()
     for line in dict.fromkeys(compared.late_starts.values()):
@@ -93,31 +149,42 @@ def difference_fields(level: str) -> list[Field]:
     ]
 
 
-def _difference_table(compared: Comparison, alone: str) -> Table:
+def _difference_table(
+    compared: Comparison, scores: Sequence[str], alone: str, by_part: bool = False
+) -> Table:
     """The differences of each pair of runs, with what these images can tell."""
-    columns = difference_fields(_percent(compared))
-    scores, rows = compared.shown or compared.scores, list[list[Cell]]()
-    shown = [d for d in compared.differences if d.score in scores]
+    columns, rows = difference_fields(_percent(compared)), list[list[Cell]]()
+    columns[3:3] = [PART] * by_part
+    places = {score: k for k, score in enumerate(scores)}
+    shown = [d for d in compared.differences if d.score in places]
+    if by_part:  # part after part, as in the table of scores
+        shown.sort(key=lambda d: places[d.score])
     for d in shown:
         gap = Estimate(d.value, d.low, d.high, "~" if d.solver else "")
         corrected = Estimate(d.p_holm, mark="*" if d.significant(compared.level) else "")
-        rows.append([d.a, d.b, heading(d.score, alone), gap, d.p, corrected, d.least])
+        named, labels = score_name(d.score), [heading(d.score, alone)]
+        if by_part and named:
+            labels = [named.column.heading, named.part]
+        rows.append([d.a, d.b, *labels, gap, d.p, corrected, d.least])
     images = counted(compared.n_images, "image")
     sentence = (
         f"Differences between methods, with {_percent(compared)} intervals and p, on {images}"
     )
-    notes = [*_difference_notes(compared, shown, alone), *compared.notes]
-    words: Any = {"sentence": sentence, "notes": notes, "n_labels": 3}
+    notes = [*_difference_notes(compared, shown, alone, by_part), *compared.notes]
+    words: Any = {"sentence": sentence, "notes": notes, "n_labels": 3 + by_part}
+    if by_part:
+        title = f"{registry.get(alone).title}, differences part by part"
+        return Table(f"{alone}-differences", title, columns, rows, **words)
     return Table("differences", "Differences", columns, rows, **words)
 
 
 def _difference_notes(
-    compared: Comparison, shown: Sequence[ScoreDifference], alone: str
+    compared: Comparison, shown: Sequence[ScoreDifference], alone: str, by_part: bool
 ) -> Iterator[str]:
     """Yield the notes that a reader of the differences needs."""
-    alpha = 1 - compared.level
-    yield f"* significant at {alpha:.2g} after Holm's correction over the pairs of each score."
-    first = [d for d in shown if d.score == shown[0].score]
+    alpha, over = 1 - compared.level, OVER_PARTS if by_part else " over the pairs of each score"
+    yield f"* significant at {alpha:.2g} after Holm's correction{over}."
+    first = [d for d in shown if d.score == shown[0].score and not by_part]
     detectable = [d.least for d in first if not math.isnan(d.least)]
     if texts := sorted(short(gap, 3 if gap >= 0.001 else 4) for gap in detectable):
         span = texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}, by pair,"
@@ -168,24 +235,17 @@ def heading(score: str, alone: str = "") -> str:
     return score_field(score, alone).heading
 
 
-def _column_of(score: str) -> Column | None:
-    """The metric's column of METRIC.SCORE, or None."""
-    metric, _, key = score.partition(".")
-    columns = registry.get(metric).columns_of([key]) if metric in registry.names() else ()
-    return next((c for c in columns if c.key == key), None)
-
-
-def lower_is_better(score: str) -> bool:
-    """Return True if a smaller value of METRIC.SCORE is the better one."""
-    column = _column_of(score)
-    return column is not None and column.lower
-
-
 def score_field(score: str, alone: str = "") -> Field:
-    metric, column = score.partition(".")[0], _column_of(score)
-    assert column is not None  # scores come from metrics
+    """Return the column of METRIC.SCORE in a table of several metrics."""
+    named = score_name(score)
+    assert named is not None  # scores come from metrics
+    metric, part, column = named
     field = table_column(column, 3, f"{metric}_")
+    if part:
+        brief = f"{column.short or column.heading} of {part}"
+        field = table_column(column, 3, f"{metric}_{part}_")
+        field = replace(field, heading=f"{column.heading} of {part}", short=brief)
     if alone or metric in registry.DEFAULT_METRICS:
         return field
-    title = f"{registry.get(metric).title}: {column.heading}"
-    return replace(field, heading=title, short=column.short or column.heading)
+    title = f"{registry.get(metric).title}: {field.heading}"
+    return replace(field, heading=title, short=field.short or field.heading)

@@ -26,7 +26,6 @@ from bsdsbench.arguments import given_number
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun, checked_sampling
 from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.compare import compare
-from bsdsbench.comparison.comparison_tables import lower_is_better
 from bsdsbench.comparison.significance import holm, least_p
 from bsdsbench.comparison.slices import runs_by_slice
 from bsdsbench.errors import DataError, FileFormatError
@@ -35,7 +34,13 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_tables import flat_scores, full_name
+from bsdsbench.results.score_names import (
+    flat_scores,
+    full_name,
+    lower_is_better,
+    score_name,
+    usual_scores,
+)
 from bsdsbench.results.storage import pack_records, unpack_records
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.forms import to_markdown
@@ -72,7 +77,7 @@ class Baseline:
     ) -> Baseline:
         """A baseline equal to the run; the tolerances, and choice of scores, of an `earlier` file
         stay."""
-        scores = flat_scores(run.scores())
+        scores = flat_scores(run)
         given, chosen = _named(tolerances or {}, scores), _named(dict.fromkeys(gated), scores)
         for score, value in given.items():
             _limit(value, 0.0, f"tolerance of {score!r}")
@@ -239,7 +244,8 @@ def check(
     """Compare a run with a baseline.
 
     tolerance   : for all, or by score, a number or "5%"; the baseline's own are of those not named
-    scores      : those to check; default: those that the baseline names, or all
+    scores      : those to check; default: those that the baseline names, or all, of the classes and
+        other parts those that tables show
     statistical : fail only where the drop is also significant at 1 - level
     common      : check on the images that both have, instead of refusing other ones
     by          : a column of groups, each of which is then checked too
@@ -248,13 +254,14 @@ def check(
     checked_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
     before = Evaluation(stored.protocol, "baseline", stored.records)
-    gated = list(_named(dict.fromkeys(scores), stored.scores) or stored.gated or stored.scores)
+    gated = list(_named(dict.fromkeys(scores), stored.scores) or stored.gated)
+    gated = gated or _gated_by_default(before, stored.scores)
     shared = [m for m in run.metrics if m in before.metrics]
     was = stored.scores
     kept, notes = comparable([run, before], common, strict=True)
     if kept[1] is not before:
         run, before = kept
-        was = flat_scores(before.scores())
+        was = flat_scores(before)
         if undefined := [score for score in gated if score not in was]:
             notes.append(f"undefined on these images, and not checked: {', '.join(undefined)}")
         gated = [score for score in gated if score in was]
@@ -279,7 +286,7 @@ def check(
             f"no drop can be significant: {tests} scores of {len(stored.records)} images with "
             f"{n_boot} samples have p of {least:.3f} or more; the tolerance alone decides"
         )
-    now, checks = flat_scores(run.scores()), []
+    now, checks = flat_scores(run), []
     for score in gated:
         value, earlier = now.get(score), was.get(score, math.nan)
         limit = _limit(tolerances[score], earlier, f"tolerance of {score!r}")
@@ -299,6 +306,12 @@ def check(
     return GateResult(run.name, tuple(checks), tuple(notes), run.read_as, run.left_out)
 
 
+def _gated_by_default(before: Evaluation, scores: Mapping[str, float]) -> list[str]:
+    """Return the scores of a baseline, of classes and other parts those that tables show."""
+    shown = {*usual_scores(before, list(scores))}
+    return [s for s in scores if s in shown or not ((name := score_name(s)) and name.part)]
+
+
 def _checks_by_slice(
     run: Evaluation,
     before: Evaluation,
@@ -316,7 +329,7 @@ def _checks_by_slice(
     share = 1 - (1 - level) / len(slices)
     checks = {}
     for name, (now, was) in slices.items():
-        scores = flat_scores(was.scores())
+        scores = flat_scores(was)
         part = Baseline(before.protocol, scores, {}, was.records)
         named = [score for score in gated if score in scores]
         limits = {score: tolerances[score] for score in named}

@@ -51,14 +51,8 @@ from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import Partition, frames_note
-from bsdsbench.results.score_tables import (
-    METHOD,
-    Row,
-    flat_scores,
-    full_name,
-    reading_line,
-    usual_scores,
-)
+from bsdsbench.results.score_names import flat_scores, full_name, usual_scores
+from bsdsbench.results.score_tables import METHOD, Row, reading_line
 from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Cell, Estimate, Table
@@ -74,7 +68,7 @@ def _scores_of_methods(methods: Sequence[Method]) -> dict[tuple[str, str], Score
     """
     for method in methods:
         comparable(as_runs(method.runs, method.labels))
-    flat = [[flat_scores(run.scores()) for run in method.runs] for method in methods]
+    flat = [[flat_scores(run) for run in method.runs] for method in methods]
     names = [score for score in flat[0][0] if all(score in run for runs in flat for run in runs)]
     return {
         (method.name, score): ScoresOfRuns(tuple(run[score] for run in runs))

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.comparison.comparison_tables import heading, lower_is_better
+from bsdsbench.comparison.comparison_tables import heading
+from bsdsbench.results.score_names import lower_is_better
 from bsdsbench.results.score_tables import METHOD
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 

@@ -22,7 +22,7 @@ import numpy as np
 from bsdsbench.arguments import F8, I8
 from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, scores_of
 from bsdsbench.comparison.compare import Comparison, compare
-from bsdsbench.comparison.comparison_tables import heading, lower_is_better
+from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.method import Method, runs_of, with_runs
 from bsdsbench.comparison.method_tables import Spread
 from bsdsbench.comparison.methods import MethodComparison, compare_methods, means_table
@@ -39,7 +39,8 @@ from bsdsbench.results.groups import (
     image_clusters,
     partition,
 )
-from bsdsbench.results.score_tables import METHOD, full_name, made_how, table_column
+from bsdsbench.results.score_names import full_name, lower_is_better
+from bsdsbench.results.score_tables import METHOD, made_how, table_column
 from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.ratios import defined_mean
 from bsdsbench.tables.table import Cell, Estimate, Field, Table

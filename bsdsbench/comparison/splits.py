@@ -18,7 +18,7 @@ from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.provenance import Provenance
-from bsdsbench.results.score_tables import flat_scores, usual_scores
+from bsdsbench.results.score_names import flat_scores, usual_scores
 from bsdsbench.tables.table import Cell, Field, Table
 from bsdsbench.text import counted
 
@@ -75,7 +75,7 @@ def splits(runs: Sequence[Evaluation], name: str = "", spread: Spread = Spread.S
         records += [replace(r, image_id=f"{label}/{r.image_id}") for r in run.records]
     origin = Provenance(pred_kind=first.provenance.pred_kind)
     pooled = Evaluation(first.protocol, name or first.name, records, origin)
-    flat = [flat_scores(run.scores()) for run in (*runs, pooled)]
+    flat = [flat_scores(run) for run in (*runs, pooled)]
     shown = usual_scores(first, [score for score in flat[0] if all(score in run for run in flat)])
     means: list[Cell] = [f"mean over {counted(len(runs), 'split')}"]
     whole: list[Cell] = [f"pooled, {counted(len(records), 'image')}"]

@@ -33,7 +33,15 @@ from bsdsbench.metrics.optional import Symptoms as Symptoms
 from bsdsbench.metrics.optional import Texts as Texts
 from bsdsbench.protocol.fields import VOIDS, captions, listed_values, option, record_of
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ImageRecord, Score, Stack, sample_scores, stacked
+from bsdsbench.scores.counts import (
+    ImageRecord,
+    Score,
+    Stack,
+    part_of,
+    sample_scores,
+    stacked,
+    value_at,
+)
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, error_scores
 from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
@@ -389,6 +397,27 @@ class Metric(ABC, Generic[Opt]):
             raise DataError(f"metric {self.name!r}: {fault}") from error
         errors = error_scores(stack, weights, protocol) if COUNTED in stack else {}
         return {**scores, **errors}
+
+    def score_columns(
+        self, tree: ScoreTree, protocol: Protocol | None
+    ) -> Iterator[tuple[str, Column, Any]]:
+        """Yield the key, column and value of every score that a tree of scores has.
+
+        Under a protocol those of its parts follow, whose keys are PART.KEY.
+        """
+        for column in self.columns_of(tree):
+            if column.score and (value := value_at(tree, column.key)) is not None:
+                yield column.key, column, value
+        parts = self.parts(protocol, self.options_of(protocol)) if protocol else {}
+        keys = {column.key for column in self.columns_of(tree)}
+        for part, path in parts.items():
+            scores = part_of(tree, path) or {}
+            columns = {c.key: c for c in (*self.part_columns, *self.columns_of(scores))}
+            for key, column in columns.items():
+                value = value_at(scores, key)
+                # Some metrics have the curves of their parts as columns too.
+                if column.score and value is not None and ".".join((*path, key)) not in keys:
+                    yield f"{part}.{key}", column, value
 
     def count_image(
         self,

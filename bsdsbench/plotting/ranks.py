@@ -16,7 +16,7 @@ from bsdsbench.comparison.methods import MethodComparison
 from bsdsbench.comparison.ranks import joined
 from bsdsbench.errors import DataError
 from bsdsbench.plotting.style import PALETTE, figure_width, font_size, new_axes, save, signed, style
-from bsdsbench.results.score_tables import full_name
+from bsdsbench.results.score_names import full_name
 from bsdsbench.scores.ratios import short
 
 _ROW, _LABELS = 2.2, 0.5  # height of a row in heights of its text; widest label, of the width

@@ -15,7 +15,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.plotting.style import curve_lines, new_axes, save, style
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_tables import full_name, usual_scores
+from bsdsbench.results.score_names import full_name, usual_scores
 
 
 def plot_slices(

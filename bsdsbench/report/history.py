@@ -14,7 +14,8 @@ from bsdsbench.loaders.pairing import natural
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_tables import METHOD, flat_scores, full_name, made_how, usual_scores
+from bsdsbench.results.score_names import flat_scores, full_name, usual_scores
+from bsdsbench.results.score_tables import METHOD, made_how
 from bsdsbench.tables.table import Cell, Field, Table
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def history_table(runs: Sequence[Evaluation], columns: Sequence[str] | None = No
 
     `columns` are the scores to show, "ods" or "all"; default: the usual ones. Raises DataError.
     """
-    shown, values = _shown(runs, columns), [flat_scores(run.scores()) for run in runs]
+    shown, values = _shown(runs, columns), [flat_scores(run) for run in runs]
     rows: list[list[Cell]] = []
     for run, scores in zip(runs, values, strict=True):
         day = (run.provenance.date or "")[:10] or None
@@ -97,7 +98,7 @@ def plot_history(
     from bsdsbench.plotting.style import draw_figure, font_size, legend, next_style
 
     shown = _shown(runs, columns)[: None if columns else 1]
-    values = [flat_scores(run.scores()) for run in runs]
+    values = [flat_scores(run) for run in runs]
 
     def draw(ax: Axes) -> None:
         for score in shown:
@@ -136,7 +137,7 @@ def history_page(
 
 def _shown(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> list[str]:
     """Return METRIC.SCORE of the scores to show. Raises DataError for one that no run has."""
-    known = list(dict.fromkeys(score for run in runs for score in flat_scores(run.scores())))
+    known = list(dict.fromkeys(score for run in runs for score in flat_scores(run)))
     if columns is None:
         return usual_scores(runs[-1], known)
     shown = known if "all" in columns else [full_name(score, known) for score in columns]

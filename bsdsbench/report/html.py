@@ -23,7 +23,7 @@ import numpy as np
 from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import Comparison, compare
-from bsdsbench.comparison.comparison_tables import heading, lower_is_better
+from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.lost_scores import (
     ERROR_SIDES,
     error_table,
@@ -49,6 +49,7 @@ from bsdsbench.report.pictures import ImagePictures, by_interest, draw_pictures
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition
+from bsdsbench.results.score_names import lower_is_better
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.scores.ratios import f_measure, short
@@ -281,6 +282,9 @@ def verdict_of(comparison: Comparison) -> list[str]:
 
 def _one_table(scores: Sequence[Table], compared: Sequence[Table]) -> list[Table]:
     """Put the intervals of `compared` into the tables of scores, which makes one table of two."""
+    by_part = {table.key: table for table in compared if table.key.endswith("-parts")}
+    scores = [_with_intervals(table, by_part.pop(table.key, None)) for table in scores]
+    compared = [t for t in compared if not t.key.endswith("-parts") or t.key in by_part]
     intervals = next((table for table in compared if table.key == "scores"), None)
     rest = [table for table in compared if table is not intervals]
     if intervals is None:
@@ -311,6 +315,20 @@ def _one_table(scores: Sequence[Table], compared: Sequence[Table]) -> list[Table
         notes.append(note)
     merged[last] = replace(table, notes=list(dict.fromkeys(notes)))
     return [*merged, *rest]
+
+
+def _with_intervals(table: Table, intervals: Table | None) -> Table:
+    """Return a table of parts with the intervals of the table that a comparison has of them."""
+    if intervals is None:
+        return table
+    n, keys = table.n_labels, [field.key for field in intervals.columns]
+    known = {tuple(row[:n]): dict(zip(keys, row, strict=True)) for row in intervals.rows}
+    rows = []
+    for row in table.rows:
+        cells = known.get(tuple(row[:n]), {})
+        rows.append([cells.get(f.key, c) for f, c in zip(table.columns, row, strict=True)])
+    notes = [note for note in intervals.notes if isinstance(note, str)]
+    return replace(table, rows=rows, notes=list(dict.fromkeys([*table.notes, *notes])))
 
 
 def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tuple[str, float]]]]:

@@ -526,7 +526,7 @@ class Evaluation(Shown):
         >>> round(Evaluation.load("ref:hed").flat(prefix="val/")["val/boundary/ods"], 3)
         0.78
         """
-        from bsdsbench.results.score_tables import named_scores
+        from bsdsbench.results.score_names import named_scores
 
         return named_scores(self, prefix, per_class)
 

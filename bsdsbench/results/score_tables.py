@@ -1,10 +1,9 @@
-"""Scores of runs as tables: a table a metric, a row a run; of every image; and as one flat list."""
+"""Scores of runs as tables: a table a metric, a row a run; and of every image."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
@@ -12,21 +11,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import ERROR_COLUMNS, Column, Metric
+from bsdsbench.metrics.base import Column, Metric
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.groups import group_columns, text_of
 from bsdsbench.scores.counts import ImageRecord, part_of, value_at
 from bsdsbench.scores.curve import PRCurve, late_starts
 from bsdsbench.tables import table as model
-from bsdsbench.tables.table import Cell, Estimate, Note, Table, key_meant, select
+from bsdsbench.tables.table import Cell, Estimate, Note, Table, select
 from bsdsbench.text import clip, listed
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
-_NOT_LOGGED = re.compile(r"[^\w/. -]", re.ASCII)  # what MLflow refuses in the name of a number
-METHOD = model.Field("method", "Method")
+METHOD, PART = model.Field("method", "Method"), model.Field("part", "Part")
 MOST_NAMED = 20  # images that are left out, in a note
 _LONG_REASON = 50  # characters; what was expected is dropped from a longer one
 _OF_MAPS = {"pred", "reading"}  # differences of what the predictions' files hold
@@ -225,8 +223,9 @@ def score_tables(
 ) -> list[Table]:
     """Return one table per metric: a row per run, then the extra rows that have scores of it.
 
-    A run alone is shown with all that its metrics show, and their parts in a table of their own;
-    several with what compares. Runs of `bsdsbench run` have a last column, milliseconds per image.
+    A run alone is shown with all that its metrics show, several with what compares; the parts of
+    their scores are in a table of their own, in which the best run of each part is marked. Runs of
+    `bsdsbench run` have a last column, milliseconds per image.
 
     Parameters
     ----------
@@ -247,16 +246,11 @@ def score_tables(
         sentence += f" on {first.set_line if named else f'{len(first.records)} images'}"
     kinds = ("always", "own" if alone else "several")
     for metric in dict.fromkeys(chain(*map(attrgetter("metrics"), runs))):
-        scorer, inner = registry.get(metric), []
-        opt, with_metric = (
-            scorer.options_of(first.protocol),
-            [run for run in runs if metric in run.metrics],
-        )
+        scorer = registry.get(metric)
+        opt = scorer.options_of(first.protocol)
+        with_metric = [run for run in runs if metric in run.metrics]
         rows: list[Row] = [(run.name, run.score(metric).to_mapping(), {}) for run in with_metric]
-        parts = scorer.parts(first.protocol, opt) if alone and first.records else {}
-        for name, path in parts.items():
-            if (score := part_of(rows[0][1], path)) is not None:
-                inner.append((name, score, {"ods": GRID_END} if score.get("at_grid_end") else {}))
+        inner = _part_rows(scorer, with_metric, alone)
         rows += [
             (name, by_metric[metric], words)
             for name, by_metric, words in extra
@@ -266,7 +260,7 @@ def score_tables(
         planned: list[Any] = [(metric, scorer.title, _columns_of(scorer, rows), rows)]
         if inner:
             title = f"{scorer.title}, part by part"
-            planned.append((f"{metric}-parts", title, scorer.part_columns, inner))
+            planned.append((f"{metric}-parts", title, scorer.part_columns, [*inner.values()]))
         for key, title, possible, shown_rows in planned:
             asked, shown = set().union(*[by_metric for _, by_metric, _ in shown_rows]), []
             for c in possible:
@@ -275,8 +269,12 @@ def score_tables(
                 if is_shown and (columns or c.shown in kinds):
                     shown.append(c)
             keyed = {_column_key(c): c for c in shown}
-            filled = _filled(keyed, shown_rows)
-            n_own = len(with_metric) if key == metric else len(inner)
+            filled, labels = _filled(keyed, shown_rows), [METHOD]
+            n_own = len(with_metric)
+            if key != metric:
+                n_own, labels = len(inner), [PART, METHOD][: 2 - alone]
+                for names, cells in zip(inner, filled.cells, strict=True):
+                    cells[:1] = names[: len(labels)]
             lines: list[str | Note] = [*why_undefined(keyed, filled.scores[:n_own]), *filled.fewer]
             areas = [k for k, c in keyed.items() if is_area(c.key)]
             if areas and (line := late_starts_of(with_metric, metric)):
@@ -285,12 +283,33 @@ def score_tables(
             if key != metric and any([words for _, _, words in shown_rows]):
                 lines.append(AT_GRID_END)
             caption = f"{title}: {sentence}, protocol {first.protocol.name}"
-            fields = [METHOD, *[table_column(c, max(0, c.digits - (not alone))) for c in shown]]
-            table = Table(
-                key, title, fields, filled.cells, sentence=caption, **{**made, "notes": lines}
-            )
+            fields = [*labels, *[table_column(c, max(0, c.digits - (not alone))) for c in shown]]
+            words: Any = {**made, "notes": lines, "sentence": caption, "n_labels": len(labels)}
+            words["ranked_within"] = "" if key == metric else PART.key
+            table = Table(key, title, fields, filled.cells, **words)
             tables.append(_with_times(table, with_metric if key == metric else ()))
     return select(tables, columns) if columns and "all" not in columns else tables
+
+
+def _part_rows(
+    metric: Metric, runs: Sequence[Evaluation], alone: bool
+) -> dict[tuple[str, str], Row]:
+    """Return the rows of the parts of a metric's score by part and run.
+
+    Of several runs none of parts whose scores are columns of the whole.
+    """
+    rows: dict[tuple[str, str], Row] = {}
+    keys, scores = {c.key for c in metric.columns}, [c.key for c in metric.part_columns if c.score]
+    for run in runs:
+        parts = metric.parts(run.protocol, metric.options_of(run.protocol)) if run.records else {}
+        for part, path in parts.items():
+            tree = part_of(run.score(metric.name).to_mapping(), path)
+            if tree is None or not (alone or (scores and ".".join((*path, scores[0])) not in keys)):
+                continue
+            words = {"ods": GRID_END} if tree.get("at_grid_end") else {}
+            rows[part, run.name] = (part if alone else f"{part}, {run.name}", tree, words)
+    order = {part: k for k, part in enumerate(dict.fromkeys(part for part, _ in rows))}
+    return dict(sorted(rows.items(), key=lambda item: order[item[0][0]]))
 
 
 class _Filled(NamedTuple):
@@ -470,95 +489,3 @@ def per_image(
     _add_left_out(run, fields, rows)
     title = f"{scorer.title}, image by image"
     return Table(metric, title, fields, rows, n_labels=len(labels), **made_how([run]))
-
-
-# ---- as one flat list, METRIC.SCORE -> number ---------------------------------------------------
-
-
-def flat_scores(scores: Mapping[str, Any]) -> dict[str, float]:
-    """The `scores` object of result.json as {"boundary.ods": F, "region.covering.ods": ...}.
-
-    A point of a PR curve is named by its F. Thresholds, counts of images and undefined scores are
-    left out, and classes of errors: a class repaired raises the shares of the others.
-    """
-    flat = {}
-    for metric, mapping in scores.items():
-        for column in registry.get(metric).columns_of(mapping):
-            value = value_at(mapping, column.key)
-            if column.score and column not in ERROR_COLUMNS and value is not None:
-                flat[f"{metric}.{column.key}"] = float(value)
-    return flat
-
-
-def named_scores(
-    run: Evaluation, prefix: str, per_class: bool, undefined: bool = False
-) -> dict[str, float]:
-    """Return the scores as PREFIX + METRIC/SCORE; see `Evaluation.flat`.
-
-    With `undefined` they are there too, as NaN, also all those of a class that no image has.
-    """
-    named: dict[str, float] = {}
-    for metric in run.metrics:
-        scorer, score = registry.get(metric), run.score(metric)
-        for column in scorer.columns_of(score):
-            if column.score and column not in ERROR_COLUMNS:
-                named[f"{metric}/{column.key}"] = value_at(score, column.key)
-        parts = scorer.parts(run.protocol, scorer.options_of(run.protocol)) if per_class else {}
-        columns = [c for c in (*scorer.part_columns, *scorer.columns) if c.score]
-        of_parts = {name: part_of(score, path) or {} for name, path in parts.items()}
-        keys = dict.fromkeys(c.key for c in columns)
-        measured = [
-            k for k in keys if any(value_at(part, k) is not None for part in of_parts.values())
-        ]
-        for name, of_part in of_parts.items():
-            for key in measured:
-                value = value_at(of_part, key)
-                named[f"{metric}/{name}/{key}"] = math.nan if value is None else value
-    shown = {name: value for name, value in named.items() if value is not None}
-    named = {k: float(v) for k, v in shown.items() if undefined or math.isfinite(v)}
-    logged: dict[str, float] = {}
-    for name, value in named.items():
-        steps = [_NOT_LOGGED.sub("_", step) for step in name.split("/")]
-        # A path with empty steps or dots alone is refused too
-        plain = prefix + "/".join(step if step.strip(".") else "_" for step in steps)
-        while plain in logged:
-            plain += "_"
-        logged[plain] = value
-    return logged
-
-
-def usual_scores(run: Evaluation, known: Sequence[str]) -> list[str]:
-    """The METRIC.SCORE of these that tables show where none are asked for."""
-    shown = set()
-    for metric in map(registry.get, run.metrics):
-        usual = metric.usual(metric.options_of(run.protocol))
-        for c in metric.columns_of(run.score(metric.name)):
-            if c.shown != "never" and (usual is None or c.key in usual):
-                shown.add(f"{metric.name}.{c.key}")
-    return list(filter(shown.__contains__, known))
-
-
-def full_name(score: str, known: Collection[str]) -> str:
-    """The known METRIC.SCORE that is meant by it or by SCORE alone; `score` itself if none is.
-
-    SCORE alone, a key or a heading, is that of the default metric, or of the one that has it; of
-    several of a kind (hd95) it is the first (hd95-pooled).
-
-    Examples
-    --------
-    >>> full_name("ods", ["pixel.ods", "boundary.ods"]), full_name("mae", ["pixel.mae"])
-    ('boundary.ods', 'pixel.mae')
-    """
-    bare, keyed, headed = {}, [], []
-    for name in known:
-        metric, _, key = name.partition(".")
-        bare[key] = name
-        keyed += [name] * (key == score)
-        for c in registry.get(metric).columns_of([key]) if metric in registry.names() else ():
-            headed += [name] * (c.key == key and c.heading.casefold() == score.casefold())
-    alike, usual = keyed or headed, f"{registry.DEFAULT_METRICS[0]}.{score}"
-    if score in known or (len(alike) > 1 and usual not in alike):
-        return score
-    if alike:
-        return usual if usual in alike else alike[0]
-    return bare.get(key_meant(score, bare), key_meant(score, known))

@@ -76,7 +76,7 @@ def _template(form: str) -> Any:
 
 def to_markdown(tables: Sequence[Table]) -> str:
     """One table after the other; the best of a column is bold, marks are raised."""
-    return "\n".join(_template("markdown").render(table=table) for table in tables)
+    return "\n".join(_template("markdown").render(table=table.for_people) for table in tables)
 
 
 def to_html(tables: Sequence[Table]) -> str:
@@ -86,6 +86,7 @@ def to_html(tables: Sequence[Table]) -> str:
 
 def html_of_each(tables: Sequence[Table]) -> list[str]:
     """The figures of `to_html`."""
+    tables = [table.for_people for table in tables]
     pairs = zip(tables, words_under(tables), strict=True)
     return [_template("html").render(table=table, under=under) for table, under in pairs]
 
@@ -103,7 +104,7 @@ def to_latex(tables: Sequence[Table]) -> str:
     Of more than three scores it has those that all rows have. Intervals stand under their numbers.
     A float too wide for a column stands across the page, scaled where that is too narrow.
     """
-    return "\n".join(map(_latex, tables))
+    return "\n".join(_latex(table.for_people) for table in tables)
 
 
 def _latex(whole: Table) -> str:

@@ -126,6 +126,9 @@ class Table:
     sentence   : the caption in a paper; default: the title
     n_labels   : the first columns, which say what a row is and stay with each part of a split table
     aside      : left out where a person reads all tables at once
+    ranked_within : the key of the column of labels within which bests are marked, of each class
+        apart; "": the best of all rows
+    asked      : its columns were asked for, and are shown where they are empty too
     """
 
     key: str
@@ -140,6 +143,8 @@ class Table:
     sentence: str = ""
     n_labels: int = 1
     aside: bool = False
+    ranked_within: str = ""
+    asked: bool = False
 
     @property
     def words(self) -> list[str]:
@@ -169,6 +174,28 @@ class Table:
         rows = [[row[k] for k in kept] for row in self.rows]
         return replace(self, columns=columns, rows=rows, notes=notes)
 
+    @property
+    def for_people(self) -> Table:
+        """The table without columns that are empty in all rows, unless they were asked for."""
+        empty, filled = set[str](), set[str]()
+        for k, column in enumerate(self.columns):
+            if column.format not in ("", "p"):
+                values = [row[k].value for row in self.drawn]
+                (empty if values.count(None) == len(values) else filled).add(column.key)
+        if self.asked or not (empty and filled):
+            return self
+        headings, notes = {c.key: c.heading for c in self.columns}, list[str | Note]()
+        for note in self.notes:
+            if isinstance(note, Note) and note.headed and not empty.isdisjoint(note.columns):
+                named = ", ".join(headings[key] for key in note.columns if key in empty)
+                notes.append(f"- not shown, {named}: {note.text}")
+                rest = tuple(key for key in note.columns if key not in empty)
+                notes += [replace(note, columns=rest)] * bool(rest)
+            else:
+                notes.append(note)
+        kept = [k for k, c in enumerate(self.columns) if c.key not in empty]
+        return replace(self, notes=notes).only(kept)
+
     @cached_property
     def drawn(self) -> list[list[Drawn]]:
         """Each cell as people read it, a list per row. All forms are made of it."""
@@ -193,16 +220,18 @@ class Table:
                     text, line, span, mark, value, low, high, spread=estimate.spread, n=estimate.n
                 )
                 out[-1].append(drawn)
+        within = [k for k, c in enumerate(self.columns) if c.key == self.ranked_within]
         for c, column in enumerate(self.columns):
-            ranked = []
+            ranked: dict[Any, list[Drawn]] = {}
             for row, cells in zip(self.rows, out, strict=True):
                 if getattr(row[c], "comparable", True) and cells[c].value is not None:
-                    ranked.append(cells[c])
-            if column.higher_is_better is not None and len(ranked) > 1:
-                best = max if column.higher_is_better else min
-                top = best(ranked, key=attrgetter("value")).value
-                for cell in ranked:
-                    cell.best = cell.value == top
+                    ranked.setdefault(tuple(row[k] for k in within), []).append(cells[c])
+            for group in ranked.values():
+                if column.higher_is_better is not None and len(group) > 1:
+                    best = max if column.higher_is_better else min
+                    top = best(group, key=attrgetter("value")).value
+                    for cell in group:
+                        cell.best = cell.value == top
         return out
 
     @cached_property
@@ -254,7 +283,7 @@ def key_meant(word: str, keys: Iterable[str]) -> str:
 
 def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
     """The tables with these columns of numbers alone ("ods", "boundary.ods", or a heading), after
-    those of text.
+    those of text; "contour.liver.dice" and "liver.dice" also choose the rows of a part.
 
     Raises DataError for a key that no table has.
     """
@@ -265,16 +294,25 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
         places = {c.key: k for k, c in enumerate(table.columns) if c.format}
         heads = {c.heading.casefold(): c.key for c in table.columns if c.format}
         known |= places
-        chosen = []
+        label = next((k for k, c in enumerate(table.columns) if c.key == "part"), None)
+        parts = dict.fromkeys(str(row[label]) for row in table.rows) if label is not None else {}
+        chosen, rows_of = list[int](), set[str]()
         for word in wanted:
+            rest, metric = word.removeprefix(f"{table.key}."), table.key.removesuffix("-parts")
+            named = [p for p in parts if word.removeprefix(f"{metric}.").startswith(f"{p}.")]
+            part = max(named, key=len, default="")
+            if part:
+                rest = word.removeprefix(f"{metric}.").removeprefix(f"{part}.")
             # Keys of parts of a score may be written with a point.
-            key = word.removeprefix(f"{table.key}.").replace(".", "_")
-            key = heads.get(word.casefold()) or key_meant(key, places)
+            key = heads.get(rest.casefold()) or key_meant(rest.replace(".", "_"), places)
             if key in places:
                 met.add(word)
                 chosen.append(places[key])
+                rows_of |= {part} if part else {*parts}
         if chosen:
-            out.append(table.only([*texts, *dict.fromkeys(chosen)]))
+            rows = [r for r in table.rows if label is None or str(r[label]) in rows_of]
+            kept = replace(table, rows=rows, asked=True)
+            out.append(kept.only([*texts, *dict.fromkeys(chosen)]))
     for word in wanted:
         if word not in met:
             raise DataError(f"column {word!r}: expected some of {', '.join(known)}")
@@ -320,6 +358,7 @@ def print_tables(tables: Sequence[Table], file: IO[str], width: int | None = Non
     from rich.table import Table as RichTable
     from rich.text import Text
 
+    tables = [table.for_people for table in tables]
     plain: Any = {"highlight": False, "markup": False, "emoji": False, "soft_wrap": True}
     console = Console(file=file, **plain)
     width = width or (console.width if console.is_terminal else WIDTH)

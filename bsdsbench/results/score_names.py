@@ -1,0 +1,174 @@
+"""Names of scores, METRIC.SCORE and METRIC.PART.SCORE, and scores as one flat list of them.
+
+A part is a class, or another part of a metric's score that has a table of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from bsdsbench.metrics import registry
+from bsdsbench.metrics.base import ERROR_COLUMNS, Column
+from bsdsbench.scores.counts import part_of, value_at
+from bsdsbench.tables.table import key_meant
+
+if TYPE_CHECKING:
+    from bsdsbench.results.evaluation import Evaluation
+
+_NOT_LOGGED = re.compile(r"[^\w/. -]", re.ASCII)  # what MLflow refuses in the name of a number
+
+
+class ScoreName(NamedTuple):
+    """The metric of a score, its part ("" for the whole), and its column."""
+
+    metric: str
+    part: str
+    column: Column
+
+
+def score_name(score: str) -> ScoreName | None:
+    """Return what METRIC.SCORE or METRIC.PART.SCORE names, None where no metric has it.
+
+    Examples
+    --------
+    >>> named = score_name("contour.left lung.pooled.iou")
+    >>> named.metric, named.part, named.column.key
+    ('contour', 'left lung', 'pooled.iou')
+    """
+    name, *words = score.split(".")
+    if name not in registry.names():
+        return None
+    metric = registry.get(name)
+    for k in range(len(words)):  # keys and names of parts have points too
+        key = ".".join(words[k:])
+        for column in (*metric.columns_of([key]), *metric.part_columns * (k > 0)):
+            if column.key == key:
+                return ScoreName(name, ".".join(words[:k]), column)
+    return None
+
+
+def lower_is_better(score: str) -> bool:
+    """Return True if a smaller value of METRIC.SCORE is the better one."""
+    named = score_name(score)
+    return named is not None and named.column.lower
+
+
+def flat_scores(run: Evaluation) -> dict[str, float]:
+    """Return {"boundary.ods": F, "contour.liver.dice": ...}, the defined scores of a run.
+
+    A point of a PR curve is named by its F. Thresholds, counts of images and undefined scores are
+    left out, and classes of errors: a class repaired raises the shares of the others.
+    """
+    flat: dict[str, float] = {}
+    for name in run.metrics:
+        metric, tree = registry.get(name), run.score(name).to_mapping()
+        protocol = run.protocol if run.records else None
+        for key, column, value in metric.score_columns(tree, protocol):
+            if value is not None and column not in ERROR_COLUMNS:
+                flat.setdefault(f"{name}.{key}", float(value))
+    return flat
+
+
+def named_scores(
+    run: Evaluation, prefix: str, per_class: bool, undefined: bool = False
+) -> dict[str, float]:
+    """Return the scores as PREFIX + METRIC/SCORE; see `Evaluation.flat`.
+
+    With `undefined` they are there too, as NaN, also all those of a class that no image has.
+    """
+    named: dict[str, float] = {}
+    for metric in run.metrics:
+        scorer, score = registry.get(metric), run.score(metric)
+        for column in scorer.columns_of(score):
+            if column.score and column not in ERROR_COLUMNS:
+                named[f"{metric}/{column.key}"] = value_at(score, column.key)
+        parts = scorer.parts(run.protocol, scorer.options_of(run.protocol)) if per_class else {}
+        columns = [c for c in (*scorer.part_columns, *scorer.columns) if c.score]
+        of_parts = {name: part_of(score, path) or {} for name, path in parts.items()}
+        keys = dict.fromkeys(c.key for c in columns)
+        measured = [
+            k for k in keys if any(value_at(part, k) is not None for part in of_parts.values())
+        ]
+        for name, of_part in of_parts.items():
+            for key in measured:
+                value = value_at(of_part, key)
+                named[f"{metric}/{name}/{key}"] = math.nan if value is None else value
+    shown = {name: value for name, value in named.items() if value is not None}
+    named = {k: float(v) for k, v in shown.items() if undefined or math.isfinite(v)}
+    logged: dict[str, float] = {}
+    for name, value in named.items():
+        steps = [_NOT_LOGGED.sub("_", step) for step in name.split("/")]
+        # A path with empty steps or dots alone is refused too
+        plain = prefix + "/".join(step if step.strip(".") else "_" for step in steps)
+        while plain in logged:
+            plain += "_"
+        logged[plain] = value
+    return logged
+
+
+def usual_scores(run: Evaluation, known: Sequence[str]) -> list[str]:
+    """Return those of these scores that tables show where none are asked for."""
+    shown = []
+    for score in known:
+        if (named := score_name(score)) and named.metric in run.metrics:
+            metric = registry.get(named.metric)
+            usual = metric.usual(metric.options_of(run.protocol))
+            is_usual = usual is None or named.column.key in usual
+            never = ("never", "own") if named.part else ("never",)
+            shown += [score] * (is_usual and named.column.shown not in never)
+    return shown
+
+
+def full_name(score: str, known: Collection[str]) -> str:
+    """Return the known METRIC.SCORE that is meant; `score` itself if none is.
+
+    SCORE alone, a key or a heading, is that of the default metric, or of the one that has it; of
+    several of a kind (hd95) it is the first (hd95-pooled). PART.SCORE is that of a class.
+
+    Examples
+    --------
+    >>> full_name("ods", ["pixel.ods", "boundary.ods"]), full_name("mae", ["pixel.mae"])
+    ('boundary.ods', 'pixel.mae')
+    """
+    bare, keyed, headed = {}, [], []
+    for name in known:
+        key = name.partition(".")[2]
+        bare[key] = name
+        keyed += [name] * (key == score)
+        if named := score_name(name):
+            shown = f"{named.part}." * bool(named.part) + named.column.heading
+            headed += [name] * (shown.casefold() == score.casefold())
+    alike, usual = keyed or headed, f"{registry.DEFAULT_METRICS[0]}.{score}"
+    if score in known or (len(alike) > 1 and usual not in alike):
+        return score
+    if alike:
+        return usual if usual in alike else alike[0]
+    return bare.get(key_meant(score, bare), key_meant(score, known))
+
+
+def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
+    """Return the known scores that are meant: by SCORE alone those of all parts too.
+
+    PART.SCORE is that of each metric that has it.
+
+    Examples
+    --------
+    >>> known = ["contour.dice", "contour.liver.dice"]
+    >>> names_meant(["dice"], known), names_meant(["contour.dice"], known)
+    (['contour.dice', 'contour.liver.dice'], ['contour.dice'])
+    """
+    meant: dict[str, None] = {}
+    for word in words:
+        score = full_name(word, known)
+        alike = [name for name in known if name.partition(".")[2] == word]  # of several metrics
+        meant |= dict.fromkeys([score] if score in known or not alike else alike)
+        named = score_name(score)
+        if named and not named.part and not word.startswith(f"{named.metric}."):
+            for other in known:
+                also = score_name(other)
+                if also and (also.metric, also.column.key) == (named.metric, named.column.key):
+                    meant[other] = None
+    return list(meant)

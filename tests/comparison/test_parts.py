@@ -1,0 +1,184 @@
+"""Classes and other parts in comparisons, gates and tables: METRIC.PART.SCORE."""
+
+import numpy as np
+import pytest
+
+import bsdsbench as bb
+from bsdsbench.comparison.gate import Baseline, check
+from bsdsbench.comparison.significance import holm
+from bsdsbench.errors import DataError
+from bsdsbench.results.score_names import flat_scores, names_meant, score_name
+from bsdsbench.results.score_tables import score_tables
+from bsdsbench.tables.table import Field, Table
+
+CLASSES = ("liver", "left.kidney", "tumour")
+OPTIONS = {"classes": CLASSES, "first": 1}
+PROTOCOL = bb.Protocol.preset("masks").replace(
+    options={"contour": OPTIONS, "segmentation": OPTIONS}
+)
+
+
+def labels(rng, move):
+    rows, cols = np.mgrid[:40, :48]
+    whole = np.where(np.hypot(rows - 20 - move, cols - 14) < 10, 1, 0)
+    whole[np.hypot(rows - 22, cols - 36 - move) < 7] = 2
+    if rng.random() < 0.7:
+        whole[np.hypot(rows - 20, cols - 14 - 2 * move) < 3] = 3
+    return whole
+
+
+def made(name, move, seed):
+    rng = np.random.default_rng(seed)
+    items = [
+        (f"c{k:02}", labels(rng, rng.normal(0, move)), labels(np.random.default_rng(k), 0))
+        for k in range(14)
+    ]
+    metrics = ["contour", "segmentation"]
+    return bb.evaluate_items(items, PROTOCOL, metrics, name=name, workers=1)
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return [made("one", 0.5, 1), made("two", 1.5, 2), made("three", 2.5, 3)]
+
+
+@pytest.fixture(scope="module")
+def compared(runs):
+    return bb.compare(runs, n_boot=200)
+
+
+@pytest.mark.parametrize(
+    ("score", "metric", "part", "key"),
+    [
+        ("boundary.ods", "boundary", "", "ods"),
+        ("contour.tumour.dice", "contour", "tumour", "dice"),
+        ("contour.left.kidney.pooled.iou", "contour", "left.kidney", "pooled.iou"),
+        ("contour.pooled.iou", "contour", "", "pooled.iou"),
+        ("segmentation.tumour.iou", "segmentation", "tumour", "iou"),
+    ],
+)
+def test_a_score_is_named_by_metric_part_and_key(score, metric, part, key):
+    named = score_name(score)
+    assert (named.metric, named.part, named.column.key) == (metric, part, key)
+
+
+@pytest.mark.parametrize("score", ["nothing.ods", "contour.tumour.no", "contour", ""])
+def test_what_no_metric_has_is_not_named(score):
+    assert score_name(score) is None
+
+
+def test_flat_scores_are_those_of_the_score(runs):
+    flat, of_class = flat_scores(runs[0]), runs[0].score("contour").per_class["left.kidney"]
+    assert flat["contour.left.kidney.dice"] == of_class["dice"]
+    assert flat["segmentation.tumour.iou"] == runs[0].score("segmentation").per_class["tumour"].iou
+    logged = runs[0].flat(per_class=True)
+    assert logged["contour/tumour/dice"] == flat["contour.tumour.dice"]
+    assert "contour/tumour/dice" not in runs[0].flat()
+
+
+def test_intervals_of_a_class_are_those_of_its_masks_alone(runs, compared):
+    """A class is a run of its binary masks: mean, interval and p are the same."""
+
+    def alone(seed, move):
+        rng, items = np.random.default_rng(seed), []
+        for k in range(14):
+            pred = labels(rng, rng.normal(0, move)) == 3
+            items.append((f"c{k:02}", pred, labels(np.random.default_rng(k), 0) == 3))
+        options = {"contour": {"classes": ("none", "tumour")}}
+        protocol = bb.Protocol.preset("masks").replace(options=options)
+        items = [(name, p.astype(int), g.astype(int)) for name, p, g in items]
+        return bb.evaluate_items(items, protocol, "contour", name=str(seed), workers=1)
+
+    masks = bb.compare([alone(1, 0.5), alone(2, 1.5), alone(3, 2.5)], n_boot=200)
+    for key in ("dice", "hd95-pooled"):
+        expected = masks.interval_of("1", f"tumour.{key}")
+        interval = compared.interval_of("one", f"contour.tumour.{key}")
+        assert (interval.value, interval.low, interval.high) == (
+            expected.value,
+            expected.low,
+            expected.high,
+        )
+
+
+def test_p_values_are_corrected_over_pairs_and_classes(compared):
+    differences = [
+        d for d in compared.differences if (name := score_name(d.score)) and name.part
+        and (name.metric, name.column.key) == ("contour", "dice")
+    ]  # fmt: skip
+    assert len(differences) == 9
+    assert [d.p_holm for d in differences] == holm([d.p for d in differences])
+
+
+def test_tables_mark_the_best_run_of_each_class(runs, compared):
+    for tables in (score_tables(runs), compared.tables()):
+        table = next(t for t in tables if t.key == "contour-parts")
+        assert [c.key for c in table.columns[:3]] == ["part", "method", "dice"]
+        assert [row[:2] for row in table.rows] == [
+            [part, run.name] for part in CLASSES for run in runs
+        ]
+        dice = [row[2] for row in table.drawn]
+        for k in range(0, 9, 3):
+            of_class = dice[k : k + 3]
+            best = max(cell.value for cell in of_class)
+            assert [cell.best for cell in of_class] == [cell.value == best for cell in of_class]
+    (alone,) = [t for t in score_tables(runs[:1]) if t.key == "contour-parts"]
+    assert not any(cell.best for row in alone.drawn for cell in row)
+
+
+@pytest.mark.parametrize(
+    ("words", "scores"),
+    [
+        (["contour.tumour.dice"], ["contour.tumour.dice"]),
+        (["tumour.dice"], ["contour.tumour.dice", "segmentation.tumour.dice"]),
+        (["left.kidney.HD95 pooled"], ["contour.left.kidney.hd95-pooled"]),
+        (["contour.dice"], ["contour.dice"]),
+        (["hd95"], ["contour.hd95-pooled", *(f"contour.{c}.hd95-pooled" for c in CLASSES)]),
+    ],
+)
+def test_words_choose_scores_of_classes(compared, words, scores):
+    assert names_meant(words, compared.scores) == scores
+    assert compared.only(words).scores == tuple(scores)
+    shown = {column.key for table in compared.only(words).tables() for column in table.columns}
+    assert "difference" in shown
+
+
+@pytest.mark.parametrize("word", ["spleen.dice", "contour.spleen.dice", "tumour.no"])
+def test_a_class_that_is_not_there_is_refused(runs, compared, word):
+    with pytest.raises(DataError, match=word):
+        compared.only([word])
+    with pytest.raises(DataError, match=word):
+        score_tables(runs, columns=[word])
+
+
+def test_columns_of_a_class_choose_its_rows(runs):
+    (table,) = score_tables(runs, columns=["contour.left.kidney.dice"])
+    assert [column.key for column in table.columns] == ["part", "method", "dice"]
+    assert [row[0] for row in table.rows] == ["left.kidney"] * 3
+
+
+def test_a_class_that_falls_fails_the_gate(runs):
+    """Usual scores of classes are gated; any other is where it is named."""
+    good, bad = runs[0], runs[2]
+    baseline = Baseline.of(good)
+    failed = {c.score for c in check(bad, baseline).checks if c.failed}
+    assert {"contour.left.kidney.dice", "segmentation.left.kidney.iou"} <= failed
+    assert "contour.left.kidney.hd" not in {c.score for c in check(bad, baseline).checks}
+    (one,) = check(bad, baseline, scores=["contour.left.kidney.hd"]).checks
+    assert one.failed
+    assert one.drop > 0  # a distance grows
+    chosen = Baseline.of(
+        good, {"contour.left.kidney.dice": 1.0}, gated=["contour.left.kidney.dice"]
+    )
+    assert check(bad, chosen).passed
+
+
+def test_columns_that_are_empty_for_all_are_not_shown_to_people(runs):
+    table = next(t for t in score_tables(runs) if t.key == "segmentation")
+    assert "pq" in table.plain()  # for programs
+    shown = table.for_people
+    assert not {"pq", "sq", "rq"} & {c.key for c in shown.columns}
+    assert "- not shown, PQ, SQ, RQ: nothing in these images defines it." in shown.note_lines
+    (asked,) = [t for t in score_tables(runs, columns=["pq"]) if t.key == "segmentation"]
+    assert [c.key for c in asked.for_people.columns] == ["method", "pq"]
+    empty = Table("t", "T", [Field("x", "X", "", ".1f")], [[None]])
+    assert empty.for_people is empty
