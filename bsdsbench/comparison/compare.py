@@ -40,9 +40,9 @@ from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import Partition, frames_note, group_columns, image_clusters
 from bsdsbench.results.references import PAIRS_LOST, SOLVER_MOVES
 from bsdsbench.results.score_names import (
+    chosen_scores,
     full_name,
     lower_is_better,
-    names_meant,
     score_name,
     usual_scores,
 )
@@ -193,7 +193,12 @@ def compare(
         intervals=tuple(intervals),
         differences=tuple(differences),
         letters=_letters(scores, sampled, differences, level),
-        ranks={score: _ranks(score, sampled, level) for score in scores},
+        ranks={
+            score: ranks_of(
+                score, {r.name: (r.values[score], r.draws[score]) for r in sampled}, level
+            )
+            for score in scores
+        },
         images=tuple(images),
         n_images=n_images,
         n_boot=n_boot,
@@ -314,12 +319,6 @@ def _letters(
         lettered = significance.letters(order, apart)
         letters[score] = tuple(lettered.get(run.name, "") for run in runs)
     return letters
-
-
-def _ranks(score: str, runs: Sequence[_Sampled], level: float) -> Ranks:
-    """Return the ranks of runs by one score."""
-    values = {run.name: run.values[score] for run in runs}
-    return ranks_of(score, values, {run.name: run.draws[score] for run in runs}, level)
 
 
 def _image_pairs(
@@ -520,9 +519,7 @@ class Comparison(Shown):
         """The same with these scores alone ("ods"; "all"). Raises DataError."""
         if "all" in scores:
             return replace(self, shown=self.scores)
-        kept = tuple(names_meant(scores, self.scores))
-        if odd := [score for score in kept if score not in self.scores]:
-            raise DataError(f"score {odd[0]!r}: expected some of {', '.join(self.scores)}")
+        kept = chosen_scores(scores, self.scores)
         return replace(
             self,
             scores=kept,

@@ -51,7 +51,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import Partition, frames_note
-from bsdsbench.results.score_names import flat_scores, full_name, usual_scores
+from bsdsbench.results.score_names import chosen_scores, flat_scores, full_name, usual_scores
 from bsdsbench.results.score_tables import METHOD, Row, reading_line
 from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.result_object import Shown
@@ -153,10 +153,7 @@ class MethodComparison(Shown):
 
     def only(self, scores: Sequence[str]) -> MethodComparison:
         """Return the comparison with these scores alone in its tables. Raises DataError."""
-        kept = [full_name(score, self.scores) for score in scores]
-        if odd := [score for score in kept if score not in (*self.scores, "all")]:
-            raise DataError(f"score {odd[0]!r}: expected some of {', '.join(self.scores)}")
-        return evolve(self, shown=self.scores if "all" in kept else tuple(kept))
+        return evolve(self, shown=chosen_scores(scores, self.scores))
 
     def to_mapping(self) -> dict[str, object]:
         """Return the comparison as plain values for JSON; what is undefined is None."""
@@ -274,9 +271,8 @@ def compare_methods(
             of_runs[method.name, score] = scores
             ends = sampling.interval(drawn[method.name])
             intervals.append(Interval(method.name, score, scores.mean, *ends))
-        means = {name: of_runs[name, score].mean for name in drawn}
-        draws = {name: of_method.values for name, of_method in drawn.items()}
-        ranks[score] = ranks_of(score, means, draws, level)
+        draws = {name: (of_runs[name, score].mean, d.values) for name, d in drawn.items()}
+        ranks[score] = ranks_of(score, draws, level)
         family = [sampling.difference(a, b, score, drawn) for a, b in combinations(methods, 2)]
         corrected = significance.holm([d.p for d in family])
         differences += [replace(d, p_holm=p) for d, p in zip(family, corrected, strict=True)]
@@ -453,11 +449,8 @@ def means_table(
     """
     of_runs = _scores_of_methods(methods)
     known = list(dict.fromkeys(score for _, score in of_runs))
-    shown = usual_scores(methods[0].runs[0], known)
-    if columns:
-        shown = known if "all" in columns else [full_name(score, known) for score in columns]
-        if odd := [score for score in shown if score not in known]:
-            raise DataError(f"score {odd[0]!r}: expected some of {', '.join(known)}")
+    first = methods[0].runs[0]
+    shown = chosen_scores(columns, known) if columns else usual_scores(first, known)
     rows: list[list[Cell]] = []
     for method in methods:
         cells = [spread_cell(of_runs[method.name, score], spread) for score in shown]
@@ -469,7 +462,7 @@ def means_table(
             if mark is not None and value is not None:
                 value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
             rows[-1].append(value)
-    words, first = SPREAD_WORDS[spread], methods[0].runs[0]
+    words = SPREAD_WORDS[spread]
     images = counted(len(first.records), "image")
     return Table(
         "methods",

@@ -57,26 +57,24 @@ class Ranks:
     beats: tuple[tuple[float, ...], ...]
 
 
-def ranks_of(
-    score: str, values: Mapping[str, float], draws: Mapping[str, F8], level: float
-) -> Ranks:
+def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -> Ranks:
     """Return the ranks of methods by METRIC.SCORE.
 
     Parameters
     ----------
     score : str
         METRIC.SCORE, which says whether less is better.
-    values, draws : dict of str to float or array
-        The score of each method over all images, and over the images of each sample, f8 (B,).
+    scores : dict of str to (float, array)
+        That of each method over all images, and over the images of each sample, f8 (B,).
     level : float
         Of the intervals.
     """
     sign = 1 if lower_is_better(score) else -1
-    costs = {name: sign * value for name, value in values.items() if value == value}
+    costs = {name: sign * value for name, (value, _) in scores.items() if value == value}
     names = sorted(costs, key=costs.__getitem__)  # stable: of equal scores the first given
     if not names:
         return Ranks((), (), (), (), (), (), ())
-    drawn = np.array([sign * draws[name] for name in names])
+    drawn = np.array([sign * scores[name][1] for name in names])
     drawn[np.isnan(drawn)] = np.inf
     shares, beats = np.empty((len(names),) * 2), np.empty((len(names),) * 2)
     ranks = np.empty(drawn.shape, np.int64)

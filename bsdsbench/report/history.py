@@ -14,7 +14,7 @@ from bsdsbench.loaders.pairing import natural
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
-from bsdsbench.results.score_names import flat_scores, full_name, usual_scores
+from bsdsbench.results.score_names import chosen_scores, flat_scores, usual_scores
 from bsdsbench.results.score_tables import METHOD, made_how
 from bsdsbench.tables.table import Cell, Field, Table
 
@@ -135,12 +135,7 @@ def history_page(
     return html_page([history_table(runs, columns)], svg[svg.index("<svg") :])
 
 
-def _shown(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> list[str]:
+def _shown(runs: Sequence[Evaluation], columns: Sequence[str] | None) -> Sequence[str]:
     """Return METRIC.SCORE of the scores to show. Raises DataError for one that no run has."""
     known = list(dict.fromkeys(score for run in runs for score in flat_scores(run)))
-    if columns is None:
-        return usual_scores(runs[-1], known)
-    shown = known if "all" in columns else [full_name(score, known) for score in columns]
-    if odd := [score for score in shown if score not in known]:
-        raise DataError(f"score {odd[0]!r}: expected some of {', '.join(known)}")
-    return shown
+    return chosen_scores(columns, known) if columns else usual_scores(runs[-1], known)

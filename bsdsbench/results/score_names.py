@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.scores.counts import part_of, value_at
@@ -147,6 +148,17 @@ def full_name(score: str, known: Collection[str]) -> str:
     if alike:
         return usual if usual in alike else alike[0]
     return bare.get(key_meant(score, bare), key_meant(score, known))
+
+
+def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return the known scores that words mean, see `names_meant`; "all" is every one.
+
+    Raises DataError for another word.
+    """
+    chosen = tuple(known) if "all" in words else tuple(names_meant(words, known))
+    if odd := [score for score in chosen if score not in known]:
+        raise DataError(f"score {odd[0]!r}: expected some of {', '.join(known)}")
+    return chosen
 
 
 def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:

@@ -57,10 +57,13 @@ def test_ranks_are_those_of_a_loop_over_samples(runs):
     assert (shares > 0).sum() > len(runs)  # the samples do not all rank alike
 
 
+def arrays(draws):
+    return {name: (value, np.array(values)) for name, (value, values) in draws.items()}
+
+
 def test_equal_scores_share_the_smaller_rank_and_half_of_a_win():
-    draws = {"x": np.array([0.5, 0.6]), "y": np.array([0.5, 0.5]), "z": np.array([0.1, 0.7])}
-    values = {"x": 0.5, "y": 0.5, "z": 0.4}
-    ranks = ranks_of("boundary.ods", values, draws, 0.95)
+    draws = {"x": (0.5, [0.5, 0.6]), "y": (0.5, [0.5, 0.5]), "z": (0.4, [0.1, 0.7])}
+    ranks = ranks_of("boundary.ods", arrays(draws), 0.95)
     assert ranks.names == ("x", "y", "z")
     assert ranks.rank == (1, 1, 3)
     assert ranks.shares == ((0.5, 0.5, 0), (0.5, 0, 0.5), (0.5, 0, 0.5))
@@ -68,16 +71,16 @@ def test_equal_scores_share_the_smaller_rank_and_half_of_a_win():
 
 
 def test_undefined_scores_have_no_rank_or_the_last():
-    draws = {"x": np.array([np.nan, 0.6]), "y": np.array([0.5, 0.5]), "z": np.full(2, np.nan)}
-    ranks = ranks_of("boundary.r50", {"x": 0.7, "y": 0.5, "z": np.nan}, draws, 0.95)
+    none = {"z": (np.nan, [np.nan, np.nan])}
+    draws = {"x": (0.7, [np.nan, 0.6]), "y": (0.5, [0.5, 0.5]), **none}
+    ranks = ranks_of("boundary.r50", arrays(draws), 0.95)
     assert ranks.names == ("x", "y")
     assert ranks.shares == ((0.5, 0.5), (0.5, 0.5))
-    assert ranks_of("boundary.ap", {"z": np.nan}, draws, 0.95).names == ()
+    assert ranks_of("boundary.ap", arrays(none), 0.95).names == ()
 
 
 def test_the_smaller_error_is_the_better_one():
-    draws = {"x": np.array([0.3, 0.3]), "y": np.array([0.1, 0.2])}
-    ranks = ranks_of("pixel.mae", {"x": 0.3, "y": 0.15}, draws, 0.95)
+    ranks = ranks_of("pixel.mae", arrays({"x": (0.3, [0.3, 0.3]), "y": (0.15, [0.1, 0.2])}), 0.95)
     assert ranks.names == ("y", "x")
     assert ranks.beats[0][1] == 1
 
