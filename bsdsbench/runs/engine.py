@@ -72,7 +72,8 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
         total = len(source)
         batch = max(1, min(16, total // SMALL_RUN))
         if parts > 1:
-            header = header.with_provenance(shard=f"{part}/{parts}")
+            absent = header.provenance.no_prediction[part - 1 :: parts]
+            header = header.with_provenance(shard=f"{part}/{parts}", no_prediction=absent)
     with unfinished(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
         if stored is not None:
             for name in stored.changed_sources(plan.sources):

@@ -81,7 +81,7 @@ def evaluate(
     if plan.missing == "skip":
         filled = attrs.evolve(plan, missing="zero", valid_dir=None)
         pairs = [item.pair for item in folders(pred_dir, gt_dir, filled, ids)]
-        absent = tuple(pair.image_id for pair in pairs if not pair.pred_paths)
+        absent = tuple(sorted(pair.image_id for pair in pairs if not pair.pred_paths))
         header = header.with_provenance(no_prediction=absent)
     return run_source(items, plan, header)
 

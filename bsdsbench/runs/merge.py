@@ -93,8 +93,10 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     for run in runs:
         failed |= run.failed
     empty = tuple(sorted(image_id for run in runs for image_id in run.empty))
+    absent = sorted(image_id for run in runs for image_id in run.provenance.no_prediction)
     date = max((run.provenance.date or "" for run in runs), default="") or None
     origin = attrs.evolve(first.provenance, shard=None, truth=None, empty_gt=empty, date=date)
+    origin = attrs.evolve(origin, no_prediction=tuple(absent))
     if detectors := [run.provenance.detector for run in runs if run.provenance.detector]:
         taken_over = sum(int(detector.get("taken_over") or 0) for detector in detectors)
         origin = attrs.evolve(origin, detector=ReadOnlyDict(taken_over=taken_over))

@@ -23,13 +23,12 @@ class Shown:
         """Name -> number, those of a part as "ods.f"; by default ROW.COLUMN of the first table."""
         numbers: dict[str, float] = {}
         for table in self.tables()[:1]:
-            columns = table.plain()
+            columns, labels = table.plain(), [c.key for c in table.columns[: table.n_labels]]
             for number in range(len(table.rows)):
-                cells = {key: column[number] for key, column in columns.items()}
-                row = ".".join(cell for cell in cells.values() if isinstance(cell, str))
-                for key, cell in cells.items():
-                    if isinstance(cell, int | float):
-                        numbers[f"{row}.{key}"] = cell
+                row = ".".join(str(columns[label][number]) for label in labels)
+                for key, column in columns.items():
+                    if isinstance(column[number], int | float) and key not in labels:
+                        numbers[f"{row}.{key}"] = column[number]
         return numbers
 
     def __repr__(self) -> str:

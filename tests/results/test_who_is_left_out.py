@@ -153,3 +153,16 @@ def test_reasons_are_short_and_equal_ones_stand_once():
     assert len(in_short(long)) < 110
     others = in_short({f"i{k}": f"fault {k}" for k in range(25)})
     assert others.endswith("i19 (fault 19), and 5 other faults")
+
+
+def test_shards_name_each_image_that_is_left_out_once(tmp_path):
+    maps = {f"i{k}": np.roll(np.eye(24, dtype=bool), k, 0) for k in range(9)}
+    gt = write_maps(tmp_path / "gt", maps)
+    pred = write_maps(tmp_path / "pred", {name: maps[name] for name in list(maps)[3:]})
+    (pred / "i5.png").write_bytes(b"no picture")
+    how = {"metrics": "pixel", "missing": "skip", "on_error": "skip"}
+    shards = [counted(pred, gt, shard=(part, 2), **how) for part in (1, 2)]
+    assert sorted(name for shard in shards for name in shard.left_out) == ["i0", "i1", "i2", "i5"]
+    whole, merged = counted(pred, gt, **how), bb.merge(shards)
+    assert merged.equals(whole)
+    assert merged.left_out == whole.left_out
