@@ -27,6 +27,7 @@ from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.label_evidence import number_evidence
 from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics.base import IGNORE, IMAGES, Column, ValuesMetric
+from bsdsbench.metrics.contour.region_pixels import RegionPixels, region_pixels
 from bsdsbench.metrics.label_ids import SIDES, is_stack
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
@@ -127,6 +128,18 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     return Counts(inside=inside, joined=joined, objects=objects, sorted_ap=area if n else np.nan)
 
 
+def _without_ignored(gt: GroundTruth, opt: InstancesOptions) -> GroundTruth:
+    """Return the annotation with the numbers to ignore as pixels that are not valid."""
+    if not opt.ignore or "mask" in gt.parts:
+        return gt
+    return gt.replace(valid=~np.isin(gt.labels, opt.ignore) & gt.parts.get("valid", True))
+
+
+def _label_options(opt: InstancesOptions) -> LabelOptions:
+    """Return the options as metrics of label maps have them."""
+    return LabelOptions(unit="instance", components=opt.components)
+
+
 class InstancesMetric(ValuesMetric[InstancesOptions]):
     """Objects of label maps: aggregated Jaccard index, F of found objects, sorted AP.
 
@@ -159,13 +172,16 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> Counts:
-        if opt.ignore and "mask" not in gt.parts:
-            valid = ~np.isin(gt.labels, opt.ignore)
-            gt = gt.replace(valid=valid & gt.parts.get("valid", True))
-        labels = LabelOptions(unit="instance", components=opt.components)
+        gt, labels = _without_ignored(gt, opt), _label_options(opt)
         with faults_named(pred, gt):
             plain = evolve(opt, components=0, ignore=())
             return instance_counts(*label_maps(pred, gt, labels), plain)
+
+    def region_pixels(
+        self, pred: Prediction, gt: GroundTruth, opt: InstancesOptions
+    ) -> RegionPixels:
+        """Return the objects of both maps, paired where their IoU is above 0.5."""
+        return region_pixels(pred, _without_ignored(gt, opt), _label_options(opt))
 
     def label_kind(self, opt: InstancesOptions) -> Kind:
         return Kind.MASK if opt.components else Kind.INSTANCES

@@ -271,6 +271,12 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> MapPair:
 MapOptions = TypeVar("MapOptions", bound=LabelOptions)
 
 
+def as_counted(opt: MapOptions, gt: GroundTruth) -> MapOptions:
+    """Return the options without a void that reading a mask has put into `valid`."""
+    is_read = "mask" in gt.parts and not opt.classes and opt.ignored
+    return attrs.evolve(opt, ignore=-1) if is_read else opt
+
+
 class LabelMetric(Metric[MapOptions]):
     """What compares two label maps, masks or instance maps, by what its options say of them."""
 
@@ -286,8 +292,7 @@ class LabelMetric(Metric[MapOptions]):
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: MapOptions
     ) -> Counts:
-        if "mask" in gt.parts and not opt.classes and opt.ignored:  # what that said is in `valid`
-            opt = attrs.evolve(opt, ignore=-1)
+        opt = as_counted(opt, gt)
         with faults_named(pred, gt):
             return self.counts_of(*label_maps(pred, gt, opt), opt)
 

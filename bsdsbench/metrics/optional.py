@@ -16,6 +16,7 @@ from bsdsbench.scores.curve import PRCurve
 
 if TYPE_CHECKING:
     from bsdsbench.metrics.boundary import MatchMaps
+    from bsdsbench.metrics.contour.region_pixels import RegionPixels
 
 Arrays = Mapping[str, ArrayLike]  # counts of an image by name
 ScoreTree: TypeAlias = "Mapping[str, NDArray[Any] | PRCurve | ScoreTree | None]"
@@ -63,6 +64,14 @@ class MatchesPixels(typing.Protocol[_Opt]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt, threshold: float
     ) -> MatchMaps:
         """Return the pixels that `count` counts at one threshold."""
+
+
+@typing.runtime_checkable
+class ComparesRegions(typing.Protocol[_Opt]):
+    """Right, false and missed pixels of masks, classes or objects can be drawn."""
+
+    def region_pixels(self, pred: Prediction, gt: GroundTruth, opt: _Opt) -> RegionPixels:
+        """Return both maps as `count` compares them."""
 
 
 @typing.runtime_checkable

@@ -21,10 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8
-from bsdsbench.images import Map
+from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, over
 from bsdsbench.metrics.contour.pairs import as_masks, as_pair, instances_of, match
+from bsdsbench.metrics.contour.region_pixels import RegionPixels, region_pixels
 from bsdsbench.metrics.label_maps import LabelMetric, LabelOptions, as_label_maps, void_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
@@ -210,6 +211,9 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         }
         parts = per_class if len(names) > 1 else {}
         return {**scores, "over": over("classes", known), "per_class": parts}
+
+    def region_pixels(self, pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> RegionPixels:
+        return region_pixels(pred, gt, opt)
 
     def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in _named_classes(opt)}

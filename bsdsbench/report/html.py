@@ -45,6 +45,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.plotting.slices import score_drawn
 from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS, curve_lines
+from bsdsbench.report.overlays import matching_metric
 from bsdsbench.report.pictures import ImagePictures, by_interest, draw_pictures
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
@@ -228,6 +229,7 @@ class Page:
             slice_plots=[_slice_plot(runs, of_runs) for of_runs in sliced],
             n_images=len(self.images),
             several=len(runs) > 1,
+            annotators=any(map(matching_metric, runs)),
             css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
             js="\n".join(['"use strict";', "(() => {", *scripts, "})();"]),  # names of their own
             data=_script_json(data),

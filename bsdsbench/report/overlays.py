@@ -7,9 +7,6 @@ counts of the scores. The colours are those of Okabe and Ito, which everyone can
 
 from __future__ import annotations
 
-import os
-from collections.abc import Collection
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,15 +14,13 @@ from numpy.typing import NDArray
 
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction
-from bsdsbench.io import png_bytes, write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import MatchMaps
 from bsdsbench.metrics.error_classes import pixel_errors
 from bsdsbench.metrics.optional import MatchesPixels
 from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS
-from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.runs.sources import find_sources
+from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.error_scores import COUNTED
@@ -36,7 +31,6 @@ _EVERY_COLOR = {"nothing": "#FFFFFF", **PIXEL_COLORS, **ERROR_COLORS}
 COLORS = tuple(tuple(bytes.fromhex(color[1:])) for color in _EVERY_COLOR.values())
 _ERROR_CODES = {name: list(_EVERY_COLOR).index(name) for name in ERROR_COLORS}
 PALE = 0.62  # how far a picture under an overlay is drawn towards white
-KINDS = ("best", "ods")
 
 
 class Overlay(NamedTuple):
@@ -105,44 +99,14 @@ def classes_of(maps: MatchMaps) -> NDArray[np.uint8]:
     return out
 
 
-def paint(classes: NDArray[np.uint8], photo: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+def paint(
+    classes: NDArray[np.uint8], photo: NDArray[np.uint8] | None = None, opacity: float = 1.0
+) -> NDArray[np.uint8]:
     """Return an overlay as (H, W, 3) uint8, on white or on the paled picture."""
     colors = np.array(COLORS, np.uint8)
     if photo is None:
         return colors[classes]
     gray = photo.mean(axis=2, keepdims=True)
-    ground = np.rint(255 * PALE + gray * (1 - PALE)).astype(np.uint8)
-    return np.where((classes == NOTHING)[..., None], ground, colors[classes])
-
-
-def write_overlays(
-    run: Evaluation,
-    out: str | os.PathLike[str],
-    *,
-    image_ids: Collection[str] | None = None,
-    progress: Progress | None = None,
-) -> list[Path]:
-    """Write ID_best.png and ID_ods.png of every image, or of some, into `out`; their paths.
-
-    best is the image's own threshold of largest F, ods the data set's. Raises DataError if files
-    are gone, or the run has no metric that matches pixels, OSError.
-    """
-    from bsdsbench.loaders.formats.official_txt import safe_name
-
-    metric = matching_metric(run)
-    if metric is None:
-        had = ", ".join(run.metrics) or "none"
-        raise DataError(f"{run.name}: no metric that matches pixels, for overlays (it has {had})")
-    sources = find_sources(run, metric=metric.name)
-    ods, written = run.score(metric.name).ods.threshold or 0.0, []
-    records = [r for r in run.records if image_ids is None or r.image_id in image_ids]
-    for done, record in enumerate(records, 1):
-        pred, gt = sources.load(record.image_id, run.protocol)
-        photo = sources.photo(record.image_id, gt.shape)
-        for kind, threshold in zip(KINDS, (None, ods), strict=True):
-            drawn = overlay(pred, gt, run, record, threshold)
-            written.append(Path(out, f"{safe_name(record.image_id)}_{kind}.png"))
-            write_atomic(written[-1], png_bytes(paint(drawn.classes, photo)), durable=False)
-        if progress:
-            progress(done, len(records), record.image_id)
-    return written
+    ground = np.rint(255 * PALE + gray * (1 - PALE))
+    share = np.where(classes == NOTHING, 0, opacity)[..., None]
+    return np.rint(share * colors[classes] + (1 - share) * ground).astype(np.uint8)

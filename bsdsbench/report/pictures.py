@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import combinations, zip_longest
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,9 @@ from bsdsbench.metrics.error_classes import (
     MATCHED_PIXEL,
     pixel_classes,
 )
-from bsdsbench.report.overlays import matching_metric
+from bsdsbench.report.overlay_files import has_overlays
+from bsdsbench.report.overlays import MATCHED, MISSED, matching_metric
+from bsdsbench.report.regions import RegionOverlay, region_overlays
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.sources import Sources, fault_of
@@ -53,25 +55,42 @@ def _gt_picture(
 ) -> dict[str, Any]:
     """The annotators' boundaries of one image, darker where more agree, and its photograph.
 
-    Of label maps and masks their outlines. Also `thumb`, a small picture for the table; `paper`
-    says that it has a transparent ground.
+    Of label maps and masks their outlines. `truth` says in words what is drawn. Also `thumb`, a
+    small picture for the table; `paper` says that it has a transparent ground.
     """
-    if gt.boundaries:
-        lines = np.mean(gt.boundaries, axis=0)
-    elif "class_boundaries" in gt.parts:
-        lines = gt.class_boundaries.any(axis=0)
-    else:
-        regions = gt.parts.get("labels", gt.parts.get("mask"))
-        lines = np.zeros(gt.shape) if regions is None else seg2bdry(regions)
+    lines, words = annotated_lines(gt)
     levels = np.ceil(lines * (_LEVELS - 1)).astype(np.uint8)
     shades = np.linspace(190, 0, _LEVELS).astype(int)
     drawn = _uri(
         "png", png_bytes(levels, [(v, v, v, 255 if i else 0) for i, v in enumerate(shades)])
     )
-    out = {"gt": drawn, "size": [gt.shape[1], gt.shape[0]], "annotators": len(gt.boundaries)}
+    out = {"gt": drawn, "size": [gt.shape[1], gt.shape[0]], "truth": f"ground truth, {words}"}
     if photo is None:
         return {**out, "thumb": drawn, "paper": True}
     return {**out, "photo": _jpeg_uri(photo, side), "thumb": _jpeg_uri(photo, THUMB)}
+
+
+class AnnotatedLines(NamedTuple):
+    """The share of annotators who drew each pixel, f8 (H, W), or outlines; and what they are."""
+
+    lines: NDArray[np.float64]
+    words: str
+
+
+def annotated_lines(gt: GroundTruth) -> AnnotatedLines:
+    """Return what is drawn of a ground truth: boundaries, or the outlines of masks and labels."""
+    if gt.boundaries:
+        n_annotators = len(gt.boundaries)
+        words = f"{n_annotators} annotator{'s' * (n_annotators > 1)}"
+        return AnnotatedLines(np.mean(gt.boundaries, axis=0), words)
+    if "class_boundaries" in gt.parts:
+        n_classes = int(gt.class_boundaries.any(axis=(1, 2)).sum())
+        words = f"boundaries of {n_classes} class{'es' * (n_classes != 1)}"
+        return AnnotatedLines(gt.class_boundaries.any(axis=0).astype(float), words)
+    regions = gt.parts.get("labels", gt.parts.get("mask"))
+    if regions is None:
+        return AnnotatedLines(np.zeros(gt.shape), "which is not drawn")
+    return AnnotatedLines(seg2bdry(regions).astype(float), "outlines")
 
 
 def _jpeg_uri(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
@@ -93,6 +112,8 @@ def _gray(pred: Prediction, run: Evaluation) -> NDArray[np.uint8]:
 
     if pred.kind == "segs":
         soft: Any = np.mean([seg2bdry(s) for s in pred.segs], axis=0)
+    elif pred.kind == "classes":
+        soft = seg2bdry(pred.classes)
     else:
         soft = unit(prepare(pred.boundary_map(), run.protocol))
     return np.asarray(np.rint(255 * (1 - np.clip(soft, 0, 1))), np.uint8)
@@ -126,7 +147,7 @@ class ImagePictures:
     ) -> None:
         """Take the runs, their files by name, and whether classes of errors are shown."""
         self.sources, self.side = sources, None if full else THUMBNAIL
-        self.runs = []  # number and run; the metric drawn, if there is one; its records
+        self.runs = []  # number and run; the metric whose matching is drawn, if any; its records
         for number, run in enumerate(runs):
             if run.name in sources:
                 metric: Any = matching_metric(run)
@@ -145,8 +166,13 @@ class ImagePictures:
                 if "gt" not in drawn:
                     photo = self.sources[run.name].photo(image_id, gt.shape)
                     drawn.update(_gt_picture(gt, photo, self.side))
-                if image_id in records and metric is not None:
-                    planes = pixel_planes(pred, gt, run, metric, records[image_id], with_classes)
+                if image_id in records and has_overlays(run):
+                    record = records[image_id]
+                    planes = (
+                        region_planes(region_overlays(pred, gt, run, record))
+                        if metric is None
+                        else pixel_planes(pred, gt, run, metric, record, with_classes)
+                    )
                     drawn["runs"][number] = {
                         "pred": _jpeg_uri(_gray(pred, run), self.side),
                         **planes,
@@ -161,10 +187,7 @@ def pixel_planes(
 ) -> dict[str, Any]:
     """Return what each pixel of an image is at every threshold, in a form for JSON.
 
-    `planes` is base64 of deflated bytes: of each pixel how often it changes, low bytes, then high
-    bytes; then of all these changes, pixel by pixel, the number of the threshold from which it
-    holds, low and high bytes, and the class: 0 nothing, 1 matched, 2 false, 3 missed, 4 to 9 the
-    classes of errors. Raises DataError if they are not the counts of the run.
+    Raises DataError if they are not the counts of the run.
     """
     protocol, counts = run.protocol, record.counts[metric.name]
     counter = partial(pixel_classes, errors=errors)
@@ -181,24 +204,60 @@ def pixel_planes(
             f"{record.image_id}: {matched} matched pixels, the run has {of_run}; its files or its "
             "settings are not those of the run"
         )
-    before = np.zeros_like(classes)
-    before[:, 1:] = classes[:, :-1]
-    changes = classes != before
-    n_changes = np.zeros(gt.shape, np.uint16)
-    n_changes.flat[shown["places"]] = changes.sum(axis=1)
-    steps = np.nonzero(changes)[1].astype(np.uint16)
-    planes = [plane.astype(np.uint8).tobytes() for n in (n_changes, steps) for plane in (n, n >> 8)]
-    packed = zlib.compress(b"".join([*planes, classes[changes].tobytes()]), 6)
     curve = PRCurve.of_counts(counts.thresholds, counts.matches)
     return {
-        "planes": base64.b64encode(packed).decode("ascii"),
-        "n": int(steps.size),
-        "size": [gt.shape[1], gt.shape[0]],
+        **_packed_planes(shown["places"], classes, gt.shape),
         "thresholds": [float(f"{t:.6g}") for t in shown["thresholds"]],
         "matchedGt": shown["matched_gt"].tolist(),
         "totalGt": int(shown["total_gt"]),
         "best": int(curve.f[-n_steps:].argmax()),
         "classes": bool(errors),
+    }
+
+
+def _packed_planes(
+    places: NDArray[np.int64], classes: NDArray[np.uint8], shape: tuple[int, ...]
+) -> dict[str, Any]:
+    """Return classes, u1 (P, T), of the pixels at `places` as bytes, in a form for JSON.
+
+    `planes` is base64 of deflated bytes: of each pixel how often it changes, low bytes, then high
+    bytes; then of all these changes, pixel by pixel, the number of the step from which it holds,
+    low and high bytes, and the class: 0 nothing, 1 matched, 2 false, 3 missed, 4 to 9 the classes
+    of errors. The steps are thresholds, or the parts of a label map.
+    """
+    before = np.zeros_like(classes)
+    before[:, 1:] = classes[:, :-1]
+    changes = classes != before
+    n_changes = np.zeros(shape, np.uint16)
+    n_changes.flat[places] = changes.sum(axis=1)
+    steps = np.nonzero(changes)[1].astype(np.uint16)
+    planes = [plane.astype(np.uint8).tobytes() for n in (n_changes, steps) for plane in (n, n >> 8)]
+    packed = zlib.compress(b"".join([*planes, classes[changes].tobytes()]), 6)
+    return {
+        "planes": base64.b64encode(packed).decode("ascii"),
+        "n": int(steps.size),
+        "size": [shape[1], shape[0]],
+    }
+
+
+def region_planes(overlays: Sequence[RegionOverlay]) -> dict[str, Any]:
+    """Return what each pixel is in each overlay of an image, all classes and each, for JSON.
+
+    `marks` are [row, col, to_row, to_col, distance] of the largest errors, or None.
+    """
+    shape = overlays[0].classes.shape
+    classes = np.stack([overlay.classes.ravel() for overlay in overlays], axis=1)
+    places = np.flatnonzero(classes.any(axis=1))
+    n_pixels = [np.bincount(column, minlength=4) for column in classes.T]
+    return {
+        **_packed_planes(places, classes[places], shape),
+        "parts": [overlay.name for overlay in overlays],
+        "thresholds": list(range(len(overlays))),
+        "matchedGt": [int(n[MATCHED]) for n in n_pixels],
+        "totalGt": [int(n[MATCHED] + n[MISSED]) for n in n_pixels],
+        "marks": [overlay.error for overlay in overlays],
+        "best": 0,
+        "classes": False,
     }
 
 

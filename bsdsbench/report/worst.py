@@ -14,23 +14,21 @@ from bsdsbench.comparison.lost_scores import metric_with_errors
 from bsdsbench.comparison.method import Method, runs_of
 from bsdsbench.comparison.method_tables import SPREAD_WORDS, ScoresOfRuns, Spread, spread_cell
 from bsdsbench.errors import DataError
-from bsdsbench.loaders.formats.official_txt import safe_name
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
-from bsdsbench.report.overlays import (
-    KINDS,
-    Progress,
-    matching_metric,
-    overlay,
-    paint,
+from bsdsbench.report.overlay_files import (
+    has_overlays,
+    overlay_path,
+    paint_image,
     write_overlays,
 )
-from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.report.overlays import matching_metric
+from bsdsbench.report.pictures import annotated_lines
+from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition, text_of
 from bsdsbench.results.score_tables import made_how
 from bsdsbench.runs.sources import find_sources
-from bsdsbench.scores.ratios import short
 from bsdsbench.tables.table import Cell, Estimate, Field, Table, select
 
 
@@ -39,14 +37,17 @@ def worst_figure(
 ) -> None:
     """Write a grid of images: picture, ground truth, and each run at the image's best threshold.
 
-    Ids and F are text. Raises DataError if files are gone or a run matches no pixels.
+    Ids and scores are text. Raises DataError if files are gone or a run cannot be drawn.
     """
     from bsdsbench.plotting.figures import PictureRow, draw_grid
 
+    if not image_ids or not all(map(has_overlays, runs)):
+        raise DataError(f"{path}: expected runs of boundaries, masks or objects, and images")
     metrics = [matching_metric(run) for run in runs]
-    if not image_ids or None in metrics:
-        raise DataError(f"{path}: expected runs of a metric that matches pixels, and images")
-    files = [find_sources(run, metric=m.name) for run, m in zip(runs, metrics, strict=True) if m]
+    files = [
+        find_sources(run, metric=m.name if m else None)
+        for run, m in zip(runs, metrics, strict=True)
+    ]
     n_photos = sum(image_id in files[0].photos for image_id in image_ids)
     headings = ["picture"] * bool(n_photos) + ["ground truth", *(run.name for run in runs)]
     rows = []
@@ -57,13 +58,13 @@ def worst_figure(
             photo = sources.photo(image_id, gt.shape)
             if not cells:
                 blank = np.full((*gt.shape, 3), 255, np.uint8)
-                drawn = np.mean(gt.boundaries, axis=0) if gt.boundaries else np.zeros(gt.shape)
+                drawn = annotated_lines(gt).lines
                 shade = np.where(drawn > 0, 190 * (1 - drawn), 255).astype(np.uint8)
                 cells = [(blank if photo is None else photo, "")] * bool(n_photos)
                 cells.append((np.repeat(shade[..., None], 3, axis=2), ""))
             (record,) = (r for r in run.records if r.image_id == image_id)
-            drawn = overlay(pred, gt, run, record, None)
-            cells.append((paint(drawn.classes, photo), f"F {short(drawn.f)}"))
+            first = paint_image(pred, gt, run, record, photo)[0]
+            cells.append((first.pixels, first.caption))
         rows.append(PictureRow(image_id, cells))
     draw_grid(headings, rows, path, look)
 
@@ -140,7 +141,7 @@ def worst_table(
     if draw:
         for run, folder in zip(runs, folders, strict=True):
             write_overlays(run, folder / "overlays", image_ids=chosen, progress=progress)
-    drawable = all(map(matching_metric, runs))
+    drawable = all(map(has_overlays, runs))
     shown, rows = [Field("image", "Image")], [list[Any]([image_id]) for image_id in chosen]
     for k, column in enumerate(group_columns(runs[0].records)):
         shown.append(Field(f"group_{k}", column))
@@ -157,15 +158,20 @@ def worst_table(
         shown.append(Field("difference", "A - B", "", "+.4f"))
         for row in rows:
             row.append(gaps[row[0]])
-    firsts = [folders[end - m.n_runs] for m, end in zip(methods, ends, strict=True) if folders]
-    for k, folder in enumerate(firsts if drawable else (), 1):
+    firsts = [end - m.n_runs for m, end in zip(methods, ends, strict=True) if folders]
+    for k, number in enumerate(firsts if drawable else (), 1):
         shown.append(Field(f"overlay_{k}", "Overlay"))
         for row in rows:
-            path = folder / "overlays" / f"{safe_name(row[0])}_{KINDS[0]}.png"
+            path = overlay_path(runs[number], folders[number] / "overlays", row[0])
             row.append(str(path) if path.is_file() else "")
     notes = []
     if drawable:
         notes = ["Overlays: green is matched, orange false, blue missed."]
+        if matching_metric(runs[0]) is None:
+            notes[0] += (
+                " A ring marks where the outlines are farthest apart, if distances are measured; "
+                "each class has a file of its own, _pixels_CLASS.png."
+            )
         if any(map(metric_with_errors, runs)):
             notes[0] += (
                 " Lighter to darker: blue is suppressed, near a false pixel, absent; orange is a "

@@ -10,8 +10,9 @@ from bsdsbench.comparison.lost_scores import with_errors
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS
 from bsdsbench.report import write_report
-from bsdsbench.report.overlays import find_sources, overlay
+from bsdsbench.report.overlays import overlay
 from bsdsbench.report.server import view
+from bsdsbench.runs.sources import find_sources
 from tests.browser.conftest import PHONE
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")

@@ -11,16 +11,16 @@ from skimage.io import imsave
 import bsdsbench as bb
 from bsdsbench.loaders.formats.photos import read_photo
 from bsdsbench.report import write_report
+from bsdsbench.report.overlay_files import write_overlays
 from bsdsbench.report.overlays import (
     COLORS,
     FALSE,
     MATCHED,
     MISSED,
-    find_sources,
     overlay,
-    write_overlays,
 )
 from bsdsbench.report.pictures import by_interest
+from bsdsbench.runs.sources import find_sources
 from tests.helpers.runs import counted, refused
 from tests.helpers.simulated import boundary_of
 

@@ -11,9 +11,9 @@ from bsdsbench.comparison.lost_scores import with_errors
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics.boundary import boundary_match_maps
 from bsdsbench.metrics.error_classes import pixel_classes
-from bsdsbench.report.overlays import classes_of, find_sources, matching_metric, overlay
+from bsdsbench.report.overlays import classes_of, matching_metric, overlay
 from bsdsbench.report.pictures import ImagePictures, pixel_planes
-from bsdsbench.runs.sources import Sources
+from bsdsbench.runs.sources import Sources, find_sources
 
 
 def unpack(drawn):

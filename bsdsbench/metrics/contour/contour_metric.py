@@ -38,6 +38,7 @@ from bsdsbench.metrics.contour.measures import (
     values_of,
 )
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_of
+from bsdsbench.metrics.contour.region_pixels import RegionPixels, region_pixels
 from bsdsbench.metrics.contour.sequences import (
     OBJECTS,
     TRACKS,
@@ -310,6 +311,9 @@ class ContourMetric(LabelMetric[ContourOptions]):
     ) -> Counts:
         counts = super().count(pred, gt, protocol, opt)
         return Counts(**counts, **(frame_counts(gt.image_id) if self.in_sequences(opt) else {}))
+
+    def region_pixels(self, pred: Prediction, gt: GroundTruth, opt: ContourOptions) -> RegionPixels:
+        return region_pixels(pred, gt, opt, opt.spacing if "distance" in opt.groups else None)
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
         return super().image_scores(by_sequence(stack), protocol)

@@ -79,15 +79,31 @@
       out[p] = ink[withClasses ? state : plainly];
     }
     context.putImageData(image, 0, 0);
+    const mark = drawn.marks && drawn.marks[k];
+    if (mark && mark[4] > 0) ring(context, mark, Math.max(3, Math.hypot(width, height) / 50));
     return counts;
+  }
+  // Where the outlines are farthest apart, and a line to the nearest pixel of the other outline
+  function ring(context, [row, col, toRow, toCol], radius) {
+    for (const [color, wide] of [["#fff", 3], ["#000", 1]]) {
+      context.strokeStyle = color;
+      context.lineWidth = wide;
+      context.beginPath();
+      context.moveTo(col + 0.5, row + 0.5);
+      context.lineTo(toCol + 0.5, toRow + 0.5);
+      context.moveTo(col + 0.5 + radius, row + 0.5);
+      context.arc(col + 0.5, row + 0.5, radius, 0, 2 * Math.PI);
+      context.stroke();
+    }
   }
   const sum = (list) => list.reduce((a, b) => a + b, 0);
   // Of the image at the k-th threshold: its scores, and pixels by class
   function scoresAt(drawn, k, counts) {
+    const total = drawn.parts ? drawn.totalGt[k] : drawn.totalGt;
     const matched = counts[MATCHED], wrong = counts[FALSE] + sum(counts.slice(FIRST_FALSE));
-    const missed = drawn.totalGt - drawn.matchedGt[k];
+    const missed = total - drawn.matchedGt[k];
     const p = matched + wrong ? matched / (matched + wrong) : 0;
-    const r = drawn.totalGt ? drawn.matchedGt[k] / drawn.totalGt : 0;
+    const r = total ? drawn.matchedGt[k] / total : 0;
     return { p, r, f: p + r ? (2 * p * r) / (p + r) : 0, matched, wrong, missed };
   }
 

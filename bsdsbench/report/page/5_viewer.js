@@ -25,33 +25,37 @@
     const shown = runs.map((run, k) => [run, k]).filter(([, k]) => found.runs && found.runs[k]);
     for (const [, k] of shown) await unpacked(found.runs[k]);
     if (current !== i) return;  // another one was asked for meanwhile
-    const parts = [], overlays = make("div", { class: "row side" }), below = make("div", { class: "row" });
+    const figures = [], overlays = make("div", { class: "row side" }), below = make("div", { class: "row" });
     panes = shown.map(([run, k]) => {
       const pane = { run, drawn: found.runs[k], canvas: make("canvas"), text: make("figcaption") };
       const box = stack(found, [[found.photo, "pale"]]);
       box.classList.add("paper");
       box.append(pane.canvas);
+      if (pane.drawn.parts && found.photo) pane.canvas.classList.add("regions");
       pane.figure = make("figure", { role: "img" }, box, pane.text);
       overlays.append(pane.figure);
       return pane;
     });
     levels = [...new Set(panes.flatMap((pane) => pane.drawn.thresholds))].sort((a, b) => a - b);
-    $("thresholds").hidden = !levels.length;
+    const parts = panes.length && panes[0].drawn.parts;
+    $("thresholds").hidden = levels.length < (parts ? 2 : 1);
+    $("level-name").textContent = parts ? "class" : "threshold";
+    $("level-best").hidden = $("level-ods").hidden = Boolean(parts);
     $("level").max = Math.max(0, levels.length - 1);
     $("classes").closest("label").hidden = !panes.some((pane) => pane.drawn.classes);
     if (found.fault) below.append(make("p", { class: "quiet" }, found.fault));
     else if (hasPictures && !found.runs) below.append(make("p", { class: "quiet" }, "The page has no pictures of this image; --full-pictures shows every image."));
     if (found.photo) below.append(figure(found, "picture", [found.photo, ""]));
-    if (found.gt) below.append(figure(found, `ground truth, ${found.annotators} annotators`, [found.gt, ""]));
+    if (found.gt) below.append(figure(found, found.truth, [found.gt, ""]));
     for (const [run, k] of shown) {
       below.append(figure(found, shown.length > 1 ? `${run.name}: prediction` : "prediction", [found.runs[k].pred, ""]));
     }
-    parts.push(overlays, below);
+    figures.push(overlays, below);
     runs.forEach((run, k) => {
       const numbers = columns.map((c, n) => (c.run === k ? `${c.label} ${number(images[i].values[n], c)}` : "")).filter(Boolean);
-      if (numbers.length) parts.push(make("p", { class: "quiet" }, `${run.name}: ${numbers.join(", ")}`));
+      if (numbers.length) figures.push(make("p", { class: "quiet" }, `${run.name}: ${numbers.join(", ")}`));
     });
-    $("figures").replaceChildren(...parts);
+    $("figures").replaceChildren(...figures);
     zoomTo(1);
     $("viewer").scrollTop = 0;
     if (panes.length) moveTo(chosen === null ? bestOf(panes[0]) : chosen);
@@ -63,14 +67,18 @@
   function moveTo(value) {
     const k = nearest(levels, value);
     $("level").value = k;
-    $("level").setAttribute("aria-valuetext", `threshold ${digits(levels[k])}`);
-    $("level-value").textContent = digits(levels[k]);
+    const part = panes[0].drawn.parts && panes[0].drawn.parts[k];
+    $("level").setAttribute("aria-valuetext", part || `threshold ${digits(levels[k])}`);
+    $("level-value").textContent = part || digits(levels[k]);
     for (const { run, drawn, canvas, text, figure: around } of panes) {
       const own = nearest(drawn.thresholds, levels[k]);
       const counts = paint(canvas, drawn, own, drawn.classes && $("classes").checked);
       const { p, r, f, matched, wrong, missed } = scoresAt(drawn, own, counts);
       const who = panes.length > 1 ? `${run.name}: ` : "";
-      const scores = `${who}F ${digits(f)}, P ${digits(p)}, R ${digits(r)}, threshold ${digits(drawn.thresholds[own])}`;
+      const mark = drawn.marks && drawn.marks[own];
+      const scores = drawn.parts
+        ? `${who}Dice ${digits(f)}, P ${digits(p)}, R ${digits(r)}${mark ? `, largest distance ${digits(mark[4], 1)}` : ""}`
+        : `${who}F ${digits(f)}, P ${digits(p)}, R ${digits(r)}, threshold ${digits(drawn.thresholds[own])}`;
       text.replaceChildren(scores, make("br"), `${matched} true, ${wrong} false, ${missed} missed`);
       around.setAttribute("aria-label", scores);
     }
@@ -161,8 +169,8 @@
     });
     $("level").addEventListener("input", () => choose(levels[Number($("level").value)]));
     $("classes").addEventListener("change", () => moveTo(levels[Number($("level").value)]));
-    $("best").addEventListener("click", chooseBest);
-    $("ods").addEventListener("click", chooseOds);
+    $("level-best").addEventListener("click", chooseBest);
+    $("level-ods").addEventListener("click", chooseOds);
     $("viewer").addEventListener("close", () => history.replaceState(null, "", "#images"));
     window.addEventListener("hashchange", fromAddress);
     zooming();
