@@ -141,7 +141,7 @@ def worst_table(
     if draw:
         for run, folder in zip(runs, folders, strict=True):
             write_overlays(run, folder / "overlays", image_ids=chosen, progress=progress)
-    drawable = all(map(has_overlays, runs))
+    drawable = all(has_overlays(run) and run.place("pred") for run in runs)
     shown, rows = [Field("image", "Image")], [list[Any]([image_id]) for image_id in chosen]
     for k, column in enumerate(group_columns(runs[0].records)):
         shown.append(Field(f"group_{k}", column))

@@ -14,6 +14,7 @@ from bsdsbench.report.overlays import overlay
 from bsdsbench.report.server import view
 from bsdsbench.runs.sources import find_sources
 from tests.browser.conftest import PHONE
+from tests.helpers.runs import write_maps
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
@@ -289,3 +290,48 @@ def test_the_served_page_shows_every_image_in_full_size(browser, runs):
             context.close()
             server.shutdown()
             thread.join()
+
+
+@pytest.fixture(scope="module")
+def masks(tmp_path_factory):
+    """Two classes of one image, and the page of the run."""
+    root = tmp_path_factory.mktemp("masks")
+    gt, pred = np.zeros((2, 40, 60), np.uint8)
+    gt[5:25, 5:25], gt[10:30, 40:50] = 1, 2
+    pred[5:25, 8:25], pred[12:30, 40:52] = 1, 2
+    where = [write_maps(root / name, {"a": m}) for name, m in (("pred", pred), ("gt", gt))]
+    options = {"contour": {"classes": ["lake", "wood"], "first": 1}}
+    protocol = bb.Protocol.preset("masks").replace(options=options)
+    run = bb.evaluate(*where, protocol, metrics="contour", workers=1)
+    write_report([run], root / "r.html", n_boot=20)
+    return root / "r.html", pred, gt
+
+
+def test_the_slider_goes_through_the_classes_of_masks(open_page, masks):
+    path, pred, gt = masks
+    page = opened(open_page, path)
+    assert page.locator("#level-name").inner_text() == "class"
+    assert not page.locator("#level-best").is_visible()
+    assert not page.locator("#level-ods").is_visible()
+    for k, name in enumerate(("all classes", "lake", "wood")):
+        move(page, k)
+        assert page.locator("#level-value").inner_text() == name
+        on, true = ((m == k) if k else (m > 0) for m in (pred, gt))
+        right = np.count_nonzero(on & true & (pred == gt))
+        words = f"{right} true, {on.sum() - right} false, {true.sum() - right} missed"
+        text = page.locator("#figures figcaption").first.inner_text()
+        assert words in text
+        assert f"Dice {2 * right / (on.sum() + true.sum()):.3f}" in text
+        assert "largest distance 3.0" in text or k == 2
+        (drawn,) = page.locator("#figures canvas").evaluate_all(COUNT)
+        assert drawn[PIXEL_COLORS["matched"]] <= right  # less what the ring hides
+    assert "ground truth, outlines" in page.locator("#figures").inner_text()
+
+
+def test_the_button_of_the_best_threshold_works(open_page, report):
+    page = opened(open_page, report)
+    at_best = page.locator("#level-value").inner_text()
+    move(page, 0)
+    assert page.locator("#level-value").inner_text() != at_best
+    page.locator("#level-best").click()
+    assert page.locator("#level-value").inner_text() == at_best
