@@ -58,7 +58,7 @@ def _gt_picture(
     Of label maps and masks their outlines. `truth` says in words what is drawn. Also `thumb`, a
     small picture for the table; `paper` says that it has a transparent ground.
     """
-    lines, words = annotated_lines(gt)
+    lines, words = annotated_shares(gt)
     levels = np.ceil(lines * (_LEVELS - 1)).astype(np.uint8)
     shades = np.linspace(190, 0, _LEVELS).astype(int)
     drawn = _uri(
@@ -77,7 +77,7 @@ class AnnotatedLines(NamedTuple):
     words: str
 
 
-def annotated_lines(gt: GroundTruth) -> AnnotatedLines:
+def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
     """Return what is drawn of a ground truth: boundaries, or the outlines of masks and labels."""
     if gt.boundaries:
         n_annotators = len(gt.boundaries)

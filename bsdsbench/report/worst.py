@@ -23,7 +23,7 @@ from bsdsbench.report.overlay_files import (
     write_overlays,
 )
 from bsdsbench.report.overlays import matching_metric
-from bsdsbench.report.pictures import annotated_lines
+from bsdsbench.report.pictures import annotated_shares
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition, text_of
@@ -58,7 +58,7 @@ def worst_figure(
             photo = sources.photo(image_id, gt.shape)
             if not cells:
                 blank = np.full((*gt.shape, 3), 255, np.uint8)
-                drawn = annotated_lines(gt).lines
+                drawn = annotated_shares(gt).lines
                 shade = np.where(drawn > 0, 190 * (1 - drawn), 255).astype(np.uint8)
                 cells = [(blank if photo is None else photo, "")] * bool(n_photos)
                 cells.append((np.repeat(shade[..., None], 3, axis=2), ""))

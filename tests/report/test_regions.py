@@ -11,7 +11,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.report import write_report
 from bsdsbench.report.overlay_files import write_overlays
 from bsdsbench.report.overlays import COLORS, FALSE, MATCHED, MISSED, NOTHING
-from bsdsbench.report.pictures import annotated_lines, region_planes
+from bsdsbench.report.pictures import annotated_shares, region_planes
 from bsdsbench.report.regions import region_overlays
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.runs import call, refused, write_maps
@@ -148,4 +148,4 @@ def test_the_page_and_the_grid_show_masks(tmp_path):
     ],
 )
 def test_words_of_the_ground_truth(truth, words):
-    assert annotated_lines(bb.GroundTruth("a", **truth)).words == words
+    assert annotated_shares(bb.GroundTruth("a", **truth)).words == words
