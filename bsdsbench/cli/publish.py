@@ -24,6 +24,7 @@ from bsdsbench.cli.shared import (
     runs_or_methods,
     say,
     show_tables,
+    slice_clusters,
     slicing,
     tables,
     verb,
@@ -67,6 +68,7 @@ PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot
 @flag("--force", "Show published results also beside runs of other images, or any --history.")
 @grouping
 @slicing
+@slice_clusters
 @bootstrap
 def report_verb(
     runs: tuple[str, ...],
@@ -81,6 +83,7 @@ def report_verb(
     groups: str | None,
     group_by: str | None,
     by: tuple[str, ...],
+    cluster: str | None,
     **options: Any,
 ) -> None:
     """Write runs as a page, or as tables.
@@ -107,12 +110,12 @@ def report_verb(
     options["published"] = options["published"] or ()
     if history:
         without = ("gt_dir", "rules", "published", "method", "labels", "groups", "group_by", "by")
-        refuse((*PAGE, *without), "--history")
+        refuse((*PAGE, *without, "cluster"), "--history")
         _show_history([*history, *runs], names, columns, out, form, options["force"])
         return
     one_of_runs_and_methods(runs, method)
     if method:
-        refuse((*PAGE, "gt_dir", "rules", "names"), "--method")
+        refuse((*PAGE, "gt_dir", "rules", "names", "cluster"), "--method")
         methods = methods_of(method)
         methods = with_runs(methods, as_runs(runs_of(methods), None, groups, group_by))
         labelled_runs((), (), options["labels"], options["published"])  # names that are known
@@ -128,6 +131,8 @@ def report_verb(
         refuse((*PAGE, "by", "published", "force", "columns"), "--rules")
         show_tables(rules_tables(loaded, options["gt_dir"]), out, form)
     elif form != "html":
+        if cluster and not by:
+            raise click.UsageError("--cluster: expected --by, or a page (-o FILE.html)")
         refuse((*PAGE, "gt_dir"), "tables, only with a page (-o FILE.html)")
         extra, notes = published_beside(
             options["published"], loaded, options["force"], options["labels"]
@@ -137,7 +142,7 @@ def report_verb(
         if counted and columns is None:
             losses = [lost_scores(run, options["n_boot"], options["seed"]) for run in counted]
             shown.append(error_table(counted, losses))
-        shown += slice_tables(loaded, by, columns)
+        shown += slice_tables(loaded, by, columns, cluster)
         show_tables(shown, out, form)
     elif not out:
         raise DataError("--format html: expected -o FILE.html")
@@ -147,7 +152,7 @@ def report_verb(
         options["labels"] = {k: v for k, v in options["labels"].items() if k in keys}
         options["pred_dirs"] = list(options["pred_dirs"]) or None
         with progress("report") as options["progress"]:
-            missing = write_report(loaded, out, by=by, **options)
+            missing = write_report(loaded, out, by=by, cluster=cluster, **options)
         for note in missing:
             say(note)
         print(out)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from bsdsbench.cli.shared import (
     say,
     settle,
     show_tables,
+    slice_clusters,
     slicing,
     together,
     verb,
@@ -113,6 +115,7 @@ next
     metavar="COLUMN",
 )
 @slicing
+@slice_clusters
 @path(
     "--threshold-from",
     "Show precision, recall and F also at the threshold that was best in this run, such as one of "
@@ -127,6 +130,7 @@ def evaluate_verb(
     per_image: str | None,
     per: str | None,
     by: tuple[str, ...],
+    cluster: str | None,
     threshold_from: str | None,
     columns: list[str] | None,
     humans: bool,
@@ -153,8 +157,7 @@ def evaluate_verb(
     written: Any = per_image and form_of(per_image, None)
     if per and not per_image:
         raise click.UsageError("--per: expected --per-image FILE, where its rows go")
-    if (per or by) and not (options["groups"] or options["group_by"]):
-        raise click.UsageError("--by, --per: expected --groups or --group-by, which give columns")
+    _check_slicing((per or "", *by), cluster, by, options)
     if humans == (pred_dir is not None):
         raise click.UsageError("give PRED_DIR, or --humans without one")
     call: Any = bb.evaluate
@@ -197,7 +200,7 @@ def evaluate_verb(
             rows = [group_table(run, m, per) if per else run.per_image(m) for m in run.metrics]
             write_tables(rows, per_image, written)
         at_threshold = at_threshold_of(run, other) if other else []
-        slices = slice_tables([run], by, columns) if by else []
+        slices = slice_tables([run], by, columns, cluster) if by else []
         if form == "json":
             beside = {"threshold_from": at_threshold, "slices": slices}
             plain = {k: {t.key: t.plain() for t in shown} for k, shown in beside.items() if shown}
@@ -208,6 +211,16 @@ def evaluate_verb(
                 print()
                 show_tables(more)
     return left_out(run.failed, run)
+
+
+def _check_slicing(
+    columns: Sequence[str], cluster: str | None, by: Sequence[str], options: Mapping[str, Any]
+) -> None:
+    """Raise UsageError for columns of groups without groups, and clusters without slices."""
+    if any(columns) and not (options["groups"] or options["group_by"]):
+        raise click.UsageError("--by, --per: expected --groups or --group-by, which give columns")
+    if cluster and not by:
+        raise click.UsageError("--cluster: expected --by, whose intervals it is for")
 
 
 @verb
@@ -221,7 +234,11 @@ def evaluate_verb(
 @run_option("resume")
 @run_option("valid_dir")
 @of_runs(on_error="skip")
-def run_verb(function: str, form: str, **options: Any) -> int:
+@slicing
+@slice_clusters
+def run_verb(
+    function: str, form: str, by: tuple[str, ...], cluster: str | None, **options: Any
+) -> int:
     """Run, time and score a detector: yours or a built-in one.
 
     It is called on every picture in IMAGES. Without --gt nothing is scored. --task brings IMAGES
@@ -239,6 +256,9 @@ def run_verb(function: str, form: str, **options: Any) -> int:
     import bsdsbench as bb
     from bsdsbench.runs.sources import check_truth
 
+    _check_slicing(by, cluster, by, options)
+    if by and not (options["gt"] or options["task"]):
+        raise click.UsageError("--by: expected --gt, as nothing is scored without")
     settle(options)
     task = options.pop("task")
     if options["images"] is None or (task and task.ids):
@@ -250,11 +270,20 @@ def run_verb(function: str, form: str, **options: Any) -> int:
     with progress(options["name"] or function.rpartition(":")[2]) as report:
         detected = bb.run(function, progress=report, **options)
     scored, timed = detected.evaluation, len(detected.milliseconds)
+    slices = []
+    if scored and by:
+        from bsdsbench.comparison.slices import slice_tables
+
+        slices = slice_tables([scored], by, None, cluster)
     if form == "json":
-        print_json(detected.to_mapping())
+        plain = {table.key: table.plain() for table in slices}
+        print_json(detected.to_mapping() | ({"slices": plain} if slices else {}))
     else:
         if scored:
             print_run(scored, options["out"])
+        if slices:
+            print()
+            show_tables(slices)
         speed = f"{detected.ms_per_image:.1f} ms per image (median of {timed}"
         print(f"time     {speed}, one at a time, warm-up left out; {detected.machine})")
         print(f"maps     {detected.maps}")

@@ -245,6 +245,11 @@ by_column = add_option(
     "Each slice too: the groups of this column, as in `evaluate --by`.",
     metavar="COLUMN[=X,X]",
 )
+slice_clusters = add_option(
+    "--cluster",
+    "Leave out whole groups of images by this column, such as patient, for the intervals of --by.",
+    metavar="COLUMN",
+)
 cluster_option = add_option(
     "--cluster",
     "Draw, leave out and exchange whole groups of images by this column, such as scene or patient.",
@@ -273,6 +278,12 @@ columns_option = words(
     "--columns",
     "Show only these scores, by key or heading, such as ods,ois,ap; all: every one.",
     metavar="SCORE,...",
+)
+summary_option = add_option(
+    "--summary",
+    "Also the images' own values, with n and how many are undefined: mean and standard deviation; "
+    "with the median; with the quartiles (iqr).",
+    type=Choice(("mean", "median", "iqr")),
 )
 # -o, --format, --columns of a verb that makes tables
 tables = together(

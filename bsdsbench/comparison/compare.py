@@ -173,7 +173,7 @@ def compare(
     differences = list[ScoreDifference]()
     for family in families.values():
         differences += _differences_of(family, sampled, exchanged, moves, level, n)
-    shown = usual_scores(kept[0], scores)
+    shown = usual_scores(kept[0], scores, parts=True)
     images = []
     for metric in metrics:
         for i, j in pairs:

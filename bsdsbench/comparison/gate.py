@@ -308,7 +308,7 @@ def check(
 
 def _gated_by_default(before: Evaluation, scores: Mapping[str, float]) -> list[str]:
     """Return the scores of a baseline, of classes and other parts those that tables show."""
-    shown = {*usual_scores(before, list(scores))}
+    shown = {*usual_scores(before, list(scores), parts=True)}
     return [s for s in scores if s in shown or not ((name := score_name(s)) and name.part)]
 
 

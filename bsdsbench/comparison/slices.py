@@ -39,8 +39,13 @@ from bsdsbench.results.groups import (
     image_clusters,
     partition,
 )
-from bsdsbench.results.score_names import full_name, lower_is_better
-from bsdsbench.results.score_tables import METHOD, made_how, table_column
+from bsdsbench.results.score_names import (
+    lower_is_better,
+    names_meant,
+    score_name,
+    usual_scores,
+)
+from bsdsbench.results.score_tables import METHOD, PART, made_how, table_column
 from bsdsbench.scores.counts import part_of, value_at
 from bsdsbench.scores.ratios import defined_mean
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
@@ -236,8 +241,9 @@ def slice_tables(
         of_runs = slices or [slices_of(run, word, cluster) for run in runs]
         for metric in dict.fromkeys(m for run in runs for m in run.metrics):
             parts = [one for one, run in zip(of_runs, runs, strict=True) if metric in run.metrics]
-            table = _slice_table(registry.get(metric), runs, parts, columns)
-            tables += [table] if table else []
+            for of_classes in (False, True):
+                table = _slice_table(registry.get(metric), runs, parts, columns, of_classes)
+                tables += [table] if table else []
     return tables
 
 
@@ -246,53 +252,55 @@ def _slice_table(
     runs: Sequence[Evaluation],
     slices: Sequence[Slices],
     wanted: Sequence[str] | None,
+    of_classes: bool,
 ) -> Table | None:
-    """Return the table of one metric and column; None without a score that is wanted."""
+    """Return the table of one metric and column, of the whole or of its classes and other parts.
+
+    None without a score that is wanted.
+    """
     known = [score for score in slices[0].scores if score.startswith(f"{metric.name}.")]
-    asked = {full_name(word, known) for word in wanted or ()}
-    usual = metric.usual(metric.options_of(runs[0].protocol))
-    shown: dict[str, Column] = {}
-    for c in metric.columns:
-        score, is_usual = f"{metric.name}.{c.key}", c.shown in ("always", "several")
-        if wanted is None:
-            here = is_usual and (usual is None or c.key in usual)
-        else:
-            here = score in asked or "all" in wanted
-        if here and score in known:
-            shown[score] = c
-    if not shown:
+    asked = known if wanted and "all" in wanted else names_meant(wanted or (), known)
+    asked = usual_scores(runs[0], known, parts=True) if wanted is None else asked
+    columns, scores = dict[str, Column](), dict[str, dict[str, str]]()  # part -> key -> score
+    for score in filter(set(asked).__contains__, known):
+        meant = score_name(score)
+        if meant is None or bool(meant.part) != of_classes:
+            continue
+        if wanted is not None or meant.column.shown in ("always", "several"):
+            columns[meant.column.key] = meant.column
+            scores.setdefault(meant.part, {})[meant.column.key] = score
+    if not columns:
         return None
     column = slices[0].parts.column
-    fields = [METHOD, Field("slice", column), Field("images", "images", "n", "d")]
-    for c in shown.values():
+    fields = [METHOD, Field("slice", column), *[PART] * of_classes]
+    fields.append(Field("images", "images", "n", "d"))
+    for c in columns.values():
         field = table_column(c, 3)
         gap = Field(f"{field.key}_difference", f"{c.heading} - all", "- all", "+.3f")
         fields += [field, gap]
     rows = []
+    nothing = ValueInterval(np.nan, np.nan, np.nan)
     for of_run in slices:
         n_images = len(of_run.parts.members)
-        whole: list[Cell] = [of_run.name, ALL, n_images]
-        for score in shown:
-            whole += [Estimate(of_run.whole[score], comparable=False), None]
-        rows.append(whole)
+        whole = {s: SliceScore(nothing._replace(value=v), nothing) for s, v in of_run.whole.items()}
+        named = [(ALL, n_images, whole)]
         for number, name in enumerate(of_run.parts.names):
-            cells = [of_run.scores[score][number] for score in shown]
-            rows.append(_row(of_run.name, name, of_run.sizes[number], cells))
-        cells = [of_run.macro[score] for score in shown]
-        rows.append(_row(of_run.name, MACRO, n_images, cells))
+            of_slice = {score: values[number] for score, values in of_run.scores.items()}
+            named.append((name, of_run.sizes[number], of_slice))
+        named.append((MACRO, n_images, {**of_run.macro}))
+        for name, size, values in named:
+            for part, by_key in scores.items():
+                cells: list[Cell] = [of_run.name, name, *[part] * of_classes, size]
+                for key in columns:
+                    one = values.get(by_key.get(key, ""), SliceScore(nothing, nothing))
+                    cells += [one.score.cell(), one.difference.cell()]
+                rows.append(cells)
     words = made_how(runs)
     words["notes"] = [*_notes(slices), *words["notes"]]
-    title = f"{metric.title} by {column}"
-    key = f"{metric.name}-by-{''.join(c if c.isalnum() else '_' for c in column)}"
-    return Table(key, title, fields, rows, n_labels=2, **words)
-
-
-def _row(name: str, part: str, n_images: int, scores: Sequence[SliceScore]) -> list[Cell]:
-    """Return the row of a slice."""
-    row: list[Cell] = [name, part, n_images]
-    for score in scores:
-        row += [score.score.cell(), score.difference.cell()]
-    return row
+    title = f"{metric.title} by {column}{', part by part' * of_classes}"
+    key = f"{metric.name}{'-parts' * of_classes}-by-"
+    key += "".join(c if c.isalnum() else "_" for c in column)
+    return Table(key, title, fields, rows, n_labels=2 + of_classes, **words)
 
 
 def _notes(slices: Sequence[Slices]) -> list[str]:

@@ -22,6 +22,7 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.fields import HOME_MADE, in_use
 from bsdsbench.protocol.protocol import RECIPES, NMSParams, Protocol
 from bsdsbench.protocol.signature import Severity, Signature
+from bsdsbench.results.score_names import score_name
 from bsdsbench.scores.curve import RECALL_LEVELS, PRCurve, area, average_precision, best
 from bsdsbench.scores.ratios import f_measure
 
@@ -68,7 +69,11 @@ def other_columns(
     metric: Metric, targets: Mapping[str, Any], scores: Mapping[str, float]
 ) -> Iterator[tuple[str, dict[str, float]]]:
     """Yield words and scores, each target read off another column of its quantity ("mae_sum")."""
-    columns = {c.key: c for c in metric.columns if c.quantity}
+    named = [score_name(f"{metric.name}.{target}") for target in targets]
+    parts = {name.part if name else "" for name in named}
+    before = f"{parts.pop()}." if len(parts) == 1 else "."
+    before = "" if before == "." else before
+    columns = {before + c.key: c for c in metric.columns if c.quantity}
     if not targets.keys() <= columns.keys():
         return
     keys_of_way: dict[str, dict[str, str]] = {}  # "_sum" -> quantity -> key

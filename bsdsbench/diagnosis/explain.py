@@ -37,12 +37,13 @@ from bsdsbench.protocol.fields import HOME_MADE
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.references import PREFIX
+from bsdsbench.results.score_names import score_name
 from bsdsbench.results.sharing import ADDRESSES
 from bsdsbench.results.storage import is_run
 from bsdsbench.runs.entry import evaluate
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.sources import Sources, find_sources
-from bsdsbench.scores.counts import sample_scores, value_at
+from bsdsbench.scores.counts import sample_scores
 from bsdsbench.text import counted
 
 METRIC = registry.DEFAULT_METRICS[0]
@@ -61,8 +62,10 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
     DataError."""
     targets = {}
     for item in ",".join(items).split(","):
-        name, _, value = map(str.strip, item.lower().partition("="))
-        name = name.removeprefix(f"{METRIC}.")
+        name, _, value = map(str.strip, item.partition("="))
+        named = score_name(name)
+        if not (named and named.part):  # names of classes keep their letters
+            name = name.lower().removeprefix(f"{METRIC}.")
         number = re.fullmatch(r"[0-9]*\.?[0-9]+", value)
         if not (name and number and ("." in name or float(value) <= 1)) or name in targets:
             raise DataError(
@@ -218,8 +221,8 @@ class Search:
         stack, opt = self.metric.stack(counts), self.metric.options_of(protocol)
         once = np.ones((1, len(counts)), np.int64)
         tree = sample_scores(self.metric.scores(stack, once, protocol, opt))
-        every = {c.key: value_at(tree, c.key) for c in self.metric.columns_of(tree) if c.score}
-        return {k: float(v) for k, v in every.items() if v is not None and v == v}
+        columns = self.metric.score_columns(tree, protocol)
+        return {key: float(value) for key, _, value in columns if value == value}
 
     def note(self, label: str, kind: str, scores: Mapping[str, float], **more: Any) -> float:
         """Note a trial, of all images and of one cause unless said otherwise; its gap."""

@@ -60,8 +60,10 @@ from bsdsbench.plotting.tolerance_display import ToleranceDisplay
 from bsdsbench.results.comparability import forbidden
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.given_runs import as_runs
+from bsdsbench.results.score_names import score_name
 from bsdsbench.scores.curve import AP_RULES
 from bsdsbench.scores.ratios import short
+from bsdsbench.tables.table import key_meant
 
 BOX = "box"
 _PAGE_HEIGHT = 9.0  # inches of text on a page
@@ -369,14 +371,27 @@ def _plot_boxes(
     name, _, key = (metric or (shared or [""])[0]).partition(".")
     if name not in shared:
         raise DataError(f"metric {name!r}: expected one that all runs have: {', '.join(shared)}")
-    columns = {column.key: column for column in registry.get(name).image_columns}
-    column = columns.get(key or next(iter(columns)))
-    if column is None:
-        raise DataError(f"{name} {key!r}: expected a score of images: {', '.join(columns)}")
-    scores = []
+    scorer, scores = registry.get(name), []
     for run in runs:
-        values = np.array([row.get(column.key, np.nan) for row in run.image_scores(name).values()])
-        scores.append(values[~np.isnan(values)])
+        if run.records:
+            of_parts = run.image_values(name)
+        else:
+            rows = run.image_scores(name).values()
+            keys = dict.fromkeys(key for row in rows for key in row)
+            of_parts = {"": {k: [row.get(k, np.nan) for row in rows] for k in keys}}
+        known = {
+            f"{part}.{k}" if part else k: v for part, c in of_parts.items() for k, v in c.items()
+        }
+        meant = key_meant(key or scorer.image_columns[0].key, known)
+        if meant not in known:
+            raise DataError(f"{name} {key!r}: expected a score of images: {', '.join(known)}")
+        values = np.array(known[meant], np.float64)
+        scores.append(values[np.isfinite(values)])
+    named = score_name(f"{name}.{meant}")
+    headings = [c.heading for c in scorer.image_columns if c.key == meant]
+    if named:
+        headings = [f"{named.part}: {named.column.heading}" if named.part else named.column.heading]
+    label = f"{scorer.title}: {headings[0] if headings else meant} of an image"
 
     def draw(ax: Axes) -> None:
         size = ax.figure.figure.get_size_inches()[0] * 72 / max(3.0, len(runs))
@@ -396,7 +411,7 @@ def _plot_boxes(
         names = [textwrap.fill(run.name, letters) for run in runs]
         ax.set_xticks(range(1, len(runs) + 1), names, parse_math=False)
         ax.grid(axis="x", visible=False)
-        ax.set_ylabel(f"{registry.get(name).title}: {column.heading} of an image", parse_math=False)
+        ax.set_ylabel(label, parse_math=False)
 
     return draw_figure(draw, path, look, note=_signatures(runs))
 

@@ -75,6 +75,7 @@ def write_report(
     labels: Mapping[str, str] = MappingProxyType({}),
     force: bool = False,
     by: Sequence[str] = (),
+    cluster: str | None = None,
     n_boot: int = N_BOOT,
     seed: int = SEED,
     progress: Progress | None = None,
@@ -97,18 +98,21 @@ def write_report(
     by : sequence of str
         Columns of groups, of which tables and a plot of slices are made; the table of images can
         be filtered by every column.
+    cluster : str or None
+        A column of images that belong together, for intervals and p-values.
     """
     if not runs:
         raise DataError("no runs given, expected at least one to report")
     runs = labelled_runs(runs, as_runs(runs), labels, published)
-    page = Page(runs, title, published, labels, force, by)
+    page = Page(runs, title, published, labels, force, by, cluster)
     given = pred_dirs or [None] * len(runs)
     if len(given) != len(runs):
         raise DataError(f"{len(given)} prediction folders for {len(runs)} runs, expected one each")
     if images_dir and not Path(images_dir).is_dir():
         raise DataError(f"{images_dir}: no folder, expected one of pictures")
     with ThreadPool(1) as beside:  # does not wait for it where drawing fails or is interrupted
-        compared = beside.apply_async(compare, [runs], {"n_boot": n_boot, "seed": seed})
+        sampling = {"n_boot": n_boot, "seed": seed, "cluster": cluster}
+        compared = beside.apply_async(compare, [runs], sampling)
         if pictures:
             named = page.find_files(given, gt_dir, images_dir)
             maker = ImagePictures(runs, page.sources, full=False)
@@ -132,8 +136,9 @@ class Page:
         labels: Mapping[str, str] = MappingProxyType({}),
         force: bool = False,
         by: Sequence[str] = (),
+        cluster: str | None = None,
     ) -> None:
-        self.by = by
+        self.by, self.cluster = by, cluster
         self.runs, self.title = runs, title or " / ".join(run.name for run in runs)
         self.extra, self.odd = published_beside(published, runs, force, labels)
         self.known: list[Any] = [r for r in find_published(published, labels) if r.curve]
@@ -185,7 +190,7 @@ class Page:
         ]
         if losses:
             tables.append(error_table(runs, losses))
-        sliced = [[slices_of(run, word) for run in runs] for word in self.by]
+        sliced = [[slices_of(run, word, self.cluster) for run in runs] for word in self.by]
         for table, of_runs in zip(self.by, sliced, strict=True):
             tables += slice_tables(runs, [table], slices=of_runs)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,29 @@ def worst_figure(
     draw_grid(headings, rows, path, look)
 
 
+def _values_of_images(
+    run: Evaluation, metric: str, columns: Sequence[str] | None
+) -> dict[Field, dict[str, float | None]]:
+    """Return column -> image id -> value of the scores to show, also those of a class."""
+    table = run.per_image(metric)
+    keys = [c.key for c in registry.get(metric).image_columns]
+    words = columns or [key for key in keys if key in (keys[0], AT_ODS)]
+    chosen = [table] if "all" in words else [select([table], [word])[0] for word in words]
+    values: dict[Field, dict[str, float | None]] = {}
+    for shown in chosen:
+        by_key = shown.plain()
+        parts = {*by_key.get("part", [None])}
+        part = parts.pop() if len(parts) == 1 else None
+        for field in shown.columns:
+            if field.format:
+                title = f"{part}: {field.heading}" if part else field.heading
+                of_images: dict[str, float | None] = {}
+                for image_id, value in zip(by_key["image"], by_key[field.key], strict=True):
+                    of_images.setdefault(image_id, value)  # the parts of an image come after it
+                values.setdefault(replace(field, heading=title), of_images)
+    return values
+
+
 def worst_table(
     runs: Sequence[Evaluation | Method],
     folders: Sequence[Path],
@@ -107,17 +131,12 @@ def worst_table(
         had = ", ".join(shared) or "none"
         raise DataError(f"{', '.join(names)}: metric {metric!r}, expected one they have: {had}")
     metric = metric or shared[0]
-    tables = [run.per_image(metric) for run in runs]
-    if columns is None or "all" not in columns:
-        keys = [c.key for c in registry.get(metric).image_columns]
-        usual = [key for key in keys if key in (keys[0], AT_ODS)]
-        tables = [select([table], columns or usual)[0] for table in tables]
-    values = [table.plain() for table in tables]
-    fields = [c for c in tables[0].columns if c.format and c.key in values[-1]]
+    values = [_values_of_images(run, metric, columns) for run in runs]
+    fields = [c for c in values[0] if c in values[-1]]
     of_runs: list[dict[str, Any]] = [{} for _ in runs]
-    for rows_by_image, v in zip(of_runs, values, strict=True):
-        for image_id, *row in zip(v["image"], *(v[c.key] for c in fields), strict=True):
-            rows_by_image.setdefault(image_id, row)  # the parts of an image come after it
+    for rows_by_image, by_field in zip(of_runs, values, strict=True):
+        for image_id in runs[0].image_ids:
+            rows_by_image[image_id] = [by_field[c].get(image_id) for c in fields]
     two, gaps, ends = len(methods) == 2, {}, list(accumulate(m.n_runs for m in methods))
     scores = [
         of_runs[end - 1]
@@ -151,7 +170,10 @@ def worst_table(
             row.append(names_of[row[0]] if is_cut else value)
     for k, rows_by_image in enumerate(scores, 1):
         prefix = f"{names[k - 1]}: " if two else ""
-        shown += [Field(f"{c.key}_{k}", prefix + c.heading, "", ".4f") for c in fields]
+        for n_before, c in enumerate(fields):
+            twice = any(c.key == other.key for other in fields[:n_before])
+            key = f"{c.key}_{n_before}_{k}" if twice else f"{c.key}_{k}"
+            shown.append(Field(key, prefix + c.heading, "", ".4f"))
         for row in rows:
             row += rows_by_image[row[0]]
     if two:

@@ -110,8 +110,11 @@ def named_scores(
     return logged
 
 
-def usual_scores(run: Evaluation, known: Sequence[str]) -> list[str]:
-    """Return those of these scores that tables show where none are asked for."""
+def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
+    """Return those of these scores that tables show where none are asked for.
+
+    Those of classes and other parts, which have tables of their own, are there with `parts`.
+    """
     shown = []
     for score in known:
         if (named := score_name(score)) and named.metric in run.metrics:
@@ -119,6 +122,7 @@ def usual_scores(run: Evaluation, known: Sequence[str]) -> list[str]:
             usual = metric.usual(metric.options_of(run.protocol))
             is_usual = usual is None or named.column.key in usual
             never = ("never", "own") if named.part else ("never",)
+            is_usual = is_usual and (parts or not named.part)
             shown += [score] * (is_usual and named.column.shown not in never)
     return shown
 

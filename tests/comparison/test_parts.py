@@ -1,15 +1,21 @@
 """Classes and other parts in comparisons, gates and tables: METRIC.PART.SCORE."""
 
+import imageio.v3 as iio
 import numpy as np
 import pytest
 
 import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
 from bsdsbench.comparison.significance import holm
+from bsdsbench.comparison.slices import ALL, slice_tables
+from bsdsbench.diagnosis.explain import parse_targets
 from bsdsbench.errors import DataError
+from bsdsbench.plotting import plot_runs
+from bsdsbench.report.worst import worst_table
 from bsdsbench.results.score_names import flat_scores, names_meant, score_name
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.tables.table import Field, Table
+from tests.helpers.runs import call, command
 
 CLASSES = ("liver", "left.kidney", "tumour")
 OPTIONS = {"classes": CLASSES, "first": 1}
@@ -182,3 +188,114 @@ def test_columns_that_are_empty_for_all_are_not_shown_to_people(runs):
     assert [c.key for c in asked.for_people.columns] == ["method", "pq"]
     empty = Table("t", "T", [Field("x", "X", "", ".1f")], [[None]])
     assert empty.for_people is empty
+
+
+# ---- in other verbs ------------------------------------------------------------------------------
+
+
+def test_the_worst_images_of_a_class(runs):
+    table = worst_table(runs[:1], [], columns=["contour.tumour.dice", "contour.dice"], n=3)
+    values = runs[0].image_values("contour")["tumour"]["dice"]
+    known = dict(zip(runs[0].image_ids, values, strict=True))
+    lowest = sorted((k for k in known if known[k] == known[k]), key=lambda k: (known[k], k))[:3]
+    assert [row[0] for row in table.rows] == lowest
+    assert [row[1] for row in table.rows] == [known[k] for k in lowest]
+    assert [c.heading for c in table.columns][1:3] == ["tumour: Dice", "Dice"]
+    assert len({c.key for c in table.columns}) == len(table.columns)
+
+
+@pytest.mark.parametrize(
+    ("metric", "part", "key"),
+    [
+        ("contour.tumour.dice", "tumour", "dice"),
+        ("contour.hd95", "", "hd95-pooled"),
+        ("segmentation.left.kidney.iou", "left.kidney", "iou"),
+    ],
+)
+def test_boxes_of_a_class_or_of_a_distance(runs, metric, part, key):
+    (ax,) = plot_runs(runs[:2], kind="box", metric=metric).axes
+    values = np.array(runs[0].image_values(metric.partition(".")[0])[part][key])
+    drawn = ax.lines[0].get_ydata()
+    assert drawn.tolist() == values[np.isfinite(values)].tolist()
+    assert part in ax.get_ylabel()
+
+
+def test_names_of_classes_keep_their_letters_in_targets():
+    assert parse_targets(["contour.Left Lung.dice=.9", "Boundary.ODS=.7"]) == {
+        "contour.Left Lung.dice": ".9",
+        "ods": ".7",
+    }
+
+
+def test_slices_have_their_classes(runs):
+    groups = {f"c{k:02}": {"site": "xy"[k % 2]} for k in range(14)}
+    grouped = runs[0].with_groups(groups)
+    tables = {t.key: t for t in slice_tables([grouped], ["site"])}
+    table = tables["contour-parts-by-site"]
+    plain, seen = table.plain(), 0
+    for row, part in enumerate(plain["part"]):
+        ids = [i for i, g in groups.items() if plain["slice"][row] in (g["site"], ALL)]
+        records = [r for r in grouped.records if r.image_id in ids]
+        if records:
+            alone = bb.Evaluation(grouped.protocol, "x", records)
+            assert plain["dice"][row] == alone.score("contour").per_class[part]["dice"]
+            seen += 1
+    assert seen == 9
+    assert [c.key for c in table.columns[:4]] == ["method", "slice", "part", "images"]
+
+
+@pytest.fixture
+def folders(tmp_path):
+    """Folders of label maps, two a patient."""
+    for name, seed in (("gt", 0), ("pred", 5)):
+        rng = np.random.default_rng(seed)
+        (tmp_path / name).mkdir()
+        for k in range(6):
+            drawn = labels(rng, seed * rng.random() / 5).astype(np.uint8)
+            iio.imwrite(tmp_path / name / f"p{k // 2}-{k % 2}-{'ab'[k % 2]}.png", drawn)
+    return tmp_path
+
+
+WORDS = (
+    *("--metrics", "contour", "--set", "contour.classes=liver,kidney,tumour"),
+    *("--set", "contour.first=1", "--quiet", "--workers", 1),
+    *("--group-by", "(?P<patient>p.)-.-(?P<side>.)"),
+)
+
+
+def test_evaluate_and_report_take_clusters_for_slices(folders):
+    given = ("evaluate", folders / "pred", "--gt", folders / "gt", *WORDS, "-o", folders / "out")
+    by = ("--by", "side", "--cluster", "patient")
+    printed = call(*given, *by)
+    assert "by leaving out each patient of it" in printed
+    assert "Contours of masks by side, part by part" in printed
+    saved = call("report", folders / "out", *by, "--columns", "contour.kidney.dice")
+    assert "by leaving out each patient of it" in saved
+    call("report", folders / "out", *by, "-o", folders / "r.html", "--n-boot", 50, "--quiet")
+    assert "by leaving out each patient" in (folders / "r.html").read_text("utf-8")
+    assert "--by" in command(*given, "--cluster", "patient").stderr
+    assert "--by" in command("report", folders / "out", "--cluster", "patient").stderr
+
+
+def test_run_shows_slices(folders):
+    rng, photos = np.random.default_rng(1), folders / "photos"
+    photos.mkdir()
+    for path in (folders / "gt").glob("p*"):
+        path.unlink()
+    for k in range(4):
+        name = f"s{k % 2}-{k}.png"
+        iio.imwrite(photos / name, (rng.random((24, 24, 3)) * 255).astype(np.uint8))
+        iio.imwrite(folders / "gt" / name, np.eye(24, dtype=np.uint8) * 255)
+    words = ("run", "sobel", photos, "--gt", folders / "gt", "-o", folders / "run", "--quiet")
+    printed = call(*words, "--group-by", "(?P<scene>s.)-", "--by", "scene", "--workers", 1)
+    assert "Boundaries by scene" in printed
+    assert "--groups" in command(*words, "--fresh", "--by", "scene").stderr
+
+
+def test_explain_reads_a_class_off_other_columns(folders):
+    given = ("evaluate", folders / "pred", "--gt", folders / "gt", *WORDS, "-o", folders / "out")
+    call(*given)
+    score = bb.Evaluation.load(folders / "out").score("contour").per_class["kidney"]
+    target = f"contour.kidney.dice={score.pooled.dice:.6f}"
+    printed = call("explain", folders / "out", "--target", target, "--seconds", 1, "--quiet")
+    assert "Dice of all pixels" in printed

@@ -267,7 +267,11 @@ def test_evaluate_shows_slices_and_says_what_they_need(tmp_path):
     printed = call(*words, *by)
     assert "Contours of masks by patient" in printed
     plain = json.loads(call(*words, *by, "--format", "json"))
-    assert sorted(plain["slices"]) == ["contour-by-patient", "segmentation-by-patient"]
+    assert sorted(plain["slices"]) == [
+        "contour-by-patient",
+        "segmentation-by-patient",
+        "segmentation-parts-by-patient",
+    ]
     assert "expected --groups or --group-by" in command(*words, "--by", "patient").stderr
     assert "expected --per-image FILE" in command(*words, "--per", "patient").stderr
     wrong = command(*words, *by[:2], "--by", "city")
