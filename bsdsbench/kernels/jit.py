@@ -74,6 +74,34 @@ class _OptimisedOnce(JITCodeLibrary):
         manager.run(self._final_module, *builder)
 
 
+class _Part(_OptimisedOnce):
+    """Code that is only linked into that of kernels, and optimised and made machine code there."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+    @property
+    def codegen(self) -> _Part:
+        """What numba gives the function's environment to: nothing, since it has no address."""
+        return self
+
+    def set_env(self, env_name: str, env: object) -> None:
+        """Do nothing: parts raise no errors of their own, which need the environment."""
+
+
+@contextmanager
+def _optimised_by(library: type[JITCodeLibrary], codegen: Any) -> Iterator[None]:
+    """Let numba make code of the kind `library`."""
+    usual, codegen._library_class = codegen._library_class, library
+    try:
+        yield
+    finally:
+        codegen._library_class = usual
+
+
 @contextmanager
 def _compiling_alone(path: Path) -> Iterator[None]:
     """Keep other processes from compiling the same kernel, and garbage from being looked for.
@@ -108,12 +136,8 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
         with _compiling_alone(path):
             loaded = dispatcher._cache.load_overload(args, dispatcher.targetctx)
             if loaded is None:
-                codegen = dispatcher.targetctx.codegen()
-                usual, codegen._library_class = codegen._library_class, _OptimisedOnce
-                try:
+                with _optimised_by(_OptimisedOnce, dispatcher.targetctx.codegen()):
                     compiled = compile_it(args, return_type)
-                finally:
-                    codegen._library_class = usual
                 dispatcher._cache.keep(args, compiled)
                 return compiled
             dispatcher.targetctx.insert_user_function(
@@ -122,6 +146,17 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
             return loaded
 
     dispatcher._compiler.compile = compile_or_load
+
+
+def _compile_part(dispatcher: Any) -> None:
+    """Let a function that only kernels call be compiled as a part of them."""
+    compile_it = dispatcher._compiler.compile
+
+    def compile_part(args: tuple[Any, ...], return_type: object) -> object:
+        with _optimised_by(_Part, dispatcher.targetctx.codegen()):
+            return compile_it(args, return_type)
+
+    dispatcher._compiler.compile = compile_part
 
 
 def kernel(function: Kernel | None = None, **options: object) -> Kernel:
@@ -133,7 +168,11 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
         config.CACHE_DIR = str(_folder or "")
         # no_rewrites: rewriting is for expressions of whole arrays, which kernels do without
         compiled = njit(function, nogil=True, no_cfunc_wrapper=True, no_rewrites=True, **options)
-        if _folder is not None and not config.DISABLE_JIT:
+        if config.DISABLE_JIT:
+            return compiled
+        if "no_cpython_wrapper" in options:
+            _compile_part(compiled)
+        elif _folder is not None:
             compiled._cache = _KernelCache(function)
             compiled._cache.allocates = options.get("_nrt", True)
             _compile_once(compiled, _folder)
@@ -143,10 +182,10 @@ def kernel(function: Kernel | None = None, **options: object) -> Kernel:
 
 
 def inner(function: Kernel, **options: object) -> Kernel:
-    """Compile a kernel that only kernels call and that allocates nothing: it compiles faster.
+    """Compile a kernel that only kernels call and that allocates nothing, as a part of them.
 
-    It cannot be called from Python. A function that is small, or called in one place and not large,
-    compiles faster still as part of its caller: `@kernel(inline="always")`.
+    It cannot be called from Python, and is not kept. A function that is small, or called in one
+    place and not large, compiles faster still inside its caller: `@kernel(inline="always")`.
     """
     return kernel(function, no_cpython_wrapper=True, _nrt=False, **options)
 

@@ -62,16 +62,9 @@ def _compile_matching() -> None:
 
 
 def _compile_remaining_kernels() -> None:
-    """Compile the kernels that the parent process does not compile itself.
-
-    The one that orders batches comes first, because the parent's half needs it soon.
-    """
-    from numba import typeof
-
+    """Compile the kernels that the parent process does not compile itself."""
     from bsdsbench.kernels.matching.matching import (
         count_set_bits,
-        new_order,
-        order_batches,
         prepare_truth,
         steps_within_reach,
     )
@@ -80,9 +73,6 @@ def _compile_remaining_kernels() -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends this process without a message
     steps, truth = _empty_problem()
-    arguments = steps, steps.pixel, steps.pixel, new_order(steps, truth)
-    dispatcher: Any = order_batches
-    dispatcher.compile(tuple(map(typeof, arguments)))
     count_set_bits(truth.near, np.zeros(64, np.int64), steps.start)
     soft = np.eye(4)
     events = thinning_events(levels(soft, np.array([0.5])), 1)
