@@ -85,7 +85,7 @@ class _Part(_OptimisedOnce):
 
     @property
     def codegen(self) -> _Part:
-        """What numba gives the function's environment to: nothing, since it has no address."""
+        """The receiver of the function's environment, which none needs without an address."""
         return self
 
     def set_env(self, env_name: str, env: object) -> None:
