@@ -5,18 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
 
 
 def late(
     package: str, names: Mapping[str, str], modules: Mapping[str, str] | None = None
-) -> Callable[[str], Any]:
+) -> Callable[[str], object]:
     """Return the `__getattr__` of a package whose names, or `modules`, are imported when used.
 
     Both map a name to the module of bsdsbench that has it, or that it is.
     """
 
-    def get(name: str) -> Any:
+    def get(name: str) -> object:
         if modules and name in modules:
             return import_module(f"bsdsbench.{modules[name]}")
         if name not in names:

@@ -22,7 +22,7 @@ is checked. The package must be installed, as its metric is looked up by the ent
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 import pytest
 from attrs import evolve
+from numpy.typing import ArrayLike
 
 from bsdsbench import StreamingEvaluator, evaluate
 from bsdsbench.errors import DataError, InputWarning
@@ -85,7 +86,9 @@ class MetricCase:
         """The images counted one after the other, as a training loop does."""
         return self.streamed(self.images)
 
-    def streamed(self, images: Any, protocol: Protocol | None = None) -> Evaluation:
+    def streamed(
+        self, images: Iterable[tuple[Prediction, GroundTruth]], protocol: Protocol | None = None
+    ) -> Evaluation:
         """The run of some images."""
         stream = StreamingEvaluator(protocol or self.protocol, self.metric.name)
         for pred, gt in images:
@@ -96,22 +99,22 @@ class MetricCase:
         """The counts of the images."""
         return [r.counts[self.metric.name] for r in self.run.records]
 
-    def tree(self, weights: Any, protocol: Protocol | None = None) -> ScoreTree:
+    def tree(self, weights: ArrayLike, protocol: Protocol | None = None) -> ScoreTree:
         """The scores of weighted data sets."""
         proto = protocol or self.run.protocol
         opt = self.metric.options_of(proto)
         return self.metric.scores(self.metric.stack(self.counted()), np.array(weights), proto, opt)
 
-    def repeated(self, times: Any) -> dict[str, float]:
+    def repeated(self, times: Iterable[int]) -> dict[str, float]:
         """The score columns of a data set in which each image is so many times."""
         rows = [r for r, n in zip(self.run.records, times, strict=True) for _ in range(n)]
         named = [replace(r, image_id=f"{k:04d}") for k, r in enumerate(rows)]
         return _columns(self.metric, self.metric.score(named, self.run.protocol))
 
 
-def _assert_same(one: Any, other: Any) -> None:
+def _assert_same(one: object, other: object) -> None:
     """Check that two trees of scores have the same bits, NaN equal to NaN."""
-    if isinstance(one, Mapping):
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
         shared = one.keys() & other.keys()  # classes that are absent have no scores of a run
         assert shared
         for key in shared:
@@ -124,7 +127,7 @@ def _assert_same(one: Any, other: Any) -> None:
         assert one == other
 
 
-def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, Any]:
+def _columns(metric: Metric, score: Mapping[str, Any]) -> dict[str, float]:
     """The values of a metric's columns that a score has, and of its parts."""
     values = {c.key: value_at(score, c.key) for c in metric.columns if c.key != "n_images"}
     return {key: value for key, value in values.items() if value is not None}
@@ -261,7 +264,7 @@ class MetricContract:
         pair = case.write(tmp_path / "files")
         options: dict[str, Any] = {"metrics": case.metric.name, "workers": 1, "executor": "thread"}
 
-        def stop(*_: Any) -> None:
+        def stop(*_: object) -> None:
             raise KeyboardInterrupt
 
         read = evaluate(*pair, case.protocol, **options)

@@ -83,7 +83,7 @@ class _Total(click.ParamType):
 
     name = "N"
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
         try:
             number = float(value)
         except ValueError:
@@ -99,7 +99,9 @@ class _Tuples(click.ParamType):
     def __init__(self, metavar: str) -> None:
         self.name, self.size = metavar, metavar.count(",") + 1
 
-    def convert(self, value: Any, param: Any, ctx: Any) -> list[tuple[float, ...]]:
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> list[tuple[float, ...]]:
         points = []
         for text in filter(None, map(str.strip, value.split(";"))):
             try:

@@ -103,7 +103,7 @@ class Verb(click.Command):
                     formatter.write_dl(records)
 
 
-def verb(function: Any) -> click.Command:
+def verb(function: Callable[..., object]) -> click.Command:
     """Return the verb of a function NAME_verb.
 
     Its help is the docstring, of which the first sentence stands in lists of verbs.
@@ -444,7 +444,9 @@ def settle(options: dict[str, Any]) -> None:
     options["protocol"] = protocol_from(options, options["metrics"])
 
 
-def compile_first(metrics: Iterable[str] = registry.DEFAULT_METRICS, *folders: Any) -> None:
+def compile_first(
+    metrics: Iterable[str] = registry.DEFAULT_METRICS, *folders: str | os.PathLike[str]
+) -> None:
     """Before a first run with metrics that match pixels, compile what does.
 
     folders : where one of them does not exist, nothing is compiled

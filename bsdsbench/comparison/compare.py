@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations, product
 from math import nan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -506,7 +506,7 @@ class Comparison(Shown):
         """Scores with intervals; with two runs or more also differences, and image by image."""
         return comparison_tables(self)
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, object]:
         """The comparison as plain values for JSON."""
         text = json.dumps(asdict(self))
         values = json.loads(text, parse_constant=lambda undefined: None)

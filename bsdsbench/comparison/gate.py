@@ -19,7 +19,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from xml.etree import ElementTree
 
 from bsdsbench.arguments import given_number
@@ -47,6 +47,7 @@ from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table
 from bsdsbench.text import clip, show
 
+_V = TypeVar("_V")
 _SCHEMA = "bsdsbench.baseline/4"
 _SCHEMA_OF_CHECKS = "bsdsbench.check/1"
 TOLERANCE = 0.002
@@ -194,7 +195,7 @@ class GateResult:
         shown = [c for c in self.checks if c.failed or not failed_only]
         return [f"{'FAIL' if c.failed else 'ok  '} {c}" for c in shown]
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, object]:
         """Plain values for JSON."""
         return {"schema": _SCHEMA_OF_CHECKS, "passed": self.passed} | asdict(self)
 
@@ -371,7 +372,7 @@ def _limit(tolerance: Tolerance, was: float, what: str) -> float:
     return given_number(tolerance, what, 0, math.inf)
 
 
-def _named(given: Mapping[str, Any], scores: Mapping[str, float]) -> dict[str, Any]:
+def _named(given: Mapping[str, _V], scores: Mapping[str, float]) -> dict[str, _V]:
     """Return the given values by METRIC.SCORE. Raises DataError for an unknown score."""
     named = {full_name(name, scores): value for name, value in given.items()}
     if odd := [name for name in named if name not in scores]:

@@ -87,7 +87,7 @@ class PublishedResult:
     other: Mapping[str, float] = field(default_factory=dict)
     shown_as: str = ""
 
-    def scores(self) -> dict[str, Any]:
+    def scores(self) -> dict[str, Mapping[str, object]]:
         """Metric -> scores, as the `scores` object of result.json."""
         by_metric = {"boundary": self.boundary, "region": self.region}
         return {metric: scores for metric, scores in by_metric.items() if scores}

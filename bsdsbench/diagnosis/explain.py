@@ -461,7 +461,7 @@ def _named(trial: Trial) -> str:
 def ranked(trials: Iterable[Trial]) -> tuple[Trial, ...]:
     """Sort trials: those that meet the targets first, the likeliest first; then the nearest."""
 
-    def key(t: Trial) -> tuple[Any, ...]:
+    def key(t: Trial) -> tuple[float, ...]:
         likely = (t.n_causes, LIKELY_FIRST.index(t.kind)) if t.reached else ()
         return (not t.reached, *likely, t.gap)
 

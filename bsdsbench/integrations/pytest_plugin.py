@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
 
 
+@pytest.hookimpl
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the flag --bsdsbench-update (a hook that pytest calls)."""
     parser.getgroup("bsdsbench").addoption(

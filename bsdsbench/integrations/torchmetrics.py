@@ -121,7 +121,7 @@ class BenchmarkMetric(Metric):
         run.verdict()  # its warnings are none during training
         return run
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, *args: object, **kwargs: object) -> object:
         """Add images as `update` does, and return the scores of these alone."""
         self._within_forward = True
         try:
@@ -138,7 +138,7 @@ class BenchmarkMetric(Metric):
     def __repr__(self) -> str:
         return f"BenchmarkMetric({self.protocol.name}, {', '.join(self.metrics)})"
 
-    def compute(self) -> dict[str, Any]:
+    def compute(self) -> dict[str, torch.Tensor]:
         """Return the scores as float64 tensors, NaN where undefined.
 
         The names are SCORE and CLASS/SCORE, of several metrics METRIC/SCORE and METRIC/CLASS/SCORE,

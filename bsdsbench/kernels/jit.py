@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from llvmlite.binding import ModuleRef
 from numba import config, njit
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
@@ -65,7 +66,7 @@ class _OptimisedOnce(JITCodeLibrary):
     removes reference counts. At level 3 kernels would compile longer, and count no faster.
     """
 
-    def _optimize_functions(self, ll_module: Any) -> None:
+    def _optimize_functions(self, ll_module: ModuleRef) -> None:
         ll_module.data_layout = self._codegen._data_layout
 
     def _optimize_final_module(self) -> None:
@@ -132,7 +133,7 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
     compile_it, function = dispatcher._compiler.compile, dispatcher.py_func
     path = folder / f"{function.__module__}.{function.__qualname__}.lock"
 
-    def compile_or_load(args: tuple[Any, ...], return_type: object) -> object:
+    def compile_or_load(args: tuple[object, ...], return_type: object) -> object:
         with _compiling_alone(path):
             loaded = dispatcher._cache.load_overload(args, dispatcher.targetctx)
             if loaded is None:

@@ -140,7 +140,7 @@ def _read_map(files: _ImageFiles, kind: str, read: ReadBytes) -> Prediction:
                 names = listed(sorted(arrays)) or "nothing"
                 expected = "expected ucm2, segs or one 2-D numeric array"
                 raise FaultError(f"has variables {names}, {expected}")
-            value = likely[chosen[0]]
+            value: Any = likely[chosen[0]]
             if kind == "soft" and "segs" not in arrays and not isinstance(value, list):
                 soft = soft_map(np.ascontiguousarray(plane(value, "soft map")), "soft map")
                 soft = soft.view(np.uint8) * np.uint8(255) if soft.dtype == np.bool_ else soft
@@ -217,7 +217,8 @@ def read_prediction(
     if kind in READERS:
         arrays = read_arrays(paths[0], what=kind, read=read)
         with faults_of(paths[0], kind):
-            return Prediction(name, paths[0], **READERS[kind][0](arrays, shape))
+            parts: dict[str, Any] = READERS[kind][0](arrays, shape)
+            return Prediction(name, paths[0], **parts)
     if kind != "classes":
         return _read_map(_files_of(paths, name, "a prediction"), kind, read)
     maps = []
@@ -476,11 +477,11 @@ def read_truth(
             parts = mask_parts(array, reading, path.name)
         else:
             parts = _class_parts(arrays, path, instances, read)
-        parts = {"evidence": Evidence(maps=1, file=path.name), **parts}
-        return GroundTruth(pair.image_id, path=path, **parts)
+        given: dict[str, Any] = {"evidence": Evidence(maps=1, file=path.name), **parts}
+        return GroundTruth(pair.image_id, path=path, **given)
 
 
-def mask_parts(array: Map, reading: Reading, file: str, what: str = "mask") -> dict[str, Any]:
+def mask_parts(array: Map, reading: Reading, file: str, what: str = "mask") -> dict[str, object]:
     """Return the parts of a ground truth that a mask gives. Raises DataError."""
     cut = reading.mask(plane(array, what), what, file)
     return {"mask": cut.mask, "valid": cut.valid, "evidence": cut.evidence}
@@ -499,14 +500,14 @@ def read_valid(path: Path, shape: tuple[int, int], read: ReadBytes) -> Bool:
 
 
 def _class_parts(
-    arrays: dict[str, Any], path: Path, instances: bool, read: ReadBytes
-) -> dict[str, Any]:
+    arrays: dict[str, object], path: Path, instances: bool, read: ReadBytes
+) -> dict[str, object]:
     """Return class labels; of SBD's struct GTcls also boundaries, and `instances` if asked for.
 
     The boundaries of SBD's struct GTinst, one per instance, or one per class in the refined
     annotations, take the place of those of the classes, as in SEAL's program.
     """
-    parts: dict[str, Any]
+    parts: dict[str, object]
     if "GTcls" in arrays:
         struct: Any = arrays["GTcls"]
         drawn: Any = np.stack([np.asarray(b) != 0 for b in struct["Boundaries"]])

@@ -118,9 +118,10 @@ class Column:
     pooled: bool = False
 
 
-def over(
-    unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]
-) -> dict[str, dict[str, NDArray[Any]]]:
+Over = dict[str, dict[str, NDArray[Any]]]  # score -> unit -> values included and all, (S, 2)
+
+
+def over(unit: str, counts: Mapping[str, tuple[ArrayLike, ArrayLike]]) -> Over:
     """Return what `scores` has under "over": how many values each mean includes, and of how many.
 
     Both are (S,). Tables, result.json and comparisons show them where some values are left out.

@@ -266,7 +266,7 @@ class Match(ReadOnly):
     n_matched: int
 
     @classmethod
-    def of_pairs(cls, shape: tuple[int, ...], pred_at: Any, gt_at: Any, cost: float) -> Match:
+    def of_pairs(cls, shape: tuple[int, ...], pred_at: I8, gt_at: I8, cost: float) -> Match:
         """Return the matching of these pairs of flat indices."""
         partners = np.full((2, *shape), -1, np.int64)
         partners[0].flat[pred_at], partners[1].flat[gt_at] = gt_at, pred_at

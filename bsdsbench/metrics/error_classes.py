@@ -11,7 +11,6 @@ is how many other annotators drew a pixel that it is matched with: it is drawn b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -65,7 +64,7 @@ def pixel_classes(
     *,
     errors: bool,
     dropped: Bool | None = None,
-) -> dict[str, Any]:
+) -> dict[str, Map | int]:
     """Return what each pixel is at every threshold but 0, as `boundary_counts` counts it.
 
     Returns `thresholds` f8 (T,), `places` i8 (P,), flat indices of the pixels that are anything,

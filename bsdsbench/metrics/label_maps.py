@@ -104,7 +104,7 @@ def faults_named(pred: Prediction, gt: GroundTruth) -> Iterator[None]:
         raise type(error)(attrs.evolve(problem, file=where, has=has)) from None
 
 
-def _unit_words(options: Any) -> str:
+def _unit_words(options: LabelOptions) -> str:
     unit = f"{len(options.classes)} classes" if options.classes else "masks"
     if options.unit == "class":
         return unit
@@ -112,7 +112,7 @@ def _unit_words(options: Any) -> str:
     return f"{unit} paired by {'IoU > 0.5' if options.unit == 'instance' else 'number'}"
 
 
-def _divided(options: Any, _: Any, divisor: int) -> None:
+def _divided(options: LabelOptions, _: object, divisor: int) -> None:
     if options.components and (options.unit != "instance" or options.classes or divisor):
         expected = 'unit "instance", no classes and no divisor'
         raise ProtocolError(f"components {options.components}: expected {expected}")
@@ -123,7 +123,7 @@ def _divided(options: Any, _: Any, divisor: int) -> None:
         )
 
 
-def _known_things(options: Any, _: Any, with_instances: Any) -> None:
+def _known_things(options: LabelOptions, _: object, with_instances: Sequence[str] | None) -> None:
     for name in with_instances or ():
         if name not in options.classes or not options.ignored:
             expected = "names of classes, beside a label to ignore"
@@ -214,7 +214,7 @@ class LabelOptions:
         return self.classes or ("mask" if self.unit == "class" else "instances",)
 
 
-def _steps(value: object) -> Any:
+def _steps(value: object) -> tuple[Any, ...]:
     """Two steps; one number is both."""
     given = value if isinstance(value, list | tuple) else [value]
     steps = tuple(float(v) if is_number(v) else v for v in given)

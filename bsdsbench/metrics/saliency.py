@@ -301,7 +301,7 @@ def s_measure(soft: Map, mask: Bool, valid: Bool | None = None) -> float:
     """
     soft, mask = np.asarray(soft, np.float64), without_void(np.asarray(mask, bool), valid)
 
-    def counted(values: Map, part: Any = ...) -> Map:
+    def counted(values: Map, part: slice | tuple[slice, slice] = slice(None)) -> Map:
         return values[part] if valid is None else values[part][valid[part]]
 
     every, on = counted(soft), counted(mask)

@@ -21,7 +21,7 @@ _MODULES = (
     "bsdsbench.protocol.presets",
     "bsdsbench.results.evaluation",
 )
-_CODE = "from bsdsbench.plotting.beside import draw_named; draw_named()"
+_CODE = "from bsdsbench.plotting.beside import _draw_named; _draw_named()"
 
 
 @contextmanager
@@ -57,7 +57,7 @@ def plots_beside(out: str | None) -> Iterator[Callable[[], None]]:
         _draw(out)
 
 
-def draw_named() -> None:
+def _draw_named() -> None:
     """Import all that draws, then draw the run in the folder that standard input names."""
     gc.disable()  # imports allocate many long-lived objects
     for module in _MODULES:

@@ -24,8 +24,10 @@ from bsdsbench.errors import DataError
 from bsdsbench.io import write_atomic
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
 # In the order of the curves of a picture. Any two are at least 40 apart (CIEDE2000), so that nobody
 # takes one for the other in a legend; no eighth colour that is legible on white and on black is.
@@ -317,16 +319,16 @@ def draw_iso_f(ax: Axes, beta2: float = 1.0) -> None:
     ax.add_collection(lines, autolim=False)
 
 
-def legend(ax: Axes, handles: Sequence[Any]) -> None:
+def legend(ax: Axes, handles: Sequence[Artist]) -> None:
     """Draw a legend that hides no curve, in place of an earlier one, one entry for equal labels.
 
     It is inside the axes where there is room, else beside them, or below in the style "column".
     """
     from matplotlib.transforms import ScaledTranslation
 
-    entries: dict[str, Any] = {}
+    entries: dict[str, Artist] = {}
     for handle in handles:
-        if (label := handle.get_label())[0] != "_":
+        if (label := str(handle.get_label()))[0] != "_":
             entries.pop(label, None)  # of equal labels the last is kept
             entries[label] = handle
     figure: Any = ax.figure.figure  # also where the axes lie in a subfigure
@@ -364,7 +366,7 @@ def legend(ax: Axes, handles: Sequence[Any]) -> None:
         figure.set_size_inches(1.15 * size[1] + width, size[1])
 
 
-def _wrapped(legend: Any, letters: int = 0) -> Any:
+def _wrapped(legend: Legend, letters: int = 0) -> Legend:
     """Break the lines of a legend, whose words are no formulas. Returns the legend."""
     letters = letters or _SIZES[_STYLE.get().look].letters
     for text in legend.get_texts():
@@ -373,7 +375,7 @@ def _wrapped(legend: Any, letters: int = 0) -> Any:
     return legend
 
 
-def _free_place(ax: Axes, legend: Any) -> Any:
+def _free_place(ax: Axes, legend: Legend) -> Any:
     """Return the first place inside the axes where the legend hides no line, None without one."""
     box, axes = legend.get_window_extent(), ax.get_window_extent()
     margin = 1.5 * font_size() * ax.figure.figure.dpi / 72

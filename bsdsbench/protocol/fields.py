@@ -134,7 +134,7 @@ def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
     return each(lambda x: is_number(x) and accepts(x), 1, MAX_LIST, f"1 to {MAX_LIST} {expected}")
 
 
-def one_or_several(given: object) -> Any:
+def one_or_several(given: object) -> object:
     """Return a number, or several as a tuple, of what a file or the command line writes."""
     if isinstance(given, list | tuple):
         several = tuple(map(one_or_several, given))
@@ -191,14 +191,14 @@ def option(
     defaults = default if is_list else (default,)
     is_float = defaults != () and all(v is None or isinstance(v, float) for v in defaults)
 
-    def convert_element(value: object) -> Any:
+    def convert_element(value: object) -> object:
         if isinstance(value, list):
             return tuple(value)
         if default is None and str(value).lower() == "none":
             return None
         return float(value) if is_float and is_number(value) and abs(value) < 1e300 else value
 
-    def convert(value: object) -> Any:
+    def convert(value: object) -> object:
         if not is_list:
             return convert_element(value)
         elements = value if isinstance(value, list | tuple) else [value]
@@ -249,7 +249,7 @@ def in_use(kind: type) -> Iterator[tuple[str, Any, str]]:
             yield f.name, value, programs
 
 
-def default_of(record: object, field: attrs.Attribute[Any]) -> Any:
+def default_of(record: object, field: attrs.Attribute[Any]) -> object:
     """Return the default of a field, which may depend on the fields before it."""
     made: Any = field.default
     if not isinstance(made, attrs.Factory):  # type: ignore[arg-type]

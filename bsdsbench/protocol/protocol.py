@@ -195,7 +195,7 @@ RECIPES: dict[str, NMSParams] = {
 def _option_tables(given: Any) -> Mapping[str, Mapping[str, Any]]:
     """Return the options of each metric that are not the default, read-only."""
 
-    def plain(value: object) -> Any:
+    def plain(value: object) -> object:
         return tuple(map(plain, value)) if isinstance(value, list | tuple) else value
 
     tables: dict[str, Any] = {}
@@ -476,7 +476,7 @@ class Protocol:
         made = evolve(self, **{"name": usual, **changes}) if changes else self
         return made if "name" in changes or made == self else evolve(made, name=starred)
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, object]:
         """Return plain values, which `from_mapping` reads back to an equal protocol."""
         return asdict(self)
 
@@ -489,9 +489,9 @@ class Protocol:
                 differing[key] = both
         return differing
 
-    def leaves(self) -> dict[str, Any]:
+    def leaves(self) -> dict[str, object]:
         """Return plain values by name, those of tables as "nms_params.radius", "saliency.beta2"."""
-        values = self.to_mapping()
+        values = asdict(self)
         tables = {"nms_params": values.pop("nms_params"), **values.pop("options")}
         return values | {
             f"{name}.{k}": v for name, table in tables.items() for k, v in table.items()

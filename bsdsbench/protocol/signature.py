@@ -149,7 +149,7 @@ class Signature:
                 raise ProtocolError(f"signature {word}: expected one of {', '.join(WORDS)}, once")
         try:
             changes = _changes_of(texts) | parse_overrides(settings)
-            protocol = Protocol.preset(changes.pop("base", _BASE)).replace(**changes)
+            protocol = Protocol.preset(str(changes.pop("base", _BASE))).replace(**changes)
         except ProtocolError as error:
             raise ProtocolError(f"signature: {error}") from None
         of_run: dict[str, Any] = {key: texts.get(key, UNKNOWN) for key in NO_FIELDS}
@@ -324,7 +324,7 @@ def _written(p: Protocol, base: Protocol) -> dict[str, str]:
     return unknown | known
 
 
-def _changes_of(texts: Mapping[str, str]) -> dict[str, Any]:
+def _changes_of(texts: Mapping[str, str]) -> dict[str, object]:
     """Return the fields of a protocol that the words of a line change; `base` names its preset."""
     changes: dict[str, Any] = {}
     for key, text in texts.items():
@@ -339,7 +339,7 @@ def _changes_of(texts: Mapping[str, str]) -> dict[str, Any]:
     return changes
 
 
-def _fields_of(key: str, text: str) -> dict[str, Any]:
+def _fields_of(key: str, text: str) -> dict[str, object]:
     """Return the fields of a protocol that a text of `_written` stands for."""
     if key == "proto":
         name, _, version = text.rpartition(".")
@@ -370,7 +370,7 @@ def _fields_of(key: str, text: str) -> dict[str, Any]:
     return {WORDS[key].fields[0]: text}
 
 
-def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
+def parse_overrides(items: Iterable[str]) -> dict[str, object]:
     """Return the changes for `Protocol.replace` of ["max_dist=0.011", "nms_params.radius=2"].
 
     Values are TOML, anything else is text, or a list where it has commas; the field's converter
@@ -394,7 +394,7 @@ def parse_overrides(items: Iterable[str]) -> dict[str, Any]:
     return changes
 
 
-def _override(text: str) -> Any:
+def _override(text: str) -> object:
     """Return a value of TOML, or text. Numbers may lack the zero before the point; inf is text."""
     number = re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", text)
     try:

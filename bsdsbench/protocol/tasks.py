@@ -11,7 +11,6 @@ import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from attr import asdict  # tuples become lists, unlike with attrs.asdict
 from attrs import Factory, field, fields, frozen
@@ -73,7 +72,7 @@ class Task:
         """Name of the image set."""
         return self.name.partition("/")[0]
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, object]:
         """Return the fields as plain values, without empty ones."""
         return {k: v for k, v in asdict(self).items() if v not in (None, "", [])}
 

@@ -16,7 +16,7 @@ from importlib import resources
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +33,7 @@ from bsdsbench.comparison.lost_scores import (
 from bsdsbench.comparison.published import (
     HUMAN_POINT,
     HUMAN_TASK,
+    PublishedCurve,
     find_published,
     labelled_runs,
     published_beside,
@@ -40,11 +41,11 @@ from bsdsbench.comparison.published import (
 )
 from bsdsbench.comparison.slices import Slices, slice_tables, slices_of
 from bsdsbench.errors import DataError
-from bsdsbench.io import write_atomic
+from bsdsbench.io import PathLike, write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.plotting.slices import score_drawn
-from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS, curve_lines
+from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS, CurveLine, curve_lines
 from bsdsbench.report.overlays import matching_metric
 from bsdsbench.report.pictures import ImagePictures, by_interest, draw_pictures
 from bsdsbench.results.evaluation import Evaluation, Progress
@@ -53,6 +54,8 @@ from bsdsbench.results.groups import group_columns, partition
 from bsdsbench.results.score_names import lower_is_better
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
+from bsdsbench.scores.counts import OperatingPoint
+from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.ratios import f_measure, short
 from bsdsbench.tables.forms import html_of_each, to_csv
 from bsdsbench.tables.table import Note, Table
@@ -62,7 +65,7 @@ SCRIPTS = ("1_base", "2_curves", "3_pairs", "4_table", "5_viewer", "6_start")
 
 
 def write_report(
-    runs: Sequence[Any],
+    runs: Sequence[Evaluation | PathLike],
     path: str | Path,
     *,
     title: str = "",
@@ -130,7 +133,7 @@ class Page:
 
     def __init__(
         self,
-        runs: Sequence[Any],
+        runs: Sequence[Evaluation],
         title: str = "",
         published: Sequence[str] = (),
         labels: Mapping[str, str] = MappingProxyType({}),
@@ -141,7 +144,7 @@ class Page:
         self.by, self.cluster = by, cluster
         self.runs, self.title = runs, title or " / ".join(run.name for run in runs)
         self.extra, self.odd = published_beside(published, runs, force, labels)
-        self.known: list[Any] = [r for r in find_published(published, labels) if r.curve]
+        self.known = [r for r in find_published(published, labels) if r.curve]
         self.columns, values, self.mains, self.ids = _columns(runs)
         self.images: dict[str, dict[str, Any]] = {
             k: {"id": k, "values": [v.get(k) for v in values]} for k in self.ids
@@ -151,7 +154,10 @@ class Page:
         self.drawn: dict[int, dict[str, Any]] = {}
 
     def find_files(
-        self, given: Sequence[Any], gt_dir: Any = None, images_dir: Any = None
+        self,
+        given: Sequence[PathLike | None],
+        gt_dir: PathLike | None = None,
+        images_dir: PathLike | None = None,
     ) -> set[str]:
         """Find the files of the runs; returns those whose folders were given."""
         named = set()
@@ -195,7 +201,7 @@ class Page:
             tables += slice_tables(runs, [table], slices=of_runs)
         try:
             comparison = compared()
-            verdict = verdict_of(comparison)
+            verdict = _verdict_of(comparison)
             tables = _one_table(tables, comparison.tables())
         except DataError as error:
             notes.append(f"no comparison: {error.problems[0]}")
@@ -208,7 +214,9 @@ class Page:
             lines.append(_line(run.name, next(looks), score and score.curve, score and score.ods))
         data = {
             "runs": lines,
-            "published": [_line(r.label, next(looks), r.curve, r.curve.ods) for r in self.known],
+            "published": [
+                _line(r.label, next(looks), r.curve, r.curve.ods) for r in self.known if r.curve
+            ],
             "human": None if any(why_not_beside(r, HUMAN_TASK) for r in runs) else [*HUMAN_POINT],
             "columns": self.columns,
             "images": list(self.images.values()),
@@ -244,7 +252,7 @@ class Page:
         )
 
 
-def _facts(runs: Sequence[Any]) -> list[str]:
+def _facts(runs: Sequence[Evaluation]) -> list[str]:
     """Return data set, date and protocol, a line each; several where the runs differ."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     date = time.strftime("%Y-%m-%d", time.gmtime(int(epoch) if epoch.isdigit() else None))
@@ -255,7 +263,7 @@ def _facts(runs: Sequence[Any]) -> list[str]:
     return facts
 
 
-def verdict_of(comparison: Comparison) -> list[str]:
+def _verdict_of(comparison: Comparison) -> list[str]:
     """Say which run is best, by how much, and whether that is real; or a run's score alone."""
     score = (comparison.shown or comparison.scores)[0]
     alone = "" if len({s.partition(".")[0] for s in comparison.scores}) > 1 else score
@@ -354,7 +362,7 @@ def _error_bars(losses: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[tup
     return [(name, [(part, 100 * w / most) for part, w in parts]) for name, parts in bars]
 
 
-def _slice_plot(runs: Sequence[Any], slices: Sequence[Slices]) -> dict[str, Any]:
+def _slice_plot(runs: Sequence[Evaluation], slices: Sequence[Slices]) -> dict[str, object]:
     """Return what the page draws of slices: title, ticks, lines of all images, and rows.
 
     Positions are in percent of the width, from the least to the greatest end of an interval.
@@ -389,7 +397,7 @@ _MOST_GROUPS = 100  # of a column that the table of images is filtered by
 
 
 def _groups(
-    runs: Sequence[Any], by: Sequence[str], images: Mapping[str, Any]
+    runs: Sequence[Evaluation], by: Sequence[str], images: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
     """Return the label, and the ids of the images, of each group by which images are filtered."""
     groups, seen = [], set[str]()
@@ -405,11 +413,13 @@ def _groups(
     return groups
 
 
-def _line(name: str, look: tuple[str, Any], curve: Any, best: Any) -> dict[str, Any]:
+def _line(
+    name: str, look: CurveLine, curve: PRCurve | PublishedCurve | None, best: OperatingPoint | None
+) -> dict[str, Any]:
     """A curve's name and look; its points and the best one: threshold, recall, precision, F."""
     dash = " ".join(f"{2 * d:g}" for d in look[1])
     data: dict[str, Any] = {"name": name, "color": look[0], "dash": dash}
-    if curve is None:
+    if curve is None or best is None:
         return data
     p, r, n = curve.precision, curve.recall, curve.recall.size
     t = [None] * n if curve.thresholds is None else curve.thresholds.tolist()
@@ -419,14 +429,14 @@ def _line(name: str, look: tuple[str, Any], curve: Any, best: Any) -> dict[str, 
     return data
 
 
-def _rounded(point: Sequence[Any]) -> list[Any]:
+def _rounded(point: Sequence[float | None]) -> list[float | None]:
     return [None if v is None else round(float(v), 5) for v in point]
 
 
 WRONG_PIXELS = ("false_pixels", "missed_pixels")
 
 
-def wrong_pixels(run: Evaluation, metric: str, rows: dict[str, dict[str, float]]) -> list[Column]:
+def _wrong_pixels(run: Evaluation, metric: str, rows: dict[str, dict[str, float]]) -> list[Column]:
     """Add the numbers of false and missed pixels at the ODS threshold to the scores of images.
 
     Returns their columns; none for metrics without a matching.
@@ -445,12 +455,21 @@ def wrong_pixels(run: Evaluation, metric: str, rows: dict[str, dict[str, float]]
     return [Column(key, key.split("_")[0], score=False) for key in WRONG_PIXELS]
 
 
-def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[Any], list[Any], list[str]]:
-    """The table's number columns; for each, image id -> value; the runs' main ones of these, which
-    show on a phone; the images of all runs, those of the first before others.
+class _ImageColumns(NamedTuple):
+    """The number columns of the table of images, and image id -> value of each.
 
-    Values are from counts or from official tables.
+    `mains` are the values of each run's main column, which shows on a phone; `ids` the images of
+    all runs, those of the first before others.
     """
+
+    columns: list[dict[str, Any]]
+    values: list[dict[str, float]]
+    mains: list[dict[str, float]]
+    ids: list[str]
+
+
+def _columns(runs: Sequence[Evaluation]) -> _ImageColumns:
+    """Return the columns of the table of images, of counts or of official tables."""
     columns, values, mains, ids = [], [], [], dict[str, None]()
     for i, run in enumerate(runs):
         ids |= dict.fromkeys(run.image_ids)
@@ -458,7 +477,7 @@ def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[Any], list
             rows = run.image_scores(metric)
             ids |= dict.fromkeys(rows)
             of_images = registry.get(metric).image_columns
-            for k, c in enumerate([*of_images, *wrong_pixels(run, metric, rows)]):
+            for k, c in enumerate([*of_images, *_wrong_pixels(run, metric, rows)]):
                 whole = c.key in WRONG_PIXELS
                 columns.append({"label": c.heading, "run": i, "main": m == k == 0, "whole": whole})
                 by_image = {name: row[c.key] for name, row in rows.items() if c.key in row}
@@ -469,7 +488,7 @@ def _columns(runs: Sequence[Any]) -> tuple[list[dict[str, Any]], list[Any], list
         a, b = mains
         columns.append({"label": f"{columns[0]['label']} difference", "run": -1, "main": True})
         values.append({k: round(a[k] - b[k], 5) for k in a if k in b})
-    return columns, values, mains, list(ids)
+    return _ImageColumns(columns, values, mains, list(ids))
 
 
 def _script_json(data: object) -> str:

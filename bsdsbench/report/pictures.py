@@ -40,6 +40,7 @@ from bsdsbench.report.regions import RegionOverlay, region_overlays
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.executors import available_cores
 from bsdsbench.runs.sources import Sources, fault_of
+from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import PRCurve
 
 THUMBNAIL = 320  # longer side, pixels
@@ -143,7 +144,11 @@ class ImagePictures:
     """Makes the pictures of an image in all runs, small or in full size."""
 
     def __init__(
-        self, runs: Sequence[Any], sources: Mapping[str, Sources], full: bool, errors: bool = False
+        self,
+        runs: Sequence[Evaluation],
+        sources: Mapping[str, Sources],
+        full: bool,
+        errors: bool = False,
     ) -> None:
         """Take the runs, their files by name, and whether classes of errors are shown."""
         self.sources, self.side = sources, None if full else THUMBNAIL
@@ -183,7 +188,12 @@ class ImagePictures:
 
 
 def pixel_planes(
-    pred: Prediction, gt: GroundTruth, run: Evaluation, metric: Any, record: Any, errors: bool
+    pred: Prediction,
+    gt: GroundTruth,
+    run: Evaluation,
+    metric: Any,
+    record: ImageRecord,
+    errors: bool,
 ) -> dict[str, Any]:
     """Return what each pixel of an image is at every threshold, in a form for JSON.
 

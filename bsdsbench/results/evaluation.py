@@ -434,7 +434,7 @@ class Evaluation(Shown):
         scores = {metric: self.score(metric).numbers() for metric in self.metrics}
         return {f"{m}.{key}": number for m in scores for key, number in scores[m].items()}
 
-    def scores(self) -> dict[str, Any]:
+    def scores(self) -> dict[str, dict[str, object]]:
         """The `scores` object of result.json: metric -> plain values."""
         return {metric: self.score(metric).to_mapping() for metric in self.metrics}
 
@@ -530,7 +530,7 @@ class Evaluation(Shown):
 
         return named_scores(self, prefix, per_class)
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, object]:
         """The content of result.json as plain values, ready for JSON."""
         images = list[dict[str, Any]]()
         for r in self.records:

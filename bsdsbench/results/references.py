@@ -16,12 +16,13 @@ pixels and total_pred are stored as differences along T, split into planes of by
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Required, TypedDict
 
 import numpy as np
 
@@ -79,6 +80,17 @@ class Reference:
     ap_rule: str = "bsds"
 
 
+class RunArguments(TypedDict, total=False):
+    """The arguments of an Evaluation that was read from files."""
+
+    protocol: Required[Protocol]
+    name: Required[str]
+    records: Required[Sequence[ImageRecord]]
+    provenance: Provenance
+    reported: dict[str, Score]
+    failed: dict[str, str]
+
+
 @lru_cache(maxsize=1)
 def references() -> dict[str, Reference]:
     """Return the reference runs by key, in the order of the shipped table (references.json)."""
@@ -86,7 +98,7 @@ def references() -> dict[str, Reference]:
     return {row["key"]: Reference(**row) for row in json.loads(text)}
 
 
-def reference_run(name: str) -> dict[str, Any]:
+def reference_run(name: str) -> RunArguments:
     """Return the run `ref:NAME` as the arguments of an Evaluation. Raises DataError."""
     key = name.removeprefix(PREFIX).lower()
     if key not in references():
@@ -131,7 +143,7 @@ def reference_run(name: str) -> dict[str, Any]:
     return {"protocol": protocol, "name": PREFIX + key, "records": records, "provenance": origin}
 
 
-def official_run(path: Path) -> dict[str, Any]:
+def official_run(path: Path) -> RunArguments:
     """Return a run from a folder of official files, as the arguments of an Evaluation.
 
     Image sizes are not in those files and are (0, 0). Raises FileFormatError if there are no

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
@@ -58,8 +58,17 @@ def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
     return lines
 
 
-def made_how(runs: Sequence[Evaluation]) -> dict[str, Any]:
-    """Caption, notes where the runs differ, and signatures: how the scores of a table were made."""
+class TableWords(TypedDict):
+    """The words under a table of scores: how they were made, and what tells the runs apart."""
+
+    caption: str
+    reading: str
+    notes: Sequence[str | Note]
+    signatures: list[str]
+
+
+def made_how(runs: Sequence[Evaluation]) -> TableWords:
+    """Return how the scores of runs were made, with notes where the runs differ."""
     ways, signatures, lines, apart = dict[str, list[str]](), list[str](), list[str](), False
     for run in runs:
         ways.setdefault(f"protocol {run.described}", []).append(run.name)

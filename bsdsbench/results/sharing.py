@@ -36,6 +36,7 @@ from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.loaders.sets.public_sets import cache_folder
 from bsdsbench.metrics import registry
 from bsdsbench.results.provenance import Provenance
+from bsdsbench.results.references import RunArguments
 from bsdsbench.results.storage import npz_bytes, records_of
 from bsdsbench.text import show
 
@@ -92,7 +93,7 @@ def shared_bytes(
     return data + _MARK + digest(data).encode()
 
 
-def shared_run(path: Path) -> dict[str, Any]:
+def shared_run(path: Path) -> RunArguments:
     """Return the run in a file as the arguments of an Evaluation. Raises FileFormatError."""
     data = read_bytes(path)
     with reading(path, "a run shared by bsdsbench"):

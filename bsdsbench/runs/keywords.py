@@ -88,10 +88,11 @@ def _is_count(value: object, most: int) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and 1 <= int(value) <= most
 
 
-def _is_shard(value: Any) -> bool:
+def _is_shard(value: object) -> bool:
     """Return True for (I, N) with 1 <= I <= N."""
-    pair = isinstance(value, tuple) and len(value) == 2
-    return pair and _is_count(value[1], 10**7) and _is_count(*value)
+    if not (isinstance(value, tuple) and len(value) == 2):
+        return False
+    return _is_count(value[1], 10**7) and _is_count(*value)
 
 
 def _is_executor(value: object) -> bool:

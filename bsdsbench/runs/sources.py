@@ -282,15 +282,14 @@ def named_id(value: object) -> str:
     return str(plain)
 
 
-def array_items(items: Iterable[Any], plan: Plan) -> Iterator[ArrayItem]:
+def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
     """Yield the images of any iterable of (id, prediction, truth), as they are asked for.
 
     Raises DataError for an item of another form, or an id twice.
     """
     seen = set()
     for number, item in enumerate(items, 1):
-        whole = isinstance(item, tuple | list) and len(item) == 3
-        if not whole:
+        if not (isinstance(item, tuple | list) and len(item) == 3):
             wrong = f"item {number}: {kind_of_value(item)}"
             raise DataError(f"{wrong}, expected (id, prediction, truth)")
         image_id, pred, truth = item
@@ -358,7 +357,8 @@ def _truth_of_arrays(
         return truth_of(image_id, None, drawn)
     array = one_channel(given_array(truth, "array")) if kind == "classes" else _plane(truth)
     if masks and array.ndim == 2:
-        return GroundTruth(image_id, **mask_parts(array, reading, image_id, label))
+        parts: dict[str, Any] = mask_parts(array, reading, image_id, label)
+        return GroundTruth(image_id, **parts)
     if kind == "depth-map":
         return GroundTruth(image_id, depth=array)
     if array.ndim == 2:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,11 +26,13 @@ MAX_WHOLE = 2**53  # up to here sums of counts are exact as float64
 MATCH_COLUMNS = ("matched_gt", "total_gt", "matched_pred", "total_pred")
 MATCHED_GT, TOTAL_GT, MATCHED_PRED, TOTAL_PRED = range(4)
 
+_N = TypeVar("_N")
 
-class _Named(ReadOnlyDict[Any]):
+
+class _Named(ReadOnlyDict[_N]):
     """Values as items and as attributes."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> _N:
         if name in self:
             return self[name]
         expected = "" if name.startswith("_") else f": expected one of {', '.join(self)}"
@@ -43,7 +45,7 @@ class _Named(ReadOnlyDict[Any]):
         return [*super().__dir__(), *self]
 
 
-class Counts(_Named):
+class Counts(_Named[NDArray[Any]]):
     """What a metric counted in one image: read-only arrays by name, also as attributes.
 
     Whole numbers are int64, others float64.
@@ -66,6 +68,7 @@ class Counts(_Named):
     """
 
     def __init__(self, **arrays: object) -> None:
+        counts = dict[str, NDArray[Any]]()
         for name, value in arrays.items():
             given = given_array(value, name)
             kind = np.float64 if given.dtype.kind == "f" else np.int64
@@ -74,10 +77,10 @@ class Counts(_Named):
             # Below 0 is beyond MAX_WHOLE as unsigned.
             if kind is np.int64 and array.view(np.uint64).max(initial=0) > MAX_WHOLE:
                 raise DataError(f"{name}: from {given.min()} to {given.max()}, expected counts")
-            arrays[name] = array
-        super().__init__(arrays)
+            counts[name] = array
+        super().__init__(counts)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return counts_of, (dict(self),)
 
     def __repr__(self) -> str:
@@ -301,7 +304,7 @@ class ImageRecord:
         )
 
 
-class Score(Shown, _Named):
+class Score(Shown, _Named[Any]):
     """Scores by name, as items and as attributes; a group of scores is a `Score` again.
 
     Undefined numbers are NaN here and None in `to_mapping()`, which leaves out curves.
@@ -341,7 +344,7 @@ class Score(Shown, _Named):
                 numbers[name] = value
         return numbers
 
-    def to_mapping(self) -> dict[str, Any]:
+    def to_mapping(self) -> dict[str, object]:
         """Return plain values for JSON: undefined and infinite numbers are None."""
         plain: dict[str, Any] = {}
         for name, value in self.items():
@@ -389,11 +392,11 @@ class OperatingPoint(Score):
         point = {"threshold": threshold, "recall": recall, "precision": precision, "f": f}
         super().__init__(point)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return partial(OperatingPoint, **self), ()
 
 
-def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
+def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
     """Return the scores of the k-th data set, from arrays and curves over S data sets.
 
     Under "over" stand the numbers of images or classes that a mean is over, as pairs (number,

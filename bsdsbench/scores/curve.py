@@ -44,6 +44,9 @@ from bsdsbench.scores.ratios import BLOCK, Weights, f_measure, ratio, short, wei
 from bsdsbench.tables.result_object import ShownCurve
 from bsdsbench.text import listed
 
+if TYPE_CHECKING:
+    from bsdsbench.protocol.protocol import Protocol
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PRCurve(ShownCurve):
@@ -335,7 +338,7 @@ def curve_scores(
     thresholds: F8,
     matches: I8,
     weights: Weights,
-    protocol: Any,
+    protocol: Protocol,
     r50: bool = False,
     ap: Callable[[PRCurve], F8] | None = None,
 ) -> dict[str, Any]:

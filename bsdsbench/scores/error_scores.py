@@ -8,7 +8,7 @@ class is repaired: its missed pixels count as matched, or its false ones are rem
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,12 +17,15 @@ from bsdsbench.scores.counts import MATCHED_GT, TOTAL_GT, TOTAL_PRED, Stack
 from bsdsbench.scores.curve import PRCurve, best
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, weighted_sum
 
+if TYPE_CHECKING:
+    from bsdsbench.protocol.protocol import Protocol
+
 COUNTED = "agreement_pixels"  # the count that tells whether errors were counted
 MISSED, FALSE = ("suppressed", "near_missed", "absent"), ("duplicate", "near_false", "background")
 AGREEMENT = ("alone", "some", "all")
 
 
-def error_scores(stack: Stack, weights: Weights, protocol: Any) -> dict[str, Any]:
+def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, Any]:
     """Return `error`, `error_share`, `agreement` and `delta_ods`: class -> (S,).
 
     Of several curves (classes of a label map) pixels are summed, each at its own threshold, and

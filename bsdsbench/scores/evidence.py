@@ -8,8 +8,9 @@ together is decided once (`bsdsbench.loaders.reading`).
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from enum import Flag, auto
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from attrs import frozen
 
@@ -82,7 +83,7 @@ class Evidence:
         return [self.values.value, self.strongest, self.maps, *levels]
 
     @classmethod
-    def of_row(cls, row: Any, file: str) -> Evidence:
+    def of_row(cls, row: Iterable[float], file: str) -> Evidence:
         """Return the evidence that `row` made numbers of. Raises ValueError, TypeError."""
         values, strongest, maps, *levels = map(float, row)
         known = tuple(level for level in levels if level == level)

@@ -15,12 +15,15 @@ from functools import cache
 from html import escape
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bsdsbench.errors import DataError
 from bsdsbench.io import as_json, write_atomic
 from bsdsbench.tables.table import Table, to_text, words_under
 from bsdsbench.text import visible
+
+if TYPE_CHECKING:
+    import jinja2
 
 _SCHEMA = "bsdsbench.tables/2"
 _MARKDOWN = str.maketrans(
@@ -61,11 +64,11 @@ _ESCAPES: dict[str, Callable[[str], str]] = {
 
 
 @cache
-def _template(form: str) -> Any:
+def _template(form: str) -> jinja2.Template:
     import jinja2
     from markupsafe import Markup
 
-    def shown(value: object) -> Any:
+    def shown(value: object) -> object:
         return value if isinstance(value, Markup) else _ESCAPES[form](visible(str(value)))
 
     marks: Any = ("<%", "%>", "<<", ">>")  # LaTeX has braces and percent signs of its own

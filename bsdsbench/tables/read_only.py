@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
 
@@ -16,11 +17,11 @@ class ReadOnly:
 
     __slots__ = ()
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _made, (type(self), *(getattr(self, f.name) for f in fields(self)))  # type: ignore[arg-type]
 
 
-def _made(kind: Any, *values: Any) -> Any:
+def _made(kind: Callable[..., object], *values: object) -> object:
     for value in values:
         if isinstance(value, np.ndarray):
             value.flags.writeable = False
@@ -38,5 +39,5 @@ class ReadOnlyDict(dict[str, _V]):
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), (dict(self),)

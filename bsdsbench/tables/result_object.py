@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsdsbench.errors import DataError
 from bsdsbench.tables.read_only import ReadOnly
 from bsdsbench.tables.table import Field, Table, to_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Shown:
@@ -55,7 +59,7 @@ class Shown:
 
         return to_html([table for table in self.tables() if not table.aside])
 
-    def to_dataframe(self, table: str | None = None) -> Any:
+    def to_dataframe(self, table: str | None = None) -> pd.DataFrame:
         """One table as a pandas DataFrame, the first or the one of that key. Raises DataError."""
         try:
             import pandas as pd
@@ -85,15 +89,17 @@ class ShownCurve(ReadOnly, Shown):
         pairs = ((np.asarray(v), np.asarray(getattr(other, k))) for k, v in self._fields().items())
         return all(np.array_equal(a, b, equal_nan=a.dtype.kind == "f") for a, b in pairs)
 
-    def points(self) -> dict[str, Any]:
+    def points(self) -> dict[str, NDArray[Any]]:
         """Name -> array, each (K,)."""
-        return {k: v for k, v in self._fields().items() if getattr(v, "ndim", 0) == 1}
+        return {
+            k: v for k, v in self._fields().items() if isinstance(v, np.ndarray) and v.ndim == 1
+        }
 
     def numbers(self) -> dict[str, float]:
         """Name -> number: the areas and totals of the curve."""
         return {k: v for k, v in self._fields().items() if isinstance(v, int | float)}
 
-    def _fields(self) -> dict[str, Any]:
+    def _fields(self) -> dict[str, object]:
         return {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
 
     def tables(self) -> list[Table]:

@@ -6,12 +6,18 @@ widened is a thousand times the rounding of a few operations, and far below what
 distances of pixels (5e-9 of them, within 10,000 pixels).
 """
 
-from typing import Any
+from __future__ import annotations
 
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Limit = TypeVar("_Limit", float, NDArray[np.float64])
 SHARE = 1e-12
 
 
-def up_to(limit: Any, share: float = SHARE) -> Any:
+def up_to(limit: _Limit, share: float = SHARE) -> _Limit:
     """The limit that `<=` asks for, a number or an array of any unit; 0 stays 0.
 
     Examples

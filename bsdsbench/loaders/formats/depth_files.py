@@ -11,6 +11,7 @@ options say. A file of one map without a name may also hold edges or a matte; th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +40,15 @@ _MATTE = 0.1  # more of it is in (ml-depth-pro)
 _DPT_MARK = 202021.25  # a .dpt file starts with it
 
 
-def predicted_depth(arrays: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+def predicted_depth(arrays: Mapping[str, object], shape: tuple[int, int]) -> dict[str, object]:
     """Return the depth map of a file, as a part of a prediction."""
     return {"depth": _depth(arrays, needed=True)}
 
 
-def annotated_depth(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
+def annotated_depth(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return the depth, edges, valid pixels and matte of a file, as parts of a ground truth."""
-    arrays = arrays["data"] if isinstance(arrays.get("data"), dict) else arrays
+    inner = arrays.get("data")
+    arrays = inner if isinstance(inner, dict) else arrays
     names = [name for name in (*_VALID_NAMES, "edges", "matte") if name in arrays]
     maps = {name: plane(arrays[name], name) for name in names}
     valid = [maps[name] != 0 for name in _VALID_NAMES if name in maps]
@@ -63,7 +65,7 @@ def matte_mask(matte: NDArray[Any]) -> Bool:
     return binarise(matte, _MATTE, "matte")
 
 
-def _depth(variables: dict[str, Any], needed: bool) -> NDArray[Any] | None:
+def _depth(variables: Mapping[str, object], needed: bool) -> NDArray[Any] | None:
     arrays = {k: a for k, a in variables.items() if isinstance(a, np.ndarray)}
     names = [*arrays] if len(arrays) == 1 and needed else [k for k in _DEPTH_NAMES if k in arrays]
     if needed and not names:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from bsdsbench import io as bounded
 from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
 from bsdsbench.loaders.formats.pictures import MAX_DEPTH
 from bsdsbench.text import show
+
+if TYPE_CHECKING:
+    import h5py
 
 _ITEM_COST = 1 << 15  # bytes charged per item of a cell or struct: they may lead round in circles
 CHUNK_COST = 8
@@ -23,7 +26,7 @@ CLASS, EMPTY = "MATLAB_class", "MATLAB_empty"
 SKIPPED = {"char", "function_handle", "opaque", "object"}
 
 
-def read_hdf5(data: bytes) -> dict[str, Any]:
+def read_hdf5(data: bytes) -> dict[str, object]:
     """Return the variables in the bytes of an HDF5 file; of MATLAB's files as `read_mat` does.
 
     MATLAB writes column by column, so that the axes of its arrays are reversed in the file. Its
@@ -39,17 +42,17 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
         ) from None
     budget, turned = Budget(), data.startswith(MATLAB_HEADER)
 
-    def linked(group: Any, name: str) -> Any:
+    def linked(group: h5py.Group, name: str) -> h5py.Dataset | h5py.Group:
         """Return what a hard link leads to; a soft or external link could point anywhere."""
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
             raise FaultError(f"variable {show(name)!r} is a link, expected data")
         return group[name]
 
-    def attribute(item: Any, name: str) -> Any:
+    def attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
         value = item.attrs.get(name, "")
         return value.decode("latin-1") if isinstance(value, bytes) else value
 
-    def struct(group: Any, depth: int) -> Any:
+    def struct(group: h5py.Group, depth: int) -> object:
         """Return a struct as a dict, an array of structs as a list of them, an object as None."""
         if attribute(group, CLASS) not in ("", "struct"):
             return None
@@ -63,7 +66,7 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
             return fields
         return [dict(zip(fields, row, strict=True)) for row in zip(*lists, strict=True)]
 
-    def value(item: Any, depth: int) -> Any:
+    def value(item: h5py.Dataset | h5py.Group, depth: int) -> object:
         """Return a data set or a group as `read_mat` does."""
         if depth > MAX_DEPTH:
             raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
@@ -95,7 +98,7 @@ def read_hdf5(data: bytes) -> dict[str, Any]:
         return {k: value(linked(file, k), 0) for k in file if not k.startswith("#")}
 
 
-def _check_chunks(item: Any) -> None:
+def _check_chunks(item: h5py.Dataset) -> None:
     """Raise FaultError unless what is compressed decodes to the size it says it has."""
     plan = item.id.get_create_plist()
     filters = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
@@ -115,7 +118,7 @@ def _check_chunks(item: Any) -> None:
             raise FaultError(f"has a chunk that is not of {size} bytes, expected a sound file")
 
 
-def read_h5(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, Any]:
+def read_h5(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, object]:
     """Return the arrays of a .h5 file by name."""
     data = read(path)
     with reading(path, "an HDF5 file"):

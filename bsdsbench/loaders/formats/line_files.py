@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ NO_LINES = Lines(np.zeros((0, 4)), np.zeros(0))
 FAR = 1e6  # no coordinate lies further away
 
 
-def _numbers(arrays: dict[str, Any], name: str) -> NDArray[Any]:
+def _numbers(arrays: Mapping[str, object], name: str) -> NDArray[Any]:
     value = arrays.get(name)
     if not is_numeric(value):
         known = ", ".join(map(str, sorted(arrays))) or "nothing"
@@ -36,7 +37,7 @@ def _numbers(arrays: dict[str, Any], name: str) -> NDArray[Any]:
     return value
 
 
-def _places(arrays: dict[str, Any], name: str, width: int) -> F8:
+def _places(arrays: Mapping[str, object], name: str, width: int) -> F8:
     """Return lines (N, 4) or junctions (M, 2) in pixels."""
     given = _numbers(arrays, name)
     places = given[..., :2] if given.ndim == 3 or width == 2 else given  # kinds and scores beside
@@ -47,14 +48,14 @@ def _places(arrays: dict[str, Any], name: str, width: int) -> F8:
     return places.reshape(-1, width).astype(np.float64)
 
 
-def _scores(arrays: dict[str, Any], name: str, places: F8) -> F8:
+def _scores(arrays: Mapping[str, object], name: str, places: F8) -> F8:
     scores = _numbers(arrays, name).ravel().astype(np.float64)
     if len(scores) != len(places):
         raise FaultError(f"{len(places)} places and {len(scores)} {name}, expected as many")
     return scores
 
 
-def _size(arrays: dict[str, Any], name: str) -> _Size | None:
+def _size(arrays: Mapping[str, object], name: str) -> _Size | None:
     if name not in arrays:
         return None
     rows, columns = _numbers(arrays, name).ravel()[:2].tolist()
@@ -63,7 +64,7 @@ def _size(arrays: dict[str, Any], name: str) -> _Size | None:
     return int(rows), int(columns)
 
 
-def predicted_lines(arrays: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+def predicted_lines(arrays: Mapping[str, object], shape: tuple[int, int]) -> dict[str, object]:
     """Return predicted lines and a map of their scores, as parts of a prediction."""
     lines, junctions = _places(arrays, "lines", 4), None
     scores = _scores(arrays, "score", lines)
@@ -83,7 +84,7 @@ def drawn_lines(lines: Lines, shape: tuple[int, int], grid: tuple[int, int]) -> 
     return score_map(lines.ends[:end], lines.scores[:end], shape, grid)
 
 
-def annotated_lines(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
+def annotated_lines(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return annotated lines on the grid and the map of them, as parts of a ground truth."""
     size, junctions = _size(arrays, "size") or _picture_size(path), None
     check_size(size, 1)
@@ -117,22 +118,24 @@ def _picture_size(path: Path) -> _Size:
     raise FaultError(f"no size, expected {expected}")
 
 
-def predicted_edges(arrays: dict[str, Any], shape: tuple[int, int]) -> dict[str, Any]:
+def predicted_edges(arrays: Mapping[str, object], shape: tuple[int, int]) -> dict[str, object]:
     """Return edges with an angle at each pixel, as parts of a prediction."""
-    struct = arrays.get("edge_ori", arrays)
+    struct: Any = arrays.get("edge_ori", arrays)
     return {"soft": _numbers(struct, "edge"), "angles": _angles(struct, "ori")}
 
 
-def annotated_edges(arrays: dict[str, Any], path: Path) -> dict[str, Any]:
+def annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, object]:
     """Return every annotator's edges with an angle at each pixel, as parts of a truth."""
     edges: Any
     angles: Any
+    struct: Any
     if "bndinfo_pascal" in arrays:  # PIOD
-        edge_struct = arrays["bndinfo_pascal"]
-        angles = [_angles(edge_struct, "OrientMap")]
-        edges = [_fragments(edge_struct.get("edges"), angles[0].shape)]
+        struct = arrays["bndinfo_pascal"]
+        angles = [_angles(struct, "OrientMap")]
+        edges = [_fragments(struct.get("edges"), angles[0].shape)]
     elif "gtStruct" in arrays:  # BSDS ownership: a cell of (H, W, 2) per annotator
-        cells = arrays["gtStruct"]["gt_theta"]
+        struct = arrays["gtStruct"]
+        cells = struct["gt_theta"]
         both = [*map(np.asarray, cells)] if isinstance(cells, list) else [cells]
         edges = [cell[..., 0] for cell in both]
         angles = [_angles({"angles": cell[..., 1]}, "angles") for cell in both]
@@ -159,7 +162,7 @@ def _fragments(edges: object, shape: tuple[int, ...]) -> Bool:
     return drawn.reshape(shape, order="F")
 
 
-def _angles(arrays: dict[str, Any], name: str) -> F8:
+def _angles(arrays: Mapping[str, object], name: str) -> F8:
     angles = _numbers(arrays, name)
     if not np.isfinite(angles).all():
         raise FaultError(f"{name}: angles that are NaN or infinite, expected radians")

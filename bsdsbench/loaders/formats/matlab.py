@@ -39,7 +39,7 @@ SHORT = "ends too early (truncated?), expected a whole MATLAB file"
 HDF5_MAGIC = b"\x89HDF\r\n\x1a\n"
 
 
-def read_mat(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, Any]:
+def read_mat(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, object]:
     """Return the variables of a .mat file by name.
 
     Raises FileFormatError, one line, for anything that is not a sound MATLAB 5, 7 or 7.3 file.
@@ -51,7 +51,7 @@ def read_mat(path: PathLike, read: ReadBytes = read_bytes) -> dict[str, Any]:
         return read_hdf5(data) if is_hdf5 else _read_v5(data)
 
 
-def _read_v5(data: bytes) -> dict[str, Any]:
+def _read_v5(data: bytes) -> dict[str, object]:
     if len(data) < 128 or data[126:128] not in (b"IM", b"MI"):
         raise FaultError("no MATLAB header, expected a MATLAB file, version 5 to 7.3")
     file = _Reader(memoryview(data), "<" if data[126:128] == b"IM" else ">", Budget(), 128)
@@ -77,7 +77,7 @@ class _Variable(NamedTuple):
     """An array, a cell or a struct with its name."""
 
     name: str
-    value: Any
+    value: object
 
 
 class _Reader:
@@ -189,7 +189,7 @@ class _Reader:
             raise FaultError(f"a damaged sparse array, {SOUND}")
         return np.asarray(made.toarray())
 
-    def items(self, count: int, depth: int) -> list[Any]:
+    def items(self, count: int, depth: int) -> list[object]:
         if count * 8 > len(self.data) - self.position:  # every item has a tag of 8 bytes
             raise FaultError(f"{count} items in {len(self.data) - self.position} bytes, {SOUND}")
         self.budget.spend(count * _ITEM_COST)
@@ -202,7 +202,7 @@ class _Reader:
             values.append(inner.variable(depth + 1).value if len(body) else np.zeros((0, 0)))
         return values
 
-    def struct(self, count: int, depth: int) -> Any:
+    def struct(self, count: int, depth: int) -> object:
         """Return a struct as a dict, an array of structs as a list of them."""
         width, text = self.numbers(), bytes(self.element()[1])
         if width.size != 1 or width.dtype.kind not in "iu" or not 0 < int(width[0]) <= 64:
@@ -218,7 +218,7 @@ class _Reader:
         return rows[0] if count == len(rows) == 1 else rows
 
 
-def crack_mask(variables: Mapping[str, Any]) -> NDArray[np.bool_] | None:
+def crack_mask(variables: Mapping[str, object]) -> NDArray[np.bool_] | None:
     """Return the mask in the file of a crack set, as CFD; None for files of another form.
 
     There groundTruth is one struct, where BSDS has a cell of them. Its Segmentation is 1, and 2 on

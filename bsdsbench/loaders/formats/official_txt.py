@@ -28,7 +28,7 @@ from bsdsbench.errors import FileFormatError
 from bsdsbench.io import FaultError, PathLike, read_bytes, reading
 from bsdsbench.loaders.formats.pictures import id_of
 from bsdsbench.scores.counts import MatchCounts
-from bsdsbench.scores.curve import PRCurve, best
+from bsdsbench.scores.curve import BoundaryScore, PRCurve, best
 from bsdsbench.scores.ratios import BLOCK
 from bsdsbench.text import show
 
@@ -131,7 +131,7 @@ def read_run_folder(folder: PathLike) -> dict[str, Any]:
 
 
 def boundary_files(
-    score: Any, ids: Sequence[str], thresholds: F8, matches: I8, rule: str
+    score: BoundaryScore, ids: Sequence[str], thresholds: F8, matches: I8, rule: str
 ) -> Iterator[tuple[str, str]]:
     """Yield name and text of the boundary tables, and of every image's ID_ev1.txt.
 

@@ -14,7 +14,7 @@ import os
 import zipfile
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, TypeGuard
+from typing import IO, TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from bsdsbench.errors import DataError, FileFormatError
 from bsdsbench.images import Map, one_channel, stack_ways, whole_labels
 from bsdsbench.io import FaultError, PathLike, ReadBytes, check_size, read_bytes, reading
 from bsdsbench.text import listed, show
+
+if TYPE_CHECKING:
+    from PIL import ImageFile
 
 IMAGE_SUFFIXES = (
     ".png",
@@ -64,7 +67,7 @@ MAX_DEPTH = 8
 
 def read_arrays(
     path: PathLike, indices: bool = False, what: str = "arrays", read: ReadBytes = read_bytes
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the arrays in a file of any format by name; one array alone has the name "".
 
     With `indices` a palette picture gives its indices, not its colours. Errors say that `what` was
@@ -167,8 +170,8 @@ def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
     with reading(path, "a whole picture"):
         header = header_of(data)
         mode, kind = header.mode, header.format
-        if getattr(header, "n_frames", 1) > 1:
-            raise FaultError(f"has {header.n_frames} pages, expected one")
+        if (n_pages := getattr(header, "n_frames", 1)) > 1:
+            raise FaultError(f"has {n_pages} pages, expected one")
         for tile in header.tile:
             if tile[0].startswith("ppm") and isinstance(tile[3], tuple):
                 maxval = int(tile[3][1])  # Pillow would rescale other values
@@ -196,7 +199,7 @@ def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
         return np.ascontiguousarray(array[:, :, 0])
 
 
-def header_of(data: bytes) -> Any:
+def header_of(data: bytes) -> ImageFile.ImageFile:
     """Return a picture of which only the header was read, with its size checked."""
     from PIL import Image, UnidentifiedImageError
 
@@ -212,7 +215,7 @@ def header_of(data: bytes) -> Any:
     return header
 
 
-def pixels_of(data: bytes, header: Any, mode: str | None) -> Map:
+def pixels_of(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map:
     """Return the pixels as (H, W) or (H, W, channels), in another mode where one is asked for."""
     import imageio.v3 as iio
 
@@ -229,7 +232,7 @@ def pixels_of(data: bytes, header: Any, mode: str | None) -> Map:
 # ---- what the arrays of a file are as maps of an image
 
 
-def maps_of(variables: dict[str, Any]) -> dict[str, Any]:
+def maps_of(variables: dict[str, object]) -> dict[str, object]:
     """Return what of a file can be a picture: what is alone, and numeric arrays that are no row.
 
     Beside HoVer-Net's inst_map lie types and centroids, which are none.
@@ -266,7 +269,7 @@ def label_map(array: object) -> Map:
     return whole_labels(plane(array, "a label map"), "label map")
 
 
-def only_array(arrays: dict[str, Any], path: Path) -> Map:
+def only_array(arrays: dict[str, object], path: Path) -> Map:
     """Return the array of a file that holds just one picture. Raises DataError."""
     maps = maps_of(arrays)
     array = next(iter(maps.values()), None)

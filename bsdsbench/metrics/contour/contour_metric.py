@@ -28,7 +28,7 @@ from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import up_to
-from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, over
+from bsdsbench.metrics.base import IMAGES, Column, Over, ScoreTree, over
 from bsdsbench.metrics.contour.measures import (
     PIXELS,
     TABLE,
@@ -345,7 +345,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
             compared = np.broadcast_to(weights.sum(axis=1)[:, None], compared.shape)
         compared = np.maximum(compared[:, :, None], n)
 
-        def coverage(unit: str, n_defined: F8, n_all: F8) -> dict[str, Any]:
+        def coverage(unit: str, n_defined: F8, n_all: F8) -> Over:
             return over(unit, {k: (n_defined[:, m], n_all[:, m]) for m, k in enumerate(keys)})
 
         def part(values: F8, n_defined: F8, n_all: F8) -> dict[str, Any]:  # S M each

@@ -16,7 +16,7 @@ Distances are Euclidean, between the sites of the same label in the other map, i
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property, partial
 from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
@@ -96,7 +96,7 @@ class Compared:
         return erosion.label_shells(pred, gt, n, width)
 
     @cached_property
-    def _to_other(self) -> Any:
+    def _to_other(self) -> F8:
         return distances.to_other_label(self.pair.gt.astype(np.int32), *PIXELS)
 
     def drawn(self, what: str, size: float) -> Any:
@@ -228,7 +228,7 @@ def _nsd(form: str, sides: _Sides, tolerance: float) -> F8:
     return _of_both(near, [s.sums(length) for s, length in both], form == "mean")
 
 
-def _of_both(part: list[F8], whole: list[Any], mean: bool) -> F8:
+def _of_both(part: list[F8], whole: Sequence[F8 | I8], mean: bool) -> F8:
     """The mean of the two outlines' ratios, or the ratio of both together."""
     if mean:
         return (ratio(part[0], whole[0]) + ratio(part[1], whole[1])) / 2
