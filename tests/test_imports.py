@@ -18,9 +18,9 @@ PACKAGE = Path(__file__).parents[1] / "bsdsbench"
 LAYERS = (
     *(
         "lazy",
-        "kernels",
         "text",
         "errors",
+        "kernels",
         "arguments",
         "io",
         "tables",

@@ -502,7 +502,7 @@ def _crossings_table(drawn: Sequence[_Curve], kind: str) -> Table:
 
 def _areas_tables(drawn: Sequence[_Curve], options: Mapping[str, Any]) -> list[Table]:
     """Return every AP and AUC variant, of the curves of samples and of those of points."""
-    from bsdsbench.curves import area_table, point_areas
+    from bsdsbench.curves.areas import area_table, point_areas
     from bsdsbench.curves.points import pr_form
     from bsdsbench.tables.table import Field, Table
 

@@ -5,10 +5,10 @@ CurvePoints             points given as rates or counts
 threshold_curve         weighted or fractional targets at quantiles of the scores (Schroedl)
 roc_to_pr, pr_to_roc    points between the two spaces
 roc_convex_hull, achievable_pr, interpolate_pr   what lies between and above points
-dominates, relation, crossings, meeting   one curve against another
+dominates, crossings    one curve against another
 auc_pr, auc_roc, davis_goadrich_area, auccalculator_areas   areas, each rule by name
 delong                  do two areas under ROC curves of the same samples differ?
-area_table, point_areas every AP and AUC variant of the same data, with its name
+area_table              every AP and AUC variant of the same data, with its name
 """
 
 from bsdsbench.curves.areas import (
@@ -20,7 +20,6 @@ from bsdsbench.curves.areas import (
     auccalculator_areas,
     davis_goadrich_area,
     delong,
-    point_areas,
 )
 from bsdsbench.curves.geometry import (
     PRPoints,
@@ -30,11 +29,10 @@ from bsdsbench.curves.geometry import (
     dominates,
     interpolate_pr,
     pr_to_roc,
-    relation,
     roc_convex_hull,
     roc_to_pr,
 )
-from bsdsbench.curves.points import CurvePoints, Meeting, meeting
+from bsdsbench.curves.points import CurvePoints
 from bsdsbench.curves.ranked import PRResult, ROCResult, det, pr, roc
 from bsdsbench.curves.thresholds import ThresholdCurve, threshold_curve
 
@@ -42,7 +40,6 @@ __all__ = [
     "AreaRow",
     "CurvePoints",
     "DeLongResult",
-    "Meeting",
     "PRPoints",
     "PRResult",
     "ROCPoints",
@@ -59,11 +56,8 @@ __all__ = [
     "det",
     "dominates",
     "interpolate_pr",
-    "meeting",
-    "point_areas",
     "pr",
     "pr_to_roc",
-    "relation",
     "roc",
     "roc_convex_hull",
     "roc_to_pr",

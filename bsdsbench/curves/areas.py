@@ -321,67 +321,39 @@ def area_table(
     return tuple(rows)
 
 
-# Areas of points alone, by which no samples are ranked
-_OF_POINTS: dict[str, tuple[str, str]] = {
-    "Davis-Goadrich, count-linear": ("PR", "closed form"),
-    "Davis-Goadrich, achievable (ROC hull)": ("PR", "closed form"),
-    "AUCCalculator": ("PR", "trapezoid at each whole TP, to (P, N)"),
-    "step at each whole TP": ("PR", "step"),
-    "straight lines": ("PR", "trapezoid"),
-    "step": ("PR", "step"),
-    "11-point": ("PR", "mean of 11 recall levels"),
-    "101-point": ("PR", "mean of 101 recall levels"),
-    "BSDS area": ("PR", "linear at 101 recall levels, sum / 100"),
-    "ROC trapezoids": ("ROC", "trapezoid from (0, 0) to (1, 1)"),
-    "ROC hull": ("ROC", "trapezoid"),
-}
-
-
 def point_areas(
     tp: ArrayLike, fp: ArrayLike, positives: float, negatives: float
 ) -> tuple[AreaRow, ...]:
     """Return the area under the curve of points by each rule, as `area_table` does of samples.
 
-    Parameters
-    ----------
-    tp, fp, positives, negatives : as in `auccalculator_areas`
-        Counts along the curve and totals.
-
-    Raises
-    ------
-    DataError
-        For counts that fall, and totals that are not above 0.
-
-    Examples
-    --------
-    >>> from bsdsbench import curves
-    >>> rows = {row.name: row.value for row in curves.point_areas([5, 10], [5, 30], 20, 100)}
-    >>> round(rows["straight lines"], 4)
-    0.0938
+    The arguments, and errors, are those of `auccalculator_areas`.
     """
     a, b = columns("count", tp=tp, fp=fp)
     p, n = above_zero(positives, "positives"), above_zero(negatives, "negatives")
     hull = roc_convex_hull(b / n, a / p)
     whole, drawn = interpolate_pr(a, b, p), PRPoints(defined_ratio(a, a + b), a / p)
     drawn = PRPoints(*(column[a + b > 0] for column in drawn))
-    by_program = auccalculator_areas(a, b, p, n)
-    values = {
-        "Davis-Goadrich, count-linear": davis_goadrich_area(a, b, p),
-        "Davis-Goadrich, achievable (ROC hull)": davis_goadrich_area(hull.tpr * p, hull.fpr * n, p),
-        "AUCCalculator": by_program.pr,
-        "step at each whole TP": auc_pr(*whole, rule="step"),
-        "straight lines": auc_pr(*drawn, rule="trapezoid"),
-        "step": auc_pr(*drawn, rule="step"),
-        "11-point": auc_pr(*drawn, rule="11-point"),
-        "101-point": auc_pr(*drawn, rule="101-point"),
-        "BSDS area": auc_pr(*drawn, rule="bsds"),
-        "ROC trapezoids": trapezoids(np.r_[0, b / n, 1], np.r_[0, a / p, 1]),
-        "ROC hull": trapezoids(*hull),
-    }
-    rows = []
-    for name, (space, rule) in _OF_POINTS.items():
-        rows.append(AreaRow(name, space, values[name], "as given", "-", "-", rule))
-    return tuple(rows)
+    achievable = davis_goadrich_area(hull.tpr * p, hull.fpr * n, p)
+    by_program = auccalculator_areas(a, b, p, n).pr
+    under_roc = trapezoids(np.r_[0, b / n, 1], np.r_[0, a / p, 1])
+    rows = [
+        ("Davis-Goadrich, count-linear", "closed form", davis_goadrich_area(a, b, p)),
+        ("Davis-Goadrich, achievable (ROC hull)", "closed form", achievable),
+        ("AUCCalculator", "trapezoid at each whole TP, to (P, N)", by_program),
+        ("step at each whole TP", "step", auc_pr(*whole, rule="step")),
+        ("straight lines", "trapezoid", auc_pr(*drawn, rule="trapezoid")),
+        ("step", "step", auc_pr(*drawn, rule="step")),
+        ("11-point", "mean of 11 recall levels", auc_pr(*drawn, rule="11-point")),
+        ("101-point", "mean of 101 recall levels", auc_pr(*drawn, rule="101-point")),
+        ("BSDS area", "linear at 101 recall levels, sum / 100", auc_pr(*drawn, rule="bsds")),
+        ("ROC trapezoids", "trapezoid from (0, 0) to (1, 1)", under_roc),
+        ("ROC hull", "trapezoid", trapezoids(*hull)),
+    ]
+    areas = []
+    for name, rule, value in rows:
+        space = "ROC" if name.startswith("ROC") else "PR"
+        areas.append(AreaRow(name, space, value, "as given", "-", "-", rule))
+    return tuple(areas)
 
 
 def _areas(positive: Bools, negative: Bools, s: F8) -> dict[str, float]:

@@ -209,25 +209,25 @@ def interpolate_pr(tp: ArrayLike, fp: ArrayLike, positives: float) -> PRPoints:
     return PRPoints(precision, t / total)
 
 
-class Counted(NamedTuple):
+class _Counted(NamedTuple):
     """Counts along a curve, f8 (K,), neither falling."""
 
     tp: F8
     fp: F8
 
 
-def between(tp: ArrayLike, fp: ArrayLike) -> Counted:
+def between(tp: ArrayLike, fp: ArrayLike) -> _Counted:
     """Return counts along a curve and the points between them, linear, at each whole TP."""
     a, b = columns("count", tp=tp, fp=fp)
     if a.size == 0:
-        return Counted(a, b)
+        return _Counted(a, b)
     whole = np.arange(np.floor(a[0]) + 1, np.ceil(a[-1]))
     new = whole[~np.isin(whole, a)]
     k = np.searchsorted(a, new, side="right") - 1
     slope = (b[k + 1] - b[k]) / (a[k + 1] - a[k])
     t, f = np.r_[a, new], np.r_[b, b[k] + slope * (new - a[k])]
     order = np.argsort(t, kind="stable")
-    return Counted(t[order], f[order])
+    return _Counted(t[order], f[order])
 
 
 class _Points(NamedTuple):
@@ -340,19 +340,7 @@ def crossings(
 
 
 def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
-    """Return which of two curves dominates the other, if one does. Errors as `dominates`.
-
-    Parameters
-    ----------
-    a, b, space : as in `dominates`
-        The curves and the space.
-
-    Examples
-    --------
-    >>> from bsdsbench import curves
-    >>> curves.relation(([0, 0.5, 1], [0, 0.9, 1]), ([0, 1], [0, 1]))
-    'first'
-    """
+    """Return which of two curves dominates the other, if one does. Errors as `dominates`."""
     difference = _heights(a, b, space, (0.0, 1.0), "counts").difference
     above, below = bool((difference > 0).any()), bool((difference < 0).any())
     if above and below:

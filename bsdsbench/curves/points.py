@@ -185,7 +185,9 @@ def pr_form(curve: AnyCurve) -> PRResult | CurvePoints | PRCurve:
     if isinstance(curve, ROCResult):
         return pr_of(_ranking(along_curve(curve)))
     if isinstance(curve, PRCurve):
-        return _one(curve)
+        if curve.precision.ndim > 1:
+            raise DataError(f"a stack of {len(curve.precision)} curves, expected one of them")
+        return curve
     if isinstance(curve, PRPoints):
         p, r = (column[np.argsort(curve.recall, kind="stable")] for column in curve)
         unknown = np.full(r.size, np.nan)
@@ -208,15 +210,7 @@ def _roc_form(curve: AnyCurve) -> ROCResult | CurvePoints:
 
 
 class Meeting(NamedTuple):
-    """Which of two curves dominates the other, and the places at which they cross.
-
-    Parameters
-    ----------
-    relation : str
-        "first", "second", "equal" or "neither"; see `relation`.
-    places : CurvePoints
-        From left to right.
-    """
+    """Which of two curves dominates the other, and the places where they cross, left to right."""
 
     relation: Relation
     places: CurvePoints
@@ -269,12 +263,6 @@ def _points(curve: object) -> CurvePoints:
 
 def _ranking(c: PRResult | ROCResult) -> Ranking:
     return Ranking(c.thresholds, c.tp, c.fp, c.positives, c.negatives)
-
-
-def _one(curve: PRCurve) -> PRCurve:
-    if curve.precision.ndim > 1:
-        raise DataError(f"a stack of {len(curve.precision)} curves, expected one of them")
-    return curve
 
 
 def _without_totals() -> DataError:

@@ -151,7 +151,7 @@ class CountingChange:
 
 def counting_changes(metric: Metric) -> Iterator[CountingChange]:
     """Every setting that is in use for a metric, those that are often met first."""
-    for name, value, who in in_use(metric.options) if metric.options else ():
+    for name, value, who in in_use(metric.options, metric.name) if metric.options else ():
         words = ", ".join(map(str, value)) if isinstance(value, tuple) else value
         key = f"{metric.name}.{name}"
         yield CountingChange(
@@ -162,7 +162,7 @@ def counting_changes(metric: Metric) -> Iterator[CountingChange]:
         yield CountingChange("matching", "many-to-one matching", who, how=("1toN",))
         label = "many-to-one matching of unthinned maps"
         yield CountingChange("matching", label, who, ({"thin": False},), ("1toN",))
-    for name, value, who in in_use(Protocol):
+    for name, value, who in in_use(Protocol, "protocol"):
         if name in metric.uses:
             changes = {name: value, **({"max_dist_px": None} if name == "max_dist" else {})}
             yield CountingChange(name, f"{name} {value}", who, (changes,))

@@ -49,7 +49,6 @@ from bsdsbench.tables.read_only import ReadOnly
 from bsdsbench.transforms.maps import prepare
 
 if TYPE_CHECKING:
-    from bsdsbench.kernels.matching.matching import Truth
     from bsdsbench.kernels.thinning import Events
 
 # Kernels are imported where they are called: scores are read and shown without them.
@@ -325,18 +324,18 @@ def boundary_counts(
     >>> int(counts.matched_pred[0]), int(counts.total_pred[0])
     (30, 30)
     """
-    from bsdsbench.kernels.matching.matching import match_steps
+    from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
 
     protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape, valid = gt_maps.shape[1:], valid_of(gts)
     radii = protocol.radii(shape)
-    widest = match_target(gt_maps, max(radii))
+    widest = prepare_truth(gt_maps, max(radii))
     thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
     total_gt = np.full(thresholds.size, widest.pixel.size)
     tables = []
     for radius in radii:
-        target = widest if radius == max(radii) else match_target(gt_maps, radius)
+        target = widest if radius == max(radii) else prepare_truth(gt_maps, radius)
         matched_gt, matched_pred = match_steps(*events, target)
         table = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
         if has_whole_image_row(pred, protocol):
@@ -381,11 +380,12 @@ def match_boundaries(bmap: Map, gt: Map, max_dist_px: float) -> Match:
     (9, 0)
     """
     from bsdsbench.kernels.matching.graph import outlier_cost
+    from bsdsbench.kernels.matching.matching import match_maps
 
     bmap, gt = binary_map(bmap, "prediction"), binary_map(gt, "ground truth")
     same_shape(bmap.shape, gt.shape)
     max_dist_px = given_number(max_dist_px, "max_dist_px", 0, MAX_PX)
-    pred_at, gt_at = matched(bmap, gt, max_dist_px)
+    pred_at, gt_at = match_maps(bmap, gt, max_dist_px)
     (row, col), (gt_row, gt_col) = (np.divmod(flat, bmap.shape[1]) for flat in (pred_at, gt_at))
     unpaired = np.count_nonzero(bmap) + np.count_nonzero(gt) - pred_at.size
     cost = np.rint(100 * np.hypot(row - gt_row, col - gt_col)).sum()
@@ -404,10 +404,11 @@ def boundary_match_maps(
     The sums of true_pred and matched_gt are the counts matched_pred and matched_gt at that
     threshold.
     """
+    from bsdsbench.kernels.matching.matching import match_maps
+
     protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
-    shape = gt_maps.shape[1:]
-    valid = valid_of(gts)
+    shape, valid = gt_maps.shape[1:], valid_of(gts)
     thresholds, (start, pixel, _), _ = threshold_events(pred, shape, protocol, valid=valid)
     if threshold == 0 and protocol.whole_image:
         bmap = np.ones(shape, bool) if valid is None else valid
@@ -418,20 +419,10 @@ def boundary_match_maps(
         raise DataError(f"threshold {threshold:g}: expected one of the counts'")
     matched_pred, matched_gt = np.zeros(shape, bool), np.zeros(gt_maps.shape, bool)
     for annotator, gt in enumerate(gt_maps):
-        pred_at, gt_at = matched(bmap, gt, protocol.radius(shape), annotator)
+        pred_at, gt_at = match_maps(bmap, gt, protocol.radius(shape), annotator)
         matched_pred.flat[pred_at] = True
         matched_gt[annotator].flat[gt_at] = True
     return MatchMaps(matched_pred, bmap & ~matched_pred, matched_gt, gt_maps & ~matched_gt)
-
-
-def matched(bmap: Bool, gt: Bool, radius: float, annotator: int = 0) -> I8:
-    """Return the flat indices of the pairs of two boundary maps, by the ties of that annotator."""
-    from bsdsbench.kernels.matching.matching import match_maps
-
-    try:
-        return match_maps(bmap, gt, radius, annotator)
-    except ValueError as error:  # a tolerance too large to be exact
-        raise DataError(str(error)) from None
 
 
 def truth_maps(gts: Sequence[Map] | GroundTruth, protocol: Protocol) -> Bool:
@@ -550,16 +541,6 @@ def replayed(events: Events, shape: tuple[int, ...]) -> Bool:
     changed = np.zeros((start.size - 1, math.prod(shape)), bool)
     changed[np.repeat(np.arange(len(changed)), np.diff(start)), pixel] = True
     return np.ascontiguousarray(np.logical_xor.accumulate(changed)[::-1]).reshape(-1, *shape)
-
-
-def match_target(gt_maps: Bool, radius: float) -> Truth:
-    """Return the annotators' maps (A, H, W) as the kernels of the matching take them."""
-    from bsdsbench.kernels.matching.matching import prepare_truth
-
-    try:
-        return prepare_truth(gt_maps, radius)
-    except ValueError as error:  # a tolerance too large to be exact
-        raise DataError(str(error)) from None
 
 
 def has_whole_image_row(pred: Map | Prediction, protocol: Protocol) -> bool:

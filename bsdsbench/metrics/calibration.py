@@ -54,7 +54,6 @@ class CalibrationOptions:
         "Number of bins of equal width from 0 to 1.",
         whole(1, 1000, "1 to 1000 bins"),
         caption=lambda o: f"{o.bins} bins",
-        others={15: "Guo et al., torchmetrics", 10: "home-made scripts", 20: "MONAI"},
     )
     closed: str = option(
         "left",
@@ -62,7 +61,6 @@ class CalibrationOptions:
         'in the lower one ("right").',
         one_of("left", "right"),
         caption="bins closed on the {}",
-        others={"left": "torchmetrics", "right": "MONAI, Guo et al."},
     )
     of: str = option(
         "foreground",
@@ -70,7 +68,6 @@ class CalibrationOptions:
         "pixels where p >= 0.5 is as annotated.",
         one_of("foreground", "decision"),
         caption={"foreground": "p of the foreground", "decision": "max(p, 1 - p) of the decision"},
-        others={"foreground": "MONAI, torchmetrics (binary)", "decision": "Guo et al."},
     )
     ignore: tuple[float, ...] = IGNORE
 

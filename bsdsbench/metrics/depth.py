@@ -55,7 +55,7 @@ from bsdsbench.metrics.boundary import (
 from bsdsbench.metrics.contour.measures import pixel_distances
 from bsdsbench.metrics.curve_metric import CURVE_COLUMNS
 from bsdsbench.metrics.label_maps import faults_named
-from bsdsbench.protocol.fields import HOME_MADE, POSITIVE, check, is_int, one_of, option, some_of
+from bsdsbench.protocol.fields import POSITIVE, check, is_int, one_of, option, some_of
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores
@@ -92,14 +92,12 @@ class DepthOptions:
         'Predictions hold "depth", or "inverse" depth (disparity).',
         one_of("depth", "inverse"),
         caption={"inverse": "predictions are inverse depth"},
-        others={"inverse": "networks of disparity", "depth": "networks of depth"},
     )
     gt_holds: str = option(
         "depth",
         'An annotation of one map holds "depth", "inverse" depth, "edges" or a "matte".',
         one_of("depth", "inverse", "edges", "matte"),
         caption={"inverse": "truth is inverse depth"},
-        others={"inverse": "data sets of disparity", "depth": "data sets of depth"},
     )
     pred_scale: float = option(
         1.0, "Predicted values are divided by it.", POSITIVE, caption="predictions / {:g}"
@@ -114,13 +112,6 @@ class DepthOptions:
         '"disparity-scale-shift" of inverse depth.',
         one_of("none", "scale", "scale-shift", "disparity-scale", "disparity-scale-shift"),
         caption=lambda o: f"alignment {o.align}",
-        others={
-            "none": "Depth Pro",
-            "scale": "scripts for metric depth",
-            "scale-shift": "Marigold and others of affine-invariant depth",
-            "disparity-scale": HOME_MADE,
-            "disparity-scale-shift": "MiDaS, Depth Anything",
-        },
     )
     invalid: str = option(
         "truth",
@@ -128,7 +119,6 @@ class DepthOptions:
         'those of the "truth", those of either map ("both"), or "none".',
         one_of("truth", "both", "none"),
         caption=lambda o: f"invalid pixels: {o.invalid}",
-        others={"none": "ml-depth-pro", "truth": "scripts with a mask", "both": HOME_MADE},
     )
     strict: bool = option(
         False,
@@ -139,7 +129,6 @@ class DepthOptions:
             True: "as the programs where nothing is there",
             False: "empty directions left out",
         },
-        others={True: "ml-depth-pro, the iBims-1 program", False: "scripts that leave empty out"},
     )
     dbe: str = option(
         "ibims",
@@ -149,14 +138,12 @@ class DepthOptions:
         "truncated.",
         one_of(*CANNY),
         caption=lambda o: f"DBE {o.dbe}" if "dbe" in o.measures else "",
-        others={"ibims": "iBims-1, P2ORM", "sharpdepth": "SharpDepth"},
     )
     gt_edges: str = option(
         "annotated",
         'True edges for matching and for DBE\'s form ibims: "annotated", or "canny" on true depth.',
         one_of("annotated", "canny"),
         caption={"canny": "true edges by Canny"},
-        others={"canny": "scripts for data sets without edges", "annotated": "iBims-1"},
     )
     pred_edges: str = option(
         "log-depth",
@@ -165,7 +152,6 @@ class DepthOptions:
         "DBE.",
         one_of("log-depth", "canny"),
         caption=lambda o: f"edges by {o.pred_edges}" if "edges" in o.measures else "",
-        others={"canny": "MindTheEdge and DBE", "log-depth": "Depth Pro's ratios"},
     )
     crop: tuple[int, ...] = option(
         (),
@@ -181,7 +167,6 @@ class DepthOptions:
         caption=lambda o: (
             f"rows {o.crop[0]}-{o.crop[1]}, columns {o.crop[2]}-{o.crop[3]}" if o.crop else ""
         ),
-        others={(153, 371, 44, 1197): "MindTheEdge on KITTI-DE"},
     )
 
 

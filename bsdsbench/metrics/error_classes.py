@@ -15,12 +15,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from bsdsbench.arguments import Bool
-from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Map, Prediction, valid_of
 from bsdsbench.metrics.boundary import (
     MatchMaps,
     has_whole_image_row,
-    match_target,
     threshold_events,
     truth_maps,
     whole_image_counts,
@@ -73,16 +71,14 @@ def pixel_classes(
     predicted is not shown as missed; of several annotators' classes the first in MISSED is shown.
     """
     from bsdsbench.kernels.bits import unpack
+    from bsdsbench.kernels.matching.matching import prepare_truth
     from bsdsbench.kernels.matching.unmatched import match_by_pixel, prepare_surroundings
 
     gt_maps = truth_maps(gts, protocol)
     shape = gt_maps.shape[1:]
     radius = protocol.radius(shape)
-    target = match_target(gt_maps, radius)
-    try:
-        around = prepare_surroundings(target, radius)
-    except ValueError as error:  # twice the tolerance is too large
-        raise DataError(str(error)) from None
+    target = prepare_truth(gt_maps, radius)
+    around = prepare_surroundings(target, radius)
     thresholds, events, _ = threshold_events(
         pred, shape, protocol, dropped=dropped, valid=valid_of(gts)
     )
@@ -155,16 +151,14 @@ def boundary_errors(
     ([[0, 3, 7], [11, 3, 7]], [[0, 3, 0], [0, 3, 0]])
     """
     from bsdsbench.kernels.bits import unpack
+    from bsdsbench.kernels.matching.matching import prepare_truth
     from bsdsbench.kernels.matching.unmatched import classify_steps, prepare_surroundings
 
     protocol = Protocol.load(protocol)
     gt_maps = truth_maps(gts, protocol)
     shape, valid = gt_maps.shape[1:], valid_of(gts)
-    target = match_target(gt_maps, protocol.radius(shape))
-    try:
-        around = prepare_surroundings(target, protocol.radius(shape))
-    except ValueError as error:  # twice the tolerance is too large
-        raise DataError(str(error)) from None
+    target = prepare_truth(gt_maps, protocol.radius(shape))
+    around = prepare_surroundings(target, protocol.radius(shape))
     thresholds, events, size = threshold_events(pred, shape, protocol, around.near, dropped, valid)
     errors = classify_steps(*events, size, target, around)
     total_gt = np.full(thresholds.size, target.pixel.size)

@@ -39,7 +39,7 @@ from bsdsbench.metrics.label_maps import (
     numbered,
     void_of,
 )
-from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option
+from bsdsbench.protocol.fields import check, is_number, one_of, option
 from bsdsbench.protocol.protocol import READ, Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
@@ -61,14 +61,12 @@ class InstancesOptions:
         'IoU above `iou` ("iou"); or as many of these as make pairs ("one-to-one").',
         one_of("any", "iou", "one-to-one"),
         caption={"any": "found with any overlap"},
-        others={"any": "lesion-wise detection", "iou": "PQ, MONAI", "one-to-one": "StarDist"},
     )
     iou: float = option(
         0.5,
         "The IoU of a found object is above it, unless any overlap is enough.",
         check(lambda v: is_number(v) and 0 <= v < 1, "a number from 0, below 1"),
         caption=lambda o: "" if o.overlap == "any" else f"{_FOUND[o.overlap]} IoU above {o.iou:g}",
-        others={0.5: "PQ", 0.1: HOME_MADE, 0.75: HOME_MADE},
     )
     ignore: tuple[float, ...] = IGNORE
 

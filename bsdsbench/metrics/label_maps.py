@@ -138,7 +138,6 @@ COMPONENTS = option(
     NEIGHBOURS,
     lambda value: None if value == "none" else value,
     caption={8: "objects: 8-connected components", 4: "objects: 4-connected components"},
-    others={8: "scikit-image", 4: "scipy"},
 )
 
 
@@ -172,7 +171,6 @@ class LabelOptions:
         "for none. Without classes 255 is a number as any other, unless it is given here.",
         lambda options, field, value: VOIDS(options, field, listed_values(value)),
         usual="`255` with classes, else `-1`",
-        others={255: "PASCAL VOC, Cityscapes", 0: "scripts that ignore 0", -1: "scripts without"},
     )
     unit: str = option(
         "class",

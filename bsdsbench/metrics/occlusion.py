@@ -27,7 +27,7 @@ from bsdsbench.arguments import I8
 from bsdsbench.images import GroundTruth, Map, Prediction, soft_map, unit
 from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Texts
-from bsdsbench.metrics.boundary import matched, replayed, threshold_events, truth_maps
+from bsdsbench.metrics.boundary import replayed, threshold_events, truth_maps
 from bsdsbench.metrics.curve_metric import CurveMetric
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import MATCHED_GT, MATCHED_PRED, TOTAL_GT, TOTAL_PRED, Score, Stack
@@ -75,6 +75,8 @@ class OcclusionMetric(CurveMetric[None]):
         programs write right_gt and never use it. Angles are radians; a threshold stands for the
         pixels from it on, also where it is 0.
         """
+        from bsdsbench.kernels.matching.matching import match_maps
+
         gt_maps, soft, angles = truth_maps(gt, protocol), soft_map(pred.soft), pred.angles
         rows, cols = gt_maps.shape[1:]
         soft = _resized(soft, (rows, cols))
@@ -90,7 +92,7 @@ class OcclusionMetric(CurveMetric[None]):
             paired, right = np.zeros((2, bmap.size), bool)
             matched_gt = right_gt = 0
             for annotator, (drawn, gt_angle) in enumerate(zip(gt_maps, gt.angles, strict=True)):
-                pred_at, gt_at = matched(bmap, drawn, radius, annotator)
+                pred_at, gt_at = match_maps(bmap, drawn, radius, annotator)
                 apart = np.abs(angles.flat[pred_at].astype(np.float64) - gt_angle.flat[gt_at])
                 turn = np.mod(apart, 2 * np.pi)
                 agree = (turn <= np.pi / 2) | (turn >= 3 * np.pi / 2)

@@ -154,10 +154,8 @@ def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None 
 
     Parameters
     ----------
-    records : sequence of ImageRecord
-        One record per image.
-    protocol : Protocol or None
-        The constants to score by; by default those of the bsds500 preset.
+    records, protocol
+        As for `boundary_score`.
 
     Returns
     -------
@@ -183,16 +181,10 @@ def pixel_counts(
 
     Parameters
     ----------
-    pred : array or Prediction
-        (H, W) soft map of uint8 (value/255), uint16 (value/65535), bool, or float in [0, 1]; or a
-        Prediction. It is inverted and put through NMS if the protocol says so, never thinned.
-        Segmentations have the thresholds 1 .. n instead of the protocol's, and as their soft map
-        the share of them that has a boundary at a pixel.
-    gts : sequence of array, or GroundTruth
-        One (H, W) map per annotator, of 0 and 1 in any dtype or of 0 and 255 in uint8; or a
-        GroundTruth.
-    protocol : Protocol, str or None
-        A protocol or the name of a preset; bsds500 if None.
+    pred, gts, protocol
+        As for `boundary_counts`. The prediction is inverted and put through NMS if the protocol
+        says so, never thinned. As the soft map of segmentations the share of them that has a
+        boundary at a pixel is taken.
 
     Returns
     -------
@@ -204,7 +196,7 @@ def pixel_counts(
     Raises
     ------
     ShapeError, DataError
-        If sizes differ; for NaN, values out of range, or no annotator.
+        As `boundary_counts`.
 
     Examples
     --------

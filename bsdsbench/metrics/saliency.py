@@ -77,13 +77,11 @@ class SaliencyOptions:
         "beta^2 of F.",
         POSITIVE,
         caption=lambda o: f"beta^2 {o.beta2:g}",
-        others={0.3: "the field", 1.0: "F1 of other fields"},
     )
     stretch: bool = option(
         True,
         "Each map that is not constant is stretched to 0 .. 1 first.",
         caption={True: "maps stretched to 0 .. 1", False: "maps as they are"},
-        others={True: "PySODMetrics", False: "scripts that take maps as they are"},
     )
     ignore: tuple[float, ...] = IGNORE
 

@@ -30,7 +30,7 @@ from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.cldice import cldice, skeleton_pixels
 from bsdsbench.metrics.label_maps import SPACING, MapPair
-from bsdsbench.protocol.fields import HOME_MADE, check, is_number, one_of, option, whole
+from bsdsbench.protocol.fields import check, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import defined_f, defined_ratio
@@ -41,7 +41,6 @@ THRESHOLD = option(
     "A soft map is foreground where it is at least this.",
     check(lambda v: is_number(v) and 0 < v <= 1, "a number above 0, at most 1"),
     caption=lambda o: f"p >= {o.threshold:g}",
-    others={0.5: "most programs", 0.3: HOME_MADE, 0.7: HOME_MADE},
 )
 
 
@@ -55,7 +54,6 @@ class TopologyOptions:
         "Neighbours of a foreground pixel, 8 or 4; a background pixel has the other number.",
         one_of(8, 4),
         caption=lambda o: f"foreground {o.connectivity}-connected",
-        others={8: "scikit-image's label", 4: "scipy's label"},
     )
     patch: int = option(
         0,
@@ -63,7 +61,6 @@ class TopologyOptions:
         "the top left; 0 is the whole image.",
         whole(0, 9999, "0 to 9999 pixels"),
         caption=lambda o: f"in patches of {o.patch} x {o.patch}" if o.patch else "in whole images",
-        others={0: "whole images", 64: "clDice", 65: "DconnNet", 32: HOME_MADE, 128: HOME_MADE},
     )
     stride: int = option(
         0,
@@ -170,7 +167,6 @@ class CcqOptions:
         "How far a matched pixel may be from the other line, in the unit of `spacing`.",
         check(lambda v: isinstance(v, float) and 0 <= v <= 1e6, "a number from 0"),
         caption=lambda o: f"buffer {o.buffer:g}",
-        others={3.0: "Mnih and Hinton", 2.0: HOME_MADE, 5.0: HOME_MADE},
     )
     spacing: tuple[float, float] = SPACING
     lines: str = option(
@@ -179,7 +175,6 @@ class CcqOptions:
         'lines as they are ("given").',
         one_of("skeleton", "given"),
         caption={"skeleton": "masks skeletonised", "given": "centre lines as given"},
-        others={"skeleton": "programs on masks", "given": "programs on centre lines"},
     )
     threshold: float = THRESHOLD
     ignore: tuple[float, ...] = IGNORE

@@ -141,7 +141,6 @@ class SuperpixelOptions:
             8: "each 8-connected component of a label is a superpixel",
             4: "each 4-connected component of a label is a superpixel",
         },
-        others={4: "Stutz et al.", 8: "scikit-image"},
     )
 
 

@@ -59,7 +59,6 @@ class WireframeOptions:
         'x 128), or of the "image".',
         one_of("network", "image"),
         caption={"image": "lines in pixels of the image"},
-        others={"network": "L-CNN, HAWP", "image": "detectors that work on the picture"},
     )
 
 

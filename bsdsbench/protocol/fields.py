@@ -6,7 +6,7 @@ value, the validator says which values are accepted, and `metadata` holds
     help    : the meaning of the field, a sentence
     caption : the text of captions: a format, used if the value is not the default; a text for each
               value; or a function of the whole record. "" is not printed
-    others  : values in use -> the programs that use them; `explain` tries them
+    others  : values in use -> the programs that use them, of metrics that in_use.toml does not have
     usual   : the default in words, if it depends on the fields before (an attrs.Factory)
     signed  : True for an option that signatures name even if it has its default
 """
@@ -24,7 +24,7 @@ from bsdsbench.io import MAX_TOML_BYTES, PathLike, parse_toml, read_bytes, readi
 from bsdsbench.text import clip, did_you_mean, is_text
 
 MAX_TEXT = 200
-HOME_MADE = "home-made scripts"  # in `others`: a value that no known program uses
+HOME_MADE = "home-made scripts"  # in in_use.toml: a value that no known program uses
 MAX_CLASSES = 65_536
 MAX_LIST = 64
 MAX_SEVERAL = 16
@@ -242,11 +242,15 @@ def record_of(kind: type[_T], values: Mapping[str, Any], what: str) -> _T:
         raise ProtocolError(f"{what} {error.args[0]}") from None
 
 
-def in_use(kind: type) -> Iterator[tuple[str, Any, str]]:
-    """Yield the name of a field, a value other than its default, and the programs that use it."""
+def in_use(kind: type, table: str) -> Iterator[tuple[str, Any, str]]:
+    """Yield the name of a field, a value that is in use, and the programs that use it.
+
+    `table` is the name of the options in in_use.toml: that of a metric, or "protocol".
+    """
+    by_option = shipped("in_use.toml").get(table, {})
     for f in attrs.fields(kind):
-        for value, programs in f.metadata.get("others", {}).items():
-            yield f.name, value, programs
+        for value, programs in (*f.metadata.get("others", {}).items(), *by_option.get(f.name, ())):
+            yield f.name, tuple(value) if isinstance(value, list) else value, programs
 
 
 def default_of(record: object, field: attrs.Attribute[Any]) -> object:

@@ -20,7 +20,6 @@ from bsdsbench.arguments import F8, kind_of_value
 from bsdsbench.errors import ProtocolError
 from bsdsbench.protocol.fields import (
     DEFAULT,
-    HOME_MADE,
     NUMBER,
     POSITIVE,
     TEXT,
@@ -246,7 +245,6 @@ class Protocol:
             f"at most {MAX_THRESHOLDS} increasing values in [0, 1], one or more above 0",
         ),
         _thresholds_of,
-        others=dict.fromkeys(("8bit", 100, 50, 33, 25, 20, 19, 10, 9, 5), "nthresh of the run"),
         caption=lambda p: (
             f"{len(p.thresholds)} thresholds {p.thresholds[0]:.4g}..{p.thresholds[-1]:.4g}"
         ),
@@ -259,16 +257,6 @@ class Protocol:
             lambda v: 0 < v < 1, "a fraction in (0, 1) of the diagonal; in pixels it is max_dist_px"
         ),
         one_or_several,
-        others={
-            0.0075: "BSDS500 and most programs",
-            0.011: "NYUDv2 programs",
-            0.01: "SEISM on PASCAL, skeletons, wireframes",
-            0.02: "SBD, Cityscapes (raw)",
-            0.0035: "Cityscapes (thin)",
-            0.003: "SDPED (strict)",
-            0.002: "KITTI-DE, DDAD-DE",
-            **dict.fromkeys((0.005, 0.015), HOME_MADE),
-        },
         caption=lambda p: (
             f"max_dist {', '.join(f'{v:g}' for v in p.tolerances)}"
             f" {'of the diagonal' if p.max_dist_px is None else 'px'}"
@@ -283,7 +271,6 @@ class Protocol:
     thin: bool = option(
         True,
         "Thin each thresholded map to one pixel before matching.",
-        others={False: "CEval, raw forms of SBD", True: "the benchmark"},
         caption={True: "thinned", False: "not thinned"},
     )
     nms: bool = option(
@@ -302,7 +289,6 @@ class Protocol:
         ">=",
         'Which values are on at a threshold: ">=" or ">".',
         one_of(">=", ">"),
-        others={">": "SEISM, DeepCrack"},
         caption="value {} threshold",
     )
     clean: bool = option(

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bsdsbench import curves
-from bsdsbench.curves.points import in_space, points_of
+from bsdsbench.curves.areas import point_areas
+from bsdsbench.curves.geometry import relation
+from bsdsbench.curves.points import in_space, meeting, points_of
 from bsdsbench.curves.ranked import VARIANTS, variant_of
 from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.scores.curve import PRCurve
@@ -24,7 +26,7 @@ def test_the_areas_of_the_slides():
     two = curves.CurvePoints.of_rates(*CURVE_2, 20, 2000)
     assert (one.auc, two.auc) == (0.8125, 0.875)
     assert (one.area, two.area) == (pytest.approx(0.5198, abs=5e-5), pytest.approx(1 / 26))
-    rows = {row.name: row.value for row in curves.point_areas(one.tp, one.fp, 20, 2000)}
+    rows = {row.name: row.value for row in point_areas(one.tp, one.fp, 20, 2000)}
     assert rows["AUCCalculator"] == pytest.approx(0.5373, abs=5e-5)
     assert rows["step at each whole TP"] == pytest.approx(0.5126, abs=5e-5)
     assert rows["ROC trapezoids"] == rows["ROC hull"] == 0.8125
@@ -92,7 +94,7 @@ def test_a_relation_has_four_words():
         ("equal", ((0, 1), (0, 1)), ((0, 0.5, 1), (0, 0.5, 1))),
     ]
     for word, a, b in pairs:
-        assert curves.relation(a, b) == word
+        assert relation(a, b) == word
         assert curves.dominates(a, b) == (word in ("first", "equal"))
 
 
@@ -171,12 +173,12 @@ def curve_of(points):
 def test_two_curves_meet_alike_in_both_spaces(one, other):
     """Theorem 3.2: completed to (P, N), domination in one space is that in the other."""
     a, b = curve_of(one), curve_of(other)
-    in_roc, in_pr = (curves.meeting(a, b, axes) for axes in ("roc", "pr"))
+    in_roc, in_pr = (meeting(a, b, axes) for axes in ("roc", "pr"))
     assert in_roc.relation == in_pr.relation
     ends = [curves.CurvePoints.of_rates(np.r_[c.fpr, 1], np.r_[c.tpr, 1], 6, 12) for c in (a, b)]
     if all(c.tpr[0] > 0 for c in (a, b)):
         pairs = [(c.precision, c.recall) for c in ends]
-        assert curves.relation(*pairs, space="pr") == in_pr.relation
+        assert relation(*pairs, space="pr") == in_pr.relation
     for place in zip(in_roc.places.fpr, in_roc.places.tpr, strict=True):
         assert place in list(zip(in_pr.places.fpr, in_pr.places.tpr, strict=True))
 
@@ -184,8 +186,8 @@ def test_two_curves_meet_alike_in_both_spaces(one, other):
 def test_curves_of_other_totals_are_compared_as_they_are():
     rare = curves.CurvePoints.of_rates([0, 0.2, 1], [0, 0.8, 1], 10, 1000)
     often = curves.CurvePoints.of_rates([0, 0.2, 1], [0, 0.8, 1], 10, 10)
-    assert curves.meeting(rare, often, "roc").relation == "equal"
-    assert curves.meeting(rare, often, "pr").relation == "second"
+    assert meeting(rare, often, "roc").relation == "equal"
+    assert meeting(rare, often, "pr").relation == "second"
 
 
 def test_a_missing_class_has_no_hull_and_no_area():

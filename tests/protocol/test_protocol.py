@@ -13,6 +13,7 @@ import pytest
 from bsdsbench.cli.shared import protocol_from
 from bsdsbench.errors import FileFormatError, ProtocolError
 from bsdsbench.metrics import registry
+from bsdsbench.protocol.fields import in_use
 from bsdsbench.protocol.protocol import (
     NMSParams,
     Protocol,
@@ -101,22 +102,26 @@ def test_a_file_may_change_only_some_fields(tmp_path):
     assert mine.thresholds == tuple(np.linspace(0.01, 0.99, 9).tolist())
 
 
-def documented(kind):
+def documented(kind, table):
     """(field, value) of each value that a class says in words or in code that it takes."""
+    yield from ((name, value) for name, value, _ in in_use(kind, table))
     for f in attrs.fields(kind):
         if f.default is not None and not isinstance(f.default, attrs.Factory | NMSParams):
             yield f.name, f.default
-        yield from ((f.name, value) for value in f.metadata.get("others", {}))
         if isinstance(f.default, str) and f.name != "name":
             text = f.metadata.get("help", "")
             yield from ((f.name, word) for word in re.findall(r'"([\w>=-]+)"', text))
 
 
 DOCUMENTED = [
-    *(("", name, value) for name, value in documented(Protocol)),
+    *(("", name, value) for name, value in documented(Protocol, "protocol")),
     *(("", "max_dist_px", value) for value in (None, 2, 2.5)),
     *(("", "gt_threshold", value) for value in (None, 0.5)),
-    *((metric, name, value) for metric in OPTIONS for name, value in documented(OPTIONS[metric])),
+    *(
+        (metric, name, value)
+        for metric in OPTIONS
+        for name, value in documented(OPTIONS[metric], metric)
+    ),
     *(("contour", "empty", word) for word in ("skip", "inf", "diagonal", "zero", "perfect")),
 ]
 

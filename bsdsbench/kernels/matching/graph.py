@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.errors import DataError
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool
 from bsdsbench.kernels.bits import ones, pack, unpack
 from bsdsbench.kernels.distances.limits import up_to
@@ -110,11 +111,11 @@ def outlier_cost(max_dist_px: float) -> int:
 def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
     """Return the disk of a tolerance, no larger than an image of `shape` needs.
 
-    Raises ValueError if its table of costs would take more than about 100 MB.
+    Raises DataError if its table of costs would take more than about 100 MB.
     """
     reach = math.floor(min(up_to(max_dist_px), math.hypot(*shape)))
     if reach > _MAX_REACH:
-        raise ValueError(f"max_dist of {reach} px: expected at most {_MAX_REACH} px")
+        raise DataError(f"max_dist of {reach} px: expected at most {_MAX_REACH} px")
     offset = np.arange(-reach, reach + 1)
     dist = np.sqrt(offset[:, None] ** 2 + offset**2)
     allowed = dist <= up_to(max_dist_px)
@@ -138,9 +139,9 @@ def tile_mask(allowed: Bool) -> U8:
 
 
 def check_exact(lost: int, n_gt: int) -> None:
-    """Raise ValueError if weights of 60 bits leave none for ties: C = `lost`, `n_gt` GT pixels."""
+    """Raise DataError if weights of 60 bits leave none for ties: C = `lost`, `n_gt` GT pixels."""
     if lost.bit_length() + n_gt.bit_length() >= _SUM_BITS:
-        raise ValueError(
+        raise DataError(
             f"max_dist of {lost / 1e4:g} px with {n_gt} pixels: too large to match exactly"
         )
 

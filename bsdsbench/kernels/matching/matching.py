@@ -100,7 +100,7 @@ class MatchedPixels(NamedTuple):
 def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
     """Return the annotators' maps (A, H, W) in the form that predictions are matched with.
 
-    Raises ValueError if the tolerance is too large for exact weights or for memory.
+    Raises DataError if the tolerance is too large for exact weights or for memory.
     """
     shape, ends = gts.shape[1:], np.cumsum([0, *map(np.count_nonzero, gts)])
     reach = disk(max_dist_px, shape)

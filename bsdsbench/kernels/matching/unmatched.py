@@ -66,7 +66,7 @@ class PixelSteps(NamedTuple):
 def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
     """Return what `classify_steps` needs of the ground truth.
 
-    Raises ValueError if twice the tolerance is too large for memory.
+    Raises DataError if twice the tolerance is too large for memory.
     """
     drawn = np.zeros(truth.shape, np.bool_)
     drawn.flat[truth.pixel] = True

@@ -199,12 +199,6 @@ def _tabulate(rows, cols, counts, col_fill, by_col, start, row_end, indptr, cell
     return n
 
 
-def merge_rows(table: Cells, new_row: I4, n_rows: int, n_cols: int) -> Cells:
-    """Return the table in which each row r is added to row `new_row[r]`, int32 (old rows,)."""
-    indptr, cols, counts = table
-    return tabulate(np.repeat(new_row, np.diff(indptr)), cols, counts, n_rows, n_cols)
-
-
 class OverlapSums(NamedTuple):
     """The sums over cells that region measures need.
 

@@ -50,7 +50,6 @@ from bsdsbench.metrics.contour.sequences import (
 )
 from bsdsbench.metrics.label_maps import SPACING, LabelMetric, LabelOptions, void_of
 from bsdsbench.protocol.fields import (
-    HOME_MADE,
     POSITIVE,
     POSITIVES,
     check,
@@ -102,11 +101,6 @@ class ContourOptions(LabelOptions):
         "What empty masks give, a name of bsdsbench.metrics.contour.CONVENTIONS.",
         one_of(*CONVENTIONS),
         caption=lambda o: f"empty masks: {o.empty} ({CONVENTIONS[o.empty][2]})",
-        others={
-            "skip": "MONAI, surface-distance",
-            "perfect": "DAVIS, scripts that count both empty as right",
-            **dict.fromkeys(("inf", "diagonal", "zero"), HOME_MADE),
-        },
     )
     groups: tuple[str, ...] = option(
         _GROUPS[:-1], f"The measures, of {', '.join(_GROUPS)}.", some_of(*_GROUPS)
@@ -125,7 +119,6 @@ class ContourOptions(LabelOptions):
         0.0075,
         "Radius of the BF score, a fraction of the diagonal, or pixels from 1 on.",
         POSITIVE,
-        others={0.0075: "MATLAB's bfscore", 2.0: "scripts in pixels", 5.0: "scripts in pixels"},
     )
     percent: float = option(
         95.0,
@@ -142,7 +135,6 @@ class ContourOptions(LabelOptions):
         '"images": over the images or instances of each class; "sequences": over the frames of '
         "each object of a sequence, then over all objects (`unit` id, ids SEQUENCE/FRAME).",
         one_of("images", "sequences"),
-        others={"images": HOME_MADE, "sequences": "DAVIS"},
     )
     skip_ends: bool = option(
         False,

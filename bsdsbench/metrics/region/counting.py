@@ -145,8 +145,10 @@ class OverlapTable:
 
     def merged(self, new_row: I4, n_rows: int) -> OverlapTable:
         """The table after each row r became part of row new_row[r], in a hierarchy."""
-        n_cols = self.gts.col_area.size
-        return OverlapTable(self.gts, kernel.merge_rows(self.cells, new_row, n_rows, n_cols))
+        start, cols, pixels = self.cells
+        rows = np.repeat(new_row, np.diff(start))
+        table = kernel.tabulate(rows, cols, pixels, n_rows, self.gts.col_area.size)
+        return OverlapTable(self.gts, table)
 
     @property
     def n_pixels(self) -> int:
