@@ -106,6 +106,7 @@ def report_verb(
     from bsdsbench.errors import DataError
     from bsdsbench.report import score_tables, write_report
     from bsdsbench.results.given_runs import as_runs
+    from bsdsbench.results.score_tables import with_left_out
 
     options["published"] = options["published"] or ()
     if history:
@@ -143,6 +144,8 @@ def report_verb(
             losses = [lost_scores(run, options["n_boot"], options["seed"]) for run in counted]
             shown.append(error_table(counted, losses))
         shown += slice_tables(loaded, by, columns, cluster)
+        if form == "csv":  # which has no notes
+            shown = with_left_out(shown, {run.name: run.left_out for run in loaded})
         show_tables(shown, out, form)
     elif not out:
         raise DataError("--format html: expected -o FILE.html")

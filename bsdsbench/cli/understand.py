@@ -130,6 +130,7 @@ def compare_verb(
     from bsdsbench.comparison.methods import MethodComparison
     from bsdsbench.comparison.ranks import rank_tables
     from bsdsbench.comparison.slices import compared_table
+    from bsdsbench.results.score_tables import with_left_out
 
     one_of_runs_and_methods(runs, method)
     compared, slices = _compared(runs, method, names, groups, group_by, by, options)
@@ -144,7 +145,10 @@ def compare_verb(
         by_slice = [replace(compared_table(slices, by), reading=compared.reading)] if by else []
         ranked = rank_tables({"": compared}) if ranks else []
         ranked += rank_tables(slices, by) if ranks and by else []
-        show_tables([*(shown or compared.tables()), *by_slice, *ranked], out, form)
+        shown = [*(shown or compared.tables()), *by_slice, *ranked]
+        if form == "csv" and not isinstance(compared, MethodComparison):  # it has no notes
+            shown = with_left_out(shown, compared.left_out)
+        show_tables(shown, out, form)
     if form != "table" or out:
         for note in compared.notes:
             say(note)

@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from attrs import evolve, fields
@@ -94,17 +95,26 @@ def other_packages() -> set[str]:
 
 @cache
 def file_hash(name: str) -> str:
-    """Return a hash of the files that another package's metric and its bases are written in.
+    """Return a hash of the file of another package's metric, and of those it imports from there.
 
     "" for one of ours, whose version says it.
     """
     if name in BUILT_IN:
         return ""
+    package, *_ = type(get(name)).__module__.partition(".")
+    modules, new = set[str](), {type(get(name)).__module__}
+    while new:  # what each has in its namespace, and is of the same package
+        modules |= new
+        values = [value for module in new for value in vars(sys.modules[module]).values()]
+        homes = {
+            str(getattr(value, "__name__" if isinstance(value, ModuleType) else "__module__", ""))
+            for value in values
+        }
+        new = {m for m in homes & sys.modules.keys() if m.partition(".")[0] == package} - modules
     digest = hashlib.blake2b(digest_size=8)
-    for module in sorted({base.__module__ for base in type(get(name)).__mro__}):
-        if module.partition(".")[0] not in {"bsdsbench", *sys.stdlib_module_names}:
-            with suppress(OSError, AttributeError):  # of a session at the prompt there is no file
-                digest.update(Path(sys.modules[module].__file__ or "").read_bytes())
+    for module in sorted(modules):
+        with suppress(OSError, AttributeError):  # of a session at the prompt there is no file
+            digest.update(Path(sys.modules[module].__file__ or "").read_bytes())
     return digest.hexdigest()
 
 

@@ -137,6 +137,23 @@ def in_short(reasons: Mapping[str, str]) -> str:
     return ", ".join(named[:MOST_NAMED]) + more
 
 
+def with_left_out(
+    tables: Sequence[Table], left_out: Mapping[str, Mapping[str, str]]
+) -> list[Table]:
+    """Return tables with a row a run with a column of who is left out of it and why, for CSV.
+
+    `left_out` is run -> image -> reason; where it is empty the tables stay as they are.
+    """
+    extended = list(tables)
+    for k, table in enumerate(tables if any(left_out.values()) else ()):
+        if METHOD in table.columns:
+            place = table.columns.index(METHOD)
+            rows = [[*row, in_short(left_out.get(str(row[place]), {}))] for row in table.rows]
+            columns = [*table.columns, model.Field("left_out", "Left out")]
+            extended[k] = replace(table, columns=columns, rows=rows)
+    return extended
+
+
 def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str]:
     """Return what to print of the runs' signatures: a line for each that occurs, but not ""."""
     who: dict[str, list[str]] = {}

@@ -227,6 +227,37 @@ def test_images_are_counted_again_where_the_file_of_the_metric_was_changed(call,
         forget()
 
 
+def test_a_changed_file_that_the_metric_imports_counts_too(tmp_path, monkeypatch):
+    package, info = tmp_path / "my_package", tmp_path / "my_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[bsdsbench.metrics]\nmine = my_package.davis:Mine\n")
+    files = {
+        "__init__": "",
+        "davis": 'from my_package.base import Base\n\nclass Mine(Base):\n    name = "mine"\n',
+        "base": Path(__file__).with_name("davis_boundary.py").read_text()
+        + "\nfrom my_package import near\n\nclass Base(DavisBoundary):\n    pass\n",
+        "near": "from my_package.more import far\n",
+        "more": "def far():\n    return 1\n",
+        "other": "",
+    }
+    package.mkdir()
+    monkeypatch.syspath_prepend(tmp_path)
+    hashes = []
+    for changed in ("", "davis", "base", "near", "more", "other"):
+        for name, text in files.items():
+            (package / f"{name}.py").write_text(text + "# changed\n" * (name == changed))
+        forget()
+        for name in files:
+            sys.modules.pop(f"my_package.{name}", None)
+        sys.modules.pop("my_package", None)
+        hashes.append(registry.file_hash("mine"))
+    assert len({*hashes[:-1]}) == 5
+    assert hashes[-1] == hashes[0]  # a file that it does not import
+    monkeypatch.undo()
+    forget()
+
+
 IN_FILE = r" in davis_boundary\.py, line"
 
 

@@ -121,6 +121,22 @@ def test_a_comparison_names_who_is_not_in_both_and_who_is_in_none(two_runs):
     assert alone.notes[0] == "3 of 5 images; left out: a, c (no prediction)."
 
 
+@pytest.mark.parametrize("verb", ["report", "compare"])
+def test_rows_of_csv_have_the_reasons(two_runs, tmp_path, verb):
+    for names, reasons in (
+        (("first", "second"), ["no prediction", "is not a picture"]),
+        (("first",), ["no prediction"]),
+    ):
+        call(verb, *[tmp_path / f"o-{name}" for name in names], "-o", tmp_path / "x.csv")
+        (file,) = {*tmp_path.glob("x*.csv")} - {*tmp_path.glob("x-[di]*.csv")}
+        rows = list(csv.DictReader(file.read_text().splitlines()))
+        assert [row["method"] for row in rows] == [*names]
+        for row, reason in zip(rows, reasons, strict=True):
+            assert reason in row["left_out"]
+        for made in tmp_path.glob("x*.csv"):
+            made.unlink()
+
+
 def test_the_gate_refuses_other_images_by_name_unless_those_in_common_are_meant(two_runs, tmp_path):
     first, second = two_runs
     baseline = Baseline.of(first)
