@@ -343,7 +343,7 @@ def worst_verb(
 @path("--gt", "Ground-truth folder; default: that of OUT.")
 @add_option(
     "--target",
-    "The published value: ods=0.788, ois=.808, ap=.840; METRIC.SCORE of another metric.",
+    "The published value: ods=0.788, ois=0.808, ap=0.840; METRIC.SCORE of another metric.",
     multiple=True,
     metavar="MEASURE=VALUE",
 )
@@ -368,7 +368,7 @@ def explain_verb(
     OUT is the folder of an earlier run: its protocol and inputs are taken. Otherwise PRED_DIR and
     --gt say what to count. Other AP and ODS rules and images of a split are read off the counts;
     tolerance, NMS, thinning, matching, annotators and thresholds are counted again, on a few images
-    first. For another metric (--target depth.si_f1=.42) its own options and columns say what is in
+    first. For another metric (--target depth.si_f1=0.42) its own options and columns say what is in
     use. A target is reached where a score agrees with it to the digits given. The last line is a
     sentence to paste. Exit status 0 if a reading reaches the target, else 1.
 

@@ -1,7 +1,7 @@
 """Published results with their sources, AP rules and confidence: for tables and plots.
 
-AP values by different rules differ by up to .04 for the same counts, so each result names its rule:
-one of `bsdsbench.scores.curve`, or "unknown" if no source states it.
+AP values by different rules differ by up to 0.04 for the same counts, so each result names its
+rule: one of `bsdsbench.scores.curve`, or "unknown" if no source states it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.counts import OperatingPoint
 
-# The point drawn for human agreement on the BSDS500 test split: recall, precision (F = .803).
+# The point drawn for human agreement on the BSDS500 test split: recall, precision (F = 0.803).
 HUMAN_POINT = (0.7235, 0.9014)
 HUMAN_TASK = "bsds500-test/boundary"
 _ODS_IS = {

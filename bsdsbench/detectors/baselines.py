@@ -25,7 +25,9 @@ def canny(image: Image) -> F8:
     """Return the share of 24 thresholds at which Canny's detector (sigma 2) marks a pixel."""
     gray = color.rgb2gray(image)
     highs = np.geomspace(0.03, 0.6, 24)
-    return np.mean([feature.canny(gray, 2.0, 0.4 * high, high) for high in highs], axis=0)
+    # scikit-image's successor takes the border for a copy of its pixels unless the mode is named
+    maps = [feature.canny(gray, 2.0, 0.4 * high, high, mode="constant") for high in highs]
+    return np.mean(maps, axis=0)
 
 
 def sobel(image: Image) -> F8:

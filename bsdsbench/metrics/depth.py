@@ -132,7 +132,7 @@ class DepthOptions:
     )
     dbe: str = option(
         "ibims",
-        'The form of DBE. "ibims": Canny at .15 and .3 against the true edges, '
+        'The form of DBE. "ibims": Canny at 0.15 and .3 against the true edges, '
         'distances both ways, truncated at 10 pixels. "sharpdepth": Canny at .1 and '
         ".2 on depth and inverse depth of both maps, completeness one way and not "
         "truncated.",
@@ -281,7 +281,8 @@ def _canny_edges(depth: F8, form: str) -> Bool:
 
     with np.errstate(divide="ignore", invalid="ignore"):
         maps = [depth] if form == "ibims" else [depth, 1 / depth]
-    return np.logical_or.reduce([canny(_unit(m), SIGMA, *CANNY[form]) for m in maps])
+    edges = [canny(_unit(m), SIGMA, *CANNY[form], mode="constant") for m in maps]
+    return np.logical_or.reduce(edges)
 
 
 def _unit(values: F8) -> F8:

@@ -54,8 +54,8 @@ def measures(labels: ArrayLike, gt: ArrayLike) -> dict[str, float]:
     - "recall": share of annotated boundary pixels with a superpixel boundary in the square of
       `recall_radius` around, in [0, 1]; 0 if there are none. A pixel is boundary if any of its four
       neighbours has another label: both sides of every border; the one-sided boundaries of
-      `bsdsbench.seg2bdry` give up to .07 less. Not one to one. Source: Ren and Malik, ICCV 2003; as
-      computed by Stutz, Hermans and Leibe, CVIU 2018.
+      `bsdsbench.seg2bdry` give up to 0.07 less. Not one to one. Source: Ren and Malik, ICCV 2003;
+      as computed by Stutz, Hermans and Leibe, CVIU 2018.
 
     Examples
     --------

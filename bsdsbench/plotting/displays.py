@@ -186,8 +186,7 @@ class CurveDisplay:
     def label(self) -> str:
         """Text of the legend: the F of the best point and the name, or the name and a number."""
         if self.best is not None:
-            f = f"{self.best.f:.3f}".removeprefix("0")
-            return f"[F={f}] {self.name}".strip()
+            return f"[F={self.best.f:.3f}] {self.name}".strip()
         value = getattr(self, self.number, None)
         if value is None or np.isnan(value):
             return self.name

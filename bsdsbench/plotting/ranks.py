@@ -58,7 +58,7 @@ def plot_ranks(
     >>> from bsdsbench.plotting import plot_ranks
     >>> figure = plot_ranks(bb.compare(["ref:hed", "ref:se"], n_boot=100))
     >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    ['1  ref:hed .780', '2  ref:se .740']
+    ['1  ref:hed 0.780', '2  ref:se 0.740']
     """
     parts = dict(compared) if isinstance(compared, Mapping) else {"": compared}
     first = next(iter(parts.values()))

@@ -233,8 +233,8 @@ class Protocol:
     thresholds: tuple[float, ...] = option(
         even_thresholds(99),
         "Increasing, in [0, 1]; also an int (that many even ones), FROM..TO/N, 8bit (k/255), "
-        "seism (.001, .01 .. .99, .999) or deepcrack (0, .01 .. .99). With operator >= a threshold "
-        "0 stands for the whole image, every pixel on and not thinned.",
+        "seism (0.001, 0.01 .. 0.99, 0.999) or deepcrack (0, 0.01 .. 0.99). With operator >= a "
+        "threshold 0 stands for the whole image, every pixel on and not thinned.",
         check(
             lambda v: (
                 any(x > 0 for x in v)

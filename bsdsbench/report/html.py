@@ -285,7 +285,7 @@ def _verdict_of(comparison: Comparison) -> list[str]:
         crosses = (d.low < 0) != (d.high < 0)
         span = f"{-low if crosses else low:.3f} to {high:.3f}"
         real = "this is real" if d.significant(comparison.level) else "this may be chance"
-        p = "p < .001" if d.p_holm < 0.001 else f"p = {short(d.p_holm)}"
+        p = "p < 0.001" if d.p_holm < 0.001 else f"p = {short(d.p_holm)}"
         support = f"{percent} interval {span}, {p} after Holm's correction"
         if d.p_holm != d.p_holm:
             real, support = "whether this is real is not known", "no p-value"

@@ -33,8 +33,8 @@ FILLED: _What = (
 RAW: _What = "have broad edges, whose precision is low without NMS", Setting("nms")
 # Inverted: what is missing to full brightness is so many times as much near the ground truth
 MUCH_DARKER = 1.3
-# Correlations of thumbnails, on BSDS500 val and the sample: .22 to .85 with the own ground truth
-# (one map .03), up to .24 with those of other images and up to .26 in another position
+# Correlations of thumbnails, on BSDS500 val and the sample: 0.22 to 0.85 with the own ground truth
+# (one map 0.03), up to 0.24 with those of other images and up to 0.26 in another position
 AROUND = 9  # pixels a side whose mean is taken off: images are alike on a coarse scale
 _ALIKE = 0.2
 _CHANCE = 18.0  # five standard deviations of n smoothed random pixels are _CHANCE / sqrt(n)

@@ -140,6 +140,5 @@ def weighted_mean(weights: Weights, values: NDArray[Any]) -> F8:
 
 
 def short(value: float, digits: int = 3) -> str:
-    """Return a score as papers print it, without the leading zero: .788, 1.000."""
-    text = f"{value:.{digits}f}"
-    return text[1:] if text.startswith("0.") else text
+    """Return a score as text for tables and sentences alike: 0.788, 1.000."""
+    return f"{value:.{digits}f}"

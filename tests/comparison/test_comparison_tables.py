@@ -43,8 +43,8 @@ def differing(**given):
 @pytest.mark.parametrize(
     ("least", "said"),
     [
-        ([0.0123, 0.0124], "of .012 is"),
-        ([0.02, 0.0123, math.nan], "of .012 to .020, by pair, is"),
+        ([0.0123, 0.0124], "of 0.012 is"),
+        ([0.02, 0.0123, math.nan], "of 0.012 to 0.020, by pair, is"),
         ([math.nan], None),
     ],
 )
@@ -62,7 +62,7 @@ def test_one_difference_that_a_solver_can_make_is_explained(found):
     made = replace(found, differences=(differing(**reach), differing(p_holm=0.01)))
     table = comparison_tables(made)[1]
     assert [(row[3].mark, row[5].mark) for row in table.rows] == [("~", ""), ("", "*")]
-    assert any(note.startswith("~ below .0003, what the official") for note in table.notes)
+    assert any(note.startswith("~ below 0.0003, what the official") for note in table.notes)
 
 
 def test_scores_show_their_interval_and_a_letter_where_runs_are_several(found):

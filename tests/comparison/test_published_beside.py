@@ -61,7 +61,7 @@ def test_a_report_and_compare_have_the_same_intervals_and_p(tmp_path):
 
 
 def test_published_rows_beside_other_images_are_never_the_best():
-    """Two runs of 5 images below HED's .788: the better of them is the best of the column."""
+    """Two runs of 5 images below HED's 0.788: the better of them is the best of the column."""
     for n, beside in ((5, False), (200, True)):
         given = [simulated_run(m, n, quality=-1.0 - k) for k, m in enumerate(("mine", "worse"))]
         if not beside:

@@ -55,8 +55,8 @@ def test_runs_with_human_and_published_best_first(runs):
     texts = legend_texts(figure)
     scores = [float(t[3:].partition("]")[0]) for t in texts]
     assert scores == sorted(scores, reverse=True)
-    assert "[F=.788] HED (2015, published), AP .840" in texts
-    assert "[F=.803] Human (BSDS500 test)" in texts
+    assert "[F=0.788] HED (2015, published), AP 0.840" in texts
+    assert "[F=0.803] Human (BSDS500 test)" in texts
     assert len(texts) == 5
     lines = figure.axes[0].lines
     points = [tuple(line.get_xydata()[0]) for line in lines if len(line.get_xdata()) == 1]
@@ -96,7 +96,7 @@ def test_human_agreement_stands_beside_runs_of_its_images_alone(runs, nyu):
     for some in ([nyu], [runs[0], nyu]):
         assert len(legend_texts(plot_runs(some, force=True))) == len(some)
     whole = simulated_run("whole", 200)
-    assert legend_texts(plot_runs([whole]))[0] == "[F=.803] Human (BSDS500 test)"
+    assert legend_texts(plot_runs([whole]))[0] == "[F=0.803] Human (BSDS500 test)"
 
 
 def drawn_legend(figure):
@@ -160,7 +160,7 @@ def test_long_names_stay_inside_the_figure_whole(runs, look, width):
     shown = drawn_legend(figure).get_window_extent()
     assert -1 <= shown.x0 < shown.x1 <= figure.bbox.width + 1
     assert figure.axes[0].bbox.width > 0.3 * figure.bbox.width
-    assert {"".join(text.split())[8:] for text in legend_texts(figure)} == {*names}
+    assert {"".join(text.split())[9:] for text in legend_texts(figure)} == {*names}
     assert hidden(figure) == []
 
 
@@ -245,7 +245,7 @@ def test_saliency_has_the_mean_curve_of_its_papers(tmp_path):
         precision = np.mean([(on & mask).sum() / on.sum() for on, mask in found])
         gaps = np.abs(line.get_xydata() - [recall, precision]).max(axis=1)
         assert gaps.min() < 1e-12
-    assert f"[F={run.score('saliency').max_f_pr:.3f}]".replace("0.", ".") in line.get_label()
+    assert f"[F={run.score('saliency').max_f_pr:.3f}]" in line.get_label()
     (iso,) = figure.axes[0].collections
     for k, path in enumerate(iso.get_paths(), 1):
         recall, precision = path.vertices.T

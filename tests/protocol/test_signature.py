@@ -96,7 +96,7 @@ def test_differences_in_words():
     assert list(found) == words
     assert [found[word].of_protocol for word in words] == [w not in ("set", "match") for w in words]
     assert found["max_dist"].line() == "tolerance: .0075d / .011d; a larger one raises every score"
-    assert ".8038 against .7657" in found["match"].line()
+    assert "0.8038 against 0.7657" in found["match"].line()
     assert (found["nms"].theirs, found["thin"].ours) == ("hed", "thin")
     assert found["ap_rule"].theirs == "endpoints"
     assert found["operator"].line().startswith("threshold operator: >= / >")

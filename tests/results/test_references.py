@@ -96,7 +96,7 @@ def test_the_summary_of_the_authors_follows_from_the_counts_of_sauge(key):
     assert [score.ods.f, score.ois.f, score.ap] == pytest.approx(SAUGE[key], abs=5.01e-7)
     assert "|thr:0+99|" in run.signature_line
     about = run.provenance.about
-    assert about.startswith("contours, 100 thresholds 0, .01 .. .99; counts published with SAUGE")
+    assert about.startswith("contours, 100 thresholds 0, 0.01 .. 0.99; counts published with SAUGE")
     assert "MIT licence, Copyright (c) 2024 STAR" in run.provenance.source
     without = replace(run, protocol=run.protocol.replace(ap_rule="bsds")).boundary_score()
     assert 0.019 < score.ap - without.ap < 0.0245  # spec: the gain of the row of threshold 0
@@ -124,7 +124,7 @@ def test_all_are_there_and_say_what_they_are():
     for run in runs.values():
         assert run.identity.describe() == "bsds500-test, 200 of 200 images"
         assert [t.name for t in run.tasks] == ["bsds500-test/boundary"]
-    assert "ODS .780, not .788" in runs["hed"].provenance.about
+    assert "ODS 0.780, not 0.788" in runs["hed"].provenance.about
     assert "|match:random|" in str(runs["hed"].signature)
     assert sum(not about.ordered for about in references().values()) == 2
 

@@ -19,9 +19,9 @@ of the image. `similarities` are 1 - error under SEISM's names, and its normalis
 and merge are taken at the thresholds that are best in VOI, so that they sum to its ODS and OIS:
 each alone is least at an end of the grid. A measure that always falls or rises with the threshold
 has its ODS at the end of the grid, which says nothing of the method: `at_grid_end`. Humans: the
-published agreement (precision .6724, recall .4739) is a mean over left-out annotators as well; sums
-of counts give less, as annotators with many regions agree less. `fop.summed` has it. Sums run in
-the order of the image ids.
+published agreement (precision 0.6724, recall 0.4739) is a mean over left-out annotators as well;
+sums of counts give less, as annotators with many regions agree less. `fop.summed` has it. Sums run
+in the order of the image ids.
 
 Source. Arbelaez et al., PAMI 2011, and collect_eval_reg.m; Unnikrishnan et al., PAMI 2007 (PRI);
 Meila, 2007 (VOI); Pont-Tuset and Marques, PAMI 2016, and SEISM.
