@@ -83,7 +83,9 @@ def pixel_classes(
         pred, shape, protocol, dropped=dropped, valid=valid_of(gts)
     )
     steps = match_by_pixel(*events, target, around)
-    pixel = np.union1d(steps.pixel, target.pixel).astype(np.int64)
+    is_any = np.zeros(shape, bool)
+    is_any.flat[steps.pixel] = is_any.flat[target.pixel] = True
+    pixel = np.flatnonzero(is_any)
     row_of_gt, row_of_pred = (np.searchsorted(pixel, p) for p in (target.pixel, steps.pixel))
     near_false = np.zeros_like(steps.gt_matched)
     near_false[~steps.is_reached] = steps.near_false

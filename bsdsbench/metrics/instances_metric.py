@@ -176,7 +176,7 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
             return instance_counts(*label_maps(pred, gt, labels), plain)
 
     def region_pixels(
-        self, pred: Prediction, gt: GroundTruth, opt: InstancesOptions
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
     ) -> RegionPixels:
         """Return the objects of both maps, paired where their IoU is above 0.5."""
         return region_pixels(pred, _without_ignored(gt, opt), _label_options(opt))

@@ -70,7 +70,9 @@ class MatchesPixels(typing.Protocol[_Opt]):
 class ComparesRegions(typing.Protocol[_Opt]):
     """Right, false and missed pixels of masks, classes or objects can be drawn."""
 
-    def region_pixels(self, pred: Prediction, gt: GroundTruth, opt: _Opt) -> RegionPixels:
+    def region_pixels(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
+    ) -> RegionPixels:
         """Return both maps as `count` compares them."""
 
 

@@ -212,7 +212,9 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         parts = per_class if len(names) > 1 else {}
         return {**scores, "over": over("classes", known), "per_class": parts}
 
-    def region_pixels(self, pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> RegionPixels:
+    def region_pixels(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions
+    ) -> RegionPixels:
         return region_pixels(pred, gt, opt)
 
     def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:

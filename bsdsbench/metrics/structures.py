@@ -29,6 +29,7 @@ from bsdsbench.images import GroundTruth, Prediction, soft_map, valid_of, withou
 from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.cldice import cldice, skeleton_pixels
+from bsdsbench.metrics.contour.region_pixels import RegionPixels, mask_pixels
 from bsdsbench.metrics.label_maps import SPACING, MapPair
 from bsdsbench.protocol.fields import check, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
@@ -152,6 +153,12 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
         pred_label, gt_label = (mask.astype(np.int8) - 1 for mask in masks)
         skeleton = skeleton_pixels(pred_label, gt_label, 1)
         return {"errors": errors, "patches": len(numbers[0]), "skeleton": skeleton[0]}
+
+    def region_pixels(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
+    ) -> RegionPixels:
+        """Return the foregrounds of both maps."""
+        return mask_pixels(*_foregrounds(pred, gt, protocol, opt.threshold))
 
     def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:
         b0, b1, euler = defined_ratio(counts["errors"], counts["patches"][:, None]).T

@@ -46,6 +46,7 @@ ERROR_COLORS = {
     **{"suppressed": "#56B4E9", "near_missed": "#0072B2", "absent": "#2A2A8C"},
     **{"duplicate": "#F0B400", "near_false": "#D55E00", "background": "#8C1D04"},
 }
+OTHER_COLOR = "#CC79A7"  # of pixels of another class or object
 _MAX_LETTERS = 44
 # Places of a legend inside the axes, the first that is free is taken: name, left and lower side
 _PLACES = {

@@ -45,9 +45,16 @@ from bsdsbench.io import PathLike, write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.plotting.slices import score_drawn
-from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS, CurveLine, curve_lines
+from bsdsbench.plotting.style import (
+    ERROR_COLORS,
+    OTHER_COLOR,
+    PIXEL_COLORS,
+    CurveLine,
+    curve_lines,
+)
 from bsdsbench.report.overlays import matching_metric
 from bsdsbench.report.pictures import ImagePictures, by_interest, draw_pictures
+from bsdsbench.report.regions import has_others
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition
@@ -222,7 +229,7 @@ class Page:
             "images": list(self.images.values()),
             "groups": _groups(runs, self.by, self.images),
             "csv": {table.key: to_csv(table) for table in tables},
-            "colors": [None, *PIXEL_COLORS.values(), *ERROR_COLORS.values()],
+            "colors": [None, *PIXEL_COLORS.values(), *ERROR_COLORS.values(), OTHER_COLOR],
             "served": served,
         }
         files = resources.files("bsdsbench.report").joinpath("page")
@@ -242,6 +249,7 @@ class Page:
             slice_plots=[_slice_plot(runs, of_runs) for of_runs in sliced],
             n_images=len(self.images),
             several=len(runs) > 1,
+            other_color=OTHER_COLOR if any(map(has_others, runs)) else "",
             annotators=any(map(matching_metric, runs)),
             css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
             js="\n".join(['"use strict";', "(() => {", *scripts, "})();"]),  # names of their own
@@ -460,6 +468,7 @@ class _ImageColumns(NamedTuple):
 
     `mains` are the values of each run's main column, which shows on a phone; `ids` the images of
     all runs, those of the first before others.
+    Columns without values, such as of sizes that were not asked for, are left out.
     """
 
     columns: list[dict[str, Any]]
@@ -478,10 +487,13 @@ def _columns(runs: Sequence[Evaluation]) -> _ImageColumns:
             ids |= dict.fromkeys(rows)
             of_images = registry.get(metric).image_columns
             for k, c in enumerate([*of_images, *_wrong_pixels(run, metric, rows)]):
-                whole = c.key in WRONG_PIXELS
-                columns.append({"label": c.heading, "run": i, "main": m == k == 0, "whole": whole})
+                whole = c.key in WRONG_PIXELS or c.digits == 0
                 by_image = {name: row[c.key] for name, row in rows.items() if c.key in row}
-                values.append({name: round(v, 5) for name, v in by_image.items() if v == v})
+                known = {name: round(v, 5) for name, v in by_image.items() if v == v}
+                if not known and k:
+                    continue
+                columns.append({"label": c.heading, "run": i, "main": m == k == 0, "whole": whole})
+                values.append(known)
                 if m == k == 0:
                     mains.append(values[-1])
     if len(runs) == len(mains) == 2:

@@ -19,7 +19,7 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import MatchMaps
 from bsdsbench.metrics.error_classes import pixel_errors
 from bsdsbench.metrics.optional import MatchesPixels
-from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS
+from bsdsbench.plotting.style import ERROR_COLORS, OTHER_COLOR, PIXEL_COLORS
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import PRCurve
@@ -27,8 +27,12 @@ from bsdsbench.scores.error_scores import COUNTED
 from bsdsbench.scores.error_scores import MISSED as MISSED_CLASSES
 
 NOTHING, MATCHED, FALSE, MISSED = range(4)
-_EVERY_COLOR = {"nothing": "#FFFFFF", **PIXEL_COLORS, **ERROR_COLORS}
+_EVERY_COLOR = {
+    **{"nothing": "#FFFFFF", **PIXEL_COLORS, **ERROR_COLORS},
+    "other": OTHER_COLOR,
+}
 COLORS = tuple(tuple(bytes.fromhex(color[1:])) for color in _EVERY_COLOR.values())
+OTHER = len(COLORS) - 1
 _ERROR_CODES = {name: list(_EVERY_COLOR).index(name) for name in ERROR_COLORS}
 PALE = 0.62  # how far a picture under an overlay is drawn towards white
 

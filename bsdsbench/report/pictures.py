@@ -35,7 +35,7 @@ from bsdsbench.metrics.error_classes import (
     pixel_classes,
 )
 from bsdsbench.report.overlay_files import has_overlays
-from bsdsbench.report.overlays import MATCHED, MISSED, matching_metric
+from bsdsbench.report.overlays import MATCHED, MISSED, OTHER, matching_metric
 from bsdsbench.report.regions import RegionOverlay, region_overlays
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.executors import available_cores
@@ -46,6 +46,7 @@ from bsdsbench.scores.curve import PRCurve
 THUMBNAIL = 320  # longer side, pixels
 THUMB = 120  # that of the table
 QUALITY, FULL_QUALITY = 70, 90
+EFFORT, SERVED_EFFORT = 6, 1  # of deflating; less where nothing is kept: a third of the time
 BUDGET = 5_000_000  # characters; tables, values and scripts have room below 6 MB
 MOST = 200  # images
 _LEVELS = 8
@@ -152,6 +153,7 @@ class ImagePictures:
     ) -> None:
         """Take the runs, their files by name, and whether classes of errors are shown."""
         self.sources, self.side = sources, None if full else THUMBNAIL
+        self.effort = SERVED_EFFORT if full else EFFORT
         self.runs = []  # number and run; the metric whose matching is drawn, if any; its records
         for number, run in enumerate(runs):
             if run.name in sources:
@@ -174,9 +176,9 @@ class ImagePictures:
                 if image_id in records and has_overlays(run):
                     record = records[image_id]
                     planes = (
-                        region_planes(region_overlays(pred, gt, run, record))
+                        region_planes(region_overlays(pred, gt, run, record), self.effort)
                         if metric is None
-                        else pixel_planes(pred, gt, run, metric, record, with_classes)
+                        else pixel_planes(pred, gt, run, metric, record, with_classes, self.effort)
                     )
                     drawn["runs"][number] = {
                         "pred": _jpeg_uri(_gray(pred, run), self.side),
@@ -194,6 +196,7 @@ def pixel_planes(
     metric: Any,
     record: ImageRecord,
     errors: bool,
+    effort: int = EFFORT,
 ) -> dict[str, Any]:
     """Return what each pixel of an image is at every threshold, in a form for JSON.
 
@@ -203,9 +206,9 @@ def pixel_planes(
     counter = partial(pixel_classes, errors=errors)
     shown = metric.count_with(counter, pred, gt, protocol, metric.options_of(protocol))
     classes, n_steps = shown["classes"], len(shown["thresholds"])
-    false = (FALSE_PIXEL, *range(ERROR_CODES["duplicate"], len(ERROR_CODES) + 4))
-    columns = [(classes == MATCHED_PIXEL).sum(axis=0)]
-    columns.append(columns[0] + np.isin(classes, false).sum(axis=0))
+    is_false = (classes == FALSE_PIXEL) | (classes >= ERROR_CODES["duplicate"])
+    columns = [np.count_nonzero(classes == MATCHED_PIXEL, axis=0)]
+    columns.append(columns[0] + np.count_nonzero(is_false, axis=0))
     counted = counts.matched_pred[-n_steps:], counts.total_pred[-n_steps:]
     differ = np.flatnonzero(np.not_equal(columns, counted).any(axis=0))
     if differ.size:
@@ -216,7 +219,7 @@ def pixel_planes(
         )
     curve = PRCurve.of_counts(counts.thresholds, counts.matches)
     return {
-        **_packed_planes(shown["places"], classes, gt.shape),
+        **_packed_planes(shown["places"], classes, gt.shape, effort),
         "thresholds": [float(f"{t:.6g}") for t in shown["thresholds"]],
         "matchedGt": shown["matched_gt"].tolist(),
         "totalGt": int(shown["total_gt"]),
@@ -226,23 +229,24 @@ def pixel_planes(
 
 
 def _packed_planes(
-    places: NDArray[np.int64], classes: NDArray[np.uint8], shape: tuple[int, ...]
+    places: NDArray[np.int64], classes: NDArray[np.uint8], shape: tuple[int, ...], effort: int
 ) -> dict[str, Any]:
     """Return classes, u1 (P, T), of the pixels at `places` as bytes, in a form for JSON.
 
     `planes` is base64 of deflated bytes: of each pixel how often it changes, low bytes, then high
     bytes; then of all these changes, pixel by pixel, the number of the step from which it holds,
     low and high bytes, and the class: 0 nothing, 1 matched, 2 false, 3 missed, 4 to 9 the classes
-    of errors. The steps are thresholds, or the parts of a label map.
+    of errors, 10 of another class or object. The steps are thresholds, or the parts of a label map.
     """
     before = np.zeros_like(classes)
     before[:, 1:] = classes[:, :-1]
     changes = classes != before
     n_changes = np.zeros(shape, np.uint16)
-    n_changes.flat[places] = changes.sum(axis=1)
-    steps = np.nonzero(changes)[1].astype(np.uint16)
+    n_changes.flat[places] = np.count_nonzero(changes, axis=1)
+    changed = np.flatnonzero(changes)
+    steps = (changed % classes.shape[1]).astype(np.uint16)
     planes = [plane.astype(np.uint8).tobytes() for n in (n_changes, steps) for plane in (n, n >> 8)]
-    packed = zlib.compress(b"".join([*planes, classes[changes].tobytes()]), 6)
+    packed = zlib.compress(b"".join([*planes, classes.ravel()[changed].tobytes()]), effort)
     return {
         "planes": base64.b64encode(packed).decode("ascii"),
         "n": int(steps.size),
@@ -250,7 +254,7 @@ def _packed_planes(
     }
 
 
-def region_planes(overlays: Sequence[RegionOverlay]) -> dict[str, Any]:
+def region_planes(overlays: Sequence[RegionOverlay], effort: int = EFFORT) -> dict[str, Any]:
     """Return what each pixel is in each overlay of an image, all classes and each, for JSON.
 
     `marks` are [row, col, to_row, to_col, distance] of the largest errors, or None.
@@ -258,13 +262,13 @@ def region_planes(overlays: Sequence[RegionOverlay]) -> dict[str, Any]:
     shape = overlays[0].classes.shape
     classes = np.stack([overlay.classes.ravel() for overlay in overlays], axis=1)
     places = np.flatnonzero(classes.any(axis=1))
-    n_pixels = [np.bincount(column, minlength=4) for column in classes.T]
+    n_pixels = [np.bincount(column, minlength=OTHER + 1) for column in classes.T]
     return {
-        **_packed_planes(places, classes[places], shape),
+        **_packed_planes(places, classes[places], shape, effort),
         "parts": [overlay.name for overlay in overlays],
         "thresholds": list(range(len(overlays))),
         "matchedGt": [int(n[MATCHED]) for n in n_pixels],
-        "totalGt": [int(n[MATCHED] + n[MISSED]) for n in n_pixels],
+        "totalGt": [int(n[MATCHED] + n[MISSED] + n[OTHER]) for n in n_pixels],
         "marks": [overlay.error for overlay in overlays],
         "best": 0,
         "classes": False,

@@ -1,5 +1,7 @@
 """Pictures of masks, classes and objects: right pixels, false and missed ones in three colours.
 
+A pixel that is false and missed alike, of another class or object, has a fourth.
+
 Of several classes there is one picture of all and one of each. Where the metric measures distances
 a ring marks where the outlines are farthest apart, and a line leads to the nearest pixel of the
 other outline.
@@ -14,13 +16,14 @@ from numpy.typing import NDArray
 
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction
+from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.contour.region_pixels import LargestError
 from bsdsbench.metrics.optional import ComparesRegions
-from bsdsbench.report.overlays import FALSE, MATCHED, MISSED, paint
+from bsdsbench.report.overlays import FALSE, MATCHED, MISSED, OTHER, matching_metric, paint
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.scores.counts import ImageRecord
+from bsdsbench.scores.counts import Counts, ImageRecord
 
 OPACITY = 0.6  # of the colours over a picture
 _RING = 0.02  # radius of the ring, of the diagonal
@@ -29,7 +32,7 @@ _RING = 0.02  # radius of the ring, of the diagonal
 class RegionOverlay(NamedTuple):
     """One class of an image, or all.
 
-    classes : (H, W) uint8 of NOTHING, MATCHED, FALSE, MISSED
+    classes : (H, W) uint8 of NOTHING, MATCHED, FALSE, MISSED, OTHER
     error : where the outlines are farthest apart, or None
     """
 
@@ -48,6 +51,16 @@ def region_metric(run: Evaluation) -> Metric | None:
     return next((metric for metric in metrics if isinstance(metric, ComparesRegions)), None)
 
 
+def has_others(run: Evaluation) -> bool:
+    """Return whether regions are drawn that can be of another class or object."""
+    metric = region_metric(run)
+    if metric is None or metric.reads != "classes" or matching_metric(run) is not None:
+        return False
+    options = metric.options_of(run.protocol)
+    objects = metric.label_kind(options) is not Kind.MASK
+    return objects or bool(getattr(options, "components", None))  # those of masks
+
+
 def region_overlays(
     pred: Prediction, gt: GroundTruth, run: Evaluation, record: ImageRecord
 ) -> list[RegionOverlay]:
@@ -56,19 +69,20 @@ def region_overlays(
     Raises DataError if counting gives other numbers than the run: then the files have changed.
     """
     metric: Any = region_metric(run)
-    counted = metric.count_image(pred, gt, run.protocol)
+    counted = Counts(**metric.count_image(pred, gt, run.protocol))
     if not counted.equals(record.counts[metric.name]):
         raise DataError(
             f"{record.image_id}: other counts than those of the run; its files or its settings are "
             "not those of the run"
         )
-    regions = metric.region_pixels(pred, gt, metric.options_of(run.protocol))
+    regions = metric.region_pixels(pred, gt, run.protocol, metric.options_of(run.protocol))
     overlays = []
     for name, number in regions.parts():
         pixels = regions.part(number)
         classes = np.zeros(regions.pred.shape, np.uint8)
         for code, drawn in zip((MATCHED, FALSE, MISSED), pixels, strict=True):
             classes[drawn] = code
+        classes[pixels.false & pixels.missed] = OTHER
         overlays.append(RegionOverlay(name, pixels.dice, classes, regions.largest_error(number)))
     return overlays
 

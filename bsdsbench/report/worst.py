@@ -25,6 +25,7 @@ from bsdsbench.report.overlay_files import (
 )
 from bsdsbench.report.overlays import matching_metric
 from bsdsbench.report.pictures import annotated_shares
+from bsdsbench.report.regions import has_others
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition, text_of
@@ -194,6 +195,8 @@ def worst_table(
                 " A ring marks where the outlines are farthest apart, if distances are measured; "
                 "each class has a file of its own, _pixels_CLASS.png."
             )
+            if any(map(has_others, runs)):
+                notes[0] += " Pink is of another class or object: false and missed alike."
         if any(map(metric_with_errors, runs)):
             notes[0] += (
                 " Lighter to darker: blue is suppressed, near a false pixel, absent; orange is a "

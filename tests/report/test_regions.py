@@ -10,9 +10,9 @@ import bsdsbench as bb
 from bsdsbench.metrics import registry
 from bsdsbench.report import write_report
 from bsdsbench.report.overlay_files import write_overlays
-from bsdsbench.report.overlays import COLORS, FALSE, MATCHED, MISSED, NOTHING
+from bsdsbench.report.overlays import COLORS, FALSE, MATCHED, MISSED, NOTHING, OTHER
 from bsdsbench.report.pictures import annotated_shares, region_planes
-from bsdsbench.report.regions import region_overlays
+from bsdsbench.report.regions import has_others, region_overlays
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.runs import call, refused, write_maps
 from tests.report.test_planes import unpack
@@ -46,11 +46,11 @@ def test_classes_counted_by_hand(tmp_path, metric):
     run = bb.evaluate(*places, classes_protocol(metric), metrics=[metric], workers=1)
     drawn = region_overlays(*find_sources(run).load("a", run.protocol), run, run.records[0])
     assert [part.name for part in drawn] == ["all classes", *THREE]
-    n, m, f, s = NOTHING, MATCHED, FALSE, MISSED
+    n, m, f, s, o = NOTHING, MATCHED, FALSE, MISSED, OTHER
     organ = [[f, m, m, s, n, n], [n, m, n, f, n, n], [n, m, n, n, n, n]]
     tumour = [[n] * 6, [n, n, m, s, n, n], [n, n, m, m, n, n]]
     cyst = [[n, n, n, n, n, s], [n, n, n, n, n, m], [n, n, n, n, f, f]]
-    every = [[f, m, m, s, n, s], [n, m, m, s, n, m], [n, m, m, m, f, f]]
+    every = [[f, m, m, s, n, s], [n, m, m, o, n, m], [n, m, m, m, f, f]]
     for part, expected in zip(drawn, (every, organ, tumour, cyst), strict=True):
         assert part.classes.tolist() == expected, part.name
     of_class = run.score(metric).per_class
@@ -75,8 +75,8 @@ def test_objects_are_right_where_they_are_paired(tmp_path, metric):
     protocol = bb.Protocol.preset("masks").replace(options={metric: options})
     run = bb.evaluate(*folders(tmp_path, pred, gt), protocol, metrics=[metric], workers=1)
     (drawn,) = region_overlays(*find_sources(run).load("a", run.protocol), run, run.records[0])
-    n, m, f, s = NOTHING, MATCHED, FALSE, MISSED
-    assert drawn.classes.tolist() == [[m, m, m, f, n, s, s], [m, m, m, n, f, s, s]]
+    n, m, f, s, o = NOTHING, MATCHED, FALSE, MISSED, OTHER
+    assert drawn.classes.tolist() == [[m, m, m, f, n, s, o], [m, m, m, n, f, o, s]]
 
 
 @pytest.mark.parametrize("spacing", [(1.0, 1.0), (0.5, 2.0)])
@@ -88,7 +88,9 @@ def test_the_largest_error_is_the_hausdorff_distance(seed, spacing):
     metric = registry.get("contour")
     protocol = bb.Protocol.preset("masks").replace(options={"contour": {"spacing": list(spacing)}})
     pred_map, truth = bb.Prediction("a", classes=pred), bb.GroundTruth("a", labels=gt)
-    error = metric.region_pixels(pred_map, truth, metric.options_of(protocol)).largest_error()
+    error = metric.region_pixels(
+        pred_map, truth, protocol, metric.options_of(protocol)
+    ).largest_error()
     rims = [np.argwhere(m & ~binary_erosion(m)) for m in (pred > 0, gt > 0)]
     in_units = [rim * spacing for rim in rims]
     expected = max(directed_hausdorff(*in_units)[0], directed_hausdorff(*in_units[::-1])[0])
@@ -149,3 +151,21 @@ def test_the_page_and_the_grid_show_masks(tmp_path):
 )
 def test_words_of_the_ground_truth(truth, words):
     assert annotated_shares(bb.GroundTruth("a", **truth)).words == words
+
+
+def test_a_mask_cut_from_a_soft_map_is_drawn(tmp_path):
+    soft = np.array([[0, 120, 130, 255], [0, 0, 200, 20]])
+    places = folders(tmp_path, soft, np.array([[0, 1, 1, 0], [0, 1, 1, 0]]) * 255)
+    run = bb.evaluate(*places, metrics=["topology"], workers=1)
+    (drawn,) = region_overlays(*find_sources(run).load("a", run.protocol), run, run.records[0])
+    n, m, f, s = NOTHING, MATCHED, FALSE, MISSED
+    assert drawn.classes.tolist() == [[n, s, m, f], [n, s, m, n]]
+    assert drawn.error is None
+    assert not has_others(run)
+
+
+def test_only_classes_and_objects_can_be_others(tmp_path):
+    places = folders(tmp_path, PRED > 0, GT > 0)
+    run = bb.evaluate(*places, metrics=["contour"], workers=1)
+    assert not has_others(run)
+    assert has_others(compared(PRED, GT)[0])

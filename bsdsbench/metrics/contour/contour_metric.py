@@ -304,8 +304,12 @@ class ContourMetric(LabelMetric[ContourOptions]):
         counts = super().count(pred, gt, protocol, opt)
         return Counts(**counts, **(frame_counts(gt.image_id) if self.in_sequences(opt) else {}))
 
-    def region_pixels(self, pred: Prediction, gt: GroundTruth, opt: ContourOptions) -> RegionPixels:
-        return region_pixels(pred, gt, opt, opt.spacing if "distance" in opt.groups else None)
+    def region_pixels(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
+    ) -> RegionPixels:
+        return region_pixels(
+            pred, gt, opt, opt.spacing if {"distance", "nsd"} & {*opt.groups} else None
+        )
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
         return super().image_scores(by_sequence(stack), protocol)

@@ -110,6 +110,12 @@ class RegionPixels(NamedTuple):
         return largest
 
 
+def mask_pixels(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None) -> RegionPixels:
+    """Return two masks (H, W) as regions of one class."""
+    pred_labels, gt_labels = (mask.astype(np.int32) - 1 for mask in (pred, gt))
+    return RegionPixels(pred_labels, gt_labels, np.zeros(1, np.int64), ("mask",), spacing)
+
+
 def region_pixels(
     pred: Prediction,
     gt: GroundTruth,
@@ -124,10 +130,7 @@ def region_pixels(
     with faults_named(pred, gt):
         maps = label_maps(pred, gt, opt)
         if opt.unit == "class" and not opt.classes:
-            pred_labels, gt_labels = (
-                mask.astype(np.int32) - 1 for mask in as_masks(*maps, opt.ignored)
-            )
-            return RegionPixels(pred_labels, gt_labels, np.zeros(1, np.int64), ("mask",), spacing)
+            return mask_pixels(*as_masks(*maps, opt.ignored), spacing)
         pair, class_of = pair_of(*maps, opt)
     if class_of is None:
         class_of = np.arange(pair.n)

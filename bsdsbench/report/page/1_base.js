@@ -44,7 +44,7 @@
   }
 
   // ---- what a pixel is at every threshold -------------------------------------------------------
-  const MATCHED = 1, FALSE = 2, MISSED = 3, FIRST_CLASS = 4, FIRST_FALSE = 7;
+  const MATCHED = 1, FALSE = 2, MISSED = 3, FIRST_CLASS = 4, FIRST_FALSE = 7, OTHER = 10;
   // Red in the lowest byte, as canvases have it
   const ink = data.colors.map((color) => {
     if (!color) return 0;
@@ -76,7 +76,7 @@
       if (!state) continue;
       counts[state]++;
       const plainly = state < FIRST_CLASS ? state : state < FIRST_FALSE ? MISSED : FALSE;
-      out[p] = ink[withClasses ? state : plainly];
+      out[p] = ink[withClasses || drawn.parts ? state : plainly];
     }
     context.putImageData(image, 0, 0);
     const mark = drawn.marks && drawn.marks[k];
@@ -104,7 +104,7 @@
     const missed = total - drawn.matchedGt[k];
     const p = matched + wrong ? matched / (matched + wrong) : 0;
     const r = total ? drawn.matchedGt[k] / total : 0;
-    return { p, r, f: p + r ? (2 * p * r) / (p + r) : 0, matched, wrong, missed };
+    return { p, r, f: p + r ? (2 * p * r) / (p + r) : 0, matched, wrong, missed, other: counts[OTHER] };
   }
 
   // ---- axes shared by the plots -----------------------------------------------------------------

@@ -73,13 +73,13 @@
     for (const { run, drawn, canvas, text, figure: around } of panes) {
       const own = nearest(drawn.thresholds, levels[k]);
       const counts = paint(canvas, drawn, own, drawn.classes && $("classes").checked);
-      const { p, r, f, matched, wrong, missed } = scoresAt(drawn, own, counts);
+      const { p, r, f, matched, wrong, missed, other } = scoresAt(drawn, own, counts);
       const who = panes.length > 1 ? `${run.name}: ` : "";
       const mark = drawn.marks && drawn.marks[own];
       const scores = drawn.parts
         ? `${who}Dice ${digits(f)}, P ${digits(p)}, R ${digits(r)}${mark ? `, largest distance ${digits(mark[4], 1)}` : ""}`
         : `${who}F ${digits(f)}, P ${digits(p)}, R ${digits(r)}, threshold ${digits(drawn.thresholds[own])}`;
-      text.replaceChildren(scores, make("br"), `${matched} true, ${wrong} false, ${missed} missed`);
+      text.replaceChildren(scores, make("br"), `${matched} true, ${wrong} false, ${missed} missed${other ? `, of these ${other} of another class or object` : ""}`);
       around.setAttribute("aria-label", scores);
     }
   }
