@@ -206,12 +206,8 @@ class Prediction(ImageParts):
 class Fingerprints(NamedTuple):
     """Both versions of a ground truth's fingerprint.
 
-    Parameters
-    ----------
-    listed : str
-        Version 1, by which known sets are listed.
-    whole : str
-        Version 2, of all that is annotated.
+    `listed` is version 1, by which known sets are listed, `whole` version 2, of all that is
+    annotated.
     """
 
     listed: str

@@ -17,14 +17,7 @@ from numpy.typing import ArrayLike
 from bsdsbench.arguments import F8, I8, given_word
 from bsdsbench.curves.geometry import PRPoints, achievable_pr, interpolate_pr, roc_convex_hull
 from bsdsbench.curves.ranked import Ranking, pr_of, rank, roc_of, trapezoids
-from bsdsbench.curves.samples import (
-    Bools,
-    LabelReading,
-    above_zero,
-    columns,
-    defined,
-    samples,
-)
+from bsdsbench.curves.samples import Bools, LabelReading, above_zero, columns, defined, samples
 from bsdsbench.errors import DataError
 from bsdsbench.protocol.protocol import even_thresholds
 from bsdsbench.scores.curve import PRCurve, area

@@ -67,11 +67,7 @@ class CurvePoints(ShownCurve):
 
     @classmethod
     def of_rates(
-        cls,
-        fpr: ArrayLike,
-        tpr: ArrayLike,
-        positives: float = np.nan,
-        negatives: float = np.nan,
+        cls, fpr: ArrayLike, tpr: ArrayLike, positives: float = np.nan, negatives: float = np.nan
     ) -> CurvePoints:
         """Return ROC points from left to right; without the totals precision is not known.
 

@@ -144,10 +144,8 @@ def run(
         alone is one of `bsdsbench.detectors.baselines`, such as "canny".
     images : path
         Folder of pictures.
-    protocol : Protocol or str or None
-        A Protocol or the name of a preset; default: that of the first metric.
-    metrics : str or sequence of str
-        Names of metrics that read the same kind of ground truth.
+    protocol, metrics
+        As for `evaluate`.
     gt : path, optional
         Ground-truth folder; without it there are no scores.
     **options : DetectorOptions
@@ -189,11 +187,7 @@ def run(
 
 
 def _run(
-    detector: Detector,
-    function: Detector | str,
-    images: StrPath,
-    gt: StrPath | None,
-    plan: Plan,
+    detector: Detector, function: Detector | str, images: StrPath, gt: StrPath | None, plan: Plan
 ) -> DetectorRun:
     """Call `detector`, which `function` is or names, with checked options; see `run`."""
     wanted = None if plan.split_file is None else read_split(plan.split_file)
@@ -258,11 +252,7 @@ def _record_of(detector: Detector, function: Detector | str, plan: Plan) -> Maps
 
 
 def _detect(
-    detector: Detector,
-    photos: dict[str, Path],
-    maps: Path,
-    record: MapsRecord,
-    plan: Plan,
+    detector: Detector, photos: dict[str, Path], maps: Path, record: MapsRecord, plan: Plan
 ) -> dict[str, str]:
     """Write the map of every photo, note it in `record`, and return failures by id."""
     failed = {}

@@ -107,16 +107,9 @@ def open_maps(maps: Path, record: MapsRecord, *, resume: bool, fresh: bool) -> s
 
 
 class MapFile(NamedTuple):
-    """A detector's answer as a file.
+    """A detector's answer as a file: its kind, "soft" or "labels", its suffix and its bytes.
 
-    Attributes
-    ----------
-    kind : str
-        "soft" or "labels". A .mat file has kind "soft": that it holds label maps is in the file.
-    suffix : str
-        ".png" or ".mat".
-    content : bytes
-        The file.
+    A .mat file has kind "soft": that it holds label maps is in the file.
     """
 
     kind: str

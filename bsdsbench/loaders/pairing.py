@@ -70,14 +70,8 @@ class Arrangement(Enum):
 class Layout:
     """The way in which the files of one side became images.
 
-    Attributes
-    ----------
-    least, most : int
-        Files of an image.
-    first, last : str
-        What the files of an image are called, where there are several.
-    sequences : int
-        Folders of frames, where ids are SEQUENCE/FRAME; else 0.
+    An image has `least` to `most` files; where there are several they are called `first` to `last`.
+    `sequences` are folders of frames, where ids are SEQUENCE/FRAME; else 0.
     """
 
     least: int = 1
@@ -210,10 +204,8 @@ def group_files(
 
     Parameters
     ----------
-    pred_dir : path or None
-        None for the ground truth alone.
-    gt_dir : path
-        The folder of the ground truth.
+    pred_dir, gt_dir : path
+        The folders; no `pred_dir` for the ground truth alone.
     split : path, collection of str or None
         The images that count, ids or a file of them; without it every ground truth needs a
         prediction and every prediction a ground truth.
@@ -222,8 +214,6 @@ def group_files(
         `classes` may each have a folder, of its name or class_001, class_002 ..
     gt_kind : str
         "annotators", where several files may belong to one image, or one of one file each.
-    classes : sequence of str
-        The names of the classes, for predictions of that kind.
     sequences : bool
         Folders are sequences also where no name repeats.
     """

@@ -476,16 +476,8 @@ def threshold_events(
 ) -> ThresholdEvents:
     """Return the maps of a prediction at all thresholds as changes.
 
-    Parameters
-    ----------
-    pred, shape, protocol
-        The prediction, the size of the ground truth, and how maps are cut and thinned.
-    near : array or None
-        Bits of the pixels whose changes are needed; those of others may be left out.
-    dropped : array or None
-        Pixels that are taken out after thinning.
-    valid : array or None
-        Where it is False, void pixels, which are taken out before thinning.
+    `near` are the bits of the pixels whose changes are needed; those of others may be left out.
+    Void pixels (`valid` is False) are taken out before thinning, those in `dropped` after it.
     """
     from bsdsbench.kernels import thinning, thresholding
 

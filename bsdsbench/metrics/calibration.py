@@ -33,12 +33,7 @@ from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ScoreTree, Va
 from bsdsbench.protocol.fields import one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Stack
-from bsdsbench.scores.ratios import (
-    Weights,
-    defined_mean,
-    defined_ratio,
-    weighted_sum,
-)
+from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, weighted_sum
 from bsdsbench.transforms.maps import prepare, unit
 
 _FLOAT32 = 1e-6  # the share by which .7 and 1 - .3 as float32 differ from .7, and some more

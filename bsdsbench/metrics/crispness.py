@@ -98,10 +98,6 @@ def _crispness_sums(soft: Map) -> F8:
 def image_crispness(soft: Map) -> float:
     """Return sum(NMS map) / sum(raw map) of one soft map, bright on dark; NaN for an all-zero map.
 
-    Parameters
-    ----------
-    soft : (H, W) array of uint8, uint16, bool or float in [0, 1]
-
     Examples
     --------
     >>> import numpy as np

@@ -47,11 +47,7 @@ from bsdsbench.metrics.base import (
     Symptoms,
     image_means,
 )
-from bsdsbench.metrics.boundary import (
-    MatchMaps,
-    boundary_counts,
-    boundary_match_maps,
-)
+from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
 from bsdsbench.metrics.contour.measures import pixel_distances
 from bsdsbench.metrics.curve_metric import CURVE_COLUMNS
 from bsdsbench.metrics.label_maps import faults_named

@@ -13,14 +13,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import Bool, given_array
 from bsdsbench.errors import DataError, ProtocolError
-from bsdsbench.images import (
-    GroundTruth,
-    Map,
-    Prediction,
-    same_shape,
-    valid_of,
-    without_void,
-)
+from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, valid_of, without_void
 from bsdsbench.loaders.label_evidence import label_evidence, number_evidence, refuse_white
 from bsdsbench.loaders.reading import Kind, binarise
 from bsdsbench.metrics.base import Metric, Symptoms

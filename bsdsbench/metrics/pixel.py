@@ -173,9 +173,7 @@ def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None 
 
 
 def pixel_counts(
-    pred: Map | Prediction,
-    gts: Sequence[Map] | GroundTruth,
-    protocol: Protocol | str | None = None,
+    pred: Map | Prediction, gts: Sequence[Map] | GroundTruth, protocol: Protocol | str | None = None
 ) -> Counts:
     """Count the confusion of one image's pixels at every threshold of the protocol.
 

@@ -30,15 +30,7 @@ from attrs import frozen
 
 from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import Setting
-from bsdsbench.images import (
-    GroundTruth,
-    Map,
-    Prediction,
-    soft_map,
-    unit,
-    valid_of,
-    without_void,
-)
+from bsdsbench.images import GroundTruth, Map, Prediction, soft_map, unit, valid_of, without_void
 from bsdsbench.metrics.base import (
     IGNORE,
     IMAGES,
@@ -72,12 +64,7 @@ _EPS = float(np.spacing(1.0))
 class SaliencyOptions:
     """What programs do differently. The defaults are PySODMetrics' rules."""
 
-    beta2: float = option(
-        0.3,
-        "beta^2 of F.",
-        POSITIVE,
-        caption=lambda o: f"beta^2 {o.beta2:g}",
-    )
+    beta2: float = option(0.3, "beta^2 of F.", POSITIVE, caption=lambda o: f"beta^2 {o.beta2:g}")
     stretch: bool = option(
         True,
         "Each map that is not constant is stretched to 0 .. 1 first.",

@@ -178,10 +178,7 @@ class SemanticOptions:
 
 
 def class_boundaries(
-    labels: Map,
-    params: SemanticOptions,
-    instances: Map | None = None,
-    framed: Map | None = None,
+    labels: Map, params: SemanticOptions, instances: Map | None = None, framed: Map | None = None
 ) -> Bool:
     """Return the boundary of every class of a label map (H, W), bool (C, H, W).
 

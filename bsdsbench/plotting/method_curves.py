@@ -42,14 +42,8 @@ _BANDS = {
 class MethodCurve(NamedTuple):
     """What is drawn of a method.
 
-    Attributes
-    ----------
-    display : CurveDisplay
-        Its run's curve, the mean of its runs' curves, or the first of them.
-    of_runs : list of CurveDisplay
-        The curves of its runs; of one run alone none.
-    band : tuple of array or None
-        The x, lower and upper ends of the band around a mean.
+    The display is its run's curve, the mean of its runs' curves, or the first of them; of one run
+    alone `of_runs` has none. The band has the x, lower and upper ends around a mean.
     """
 
     display: CurveDisplay
@@ -76,25 +70,10 @@ class MethodCurve(NamedTuple):
 def method_curve(
     method: Method, shown: list[CurveDisplay], aps: Sequence[float], spread: Spread, each_run: bool
 ) -> MethodCurve:
-    """Return the curve of a method from those of its runs.
+    """Return the curve of a method from those of its runs, or with `each_run` all of them.
 
-    Parameters
-    ----------
-    method : Method
-        The method.
-    shown : list of CurveDisplay
-        The curves of its runs.
-    aps : sequence of float
-        The AP of each run for the legend; none: no AP there.
-    spread : Spread
-        The width of the band.
-    each_run : bool
-        Every run's curve in place of the mean.
-
-    Raises
-    ------
-    DataError
-        For runs of other images, and curves whose points have no order, which have no mean.
+    `aps` are the AP of each run for the legend; `spread` is the width of the band. Raises DataError
+    for runs of other images, and for curves whose points have no order, which have no mean.
     """
     ap = f", AP {_mean_text(aps, spread)}" if aps and not np.isnan(aps).any() else ""
     if method.n_runs == 1:

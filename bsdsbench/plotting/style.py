@@ -229,18 +229,9 @@ def draw_figure(
 ) -> Figure:
     """Return a figure of one axes that `draw` fills, in the style of all figures.
 
-    Colours come from `next_style`, a legend from `legend`.
-
-    Parameters
-    ----------
-    path : path, optional
-        Also write it there, .pdf, .svg or .png.
-    look : str, optional
-        See `style`.
-    ratio : float
-        The width in heights.
-    note : str
-        What the figure shows, for the file's metadata.
+    Colours come from `next_style`, a legend from `legend`. A path gets it too, as .pdf, .svg or
+    .png; `look` is that of `style`, `ratio` the width in heights, and `note` goes into the file's
+    metadata.
     """
     with style(look, path is not None):
         ax = new_axes(3.4, ratio)

@@ -136,9 +136,7 @@ class NMSParams:
     )
     border: int = option(5, "Pixels faded at the border.", whole(0, 9999, "0 to 9999 pixels"))
     multiplier: float = option(
-        1.01,
-        "A pixel survives if multiplier * value is not below its neighbours.",
-        POSITIVE,
+        1.01, "A pixel survives if multiplier * value is not below its neighbours.", POSITIVE
     )
     smooth: bool = option(True, "The soft map is filtered once more before the comparison.")
     bits: int = option(

@@ -45,23 +45,9 @@ SMALL_RUN = 1000  # images up to which a worker gets one at a time
 def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int = 0) -> Evaluation:
     """Count the images of a source, in its order, and write the results.
 
-    Parameters
-    ----------
-    source : iterable of Item
-        The images; a sequence is cut to the plan's shard.
-    plan : Plan
-        The resolved keywords.
-    header : RunHeader
-        What is known of the run before its images are counted.
-    total : int
-        The number of images that an iterable without a length gives, or 0.
-
-    Raises
-    ------
-    DataError
-        That lists every error.
-    KeyboardInterrupt
-        That says how many images are kept.
+    A sequence is cut to the plan's shard. `total` is the number of images that an iterable without
+    a length gives, or 0. Raises DataError that lists every error, and KeyboardInterrupt that says
+    how many images are kept.
     """
     batch = 1  # images that a worker gets at once
     if isinstance(source, Sequence):

@@ -100,10 +100,8 @@ def evaluate_humans(
     ----------
     gt_dir : path
         Folder of ground truth.
-    protocol : Protocol or str or None
-        A Protocol or the name of a preset; default: that of the first metric.
-    metrics : str or sequence of str
-        Names of metrics that read the same kind of ground truth.
+    protocol, metrics
+        As for `evaluate`.
     **options : HumanOptions
         Keywords of the run; `runs.keywords.RunKeywords` says what each means.
 
@@ -141,10 +139,8 @@ def evaluate_items(
     items : iterable of (id, prediction, truth)
         Image id, text or a whole number; the others as `StreamingEvaluator.update` takes them for
         one image.
-    protocol : Protocol or str or None
-        A Protocol or the name of a preset; default: that of the first metric.
-    metrics : str or sequence of str
-        Names of metrics that read the same kind of ground truth.
+    protocol, metrics
+        As for `evaluate`.
     **options : ItemOptions
         Keywords of the run; `runs.keywords.RunKeywords` says what each means.
 

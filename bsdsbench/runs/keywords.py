@@ -442,23 +442,10 @@ def plan(
     protocol: Protocol | str | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
 ) -> Plan:
-    """Resolve what a caller said about a run.
+    """Resolve what a caller said about a run; a task, or the first metric, may give the protocol.
 
-    Parameters
-    ----------
-    keywords : RunKeywords
-        What was said of it.
-    protocol : Protocol or str or None
-        A Protocol or the name of a preset; default: that of the task, or of the first metric.
-    metrics : str or sequence of str
-        Names of metrics that read the same kind of ground truth.
-
-    Raises
-    ------
-    DataError
-        For unknown metrics, those that do not go together, and what a task does not allow.
-    ProtocolError
-        For an unknown preset.
+    Raises DataError for unknown metrics, those that do not go together, and what a task does not
+    allow; ProtocolError for an unknown preset.
     """
     from bsdsbench.protocol.protocol import Protocol
 
@@ -498,25 +485,9 @@ def planned(
 ) -> Plan:
     """Return the plan of a call of an entry point, and list everything that is wrong with it.
 
-    Parameters
-    ----------
-    function : str
-        The entry point's name, for the message of an unknown keyword.
-    known : type
-        The TypedDict of the keywords it takes.
-    options : mapping
-        The keywords of the call.
-    protocol, metrics
-        As for `plan`.
-    **usual
-        Its defaults where they differ from those of `RunKeywords`.
-
-    Raises
-    ------
-    TypeError
-        For a keyword that the function does not take.
-    DataError, ProtocolError
-        For values that are not taken, and as `plan`.
+    `known` is the TypedDict of the keywords that the function takes, `options` are those given,
+    `usual` its defaults where they differ from those of `RunKeywords`. Raises TypeError for a
+    keyword that it does not take, DataError and ProtocolError for values, and as `plan`.
     """
     keywords = sorted(known.__annotations__)
     for name in options.keys() - set(keywords):

@@ -48,13 +48,10 @@ class StreamingEvaluator:
 
     Parameters
     ----------
-    protocol : Protocol or str or None
-        A Protocol or the name of a preset; default: that of the first metric.
-    metrics : str or sequence of str
-        Names of metrics that read the same kind of ground truth.
+    protocol, metrics
+        As for `evaluate`.
     classes : sequence of str or None
-        Names of the classes in the order of their labels from 0, for metrics of label maps;
-        default: those of the protocol.
+        Names of the classes in the order of their labels from 0, for metrics of label maps.
     name : str
         Name in tables.
     errors : bool

@@ -129,6 +129,10 @@ class MatchCounts(Counts):
 
     thresholds: F8
     matches: I8
+    matched_gt: I8  # the columns of `matches`, (..., T)
+    total_gt: I8
+    matched_pred: I8
+    total_pred: I8
 
     def __init__(self, thresholds: ArrayLike, matches: ArrayLike, **arrays: object) -> None:
         grid = np.asarray(thresholds, np.float64)
@@ -145,25 +149,8 @@ class MatchCounts(Counts):
         column: I8 = self["matches"][..., MATCH_COLUMNS.index(name)]
         return column
 
-    @property
-    def matched_gt(self) -> I8:
-        """The matched ground-truth pixels, summed over annotators, (..., T)."""
-        return self["matched_gt"]
-
-    @property
-    def total_gt(self) -> I8:
-        """The ground-truth pixels, summed over annotators, (..., T)."""
-        return self["total_gt"]
-
-    @property
-    def matched_pred(self) -> I8:
-        """The predicted pixels that are matched with any annotator, (..., T)."""
-        return self["matched_pred"]
-
-    @property
-    def total_pred(self) -> I8:
-        """The predicted pixels, (..., T)."""
-        return self["total_pred"]
+    def __getattr__(self, name: str) -> Any:
+        return self[name] if name in MATCH_COLUMNS else super().__getattr__(name)
 
 
 def _of_curve(arrays: Mapping[str, Any]) -> bool:

@@ -277,15 +277,10 @@ def area(curve: PRCurve, rule: str = "bsds") -> F8:
 
 
 def late_starts(curves: Mapping[str, PRCurve], rule: str) -> str:
-    """Say where curves start, and their AP by the rule `endpoints`; "" for those that start by
-    recall 0.02, or under a rule that goes on to recall 0.
+    """Say where curves start, and their AP by the rule `endpoints`.
 
-    Parameters
-    ----------
-    curves : dict of str to PRCurve
-        One curve each, by the name to call it; "" where there is one alone.
-    rule : str
-        The rule that their AP follows.
+    The text is "" for curves that start by recall 0.02, or under a rule that goes on to recall 0.
+    The key of each curve is the name to call it, "" where there is one alone.
     """
     starts, areas = list[str](), list[str]()
     for name, curve in curves.items() if rule in NOTHING_BELOW else ():
@@ -344,22 +339,9 @@ def curve_scores(
 ) -> dict[str, Any]:
     """Return ODS, OIS and AP of counts summed over images, (S,), and the summed curves.
 
-    Source: collect_eval_bdry.m.
-
-    Parameters
-    ----------
-    thresholds : array
-        f8 (T,).
-    matches : array
-        i8 (N, T, 4), the counts of each image, see `MatchCounts`.
-    weights : array
-        (S, N), how often each image is in each of S data sets.
-    protocol : Protocol
-        ods_rule, ap_rule, operator and empty_gt are read.
-    r50 : bool
-        With both forms of R50.
-    ap : callable or None
-        The AP of the curves, where it is not read off them by the protocol's rule.
+    `matches` i8 (N, T, 4) are the counts of each image (`MatchCounts`), at the thresholds f8 (T,).
+    With `r50` both forms of R50 are there. `ap` gives the AP of the curves where it is not read off
+    them by the protocol's rule. Source: collect_eval_bdry.m.
     """
     curve = PRCurve.of_counts(thresholds, weighted_sum(weights, matches), protocol.operator)
     best_step = np.empty(len(matches), np.int64)

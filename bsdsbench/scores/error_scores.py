@@ -28,18 +28,9 @@ AGREEMENT = ("alone", "some", "all")
 def error_scores(stack: Stack, weights: Weights, protocol: Protocol) -> dict[str, Any]:
     """Return `error`, `error_share`, `agreement` and `delta_ods`: class -> (S,).
 
-    Of several curves (classes of a label map) pixels are summed, each at its own threshold, and
-    `delta_ods` is the mean over those that have ground truth.
-
-    Parameters
-    ----------
-    stack : dict of str to array
-        The counts of N images: those of `boundary_errors`, with or without an axis of curves
-        after that of images.
-    weights : array
-        (S, N), how often each image is in each of S data sets.
-    protocol : Protocol
-        `ods_rule` and `operator` are read.
+    The stack has the counts of `boundary_errors`, with or without an axis of curves after that of
+    images. Of several curves (classes of a label map) pixels are summed, each at its own threshold,
+    and `delta_ods` is the mean over those that have ground truth.
     """
     thresholds = stack["thresholds"]
     n_images, n_steps = len(stack["matches"]), len(thresholds)

@@ -100,14 +100,7 @@ class Field:
 class Note:
     """A line under a table that is about some of its columns, and leaves with the last of them.
 
-    Parameters
-    ----------
-    text : str
-        The line.
-    columns : tuple of str
-        Their keys.
-    headed : bool
-        The headings of those that are shown stand before the text.
+    If it is `headed`, the headings of those that are shown stand before the text.
     """
 
     text: str

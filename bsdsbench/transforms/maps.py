@@ -32,11 +32,7 @@ from bsdsbench.protocol.protocol import NMSParams, Protocol
 
 
 def nms(
-    prob: Map,
-    radius: int = 1,
-    border: int = 5,
-    multiplier: float = 1.01,
-    smooth: bool = True,
+    prob: Map, radius: int = 1, border: int = 5, multiplier: float = 1.01, smooth: bool = True
 ) -> NDArray[np.float32]:
     """Thin a soft edge map to the ridges of its strength, as structured edges and HED do.
 

@@ -40,16 +40,8 @@ def resampled(
 ) -> F8:
     """Return (H, W) or (H, W, C) numbers at points of another grid, float64 of `shape` (and C).
 
-    Parameters
-    ----------
-    values : array
-        A map or a picture.
-    shape : tuple of int, int
-        Rows and columns wanted.
-    kernel : "bilinear" or "cubic"
-        The cubic kernel is that of a = -0.75. Neither is widened when shrinking.
-    scale : float or None
-        The factor that gave `shape`, before it was rounded; by default that of each side.
+    The kernel is "bilinear", or "cubic" with a = -0.75; neither is widened when shrinking. `scale`
+    is the factor that gave `shape`, before it was rounded; by default that of each side.
     """
     array, width = np.asarray(values, np.float64), 4 if kernel == "cubic" else 2
     form = partial(_cubic, a=-0.75) if kernel == "cubic" else _triangle

@@ -70,16 +70,9 @@ def _whole_costs(parts: Sequence[F8], n: int) -> _WholeCosts:
 def cheapest_pairs(first: Bool, second: Bool, cost: F8, values: tuple[F8, ...]) -> I8:
     """Return the pairs of the pixels of two (H, W) maps: flat indices (2, K), the first increasing.
 
-    Parameters
-    ----------
-    first, second : array
-        bool (H, W).
-    cost : array
-        (2R+1, 2R+1) by the offset (row, col) from a pixel of `first` to its partner, no offset
-        in the middle; infinite where a pair is not allowed.
-    values : tuple of arrays
-        Two of (H, W): what a pair costs for its pixel of `first`, and for its pixel of `second`;
-        or none.
+    A cost (2R+1, 2R+1) is by the offset (row, col) from a pixel of `first` to its partner, no
+    offset in the middle; infinite where a pair is not allowed. Two `values` (H, W) are what a pair
+    costs for its pixel of `first`, and for that of `second`; or there are none.
     """
     n = int(np.count_nonzero(first))
     if np.count_nonzero(second) < n:  # the map with fewer pixels enters

@@ -57,11 +57,7 @@ def format_rows(rows: object) -> str:
     return line * len(table) % tuple(table.ravel().tolist())
 
 
-def _read_rows(
-    path: PathLike,
-    columns: int,
-    least: int | None = None,
-) -> F8:
+def _read_rows(path: PathLike, columns: int, least: int | None = None) -> F8:
     """The first `columns` numbers of every row of a text file, f8 (N, columns).
 
     A row may have as few as `least` numbers; the others are NaN. Empty lines and lines that start
@@ -135,16 +131,7 @@ def boundary_files(
 ) -> Iterator[tuple[str, str]]:
     """Yield name and text of the boundary tables, and of every image's ID_ev1.txt.
 
-    Parameters
-    ----------
-    score : Score
-        With ods, ois, ap and curve.
-    ids : sequence of str
-        The images.
-    thresholds, matches : array
-        f8 (T,) and i8 (N, T, 4), the counts of the images.
-    rule : str
-        The rule of their ODS.
+    `matches` i8 (N, T, 4) are the counts of the images `ids`, `rule` is that of their ODS.
     """
     ods, ois, curve = score.ods, score.ois, score.curve
     images = np.zeros((len(matches), 5))

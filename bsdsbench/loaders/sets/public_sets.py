@@ -98,16 +98,7 @@ def cache_folder() -> Path:
 def set_folder(split: str, kind: str = "splits") -> Path:
     """Return the folder of a downloaded set's ground truth, or with "images" of its pictures.
 
-    Parameters
-    ----------
-    split : str
-        Such as "bsds500-test".
-    kind : "splits" or "images"
-
-    Raises
-    ------
-    DataError
-        If it was not downloaded; the line says how to.
+    `split` is a name such as "bsds500-test". Raises DataError that says how to download it.
     """
     where = "--gt FOLDER" if kind == "splits" else "the folder of images"
     for one in public_sets().values():
@@ -131,7 +122,7 @@ def download(
     """Download a public set, keep what is needed, and check that its ground truth is the right one.
 
     A download that breaks off is resumed by the next call. A folder in the cache that has every
-    split is returned as it is: it was checked when it was made. A mirror may have some splits only.
+    split is returned as it is: it was checked when it was made.
 
     Parameters
     ----------
@@ -140,14 +131,9 @@ def download(
     to : path, optional
         A new folder; by default one in the user's cache, where `set_folder` finds it.
     url : str, optional
-        A mirror's .zip or .tar.gz, or the path of an archive.
+        A mirror's .zip or .tar.gz, or the path of an archive; it may have some splits only.
     progress : callable, optional
         Called with (done, total, what): bytes, then images checked.
-
-    Returns
-    -------
-    Path
-        The folder.
 
     Raises
     ------

@@ -29,14 +29,7 @@ from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.metrics.base import IMAGES, Column, Over, ScoreTree, over
-from bsdsbench.metrics.contour.measures import (
-    PIXELS,
-    TABLE,
-    Compared,
-    davis_radius,
-    iou,
-    values_of,
-)
+from bsdsbench.metrics.contour.measures import PIXELS, TABLE, Compared, davis_radius, iou, values_of
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_of
 from bsdsbench.metrics.contour.region_pixels import RegionPixels, region_pixels
 from bsdsbench.metrics.contour.sequences import (
@@ -116,9 +109,7 @@ class ContourOptions(LabelOptions):
         POSITIVES,
     )
     bf_theta: float = option(
-        0.0075,
-        "Radius of the BF score, a fraction of the diagonal, or pixels from 1 on.",
-        POSITIVE,
+        0.0075, "Radius of the BF score, a fraction of the diagonal, or pixels from 1 on.", POSITIVE
     )
     percent: float = option(
         95.0,
@@ -276,11 +267,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     options = ContourOptions
     ragged = OBJECTS
     counts_of = staticmethod(_contour_counts)
-    columns = (
-        *_COLUMNS,
-        *_POOLED,
-        IMAGES,
-    )
+    columns = (*_COLUMNS, *_POOLED, IMAGES)
     part_columns = (
         *_COLUMNS,
         *_POOLED,

@@ -117,10 +117,7 @@ def mask_pixels(pred: Bool, gt: Bool, spacing: tuple[float, float] | None = None
 
 
 def region_pixels(
-    pred: Prediction,
-    gt: GroundTruth,
-    opt: LabelOptions,
-    spacing: tuple[float, float] | None = None,
+    pred: Prediction, gt: GroundTruth, opt: LabelOptions, spacing: tuple[float, float] | None = None
 ) -> RegionPixels:
     """Return both maps of an image as metrics of label maps compare them.
 
