@@ -93,3 +93,44 @@ def test_links_of_a_page_work_in_a_clone(path):
         if not (path.parent / link).exists() and "generated/figures" not in link
     ]
     assert gone == []
+
+
+def test_whatever_pages_import_is_in_the_api():
+    """A module counts as listed where one of its functions is."""
+    listed, module = set(), ""
+    for path in sorted((DOCS / "reference/api").glob("*.rst")):
+        for line in path.read_text("utf-8").splitlines():
+            if line.startswith(".. currentmodule:: "):
+                module = line.split(":: ")[1]
+            elif re.match(r"\.\. auto(function|class|data)::", line):
+                listed.add(f"{module}.{line.split(':: ')[1]}")
+    pages = [*WRITTEN, *sorted((DOCS / "examples").glob("*.py"))]
+    imported = {
+        (source, name.strip())
+        for page in pages
+        for source, names in re.findall(
+            r"from (bsdsbench\.[\w.]+) import ([\w, ]+)", page.read_text("utf-8")
+        )
+        for name in names.split(",")
+    }
+    assert len(imported) > 15
+    unlisted = [
+        f"{source}.{name}"
+        for source, name in sorted(imported)
+        if f"{source}.{name}" not in listed
+        and not any(entry.startswith(f"{source}.{name}.") for entry in listed)
+        and not any(entry.endswith(f".{name}") for entry in listed)
+    ]
+    assert unlisted == []
+
+
+GLANCE = ("prediction", "ground truth", "who uses it", "a good value", "in Python")
+
+
+@pytest.mark.parametrize("path", METRICS, ids=name_of)
+def test_a_metric_page_has_every_part(path):
+    page = path.read_text("utf-8")
+    assert [row for row in GLANCE if f"\n| {row} | " not in page] == []
+    parts = ("## Formula", "## When it misleads", "## Scores and options", "bsdsbench evaluate")
+    assert [part for part in parts if part not in page] == []
+    assert "```pycon" in page

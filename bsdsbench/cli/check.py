@@ -153,7 +153,7 @@ def get_set(name: str, to: str | None, url: str | None) -> int:
 
     What is needed is kept, and checked to be the right set. From the cache `evaluate`, `run` and
     `doctor --task` take it by its name. The same command resumes a download that
-    broke off. Of a set that cannot be downloaded by name this says where it is, with status 2.
+    broke off. For other sets it prints where to get them and exits with 2.
     """
     from bsdsbench.loaders.sets import public_sets
 
@@ -209,7 +209,7 @@ def check_set(
         for place in here:
             print(f"{place.name:10} {place}")
         if not here:
-            say("no public set is in the cache; `bsdsbench data get bsds500` brings one")
+            say("no public set is in the cache; `bsdsbench data get bsds500` downloads one")
         return 0 if here else 1
     with progress("data check") as report:
         images = folder_fingerprints(folder, Protocol.load(protocol), split_file, report)

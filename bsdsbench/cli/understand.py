@@ -62,9 +62,9 @@ LINES = 9  # that explain prints, and the run as it is
 @protocol
 @printed("text", "json")
 def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
-    """Find errors in the inputs before a run.
+    """Check names, sizes, value range, polarity and NMS of the inputs.
 
-    They are names, sizes, values, polarity, NMS. Give --split-file, --pred-kind and the options of
+    Give --split-file, --pred-kind and the options of
     the protocol as for `evaluate`. Exit status 2 if there are errors, 0 if there are only warnings.
     """
     import bsdsbench as bb

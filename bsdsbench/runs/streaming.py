@@ -125,8 +125,7 @@ class StreamingEvaluator:
             GroundTruth. A batch: a sequence of these.
         image_id : str, int or sequence of these, optional
             A name or a number, for a batch a list or tensor of them; 3, tensor(3) and "3" are one.
-            None numbers them, which ranks that are to be
-            merged must not rely on.
+            Without ids, images are numbered; do not merge ranks without ids.
         groups : mapping of str to value, optional
             Column -> the image's value, for a batch a list of values.
 

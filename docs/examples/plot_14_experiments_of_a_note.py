@@ -79,7 +79,7 @@ plt.show()
 
 # %%
 # **The share of positives** (6.4). Scores 0 to 99, ten times over; the first t of 1,000 samples
-# are positive. The note says that the ROC curve changes little. It does not, since with t the
+# are positive. The note says that the ROC curve changes little. In fact it changes: with t the
 # scores of the positives change too. All areas are below 0.5, which is chance: an area goes from
 # 0 to 1, not from 0.5.
 

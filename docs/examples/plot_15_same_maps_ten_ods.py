@@ -1,6 +1,6 @@
 """
-Same maps, ten ODS
-==================
+One detector under ten settings: how ODS moves
+==============================================
 
 One detector, one data set, ten settings that papers and programs use. The maps never change; the
 ODS does. This is why two ports give one method different scores, and why every table here has a

@@ -49,8 +49,8 @@ ax.set(xlabel=runs[1].name, ylabel=runs[0].name, title="F per image: nearly the 
 plt.show()
 
 # %%
-# This writes the table in Markdown. The file suffix selects the format: `.md`, `.tex`, `.csv` or
-# `.html`.
+# This writes the table in Markdown. The file suffix selects the format: `.md`, `.tex`, `.csv`,
+# `.txt` or `.json`; with `.html` it is the whole report, a page with pictures.
 #
 # .. code-block:: sh
 #

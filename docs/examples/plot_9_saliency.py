@@ -39,7 +39,7 @@ for name in maps:
     print(name)
     for key, value in run.score("saliency").to_mapping().items():
         if isinstance(value, float):
-            print(f"  {key:16s}{value:.4f}")
+            print(f"  {key:24s}{value:.4f}")
 
 # %%
 
