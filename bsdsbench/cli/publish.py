@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 from click import argument
@@ -29,6 +30,11 @@ from bsdsbench.cli.shared import (
     tables,
     verb,
 )
+
+if TYPE_CHECKING:
+    from bsdsbench.comparison.method import Method
+    from bsdsbench.results.evaluation import Evaluation
+    from bsdsbench.tables.table import Table
 
 MAX_CITATION = 1 << 16
 PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot", "seed")
@@ -96,15 +102,11 @@ def report_verb(
     For --rules, the threshold-0 row that the rule edter needs is computed from the ground truth; if
     that is not found the value is "-".
     """
-    from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
-    from bsdsbench.comparison.method_tables import Spread
-    from bsdsbench.comparison.methods import means_table
-    from bsdsbench.comparison.published import labelled_runs, published_beside
-    from bsdsbench.comparison.slices import means_by_slice, slice_tables
+    from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.diagnosis.ap_rules import rules_tables
     from bsdsbench.errors import DataError
-    from bsdsbench.report import score_tables, write_report
+    from bsdsbench.report import write_report
     from bsdsbench.results.given_runs import as_runs
     from bsdsbench.results.score_tables import with_left_out
 
@@ -119,11 +121,7 @@ def report_verb(
         refuse((*PAGE, "gt_dir", "rules", "names", "cluster"), "--method")
         methods = methods_of(method)
         methods = with_runs(methods, as_runs(runs_of(methods), None, groups, group_by))
-        labelled_runs((), (), options["labels"], options["published"])  # names that are known
-        beside = options["published"], runs_of(methods), options["force"], options["labels"]
-        means = means_table(methods, Spread(spread), columns, *published_beside(*beside))
-        by_slice = [means_by_slice(methods, word, Spread(spread), columns) for word in by]
-        show_tables([means, *by_slice], out, form)
+        show_tables(_method_tables(methods, spread, columns, by, options), out, form)
         return
     loaded = labelled_runs(
         runs, as_runs(runs, names, groups, group_by), options["labels"], options["published"]
@@ -135,15 +133,7 @@ def report_verb(
         if cluster and not by:
             raise click.UsageError("--cluster: expected --by, or a page (-o FILE.html)")
         refuse((*PAGE, "gt_dir"), "tables, only with a page (-o FILE.html)")
-        extra, notes = published_beside(
-            options["published"], loaded, options["force"], options["labels"]
-        )
-        shown = score_tables(loaded, extra=extra, notes=notes, columns=columns)
-        counted = [run for run in loaded if metric_with_errors(run) is not None]
-        if counted and columns is None:
-            losses = [lost_scores(run, options["n_boot"], options["seed"]) for run in counted]
-            shown.append(error_table(counted, losses))
-        shown += slice_tables(loaded, by, columns, cluster)
+        shown = _run_tables(loaded, columns, by, cluster, options)
         if form == "csv":  # which has no notes
             shown = with_left_out(shown, {run.name: run.left_out for run in loaded})
         show_tables(shown, out, form)
@@ -159,6 +149,50 @@ def report_verb(
         for note in missing:
             say(note)
         print(out)
+
+
+def _run_tables(
+    runs: Sequence[Evaluation],
+    columns: list[str] | None,
+    by: tuple[str, ...],
+    cluster: str | None,
+    options: dict[str, Any],
+) -> list[Table]:
+    """Return the scores of runs beside published results, their errors, and their slices."""
+    from bsdsbench.comparison.lost_scores import error_table, lost_scores, metric_with_errors
+    from bsdsbench.comparison.published import published_beside
+    from bsdsbench.comparison.slices import slice_tables
+    from bsdsbench.report import score_tables
+
+    published, labels = options["published"], options["labels"]
+    extra, notes = published_beside(published, runs, options["force"], labels)
+    shown = score_tables(runs, extra=extra, notes=notes, columns=columns)
+    counted = [run for run in runs if metric_with_errors(run) is not None]
+    if counted and columns is None:
+        losses = [lost_scores(run, options["n_boot"], options["seed"]) for run in counted]
+        shown.append(error_table(counted, losses))
+    return [*shown, *slice_tables(runs, by, columns, cluster)]
+
+
+def _method_tables(
+    methods: Sequence[Method],
+    spread: str,
+    columns: list[str] | None,
+    by: tuple[str, ...],
+    options: dict[str, Any],
+) -> list[Table]:
+    """Return the means of methods beside published results, and in each slice."""
+    from bsdsbench.comparison.method import runs_of
+    from bsdsbench.comparison.method_tables import Spread
+    from bsdsbench.comparison.methods import means_table
+    from bsdsbench.comparison.published import labelled_runs, published_beside
+    from bsdsbench.comparison.slices import means_by_slice
+
+    published, labels, beside = options["published"], options["labels"], Spread(spread)
+    labelled_runs((), (), labels, published)  # names that are known
+    extra, notes = published_beside(published, runs_of(methods), options["force"], labels)
+    means = means_table(methods, beside, columns, extra, notes)
+    return [means, *(means_by_slice(methods, word, beside, columns) for word in by)]
 
 
 def _show_history(

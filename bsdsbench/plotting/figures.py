@@ -278,21 +278,12 @@ def plot_runs(
     spread = Spread(spread)
     with style(look, path is not None):
         shown = [_curve_of(method, kind, metric, ap, spread, each_run) for method in methods]
-        displays = [one.display for one in shown]
-        # An AP is shown of published results where its rule is the one of all runs.
-        rules = {r.protocol.ap_rule for r in every_run}
-        rules = rules or {str(r.ap_rule) for r in extra} & set(AP_RULES)
-        for row in extra:
-            displays.append(PRCurveDisplay.from_published(row))
-            if ap and {row.ap_rule} == rules:
-                displays[-1].name += f", AP {short(row.boundary['ap'])}"
-        figure = plot_curves(displays)
+        beside = _published_displays(extra, {r.protocol.ap_rule for r in every_run}, ap)
+        figure = plot_curves([*(one.display for one in shown), *beside])
         for one in shown:
             one.draw_runs()
-        entries: list[Any] = [(d.best.f if d.best is not None else 0.0, d.line_) for d in displays]
-        for k, one in enumerate(shown):
-            if best := [d.best.f for d in one.of_runs if d.best is not None]:
-                entries[k] = (sum(best) / len(best), one.display.line_)
+        entries: list[Any] = [(one.f, one.display.line_) for one in shown]
+        entries += [(d.best.f if d.best is not None else 0.0, d.line_) for d in beside]
         if human is None:
             apart = [run for run in every_run if why_not_beside(run, HUMAN_TASK)]
             human = "human" in published or (bool(every_run) and not apart)
@@ -344,6 +335,22 @@ def _curve_of(
         if ap
     ]
     return method_curve(method, shown, aps, spread, each_run)
+
+
+def _published_displays(
+    extra: Sequence[PublishedResult], rules: set[str], ap: bool
+) -> list[PRCurveDisplay]:
+    """Return the curves of published results; `rules` are those of the AP of the runs.
+
+    An AP is shown of published results where its rule is the one of all runs.
+    """
+    rules = rules or {str(r.ap_rule) for r in extra} & set(AP_RULES)
+    displays = []
+    for row in extra:
+        displays.append(PRCurveDisplay.from_published(row))
+        if ap and {row.ap_rule} == rules:
+            displays[-1].name += f", AP {short(row.boundary['ap'])}"
+    return displays
 
 
 def _human_point(ax: Axes, human: bool | Evaluation) -> tuple[float, Any]:

@@ -50,6 +50,12 @@ class MethodCurve(NamedTuple):
     of_runs: list[CurveDisplay]
     band: tuple[F8, F8, F8] | None
 
+    @property
+    def f(self) -> float:
+        """The mean of the largest F of the runs; 0 for curves without."""
+        best = [d.best.f for d in self.of_runs or [self.display] if d.best is not None]
+        return sum(best) / len(best) if best else 0.0
+
     def draw_runs(self) -> None:
         """Add the band, or the curves of the other runs, and every run's best point."""
         ax, color = self.display.ax_, self.display.line_.get_color()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -119,12 +119,7 @@ def worst_table(
 
     Raises DataError for more than two runs, or without such a metric.
     """
-    if not 1 <= len(runs) <= 2:
-        raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
-    methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
-    for method in methods:
-        if method.n_runs > 1:
-            comparable(as_runs(method.runs, method.labels))
+    methods = _one_or_two(runs)
     names = [method.name for method in methods]
     runs, _ = comparable(runs_of(methods), common=True)
     shared = [m for m in runs[0].metrics if all(m in run.metrics for run in runs)]
@@ -132,43 +127,24 @@ def worst_table(
         had = ", ".join(shared) or "none"
         raise DataError(f"{', '.join(names)}: metric {metric!r}, expected one they have: {had}")
     metric = metric or shared[0]
-    values = [_values_of_images(run, metric, columns) for run in runs]
-    fields = [c for c in values[0] if c in values[-1]]
-    of_runs: list[dict[str, Any]] = [{} for _ in runs]
-    for rows_by_image, by_field in zip(of_runs, values, strict=True):
-        for image_id in runs[0].image_ids:
-            rows_by_image[image_id] = [by_field[c].get(image_id) for c in fields]
-    two, gaps, ends = len(methods) == 2, {}, list(accumulate(m.n_runs for m in methods))
-    scores = [
-        of_runs[end - 1]
-        if method.n_runs == 1
-        else _means(of_runs[end - method.n_runs : end], spread)
-        for method, end in zip(methods, ends, strict=True)
-    ]
-    for image_id in runs[0].image_ids:  # the rows of images that are left out have no scores
-        first = [_number_of(rows_by_image[image_id][0]) for rows_by_image in scores]
-        if None not in first:
-            gaps[image_id] = first[0] - first[1] if two else first[0]
+    fields, scores = _image_scores(methods, runs, metric, columns, spread)
+    two, gaps = len(methods) == 2, _gaps(runs[0].image_ids, scores)
     sign = -1 if fields[0].higher_is_better is False else 1
     ranked = sorted(gaps, key=lambda i: (-abs(gaps[i]) if two else sign * gaps[i], i))
-    records, names_of = {r.image_id: r for r in runs[0].records}, dict[str, str]()
-    chosen = ranked[:n]
-    if of_each is not None:
-        parts, chosen = partition(runs[0].records, of_each), []
-        names_of = {i: parts.names[k] for i, k in zip(records, parts.members, strict=True)}
-        for name in parts.names:
-            chosen += [image_id for image_id in ranked if names_of[image_id] == name][:n]
+    records = {r.image_id: r for r in runs[0].records}
+    names_of = {} if of_each is None else _of_each_group(ranked, runs[0], of_each, n)
+    chosen = list(names_of) or ranked[:n]
     if draw:
         for run, folder in zip(runs, folders, strict=True):
             write_overlays(run, folder / "overlays", image_ids=chosen, progress=progress)
     drawable = all(has_overlays(run) and run.place("pred") for run in runs)
     shown, rows = [Field("image", "Image")], [list[Any]([image_id]) for image_id in chosen]
+    cut = (of_each or "").partition("=")[0]
     for k, column in enumerate(group_columns(runs[0].records)):
         shown.append(Field(f"group_{k}", column))
         for row in rows:
             value = text_of(records[row[0]].groups.get(column))
-            is_cut = of_each is not None and of_each.partition("=")[0] == column
-            row.append(names_of[row[0]] if is_cut else value)
+            row.append(names_of.get(row[0], value) if column == cut else value)
     for k, rows_by_image in enumerate(scores, 1):
         prefix = f"{names[k - 1]}: " if two else ""
         for n_before, c in enumerate(fields):
@@ -181,35 +157,101 @@ def worst_table(
         shown.append(Field("difference", "A - B", "", "+.4f"))
         for row in rows:
             row.append(gaps[row[0]])
+    ends = accumulate(method.n_runs for method in methods)
     firsts = [end - m.n_runs for m, end in zip(methods, ends, strict=True) if folders]
     for k, number in enumerate(firsts if drawable else (), 1):
         shown.append(Field(f"overlay_{k}", "Overlay"))
         for row in rows:
             path = overlay_path(runs[number], folders[number] / "overlays", row[0])
             row.append(str(path) if path.is_file() else "")
-    notes = []
-    if drawable:
-        notes = ["Overlays: green is matched, orange false, blue missed."]
-        if matching_metric(runs[0]) is None:
-            notes[0] += (
-                " A ring marks where the outlines are farthest apart, if distances are measured; "
-                "each class has a file of its own, _pixels_CLASS.png."
-            )
-            if any(map(has_others, runs)):
-                notes[0] += " Pink is of another class or object: false and missed alike."
-        if any(map(metric_with_errors, runs)):
-            notes[0] += (
-                " Lighter to darker: blue is suppressed, near a false pixel, absent; orange is a "
-                "duplicate, near an annotated pixel, background."
-            )
-        if not all(row[-1] for row in rows):
-            notes = ["No overlays yet: --overlays draws them for these images."]
+    notes = _overlay_notes(runs, all(row[-1] for row in rows)) if drawable else []
     if len(runs) > len(methods):
         notes.insert(0, f"Of several runs: {SPREAD_WORDS[spread]}.")
     title = f"Where {' and '.join(names)} differ most" if two else f"Worst images of {names[0]}"
     words = made_how(runs)
     words["notes"] = [*notes, *words["notes"]]
     return Table("worst", title, shown, rows, **words)
+
+
+def _one_or_two(runs: Sequence[Evaluation | Method]) -> list[Method]:
+    """Return one or two methods, a run as one of one run. Raises DataError for others."""
+    if not 1 <= len(runs) <= 2:
+        raise DataError(f"worst: {len(runs)} runs, expected one, or two to compare")
+    methods = [run if isinstance(run, Method) else Method(run.name, [run]) for run in runs]
+    for method in methods:
+        if method.n_runs > 1:
+            comparable(as_runs(method.runs, method.labels))
+    return methods
+
+
+def _gaps(
+    image_ids: Sequence[str], scores: Sequence[Mapping[str, Sequence[Cell]]]
+) -> dict[str, float]:
+    """Return the first score of each image, or of two methods its difference, where defined."""
+    gaps = {}
+    for image_id in image_ids:  # the rows of images that are left out have no scores
+        first, *second = (_number_of(rows_by_image[image_id][0]) for rows_by_image in scores)
+        if first is not None and None not in second:
+            gaps[image_id] = first - sum(value or 0.0 for value in second)
+    return gaps
+
+
+def _of_each_group(ranked: Sequence[str], run: Evaluation, by: str, n: int) -> dict[str, str]:
+    """Return the first n images of each group of a column, in the order of groups, and its name."""
+    parts = partition(run.records, by)
+    names_of = {i: parts.names[k] for i, k in zip(run.image_ids, parts.members, strict=True)}
+    listed: dict[str, str] = {}
+    for name in parts.names:
+        listed |= dict.fromkeys([i for i in ranked if names_of[i] == name][:n], name)
+    return listed
+
+
+class _ImageScores(NamedTuple):
+    """The columns of scores of images, and the scores of each method by image."""
+
+    fields: list[Field]
+    of_methods: list[dict[str, list[Cell]]]
+
+
+def _image_scores(
+    methods: Sequence[Method],
+    runs: Sequence[Evaluation],
+    metric: str,
+    columns: Sequence[str] | None,
+    spread: Spread,
+) -> _ImageScores:
+    """Return the scores of images under a metric; `runs` are those of the methods."""
+    values = [_values_of_images(run, metric, columns) for run in runs]
+    fields = [c for c in values[0] if c in values[-1]]
+    of_runs: list[dict[str, Any]] = [{} for _ in runs]
+    for rows_by_image, by_field in zip(of_runs, values, strict=True):
+        for image_id in runs[0].image_ids:
+            rows_by_image[image_id] = [by_field[c].get(image_id) for c in fields]
+    rest, of_methods = iter(of_runs), []
+    for method in methods:
+        first, *others = islice(rest, method.n_runs)
+        of_methods.append(_means([first, *others], spread) if others else first)
+    return _ImageScores(fields, of_methods)
+
+
+def _overlay_notes(runs: Sequence[Evaluation], complete: bool) -> list[str]:
+    """Say what overlays show; or, where some are not there, how they are made."""
+    if not complete:
+        return ["No overlays yet: --overlays draws them for these images."]
+    note = "Overlays: green is matched, orange false, blue missed."
+    if matching_metric(runs[0]) is None:
+        note += (
+            " A ring marks where the outlines are farthest apart, if distances are measured; "
+            "each class has a file of its own, _pixels_CLASS.png."
+        )
+        if any(map(has_others, runs)):
+            note += " Pink is of another class or object: false and missed alike."
+    if any(map(metric_with_errors, runs)):
+        note += (
+            " Lighter to darker: blue is suppressed, near a false pixel, absent; orange is a "
+            "duplicate, near an annotated pixel, background."
+        )
+    return [note]
 
 
 def _means(of_runs: Sequence[dict[str, Any]], spread: Spread) -> dict[str, list[Cell]]:
@@ -226,6 +268,7 @@ def _means(of_runs: Sequence[dict[str, Any]], spread: Spread) -> dict[str, list[
     return means
 
 
-def _number_of(cell: Cell) -> Any:
+def _number_of(cell: Cell) -> float | None:
     """Return the number of a cell."""
-    return cell.value if isinstance(cell, Estimate) else cell
+    value = cell.value if isinstance(cell, Estimate) else cell
+    return value if isinstance(value, int | float) else None
