@@ -17,13 +17,6 @@ from bsdsbench.errors import DataError, ShapeError
 class ThresholdCurve(CurvePoints):
     """Precision, TPR and FPR at each threshold, f8 (T,), thresholds falling; see `threshold_curve`.
 
-    Parameters
-    ----------
-    precision, tpr, fpr, thresholds : array
-        f8 (T,).
-    positives, negatives : float
-        Total weight of each class.
-
     Examples
     --------
     >>> from bsdsbench import curves

@@ -66,10 +66,8 @@ def tolerance_key(score: str, tolerance: str) -> str:
 class BoundaryMetric(CurveMetric[VoidOptions]):
     """Boundary pixels matched one to one within a tolerance: the BSDS benchmark.
 
-    Scores: `ods` and `ois`, the best F at one threshold of all images and at each image's own, with
-    precision, recall and threshold; `ap`; `r50`, recall at precision 0.5, undefined where the curve
-    does not reach it, and `edges_r50`, the edges toolbox's number, which is then the largest recall
-    or 0; `curve`, of the counts summed over images.
+    Its scores are those of `BoundaryScore`. R50 is undefined where the curve does not reach a
+    precision of 0.5; `edges_r50` is then the largest recall, or 0.
     """
 
     name = "boundary"

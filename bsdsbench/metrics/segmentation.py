@@ -119,11 +119,9 @@ def class_scores(counts: Mapping[str, Map]) -> dict[str, F8]:
       IoU / (TP + (FP + FN) / 2). SQ = sum of IoU / TP, 0 where none is true, as in the program.
       RQ = TP / (TP + (FP + FN) / 2).
 
-    Pairs are regions of one class with an intersection over union above 0.5. Ignored pixels of the
-    ground truth count nowhere, and a predicted region of which more than half is ignored is no
-    error. Ignored pixels (`ignore` + 1) x divisor - 1 - k are a crowd of class k (from 0): they
-    stay in the union, and excuse predictions of that class alone.
-    Source: Kirillov et al., Panoptic segmentation, CVPR 2019; panopticapi.
+    Pairs are regions of one class with an intersection over union above 0.5. A predicted region of
+    which more than half is ignored is no error. Ignored pixels (`ignore` + 1) x divisor - 1 - k are
+    a crowd of class k (from 0): they stay in the union, and excuse predictions of that class alone.
     """
     right, pred, gt = _pixels(counts["confusion"])
     tp, iou_sum = counts["tp"], counts["iou_sum"]

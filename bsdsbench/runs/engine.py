@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import closing, nullcontext
 from dataclasses import replace
@@ -209,23 +209,9 @@ def count(
 ) -> Outcome:
     """Read and count one image: the only place where that is done.
 
-    Parameters
-    ----------
-    item : Item
-        The image.
-    plan : Plan
-        The resolved keywords.
-    stored_hash : str
-        Fingerprint of the record that is stored; an image with the same one is not counted again.
-    sanity_check : bool
-        True to measure what `first_look` needs.
-    serialise : bool
-        True to return the record as bytes, too.
-
-    Returns
-    -------
-    Outcome
-        Errors of any kind are returned, not raised.
+    `stored_hash` is the fingerprint of the record that is stored; an image with the same one is not
+    counted again. With `sanity_check` the outcome has what `first_look` needs, with `serialise` the
+    record as bytes, too. Errors of any kind are returned, not raised.
     """
     first, protocol, look = registry.readers(plan.metrics)[0], plan.protocol, None
     try:
@@ -241,7 +227,8 @@ def count(
         del files  # counting needs the memory
         if sanity_check and pred is not None:
             look = look_at(pred, gt, protocol)
-        annotated = first.gt_kind != "annotators" or any(map(np.any, _counted_boundaries(gt)))
+        counted = (without_void(boundary, valid_of(gt)) for boundary in gt.boundaries)
+        annotated = first.gt_kind != "annotators" or any(map(np.any, counted))
         if not annotated and protocol.empty_gt == "error":
             raise empty_truth(gt.where, len(gt.boundaries))
         if unchanged or (not annotated and protocol.empty_gt != "count"):
@@ -258,11 +245,6 @@ def count(
         packages = {type(registry.get(name)).__module__.partition(".")[0] for name in plan.metrics}
         fault = unexpected(error, packages | {"bsdsbench"})
         return Outcome(error=DataError(Problem(item.image_id, fault)), look=look)
-
-
-def _counted_boundaries(gt: GroundTruth) -> Iterator[np.ndarray]:
-    """Yield the annotators' boundaries without their void pixels."""
-    return (without_void(boundary, valid_of(gt)) for boundary in gt.boundaries)
 
 
 def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRecord:

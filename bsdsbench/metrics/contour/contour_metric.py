@@ -193,9 +193,7 @@ _POOLED = (
 def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | None = None) -> Counts:
     """Count one image: two masks, or two label maps if `params` has classes.
 
-    Two definitions of each measure are in use and both are kept: the mean over images (or
-    instances) of each image's value, and the value of the pixels of all images together. With C
-    classes, M measures in the order of `ContourOptions.measures()`, W widths and R radii:
+    With C classes, M measures in the order of `ContourOptions.measures()`, W widths and R radii:
 
     value_sum   : f8 (C, M), each measure summed over the pairs of masks for which it is defined
     value_count : i8 (C, M), how many those are
@@ -204,9 +202,6 @@ def _contour_counts(pred: ArrayLike, gt: ArrayLike, params: ContourOptions | Non
     near        : i8 (C, R, 2), boundary pixels ("side") of pred and of gt within each radius
     outline     : i8 (C, 2), boundary pixels of pred and of gt
     pairs       : i8 (C, 3), masks compared: of both sides, of pred alone, of gt alone
-
-    pred, gt : (H, W) masks; label maps with the labels `params.first` on; instance maps if
-        `params.unit` is "instance" or "id" (see `ContourOptions`)
 
     Raises DataError for what is no mask or label map, ShapeError for unequal shapes.
     """
