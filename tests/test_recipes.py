@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 RECIPES = re.findall(
     r"^### \d\. (.+?)\n.*?^```diff\n(.*?)^```", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S
 )
+APPLY = ("git", "apply", "--unidiff-zero")  # a line goes after another, whatever follows that
 pytestmark = [pytest.mark.process, pytest.mark.slow]
 
 
@@ -26,7 +27,7 @@ def python(tmp_path_factory):
         shutil.copytree(ROOT / folder, copy / folder, ignore=skip)
     shutil.copy(ROOT / "pyproject.toml", copy)
     for _, diff in RECIPES:
-        subprocess.run(["git", "apply"], input=diff.encode(), cwd=copy, check=True)
+        subprocess.run([*APPLY, "-"], input=diff.encode(), cwd=copy, check=True)
 
     def run(*words):
         env = {**os.environ, "PYTHONPATH": str(copy), "PYTEST_ADDOPTS": ""}
@@ -57,3 +58,14 @@ def test_a_preset_a_reader_and_a_verb(python, tmp_path):
     assert "1.0000" in python("-m", "bsdsbench", "evaluate", *where, *how, "--quiet")
     assert python("-m", "bsdsbench", "ids", tmp_path / "out") == "a\n"
     python("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_site_pages.py", "-k", "verb")
+
+
+def test_recipes_apply_where_others_have_added_a_line(tmp_path):
+    for folder in ("bsdsbench", "tests", "scripts", "docs"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.pyc"))
+    for _, diff in RECIPES:
+        for file, line in re.findall(r"^--- a/(.*)\n\+.*\n@@.*\n(?:\+.*\n)* (.*)\n\+", diff, re.M):
+            text = (tmp_path / file).read_text("utf-8")
+            assert text.count(f"{line}\n") >= 1
+            (tmp_path / file).write_text(text.replace(f"{line}\n", f"{line}\n    # another\n"))
+        subprocess.run([*APPLY, "--check", "-"], input=diff.encode(), cwd=tmp_path, check=True)

@@ -142,5 +142,5 @@ def test_the_doctor_says_what_the_metric_finds_odd(
     found = bb.doctor(tmp_path, rooms / TRUTHS[metric], protocol, metric=metric)
     assert {f.code for f in found} == codes
     if not own:
-        told = call("doctor", tmp_path, "--gt", rooms / TRUTHS[metric], "--metric", metric)
+        told = call("doctor", tmp_path, "--gt", rooms / TRUTHS[metric], "--metrics", metric)
         assert all(f"{code}: " in told for code in codes)

@@ -50,7 +50,8 @@ def soft_and_edges(image_id, rng, shape):
 
 def soft_and_mask(image_id, rng, shape):
     mask = blobs(rng, shape, 2, 4) > 0
-    soft = np.clip(150 * mask + 105 * rng.random(shape), 0, 255).astype(np.uint8)
+    wrong = rng.random(shape) < 0.05  # on the other side of every threshold near .5
+    soft = np.clip(150 * (mask ^ wrong) + 105 * rng.random(shape), 0, 255).astype(np.uint8)
     return bb.Prediction(image_id, soft=soft), bb.GroundTruth(image_id, mask=mask)
 
 

@@ -13,4 +13,5 @@ def same_as_stored(name, parts):
     if os.environ.get("BSDSBENCH_RENEW"):
         path.write_text("".join(f"=== {k}\n{v}" for k, v in parts.items()), "utf-8", newline="\n")
     _, *stored = re.split(r"^=== (.*)\n", path.read_text("utf-8"), flags=re.M)
-    assert parts == dict(zip(stored[::2], stored[1::2], strict=True))
+    known = dict(zip(stored[::2], stored[1::2], strict=True))
+    assert parts == known, f"if that is wanted, BSDSBENCH_RENEW=1 pytest TEST writes {path.name}"

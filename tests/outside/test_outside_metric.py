@@ -142,7 +142,7 @@ def test_every_verb_knows_it(call, data, runs, tmp_path):
     assert np.mean([float(row["f"]) for row in rows]) == pytest.approx(score_of(poor)["f"])
 
     told = call("worst", good, "--overlays", status=2)
-    assert "no metric that matches pixels" in told
+    assert "for overlays (it has davis-f)" in told
     humans = ("--humans", "--gt", data / "gt", "--metrics", "davis-f", *HERE)
     assert "davis-f" in call("evaluate", *humans, status=2)
 
