@@ -28,7 +28,6 @@ from attrs import Factory, evolve, frozen
 from bsdsbench.arguments import Bool
 from bsdsbench.errors import DataError, Fix, InputWarning, Problem, Setting
 from bsdsbench.images import (
-    GroundTruth,
     Map,
     Prediction,
     described,
@@ -497,17 +496,6 @@ def _void_levels(levels: Sequence[float]) -> tuple[float, ...]:
     if 0 not in levels or white not in (1, 255, 65535):
         return ()
     return tuple(tidy(level) for level in levels if level not in (0, white))
-
-
-# ---- evidence of whole images --------------------------------------------------------------------
-
-
-def truth_evidence(gt: GroundTruth) -> Evidence:
-    """Return what a ground truth shows."""
-    evidence = gt.evidence
-    if not evidence.maps:  # made of arrays that say themselves what they are
-        evidence = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
-    return evidence
 
 
 # ---- soft maps -----------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ from bsdsbench.loaders.label_evidence import (
     refuse_white,
     train_id_options,
 )
+from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, ScoreTree, over
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.curve_metric import CurveMetric
@@ -226,12 +227,7 @@ def _drawn(mask: Bool, valid: Bool, radius: int) -> Bool:
     if radius:
         inside, outside = mask & valid, ~mask & valid
         return inside & near(outside, radius) | outside & near(inside, radius)
-    edge = np.zeros(mask.shape, bool)
-    for dy, dx in ((1, 0), (0, 1), (1, 1)):
-        pixel = np.s_[: mask.shape[0] - dy, : mask.shape[1] - dx]
-        neighbour = np.s_[dy:, dx:]
-        edge[pixel] |= (mask[pixel] != mask[neighbour]) & valid[pixel] & valid[neighbour]
-    return edge
+    return seg2bdry(mask, valid)
 
 
 def _spanned(mask: Bool, valid: Bool, radius: int) -> Bool:

@@ -23,7 +23,7 @@ from bsdsbench.errors import DataError, InputWarning, Problem, Setting, unexpect
 from bsdsbench.images import GroundTruth, Prediction, valid_of, without_void
 from bsdsbench.io import HeldFiles
 from bsdsbench.loaders.readers import empty_truth
-from bsdsbench.loaders.reading import DARKER, soft_evidence, truth_evidence
+from bsdsbench.loaders.reading import DARKER, soft_evidence
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Counter, Metric
 from bsdsbench.protocol.protocol import Protocol
@@ -36,7 +36,7 @@ from bsdsbench.runs.keywords import Plan
 from bsdsbench.runs.sanity import LOOKS, Look, first_look, look_at, polarity
 from bsdsbench.runs.sources import Inputs, Item
 from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.evidence import Sides
+from bsdsbench.scores.evidence import Evidence, Sides
 from bsdsbench.text import show
 
 SMALL_RUN = 1000  # images up to which a worker gets one at a time
@@ -295,7 +295,9 @@ def evidence_record(
     A metric without thresholds (`has_thresholds` is False) has no lowest one that a soft map must
     reach.
     """
-    opt, truth = metric.options_of(protocol), truth_evidence(gt)
+    opt, truth = metric.options_of(protocol), gt.evidence
+    if not truth.maps:  # made of arrays that say themselves what they are
+        truth = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
     if "labels" in gt.parts:
         truth = truth | metric.label_evidence(gt.labels, opt, truth=True)
     record = ImageRecord(image_id, gt.shape, gt=truth)
