@@ -27,6 +27,7 @@ from bsdsbench.cli.shared import (
     show_tables,
     slice_clusters,
     slicing,
+    summary_option,
     tables,
     verb,
 )
@@ -75,6 +76,7 @@ PAGE = ("title", "images_dir", "pred_dirs", "pictures", "full_pictures", "n_boot
 @grouping
 @slicing
 @slice_clusters
+@summary_option
 @bootstrap
 def report_verb(
     runs: tuple[str, ...],
@@ -90,6 +92,7 @@ def report_verb(
     group_by: str | None,
     by: tuple[str, ...],
     cluster: str | None,
+    summary: str | None,
     **options: Any,
 ) -> None:
     """Write runs as a page, or as tables.
@@ -113,12 +116,12 @@ def report_verb(
     options["published"] = options["published"] or ()
     if history:
         without = ("gt_dir", "rules", "published", "method", "labels", "groups", "group_by", "by")
-        refuse((*PAGE, *without, "cluster"), "--history")
+        refuse((*PAGE, *without, "cluster", "summary"), "--history")
         _show_history([*history, *runs], names, columns, out, form, options["force"])
         return
     one_of_runs_and_methods(runs, method)
     if method:
-        refuse((*PAGE, "gt_dir", "rules", "names", "cluster"), "--method")
+        refuse((*PAGE, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
         methods = methods_of(method)
         methods = with_runs(methods, as_runs(runs_of(methods), None, groups, group_by))
         show_tables(_method_tables(methods, spread, columns, by, options), out, form)
@@ -134,13 +137,17 @@ def report_verb(
             raise click.UsageError("--cluster: expected --by, or a page (-o FILE.html)")
         refuse((*PAGE, "gt_dir"), "tables, only with a page (-o FILE.html)")
         shown = _run_tables(loaded, columns, by, cluster, options)
+        if summary:
+            from bsdsbench.results.summaries import Summary, summary_tables
+
+            shown += summary_tables(loaded, Summary(summary), columns)
         if form == "csv":  # which has no notes
             shown = with_left_out(shown, {run.name: run.left_out for run in loaded})
         show_tables(shown, out, form)
     elif not out:
         raise DataError("--format html: expected -o FILE.html")
     else:
-        refuse(("columns",), "a page (-o FILE.html)")
+        refuse(("columns", "summary"), "a page (-o FILE.html), which has all of them")
         keys = {word.lower() for word in options["published"]}
         options["labels"] = {k: v for k, v in options["labels"].items() if k in keys}
         options["pred_dirs"] = list(options["pred_dirs"]) or None

@@ -31,6 +31,7 @@ from bsdsbench.cli.shared import (
     show_tables,
     slice_clusters,
     slicing,
+    summary_option,
     together,
     verb,
 )
@@ -122,6 +123,7 @@ next
     metavar="OUT",
 )
 @columns_option
+@summary_option
 @flag("--humans", "Score each annotator against the others; without PRED_DIR.")
 def evaluate_verb(
     pred_dir: str | None,
@@ -132,6 +134,7 @@ def evaluate_verb(
     cluster: str | None,
     threshold_from: str | None,
     columns: list[str] | None,
+    summary: str | None,
     humans: bool,
     **options: Any,
 ) -> int:
@@ -202,13 +205,18 @@ def evaluate_verb(
         write_tables(rows, per_image, written)
     at_threshold = at_threshold_of(run, other) if other else []
     slices = slice_tables([run], by, columns, cluster) if by else []
+    summaries = []
+    if summary:
+        from bsdsbench.results.summaries import Summary, summary_tables
+
+        summaries = summary_tables([run], Summary(summary), columns)
     if form == "json":
-        beside = {"threshold_from": at_threshold, "slices": slices}
+        beside = {"threshold_from": at_threshold, "slices": slices, "summary": summaries}
         plain = {k: {t.key: t.plain() for t in shown} for k, shown in beside.items() if shown}
         print_json(run.to_mapping() | plain)
     else:
         print_run(run, out, columns)
-        if more := [*at_threshold, *slices]:
+        if more := [*summaries, *at_threshold, *slices]:
             print()
             show_tables(more)
     return left_out(run.failed, run)

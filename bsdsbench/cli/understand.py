@@ -59,7 +59,7 @@ LINES = 9  # that explain prints, and the run as it is
 @run_option("task")
 @run_option("split_file")
 @run_option("pred_kind")
-@words("--metrics", "What the inputs are for; default: boundary.", metavar="M,M")
+@words("--metrics", "", metavar="M,M")
 @protocol
 @printed("text", "json")
 def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
@@ -72,12 +72,8 @@ def doctor_verb(pred_dir: str, form: str, **options: Any) -> int:
 
     settle(options)
     del options["task"]
-    metrics, gt = options.pop("metrics"), options.pop("gt")
-    with progress("doctor", "steps") as options["progress"]:
-        findings, *others = [bb.doctor(pred_dir, gt, metric=name, **options) for name in metrics]
-    for of_metric in others:
-        findings += [finding for finding in of_metric if finding not in findings]
-    findings.sort(key=lambda finding: finding.level)  # errors first
+    with progress("doctor", "steps") as report:
+        findings = bb.doctor(pred_dir, options.pop("gt"), progress=report, **options)
     write = partial(as_flag, verb="evaluate")  # options that a run is to have
     if form == "json":
         print_json([asdict(finding) | {"fix": finding.fixes(write)} for finding in findings])

@@ -41,7 +41,7 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import is_area, late_starts_of
 from bsdsbench.runs.engine import evidence_record
-from bsdsbench.runs.keywords import RunKeywords, plan
+from bsdsbench.runs.keywords import Plan, RunKeywords, plan
 from bsdsbench.runs.sanity import Thumbnail, look_at, position, swaps, thickness, thumbnail
 from bsdsbench.runs.sources import FileItem
 from bsdsbench.scores.counts import ImageRecord
@@ -68,7 +68,7 @@ def doctor(
     *,
     split_file: str | Path | None = None,
     pred_kind: str | None = None,
-    metric: str = registry.DEFAULT_METRICS[0],
+    metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
     looked_at: int = 12,
     progress: Progress | None = None,
 ) -> Findings:
@@ -85,8 +85,9 @@ def doctor(
     pred_kind : str or None
         "soft", or "labels" for pictures and arrays that hold label maps; default: what the metric
         expects.
-    metric : str
-        What the inputs are for; of others than boundaries the metric says what looks wrong.
+    metrics : str or sequence of str
+        What the inputs are for, as of `evaluate`; of others than boundaries the metric says what
+        looks wrong.
     looked_at : int
         How many images the slower measurements take, spread over the set.
     progress : callable or None
@@ -109,8 +110,28 @@ def doctor(
     ['nms=True']
     """
     keywords = RunKeywords(pred_kind=pred_kind, split_file=split_file)
-    options = plan(keywords, protocol, (metric,))
-    examined, kind = registry.get(metric), options.pred_kind
+    options = plan(keywords, protocol, metrics)
+    findings, readings, notes = Findings(), dict[str, None](), dict[str, None]()
+    for name in options.metrics:
+        of_metric = _examined(name, options, pred_dir, gt_dir, looked_at, progress)
+        findings += [finding for finding in of_metric if finding not in findings]
+        findings.n_images, findings.n_measured = of_metric.n_images, of_metric.n_measured
+        readings[of_metric.reading] = notes[of_metric.note] = None
+    findings.sort(key=lambda finding: finding.level != ERROR)
+    findings.reading, findings.note = ("; ".join(filter(None, k)) for k in (readings, notes))
+    return findings
+
+
+def _examined(
+    name: str,
+    options: Plan,
+    pred_dir: str | Path,
+    gt_dir: str | Path,
+    looked_at: int,
+    progress: Progress | None,
+) -> Findings:
+    """Return what a metric's examination of the inputs finds."""
+    examined, kind, split_file = registry.get(name), options.pred_kind, options.split_file
     places = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
     opt = examined.options_of(options.protocol)
     classes, sequences = examined.class_names(opt), examined.in_sequences(opt)
@@ -131,7 +152,6 @@ def doctor(
     for check in (_check_names, _check_files, _check_values, _check_places, _check_lines):
         check(examination)
     findings = examination.findings
-    findings.sort(key=lambda finding: finding.level != ERROR)
     findings.n_images, findings.n_measured = len(both), inputs.n_measured
     readings = inputs.readings.with_layouts(*(side.layout for side in sides))
     findings.reading = readings.describe(inputs.records)

@@ -319,6 +319,10 @@ class Metric(ABC, Generic[Opt]):
         """Return the metric's own conventions in words, printed under the scores; or ""."""
         return "; ".join(captions(opt).values()) if opt else ""
 
+    def numbers_line(self, score: Mapping[str, Any]) -> str:
+        """Return what a score counts, printed under its table, as "61 found, 4 missed"; or ""."""
+        return ""
+
     def usual(self, opt: Opt) -> Sequence[str] | None:
         """Return the keys of the columns that tables show by default; None for all of them."""
         return None

@@ -17,6 +17,10 @@ SortedAP, 2023 (arXiv 2309.04887); cellpose.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any, NamedTuple
+
 import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import ArrayLike
@@ -26,7 +30,7 @@ from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.label_evidence import number_evidence
 from bsdsbench.loaders.reading import Kind
-from bsdsbench.metrics.base import IGNORE, IMAGES, Column, ValuesMetric
+from bsdsbench.metrics.base import IGNORE, IMAGES, Column, ScoreTree, ValuesMetric
 from bsdsbench.metrics.contour.region_pixels import RegionPixels, region_pixels
 from bsdsbench.metrics.label_ids import SIDES, is_stack
 from bsdsbench.metrics.label_maps import (
@@ -39,11 +43,19 @@ from bsdsbench.metrics.label_maps import (
     numbered,
     void_of,
 )
-from bsdsbench.protocol.fields import check, is_number, one_of, option
+from bsdsbench.protocol.fields import (
+    check,
+    each,
+    is_int,
+    is_number,
+    listed_values,
+    one_of,
+    option,
+)
 from bsdsbench.protocol.protocol import READ, Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
-from bsdsbench.scores.ratios import defined_f, defined_ratio
+from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
 
 NONE = "no object in any image"
 _FOUND = {"iou": "found with", "one-to-one": "pairs with"}
@@ -69,6 +81,24 @@ class InstancesOptions:
         caption=lambda o: "" if o.overlap == "any" else f"{_FOUND[o.overlap]} IoU above {o.iou:g}",
     )
     ignore: tuple[float, ...] = IGNORE
+    sizes: tuple[int, ...] = option(
+        (),
+        "Count found, missed and false objects by their size too: numbers of pixels from which on "
+        "the next class of sizes begins, as 10,100.",
+        [
+            each(lambda v: is_int(v) and v >= 1, 0, 20, "whole numbers of pixels from 1 on"),
+            check(lambda v: list(v) == sorted({*v}), "increasing numbers"),
+        ],
+        listed_values,
+        caption=lambda o: f"by size: {', '.join(o.size_names)} px" if o.sizes else "",
+    )
+
+    @property
+    def size_names(self) -> tuple[str, ...]:
+        """The classes of sizes, in pixels."""
+        ends = [f"{size:g}" for size in self.sizes]
+        between = [f"{low} to below {high}" for low, high in pairwise(ends)]
+        return (f"below {ends[0]}", *between, f"from {ends[-1]}") if ends else ()
 
 
 def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None = None) -> Counts:
@@ -77,6 +107,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     inside, joined : i8 (3,), the intersections and unions that the indices of JACCARD add up
     objects : i8 (2, 2), annotated objects found and all, predicted ones right and all
     sorted_ap : f8 (), NaN without any object
+    by_size : i8 (B, 2, 2), `objects` of each class of sizes; only with `sizes`
 
     Examples
     --------
@@ -113,17 +144,47 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     inside.append(shared[linear_sum_assignment(often, maximize=True)].sum())
     joined.append(in_gt.sum() + in_pred.sum() - shared.sum())
     good = shared > 0 if opt.overlap == "any" else iou > opt.iou
-    detected, right = good.any(axis=1).sum(), good.any(axis=0).sum()
+    detected, right = good.any(axis=1), good.any(axis=0)
     if opt.overlap == "one-to-one":
-        detected = right = (csgraph.maximum_bipartite_matching(csr_array(good)) >= 0).sum()
+        paired = csgraph.maximum_bipartite_matching(csr_array(good))  # rows of columns, or -1
+        detected, right = np.isin(np.arange(len(in_gt)), paired), paired >= 0
     n, steps = len(in_gt) + len(in_pred), np.sort(iou[one_to_one])
     steps = steps[steps > 0]  # TP / (TP + FP + FN) over the IoU that is asked for falls at these
     tp = np.arange(steps.size, 0, -1)
     ap = tp / (n - tp)
     ap = np.concatenate([ap[:1], ap, [0.0]])
     area = (np.diff([0.0, *steps, 1.0]) * (ap[1:] + ap[:-1])).sum() / 2
-    objects = [[detected, len(in_gt)], [right, len(in_pred)]]
-    return Counts(inside=inside, joined=joined, objects=objects, sorted_ap=area if n else np.nan)
+    objects = [[detected.sum(), len(in_gt)], [right.sum(), len(in_pred)]]
+    by_size: dict[str, ArrayLike] = {}
+    if opt.sizes:
+        n_sizes, rows = len(opt.sizes) + 1, []
+        for is_matched, pixels in ((detected, in_gt), (right, in_pred)):
+            size = np.searchsorted(opt.sizes, pixels, side="right")
+            matched = np.bincount(size[is_matched], minlength=n_sizes)
+            rows.append(np.stack([matched, np.bincount(size, minlength=n_sizes)], axis=-1))
+        by_size = {"by_size": np.stack(rows, axis=1)}
+    ap_value = area if n else np.nan
+    return Counts(inside=inside, joined=joined, objects=objects, sorted_ap=ap_value, **by_size)
+
+
+class _Detection(NamedTuple):
+    """What columns show of counts of objects (..., 2, 2)."""
+
+    f1: F8
+    precision: F8
+    recall: F8
+    found: F8
+    missed: F8
+    false: F8
+
+
+def _detection(objects: Map) -> _Detection:
+    """Return the scores of objects, and how many are found, missed and false."""
+    matched, total = objects[..., 0], objects[..., 1]
+    shares = defined_ratio(matched, total)
+    missed, false = np.moveaxis(total - matched, -1, 0).astype(np.float64)
+    n_found = matched[..., 0].astype(np.float64)
+    return _Detection(defined_f(shares), shares[..., 1], shares[..., 0], n_found, missed, false)
 
 
 def _without_ignored(gt: GroundTruth, opt: InstancesOptions) -> GroundTruth:
@@ -136,6 +197,16 @@ def _without_ignored(gt: GroundTruth, opt: InstancesOptions) -> GroundTruth:
 def _label_options(opt: InstancesOptions) -> LabelOptions:
     """Return the options as metrics of label maps have them."""
     return LabelOptions(unit="instance", components=opt.components)
+
+
+COUNTED_OBJECTS = tuple(
+    Column(key, key, digits=0, score=False, pooled=True) for key in ("found", "missed", "false")
+)
+
+
+def objects_line(score: Mapping[str, Any]) -> str:
+    """Return how many objects are found, missed and false, in words."""
+    return ", ".join(f"{score[c.key]:,.0f} {c.key}" for c in COUNTED_OBJECTS)
 
 
 class InstancesMetric(ValuesMetric[InstancesOptions]):
@@ -155,6 +226,7 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
         Column("precision", "precision", undefined="nothing is predicted", pooled=True),
         Column("recall", "recall", undefined="nothing is annotated", pooled=True),
         Column("sorted_ap", "sorted AP", undefined=NONE),
+        *COUNTED_OBJECTS,
         *(
             Column(f"pooled.{key}", f"{key} pooled", shown="never", quantity="aji", pooled=True)
             for key in JACCARD
@@ -162,7 +234,8 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
         Column("mean_f1", "mean F1", shown="never", quantity="f1"),
         IMAGES,
     )
-    image_columns = (*columns[:2], *columns[3:7])
+    image_columns = (*columns[:2], *columns[3:10])
+    part_columns = (*columns[3:6], *COUNTED_OBJECTS)
 
     def used(self, opt: InstancesOptions) -> tuple[str, ...]:
         return READ if opt.components else ()
@@ -198,13 +271,29 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
 
     def values(self, counts: Stack, opt: InstancesOptions) -> dict[str, F8]:
         aji = dict(zip(JACCARD, defined_ratio(counts["inside"], counts["joined"]).T, strict=True))
-        matched, total = np.moveaxis(counts["objects"], -1, 0)
-        shares = defined_ratio(matched, total)
-        f1 = defined_f(shares)
+        detection = _detection(counts["objects"])
         return {
             **aji,
             **{f"pooled.{key}": values for key, values in aji.items()},
             "sorted_ap": counts["sorted_ap"],
-            "mean_f1": f1,
-            **{"f1": f1, "recall": shares[:, 0], "precision": shares[:, 1]},
+            "mean_f1": detection.f1,
+            **detection._asdict(),
         }
+
+    def scores(
+        self, stack: Stack, weights: Weights, protocol: Protocol, opt: InstancesOptions
+    ) -> ScoreTree:
+        scores = dict(super().scores(stack, weights, protocol, opt))
+        if opt.sizes:
+            detection = _detection(weighted_sum(weights, stack["by_size"]))._asdict()
+            scores["by_size"] = {
+                name: {key: values[:, k] for key, values in detection.items()}
+                for k, name in enumerate(opt.size_names)
+            }
+        return scores
+
+    def parts(self, protocol: Protocol, opt: InstancesOptions) -> dict[str, tuple[str, ...]]:
+        return {name: ("by_size", name) for name in opt.size_names}
+
+    def numbers_line(self, score: Mapping[str, Any]) -> str:
+        return objects_line(score)

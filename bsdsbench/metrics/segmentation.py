@@ -26,6 +26,7 @@ from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, over
 from bsdsbench.metrics.contour.pairs import as_masks, as_pair, instances_of, match
 from bsdsbench.metrics.contour.region_pixels import RegionPixels, region_pixels
+from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS, objects_line
 from bsdsbench.metrics.label_maps import LabelMetric, LabelOptions, as_label_maps, void_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
@@ -173,6 +174,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         Column("mean_accuracy", "mean accuracy", quantity="accuracy"),
         Column("mean_dice", "mean Dice", quantity="iou"),
         *_PANOPTIC,
+        *COUNTED_OBJECTS,
         IMAGES,
     )
     part_columns = (
@@ -180,6 +182,7 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         Column("dice", "Dice"),
         Column("accuracy", "accuracy"),
         *_PANOPTIC,
+        *COUNTED_OBJECTS,
         Column("gt_pixels", "pixels", digits=0, shown="own", score=False),
     )
     image_columns = (
@@ -203,6 +206,10 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
             key = _MEANS.get(key, key)
             scores[key] = defined_mean(values)
             known[key] = (~np.isnan(values)).sum(axis=1), len(names)
+        if opt.unit != "class":
+            objects = {"found": total["tp"], "missed": total["fn"], "false": total["fp"]}
+            scores |= {key: values.sum(axis=1) for key, values in objects.items()}
+            of_classes |= objects
         per_class = {
             name: {**{key: v[:, k] for key, v in of_classes.items()}, "gt_pixels": gt[:, k]}
             for k, name in enumerate(names)
@@ -214,6 +221,9 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions
     ) -> RegionPixels:
         return region_pixels(pred, gt, opt)
+
+    def numbers_line(self, score: Mapping[str, Any]) -> str:
+        return objects_line(score) if "found" in score else ""
 
     def parts(self, protocol: Protocol, opt: LabelOptions) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in _named_classes(opt)}

@@ -60,6 +60,7 @@ from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition
 from bsdsbench.results.score_names import lower_is_better
 from bsdsbench.results.score_tables import score_tables
+from bsdsbench.results.summaries import summary_tables
 from bsdsbench.runs.sources import Sources, fault_of, find_sources
 from bsdsbench.scores.counts import OperatingPoint
 from bsdsbench.scores.curve import PRCurve
@@ -203,6 +204,7 @@ class Page:
         ]
         if losses:
             tables.append(error_table(runs, losses))
+        tables += summary_tables(runs, aside=True)
         sliced = [[slices_of(run, word, self.cluster) for run in runs] for word in self.by]
         for table, of_runs in zip(self.by, sliced, strict=True):
             tables += slice_tables(runs, [table], slices=of_runs)
@@ -485,7 +487,7 @@ def _columns(runs: Sequence[Evaluation]) -> _ImageColumns:
         for m, metric in enumerate(run.metrics):
             rows = run.image_scores(metric)
             ids |= dict.fromkeys(rows)
-            of_images = registry.get(metric).image_columns
+            of_images = _usual_columns(run, metric, rows)
             for k, c in enumerate([*of_images, *_wrong_pixels(run, metric, rows)]):
                 whole = c.key in WRONG_PIXELS or c.digits == 0
                 by_image = {name: row[c.key] for name, row in rows.items() if c.key in row}
@@ -501,6 +503,27 @@ def _columns(runs: Sequence[Evaluation]) -> _ImageColumns:
         columns.append({"label": f"{columns[0]['label']} difference", "run": -1, "main": True})
         values.append({k: round(a[k] - b[k], 5) for k in a if k in b})
     return _ImageColumns(columns, values, mains, list(ids))
+
+
+def _usual_columns(run: Evaluation, metric: str, rows: dict[str, dict[str, float]]) -> list[Column]:
+    """Return the columns of images that tables show; adds the first score of each class to rows."""
+    scorer = registry.get(metric)
+    usual = scorer.usual(scorer.options_of(run.protocol))
+    if usual is None or not run.records:
+        return list(scorer.image_columns)
+    columns = [c for c in scorer.image_columns if c.key in usual]
+    values = run.image_values(metric)
+    first = next(c for c in scorer.part_columns if c.key in usual)
+    for part, by_key in values.items():
+        if part and len(values) <= _MOST_CLASSES and first.key in by_key:
+            key = f"{part}.{first.key}"
+            columns.append(replace(first, key=key, heading=f"{part}: {first.heading}"))
+            for image_id, value in zip(run.image_ids, by_key[first.key], strict=True):
+                rows[image_id] = {**rows[image_id], key: value}
+    return columns
+
+
+_MOST_CLASSES = 20  # and the whole, that have a column each in the table of images
 
 
 def _script_json(data: object) -> str:

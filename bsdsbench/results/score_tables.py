@@ -305,6 +305,9 @@ def score_tables(
             areas = [k for k, c in keyed.items() if is_area(c.key)]
             if areas and (line := late_starts_of(with_metric, metric)):
                 lines.append(Note(f"{line}.", tuple(areas), headed=True))
+            if key == metric:
+                numbers = {name: scorer.numbers_line(scores) for name, scores, _ in rows}
+                lines += [f"{name}: {line}." for name, line in numbers.items() if line]
             lines += [*made["notes"], *notes]
             if key != metric and any([words for _, _, words in shown_rows]):
                 lines.append(AT_GRID_END)

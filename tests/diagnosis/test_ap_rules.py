@@ -109,5 +109,5 @@ def test_compare_and_doctor_say_where_any_curve_starts(name, tmp_path):
     assert set(compared.late_starts) == {f"{name}.{score}" for score in LATE.get(name, ())}
     assert len(lines) == (name in LATE)
     folders = case.write(tmp_path)
-    note = bb.doctor(*folders, case.run.protocol, metric=name).note
+    note = bb.doctor(*folders, case.run.protocol, metrics=name).note
     assert ("at recall" in note) == (name in LATE)

@@ -139,8 +139,20 @@ def test_the_doctor_says_what_the_metric_finds_odd(
         else:
             iio.imwrite(tmp_path / path.name, spoil(iio.imread(path)).astype(np.uint8))
     protocol = bb.Protocol.preset(PRESETS[metric]).replace(options={metric: own})
-    found = bb.doctor(tmp_path, rooms / TRUTHS[metric], protocol, metric=metric)
+    found = bb.doctor(tmp_path, rooms / TRUTHS[metric], protocol, metrics=metric)
     assert {f.code for f in found} == codes
     if not own:
         told = call("doctor", tmp_path, "--gt", rooms / TRUTHS[metric], "--metrics", metric)
         assert all(f"{code}: " in told for code in codes)
+
+
+def test_the_doctor_takes_the_metrics_of_a_run_together(tmp_path):
+    """What two metrics say alike is said once."""
+    for side in ("pred", "gt"):
+        (tmp_path / side).mkdir()
+    for k in range(3):
+        np.save(tmp_path / "gt" / f"a{k}.npy", np.eye(20, dtype=bool))
+        np.save(tmp_path / "pred" / f"a{k}.npy", np.eye(20 + (k > 1)))
+    words = ("doctor", tmp_path / "pred", "--gt", tmp_path / "gt", "--metrics")
+    both, one = (call(*words, names) for names in ("boundary,pixel", "boundary"))
+    assert both.count("another size") == one.count("another size") == 1

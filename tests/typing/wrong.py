@@ -26,7 +26,7 @@ bb.compare(["a", "b"], n_boot="many")  # wrong: a number
 bb.StreamingEvaluator(metric="boundary")  # wrong: it is metrics
 bb.StreamingEvaluator().update(np.eye(9))  # wrong: no ground truth
 bb.StreamingEvaluator(on_error="warn")  # wrong: not one of the two words
-bb.doctor("maps", "gt", metric=None)  # wrong: a name
+bb.doctor("maps", "gt", metrics=None)  # wrong: a name
 bb.match_boundaries(np.eye(9), np.eye(9))  # wrong: no tolerance
 bb.boundary_counts(np.eye(9), [np.eye(9)], 0.5)  # wrong: no protocol
 bb.curves.pr([0, 1], [0.2, 0.8], ties="merged")  # wrong: not one of the words

@@ -271,7 +271,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     image_columns = (
         Column("iou", "IoU"),
         Column("dice", "Dice"),
-        *(c for c in _COLUMNS if c.key.startswith(("biou@", "f@"))),
+        *(c for c in _COLUMNS if c.key.startswith(("biou@", "f@", "hd", "assd", "nsd-area"))),
         Column("pairs.both", "masks in both", digits=0, score=False),
         Column("pairs.pred_only", "in pred alone", digits=0, score=False),
         Column("pairs.gt_only", "in gt alone", digits=0, score=False),
