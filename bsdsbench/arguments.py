@@ -69,7 +69,7 @@ def given_list(value: object, what: str, expected: str) -> list[Any]:
     raise DataError(f"{what}: {kind_of_value(value)}, expected {expected}")
 
 
-def given_number(value: object, what: str, low: float, high: float, whole: bool = False) -> Any:
+def given_number(value: object, what: str, low: float, high: float, whole: bool = False) -> float:
     """Return a number in low .. high as float, or as int where it has to be whole."""
     kinds = int | np.integer if whole else int | float | np.integer | np.floating
     if not isinstance(value, kinds) or isinstance(value, bool) or not low <= value <= high:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click import argument
@@ -28,6 +28,10 @@ from bsdsbench.cli.shared import (
     verb,
     words,
 )
+
+if TYPE_CHECKING:
+    from bsdsbench.protocol.protocol import Protocol
+    from bsdsbench.protocol.tasks import Task
 
 NAMED = ("name", "version", "nms_params", "options")
 
@@ -238,9 +242,6 @@ def protocols_verb(name: str | None, form: str) -> None:
     NAME may also be a signature, the line under a table: each of its words is explained, and
     the last line is a sentence for a paper.
     """
-    from attrs import fields
-
-    from bsdsbench.protocol.fields import abbreviated
     from bsdsbench.protocol.protocol import Protocol, preset_names, preset_text
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.protocol.tasks import Task, tasks
@@ -275,28 +276,38 @@ def protocols_verb(name: str | None, form: str) -> None:
         for task in shown:
             print(f"{task.describe()}; needs {task.needs} (datasets/{task.page}.md)")
     else:
-        usual, listed = Protocol.preset("bsds500").leaves(), click.HelpFormatter(max_width=120)
-        presets, known, named = [], [], []
-        for preset in chosen:
-            what = re.split(r"[:,(.]", preset_text(preset.name)[1:])[0].strip().replace("\n# ", " ")
-            for key, value in preset.leaves().items():
-                if key in Protocol.names() and key not in NAMED and value != usual[key]:
-                    what += f"; {key} {abbreviated(value)}"
-            presets.append((f"{preset.name} v{preset.version}", what))
-        for field in fields(Protocol):
-            value = usual.get(field.name)
-            default_text = "" if value is None else f" ({abbreviated(value).lower()})"
-            known.append((field.name + default_text, field.metadata["help"]))
-        for task in shown:
-            count = f"{task.images} images" if task.images else "images not counted"
-            mark = "" if task.fingerprint else ", no fingerprint known"
-            what = f"protocol {task.protocol}, {count}{mark}"
-            named.append((f"{task.name} v{task.version}", what))
-        for heading, lines in (
-            ("Protocols, and what each changes in bsds500 (`bsdsbench protocols NAME`)", presets),
-            ("Fields, for `evaluate --set FIELD=VALUE`, with their values in bsds500", known),
-            ("Tasks, for `evaluate --task` (`bsdsbench protocols NAME` says what it needs)", named),
-        ):
-            with listed.section(heading):
-                listed.write_dl(lines)
-        print(listed.getvalue(), end="")
+        _print_all(chosen, shown)
+
+
+def _print_all(chosen: Sequence[Protocol], shown: Sequence[Task]) -> None:
+    """Print the protocols, their fields and the tasks."""
+    from attrs import fields
+
+    from bsdsbench.protocol.fields import abbreviated
+    from bsdsbench.protocol.protocol import Protocol, preset_text
+
+    usual, listed = Protocol.preset("bsds500").leaves(), click.HelpFormatter(max_width=120)
+    presets, known, named = [], [], []
+    for preset in chosen:
+        what = re.split(r"[:,(.]", preset_text(preset.name)[1:])[0].strip().replace("\n# ", " ")
+        for key, value in preset.leaves().items():
+            if key in Protocol.names() and key not in NAMED and value != usual[key]:
+                what += f"; {key} {abbreviated(value)}"
+        presets.append((f"{preset.name} v{preset.version}", what))
+    for field in fields(Protocol):
+        value = usual.get(field.name)
+        default_text = "" if value is None else f" ({abbreviated(value).lower()})"
+        known.append((field.name + default_text, field.metadata["help"]))
+    for task in shown:
+        count = f"{task.images} images" if task.images else "images not counted"
+        mark = "" if task.fingerprint else ", no fingerprint known"
+        what = f"protocol {task.protocol}, {count}{mark}"
+        named.append((f"{task.name} v{task.version}", what))
+    for heading, lines in (
+        ("Protocols, and what each changes in bsds500 (`bsdsbench protocols NAME`)", presets),
+        ("Fields, for `evaluate --set FIELD=VALUE`, with their values in bsds500", known),
+        ("Tasks, for `evaluate --task` (`bsdsbench protocols NAME` says what it needs)", named),
+    ):
+        with listed.section(heading):
+            listed.write_dl(lines)
+    print(listed.getvalue(), end="")

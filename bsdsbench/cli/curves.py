@@ -30,7 +30,8 @@ from bsdsbench.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from bsdsbench.curves.points import AxesKind, CurvePoints
+    from bsdsbench.curves.points import AnyCurve, AxesKind, CurvePoints
+    from bsdsbench.curves.samples import LabelReading
     from bsdsbench.loaders.formats.scores import LabelsAndScores
     from bsdsbench.tables.table import Table
 
@@ -343,7 +344,7 @@ def _curves_of_files(files: Sequence[str], kind: str, options: Mapping[str, Any]
     return drawn
 
 
-def _curve_of(sample: LabelsAndScores, axes: str, options: Mapping[str, Any]) -> Any:
+def _curve_of(sample: LabelsAndScores, axes: str, options: Mapping[str, Any]) -> AnyCurve:
     """Return the curve of samples that the options ask for."""
     from bsdsbench import curves
     from bsdsbench.errors import DataError
@@ -532,7 +533,7 @@ def _areas_tables(drawn: Sequence[_Curve], options: Mapping[str, Any]) -> list[T
     return tables
 
 
-def _roc_tables(samples: dict[str, Any], reading: Any) -> list[Table]:
+def _roc_tables(samples: dict[str, LabelsAndScores], reading: LabelReading) -> list[Table]:
     """Areas under ROC curves with 95 % intervals, and DeLong's test of pairs of equal labels."""
     from bsdsbench.curves import delong
     from bsdsbench.errors import DataError

@@ -377,17 +377,10 @@ def explain_verb(
     from bsdsbench.comparison.published import published_with
     from bsdsbench.diagnosis.explain import explain, metric_of, parse_targets, run_of
     from bsdsbench.metrics.registry import describe
-    from bsdsbench.protocol.signature import Severity
     from bsdsbench.results.storage import is_run
 
     if between:
-        first, second = map(_signature, between)
-        lines = []
-        for difference in first.differences(second):
-            if difference.severity is not Severity.IGNORED:
-                lines.append(difference.line())
-        print("\n".join(lines) or "no known difference: the scores are comparable")
-        return 1 if lines else 0
+        return _explain_between(*map(_signature, between))
     if run is None:
         raise click.UsageError("give OUT or PRED_DIR, or --between SIG SIG")
     if is_run(Path(run)):
@@ -425,6 +418,16 @@ def explain_verb(
         sentences = loaded.read_as, explanation.late_line, explanation.sentence()
         print(*filter(None, sentences), sep="\n")
     return 0 if explanation.answer and explanation.answer.in_use else 1
+
+
+def _explain_between(first: Signature, second: Signature) -> int:
+    """Print how two signatures differ, and return the exit status: 1 if they do."""
+    from bsdsbench.protocol.signature import Severity
+
+    differences = first.differences(second)
+    lines = [d.line() for d in differences if d.severity is not Severity.IGNORED]
+    print("\n".join(lines) or "no known difference: the scores are comparable")
+    return 1 if lines else 0
 
 
 def _signature(text: str) -> Signature:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -126,12 +126,19 @@ def scores_of(
     ]
 
 
-def checked_sampling(n_boot: int, seed: int, level: float) -> tuple[int, int]:
+class Sampling(NamedTuple):
+    """The number of bootstrap samples, and what they are drawn from."""
+
+    n_boot: int
+    seed: int
+
+
+def checked_sampling(n_boot: int, seed: int, level: float) -> Sampling:
     """Return n_boot and seed as int, also of numpy's. Raises DataError for what is out of range."""
     if not 0 < given_number(level, "level", 0, 1) < 1:
         raise DataError(f"level {level}: expected a share in (0, 1)")
     samples = given_number(n_boot, "n_boot", 1, 10_000_000, whole=True)
-    return samples, given_number(seed, "seed", 0, math.inf, whole=True)
+    return Sampling(int(samples), int(given_number(seed, "seed", 0, math.inf, whole=True)))
 
 
 def blocks(count: int, n_images: int) -> list[range]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from bsdsbench.comparison.bootstrap import WeightedRun
 from bsdsbench.comparison.comparison_tables import heading
@@ -14,12 +15,19 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import in_short, left_out_lines, reference_notes
 
 
+class ComparableRuns(NamedTuple):
+    """Runs on the images that they share, and what a reader has to know of them."""
+
+    runs: list[Evaluation]
+    notes: list[str]
+
+
 def comparable(
     runs: Sequence[Evaluation],
     common: bool | None = None,
     force: bool | None = None,
     strict: bool = False,
-) -> tuple[list[Evaluation], list[str]]:
+) -> ComparableRuns:
     """Return the runs on the images that they share, and what a reader has to know.
 
     Parameters
@@ -53,12 +61,12 @@ def comparable(
             faults.append(pair.line())
         elif difference.severity is Severity.SAID:
             notes.append(pair.line())
-    kept, shared_line = list(runs), list[str]()
+    kept, shared_notes = list(runs), list[str]()
     if images:
         explained = images == {Severity.SAID} and not strict and common is not None
-        kept, line = _on_shared_images(runs, bool(common) or explained, common is not None)
-        shared_line.append(line)
-    notes = [*shared_line, *left_out_lines(kept), *notes]
+        optional = common is not None
+        kept, shared_notes = _on_shared_images(runs, bool(common) or explained, optional)
+    notes = [*shared_notes, *left_out_lines(kept), *notes]
     if faults and not force:
         fix = Setting("force", True, "compares them all the same")
         raise DataError(
@@ -72,13 +80,11 @@ def comparable(
                 f"{run.name}: from official files, which do not state the protocol; AP by the rule "
                 f"{run.protocol.ap_rule}{' without their row of threshold 0' if zero else ''}"
             )
-    return kept, [*notes, *reference_notes(kept), *faults]
+    return ComparableRuns(kept, [*notes, *reference_notes(kept), *faults])
 
 
-def _on_shared_images(
-    runs: Sequence[Evaluation], allowed: bool, optional: bool
-) -> tuple[list[Evaluation], str]:
-    """Return the runs on the images that all have, and a line that says so.
+def _on_shared_images(runs: Sequence[Evaluation], allowed: bool, optional: bool) -> ComparableRuns:
+    """Return the runs on the images that all have, and a note that says so.
 
     Raises DataError, which says who lacks which images, where that is not allowed or there are
     none; it names the option that allows it if it is `optional`.
@@ -103,7 +109,7 @@ def _on_shared_images(
         why = dict.fromkeys(sorted(has - shared), f"not in {', '.join(others)}")
         records = [record for record in run.records if record.image_id in shared]
         kept.append(replace(run, records=records, failed={**run.failed, **why}))
-    return kept, f"{fault}; compared on the {len(shared)} in all"
+    return ComparableRuns(kept, [f"{fault}; compared on the {len(shared)} in all"])
 
 
 def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:

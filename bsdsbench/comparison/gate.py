@@ -228,6 +228,31 @@ class GateResult:
         return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
+def _p_values(
+    run: Evaluation,
+    before: Evaluation,
+    gated: Sequence[str],
+    level: float,
+    n_boot: int,
+    seed: int,
+    progress: Progress | None,
+) -> dict[str, float]:
+    """Return the p-value of each gated score's difference that has one."""
+    sampling: Any = {"level": level, "n_boot": n_boot, "seed": seed, "progress": progress}
+    differences = compare([replace(run, name="now"), before], **sampling).differences
+    return {d.score: d.p for d in differences if d.score in gated}
+
+
+def _tolerances(
+    stored: Baseline, tolerance: Tolerance | Mapping[str, Tolerance]
+) -> dict[str, Tolerance]:
+    """Return the tolerance of each score: the given one, the baseline's own, or that for all."""
+    given = tolerance if isinstance(tolerance, Mapping) else {}
+    usual = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
+    named = _named(stored.tolerances, stored.scores) | _named(given, stored.scores)
+    return dict.fromkeys(stored.scores, usual) | named
+
+
 def check(
     run: Evaluation,
     baseline: Baseline | Path_,
@@ -268,17 +293,11 @@ def check(
         gated = [score for score in gated if score in was]
     tables, labels = [WeightedRun(r, shared) for r in kept], [run.name, before.name]
     notes += fewer_values(tables, labels, gated)
-    given = tolerance if isinstance(tolerance, Mapping) else {}
-    usual = TOLERANCE if isinstance(tolerance, Mapping) else tolerance
-    tolerances = dict.fromkeys(stored.scores, usual) | _named(stored.tolerances, stored.scores)
-    tolerances |= _named(given, stored.scores)
-    p, p_holm = dict[str, float](), dict[str, float]()
+    tolerances = _tolerances(stored, tolerance)
+    p = {}
     if statistical and shared:
-        sampling: Any = {"level": level, "n_boot": n_boot, "seed": seed, "progress": progress}
-        differences = compare([replace(run, name="now"), before], **sampling).differences
-        differences = tuple(d for d in differences if d.score in gated)
-        p = {d.score: d.p for d in differences}
-        p_holm = dict(zip(p, holm(list(p.values())), strict=True))
+        p = _p_values(run, before, gated, level, n_boot, seed, progress)
+    p_holm = dict(zip(p, holm(list(p.values())), strict=True))
     tests = sum(not math.isnan(value) for value in p.values())
     least = least_p(len(stored.records), n_boot, tests)
     if tests and least >= 1 - level:  # no drop could be significant: all would pass
@@ -299,9 +318,8 @@ def check(
         checks.append(Check(score, earlier, value, drop, limit, *of_score, failed, tests))
     if by is not None:
         settings: Any = {"statistical": statistical, "n_boot": n_boot, "seed": seed}
-        for name, one in _checks_by_slice(
-            run, before, by, gated, tolerances, level, settings
-        ).items():
+        slices = _checks_by_slice(run, before, by, gated, tolerances, level, settings)
+        for name, one in slices.items():
             checks += [replace(c, score=f"{c.score} [{name}]") for c in one.checks]
             notes += [f"{name}: {note}" for note in one.notes if note not in notes]
     return GateResult(run.name, tuple(checks), tuple(notes), run.read_as, run.left_out)

@@ -352,7 +352,7 @@ class _Sampling:
         """Return the draws of a method's mean."""
         return self._crossed(self._by_run(method, score))
 
-    def interval(self, drawn: _Draws) -> tuple[float, float]:
+    def interval(self, drawn: _Draws) -> significance.Ends:
         """Return the ends of the interval of these draws."""
         return significance.percentile_interval(drawn.values, self.level, drawn.n_effective)
 

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.tasks import tasks
 from bsdsbench.results.comparability import comparability
 from bsdsbench.results.evaluation import Evaluation
+from bsdsbench.results.score_tables import Row
 from bsdsbench.scores.counts import OperatingPoint
 
 # The point drawn for human agreement on the BSDS500 test split: recall, precision (F = 0.803).
@@ -207,17 +208,24 @@ def why_not_beside(run: Evaluation, task: str) -> str:
     return ""
 
 
+class PublishedRows(NamedTuple):
+    """Rows of published results for `score_tables`, and notes on those that do not fit the runs."""
+
+    rows: list[Row]
+    notes: list[str]
+
+
 def published_beside(
     keys: Iterable[str],
     runs: Sequence[Evaluation],
     force: bool = False,
     labels: Mapping[str, str] = MappingProxyType({}),
-) -> tuple[list[Any], list[str]]:
+) -> PublishedRows:
     """Rows for `score_tables` beside `runs`, and by `force` a note for each run they do not fit. An
     AP of another rule than theirs carries its rule, and every score of a task that does not belong
     beside all runs its set: none is the best. Raises DataError for such runs without `force`."""
     chosen, whose = find_published(keys, labels), dict[str, list[str]]()
-    rules, rows = {run.protocol.ap_rule for run in runs}, []
+    rules, rows = {run.protocol.ap_rule for run in runs}, list[Row]()
     for row in chosen:
         task, label, marks = row.tasks[0], row.label, {}
         if row.ap_rule is not None and rules != {row.ap_rule}:
@@ -235,4 +243,4 @@ def published_beside(
             problems=[f"{line}; such rows are not comparable" for line in odd],
             fix=Setting("force", True, "shows them"),
         )
-    return rows, [f"{line}; they are not comparable." for line in odd]
+    return PublishedRows(rows, [f"{line}; they are not comparable." for line in odd])

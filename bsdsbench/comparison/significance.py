@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -98,16 +99,25 @@ def detectable(draws: F8, level: float, n_images: float) -> float:
     return float((half + most) * draws.std(ddof=1))
 
 
-def percentile_interval(draws: F8, level: float, n_images: float) -> tuple[float, float]:
-    """The middle `level` of the defined draws (B,), expanded for few images (see `tails`); NaN
-    where they are fewer than `level` of all."""
+class Ends(NamedTuple):
+    """The ends of an interval."""
+
+    low: float
+    high: float
+
+
+def percentile_interval(draws: F8, level: float, n_images: float) -> Ends:
+    """Return the middle `level` of the defined draws (B,), expanded for few images (see `tails`).
+
+    The ends are NaN where fewer than `level` of the draws are defined.
+    """
     from scipy.special import ndtr
 
     known = draws[~np.isnan(draws)]
     if known.size < level * draws.size:
-        return math.nan, math.nan
+        return Ends(math.nan, math.nan)
     low, high = np.quantile(known, ndtr(tails(level, n_images)))
-    return float(low), float(high)
+    return Ends(float(low), float(high))
 
 
 TESTS = ("bootstrap", "permutation")

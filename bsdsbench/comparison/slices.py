@@ -363,10 +363,15 @@ def group_table(run: Evaluation, metric: str, by: str) -> Table:
 # ---- runs within each slice ----------------------------------------------------------------------
 
 
-def runs_by_slice(
-    runs: Sequence[Evaluation | str], by: str
-) -> tuple[str, dict[str, list[Evaluation]]]:
-    """Return the name of a column, and for each of its groups the runs on its images.
+class RunsBySlice(NamedTuple):
+    """The name of a column, and for each of its groups the runs on its images."""
+
+    column: str
+    slices: dict[str, list[Evaluation]]
+
+
+def runs_by_slice(runs: Sequence[Evaluation | str], by: str) -> RunsBySlice:
+    """Return the runs on the images of each group of a column.
 
     The groups are those of the first run that has any. Raises DataError.
     """
@@ -381,7 +386,7 @@ def runs_by_slice(
             origin = attrs.evolve(run.provenance, no_prediction=(), empty_gt=())
             images = [r for r in run.records if group_of.get(r.image_id) == number]
             slices[name].append(replace(run, records=images, failed={}, provenance=origin))
-    return parts.column, slices
+    return RunsBySlice(parts.column, slices)
 
 
 def compare_slices(

@@ -138,7 +138,7 @@ def _examined(
     _, *sides = group_files(*places, split_file, kind, examined.gt_kind, classes, sequences)
     preds, gts = (dict(sorted(side.files.items())) for side in sides)
     several = [side.doubled for side in sides]
-    looked_at = given_number(looked_at, "looked_at", 1, 10**7, whole=True)
+    looked_at = int(given_number(looked_at, "looked_at", 1, 10**7, whole=True))
     inputs = _Inputs(examined, options.protocol, kind, preds, gts, several)
     both = [image_id for image_id in gts if image_id in preds]
     step = max(1, -(-len(both) // looked_at))

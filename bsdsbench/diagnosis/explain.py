@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -76,8 +76,15 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
     return targets
 
 
-def metric_of(targets: Mapping[str, Number]) -> tuple[str, dict[str, Number]]:
-    """The metric that targets are of, and they by the keys of its columns. Raises DataError."""
+class MetricTargets(NamedTuple):
+    """The metric that targets are of, and their values by the keys of its columns."""
+
+    metric: str
+    values: dict[str, Number]
+
+
+def metric_of(targets: Mapping[str, Number]) -> MetricTargets:
+    """Return the metric that all targets are of. Raises DataError for several."""
     by_metric: dict[str, dict[str, Number]] = {}
     for target, value in targets.items():
         name, _, key = target.partition(".")
@@ -85,7 +92,14 @@ def metric_of(targets: Mapping[str, Number]) -> tuple[str, dict[str, Number]]:
         by_metric.setdefault(metric, {})[key] = value
     if len(by_metric) != 1:
         raise DataError(f"targets {', '.join(targets)}: of several metrics, expected those of one")
-    return next(iter(by_metric.items()))
+    return MetricTargets(*by_metric.popitem())
+
+
+class RunWithFiles(NamedTuple):
+    """A run and its files; a reference run (`ref:NAME`) and a shared one have none."""
+
+    run: Evaluation
+    sources: Sources | None
 
 
 def run_of(
@@ -95,13 +109,12 @@ def run_of(
     *,
     metric: str = METRIC,
     **options: Any,
-) -> tuple[Evaluation, Sources | None]:
-    """A saved run and its files, or that of the folders, counted now with options of `evaluate`;
-    a reference run (`ref:NAME`) and a shared one have no files."""
+) -> RunWithFiles:
+    """Return a saved run, or that of the folders, counted now with options of `evaluate`."""
     folder = Path(run)
     if str(run).startswith((PREFIX, *ADDRESSES)) or folder.is_file():
         # Counts without files are only read in other ways
-        return Evaluation.load(run), None
+        return RunWithFiles(Evaluation.load(run), None)
     if is_run(folder):
         saved = Evaluation.load(folder)
     elif gt_dir is None:
@@ -111,7 +124,7 @@ def run_of(
         )
     else:
         saved = evaluate(folder, gt_dir, protocol, metrics=metric, executor="thread", **options)
-    return saved, find_sources(saved, gt_dir=gt_dir, metric=metric)
+    return RunWithFiles(saved, find_sources(saved, gt_dir=gt_dir, metric=metric))
 
 
 def explain(

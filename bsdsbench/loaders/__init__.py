@@ -1,4 +1,4 @@
-"""Reading: pictures, MATLAB and numpy files, pairing, the official txt files. Never a metric."""
+"""Reading: pictures, MATLAB and numpy files, pairing, official txt files, the sample. No metric."""
 
 from bsdsbench.loaders.pairing import Pair, ground_truths, pair
 from bsdsbench.loaders.readers import (
@@ -6,6 +6,12 @@ from bsdsbench.loaders.readers import (
     load_prediction,
     read_prediction,
     read_truth,
+)
+from bsdsbench.loaders.sample import (
+    sample_ground_truth,
+    sample_images,
+    sample_results,
+    sample_root,
 )
 
 __all__ = [
@@ -16,4 +22,8 @@ __all__ = [
     "pair",
     "read_prediction",
     "read_truth",
+    "sample_ground_truth",
+    "sample_images",
+    "sample_results",
+    "sample_root",
 ]

@@ -404,7 +404,7 @@ class Metric(ABC, Generic[Opt]):
         return {**scores, **errors}
 
     def score_columns(
-        self, tree: ScoreTree, protocol: Protocol | None
+        self, tree: Mapping[str, object], protocol: Protocol | None
     ) -> Iterator[tuple[str, Column, Any]]:
         """Yield the key, column and value of every score that a tree of scores has.
 

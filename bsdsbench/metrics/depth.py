@@ -26,7 +26,7 @@ KITTI-DE and DDAD-DE ("edges").
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from attrs import frozen
@@ -51,7 +51,7 @@ from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_matc
 from bsdsbench.metrics.contour.measures import pixel_distances
 from bsdsbench.metrics.curve_metric import CURVE_COLUMNS
 from bsdsbench.metrics.label_maps import faults_named
-from bsdsbench.protocol.fields import POSITIVE, check, is_int, one_of, option, some_of
+from bsdsbench.protocol.fields import POSITIVE, accepting, is_int, one_of, option, some_of
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.curve import curve_scores
@@ -152,7 +152,7 @@ class DepthOptions:
     crop: tuple[int, ...] = option(
         (),
         "The part that counts: first row, end row, first column, end column; default: all.",
-        check(
+        accepting(
             lambda v: (
                 len(v) in (0, 4)
                 and all(is_int(n) and n >= 0 for n in v)
@@ -187,7 +187,10 @@ class DepthMaps(NamedTuple):
         return wanted(self.edges or None, "edges")
 
 
-def wanted(part: object, what: str) -> Any:
+_Part = TypeVar("_Part")  # of an image
+
+
+def wanted(part: _Part | None, what: str) -> _Part:
     """Return a part that an image has to have. Raises DataError."""
     if part is None:
         raise DataError(f"ground truth: no {what}, expected {what} for these depth.measures")

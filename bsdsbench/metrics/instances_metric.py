@@ -44,7 +44,7 @@ from bsdsbench.metrics.label_maps import (
     void_of,
 )
 from bsdsbench.protocol.fields import (
-    check,
+    accepting,
     each,
     is_int,
     is_number,
@@ -77,7 +77,7 @@ class InstancesOptions:
     iou: float = option(
         0.5,
         "The IoU of a found object is above it, unless any overlap is enough.",
-        check(lambda v: is_number(v) and 0 <= v < 1, "a number from 0, below 1"),
+        accepting(lambda v: is_number(v) and 0 <= v < 1, "a number from 0, below 1"),
         caption=lambda o: "" if o.overlap == "any" else f"{_FOUND[o.overlap]} IoU above {o.iou:g}",
     )
     ignore: tuple[float, ...] = IGNORE
@@ -87,7 +87,7 @@ class InstancesOptions:
         "the next class of sizes begins, as 10,100.",
         [
             each(lambda v: is_int(v) and v >= 1, 0, 20, "whole numbers of pixels from 1 on"),
-            check(lambda v: list(v) == sorted({*v}), "increasing numbers"),
+            accepting(lambda v: list(v) == sorted({*v}), "increasing numbers"),
         ],
         listed_values,
         caption=lambda o: f"by size: {', '.join(o.size_names)} px" if o.sizes else "",

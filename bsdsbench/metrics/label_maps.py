@@ -30,7 +30,7 @@ from bsdsbench.protocol.fields import (
     LABEL,
     POSITIVES,
     VOIDS,
-    check,
+    accepting,
     clipped,
     is_int,
     is_number,
@@ -123,7 +123,7 @@ def _known_things(options: LabelOptions, _: object, with_instances: Sequence[str
             raise ProtocolError(f"things {clipped(name)}: expected {expected}")
 
 
-NEIGHBOURS = check(lambda v: v is None or (is_int(v) and v in (0, 4, 8)), "0, 8, 4 or none")
+NEIGHBOURS = accepting(lambda v: v is None or (is_int(v) and v in (0, 4, 8)), "0, 8, 4 or none")
 COMPONENTS = option(
     None,
     "0: each number of a map is an object; 8 or 4: the maps are masks, and each component is one. "
@@ -215,7 +215,10 @@ def _steps(value: object) -> tuple[Any, ...]:
 SPACING = option(
     (1.0, 1.0),
     "Row and column step, or one number for both: the unit of distances and tolerances.",
-    [POSITIVES, check(lambda v: len(v) == 2, "two steps, of rows and columns, or one for both")],
+    [
+        POSITIVES,
+        accepting(lambda v: len(v) == 2, "two steps, of rows and columns, or one for both"),
+    ],
     _steps,
     caption=lambda o: "" if o.spacing == (1, 1) else "spacing {:g} x {:g}".format(*o.spacing),
 )

@@ -47,7 +47,7 @@ from bsdsbench.metrics.label_maps import as_label_map, faults_named
 from bsdsbench.protocol.fields import (
     CLASS_NAMES,
     LABEL,
-    check,
+    accepting,
     is_int,
     is_number,
     one_of,
@@ -81,12 +81,14 @@ class SemanticOptions:
         (),
         "Or the label of each class, where there are gaps; other labels up to the "
         "largest are of no class.",
-        check(_is_labels, "labels from 0"),
+        accepting(_is_labels, "labels from 0"),
     )
     ignore: int | tuple[int, ...] = option(
         255,
         "Label of pixels that belong to nothing, or -1 for none; also several labels.",
-        check(lambda v: (is_int(v) and -1 <= v < 2**31) or _is_labels(v), "a label, labels, or -1"),
+        accepting(
+            lambda v: (is_int(v) and -1 <= v < 2**31) or _is_labels(v), "a label, labels, or -1"
+        ),
     )
     radius: int = option(
         0,
@@ -145,7 +147,7 @@ class SemanticOptions:
     scale: float = option(
         1.0,
         "The ground truth is scaled to this, by the nearest pixel as imresize.",
-        check(lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
+        accepting(lambda v: is_number(v) and 0 < v <= 1, "a number in (0, 1]"),
         caption=lambda o: f"{o.scaled} scaled by {o.scale:g}" if o.scale != 1 else "",
     )
     scaled: str = option(

@@ -31,7 +31,7 @@ from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.cldice import cldice, skeleton_pixels
 from bsdsbench.metrics.contour.region_pixels import RegionPixels, mask_pixels
 from bsdsbench.metrics.label_maps import SPACING, MapPair
-from bsdsbench.protocol.fields import check, is_number, one_of, option, whole
+from bsdsbench.protocol.fields import accepting, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
 from bsdsbench.scores.ratios import defined_f, defined_ratio
@@ -40,7 +40,7 @@ from bsdsbench.transforms.maps import prepare, unit
 THRESHOLD = option(
     0.5,
     "A soft map is foreground where it is at least this.",
-    check(lambda v: is_number(v) and 0 < v <= 1, "a number above 0, at most 1"),
+    accepting(lambda v: is_number(v) and 0 < v <= 1, "a number above 0, at most 1"),
     caption=lambda o: f"p >= {o.threshold:g}",
 )
 
@@ -172,7 +172,7 @@ class CcqOptions:
     buffer: float = option(
         3.0,
         "How far a matched pixel may be from the other line, in the unit of `spacing`.",
-        check(lambda v: isinstance(v, float) and 0 <= v <= 1e6, "a number from 0"),
+        accepting(lambda v: isinstance(v, float) and 0 <= v <= 1e6, "a number from 0"),
         caption=lambda o: f"buffer {o.buffer:g}",
     )
     spacing: tuple[float, float] = SPACING

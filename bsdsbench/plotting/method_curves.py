@@ -131,11 +131,18 @@ def _mean_text(values: Sequence[float], spread: Spread) -> str:
     return f"{short(scores.mean)} ± {short(scores.se if spread is Spread.SE else scores.sd)}"
 
 
-def _points(display: CurveDisplay) -> tuple[F8, F8]:
+class _Points(NamedTuple):
+    """The points of a curve."""
+
+    x: F8
+    y: F8
+
+
+def _points(display: CurveDisplay) -> _Points:
     """Return the x and y of a curve, without points where nothing matches."""
     x, y = (np.asarray(getattr(display, name), np.float64) for name in display.arrays)
     drawn = (x > 0) | (y > 0)
-    return x[drawn], y[drawn]
+    return _Points(x[drawn], y[drawn])
 
 
 def _values_at(levels: F8, x: F8, y: F8) -> F8:

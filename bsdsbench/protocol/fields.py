@@ -89,7 +89,7 @@ def read_toml(path: PathLike, what: str) -> dict[str, Any]:
         return parse_toml(data)
 
 
-def check(accepts: Callable[[Any], bool], expected: str) -> Validator:
+def accepting(accepts: Callable[[Any], bool], expected: str) -> Validator:
     """Return a validator for the values that `accepts` returns True for.
 
     Its error names the field, the value and what was expected.
@@ -104,13 +104,13 @@ def check(accepts: Callable[[Any], bool], expected: str) -> Validator:
 
 def whole(low: int, high: float, expected: str) -> Validator:
     """Return a validator for integers from low to high."""
-    return check(lambda v: is_int(v) and low <= v <= high, expected)
+    return accepting(lambda v: is_int(v) and low <= v <= high, expected)
 
 
 def one_of(*choices: str | int) -> Validator:
     """Return a validator for one of the choices, which have one type."""
     texts = [repr(c) for c in choices]
-    return check(
+    return accepting(
         lambda v: type(v) is type(choices[0]) and v in choices,
         f"{', '.join(texts[:-1])} or {texts[-1]}",
     )
@@ -118,7 +118,7 @@ def one_of(*choices: str | int) -> Validator:
 
 def each(accepts: Callable[[Any], bool], least: int, most: int, expected: str) -> Validator:
     """Return a validator for tuples of `least` to `most` values, all of them accepted."""
-    return check(
+    return accepting(
         lambda v: isinstance(v, tuple) and least <= len(v) <= most and all(map(accepts, v)),
         expected,
     )
@@ -152,7 +152,7 @@ def several_of(accepts: Callable[[float], bool], expected: str) -> Validator:
         known = all(is_number(v) and accepts(v) for v in several)
         return known and 1 <= len(set(several)) == len(several) <= MAX_SEVERAL
 
-    return check(accepted, f"{expected}; or up to {MAX_SEVERAL} different ones")
+    return accepting(accepted, f"{expected}; or up to {MAX_SEVERAL} different ones")
 
 
 def _is_text(value: object) -> bool:
@@ -160,17 +160,17 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= MAX_TEXT and is_text(value)
 
 
-TEXT = check(_is_text, "text")
+TEXT = accepting(_is_text, "text")
 CLASS_NAMES = [
     each(_is_text, 0, MAX_CLASSES, "names"),
-    check(lambda v: len(set(v)) == len(v), "each name once"),
+    accepting(lambda v: len(set(v)) == len(v), "each name once"),
 ]
-BOOL = check(lambda v: isinstance(v, bool), "true or false")
+BOOL = accepting(lambda v: isinstance(v, bool), "true or false")
 LABEL = whole(0, 2**31 - 1, "a label from 0")
 VOIDS = each(
     lambda v: is_number(v) and 0 <= v < 2**31, 0, MAX_LIST, "values from 0, or -1 for none"
 )
-POSITIVE = check(lambda v: is_number(v) and 0 < v <= 1e6, "a number above 0, at most 1e6")
+POSITIVE = accepting(lambda v: is_number(v) and 0 < v <= 1e6, "a number above 0, at most 1e6")
 POSITIVES = number_list(lambda v: 0 < v <= 1e6, "numbers above 0, at most 1e6")
 
 

@@ -24,8 +24,8 @@ from bsdsbench.protocol.fields import (
     POSITIVE,
     TEXT,
     abbreviated,
+    accepting,
     captions,
-    check,
     check_names,
     clipped,
     default_of,
@@ -233,7 +233,7 @@ class Protocol:
         "Increasing, in [0, 1]; also an int (that many even ones), FROM..TO/N, 8bit (k/255), "
         "seism (0.001, 0.01 .. 0.99, 0.999) or deepcrack (0, 0.01 .. 0.99). With operator >= a "
         "threshold 0 stands for the whole image, every pixel on and not thinned.",
-        check(
+        accepting(
             lambda v: (
                 any(x > 0 for x in v)
                 and all(0 <= x <= 1 for x in v)
@@ -280,7 +280,7 @@ class Protocol:
     nms_params: NMSParams = option(  # noqa: RUF009
         NMSParams(),
         "The constants that NMS uses; also the name of a recipe.",
-        check(lambda v: isinstance(v, NMSParams), "a recipe, or the entries of NMSParams"),
+        accepting(lambda v: isinstance(v, NMSParams), "a recipe, or the entries of NMSParams"),
         nms_params,
     )
     operator: str = option(
@@ -315,7 +315,7 @@ class Protocol:
     gt_threshold: float | None = option(
         None,
         "Gray ground-truth pictures are boundary from this value in (0, 1] on; none refuses gray.",
-        check(lambda v: v is None or (is_number(v) and 0 < v <= 1), "a value in (0, 1]"),
+        accepting(lambda v: v is None or (is_number(v) and 0 < v <= 1), "a value in (0, 1]"),
         caption="ground truth from {:g} on",
     )
     gt_kind: str = option(

@@ -17,11 +17,11 @@ from attrs import Factory, field, fields, frozen
 from attrs.validators import optional
 
 from bsdsbench.errors import DataError
-from bsdsbench.protocol.fields import check, each, option, read_toml, record_of, shipped, whole
+from bsdsbench.protocol.fields import accepting, each, option, read_toml, record_of, shipped, whole
 from bsdsbench.protocol.protocol import preset_names
 from bsdsbench.text import clip, did_you_mean
 
-_TEXT = check(lambda v: isinstance(v, str), "text")
+_TEXT = accepting(lambda v: isinstance(v, str), "text")
 _COUNT = whole(1, 10**9, "a count")
 
 
@@ -37,12 +37,12 @@ class Task:
     """
 
     name: str = field(
-        validator=check(
+        validator=accepting(
             lambda v: bool(re.fullmatch(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", str(v))),
             "SET/METRIC",
         )
     )
-    protocol: str = field(validator=check(lambda v: v in preset_names(), "a preset"))
+    protocol: str = field(validator=accepting(lambda v: v in preset_names(), "a preset"))
     metric: str = field(
         default=Factory(lambda task: task.name.partition("/")[2], takes_self=True), validator=_TEXT
     )
@@ -50,7 +50,7 @@ class Task:
     fingerprint: str | None = option(
         None,
         "Fingerprint of the ground truth; without one, the set is checked by ids and their number.",
-        check(
+        accepting(
             lambda v: v is None or bool(re.fullmatch("[0-9a-f]{16}", str(v))),
             "16 hex digits, as `bsdsbench data check` prints them",
         ),

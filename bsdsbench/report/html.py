@@ -220,7 +220,8 @@ class Page:
         for run in runs:
             curves = run.with_curve
             score = run.score(curves[0]) if curves else None
-            lines.append(_line(run.name, next(looks), score and score.curve, score and score.ods))
+            best = (score.curve, score.ods) if score else (None, None)
+            lines.append(_line(run.name, next(looks), *best))
         data = {
             "runs": lines,
             "published": [
@@ -425,10 +426,10 @@ def _groups(
 
 def _line(
     name: str, look: CurveLine, curve: PRCurve | PublishedCurve | None, best: OperatingPoint | None
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """A curve's name and look; its points and the best one: threshold, recall, precision, F."""
     dash = " ".join(f"{2 * d:g}" for d in look[1])
-    data: dict[str, Any] = {"name": name, "color": look[0], "dash": dash}
+    data: dict[str, object] = {"name": name, "color": look[0], "dash": dash}
     if curve is None or best is None:
         return data
     p, r, n = curve.precision, curve.recall, curve.recall.size

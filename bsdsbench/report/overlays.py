@@ -79,7 +79,7 @@ def overlay(
             f"{record.image_id}: {matched} matched pixels, the run has {counted}; its files or its "
             "settings are not those of the run"
         )
-    classes = classes_of(maps)
+    classes = _classes_of(maps)
     if COUNTED in counts:
         first = float(every[every > 0][0])  # not the row of the whole image
         lowest = metric.match_maps(pred, gt, run.protocol, metric.options_of(run.protocol), first)
@@ -91,7 +91,7 @@ def overlay(
     return Overlay(counted_at, recall, precision, f, classes)
 
 
-def classes_of(maps: MatchMaps) -> NDArray[np.uint8]:
+def _classes_of(maps: MatchMaps) -> NDArray[np.uint8]:
     """Return a map (H, W) of predictions matched or false, and elsewhere of missed pixels.
 
     Missed are those that some annotator has and that are not matched for him.

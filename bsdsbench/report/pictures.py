@@ -54,7 +54,7 @@ _LEVELS = 8
 
 def _gt_picture(
     gt: GroundTruth, photo: NDArray[np.uint8] | None, side: int | None = THUMBNAIL
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The annotators' boundaries of one image, darker where more agree, and its photograph.
 
     Of label maps and masks their outlines. `truth` says in words what is drawn. Also `thumb`, a
@@ -176,9 +176,9 @@ class ImagePictures:
                 if image_id in records and has_overlays(run):
                     record = records[image_id]
                     planes = (
-                        region_planes(region_overlays(pred, gt, run, record), self.effort)
+                        _region_planes(region_overlays(pred, gt, run, record), self.effort)
                         if metric is None
-                        else pixel_planes(pred, gt, run, metric, record, with_classes, self.effort)
+                        else _pixel_planes(pred, gt, run, metric, record, with_classes, self.effort)
                     )
                     drawn["runs"][number] = {
                         "pred": _jpeg_uri(_gray(pred, run), self.side),
@@ -189,7 +189,7 @@ class ImagePictures:
         return drawn, faults
 
 
-def pixel_planes(
+def _pixel_planes(
     pred: Prediction,
     gt: GroundTruth,
     run: Evaluation,
@@ -197,7 +197,7 @@ def pixel_planes(
     record: ImageRecord,
     errors: bool,
     effort: int = EFFORT,
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return what each pixel of an image is at every threshold, in a form for JSON.
 
     Raises DataError if they are not the counts of the run.
@@ -230,7 +230,7 @@ def pixel_planes(
 
 def _packed_planes(
     places: NDArray[np.int64], classes: NDArray[np.uint8], shape: tuple[int, ...], effort: int
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return classes, u1 (P, T), of the pixels at `places` as bytes, in a form for JSON.
 
     `planes` is base64 of deflated bytes: of each pixel how often it changes, low bytes, then high
@@ -254,7 +254,7 @@ def _packed_planes(
     }
 
 
-def region_planes(overlays: Sequence[RegionOverlay], effort: int = EFFORT) -> dict[str, Any]:
+def _region_planes(overlays: Sequence[RegionOverlay], effort: int = EFFORT) -> dict[str, object]:
     """Return what each pixel is in each overlay of an image, all classes and each, for JSON.
 
     `marks` are [row, col, to_row, to_col, distance] of the largest errors, or None.

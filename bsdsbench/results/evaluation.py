@@ -335,7 +335,7 @@ class Evaluation(Shown):
 
         return [*score_tables([self]), image_table(self)] if self.records else []
 
-    def score(self, metric: str) -> Any:
+    def score(self, metric: str) -> Score:
         """The `Score` of a metric, such as "boundary". Raises DataError if the run has not it."""
         if metric in self.reported:
             return self.reported[metric]

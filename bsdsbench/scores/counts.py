@@ -383,7 +383,7 @@ class OperatingPoint(Score):
         return partial(OperatingPoint, **self), ()
 
 
-def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, Any]:
+def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
     """Return the scores of the k-th data set, from arrays and curves over S data sets.
 
     Under "over" stand the numbers of images or classes that a mean is over, as pairs (number,

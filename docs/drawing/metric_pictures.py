@@ -16,7 +16,7 @@ from bsdsbench.metrics import contour, registry
 from bsdsbench.metrics.instances_metric import instance_counts
 from bsdsbench.metrics.structures import betti_numbers
 from bsdsbench.plotting import ReliabilityDisplay
-from bsdsbench.report.overlays import classes_of, paint
+from bsdsbench.report.overlays import _classes_of, paint
 from drawing.common import (
     FALSE,
     LINE,
@@ -47,7 +47,7 @@ def _matched(name: str) -> Any:
 
 
 def _overlay(ax: Axes, name: str, part: Any = (slice(None), slice(None))) -> None:
-    ax.imshow(paint(classes_of(_matched(name)), photo(name))[part], interpolation="nearest")
+    ax.imshow(paint(_classes_of(_matched(name)), photo(name))[part], interpolation="nearest")
     plain(ax)
     legend(ax)
 

@@ -11,13 +11,13 @@ from bsdsbench.comparison.lost_scores import with_errors
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics.boundary import boundary_match_maps
 from bsdsbench.metrics.error_classes import pixel_classes
-from bsdsbench.report.overlays import classes_of, matching_metric, overlay
-from bsdsbench.report.pictures import ImagePictures, pixel_planes
+from bsdsbench.report.overlays import _classes_of, matching_metric, overlay
+from bsdsbench.report.pictures import ImagePictures, _pixel_planes
 from bsdsbench.runs.sources import Sources, find_sources
 
 
 def unpack(drawn):
-    """uint8 (T, H, W), by the docstring of `pixel_planes`."""
+    """uint8 (T, H, W), by the docstring of `_pixel_planes`."""
     width, height = drawn["size"]
     plain = np.frombuffer(zlib.decompress(base64.b64decode(drawn["planes"])), np.uint8).astype(int)
     pixels, n = width * height, drawn["n"]
@@ -45,7 +45,7 @@ def test_every_threshold_is_the_overlay_of_it(run, errors):
     used = with_errors(run, workers=1) if errors else run
     sources, record = find_sources(used), used.records[2]
     pred, gt = sources.load(record.image_id, used.protocol)
-    drawn = pixel_planes(pred, gt, used, matching_metric(used), record, errors)
+    drawn = _pixel_planes(pred, gt, used, matching_metric(used), record, errors)
     planes, counts = unpack(drawn), record.counts["boundary"]
     assert drawn["thresholds"] == pytest.approx(counts.thresholds, rel=1e-5)
     for k, threshold in enumerate(counts.thresholds):
@@ -73,14 +73,14 @@ def test_protocols_of_all_kinds(changes):
     gts = [rng.random((20, 27)) < share for share in (0.1, 0.05, 0)]
     run = bb.evaluate_items([("a", soft, gts)], protocol, workers=1)
     metric, counts = matching_metric(run), run.records[0].counts["boundary"]
-    drawn = pixel_planes(
+    drawn = _pixel_planes(
         soft, bb.GroundTruth("a", boundaries=tuple(gts)), run, metric, run.records[0], False
     )
     planes, n = unpack(drawn), len(drawn["thresholds"])
     assert n == counts.thresholds.size - protocol.whole_image
     for k in range(0, n, 4):
         maps = boundary_match_maps(soft, gts, protocol, counts.thresholds[-n:][k])
-        np.testing.assert_array_equal(planes[k], classes_of(maps))
+        np.testing.assert_array_equal(planes[k], _classes_of(maps))
     assert drawn["matchedGt"] == counts.matched_gt[-n:].tolist()
 
 
@@ -94,7 +94,7 @@ def test_segmentations_that_do_not_nest():
         plane = np.zeros((12, 15), np.uint8)
         plane.flat[shown["places"]] = shown["classes"][:, k]
         maps = boundary_match_maps(pred, gts, protocol, threshold)
-        np.testing.assert_array_equal(plane, classes_of(maps))
+        np.testing.assert_array_equal(plane, _classes_of(maps))
 
 
 def test_other_files_than_those_of_the_run_are_named(run):

@@ -11,7 +11,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.report import write_report
 from bsdsbench.report.overlay_files import write_overlays
 from bsdsbench.report.overlays import COLORS, FALSE, MATCHED, MISSED, NOTHING, OTHER
-from bsdsbench.report.pictures import annotated_shares, region_planes
+from bsdsbench.report.pictures import _region_planes, annotated_shares
 from bsdsbench.report.regions import has_others, region_overlays
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.runs import call, refused, write_maps
@@ -56,7 +56,7 @@ def test_classes_counted_by_hand(tmp_path, metric):
     of_class = run.score(metric).per_class
     for part in drawn[1:]:
         assert part.dice == pytest.approx(of_class[part.name]["dice"], abs=1e-12)
-    np.testing.assert_array_equal(unpack(region_planes(drawn)), [part.classes for part in drawn])
+    np.testing.assert_array_equal(unpack(_region_planes(drawn)), [part.classes for part in drawn])
 
 
 def test_void_is_drawn_on_neither_side(tmp_path):

@@ -207,14 +207,14 @@ def match_all(
     gt_arena = new_arena(n_gt, min(costs.size, n_pred))
     largest_gt = new_side(truth.pixel[:n_gt], steps.tile, GT, gt_arena, words)
     work, gain = new_work(max(n_pred, n_gt)), np.empty(costs.size, np.int64)
-    order = new_order(steps, truth)
+    order = _new_order(steps, truth)
     if gt_bits is None:
         gt_bits = np.zeros((0, words), np.uint64)
     _match(steps, truth, first, pred, largest_gt, gain, work, order, matched_gt, gt_bits)
     return pred
 
 
-def new_order(steps: Steps, truth: Truth) -> Order:
+def _new_order(steps: Steps, truth: Truth) -> Order:
     """Allocate the arrays for `order_batches`."""
     n_events, bands = steps.start[-1], (math.prod(truth.shape) >> BAND_BITS) + 1
     largest_cost = int(truth.disk.cost[0, 0])  # the corner of the disk's square is the farthest

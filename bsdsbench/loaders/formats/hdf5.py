@@ -26,6 +26,11 @@ CLASS, EMPTY = "MATLAB_class", "MATLAB_empty"
 SKIPPED = {"char", "function_handle", "opaque", "object"}
 
 
+def _attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
+    value = item.attrs.get(name, "")
+    return value.decode("latin-1") if isinstance(value, bytes) else value
+
+
 def read_hdf5(data: bytes) -> dict[str, object]:
     """Return the variables in the bytes of an HDF5 file; of MATLAB's files as `read_mat` does.
 
@@ -48,13 +53,9 @@ def read_hdf5(data: bytes) -> dict[str, object]:
             raise FaultError(f"variable {show(name)!r} is a link, expected data")
         return group[name]
 
-    def attribute(item: h5py.Dataset | h5py.Group, name: str) -> object:
-        value = item.attrs.get(name, "")
-        return value.decode("latin-1") if isinstance(value, bytes) else value
-
     def struct(group: h5py.Group, depth: int) -> object:
         """Return a struct as a dict, an array of structs as a list of them, an object as None."""
-        if attribute(group, CLASS) not in ("", "struct"):
+        if _attribute(group, CLASS) not in ("", "struct"):
             return None
         budget.spend(len(group) * _ITEM_COST)
         fields = {k: value(linked(group, k), depth + 1) for k in group}
@@ -72,10 +73,10 @@ def read_hdf5(data: bytes) -> dict[str, object]:
             raise FaultError(f"nested deeper than {MAX_DEPTH}, expected arrays, cells and structs")
         if isinstance(item, h5py.Group):
             return struct(item, depth)
-        kind = str(attribute(item, CLASS))
+        kind = str(_attribute(item, CLASS))
         if kind in SKIPPED:
             return None
-        if attribute(item, EMPTY):
+        if _attribute(item, EMPTY):
             return [] if kind == "cell" else np.zeros((0, 0))
         if item.external or item.is_virtual:
             raise FaultError("keeps its data in another file, expected plain data")

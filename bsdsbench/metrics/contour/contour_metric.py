@@ -45,7 +45,7 @@ from bsdsbench.metrics.label_maps import SPACING, LabelMetric, LabelOptions, voi
 from bsdsbench.protocol.fields import (
     POSITIVE,
     POSITIVES,
-    check,
+    accepting,
     is_number,
     number_list,
     one_of,
@@ -114,7 +114,7 @@ class ContourOptions(LabelOptions):
     percent: float = option(
         95.0,
         "Of the robust Hausdorff distance.",
-        check(lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
+        accepting(lambda v: is_number(v) and v in PERCENTS, "90, 95 or 99"),
     )
     tolerances: tuple[float, ...] = option(
         (1.0, 2.0),
