@@ -71,6 +71,13 @@ def _unpacked_steps(planes: NDArray[np.uint8]) -> NDArray[np.int64]:
     return steps
 
 
+def _without_folders(reason: str, content: dict[str, Any]) -> str:
+    """Return a reason that names files without the author's folders."""
+    for folder in filter(None, map(content["provenance"].get, _LOCAL)):
+        reason = reason.replace(f"{folder}/", "")
+    return reason
+
+
 def shared_bytes(
     content: dict[str, Any], arrays: dict[str, NDArray[Any]], licence: str, citation: str
 ) -> bytes:
@@ -82,6 +89,7 @@ def shared_bytes(
     text = {
         "schema": _SCHEMA,
         **{key: content[key] for key in kept},
+        "failed": {name: _without_folders(why, content) for name, why in content["failed"].items()},
         "provenance": provenance,
         "steps": steps,
     }

@@ -182,3 +182,10 @@ def test_shards_name_each_image_that_is_left_out_once(tmp_path):
     whole, merged = counted(pred, gt, **how), bb.merge(shards)
     assert merged.equals(whole)
     assert merged.left_out == whole.left_out
+
+
+def test_a_shared_run_names_files_without_the_authors_folders(two_runs, tmp_path):
+    second = bb.Evaluation.load(two_runs[1].share(tmp_path / "a.bsds.npz"))
+    assert second.left_out.keys() == two_runs[1].left_out.keys()
+    assert second.left_out["e"].startswith("e.png: is not a picture")
+    assert str(tmp_path) not in str(second.left_out)
