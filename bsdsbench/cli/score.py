@@ -35,6 +35,7 @@ from bsdsbench.cli.shared import (
     together,
     verb,
 )
+from bsdsbench.plotting.beside import plots_beside
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -187,38 +188,36 @@ def evaluate_verb(
     compile_first(options["metrics"], *given)
     for name in others:
         del options[name]
-    with progress("evaluate") as report:
-        run = call(*given, progress=report, **options)
-    if out:  # what was saved is drawn whatever comes after
-        from bsdsbench.plotting.figures import plot_result
+    with plots_beside(out) as begin_plots:
+        with progress("evaluate") as report:
+            run = call(*given, progress=report, **options)
+        begin_plots()
+        if run.kept:
+            say(
+                f"{run.kept} of {len(run.records)} images were counted before; their records in "
+                f"{out} were kept (--fresh counts them again)"
+            )
+        if per or by:  # what compares takes long to import
+            from bsdsbench.comparison.slices import group_table, slice_tables
+        if per_image:
+            rows = [group_table(run, m, per) if per else run.per_image(m) for m in run.metrics]
+            write_tables(rows, per_image, written)
+        at_threshold = at_threshold_of(run, other) if other else []
+        slices = slice_tables([run], by, columns, cluster) if by else []
+        summaries = []
+        if summary:
+            from bsdsbench.results.summaries import Summary, summary_tables
 
-        plot_result(run, Path(out))
-    if run.kept:
-        say(
-            f"{run.kept} of {len(run.records)} images were counted before; their records in "
-            f"{out} were kept (--fresh counts them again)"
-        )
-    if per or by:  # what compares takes long to import
-        from bsdsbench.comparison.slices import group_table, slice_tables
-    if per_image:
-        rows = [group_table(run, m, per) if per else run.per_image(m) for m in run.metrics]
-        write_tables(rows, per_image, written)
-    at_threshold = at_threshold_of(run, other) if other else []
-    slices = slice_tables([run], by, columns, cluster) if by else []
-    summaries = []
-    if summary:
-        from bsdsbench.results.summaries import Summary, summary_tables
-
-        summaries = summary_tables([run], Summary(summary), columns)
-    if form == "json":
-        beside = {"threshold_from": at_threshold, "slices": slices, "summary": summaries}
-        plain = {k: {t.key: t.plain() for t in shown} for k, shown in beside.items() if shown}
-        print_json(run.to_mapping() | plain)
-    else:
-        print_run(run, out, columns)
-        if more := [*summaries, *at_threshold, *slices]:
-            print()
-            show_tables(more)
+            summaries = summary_tables([run], Summary(summary), columns)
+        if form == "json":
+            beside = {"threshold_from": at_threshold, "slices": slices, "summary": summaries}
+            plain = {k: {t.key: t.plain() for t in shown} for k, shown in beside.items() if shown}
+            print_json(run.to_mapping() | plain)
+        else:
+            print_run(run, out, columns)
+            if more := [*summaries, *at_threshold, *slices]:
+                print()
+                show_tables(more)
     return left_out(run.failed, run)
 
 
