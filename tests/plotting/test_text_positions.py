@@ -11,6 +11,7 @@ from bsdsbench.plotting.displays import DETCurveDisplay, PRCurveDisplay, ROCCurv
 from bsdsbench.plotting.figures import PictureRow, draw_grid, plot_curves
 from bsdsbench.plotting.slices import plot_slices
 from bsdsbench.plotting.style import style
+from bsdsbench.report.history import plot_history
 from tests.helpers.simulated import simulated_run
 
 NAMES = ("one", "two with a longer name", "three")
@@ -45,6 +46,31 @@ def of_slices(look, path):
     return [plot_slices(runs, "end", look=look)]
 
 
+def of_further_kinds(look, path):
+    """Tolerances, bins of calibration, a saliency curve and a history."""
+    several = bb.Protocol(thresholds=9, max_dist=(0.03, 0.015, 0.0075))
+    rng, runs = np.random.default_rng(3), []
+    truth = [rng.random((24, 32)) < 0.1 for _ in range(6)]
+    masks = [np.kron(t[:6, :8], np.ones((4, 4), bool)) for t in truth]
+    for name in NAMES:
+        noise = [0.5 * rng.random(t.shape) for t in truth]
+        items = [
+            (str(i), t * 0.5 + n, [t]) for i, (t, n) in enumerate(zip(truth, noise, strict=True))
+        ]
+        soft = [(str(i), m * 0.5 + n, m) for i, (m, n) in enumerate(zip(masks, noise, strict=True))]
+        lines = bb.evaluate_items(items, several, name=name, workers=1)
+        metrics = ["calibration", "saliency"]
+        areas = bb.evaluate_items(soft, "saliency", metrics=metrics, name=name, workers=1)
+        runs.append((lines, areas))
+    lines, areas = zip(*runs, strict=True)
+    return [
+        plot_runs(lines, look=look, kind="tolerance"),
+        plot_runs(areas, look=look, kind="reliability"),
+        plot_runs(areas, look=look, metric="saliency"),
+        plot_history(lines, look=look),
+    ]
+
+
 def of_pictures(look, path):
     picture = np.zeros((32, 48, 3), np.uint8)
     rows = [PictureRow(f"image{k}", [(picture, f"F .{k}12")] * 4) for k in range(3)]
@@ -63,7 +89,7 @@ def texts_of(figure):
 
 
 @pytest.mark.parametrize("look", ["page", "column"])
-@pytest.mark.parametrize("draw", [of_runs, of_labels, of_slices, of_pictures])
+@pytest.mark.parametrize("draw", [of_runs, of_labels, of_slices, of_further_kinds, of_pictures])
 def test_no_text_lies_on_another(draw, look, tmp_path):
     for figure in draw(look, tmp_path):
         figure.draw_without_rendering()
