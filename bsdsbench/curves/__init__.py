@@ -5,7 +5,7 @@ CurvePoints             points given as rates or counts
 threshold_curve         weighted or fractional targets at quantiles of the scores (Schroedl)
 roc_to_pr, pr_to_roc    points between the two spaces
 roc_convex_hull, achievable_pr, interpolate_pr   what lies between and above points
-dominates, crossings    one curve against another
+dominates, crossings, meeting   one curve against another
 auc_pr, auc_roc, davis_goadrich_area, auccalculator_areas   areas, each rule by name
 delong                  do two areas under ROC curves of the same samples differ?
 area_table              every AP and AUC variant of the same data, with its name
@@ -32,7 +32,7 @@ from bsdsbench.curves.geometry import (
     roc_convex_hull,
     roc_to_pr,
 )
-from bsdsbench.curves.points import CurvePoints
+from bsdsbench.curves.points import CurvePoints, Meeting, meeting
 from bsdsbench.curves.ranked import PRResult, ROCResult, det, pr, roc
 from bsdsbench.curves.thresholds import ThresholdCurve, threshold_curve
 
@@ -40,6 +40,7 @@ __all__ = [
     "AreaRow",
     "CurvePoints",
     "DeLongResult",
+    "Meeting",
     "PRPoints",
     "PRResult",
     "ROCPoints",
@@ -56,6 +57,7 @@ __all__ = [
     "det",
     "dominates",
     "interpolate_pr",
+    "meeting",
     "pr",
     "pr_to_roc",
     "roc",

@@ -68,8 +68,7 @@ def test_tables_say_where_a_curve_starts(strong):
     both = notes_of(compared.tables(), "scores")
     assert len(both) == len(found)
     if found:
-        value = f"{area(score.curve, 'endpoints'):.3f}".lstrip("0")
-        text = f"{start:.2f}".lstrip("0")
+        value, text = f"{area(score.curve, 'endpoints'):.3f}", f"{start:.2f}"
         assert found == [
             f"- under AP: the curve starts at recall {text}; what lies below counts 0 "
             f"(AP by `endpoints` {value})."

@@ -340,6 +340,6 @@ def test_a_note_says_where_the_curve_starts(tmp_path, strong, rule):
     start = run.boundary_score().curve.recall.min()
     assert not [finding for finding in findings if "curve" in finding.message]
     if start > 0.02 and rule == "bsds":
-        assert f"starts at recall {f'{start:.2f}'.lstrip('0')};" in findings.note
+        assert f"starts at recall {start:.2f};" in findings.note
     else:
         assert findings.note == ""

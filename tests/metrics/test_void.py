@@ -165,7 +165,10 @@ def test_an_image_that_is_all_void_has_no_score(kind):
     found = scored(kind, pred, {**parts, "valid": np.zeros(SHAPE, bool)})
     curves = {"ods", "ois", "ap", "r50"}  # of no pixels, as of images without any boundary
     for key, value in found.items():
-        if key != "n_images" and not curves & {*key.split(".")}:
+        parts = {*key.split(".")}
+        if parts & {"found", "missed", "false", "n_annotated", "n_predicted"}:  # numbers of objects
+            assert value == 0, key
+        elif key != "n_images" and not curves & parts:
             assert np.isnan(value), key
 
 
