@@ -143,7 +143,7 @@ class DepthOptions:
     )
     pred_edges: str = option(
         "log-depth",
-        'Soft edges of a prediction: "log-depth", the absolute difference of log depths to the '
+        'Soft edges of a prediction: "log-depth", |log depth difference| to the '
         'right or the lower neighbour, the larger one, at most 1; or "canny" as in '
         "DBE.",
         one_of("log-depth", "canny"),
@@ -335,7 +335,7 @@ def _matched_inputs(maps: DepthMaps, gt: GroundTruth, opt: DepthOptions) -> Matc
 
 
 def log_steps(depth: F8) -> F8:
-    """Return the absolute difference of log depths to the right or lower neighbour, the larger, 0 .. 1; (H, W).
+    """Return the larger step of log depth to the right or lower neighbour, 0 .. 1; (H, W).
 
     Examples
     --------
