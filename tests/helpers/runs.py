@@ -5,7 +5,7 @@ import io
 import re
 import sqlite3
 import sys
-from contextlib import closing, redirect_stderr, redirect_stdout
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
 from subprocess import CompletedProcess
 from unittest.mock import patch
 
@@ -17,6 +17,7 @@ from click.testing import CliRunner
 import bsdsbench as bb
 from bsdsbench.cli import cli, main
 from bsdsbench.errors import DataError
+from bsdsbench.plotting.beside import _draw
 from bsdsbench.results.storage import RECORDS
 
 UNLIKE = ("timing.json", "records.db")  # in a run's folder, and no result
@@ -51,10 +52,19 @@ def write_maps(folder, maps):
 
 def call(*words):
     """What a command prints; raises what it raises."""
-    found = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)
+    with patch("bsdsbench.cli.score.plots_beside", plots_here):
+        found = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)
     if found.exception:
         raise found.exception
     return found.output
+
+
+@contextmanager
+def plots_here(out):
+    """`plots_beside` in this process, which imports matplotlib once for all calls."""
+    yield lambda: None
+    if out:
+        _draw(out)
 
 
 def command(*words):
@@ -62,6 +72,7 @@ def command(*words):
     out, err, before = io.StringIO(), io.StringIO(), gc.get_threshold()
     with (
         patch.object(sys, "argv", ["bsdsbench", *map(str, words)]),
+        patch("bsdsbench.cli.score.plots_beside", plots_here),
         redirect_stdout(out),
         redirect_stderr(err),
         pytest.raises(SystemExit) as end,
