@@ -1,13 +1,11 @@
 """The README's Python example runs as it stands, and prints what a person reads."""
 
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 
 README = Path(__file__).parents[1] / "README.md"
 PAGES = [README, *sorted((README.parent / "docs").glob("**/*.md"))]
@@ -32,19 +30,11 @@ def test_no_block_installs_into_the_system(page):
 
 @pytest.mark.process
 @pytest.mark.slow
-def test_the_python_example(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("pandas")
+def test_the_python_example_prints_its_comments(tmp_path, monkeypatch, capsys):
+    """The block runs as it stands, in an empty folder."""
     (code,) = re.findall(r"^```python\n(.*?)^```", README.read_text("utf-8"), re.DOTALL | re.M)
-    truth, maps = tmp_path / "BSDS500" / "data" / "groundTruth" / "test", tmp_path / "maps"
-    for source, folder in ((sample_ground_truth(), truth), (sample_results("canny"), maps)):
-        folder.mkdir(parents=True)
-        for path in sorted(source.iterdir())[:4]:
-            shutil.copy(path, folder / path.name.replace("fruit1", "100007"))
     monkeypatch.chdir(tmp_path)
-    for name in ("hed", "ucm"):
-        bb.evaluate("maps", truth, name=name, out=f"out/{name}", workers=1)
     exec(compile(code, str(README), "exec"), {})
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("<Evaluation 'maps', 4 images: boundary ODS 0.")
-    assert lines[1].startswith("<Evaluation 'streaming', 1 images: boundary ODS 0.")
-    assert "Differences" in lines
+    shown = re.findall(r"^print\(.*\)  # (.*)$", code, re.M)
+    assert len(shown) > 5
+    assert capsys.readouterr().out.splitlines() == shown
