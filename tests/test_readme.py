@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-import bsdsbench as bb
-
 README = Path(__file__).parents[1] / "README.md"
 PAGES = [README, *sorted((README.parent / "docs").glob("**/*.md"))]
 
