@@ -45,8 +45,9 @@ def history_of(
         For a pattern that no folder fits, and runs that are not comparable.
     """
     places = sorted(matching_folders(folders, "--history"), key=natural)
-    if names is None and len({*map(os.path.basename, places)}) == len(places):
-        names = [os.path.basename(os.path.normpath(place)) for place in places]
+    last_parts = [os.path.basename(os.path.normpath(place)) for place in places]
+    if names is None and len({*last_parts}) == len(places):
+        names = last_parts
     runs = as_runs(places, names)
     if (faults := forbidden(runs)) and not force:
         raise DataError(

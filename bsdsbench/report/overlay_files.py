@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,24 +48,22 @@ def paint_image(
     run: Evaluation,
     record: ImageRecord,
     photo: NDArray[np.uint8] | None,
-) -> list[Painted]:
-    """Return the overlays of an image.
+) -> Iterator[Painted]:
+    """Yield the overlays of an image, each painted when it is asked for.
 
     Of boundaries they are at the image's own threshold of largest F and at the data set's; of
     regions all classes, then each of several. Raises DataError for files that have changed.
     """
     metric = matching_metric(run)
     if metric is None:
-        painted = []
         for number, part in enumerate(region_overlays(pred, gt, run, record)):
             kind = f"{PIXELS}_{safe_name(part.name)}" if number else PIXELS
-            painted.append(Painted(kind, paint_regions(part, photo), f"Dice {short(part.dice)}"))
-        return painted
-    painted, ods = [], run.score(metric.name).ods.threshold or 0.0
-    for kind, threshold in ((BEST, None), (AT_ODS, ods)):
+            yield Painted(kind, paint_regions(part, photo), f"Dice {short(part.dice)}")
+        return
+    for kind in (BEST, AT_ODS):
+        threshold = None if kind == BEST else run.score(metric.name).ods.threshold or 0.0
         drawn = overlay(pred, gt, run, record, threshold)
-        painted.append(Painted(kind, paint(drawn.classes, photo), f"F {short(drawn.f)}"))
-    return painted
+        yield Painted(kind, paint(drawn.classes, photo), f"F {short(drawn.f)}")
 
 
 def write_overlays(
@@ -86,8 +84,7 @@ def write_overlays(
             f"{run.name}: no metric of boundaries, masks, classes or objects, for overlays (it has "
             f"{had})"
         )
-    metric, written = matching_metric(run), []
-    sources = find_sources(run, metric=metric.name if metric else None)
+    sources, written = find_sources(run), []
     records = [r for r in run.records if image_ids is None or r.image_id in image_ids]
     for done, record in enumerate(records, 1):
         pred, gt = sources.load(record.image_id, run.protocol)

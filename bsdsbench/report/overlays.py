@@ -50,6 +50,11 @@ class Overlay(NamedTuple):
     classes: NDArray[np.uint8]
 
 
+def files_changed(image_id: str, fault: str) -> DataError:
+    """Return the error of an image whose files, counted again, do not give the run's counts."""
+    return DataError(f"{image_id}: {fault}; its files or its settings are not those of the run")
+
+
 def matching_metric(run: Evaluation) -> Metric | None:
     """Return the first metric of the run whose matching can be drawn."""
     metrics = map(registry.get, registry.with_curve(run.metrics, run.protocol))
@@ -75,10 +80,7 @@ def overlay(
     counted = int(counts.matched_pred[k]), int(counts.matched_gt[k])
     matched = int(maps.true_pred.sum()), int(maps.matched_gt.sum())
     if matched != counted:
-        raise DataError(
-            f"{record.image_id}: {matched} matched pixels, the run has {counted}; its files or its "
-            "settings are not those of the run"
-        )
+        raise files_changed(record.image_id, f"{matched} matched pixels, the run has {counted}")
     classes = _classes_of(maps)
     if COUNTED in counts:
         first = float(every[every > 0][0])  # not the row of the whole image

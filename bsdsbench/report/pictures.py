@@ -35,7 +35,7 @@ from bsdsbench.metrics.error_classes import (
     pixel_classes,
 )
 from bsdsbench.report.overlay_files import has_overlays
-from bsdsbench.report.overlays import MATCHED, MISSED, OTHER, matching_metric
+from bsdsbench.report.overlays import MATCHED, MISSED, OTHER, files_changed, matching_metric
 from bsdsbench.report.regions import RegionOverlay, region_overlays
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.executors import available_cores
@@ -213,10 +213,7 @@ def _pixel_planes(
     differ = np.flatnonzero(np.not_equal(columns, counted).any(axis=0))
     if differ.size:
         matched, of_run = columns[0][differ[0]], counted[0][differ[0]]
-        raise DataError(
-            f"{record.image_id}: {matched} matched pixels, the run has {of_run}; its files or its "
-            "settings are not those of the run"
-        )
+        raise files_changed(record.image_id, f"{matched} matched pixels, the run has {of_run}")
     curve = PRCurve.of_counts(counts.thresholds, counts.matches)
     return {
         **_packed_planes(shown["places"], classes, gt.shape, effort),

@@ -14,14 +14,21 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.contour.region_pixels import LargestError
 from bsdsbench.metrics.optional import ComparesRegions
-from bsdsbench.report.overlays import FALSE, MATCHED, MISSED, OTHER, matching_metric, paint
+from bsdsbench.report.overlays import (
+    FALSE,
+    MATCHED,
+    MISSED,
+    OTHER,
+    files_changed,
+    matching_metric,
+    paint,
+)
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.scores.counts import Counts, ImageRecord
 
@@ -71,19 +78,16 @@ def region_overlays(
     metric: Any = region_metric(run)
     counted = Counts(**metric.count_image(pred, gt, run.protocol))
     if not counted.equals(record.counts[metric.name]):
-        raise DataError(
-            f"{record.image_id}: other counts than those of the run; its files or its settings are "
-            "not those of the run"
-        )
+        raise files_changed(record.image_id, "other counts than those of the run")
     regions = metric.region_pixels(pred, gt, run.protocol, metric.options_of(run.protocol))
-    overlays = []
+    overlays, errors = [], regions.largest_errors()
     for name, number in regions.parts():
         pixels = regions.part(number)
         classes = np.zeros(regions.pred.shape, np.uint8)
         for code, drawn in zip((MATCHED, FALSE, MISSED), pixels, strict=True):
             classes[drawn] = code
         classes[pixels.false & pixels.missed] = OTHER
-        overlays.append(RegionOverlay(name, pixels.dice, classes, regions.largest_error(number)))
+        overlays.append(RegionOverlay(name, pixels.dice, classes, errors.get(number)))
     return overlays
 
 

@@ -45,11 +45,7 @@ def worst_figure(
 
     if not image_ids or not all(map(has_overlays, runs)):
         raise DataError(f"{path}: expected runs of boundaries, masks or objects, and images")
-    metrics = [matching_metric(run) for run in runs]
-    files = [
-        find_sources(run, metric=m.name if m else None)
-        for run, m in zip(runs, metrics, strict=True)
-    ]
+    files = list(map(find_sources, runs))
     n_photos = sum(image_id in files[0].photos for image_id in image_ids)
     headings = ["picture"] * bool(n_photos) + ["ground truth", *(run.name for run in runs)]
     rows = []
@@ -65,7 +61,7 @@ def worst_figure(
                 cells = [(blank if photo is None else photo, "")] * bool(n_photos)
                 cells.append((np.repeat(shade[..., None], 3, axis=2), ""))
             (record,) = (r for r in run.records if r.image_id == image_id)
-            first = paint_image(pred, gt, run, record, photo)[0]
+            first = next(paint_image(pred, gt, run, record, photo))
             cells.append((first.pixels, first.caption))
         rows.append(PictureRow(image_id, cells))
     draw_grid(headings, rows, path, look)

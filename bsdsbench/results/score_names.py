@@ -138,6 +138,8 @@ def full_name(score: str, known: Collection[str]) -> str:
     >>> full_name("ods", ["pixel.ods", "boundary.ods"]), full_name("mae", ["pixel.mae"])
     ('boundary.ods', 'pixel.mae')
     """
+    if score in known:
+        return score
     bare, keyed, headed = {}, [], []
     for name in known:
         key = name.partition(".")[2]
@@ -147,7 +149,7 @@ def full_name(score: str, known: Collection[str]) -> str:
             shown = f"{named.part}." * bool(named.part) + named.column.heading
             headed += [name] * (shown.casefold() == score.casefold())
     alike, usual = keyed or headed, f"{registry.DEFAULT_METRICS[0]}.{score}"
-    if score in known or (len(alike) > 1 and usual not in alike):
+    if len(alike) > 1 and usual not in alike:
         return score
     if alike:
         return usual if usual in alike else alike[0]

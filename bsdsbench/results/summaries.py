@@ -45,14 +45,14 @@ class SpreadOfImages(NamedTuple):
     q3: float
 
 
-def spread_of(values: F8) -> SpreadOfImages:
+def _spread_of(values: F8) -> SpreadOfImages:
     """Return how some values are spread, of which NaN are undefined.
 
     Examples
     --------
-    >>> spread_of(np.array([1.0, 2.0, 4.0, np.nan]))[:2]
+    >>> _spread_of(np.array([1.0, 2.0, 4.0, np.nan]))[:2]
     (3, 1)
-    >>> spread_of(np.array([1.0, 2.0, 4.0, np.nan])).median
+    >>> _spread_of(np.array([1.0, 2.0, 4.0, np.nan])).median
     2.0
     """
     known = np.sort(values[~np.isnan(values)])
@@ -102,7 +102,7 @@ def summary_tables(
         of_metric = [run for run in with_images if metric in run.metrics]
         for run in of_metric:
             for part, column, values in _values_shown(run, metric, columns, met):
-                of_images = spread_of(np.array(values, np.float64))
+                of_images = _spread_of(np.array(values, np.float64))
                 labels = part, column.heading, run.name
                 if of_images.n or columns is not None:
                     rows.setdefault(labels, [part or None, run.name, column.heading, *of_images])

@@ -90,7 +90,7 @@ def test_the_largest_error_is_the_hausdorff_distance(seed, spacing):
     pred_map, truth = bb.Prediction("a", classes=pred), bb.GroundTruth("a", labels=gt)
     error = metric.region_pixels(
         pred_map, truth, protocol, metric.options_of(protocol)
-    ).largest_error()
+    ).largest_errors()[None]
     rims = [np.argwhere(m & ~binary_erosion(m)) for m in (pred > 0, gt > 0)]
     in_units = [rim * spacing for rim in rims]
     expected = max(directed_hausdorff(*in_units)[0], directed_hausdorff(*in_units[::-1])[0])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import bsdsbench as bb
 from bsdsbench.errors import DataError
-from bsdsbench.results.summaries import Summary, spread_of, summary_tables
+from bsdsbench.results.summaries import Summary, _spread_of, summary_tables
 from tests.helpers.runs import call, command, write_maps
 
 CLASSES = {"contour": {"classes": ("ground", "organ", "lesion")}}
@@ -41,7 +41,7 @@ def runs():
 
 @given(st.lists(st.floats(0, 1, width=32), min_size=2, max_size=40), st.integers(0, 3))
 def test_statistics_are_those_of_the_standard_library(values, n_undefined):
-    found = spread_of(np.array([*values, *[np.nan] * n_undefined], np.float64))
+    found = _spread_of(np.array([*values, *[np.nan] * n_undefined], np.float64))
     assert (found.n, found.undefined) == (len(values), n_undefined)
     assert found.mean == pytest.approx(statistics.fmean(values), abs=1e-12)
     assert found.sd == pytest.approx(statistics.stdev(values), abs=1e-9)
@@ -51,11 +51,11 @@ def test_statistics_are_those_of_the_standard_library(values, n_undefined):
 
 
 def test_no_value_one_value_and_infinite_ones():
-    assert spread_of(np.array([np.nan] * 3))[:2] == (0, 3)
-    one = spread_of(np.array([0.25]))
+    assert _spread_of(np.array([np.nan] * 3))[:2] == (0, 3)
+    one = _spread_of(np.array([0.25]))
     assert one[2:3] + one[4:] == (0.25, 0.25, 0.25, 0.25)
     assert np.isnan(one.sd)
-    far = spread_of(np.array([1.0, 2.0, np.inf]))
+    far = _spread_of(np.array([1.0, 2.0, np.inf]))
     assert (far.mean, far.median, far.q3) == (np.inf, 2.0, np.inf)
     assert np.isnan(far.sd)
 
@@ -119,21 +119,24 @@ def folders(tmp_path):
     return tmp_path
 
 
-def test_evaluate_and_report_show_summaries(folders):
-    words = (
+def evaluation(folders):
+    """The words of an `evaluate` of three classes."""
+    where = folders / "pred", "--gt", folders / "gt", "--quiet", "--workers", 1
+    return (
         "evaluate",
-        folders / "pred",
-        "--gt",
-        folders / "gt",
+        *where,
         "--metrics",
         "contour",
-        "--quiet",
+        "--set",
+        "contour.classes=ground,organ,lesion",
     )
-    classes = ("--set", "contour.classes=ground,organ,lesion", "--workers", 1)
-    printed = call(*words, *classes, "-o", folders / "out", "--summary", "iqr")
+
+
+def test_evaluate_and_report_show_summaries(folders):
+    printed = call(*evaluation(folders), "-o", folders / "out", "--summary", "iqr")
     assert "Contours of masks, values of the images" in printed
     assert "lower quartile" in printed
-    plain = json.loads(call(*words, *classes, "--format", "json", "--summary", "median"))
+    plain = json.loads(call(*evaluation(folders), "--format", "json", "--summary", "median"))
     assert {"n", "undefined", "median"} <= plain["summary"]["contour-images"].keys()
     call("report", folders / "out", "--summary", "mean", "-o", folders / "t.csv")
     with (folders / "t-contour-images.csv").open() as file:
@@ -147,17 +150,7 @@ def test_evaluate_and_report_show_summaries(folders):
 
 
 def test_the_table_of_images_of_a_page_has_distances_and_classes(folders):
-    words = (
-        "evaluate",
-        folders / "pred",
-        "--gt",
-        folders / "gt",
-        "--metrics",
-        "contour",
-        "--quiet",
-    )
-    classes = ("--set", "contour.classes=ground,organ,lesion", "--workers", 1)
-    call(*words, *classes, "-o", folders / "out")
+    call(*evaluation(folders), "-o", folders / "out")
     call("report", folders / "out", "-o", folders / "r.html", "--n-boot", 50, "--quiet")
     page = (folders / "r.html").read_text("utf-8")
     start = page.index('"columns":')

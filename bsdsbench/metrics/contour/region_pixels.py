@@ -76,37 +76,41 @@ class RegionPixels(NamedTuple):
             wanted[:-1] = self.class_of == number
         return wanted[labels]
 
-    def largest_error(self, number: int | None = None) -> LargestError | None:
-        """Return where the outlines of one class, or of any, are farthest apart, as the largest
-        Hausdorff distance of its objects; None without distances or two outlines."""
+    def largest_errors(self) -> dict[int | None, LargestError]:
+        """Return where the outlines of each class are farthest apart, and by None of any class.
+
+        It is the largest Hausdorff distance of its objects; a class without two outlines has none,
+        and no class has where the metric measures no distances.
+        """
         if self.spacing is None:
-            return None
-        n, rims, largest = self.class_of.size, [], None
-        for labels in (self.pred, self.gt):
-            framed = np.pad(labels.astype(np.int32), 1, constant_values=-1)
-            rims.append(outlines.rims(framed, n))
+            return {}
+        n, largest = self.class_of.size, dict[int | None, LargestError]()
+        rims = [
+            outlines.rims(np.pad(labels.astype(np.int32), 1, constant_values=-1), n)
+            for labels in (self.pred, self.gt)
+        ]
         for (start, rows, cols), other in (rims, rims[::-1]):
             squared = distances.nearest(start, rows, cols, *other, *self.spacing)
-            label = np.repeat(np.arange(n), np.diff(start))
-            squared[np.isinf(squared)] = -1
-            if number is not None:
-                squared[self.class_of[label] != number] = -1
-            if not squared.size or squared.max() < 0:
-                continue
-            site = int(squared.argmax())
-            others = slice(*other[0][label[site] : label[site] + 2])
-            down = (other[1][others] - rows[site]) * self.spacing[0]
-            right = (other[2][others] - cols[site]) * self.spacing[1]
-            nearest = int((down**2 + right**2).argmin())
-            error = LargestError(
-                int(rows[site]),
-                int(cols[site]),
-                int(other[1][others][nearest]),
-                int(other[2][others][nearest]),
-                float(np.sqrt(squared[site])),
-            )
-            if largest is None or error.distance > largest.distance:
-                largest = error
+            for label in range(n):
+                sites = slice(*start[label : label + 2])
+                if not np.isfinite(squared[sites]).any():  # one side has no outline
+                    continue
+                site = start[label] + int(squared[sites].argmax())
+                opposite = slice(*other[0][label : label + 2])
+                other_rows, other_cols = other[1][opposite], other[2][opposite]
+                down = (other_rows - rows[site]) * self.spacing[0]
+                right = (other_cols - cols[site]) * self.spacing[1]
+                nearest = int((down**2 + right**2).argmin())
+                error = LargestError(
+                    int(rows[site]),
+                    int(cols[site]),
+                    int(other_rows[nearest]),
+                    int(other_cols[nearest]),
+                    float(np.sqrt(squared[site])),
+                )
+                for number in (None, int(self.class_of[label])):
+                    if number not in largest or error.distance > largest[number].distance:
+                        largest[number] = error
         return largest
 
 
