@@ -238,7 +238,7 @@ def _overlay_notes(runs: Sequence[Evaluation], complete: bool) -> list[str]:
     if matching_metric(runs[0]) is None:
         note += (
             " A ring marks where the outlines are farthest apart, if distances are measured; "
-            "each class has a file of its own, _pixels_CLASS.png."
+            "each of several classes has a file of its own, _pixels_CLASS.png."
         )
         if any(map(has_others, runs)):
             note += " Pink is of another class or object: false and missed alike."

@@ -328,6 +328,19 @@ def test_the_slider_goes_through_the_classes_of_masks(open_page, masks):
     assert "ground truth, outlines" in page.locator("#figures").inner_text()
 
 
+def test_masks_alone_have_no_slider(open_page, tmp_path):
+    mask = np.zeros((40, 60), np.uint8)
+    mask[5:25, 5:25] = 1
+    where = [write_maps(tmp_path / name, {"a": mask}) for name in ("pred", "gt")]
+    run = bb.evaluate(*where, "masks", metrics="contour", workers=1)
+    write_report([run], tmp_path / "r.html", n_boot=20)
+    page = opened(open_page, tmp_path / "r.html")
+    assert not page.locator("#level").is_visible()
+    assert not page.locator("#level-value").is_visible()
+    assert page.locator("#under").is_visible()
+    assert "Dice 1.000" in page.locator("#figures figcaption").first.inner_text()
+
+
 def test_the_button_of_the_best_threshold_works(open_page, report):
     page = opened(open_page, report)
     at_best = page.locator("#level-value").inner_text()

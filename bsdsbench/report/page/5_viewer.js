@@ -38,7 +38,8 @@
     });
     levels = [...new Set(panes.flatMap((pane) => pane.drawn.thresholds))].sort((a, b) => a - b);
     const parts = panes.length && panes[0].drawn.parts;
-    $("thresholds").hidden = levels.length < (parts ? 2 : 1);
+    $("thresholds").hidden = !levels.length;
+    $("level").closest("label").hidden = $("level-value").hidden = Boolean(parts) && levels.length < 2;
     $("level-name").textContent = parts ? "class" : "threshold";
     $("level-best").hidden = $("level-ods").hidden = Boolean(parts);
     $("level").max = Math.max(0, levels.length - 1);
