@@ -18,8 +18,8 @@ from bsdsbench import kernels
 for _module in walk_packages(kernels.__path__, "bsdsbench.kernels."):
     import_module(_module.name)
 
-# No deadline: the tests are to pass on a busy machine, too. The same examples each time, so that a
-# change is not blamed for what another day would show; `--hypothesis-profile=random` draws new ones.
+# No deadline: the tests are to pass on a busy machine, too. The same examples each time, so that no
+# change is blamed for what another would show; `--hypothesis-profile=random` draws new ones.
 _slow = [HealthCheck.too_slow]
 settings.register_profile("random", deadline=None, max_examples=80, suppress_health_check=_slow)
 settings.register_profile("same", settings.get_profile("random"), derandomize=True)
