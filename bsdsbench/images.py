@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, Bool, given_array, given_list, kind_of_value
 from bsdsbench.errors import DataError, MissingPartError, Problem, Setting, ShapeError
-from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
+from bsdsbench.scores.counts import NO_EVIDENCE, Evidence
 from bsdsbench.text import show
 
 Map = NDArray[Any]
@@ -507,3 +507,29 @@ def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "predicti
     if tuple(pred) != tuple(gt):
         hint = ", transposed" if tuple(pred) == tuple(gt)[::-1] else ""
         raise ShapeError(f"{what}: shape {tuple(pred)}{hint}, expected {tuple(gt)}")
+
+
+def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
+    """Raise DataError for maps that add up to one at each pixel, as those of classes do.
+
+    So do probabilities, one-hot maps, both in any scale, and the inversion of either. Maps of one
+    value each say nothing, and two annotators who draw lines leave most pixels free.
+    """
+    n, integers = len(maps), all(drawn.dtype.kind in "iub" for drawn in maps)
+    if n < 2 or len({drawn.shape for drawn in maps}) > 1:
+        return
+    top = max(1 if drawn.dtype == bool else np.max(drawn, initial=0) for drawn in maps)
+    one = next((white for white in (1, 255, 65535) if top <= white), 0) if integers else 1
+    slack = n * (one > 1) if integers else 0.02
+    for part in (np.s_[:1, :1], np.s_[:1], np.s_[:]):  # of most maps the first pixel is enough
+        total = np.sum([drawn[part] for drawn in maps], axis=0, dtype=np.float64)
+        if not any((np.abs(total - full) <= slack).all() for full in (one, (n - 1) * one)):
+            return
+    if any(drawn.min() < drawn.max() for drawn in maps):
+        raise DataError(
+            f"{what}{n} maps that add up to one in every pixel, expected {expected}",
+            fix=(
+                "of classes: numpy.argmax(maps, axis=0) is their label map",
+                "save the map of one class, (H, W)",
+            ),
+        )

@@ -107,7 +107,7 @@ def detectors_once():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bb, "run", kept)
-        patch.setattr("bsdsbench.runs.executors.available_cores", lambda: 1)
+        patch.setattr("bsdsbench.runs.engine.available_cores", lambda: 1)
         yield
 
 

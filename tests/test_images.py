@@ -19,7 +19,7 @@ from bsdsbench.images import (
 from bsdsbench.loaders import Pair, load_prediction, read_prediction, read_truth
 from bsdsbench.loaders.reading import binarise
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.evidence import Evidence, Values
+from bsdsbench.scores.counts import Evidence, Values
 from tests.helpers.runs import refused
 
 DISK = np.hypot(*(np.indices((24, 30)) - 12)) < 7

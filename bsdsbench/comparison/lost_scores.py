@@ -19,7 +19,7 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.error_classes import boundary_errors
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import made_how
-from bsdsbench.runs.executors import available_cores
+from bsdsbench.runs.engine import available_cores
 from bsdsbench.runs.sources import Sources, find_sources
 from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED

@@ -37,8 +37,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import score_tables
-from bsdsbench.runs.engine import run_source
-from bsdsbench.runs.executors import available_cores
+from bsdsbench.runs.engine import available_cores, run_source
 from bsdsbench.runs.keywords import DetectorOptions, Plan, StrPath, planned
 from bsdsbench.runs.sources import folder_header, folders
 from bsdsbench.tables.read_only import ReadOnlyDict

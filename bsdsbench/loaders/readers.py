@@ -37,6 +37,7 @@ from bsdsbench.images import (
     binary_map,
     is_binary,
     one_channel,
+    refuse_channels,
     same_shape,
     soft_map,
 )
@@ -59,12 +60,11 @@ from bsdsbench.loaders.formats.pictures import (
     plane,
     read_arrays,
 )
-from bsdsbench.loaders.label_evidence import refuse_channels
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.loaders.pairing import Pair
 from bsdsbench.loaders.reading import Kind, Reading
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.evidence import Evidence, Values
+from bsdsbench.scores.counts import Evidence, Values
 from bsdsbench.text import listed, show
 
 MOST_ANNOTATORS = 16  # more of them than this, of smaller images, nobody has

@@ -40,8 +40,7 @@ from bsdsbench.loaders.label_evidence import VOID_EVIDENCE, WHITE_FOR_CLASSES, t
 from bsdsbench.loaders.pairing import Layout
 from bsdsbench.protocol.fields import tidy
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.evidence import LEVELS, NO_EVIDENCE, Evidence, Values
+from bsdsbench.scores.counts import LEVELS, NO_EVIDENCE, Evidence, ImageRecord, Values
 from bsdsbench.text import counted, listed
 
 Cut = float | tuple[float, float, float] | None

@@ -34,6 +34,8 @@ from bsdsbench.metrics.optional import Texts as Texts
 from bsdsbench.protocol.fields import VOIDS, captions, listed_values, option, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import (
+    NO_EVIDENCE,
+    Evidence,
     ImageRecord,
     Score,
     Stack,
@@ -44,7 +46,6 @@ from bsdsbench.scores.counts import (
 )
 from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, error_scores
-from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
 Opt = TypeVar("Opt")  # of a metric, None where it has none

@@ -53,8 +53,7 @@ from bsdsbench.protocol.fields import (
     option,
 )
 from bsdsbench.protocol.protocol import READ, Protocol
-from bsdsbench.scores.counts import Counts, Stack
-from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
+from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence, Stack
 from bsdsbench.scores.ratios import Weights, defined_f, defined_ratio, weighted_sum
 
 NONE = "no object in any image"

@@ -40,8 +40,7 @@ from bsdsbench.protocol.fields import (
     whole,
 )
 from bsdsbench.protocol.protocol import READ, Protocol
-from bsdsbench.scores.counts import Counts
-from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
+from bsdsbench.scores.counts import NO_EVIDENCE, Counts, Evidence
 
 
 class MapPair(NamedTuple):

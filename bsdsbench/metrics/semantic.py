@@ -30,11 +30,10 @@ from attrs import frozen
 
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.errors import DataError, ProtocolError, ShapeError
-from bsdsbench.images import GroundTruth, Map, Prediction
+from bsdsbench.images import GroundTruth, Map, Prediction, refuse_channels
 from bsdsbench.loaders.label_evidence import (
     id_evidence,
     label_evidence,
-    refuse_channels,
     refuse_white,
     train_id_options,
 )
@@ -55,9 +54,8 @@ from bsdsbench.protocol.fields import (
     whole,
 )
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
-from bsdsbench.scores.counts import TOTAL_GT, Score, Stack, value_at
+from bsdsbench.scores.counts import NO_EVIDENCE, TOTAL_GT, Evidence, Score, Stack, value_at
 from bsdsbench.scores.curve import curve_scores
-from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence
 from bsdsbench.scores.ratios import Weights, defined_mean, weighted_sum
 from bsdsbench.transforms.resize import bicubic
 

@@ -38,7 +38,7 @@ from bsdsbench.report.overlay_files import has_overlays
 from bsdsbench.report.overlays import MATCHED, MISSED, OTHER, files_changed, matching_metric
 from bsdsbench.report.regions import RegionOverlay, region_overlays
 from bsdsbench.results.evaluation import Evaluation, Progress
-from bsdsbench.runs.executors import available_cores
+from bsdsbench.runs.engine import available_cores
 from bsdsbench.runs.sources import Sources, fault_of
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import PRCurve

@@ -20,8 +20,7 @@ from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.signature import WORDS, Difference, Severity
 from bsdsbench.protocol.tasks import Task
-from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.evidence import NO_EVIDENCE, Values
+from bsdsbench.scores.counts import NO_EVIDENCE, ImageRecord, Values
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation

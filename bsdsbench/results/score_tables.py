@@ -69,31 +69,38 @@ class TableWords(TypedDict):
 
 def made_how(runs: Sequence[Evaluation]) -> TableWords:
     """Return how the scores of runs were made, with notes where the runs differ."""
-    ways, signatures, lines, apart = dict[str, list[str]](), list[str](), list[str](), False
+    ways, signatures, lines = dict[str, list[str]](), list[str](), list[str]()
     for run in runs:
         ways.setdefault(f"protocol {run.described}", []).append(run.name)
         signatures.append(run.signature_line)
+        if scales := run.signature.ms:
+            lines.append(f"{run.name}: each map is the mean over the scales {scales}.")
+    caption = "; ".join(ways)
+    if len(runs) > 1:
+        lines = [*_differences_of(runs), *lines]
+    if len(ways) > 1:
+        lines += [f"{', '.join(who)}: {text}." for text, who in ways.items()]
+        caption = ""
+    return {
+        "caption": caption,
+        "reading": reading_line(runs),
+        "notes": [*left_out_lines(runs), *lines, *reference_notes(runs)],
+        "signatures": signature_lines([run.name for run in runs], signatures),
+    }
+
+
+def _differences_of(runs: Sequence[Evaluation]) -> list[str]:
+    """Return a line for each difference of two runs; of all their protocols one, the first."""
+    protocols_differ, lines = False, list[str]()
     for pair in pair_differences(runs):
         forbids = pair.difference.severity is Severity.FORBIDS
         if pair.difference.of_protocol:
-            apart = apart or forbids
+            protocols_differ = protocols_differ or forbids
         elif forbids and pair.difference.field != "metrics":  # these have tables of their own
             lines.append(f"{pair.line()}; such scores are not comparable.")
         elif pair.difference.field == "images":
             lines.append(f"{pair.line()}.")
-    notes, caption = reference_notes(runs), "; ".join(ways)
-    for run in runs:
-        if scales := run.signature.ms:
-            lines.append(f"{run.name}: each map is the mean over the scales {scales}.")
-    if len(ways) > 1:
-        lines = ["Protocols differ; such scores are not comparable."] * apart + lines
-        lines += [f"{', '.join(who)}: {text}." for text, who in ways.items()]
-        caption = ""
-    names = list(map(attrgetter("name"), runs))
-    signed = signature_lines(names, signatures)
-    reading = reading_line(runs)
-    notes = [*left_out_lines(runs), *lines, *notes]
-    return {"caption": caption, "reading": reading, "notes": notes, "signatures": signed}
+    return ["Protocols differ; such scores are not comparable."] * protocols_differ + lines
 
 
 def reading_line(runs: Sequence[Evaluation]) -> str:

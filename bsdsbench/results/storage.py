@@ -38,8 +38,16 @@ from bsdsbench.io import (
 from bsdsbench.loaders.formats.official_txt import PER_IMAGE
 from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.metrics import registry
-from bsdsbench.scores.counts import Counts, ImageRecord, Stack, Value, counts_of
-from bsdsbench.scores.evidence import NO_EVIDENCE, Evidence, Sides
+from bsdsbench.scores.counts import (
+    NO_EVIDENCE,
+    Counts,
+    Evidence,
+    ImageRecord,
+    Sides,
+    Stack,
+    Value,
+    counts_of,
+)
 from bsdsbench.text import show
 
 RESULT, COUNTS, RECORDS, UNFINISHED = "result.json", "counts.npz", "records.db", ".result.json"

@@ -8,13 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
+import os
+import signal
+import threading
 import time
-from collections.abc import Iterable, Sequence
-from concurrent.futures import BrokenExecutor
-from contextlib import closing, nullcontext
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple, TypeVar
 
 import attrs
 import numpy as np
@@ -31,15 +43,17 @@ from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_rows
 from bsdsbench.results.provenance import RunHeader
 from bsdsbench.results.storage import Records, pack_record, unfinished
-from bsdsbench.runs.executors import mapped, pool
 from bsdsbench.runs.keywords import Plan
 from bsdsbench.runs.sanity import LOOKS, Look, first_look, look_at, polarity
 from bsdsbench.runs.sources import Inputs, Item
-from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.evidence import Evidence, Sides
-from bsdsbench.text import show
+from bsdsbench.scores.counts import Evidence, ImageRecord, Sides
+from bsdsbench.text import listed, show
 
+R = TypeVar("R")
+C = TypeVar("C", bound=Sequence[Any])  # the arguments of a call
 SMALL_RUN = 1000  # images up to which a worker gets one at a time
+MANY = 8  # workers from which processes are faster than threads: reading holds the GIL
+AHEAD = 3  # calls under way for each worker, so that memory stays flat
 
 
 def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int = 0) -> Evaluation:
@@ -51,8 +65,10 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
     """
     batch = 1  # images that a worker gets at once
     if isinstance(source, Sequence):
-        others = None if plan.split_file or plan.task or header.provenance.shard else header.absent
-        group_rows([item.image_id for item in source], plan.groups, plan.group_by, others)
+        if plan.groups is not None or plan.group_by is not None:  # faults are found before counting
+            whole_set = not (plan.split_file or plan.task or header.provenance.shard)
+            others = header.absent if whole_set else None
+            group_rows([item.image_id for item in source], plan.groups, plan.group_by, others)
         part, parts = plan.shard
         source = source[part - 1 :: parts]
         total = len(source)
@@ -115,8 +131,8 @@ def _count_all(
         for number, item in enumerate(source)
     )
     with (
-        pool(plan, total, batch) as (executor, ahead),
-        closing(mapped(count, calls, executor, ahead, batch)) as stream,
+        _pool(plan, total, batch) as (executor, ahead),
+        closing(_mapped(count, calls, executor, ahead, batch)) as stream,
     ):
         for n_done, (call, outcome) in enumerate(stream, 1):
             image_id, record = call.item.image_id, outcome.record
@@ -308,3 +324,109 @@ def evidence_record(
         shown = shown | metric.label_evidence(pred.classes, opt, truth=False)
     shown = attrs.evolve(shown, values=shown.values | polarity(pred, gt, protocol))
     return replace(record, form=pred.form, pred=shown)
+
+
+# ---- where images are counted: here, in threads, in processes, on a Dask cluster -----------------
+
+
+def available_cores() -> int:
+    """Return the number of processor cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def _pool(plan: Plan, total: int, batch: int) -> Iterator[tuple[Executor | None, int]]:
+    """Yield the executor of a run, None for one worker here, and the limit of calls under way."""
+    asked = plan.executor
+    workers = max(1, min(plan.workers or available_cores(), total or 10**9))
+    if isinstance(asked, Executor):
+        yield asked, AHEAD * workers
+    elif plan.on_dask:
+        from bsdsbench.runs.dask_cluster import dask_executor, silent
+
+        with silent(), dask_executor(asked) as (executor, cores):
+            yield executor, AHEAD * cores
+    elif workers == 1:
+        yield None, 1
+    else:
+        chosen: Executor | None = None
+        if asked == "process" or (asked == "auto" and (workers >= MANY or batch > 1)):
+            methods = multiprocessing.get_all_start_methods()
+            # No plain fork: the progress display has a thread, and locks must not be inherited
+            way = multiprocessing.get_context("forkserver" if "forkserver" in methods else "spawn")
+            try:
+                chosen = ProcessPoolExecutor(workers, way, _begin_worker)
+            except OSError as error:  # no semaphores, as in a container without /dev/shm
+                if asked == "process":
+                    raise DataError(f"executor 'process': {error}, expected 'thread'") from None
+        with chosen or ThreadPoolExecutor(workers) as executor:
+            yield executor, AHEAD * workers
+
+
+def _begin_worker() -> None:
+    """Leave Ctrl-C to the parent, and end when the parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+
+    def end_with_parent() -> None:
+        if parent is not None:
+            parent.join()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=end_with_parent, daemon=True).start()
+
+
+def _mapped(
+    function: Callable[..., R],
+    calls: Iterable[C],
+    executor: Executor | None,
+    ahead: int,
+    batch: int = 1,
+) -> Generator[tuple[C, R], None, None]:
+    """Yield (call, function(*call)) of every call, in order; the first argument is an item.
+
+    A worker gets `batch` calls at once; at most `ahead` times as many are under way. Raises
+    BrokenExecutor that names the images under way, where a worker died.
+    """
+    if executor is None:
+        for call in calls:
+            yield call, function(*call)
+        return
+    rest, waiting = iter(calls), deque[tuple[list[C], Future[list[R]]]]()
+    try:
+        while True:
+            new = list(islice(rest, batch)) if len(waiting) < ahead else []
+            if not new and not waiting:
+                return
+            try:
+                if new:
+                    waiting.append((new, executor.submit(_within_a_moment, function, new)))
+                    continue
+                given, future = waiting[0]
+                returned = future.result()
+                if left := given[len(returned) :]:
+                    waiting[0] = left, executor.submit(_within_a_moment, function, left)
+                else:
+                    waiting.popleft()
+            except Exception as error:
+                lost = listed([call[0].image_id for given, _ in waiting for call in given])
+                raise BrokenExecutor(
+                    f"a worker died ({type(error).__name__}: out of memory, a cluster without "
+                    f"workers, or a script without if __name__ == '__main__'?), under way: {lost}"
+                ) from None
+            yield from zip(given, returned, strict=False)
+    finally:
+        for _, future in waiting:
+            future.cancel()
+
+
+def _within_a_moment(function: Callable[..., R], calls: Sequence[C]) -> list[R]:
+    """Make the calls that begin within 0.1 s, so that Ctrl-C and progress do not wait."""
+    returned, end = [], time.monotonic() + 0.1
+    for call in calls:
+        returned.append(function(*call))
+        if time.monotonic() > end:
+            break
+    return returned

@@ -20,7 +20,7 @@ from bsdsbench.images import GroundTruth, Prediction, few_lines, unit
 from bsdsbench.loaders.reading import DARKER
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.runs.keywords import Plan
-from bsdsbench.scores.evidence import Values
+from bsdsbench.scores.counts import Values
 from bsdsbench.text import listed
 
 LOOKS = 4  # images that are looked at: neighbours by name are exchanged most often

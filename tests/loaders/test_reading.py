@@ -21,8 +21,7 @@ from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.loaders.reading import _levels_of as levels_of
 from bsdsbench.loaders.reading import _void_levels as void_levels
-from bsdsbench.scores.counts import ImageRecord
-from bsdsbench.scores.evidence import LEVELS, Evidence, Values
+from bsdsbench.scores.counts import LEVELS, Evidence, ImageRecord, Values
 from tests.helpers.runs import counted, refused
 
 DISK = np.hypot(*(np.indices((48, 60)) - 24)) < 12

@@ -19,7 +19,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.errors import MergeError, PairingError
 from bsdsbench.metrics.boundary import BoundaryMetric
-from bsdsbench.runs import engine, executors
+from bsdsbench.runs import dask_cluster, engine
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.making import edge_map, make_set, noisy_map
 from tests.helpers.runs import bits, counted, refused, stored, write_maps
@@ -232,7 +232,7 @@ def test_a_few_images_at_a_time(workers):
     bb.evaluate_items(
         items(log), workers=workers, progress=lambda d, t, i: most.append(len(log) - d)
     )
-    assert max(most) <= (executors.AHEAD * workers if workers > 1 else 1)
+    assert max(most) <= (engine.AHEAD * workers if workers > 1 else 1)
     assert len(log) == len(NAMES)
 
 
@@ -299,7 +299,7 @@ def test_without_semaphores_threads_are_taken_or_it_is_one_line(tiny, monkeypatc
     def refuse(*given):
         raise OSError(38, "Function not implemented")
 
-    monkeypatch.setattr(executors, "ProcessPoolExecutor", refuse)
+    monkeypatch.setattr(engine, "ProcessPoolExecutor", refuse)
     options = {"executor": asked, "workers": 9}
     if asked == "process":
         refused("executor 'process': .*, expected 'thread'", bb.evaluate, *tiny, **options)
@@ -310,8 +310,8 @@ def test_without_semaphores_threads_are_taken_or_it_is_one_line(tiny, monkeypatc
 @pytest.mark.parametrize("workers", [8, 64])
 def test_python_takes_threads_whatever_the_machine(tiny, monkeypatch, workers):
     """Processes need a script with a guard: they are taken where they are asked for."""
-    monkeypatch.setattr(executors, "ProcessPoolExecutor", None)
-    monkeypatch.setattr(executors, "available_cores", lambda: workers)
+    monkeypatch.setattr(engine, "ProcessPoolExecutor", None)
+    monkeypatch.setattr(engine, "available_cores", lambda: workers)
     monkeypatch.setattr("bsdsbench.runs.engine.SMALL_RUN", 2)  # as if the images were thousands
     assert len(bb.evaluate(*tiny, TEN).records) == 6
 
@@ -328,7 +328,7 @@ def test_calls_that_a_worker_gets_several_at_a_time_keep_their_order(seconds):
 
     calls = [(k,) for k in range(20)]
     with ThreadPoolExecutor(3) as executor:
-        found = list(executors.mapped(slowly, calls, executor, 2, 4))
+        found = list(engine._mapped(slowly, calls, executor, 2, 4))
     assert found == [((k,), -k) for k in range(20)]
     assert sorted(log) == list(range(20))
 
@@ -341,7 +341,7 @@ def test_many_images_go_to_processes_several_at_once_and_give_the_same(tmp_path,
     folders = write_maps(tmp_path / "pred", maps), write_maps(tmp_path / "gt", maps)
     expected = bb.evaluate(*folders, TEN, workers=1)
     monkeypatch.setattr("bsdsbench.runs.engine.SMALL_RUN", 20)
-    monkeypatch.setattr(executors, "ThreadPoolExecutor", None)
+    monkeypatch.setattr(engine, "ThreadPoolExecutor", None)
     assert bb.evaluate(*folders, TEN, workers=2, executor="auto").equals(expected)
 
 
@@ -398,22 +398,22 @@ def test_workers_of_another_version_are_named(cluster, tiny, monkeypatch):
 
 def test_an_address_without_a_scheduler_leaves_the_loggers_as_they_were(tiny, monkeypatch):
     pytest.importorskip("distributed", reason="no extra 'distributed'")
-    monkeypatch.setattr(executors, "ANSWER_SECONDS", 0.1)
-    levels = {name: logging.getLogger(name).level for name in executors.NOISY}
+    monkeypatch.setattr(dask_cluster, "ANSWER_SECONDS", 0.1)
+    levels = {name: logging.getLogger(name).level for name in dask_cluster.NOISY}
     refused("no Dask scheduler", bb.evaluate, *tiny, TEN, executor="dask://127.0.0.1:9")
-    assert {name: logging.getLogger(name).level for name in executors.NOISY} == levels
+    assert {name: logging.getLogger(name).level for name in dask_cluster.NOISY} == levels
 
 
 def test_a_cluster_that_loses_all_workers_ends(monkeypatch):
     """Dask itself would wait for ever. Its client here has no workers, and calls that never end."""
-    monkeypatch.setattr(executors, "PATIENCE", 0.1)
+    monkeypatch.setattr(dask_cluster, "PATIENCE", 0.1)
     inner = SimpleNamespace(submit=lambda *given: Future())
     info = {"scheduler_info": lambda: {"workers": {}}, "get_executor": lambda: inner}
-    watched, over = executors._Watched(SimpleNamespace(status="running", **info)), Event()
+    watched, over = dask_cluster._Watched(SimpleNamespace(status="running", **info)), Event()
     threading.Thread(target=watched.watch, args=(over,), daemon=True).start()
     calls = [(SimpleNamespace(image_id=name),) for name in NAMES]
     with pytest.raises(BrokenExecutor, match=r"died \(CancelledError.*: im0, im1, im2"):
-        list(executors.mapped(len, calls, watched, 3))
+        list(engine._mapped(len, calls, watched, 3))
     over.set()
 
 
