@@ -13,6 +13,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.images import valid_of
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
+from bsdsbench.metrics.optional import CurveOfPixels
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.score_tables import curves_of, reading_line
@@ -76,7 +77,8 @@ def _by_rules(
     if not run.records:
         curve = whole = replace(curve, whole_image=bool(curve.thresholds[0] == 0))
     elif not part:
-        whole = scorer.with_whole_image(curve, run.stack(metric))
+        if isinstance(scorer, CurveOfPixels):
+            whole = scorer.with_whole_image(curve, run.stack(metric))
         if is_boundary and not whole.whole_image and curve.thresholds[-1] <= 1:
             matches = run.stack(metric)["matches"].sum(axis=0)
             with suppress(DataError):  # the ground truth is not there

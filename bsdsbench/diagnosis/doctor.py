@@ -133,9 +133,9 @@ def _examined(
     """Return what a metric's examination of the inputs finds."""
     examined, kind, split_file = registry.get(name), options.pred_kind, options.split_file
     places = given_path(pred_dir, "pred_dir"), given_path(gt_dir, "gt_dir")
-    opt = examined.options_of(options.protocol)
-    classes, sequences = examined.class_names(opt), examined.in_sequences(opt)
-    _, *sides = group_files(*places, split_file, kind, examined.gt_kind, classes, sequences)
+    files = examined.files_read(examined.options_of(options.protocol))
+    gt_kind, classes = examined.gt_kind, files.classes
+    _, *sides = group_files(*places, split_file, kind, gt_kind, classes, files.sequences)
     preds, gts = (dict(sorted(side.files.items())) for side in sides)
     several = [side.doubled for side in sides]
     looked_at = int(given_number(looked_at, "looked_at", 1, 10**7, whole=True))

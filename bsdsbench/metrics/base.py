@@ -22,7 +22,7 @@ from attrs import frozen
 from numpy.typing import ArrayLike, NDArray
 
 from bsdsbench.arguments import F8
-from bsdsbench.errors import DataError, InputWarning, ProtocolError, unexpected
+from bsdsbench.errors import DataError, ProtocolError, unexpected
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape
 from bsdsbench.loaders.reading import Kind, Reading, Readings
 from bsdsbench.metrics.optional import Arrays as Arrays
@@ -34,8 +34,6 @@ from bsdsbench.metrics.optional import Texts as Texts
 from bsdsbench.protocol.fields import VOIDS, captions, listed_values, option, record_of
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import (
-    NO_EVIDENCE,
-    Evidence,
     ImageRecord,
     Score,
     Stack,
@@ -44,7 +42,6 @@ from bsdsbench.scores.counts import (
     stacked,
     value_at,
 )
-from bsdsbench.scores.curve import PRCurve
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED, error_scores
 from bsdsbench.scores.ratios import Weights, weighted_mean, weighted_sum
 
@@ -144,6 +141,36 @@ def image_means(weights: Weights, values: Mapping[str, F8]) -> dict[str, Any]:
     return dict(zip(values, means, strict=True)) | {"over": over("images", counts)}
 
 
+@frozen
+class FilesRead:
+    """What the files of both sides hold with some options of a metric.
+
+    Parameters
+    ----------
+    labels : Kind
+        What label maps hold: classes, instances, objects by their number or masks.
+    void : tuple of float
+        Values of truth files whose pixels are counted nowhere, on either side. They are False in
+        the part `valid` of the ground truth (bool, (H, W)), which is there exactly where a metric
+        that reads masks or annotators names some; label maps keep theirs.
+    numbered : bool
+        True if the pieces of masks are objects, which are numbered after they are read.
+    classes : tuple of str
+        The classes whose maps are a prediction's files; none where it is one file.
+    instances : bool
+        True if the ground truth's instance maps are read too.
+    sequences : bool
+        True if images are frames, whose ids are SEQUENCE/FRAME.
+    """
+
+    labels: Kind = Kind.CLASSES
+    void: tuple[float, ...] = ()
+    numbered: bool = False
+    classes: tuple[str, ...] = ()
+    instances: bool = False
+    sequences: bool = False
+
+
 IGNORE = option(
     (),
     "Values of the ground truth's files that are void: their pixels are counted nowhere, on either "
@@ -211,8 +238,8 @@ class Metric(ABC, Generic[Opt]):
     options : type or None
         Its own options, a frozen attrs class (`protocol.fields`); a table of its name in a
         protocol, `--set NAME.FIELD=VALUE`. A changed default is a new `version`.
-    instances_option : str
-        The name of the option that is on if the ground truth's instance maps are read too, or "".
+    void_option : str
+        The name of the option whose values are void in truth files, or "".
     curved : bool
         True if `scores` has the scores of one precision-recall curve: `curve`, `ods` ...
     cuts_at_thresholds : bool
@@ -247,7 +274,7 @@ class Metric(ABC, Generic[Opt]):
     ragged: ClassVar[tuple[str, ...]] = ()
     default_protocol: ClassVar[str | None] = "bsds500"
     options: ClassVar[type[Any] | None] = None
-    instances_option: ClassVar[str] = ""
+    void_option: ClassVar[str] = ""
     curved: ClassVar[bool] = False
     cuts_at_thresholds: ClassVar[bool] = False
     takes_masks: ClassVar[bool] = False
@@ -256,6 +283,8 @@ class Metric(ABC, Generic[Opt]):
     several_tolerances: ClassVar[bool] = False
     gt_kind: ClassVar[str]
     pred_kinds: ClassVar[tuple[str, ...]]
+    # False where boundaries stand for the segmentations that they were made of
+    reads_whole_truth: ClassVar[bool]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -263,6 +292,7 @@ class Metric(ABC, Generic[Opt]):
             words = ", ".join(READS)
             raise DataError(f"{cls.__name__}: reads {cls.reads!r}, expected one of {words}")
         cls.gt_kind, cls.pred_kinds = READS[cls.reads]
+        cls.reads_whole_truth = cls.segmentations or cls.gt_kind != "annotators"
         if not cls.image_columns:  # images are compared and listed by one
             cls.image_columns = tuple(column for column in cls.columns if column.score)[:1]
         if "count_with" in cls.__dict__:
@@ -320,10 +350,6 @@ class Metric(ABC, Generic[Opt]):
         """Return the metric's own conventions in words, printed under the scores; or ""."""
         return "; ".join(captions(opt).values()) if opt else ""
 
-    def numbers_line(self, score: Mapping[str, Any]) -> str:
-        """Return what a score counts, printed under its table, as "61 found, 4 missed"; or ""."""
-        return ""
-
     def usual(self, opt: Opt) -> Sequence[str] | None:
         """Return the keys of the columns that tables show by default; None for all of them."""
         return None
@@ -332,59 +358,15 @@ class Metric(ABC, Generic[Opt]):
         """Return the fields of a protocol that move its scores with these options."""
         return self.uses
 
-    def reads_instances(self, opt: Opt) -> bool:
-        """Return True if the ground truth's instance maps are read too."""
-        return bool(self.instances_option) and getattr(opt, self.instances_option)
-
-    def class_names(self, opt: Opt) -> tuple[str, ...]:
-        """Return the classes whose maps are a prediction's files; none where it is one file."""
-        return ()
-
-    def void_values(self, opt: Opt) -> tuple[float, ...]:
-        """Return the values of truth files whose pixels are counted nowhere, on either side.
-
-        They are False in the part `valid` of the ground truth (bool, (H, W)), which is there
-        exactly where a metric that reads masks or annotators names some; label maps keep theirs.
-        """
-        return () if self.reads == "classes" else getattr(opt, "ignore", ())
-
-    def label_kind(self, opt: Opt) -> Kind:
-        """Return what label maps hold with these options: classes, instances or masks."""
-        return Kind.CLASSES
-
-    def label_evidence(self, labels: Map, opt: Opt, truth: bool) -> Evidence:
-        """Return what a label map (H, W) of one side shows that only its whole set decides."""
-        return NO_EVIDENCE
-
-    def in_sequences(self, opt: Opt) -> bool:
-        """Return True if images are frames, whose ids are SEQUENCE/FRAME."""
-        return False
-
-    def check_set(self, ids: Sequence[str], stack: Stack, opt: Opt) -> list[InputWarning]:
-        """Return what looks wrong with the counts of a whole set, not a shard.
-
-        Raises DataError where no scores can be made of them.
-        """
-        return []
-
-    def ap_rule(self, protocol: Protocol, opt: Opt) -> str:
-        """Return the rule by which AP is read off its curves."""
-        return protocol.ap_rule
-
-    def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
-        """Return the curve of all images, with a row of all pixels on where counts tell it."""
-        return curve
+    def files_read(self, opt: Opt) -> FilesRead:
+        """Return what the files of both sides hold with these options."""
+        return FilesRead(void=getattr(opt, self.void_option) if self.void_option else ())
 
     def has_curve(self, opt: Opt) -> bool:
         """Return True if the score has a precision-recall curve, `curve`."""
         return self.curved
 
     # What every metric has.
-
-    @property
-    def reads_whole_truth(self) -> bool:
-        """Return False where boundaries stand for the segmentations that they were made of."""
-        return self.segmentations or self.gt_kind != "annotators"
 
     @property
     def has_errors(self) -> bool:
@@ -455,15 +437,16 @@ class Metric(ABC, Generic[Opt]):
     def readings(self, protocol: Protocol, pred_kind: str) -> Readings:
         """Return what options say about the files of both sides; `pred_kind` as in a run."""
         opt = self.options_of(protocol)
-        labels, void = self.label_kind(opt), self.void_values(opt)
-        names = f"{self.name}.ignore" if hasattr(opt, "ignore") else "", self.name
-        kind = _KINDS.get(self.gt_kind, labels)
+        files = self.files_read(opt)
+        names = f"{self.name}.{self.void_option}" if self.void_option else "", self.name
+        kind = _KINDS.get(self.gt_kind, files.labels)
         if kind is Kind.BOUNDARIES and protocol.gt_kind == "labels":
             kind = Kind.REGIONS
-        pred = _KINDS.get(pred_kind, labels)
+        pred = _KINDS.get(pred_kind, files.labels)
+        gt_options = files.void, protocol.gt_invert, False, True
         return Readings(
-            Reading(pred, None, void, protocol.invert, protocol.normalise, False, *names),
-            Reading(kind, protocol.gt_threshold, void, protocol.gt_invert, False, True, *names),
+            Reading(pred, None, files.void, protocol.invert, protocol.normalise, False, *names),
+            Reading(kind, protocol.gt_threshold, *gt_options, *names),
         )
 
     def options_of(self, protocol: Protocol) -> Opt:

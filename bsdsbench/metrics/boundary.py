@@ -72,7 +72,7 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
 
     name = "boundary"
     title = "Boundaries"
-    options, void = VoidOptions, True
+    options, void, void_option = VoidOptions, True, "ignore"
     uses = MATCHED
     curved = several_tolerances = True
     columns = BOUNDARY_COLUMNS

@@ -77,6 +77,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     name, title, reads, options = "calibration", "Calibration", "soft", CalibrationOptions
     default_protocol = "calibration"
     void = takes_masks = True
+    void_option = "ignore"
     uses = (*MAPS, *ANNOTATED)
     columns = (
         *(Column(k, k.upper(), lower=True, quantity=k, pooled=True) for k in ("ece", "ace", "mce")),

@@ -36,7 +36,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
 
     name = "crispness"
     title = "Crispness"
-    options, void = VoidOptions, True
+    options, void, void_option = VoidOptions, True, "ignore"
     reads = "soft"
     default_protocol = "crispness-seval"
     columns = (

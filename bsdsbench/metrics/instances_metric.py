@@ -30,7 +30,7 @@ from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.label_evidence import number_evidence
 from bsdsbench.loaders.reading import Kind
-from bsdsbench.metrics.base import IGNORE, IMAGES, Column, ScoreTree, ValuesMetric
+from bsdsbench.metrics.base import IGNORE, IMAGES, Column, FilesRead, ScoreTree, ValuesMetric
 from bsdsbench.metrics.contour.region_pixels import RegionPixels, region_pixels
 from bsdsbench.metrics.label_ids import SIDES, is_stack
 from bsdsbench.metrics.label_maps import (
@@ -216,7 +216,7 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
     """
 
     name, title, reads, options = "instances", "Objects", "classes", InstancesOptions
-    default_protocol, void = "masks", True
+    default_protocol, void, void_option = "masks", True, "ignore"
     columns = (
         Column("aji", "AJI", quantity="aji", undefined=NONE),
         Column("aji_plus", "AJI+", quantity="aji", undefined=NONE),
@@ -253,12 +253,11 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
         """Return the objects of both maps, paired where their IoU is above 0.5."""
         return region_pixels(pred, _without_ignored(gt, opt), _label_options(opt))
 
-    def label_kind(self, opt: InstancesOptions) -> Kind:
-        return Kind.MASK if opt.components else Kind.INSTANCES
-
-    def void_values(self, opt: InstancesOptions) -> tuple[float, ...]:
-        """Return the void of masks of components; of numbered objects it is left out here."""
-        return opt.ignore if opt.components else ()
+    def files_read(self, opt: InstancesOptions) -> FilesRead:
+        """Return what label maps hold; the void of numbered objects is left out in `count`."""
+        if not opt.components:
+            return FilesRead(Kind.INSTANCES)
+        return FilesRead(Kind.MASK, opt.ignore, numbered=True)
 
     def label_evidence(self, labels: Map, opt: InstancesOptions, truth: bool) -> Evidence:
         if truth and opt.ignore:

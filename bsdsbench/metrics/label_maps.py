@@ -16,7 +16,7 @@ from bsdsbench.errors import DataError, ProtocolError
 from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, valid_of, without_void
 from bsdsbench.loaders.label_evidence import label_evidence, number_evidence, refuse_white
 from bsdsbench.loaders.reading import Kind, binarise
-from bsdsbench.metrics.base import Metric, Symptoms
+from bsdsbench.metrics.base import FilesRead, Metric, Symptoms
 from bsdsbench.metrics.label_ids import (
     SIDES,
     is_stack,
@@ -275,7 +275,7 @@ class LabelMetric(Metric[MapOptions]):
 
     reads = "classes"
     default_protocol = "masks"
-    options, void = LabelOptions, True
+    options, void, void_option = LabelOptions, True, "ignore"
     counts_of: ClassVar[Callable[..., Counts]]  # of (pred, gt, options), one image's
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: MapOptions) -> bool:
@@ -289,25 +289,24 @@ class LabelMetric(Metric[MapOptions]):
         with faults_named(pred, gt):
             return self.counts_of(*label_maps(pred, gt, opt), opt)
 
-    def label_kind(self, opt: MapOptions) -> Kind:
+    def files_read(self, opt: MapOptions) -> FilesRead:
+        """Return what label maps hold; those of classes and instances keep their void."""
         if opt.unit != "class" and not opt.components:
-            return Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES
-        return Kind.CLASSES if opt.classes else Kind.MASK
+            return FilesRead(Kind.OBJECTS if opt.unit == "id" else Kind.INSTANCES)
+        if opt.classes:
+            return FilesRead(Kind.CLASSES)
+        return FilesRead(Kind.MASK, opt.ignored, bool(opt.components))
 
     def label_evidence(self, labels: Map, opt: MapOptions, truth: bool) -> Evidence:
         if opt.unit != "class" and opt.components is None and not opt.divisor:
             void = opt.ignored if truth else ()
             return number_evidence(labels, void, by_number=opt.unit == "id")
-        known = truth and self.label_kind(opt) is Kind.CLASSES
+        known = truth and self.files_read(opt).labels is Kind.CLASSES
         return Evidence(label_evidence(labels, opt.labels)) if known else NO_EVIDENCE
 
     def used(self, opt: MapOptions) -> tuple[str, ...]:
         """Return what reads masks; labels have no scale and no inverse."""
-        return READ if self.label_kind(opt) is Kind.MASK else ()
-
-    def void_values(self, opt: MapOptions) -> tuple[float, ...]:
-        """Return the void of masks; maps of classes and instances keep theirs."""
-        return opt.ignored if self.label_kind(opt) is Kind.MASK else ()
+        return READ if self.files_read(opt).labels is Kind.MASK else ()
 
     def parts(self, protocol: Protocol, opt: MapOptions) -> dict[str, tuple[str, ...]]:
         return {name: ("per_class", name) for name in opt.class_names}

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from numpy.typing import ArrayLike, NDArray
 
-from bsdsbench.errors import Fix
-from bsdsbench.images import GroundTruth, Prediction
+from bsdsbench.errors import Fix, InputWarning
+from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.protocol.protocol import Protocol
-from bsdsbench.scores.counts import MatchCounts, Score, Stack
+from bsdsbench.scores.counts import Evidence, MatchCounts, Score, Stack
 from bsdsbench.scores.curve import PRCurve
 
 if TYPE_CHECKING:
@@ -84,6 +84,44 @@ class ErrorClasses(typing.Protocol[_Opt]):
         self, counter: Counter, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
     ) -> Arrays:
         """Count as `count`, with a function that counts more than `boundary_counts`."""
+
+
+@typing.runtime_checkable
+class ShowsLabels(typing.Protocol[_Opt]):
+    """Label maps show more about what they hold than one image decides."""
+
+    def label_evidence(self, labels: Map, opt: _Opt, truth: bool) -> Evidence:
+        """Return what a label map (H, W) of one side shows that only its whole set decides."""
+
+
+@typing.runtime_checkable
+class ChecksSet(typing.Protocol[_Opt]):
+    """The counts of all images together can look wrong."""
+
+    def check_set(self, ids: Sequence[str], stack: Stack, opt: _Opt) -> list[InputWarning]:
+        """Return what looks wrong with the counts of a whole set, not a shard.
+
+        Raises DataError where no scores can be made of them.
+        """
+
+
+@typing.runtime_checkable
+class CountsObjects(typing.Protocol):
+    """A line under the table of scores says what was counted."""
+
+    def numbers_line(self, score: Mapping[str, Any]) -> str:
+        """Return what a score counts, as "61 found, 4 missed"; or ""."""
+
+
+@typing.runtime_checkable
+class CurveOfPixels(typing.Protocol[_Opt]):
+    """Its curve is one of all pixels: AP has a rule of its own, and all pixels on are a row."""
+
+    def ap_rule(self, protocol: Protocol, opt: _Opt) -> str:
+        """Return the rule by which AP is read off its curve."""
+
+    def with_whole_image(self, curve: PRCurve, stack: Stack) -> PRCurve:
+        """Return the curve of all images, with a row of all pixels on."""
 
 
 @typing.runtime_checkable

@@ -61,7 +61,8 @@ class PixelMetric(Metric[PixelOptions]):
 
     name = "pixel"
     title = "Pixels"
-    options, void, takes_masks = PixelOptions, True, True
+    options, void, void_option = PixelOptions, True, "ignore"
+    takes_masks = True
     columns = (
         *CURVE_COLUMNS[:2],
         CURVE_COLUMNS[4],
@@ -125,6 +126,7 @@ class AverageIoUMetric(Metric[VoidOptions]):
 
     name, title, options = "aiu", "Average IoU", VoidOptions
     void = takes_masks = True
+    void_option = "ignore"
     default_protocol = "crack-aiu"
     uses = ("thresholds", "operator", *MAPS, *ANNOTATED)
     cuts_at_thresholds = True

@@ -196,7 +196,7 @@ def describe(metrics: Sequence[str], protocol: Protocol) -> str:
 
 def check_void(metrics: Sequence[str], protocol: Protocol) -> None:
     """Raise DataError where metrics that read files alike differ in their void."""
-    voids = {name: get(name).void_values(get(name).options_of(protocol)) for name in metrics}
+    voids = {name: get(name).files_read(get(name).options_of(protocol)).void for name in metrics}
     labels = all(get(name).reads == "classes" for name in metrics)  # each read as their metric asks
     if not labels and len(set(map(frozenset, voids.values()))) > 1:
         words = ", ".join(f"{name}.ignore {list(values)}" for name, values in voids.items())

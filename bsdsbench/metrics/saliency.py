@@ -129,7 +129,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
 
     name = "saliency"
     title = "Salient objects"
-    void = True
+    void, void_option = True, "ignore"
     reads = "mask"
     default_protocol = "saliency"
     options = SaliencyOptions

@@ -38,7 +38,7 @@ from bsdsbench.loaders.label_evidence import (
     train_id_options,
 )
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, ScoreTree, over
+from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, FilesRead, ScoreTree, over
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.curve_metric import CurveMetric
 from bsdsbench.metrics.label_ids import SIDES, refuse_other_numbering
@@ -362,7 +362,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     default_protocol = None
     options = SemanticOptions
     uses = (*MAPS, *CURVE, *MATCHING)
-    instances_option = "instances"
+    void_option = "ignore"
     columns = (
         Column("ods_mean", "mean ODS"),
         Column("ois_mean", "mean OIS"),
@@ -382,8 +382,8 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
             )
         return options
 
-    def class_names(self, opt: SemanticOptions) -> tuple[str, ...]:
-        return opt.classes
+    def files_read(self, opt: SemanticOptions) -> FilesRead:
+        return FilesRead(classes=opt.classes, instances=opt.instances)
 
     def fits(self, pred: Prediction, gt: GroundTruth, opt: SemanticOptions) -> bool:
         """Return True also for maps of another size where the protocol says how to resize them."""

@@ -123,7 +123,7 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
     """Components and holes: errors of Betti numbers and Euler characteristic, and clDice."""
 
     name, title, reads, options = "topology", "Topology", "mask", TopologyOptions
-    default_protocol, void = "masks", True
+    default_protocol, void, void_option = "masks", True, "ignore"
     uses = (*MAPS, "gt_invert", "gt_threshold")
     columns = (
         *(
@@ -191,7 +191,7 @@ class CcqMetric(ValuesMetric[CcqOptions]):
     """Completeness, correctness and quality of centre lines within a buffer."""
 
     name, title, reads, options = "ccq", "Centre lines", "mask", CcqOptions
-    default_protocol, void = "masks", True
+    default_protocol, void, void_option = "masks", True, "ignore"
     uses = (*MAPS, "gt_invert", "gt_threshold")
     columns = (
         Column(

@@ -63,9 +63,8 @@ def has_others(run: Evaluation) -> bool:
     metric = region_metric(run)
     if metric is None or metric.reads != "classes" or matching_metric(run) is not None:
         return False
-    options = metric.options_of(run.protocol)
-    objects = metric.label_kind(options) is not Kind.MASK
-    return objects or bool(getattr(options, "components", None))  # those of masks
+    files = metric.files_read(metric.options_of(run.protocol))
+    return files.labels is not Kind.MASK or files.numbered
 
 
 def region_overlays(

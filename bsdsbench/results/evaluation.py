@@ -20,7 +20,7 @@ from bsdsbench.loaders.reading import Readings, read_as, verdict
 from bsdsbench.loaders.sets.identity import Identity, identify
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
-from bsdsbench.metrics.optional import ResultFiles
+from bsdsbench.metrics.optional import ChecksSet, ResultFiles
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
 from bsdsbench.protocol.tasks import Task, tasks
@@ -262,8 +262,9 @@ class Evaluation(Shown):
             return []
         warnings = verdict(self._readings_of_metrics(), self.records)
         for metric in map(registry.get, self.metrics):
-            opt, stack = metric.options_of(self.protocol), self.stack(metric.name)
-            warnings += metric.check_set(self.image_ids, stack, opt)
+            if isinstance(metric, ChecksSet):
+                opt, stack = metric.options_of(self.protocol), self.stack(metric.name)
+                warnings += metric.check_set(self.image_ids, stack, opt)
         return warnings
 
     @property

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column, Metric
+from bsdsbench.metrics.optional import CountsObjects, CurveOfPixels
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.groups import group_columns, text_of
@@ -208,10 +209,12 @@ def is_area(score: str) -> bool:
 
 def late_starts_of(runs: Sequence[Evaluation], metric: str) -> str:
     """Say where the curves of runs start whose AP counts 0 below; "" where none starts late."""
-    curves, rules = {}, set()
+    curves, rules, scorer = {}, set(), registry.get(metric)
     for run in runs:
-        scorer = registry.get(metric)
-        rules.add(scorer.ap_rule(run.protocol, scorer.options_of(run.protocol)))
+        rule = run.protocol.ap_rule
+        if isinstance(scorer, CurveOfPixels):
+            rule = scorer.ap_rule(run.protocol, scorer.options_of(run.protocol))
+        rules.add(rule)
         for part, curve in curves_of(run, metric).items():
             names = [run.name] * (len(runs) > 1) + [part] * bool(part)
             curves[", ".join(names)] = curve
@@ -312,7 +315,7 @@ def score_tables(
             areas = [k for k, c in keyed.items() if is_area(c.key)]
             if areas and (line := late_starts_of(with_metric, metric)):
                 lines.append(Note(f"{line}.", tuple(areas), headed=True))
-            if key == metric:
+            if key == metric and isinstance(scorer, CountsObjects):
                 numbers = {name: scorer.numbers_line(scores) for name, scores, _ in rows}
                 lines += [f"{name}: {line}." for name, line in numbers.items() if line]
             lines += [*made["notes"], *notes]

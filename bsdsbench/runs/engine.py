@@ -38,6 +38,7 @@ from bsdsbench.loaders.readers import empty_truth
 from bsdsbench.loaders.reading import DARKER, soft_evidence
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Counter, Metric
+from bsdsbench.metrics.optional import ShowsLabels
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_rows
@@ -314,13 +315,14 @@ def evidence_record(
     opt, truth = metric.options_of(protocol), gt.evidence
     if not truth.maps:  # made of arrays that say themselves what they are
         truth = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
-    if "labels" in gt.parts:
+    if "labels" in gt.parts and isinstance(metric, ShowsLabels):
         truth = truth | metric.label_evidence(gt.labels, opt, truth=True)
     record = ImageRecord(image_id, gt.shape, gt=truth)
     if pred is None:
         return record
     shown = soft_evidence(pred, protocol, has_thresholds)
-    if pred.kind == "classes" and pred.classes.ndim == 2:
+    is_label_map = pred.kind == "classes" and pred.classes.ndim == 2
+    if is_label_map and isinstance(metric, ShowsLabels):
         shown = shown | metric.label_evidence(pred.classes, opt, truth=False)
     shown = attrs.evolve(shown, values=shown.values | polarity(pred, gt, protocol))
     return replace(record, form=pred.form, pred=shown)

@@ -107,9 +107,9 @@ class FileItem:
 
     def load(self, metric: Metric, protocol: Protocol, read: ReadBytes = read_bytes) -> Inputs:
         """Read prediction and ground truth. Raises DataError."""
-        options, readings = metric.options_of(protocol), metric.readings(protocol, self.kind)
-        instances = metric.reads_instances(options)
-        gt = read_truth(self.pair, metric.gt_kind, protocol, instances, readings.gt, read)
+        files = metric.files_read(metric.options_of(protocol))
+        readings = metric.readings(protocol, self.kind)
+        gt = read_truth(self.pair, metric.gt_kind, protocol, files.instances, readings.gt, read)
         if self.photo is not None:
             gt = gt.replace(photo=read_photo(self.photo, read))
         if self.valid is not None:
@@ -117,9 +117,9 @@ class FileItem:
             gt = gt.replace(valid=read_valid(self.valid, gt.shape, read) & known)
         if not self.kind:
             return Inputs(None, gt)
-        n_maps = len(metric.class_names(options)) or self.n_maps
-        files, kind = self.pair, self.kind
-        return Inputs(read_prediction(files, kind, gt.shape, n_maps, readings.pred, read), gt)
+        n_maps = len(files.classes) or self.n_maps
+        given = self.pair, self.kind, gt.shape, n_maps, readings.pred, read
+        return Inputs(read_prediction(*given), gt)
 
 
 def folders(
@@ -130,7 +130,7 @@ def folders(
     `ids` are the images to evaluate, in place of a split file.
     """
     first, kind = registry.readers(plan.metrics)[0], plan.pred_kind
-    options, photos = first.options_of(plan.protocol), dict[str, Path]()
+    files, photos = first.files_read(first.options_of(plan.protocol)), dict[str, Path]()
     if plan.on_dask:  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
     pairs = pair(
@@ -140,20 +140,19 @@ def folders(
         plan.missing,
         pred_kind=kind,
         gt_kind=first.gt_kind,
-        classes=first.class_names(options),
-        sequences=first.in_sequences(options),
+        classes=files.classes,
+        sequences=files.sequences,
     )
     for metric in map(registry.get, plan.metrics):
         if metric.photo and (images_dir := plan.images_dir or photos_beside(gt_dir)):
             photos = find_photos(images_dir, [p.image_id for p in pairs])
     views = _fields_of_view(plan.valid_dir, pairs)
     items, n_maps = [], n_levels(pairs) if kind == "labels" else 1
-    with_instances = first.reads_instances(options)
     for p in pairs:
-        instances = map(instances_beside, p.gt_paths) if with_instances else ()
+        instances = map(instances_beside, p.gt_paths) if files.instances else ()
         form, maps = ("", 1) if p.pred_paths else ("none", n_maps)
-        files = photos.get(p.image_id), tuple(filter(None, instances))
-        items.append(FileItem(p, kind, *files, form, maps, views.get(p.image_id)))
+        others = photos.get(p.image_id), tuple(filter(None, instances))
+        items.append(FileItem(p, kind, *others, form, maps, views.get(p.image_id)))
     return items
 
 
@@ -431,6 +430,7 @@ def find_sources(
     reader = registry.readers(run.metrics if metric in run.metrics or not metric else [metric])[0]
     kind = run.provenance.pred_kind or reader.pred_kinds[0]
     missing = "zero" if run.provenance.missing in (None, "zero") else "error"
+    files = reader.files_read(reader.options_of(run.protocol))
     pairs = pair(
         pred,
         gt,
@@ -438,8 +438,8 @@ def find_sources(
         missing,
         pred_kind=kind,
         gt_kind=reader.gt_kind,
-        classes=reader.class_names(reader.options_of(run.protocol)),
-        sequences=reader.in_sequences(reader.options_of(run.protocol)),
+        classes=files.classes,
+        sequences=files.sequences,
     )
     photos = images_dir or run.place("photos") or photos_beside(gt)
     by_id = {p.image_id: p for p in pairs}

@@ -17,12 +17,16 @@ from bsdsbench.metrics.base import (
     over,
 )
 from bsdsbench.metrics.optional import (
+    ChecksSet,
+    CountsObjects,
+    CurveOfPixels,
     Diagnosed,
     ErrorClasses,
     HumanForm,
     MatchesPixels,
     OfficialTables,
     ResultFiles,
+    ShowsLabels,
 )
 from bsdsbench.scores.counts import Score, value_at
 from bsdsbench.scores.ratios import defined_ratio, ratio, weighted_sum
@@ -115,6 +119,10 @@ OFFERED = {
     MatchesPixels: {"boundary", "wireframe", "depth"},
     ErrorClasses: {"boundary", "semantic", "wireframe", "depth", "occlusion"},
     Diagnosed: {"saliency", "contour", "segmentation", "depth"},
+    ShowsLabels: {"semantic", "contour", "segmentation", "instances"},
+    ChecksSet: {"superpixel", "contour"},
+    CountsObjects: {"segmentation", "instances"},
+    CurveOfPixels: {"pixel"},
 }
 
 
@@ -133,7 +141,7 @@ def test_what_hangs_on_options_and_columns_is_declared(name):
     columns = {column.key for column in (*metric.columns, *metric.image_columns)}
     assert metric.curved == ("ods" in columns)
     assert metric.cuts_at_thresholds == ("thresholds" in metric.uses)
-    assert (metric.instances_option == "instances") == hasattr(metric.options, "instances")
+    assert (metric.void_option == "ignore") == hasattr(metric.options, "ignore")
 
 
 HEADS = ("Definition", "Conventions", "Source")

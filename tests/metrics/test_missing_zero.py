@@ -17,7 +17,7 @@ def test_nothing_is_counted_by_every_metric(name):
     make, _, given, *_ = CASES[name]
     metric, (_, gt) = registry.get(name), make("a", np.random.default_rng(0), (30, 40))
     protocol = registry.settled(given or Protocol.preset(metric.default_protocol))
-    n_maps = len(metric.class_names(metric.options_of(protocol))) or 1
+    n_maps = len(metric.files_read(metric.options_of(protocol)).classes) or 1
     for kind in metric.pred_kinds:
         nothing = read_prediction(Pair("a", (), ()), kind, gt.shape, n_maps)
         assert metric.stack([metric.count_image(nothing, gt, protocol)] * 2)

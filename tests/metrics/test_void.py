@@ -202,7 +202,7 @@ def test_ignore_is_an_option_of_every_metric(metric):
         protocol = bb.Protocol.preset("masks").replace(options={metric: {"ignore": said}})
         opt = found.options_of(protocol)
         assert opt.ignore == expected
-        assert found.void_values(opt) == (() if metric == "instances" else expected)
+        assert found.files_read(opt).void == (() if metric == "instances" else expected)
     for wrong in ("x", -0.5, [-1, 2], True):
         with pytest.raises(DataError, match="ignore"):
             found.options_of(

@@ -21,14 +21,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import frozen
+from attrs import evolve, frozen
 from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError, InputWarning, Setting
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.kernels.distances.limits import up_to
-from bsdsbench.metrics.base import IMAGES, Column, Over, ScoreTree, over
+from bsdsbench.metrics.base import IMAGES, Column, FilesRead, Over, ScoreTree, over
 from bsdsbench.metrics.contour.measures import PIXELS, TABLE, Compared, davis_radius, iou, values_of
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_of
 from bsdsbench.metrics.contour.region_pixels import RegionPixels, region_pixels
@@ -277,14 +277,14 @@ class ContourMetric(LabelMetric[ContourOptions]):
         Column("pairs.gt_only", "in gt alone", digits=0, score=False),
     )
 
-    def in_sequences(self, opt: ContourOptions) -> bool:
-        return opt.mean == "sequences"
+    def files_read(self, opt: ContourOptions) -> FilesRead:
+        return evolve(super().files_read(opt), sequences=opt.mean == "sequences")
 
     def count(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
     ) -> Counts:
         counts = super().count(pred, gt, protocol, opt)
-        return Counts(**counts, **(frame_counts(gt.image_id) if self.in_sequences(opt) else {}))
+        return Counts(**counts, **(frame_counts(gt.image_id) if opt.mean == "sequences" else {}))
 
     def region_pixels(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
@@ -299,7 +299,7 @@ class ContourMetric(LabelMetric[ContourOptions]):
     def check_set(
         self, ids: Sequence[str], stack: Stack, opt: ContourOptions
     ) -> list[InputWarning]:
-        if self.in_sequences(opt):
+        if opt.mean == "sequences":
             check_sequences(ids, by_sequence(stack), opt.skip_ends)
         return []
 
