@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.runs import command
+
 README = Path(__file__).parents[1] / "README.md"
 PAGES = [README, *sorted((README.parent / "docs").glob("**/*.md"))]
 
@@ -24,6 +26,19 @@ def test_no_block_installs_into_the_system(page):
     for block in re.findall(r"```(?:sh|console)\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
         before, pip, _ = block.partition("pip install")
         assert not pip or ".venv/bin/" in before, block
+
+
+@pytest.mark.slow
+def test_the_table_of_the_demo_is_what_demo_prints(tmp_path, detectors_once):
+    """The page has every column but the time, in README and on the first page of the site."""
+    done = command("demo", "-o", str(tmp_path / "demo"), "--workers", "1", "--quiet")
+    printed = [line.split() for line in done.stdout.partition("\n\n")[0].splitlines()]
+    printed = [words[: -1 if words[-1][0].isdigit() else None] for words in printed]
+    printed[1] = printed[1][:5]
+    for page in (README, README.parent / "docs/index.md"):
+        table = page.read_text("utf-8").partition("```text\nBoundaries\n")[2].partition("```")[0]
+        shown = [["Boundaries"], *(line.split() for line in table.splitlines())]
+        assert shown[:2] + shown[3:] == printed[:2] + printed[3:]
 
 
 @pytest.mark.process

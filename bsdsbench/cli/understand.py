@@ -415,8 +415,8 @@ def explain_verb(
             sign = " " if not trial.reached else "=" if trial.in_use else "~"
             print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}")
         print(f"protocol {describe([metric], loaded.protocol)}")
-        sentences = loaded.read_as, explanation.late_line, explanation.sentence()
-        print(*filter(None, sentences), sep="\n")
+        lines = loaded.read_as, explanation.partly_line, explanation.late_line
+        print(*filter(None, [*lines, explanation.sentence()]), sep="\n")
     return 0 if explanation.answer and explanation.answer.in_use else 1
 
 

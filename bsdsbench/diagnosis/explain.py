@@ -416,6 +416,13 @@ class Explanation:
         return not self.not_counted and not self.pairs_not_counted
 
     @property
+    def partly_line(self) -> str:
+        """The number of settings that were counted on some images only, in a line; "" if none."""
+        partly = counted(sum(not trial.exact for trial in self.trials), "more setting")
+        line = f"{partly} counted on some images only, and further off there: one may fit too"
+        return line * any(not trial.exact for trial in self.trials)
+
+    @property
     def late_line(self) -> str:
         """The settings that were not counted, and why, in a line; "" if all were."""
         pairs, named = self.pairs_not_counted, list(self.not_counted)

@@ -12,6 +12,7 @@ from scipy.stats import norm
 import bsdsbench as bb
 from bsdsbench import curves
 from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+from bsdsbench.scores.curve import AP_RULES, area
 from drawing.common import FALSE, LINE, MATCHED, MISSED, OTHER, legend, picture, plain, square
 
 
@@ -90,7 +91,7 @@ def sums(figure: Figure) -> None:
         names, [*each, sum(each) / 2, whole], color=["0.7", "0.7", OTHER, LINE], width=0.6
     )
     ax.bar_label(bars, fmt="%.2f", padding=2)
-    ax.set(ylabel="F", ylim=(0, 1.05), title="The mean gives five pixels half of the say")
+    ax.set(ylabel="F", ylim=(0, 1.05), title="Five pixels have half the weight in the mean")
     ax.grid(False, axis="x")
 
 
@@ -117,9 +118,11 @@ def ods_ois(figure: Figure) -> None:
 @picture(6.8, 3.0)
 def ap(figure: Figure) -> None:
     left, right = figure.subplots(1, 2)
-    left.plot([0.5, 1], [1, 0.5], "o-", color=LINE)
-    left.fill_between([0.5, 1], [1, 0.5], color=LINE, alpha=0.15, lw=0)
-    left.text(0.25, 0.5, "what counts here?", ha="center", color="0.35")
+    recall, precision = [0.8, 0.4], [0.4, 0.8]
+    left.plot(recall, precision, "o-", color=LINE)
+    left.fill_between(recall, precision, color=LINE, alpha=0.15, lw=0)
+    for x in (0.2, 0.9):
+        left.text(x, 0.2, "what\ncounts\nhere?", ha="center", color="0.35", size=8)
     left.set(
         xlabel="recall",
         ylabel="precision",
@@ -127,9 +130,10 @@ def ap(figure: Figure) -> None:
         ylim=(0, 1.05),
         title="Two measured points",
     )
-    rules = ("bsds", "trapezoid", "step", "101-point", "11-point")
-    areas = [curves.auc_pr([1.0, 0.5], [0.5, 1.0], rule=rule) for rule in rules]
-    bars = right.barh(rules[::-1], areas[::-1], color=LINE)
+    curve = bb.PRCurve([0.3, 0.6], precision, recall, [False, False])
+    whole = curve.with_whole_image(0.03)
+    areas = [float(area(whole if rule == "edter" else curve, rule)) for rule in AP_RULES]
+    bars = right.barh([*AP_RULES][::-1], areas[::-1], color=LINE)
     right.bar_label(bars, fmt="%.3f", padding=3)
     right.set(title="Areas under them, by rule", xlim=(0, 1))
     right.grid(False, axis="y")
@@ -213,9 +217,9 @@ def eer_det(figure: Figure) -> None:
     ax = figure.subplots()
     rng = np.random.default_rng(1)
     scores = np.r_[rng.normal(1.8, 1, 400), rng.normal(0, 1, 400)]
-    shown = bb.DETCurveDisplay.from_predictions(np.repeat([1, -1], 400), scores, name="made scores")
-    shown.plot(ax)
-    eer = curves.roc(np.repeat([1, -1], 400), scores).eer
+    labels = np.repeat([1, -1], 400)
+    bb.DETCurveDisplay.from_predictions(labels, scores, name="synthetic scores").plot(ax)
+    eer = curves.roc(labels, scores).eer
     ax.set_title(f"Where both rates are equal: {eer:.3f}")
 
 

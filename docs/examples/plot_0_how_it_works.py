@@ -1,5 +1,5 @@
 """
-How the benchmark works
+One image from map to F
 =======================
 
 Thresholding, thinning, matching and tolerance, step by step on one image.

@@ -87,8 +87,8 @@ ax.legend(loc="upper right", fontsize=8)
 plt.show()
 
 # %%
-# Somebody publishes another number for the relative model. Which setting gives it? ``explain``
-# tries the values of each option that programs use, on the images.
+# A paper prints another number for the relative model. Which setting gives it? ``explain`` tries
+# the values of each option that programs use, on the images.
 
 from bsdsbench.diagnosis.explain import explain  # noqa: E402
 

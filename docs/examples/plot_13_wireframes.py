@@ -50,6 +50,7 @@ for name in found:
     print(run.summary())
 
 # %%
+# The annotated lines, and those of both detectors. A dot is an end.
 
 fig, axes = plt.subplots(1, 3, figsize=(8, 2.6), layout="constrained")
 for ax, (name, lines) in zip(axes, {"annotated": house, **found}.items(), strict=True):

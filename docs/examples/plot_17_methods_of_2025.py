@@ -2,9 +2,9 @@
 Compare with methods of 2025
 ============================
 
-A paper of today stands beside methods of today. The package has the counts of SAUGE (AAAI 2025),
-image by image, and published curves and rows up to 2026; others can share theirs in one small file.
-Nothing is downloaded here, and no maps are needed.
+The package has the counts of SAUGE (AAAI 2025), image by image, and published curves and rows up
+to 2026. You can share your own counts in one small file. Nothing is downloaded here, and no maps
+are needed.
 """
 
 # %%
@@ -40,9 +40,9 @@ for score in ("ods", "ap"):
     print(f"{score}  L - B {found.value:.4f} {interval}  p {found.p_holm:.4f}")
 
 # %%
-# An AP is of a rule. SAUGE's authors print the AP with the row of threshold 0 (`edter`), which is
-# .02 above that of the benchmark for the same counts: compare AP of one rule only. Beside your own
-# run a reference follows the rule of that run.
+# AP depends on its rule. SAUGE's authors print the AP with the row of threshold 0 (`edter`), which
+# is 0.02 higher than the benchmark's for the same counts: compare AP computed by one rule only.
+# When a reference is compared with your run, it is scored by the rule of your run.
 
 sauge = bb.Evaluation.load("ref:sauge-l")
 for rule in ("edter", "bsds"):
@@ -51,7 +51,8 @@ for rule in ("edter", "bsds"):
 
 # %%
 # Methods with a granularity print the best of several outputs, chosen by the ground truth for every
-# image and threshold. That is another number than the ODS of one output, and has its own rows.
+# image and threshold (`bsdsbench merge OUT... --best-of -o BEST`). That is another number than the
+# ODS of one output, and published results have separate rows for it.
 
 keys = [f"ref:sauge-b-{g}" for g in ("0", *(f"0.{k}" for k in range(1, 10)), "1")]
 outputs = as_runs(keys)
@@ -61,8 +62,8 @@ print(f"one output each   {min(ods):.4f} .. {max(ods):.4f}")
 print(f"best of eleven    {best.boundary_score().ods.f:.4f}  {best.name}")
 
 # %%
-# What could be read of 2025 and 2026 has a row, with its source and how sure it is. Rows without an
-# AP rule are of sources that print no AP.
+# Published results of 2025 and 2026, with how sure the source is. Rows without an AP rule come from
+# sources that print no AP.
 
 for row in published_results().values():
     if (row.year or 0) >= 2025 and row.tasks[0] == "bsds500-test/boundary":
@@ -70,7 +71,7 @@ for row in published_results().values():
         print(f"{row.key:34} {row.boundary['ods']:.4f}  {rule:6} {row.confidence:6} {row.variant}")
 
 # %%
-# Your own run goes into one file that others compare with, also by its address:
+# Write your own run into one file that others compare with, also by its web address:
 # `bsdsbench share out/mine -o mine.bsds.npz --licence CC-BY-4.0`, then
 # `bsdsbench compare out/theirs https://example.org/mine.bsds.npz`. A reference stands in for it
 # here.

@@ -11,6 +11,7 @@ suppression (NMS) do to them, and how `doctor` detects missing NMS.
 
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 
 import imageio.v3 as iio
@@ -36,12 +37,16 @@ for finding in bb.doctor(raw.maps, truth):
     print(f"{finding.level}: {finding.message}")
 
 # %%
-# Evaluate with and without NMS. The protocol records the choice, and `compare` of the two says in a
-# note that they differ in it.
+# Evaluate with and without NMS. Without it a warning says what the maps look like. The protocol
+# records the choice, and `compare` of the two runs has a note that they differ in it.
 
 proto = bb.Protocol.preset("bsds500")
 for nms in (False, True):
-    run = bb.evaluate(raw.maps, truth, proto.replace(nms=nms), workers=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run = bb.evaluate(raw.maps, truth, proto.replace(nms=nms), workers=1)
+    for warning in caught:
+        print(f"warning: {warning.message}")
     print(f"ODS {run.boundary_score().ods.f:.4f}   {run.protocol.describe()}")
 
 # %%

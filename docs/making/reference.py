@@ -81,8 +81,9 @@ def data_pages() -> dict[str, str]:
     for path in sorted((ROOT / "datasets").glob("*.md")):
         name = "index" if path.stem == "README" else path.stem
         text = path.read_text("utf-8").replace("README.md", "index.md")
-        # Links out of the folder have no page here.
-        text = re.sub(r"\[([^\]]*)\]\((?!https?:|[\w-]+\.md)[^)]*\)", r"\1", text)
+        text = text.replace("](../docs/", "](../../")
+        # Other links out of the folder have no page here.
+        text = re.sub(r"\[([^\]]*)\]\((?!https?:|\.\./\.\./|[\w-]+\.md)[^)]*\)", r"\1", text)
         pages[name] = text
         if name != "index":
             own = ", ".join(f"`{t.name}`" for t in tasks().values() if t.page == name)

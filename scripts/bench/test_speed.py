@@ -15,7 +15,7 @@ from scipy.ndimage import gaussian_filter, zoom
 import bsdsbench as bb
 from bsdsbench.detectors.baselines import baseline
 from bsdsbench.loaders.formats.photos import read_photo
-from bsdsbench.loaders.sample import sample_ground_truth, sample_images
+from bsdsbench.loaders.sample import sample_ground_truth, sample_images, sample_results
 from scripts import stored_numbers
 
 BSDS500 = os.environ.get("BSDSBENCH_BSDS500")
@@ -79,6 +79,18 @@ def test_maps(benchmark, images, kind):
     timed(benchmark, count, [(soft, gts)])
 
 
+@pytest.mark.parametrize("method", ["structure-tensor", "structure-tensor-raw"])
+def test_maps_of_the_sample(benchmark, method):
+    cases = [
+        (
+            bb.load_prediction(path).boundary_map(),
+            bb.load_ground_truth(sample_ground_truth() / f"{path.stem}.mat").boundaries,
+        )
+        for path in sorted(sample_results(method).iterdir())
+    ]
+    timed(benchmark, count, cases)
+
+
 @pytest.mark.parametrize("function", [bb.nms, bb.thin, bb.pixel_counts])
 def test_one_map(benchmark, images, function):
     soft, gts = images[0]
@@ -91,7 +103,7 @@ def test_regions(benchmark):
     timed(benchmark, bb.region_counts, segs, segs)
 
 
-@pytest.mark.parametrize(("metric", "kind", "protocol"), stored_numbers.made_runs())
+@pytest.mark.parametrize(("metric", "kind", "protocol"), list(stored_numbers.made_runs()))
 def test_metric(benchmark, metric, kind, protocol):
     """Six images of about 480x640, of blobs of some pixels."""
     items = list(stored_numbers.made(kind, 8))
