@@ -124,7 +124,10 @@ def report_verb(
         refuse((*PAGE, "gt_dir", "rules", "names", "cluster", "summary"), "--method")
         methods = methods_of(method)
         methods = with_runs(methods, as_runs(runs_of(methods), None, groups, group_by))
-        show_tables(_method_tables(methods, spread, columns, by, options), out, form)
+        shown = _method_tables(methods, spread, columns, by, options)
+        if form == "csv":  # which has no notes
+            shown = with_left_out(shown, {m.name: m.left_out for m in methods})
+        show_tables(shown, out, form)
         return
     loaded = labelled_runs(
         runs, as_runs(runs, names, groups, group_by), options["labels"], options["published"]

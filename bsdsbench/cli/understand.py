@@ -146,7 +146,7 @@ def compare_verb(
         ranked = rank_tables({"": compared}) if ranks else []
         ranked += rank_tables(slices, by) if ranks and by else []
         shown = [*(shown or compared.tables()), *by_slice, *ranked]
-        if form == "csv" and not isinstance(compared, MethodComparison):  # it has no notes
+        if form == "csv":  # which has no notes
             shown = with_left_out(shown, compared.left_out)
         show_tables(shown, out, form)
     if form != "table" or out:

@@ -56,6 +56,14 @@ class Method:
         return len(self.runs)
 
     @property
+    def left_out(self) -> dict[str, str]:
+        """Image -> why it is in no score, in the first of the runs that lack it."""
+        reasons: dict[str, str] = {}
+        for run in reversed(self.runs):
+            reasons |= run.left_out
+        return dict(sorted(reasons.items()))
+
+    @property
     def distinct(self) -> bool:
         """True if every run has a name of its own, by which it has its pair."""
         return len({*self.seeds}) == self.n_runs

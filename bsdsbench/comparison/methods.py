@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import combinations
-from math import nan
-from typing import NamedTuple
+from math import isfinite, nan
+from typing import Any, NamedTuple
 
 import numpy as np
-from attrs import evolve, frozen
+from attrs import evolve, field, frozen
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.comparison import significance
@@ -37,7 +37,7 @@ from bsdsbench.comparison.bootstrap import (
 from bsdsbench.comparison.comparable import comparable, shared_metrics
 from bsdsbench.comparison.compare import FEW_IMAGES, Interval, ScoreDifference, clusters_of
 from bsdsbench.comparison.comparison_tables import score_field
-from bsdsbench.comparison.method import Method, runs_of
+from bsdsbench.comparison.method import Method, runs_of, with_runs
 from bsdsbench.comparison.method_tables import (
     SPREAD_WORDS,
     ScoresOfRuns,
@@ -52,7 +52,7 @@ from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import Partition, frames_note
 from bsdsbench.results.score_names import chosen_scores, flat_scores, full_name, usual_scores
-from bsdsbench.results.score_tables import METHOD, Row, reading_line
+from bsdsbench.results.score_tables import METHOD, Row, made_how, reading_line
 from bsdsbench.scores.counts import value_at
 from bsdsbench.tables.result_object import Shown
 from bsdsbench.tables.table import Cell, Estimate, Table
@@ -112,6 +112,8 @@ class MethodComparison(Shown):
         Score -> the ranks of the methods over the samples.
     cluster, n_clusters
         The column whose groups were drawn together, and how many there are; "" and 0 for images.
+    left_out : dict of str to dict
+        Method -> image -> why it is in no score, of several runs of it in the first that lacks it.
     """
 
     methods: tuple[Method, ...]
@@ -131,6 +133,7 @@ class MethodComparison(Shown):
     ranks: Mapping[str, Ranks]
     cluster: str = ""
     n_clusters: int = 0
+    left_out: Mapping[str, Mapping[str, str]] = field(factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -159,7 +162,7 @@ class MethodComparison(Shown):
         """Return the comparison as plain values for JSON; what is undefined is None."""
 
         def known(value: float) -> float | None:
-            return value if value == value else None
+            return value if isfinite(value) else None
 
         return {
             "schema": "bsdsbench.methods/1",
@@ -194,7 +197,9 @@ class MethodComparison(Shown):
             "seed": self.seed,
             "level": self.level,
             "protocol": self.protocol,
+            "reading": self.reading,
             "notes": list(self.notes),
+            "left_out": {name: dict(reasons) for name, reasons in self.left_out.items()},
         }
 
     def interval_of(self, method: str, score: str) -> Interval:
@@ -294,6 +299,11 @@ def compare_methods(
         ranks=ranks,
         cluster=drawn_together.column if drawn_together else "",
         n_clusters=sampling.n_units if drawn_together else 0,
+        left_out={
+            method.name: on_shared.left_out | method.left_out
+            for method, on_shared in zip(methods, with_runs(methods, kept), strict=True)
+            if on_shared.left_out
+        },
     )
 
 
@@ -462,18 +472,12 @@ def means_table(
             if mark is not None and value is not None:
                 value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
             rows[-1].append(value)
-    words = SPREAD_WORDS[spread]
-    images = counted(len(first.records), "image")
-    return Table(
-        "methods",
-        "Scores of methods",
-        [METHOD, *map(score_field, shown)],
-        rows,
-        caption=f"protocol {first.described}",
-        reading=reading_line([run for method in methods for run in method.runs]),
-        notes=[f"{words[0].upper()}{words[1:]}.", *notes],
-        sentence=f"Scores on {images}: {words}",
-    )
+    words, made = SPREAD_WORDS[spread], made_how(runs_of(methods))
+    lines = [f"{words[0].upper()}{words[1:]}.", *made["notes"], *notes]
+    sentence = f"Scores on {counted(len(first.records), 'image')}: {words}"
+    fields = [METHOD, *map(score_field, shown)]
+    worded: Any = {**made, "notes": lines, "sentence": sentence}
+    return Table("methods", "Scores of methods", fields, rows, **worded)
 
 
 def _variance_notes(

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -201,6 +201,22 @@ def check_void(metrics: Sequence[str], protocol: Protocol) -> None:
     if not labels and len(set(map(frozenset, voids.values()))) > 1:
         words = ", ".join(f"{name}.ignore {list(values)}" for name, values in voids.items())
         raise DataError(f"{words}: expected one void for all metrics of a run")
+
+
+def refuse_part_names(metrics: Sequence[str], protocol: Protocol) -> None:
+    """Raise DataError for a class whose scores would be named as others are.
+
+    METRIC.pooled.iou would be the score of a class `pooled` too, and METRIC.liver.pooled.iou that
+    of a class `liver.pooled`.
+    """
+    for metric in map(get, metrics):
+        parts = metric.parts(protocol, metric.options_of(protocol))
+        keys = {column.key for column in (*metric.columns, *metric.part_columns)}
+        groups = {k.removesuffix(f".{end}") for k in keys for end in keys if k.endswith(f".{end}")}
+        for part, group in product(parts, groups):
+            if parts[part] != (part,) and f".{part}".endswith(f".{group}"):
+                taken = f"{part!r}: {group!r} is the name of a group of scores"
+                raise DataError(f"{metric.name}.classes {taken}, expected another name")
 
 
 def by_reading(

@@ -160,7 +160,8 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
 
     Scores: of the pixels and instances of all images together, means over the classes that either
     map has; `per_class`, with `gt_pixels`, its annotated pixels. Without classes there are two, the
-    object (or all instances) and the ground; instances are those of the first.
+    object (or all instances) and the ground; instances are those of the first. PQ, SQ and RQ are
+    there with instances alone (`unit`).
     """
 
     name = "segmentation"
@@ -198,6 +199,8 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
         if not opt.classes:
             total = _with_ground(total)
         of_classes, (right, _, gt) = class_scores(total), _pixels(total["confusion"])
+        if opt.unit == "class":  # of pixels alone: nobody asked for instances
+            of_classes = {key: of_classes[key] for key in _MEANS}
         share = defined_ratio(gt, gt.sum(axis=1, keepdims=True))
         scores: dict[str, Any] = {"fw_iou": (share * np.nan_to_num(of_classes["iou"])).sum(axis=1)}
         scores["pixel_accuracy"] = defined_ratio(right.sum(axis=1), gt.sum(axis=1))
@@ -210,12 +213,11 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
             objects = {"found": total["tp"], "missed": total["fn"], "false": total["fp"]}
             scores |= {key: values.sum(axis=1) for key, values in objects.items()}
             of_classes |= objects
-        per_class = {
-            name: {**{key: v[:, k] for key, v in of_classes.items()}, "gt_pixels": gt[:, k]}
-            for k, name in enumerate(names)
-        }
-        parts = per_class if len(names) > 1 else {}
-        return {**scores, "over": over("classes", known), "per_class": parts}
+        per_class = {}
+        for k, name in enumerate(names if len(names) > 1 else ()):
+            keys = of_classes if k < len(opt.class_names) else _MEANS  # the ground has no objects
+            per_class[name] = {key: of_classes[key][:, k] for key in keys} | {"gt_pixels": gt[:, k]}
+        return {**scores, "over": over("classes", known), "per_class": per_class}
 
     def region_pixels(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions

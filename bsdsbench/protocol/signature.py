@@ -248,7 +248,7 @@ class Difference:
     ----------
     field : str
         A field of the protocol, METRIC.OPTION, or "set", "gt", "pred" ... as in signatures;
-        "images", "truth", "reading" and "metrics" of whole runs.
+        "images", "truth", "reading", "metrics" and "source of metric NAME" of whole runs.
     ours, theirs : str
         Both sides, as signatures write them.
     severity : Severity

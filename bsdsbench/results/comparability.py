@@ -46,7 +46,8 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
     Returns
     -------
     list of Difference
-        Fields of the protocol and options of metrics by their names; "images", "truth", "pred".
+        Fields of the protocol and options of metrics by their names; "images", "truth", "pred",
+        "source of metric NAME".
 
     Examples
     --------
@@ -68,13 +69,24 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
         names = ", ".join(a.metrics), ", ".join(b.metrics)
         return [Difference("metrics", *names, Severity.FORBIDS)]
     unused = registry.unused(shared, a.protocol) | registry.unused(shared, b.protocol)
-    one, other = (evolve(run.signature, unused=unused) for run in (a, b))
-    differing = [d for d in one.differences(other) if d.field not in _OF_IMAGES]
+    left, right = (evolve(run.signature, unused=unused) for run in (a, b))
+    differing = [d for d in left.differences(right) if d.field not in _OF_IMAGES]
     if a.reference or b.reference:
         for k, difference in enumerate(differing):
             if difference.field in OWN_OF_REFERENCES:
                 differing[k] = evolve(difference, severity=Severity.IGNORED)
+    for name in filter(shared.__contains__, changed_sources(a, b)):
+        one, other = (str((run.provenance.sources or {})[name]) for run in (a, b))
+        cost = "its file was changed between the runs, and may count otherwise"
+        field = f"source of metric {name}"
+        differing.append(Difference(field, one, other, Severity.SAID, cost))
     return [*differing, *_of_reading(a, b), *_of_images(a, b), *_of_truth(a, b, shared)]
+
+
+def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
+    """Return the metrics of other packages whose files are known of both runs, and differ."""
+    one, other = (run.provenance.sources or {} for run in (a, b))
+    return [name for name in one if one[name] != other.get(name, one[name])]
 
 
 def _of_task(run: Evaluation, task: Task) -> list[Difference]:

@@ -37,6 +37,7 @@ class Provenance:
     pred_layout: Layout | None = None
     gt_layout: Layout | None = None
     missing: str | None = None
+    sources: Mapping[str, Any] | None = None  # metric of another package -> hash of its file
     split: str | None = None  # the split file
     task: Task | None = None  # that the run was made for
     truth: str | None = None  # of a shard: hash of the ground truth of all shards
@@ -78,8 +79,8 @@ class Provenance:
                     known["task"] = Task.from_mapping(value)
             elif field.name in _LAYOUTS:
                 known[field.name] = Layout.from_mapping(value)
-            elif field.name == "detector":
-                known["detector"] = ReadOnlyDict(value) if isinstance(value, Mapping) else None
+            elif field.name in ("detector", "sources"):
+                known[field.name] = ReadOnlyDict(value) if isinstance(value, Mapping) else None
             elif field.default == ():
                 kind = int if field.name == "chosen" else str
                 if isinstance(value, list | tuple):

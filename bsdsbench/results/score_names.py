@@ -95,8 +95,9 @@ def named_scores(
         ]
         for name, of_part in of_parts.items():
             for key in measured:
-                value = value_at(of_part, key)
-                named[f"{metric}/{name}/{key}"] = math.nan if value is None else value
+                if not of_part or key.partition(".")[0] in of_part:
+                    value = value_at(of_part, key)
+                    named[f"{metric}/{name}/{key}"] = math.nan if value is None else value
     shown = {name: value for name, value in named.items() if value is not None}
     named = {k: float(v) for k, v in shown.items() if undefined or math.isfinite(v)}
     logged: dict[str, float] = {}

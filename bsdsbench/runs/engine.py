@@ -179,7 +179,7 @@ def _evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evalua
     if errors and (plan.on_error == "fail" or not images.records):
         raise DataError.collect(errors.values())
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    header = header.with_provenance(date=now)
+    header = header.with_provenance(date=now, sources=plan.sources or None)
     failed = {image_id: "; ".join(map(str, error.problems)) for image_id, error in errors.items()}
     if images.left_out:
         if not images.records and plan.shard[1] == 1:

@@ -471,6 +471,7 @@ def plan(
     kept["pred_kind"] = keywords.pred_kind or first.pred_kinds[0]
     resolved = registry.settled(resolved)
     registry.check_void(names, resolved)
+    registry.refuse_part_names(names, resolved)
     registry.refuse_unread(names, resolved)
     return Plan(**{**kept, "task": task, "protocol": resolved, "metrics": names})
 

@@ -25,7 +25,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import counts_in_order
 from bsdsbench.protocol.fields import clipped
 from bsdsbench.protocol.signature import Severity
-from bsdsbench.results.comparability import comparability
+from bsdsbench.results.comparability import changed_sources, comparability
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_columns
 from bsdsbench.results.provenance import Provenance
@@ -42,7 +42,8 @@ from bsdsbench.tables.read_only import ReadOnlyDict
 from bsdsbench.text import listed
 
 _COUNTS, _COLUMNS = "set of metrics or classes of errors", "columns of groups"
-_OF_RECORDS = (_COUNTS, _COLUMNS)  # a run without records has none
+_SOURCES = "source of its plug-in metrics"
+_MAY_LACK = (_COUNTS, _COLUMNS, _SOURCES)  # a run without records, one of an earlier version
 _METRIC = registry.DEFAULT_METRICS[0]
 
 
@@ -118,12 +119,14 @@ def _shard_problems(runs: Sequence[Evaluation]) -> list[str]:
     problems, first = [], _of_the_whole(runs[0])
     for number, run in enumerate(runs, 1):
         for field, value in _of_the_whole(run).items():
-            if value == first[field] or (field in _OF_RECORDS and None in (value, first[field])):
+            if value == first[field] or (field in _MAY_LACK and None in (value, first[field])):
                 continue
             differing = ""
             if field == "protocol":
                 fields = [d.line() for d in comparability(runs[0], run) if d.of_protocol]
                 differing = f" ({'; '.join(fields)})" if fields else ""
+            elif field == _SOURCES:
+                differing = f" ({', '.join(changed_sources(runs[0], run))} was changed)"
             problems.append(
                 f"run {number} ({run.name}): another {field} than run 1{differing}, "
                 "expected the same"
@@ -140,6 +143,7 @@ def _of_the_whole(run: Evaluation) -> dict[str, object]:
         _COUNTS: {metric: [*run.records[0].counts[metric]] for metric in run.metrics} or None,
         "ground truth": run.provenance.truth,
         _COLUMNS: group_columns(run.records) if run.records else None,
+        _SOURCES: run.provenance.sources,
         "known set": run.identity.like if run.identity else "",
         "list of images": run.provenance.images,
         "detector": detector and [detector.get(key) for key in ("function", "tag")],

@@ -158,7 +158,8 @@ class StreamingEvaluator:
         """
         if not self._records:
             raise DataError("no images yet, expected an update before compute")
-        provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error")
+        sources = self._plan.sources or None
+        provenance = Provenance(pred_kind=self._plan.pred_kind, missing="error", sources=sources)
         run = Evaluation(self.protocol, self.name, list(self._records.values()), provenance)
         run = run.with_groups(self._plan.groups, self._plan.group_by, None)
         run.verdict()  # its warnings are none during training

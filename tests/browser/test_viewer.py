@@ -8,7 +8,7 @@ import pytest
 import bsdsbench as bb
 from bsdsbench.comparison.lost_scores import with_errors
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
-from bsdsbench.plotting.style import ERROR_COLORS, PIXEL_COLORS
+from bsdsbench.plotting.style import ERROR_COLORS, OTHER_COLOR, PIXEL_COLORS
 from bsdsbench.report import write_report
 from bsdsbench.report.overlays import overlay
 from bsdsbench.report.server import view
@@ -326,6 +326,28 @@ def test_the_slider_goes_through_the_classes_of_masks(open_page, masks):
         (drawn,) = page.locator("#figures canvas").evaluate_all(COUNT)
         assert drawn[PIXEL_COLORS["matched"]] <= right  # less what the ring hides
     assert "ground truth, outlines" in page.locator("#figures").inner_text()
+
+
+def test_pixels_of_another_class_have_a_colour_and_a_number_of_their_own(open_page, tmp_path):
+    """Counted by hand: a wood of 10 x 8 pixels of which 10 x 3 were called lake."""
+    gt, pred = np.zeros((2, 40, 60), np.uint8)
+    gt[5:15, 5:13] = 2
+    pred[5:15, 5:13], pred[5:15, 5:8] = 2, 1
+    gt[25:31, 40:48] = pred[25:31, 40:48] = 1
+    where = [write_maps(tmp_path / name, {"a": m}) for name, m in (("pred", pred), ("gt", gt))]
+    options = {"segmentation": {"classes": ["lake", "wood"], "first": 1}}
+    protocol = bb.Protocol.preset("masks").replace(options=options)
+    run = bb.evaluate(*where, protocol, metrics="segmentation", workers=1)
+    write_report([run], tmp_path / "r.html", n_boot=20)
+    page = opened(open_page, tmp_path / "r.html")
+    matched, false, missed = (PIXEL_COLORS[key] for key in ("matched", "false", "missed"))
+    by_class = {matched: 98, OTHER_COLOR: 30}, {matched: 48, false: 30}, {matched: 50, missed: 30}
+    for k, expected in enumerate(by_class):  # all classes, lake, wood
+        move(page, k)
+        (drawn,) = page.locator("#figures canvas").evaluate_all(COUNT)
+        assert drawn == expected
+        words = page.locator("#figures figcaption").first.inner_text()
+        assert ("30 of another class" in words) == (k == 0)
 
 
 def test_masks_alone_have_no_slider(open_page, tmp_path):

@@ -15,7 +15,7 @@ from bsdsbench.report.worst import worst_table
 from bsdsbench.results.score_names import flat_scores, names_meant, score_name
 from bsdsbench.results.score_tables import score_tables
 from bsdsbench.tables.table import Field, Table
-from tests.helpers.runs import call, command
+from tests.helpers.runs import call, command, refused
 
 CLASSES = ("liver", "left.kidney", "tumour")
 OPTIONS = {"classes": CLASSES, "first": 1}
@@ -178,14 +178,17 @@ def test_a_class_that_falls_fails_the_gate(runs):
     assert check(bad, chosen).passed
 
 
-def test_columns_that_are_empty_for_all_are_not_shown_to_people(runs):
-    table = next(t for t in score_tables(runs) if t.key == "segmentation")
-    assert "pq" in table.plain()  # for programs
+def test_columns_that_are_empty_for_all_are_not_shown_to_people():
+    """Nothing is predicted, so that there is no distance."""
+    mask = np.eye(9, dtype=np.uint8)
+    run = bb.evaluate_items([("a", 0 * mask, mask)], "masks", metrics="contour", workers=1)
+    (table,) = score_tables([run])
+    assert "hd95-pooled" in table.plain()  # for programs
     shown = table.for_people
-    assert not {"pq", "sq", "rq"} & {c.key for c in shown.columns}
-    assert "- not shown, PQ, SQ, RQ: nothing in these images defines it." in shown.note_lines
-    (asked,) = [t for t in score_tables(runs, columns=["pq"]) if t.key == "segmentation"]
-    assert [c.key for c in asked.for_people.columns] == ["method", "pq"]
+    assert not {"hd95-pooled", "assd-pooled"} & {c.key for c in shown.columns}
+    assert any(n.startswith("- not shown, HD95 pooled, ASSD pooled") for n in shown.note_lines)
+    (asked,) = score_tables([run], columns=["hd95"])
+    assert [c.key for c in asked.for_people.columns] == ["method", "hd95-pooled"]
     empty = Table("t", "T", [Field("x", "X", "", ".1f")], [[None]])
     assert empty.for_people is empty
 
@@ -299,3 +302,34 @@ def test_explain_reads_a_class_off_other_columns(folders):
     target = f"contour.kidney.dice={score.pooled.dice:.6f}"
     printed = call("explain", folders / "out", "--target", target, "--seconds", 1, "--quiet")
     assert "Dice of all pixels" in printed
+
+
+@pytest.mark.parametrize(
+    ("metric", "names", "fault"),
+    [
+        ("contour", ["liver", "pooled"], "'pooled': 'pooled' is"),
+        ("contour", ["liver", "cyst.pooled"], "'cyst.pooled': 'pooled' is"),
+        ("contour", ["Pooled", "pooled.cyst"], None),
+        ("segmentation", ["pooled", "mean"], None),
+        ("semantic", ["ods", "all"], None),
+    ],
+)
+def test_a_class_with_the_name_of_other_scores_is_refused(metric, names, fault):
+    """Else METRIC.CLASS.SCORE is two scores; sound names are those of as many scores."""
+    labels = np.kron([[1, 0], [0, 2]], np.ones((9, 9), int))
+    options = {metric: {"classes": names, "first": 1}}
+    protocol = bb.Protocol.preset("strict").replace(options=options)
+    given = [("a", labels, labels)], protocol
+    if fault:
+        refused(
+            f"{metric}.classes {fault} .*expected another name",
+            bb.evaluate_items,
+            *given,
+            metrics=metric,
+        )
+        return
+    run = bb.evaluate_items(*given, metrics=metric, workers=1)
+    scores = flat_scores(run)
+    assert {score_name(s).part for s in scores} == {"", *names}
+    of_each = [{k: scores[k] for k in scores if score_name(k).part == name} for name in names]
+    assert len(of_each[0]) == len(of_each[1]) > 1

@@ -155,3 +155,10 @@ def test_what_nobody_asked_for_is_not_there_and_what_is_undefined_is_nan():
     asked = {key for key, value in metric.evaluation().numbers().items() if value == value}
     assert {f"contour.{k}" for k, v in found.items() if v == v and "_" not in k} <= asked
     assert not any(key.startswith("small") for key in found)
+    protocol = bb.Protocol.preset("masks").replace(options={"segmentation": {"unit": "instance"}})
+    for preset, keys in (("masks", set()), (protocol, {"pq", "sq", "rq"})):
+        labels = BenchmarkMetric(preset, "segmentation")
+        labels.update(empty.astype(int), some.astype(int))
+        found = labels.compute()
+        assert {"pq", "sq", "rq"} & found.keys() == keys
+        assert {key for key, value in found.items() if value.isnan()} == set()

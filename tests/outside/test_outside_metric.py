@@ -7,8 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import attrs
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -225,6 +227,30 @@ def test_images_are_counted_again_where_the_file_of_the_metric_was_changed(call,
     finally:
         file.write_text(text)
         forget()
+
+
+def test_runs_of_two_sources_of_a_metric_are_not_merged_and_compared_with_a_word(
+    call, data, site, runs, tmp_path
+):
+    """Also where the change moves no count; a shard of an earlier version says no source."""
+    file, parts = site / "davis_boundary.py", [tmp_path / "part1", tmp_path / "part2"]
+    text = file.read_text()
+    call(*evaluate(data, "good"), "-o", parts[0], "--shard", "1/2")
+    try:
+        file.write_text(text + "# another edition\n")
+        forget()
+        call(*evaluate(data, "good"), "-o", parts[1], "--shard", "2/2")
+        merged = call("merge", *parts, "-o", tmp_path / "whole", status=2)
+        assert "another source of its plug-in metrics than run 1 (davis-f was changed)" in merged
+        call(*evaluate(data, "poor"), "-o", tmp_path / "later")
+        compared = call("compare", runs / "good", tmp_path / "later", "--n-boot", 20)
+        assert "source of metric davis-f:" in compared
+    finally:
+        file.write_text(text)
+        forget()
+    shards = [bb.Evaluation.load(part) for part in parts]
+    earlier = replace(shards[1], provenance=attrs.evolve(shards[1].provenance, sources=None))
+    assert len(bb.merge([shards[0], earlier]).records) == 9
 
 
 def test_a_changed_file_that_the_metric_imports_counts_too(tmp_path, monkeypatch):

@@ -2,15 +2,18 @@
 
 import json
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import bsdsbench as bb
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from scripts import stored_numbers
 from tests.helpers.metric_cases import LABELS_ARE_ONE
-from tests.helpers.runs import call, counted
+from tests.helpers.runs import call, command, counted
 
 jsonschema = pytest.importorskip("jsonschema", reason="jsonschema is not installed")
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "scores.schema.json"
@@ -67,3 +70,38 @@ def test_checks_and_findings(tmp_path):
     assert findings
     VALIDATOR.validate(findings)
     assert not VALIDATOR.is_valid([findings[0] | {"level": "note"}])
+
+
+def test_comparisons_of_runs_and_of_methods(tmp_path):
+    """With a distance that is undefined in one class, cases that one run lacks, and groups."""
+    maps = np.zeros((12, 24, 24), np.uint8)
+    for k, labels in enumerate(maps):
+        labels[4:12, 4 + k % 3 : 12] = 1
+        labels[16:20, 16 : 20 - k % 2] = 2 * (k != 3)
+    names, runs = ["left kidney", "cyst 5%"], []
+    for run in range(4):
+        moved = [(f"s{k % 2}_{k}", np.roll(m, run % 3, 1), m) for k, m in enumerate(maps)]
+        moved[3] = (moved[3][0], np.where(maps[3] == 1, 2, 0), maps[3])
+        options: Any = {"metrics": "contour", "workers": 1, "name": f"run{run}"}
+        protocol = {"contour": {"classes": names, "first": 1}}
+        protocol = bb.Protocol.preset("masks").replace(options=protocol)
+        out = tmp_path / f"seed{run}"
+        lacking = bb.evaluate_items(moved, protocol, on_error="skip", **options)
+        if run == 1:
+            torn = dict.fromkeys(lacking.image_ids[-2:], "torn")
+            lacking = replace(lacking, records=lacking.records[:-2], failed=torn)
+        lacking.save(out)
+        runs.append(out)
+    options = "--format", "json", "--n-boot", 50, "--common", "--by", "scene"
+    options += "--group-by", "(?P<scene>s.)_"
+    seeds = [f"first={runs[0]},{runs[1]}", f"second={runs[2]},{runs[3]}"]
+    for words in (runs[:2], ("--method", seeds[0], "--method", seeds[1])):
+        compared = json.loads(command("compare", *words, *options).stdout)
+        VALIDATOR.validate(compared)
+        assert len(compared["slices"]) == 2
+        (reasons, *_) = compared["left_out"].values()
+        assert reasons.keys() == torn.keys()
+        for spoil in ({"left_out": []}, {"more": 1}, {"scores": [1]}):
+            assert not VALIDATOR.is_valid(compared | spoil)
+    assert compared["left_out"].keys() == {"first", "second"}
+    assert compared["left_out"]["first"] == torn
