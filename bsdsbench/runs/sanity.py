@@ -131,9 +131,11 @@ def polarity(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> Values:
 
 def _is_dark(look: Look) -> bool:
     """Return True for a bright map that is darker on the ground truth than off it."""
+    if not look.soft.mean() > 0.5:  # as most maps
+        return False
     dim, marked = 1 - _block_means(look.soft), _block_means(look.truth) > 0
-    light = marked.any() and not marked.all() and look.soft.mean() > 0.5
-    return bool(light and dim[marked].mean() > MUCH_DARKER * dim[~marked].mean())
+    differs = marked.any() and not marked.all()
+    return bool(differs and dim[marked].mean() > MUCH_DARKER * dim[~marked].mean())
 
 
 # ---- geometry ------------------------------------------------------------------------------------
