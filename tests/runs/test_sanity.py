@@ -165,9 +165,10 @@ def test_skipped_images_are_as_if_they_were_not_there(with_empty, tmp_path):
     assert (found.empty, found.failed) == (["im005"], {})
     assert bb.Evaluation.load(tmp_path / "out").empty == ["im005"]
     shards = [counted(pred, gt, skip, shard=(k, 2)) for k in (1, 2)]
-    merged = bb.merge(shards)
-    expected = found.with_provenance(date=merged.provenance.date)
-    assert merged.to_mapping() == {**expected.to_mapping(), "failed": {}}
+    merged, expected = bb.merge(shards).to_mapping(), {**found.to_mapping(), "failed": {}}
+    for mapping in (merged, expected):  # runs end in different seconds
+        assert mapping["provenance"].pop("date")
+    assert merged == expected
 
 
 def test_counted_images_add_their_false_positives_alone(with_empty):
