@@ -22,6 +22,7 @@ from attrs import frozen
 from bsdsbench.arguments import F8
 from bsdsbench.images import (
     GroundTruth,
+    Map,
     Prediction,
     annotated_masks,
     same_shape,
@@ -30,6 +31,7 @@ from bsdsbench.images import (
 )
 from bsdsbench.kernels.distances.limits import SHARE, up_to
 from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ScoreTree, ValuesMetric
+from bsdsbench.metrics.soft_pixels import SoftPixels
 from bsdsbench.protocol.fields import one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Stack
@@ -67,6 +69,12 @@ class CalibrationOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
+def _edges(soft: Map, bins: int, closed: str) -> F8:
+    """Return the values between bins, moved by what the values of a map may be off by rounding."""
+    share, edges = _FLOAT32 if soft.dtype == np.float32 else SHARE, np.arange(1, bins) / bins
+    return edges / up_to(1, share) if closed == "left" else up_to(edges, share)
+
+
 class CalibrationMetric(ValuesMetric[CalibrationOptions]):
     """Calibration errors of soft maps against one or several annotators: ECE, ACE, MCE.
 
@@ -98,7 +106,7 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         """
         drawn, valid = annotated_masks(gt), valid_of(gt)
         soft = prepare(soft_map(pred.soft), protocol, valid)
-        p, share = unit(soft), _FLOAT32 if soft.dtype == np.float32 else SHARE
+        p, edges = unit(soft), _edges(soft, opt.bins, opt.closed)
         same_shape(p.shape, drawn.shape[1:], pred.where)
         marked = drawn.sum(axis=0)
         if valid is not None:
@@ -106,14 +114,21 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         if opt.of == "decision":
             marked = np.where(p >= 0.5, marked, len(drawn) - marked)
             p = np.maximum(p, 1 - p)
-        edges = np.arange(1, opt.bins) / opt.bins
-        edges = edges / up_to(1, share) if opt.closed == "left" else up_to(edges, share)
         bin_of = np.searchsorted(edges, p.ravel(), _SIDE[opt.closed])
         pixels, value, hits = (
             np.bincount(bin_of, x, opt.bins) for x in (None, p.ravel(), marked.ravel())
         )
         n = len(drawn)
         return {"pixels": n * pixels, "marked": hits.astype(np.int64), "value": n * value}
+
+    def soft_pixels(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
+    ) -> SoftPixels:
+        """Return the map at the edges between bins; where there is one bin, at one half."""
+        valid, n = valid_of(gt), max(opt.bins, 2)
+        soft = prepare(soft_map(pred.soft), protocol, valid)
+        reached = np.searchsorted(_edges(soft, n, opt.closed), unit(soft), _SIDE[opt.closed])
+        return SoftPixels(np.arange(1, n) / n, reached, annotated_masks(gt), valid)
 
     def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, F8]:
         n, marked, value = (counts[name] for name in ("pixels", "marked", "value"))

@@ -24,6 +24,7 @@ from bsdsbench.metrics.boundary import (
     whole_image_counts,
 )
 from bsdsbench.metrics.semantic import near
+from bsdsbench.metrics.soft_pixels import FALSE_PIXEL, MATCHED_PIXEL, MISSED_PIXEL
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MatchCounts
 from bsdsbench.scores.error_scores import FALSE, MISSED
@@ -50,7 +51,6 @@ def pixel_errors(maps: MatchMaps, lowest: MatchMaps, radius: float) -> dict[str,
     }
 
 
-MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL = 1, 2, 3
 #: Codes of the classes in `pixel_classes`: missed pixels first
 ERROR_CODES = {name: code for code, name in enumerate((*MISSED, *FALSE), 4)}
 

@@ -17,6 +17,8 @@ from bsdsbench.scores.curve import PRCurve
 if TYPE_CHECKING:
     from bsdsbench.metrics.boundary import MatchMaps
     from bsdsbench.metrics.contour.region_pixels import RegionPixels
+    from bsdsbench.metrics.soft_pixels import SoftPixels
+    from bsdsbench.metrics.structures import LinePixels
 
 Arrays = Mapping[str, ArrayLike]  # counts of an image by name
 ScoreTree: TypeAlias = "Mapping[str, NDArray[Any] | PRCurve | ScoreTree | None]"
@@ -74,6 +76,26 @@ class ComparesRegions(typing.Protocol[_Opt]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
     ) -> RegionPixels:
         """Return both maps as `count` compares them."""
+
+
+@typing.runtime_checkable
+class CutsSoftMaps(typing.Protocol[_Opt]):
+    """Right, false and missed pixels of soft maps can be drawn at every threshold."""
+
+    def soft_pixels(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
+    ) -> SoftPixels:
+        """Return the map and the masks as `count` compares them."""
+
+
+@typing.runtime_checkable
+class ComparesLines(typing.Protocol[_Opt]):
+    """Centre lines and their buffers can be drawn."""
+
+    def line_pixels(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
+    ) -> LinePixels:
+        """Return the lines of both maps as `count` compares them."""
 
 
 @typing.runtime_checkable

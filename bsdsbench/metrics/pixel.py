@@ -28,6 +28,7 @@ from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks, vali
 from bsdsbench.metrics.base import IMAGES, Column, Metric, ScoreTree, VoidOptions
 from bsdsbench.metrics.boundary import soft_or_segs
 from bsdsbench.metrics.curve_metric import CURVE_COLUMNS, F_AT_ODS
+from bsdsbench.metrics.soft_pixels import SoftPixels
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
@@ -97,6 +98,12 @@ class PixelMetric(Metric[PixelOptions]):
     ) -> Counts:
         return pixel_counts(pred, gt, protocol)
 
+    def soft_pixels(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: PixelOptions
+    ) -> SoftPixels:
+        """Return the map at the thresholds of the protocol."""
+        return _soft_pixels(pred, gt, protocol)
+
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions
     ) -> ScoreTree:
@@ -138,6 +145,12 @@ class AverageIoUMetric(Metric[VoidOptions]):
     ) -> Counts:
         return pixel_counts(pred, gt, protocol)
 
+    def soft_pixels(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
+    ) -> SoftPixels:
+        """Return the map at the thresholds of the protocol."""
+        return _soft_pixels(pred, gt, protocol)
+
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
     ) -> ScoreTree:
@@ -145,6 +158,18 @@ class AverageIoUMetric(Metric[VoidOptions]):
         iou = ratio(stack["tp"], union)  # 0/0 is 0, but of an image that is void
         iou = np.where(union + stack["tn"] > 0, iou, np.nan)
         return {"aiu": weighted_mean(weights, iou).mean(axis=-1)}
+
+
+def _soft_pixels(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SoftPixels:
+    """Return what `pixel_counts` counts."""
+    from bsdsbench.kernels.thresholding import levels
+
+    masks, valid = annotated_masks(gt), valid_of(gt)
+    soft, bmaps = soft_or_segs(pred, masks.shape[1:], valid)
+    if soft is None:
+        return SoftPixels(np.arange(1.0, len(bmaps) + 1), bmaps, masks, valid)
+    reached = levels(prepare(soft, protocol, valid), protocol.cuts())
+    return SoftPixels(protocol.threshold_array(), reached, masks, valid)
 
 
 def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None = None) -> Score:

@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 from attrs import frozen
+from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import Setting
@@ -41,6 +42,7 @@ from bsdsbench.metrics.base import (
     Symptoms,
     image_means,
 )
+from bsdsbench.metrics.soft_pixels import SoftPixels
 from bsdsbench.protocol.fields import POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
@@ -162,18 +164,14 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         sum of |map - mask|; s_measure, weighted_f f8 ().
         """
         valid = valid_of(gt)
-        mask = without_void(gt.mask, valid)
-        soft = invert(pred.soft) if protocol.invert else pred.soft
-        if valid is not None and valid.any():  # what is void stretches nothing
-            soft = np.where(valid, soft, soft[valid].min())
-        value = strengths(soft, opt.stretch)
+        mask, value = without_void(gt.mask, valid), _compared(pred, valid, protocol, opt)
         counts: dict[str, Any] = {
             "s_measure": s_measure(value, mask, valid),
             "weighted_f": weighted_f(value, mask, valid),
         }
         if valid is not None:
             value, mask = value[valid], mask[valid]
-        levels = np.floor(value * 255).astype(np.uint8)
+        levels = _levels(value)
         mean = value.mean() if value.size else 0.0
         adaptive, half = value >= float(min(2 * mean, 1.0)), value > 0.5
         for name, where in (("tp", mask), ("fp", ~mask)):
@@ -187,6 +185,14 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             "pixels": mask.size,
             "abs_error_sum": np.abs(value - mask).sum(dtype=np.float64),
         }
+
+    def soft_pixels(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
+    ) -> SoftPixels:
+        """Return the map at its levels as an 8-bit picture."""
+        valid = valid_of(gt)
+        reached = _levels(_compared(pred, valid, protocol, opt)).astype(np.int16) + 1
+        return SoftPixels(np.arange(_LEVELS) / 255, reached, gt.mask[None], valid, opt.beta2)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions
@@ -240,6 +246,21 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         if mask.any() and not mask.all() and soft[mask].mean() < soft[~mask].mean() - 0.05:
             words = "the map is darker on the object than beside it"
             yield "inverted", words, Setting("invert", not protocol.invert)
+
+
+def _compared(
+    pred: Prediction, valid: Bool | None, protocol: Protocol, opt: SaliencyOptions
+) -> Map:
+    """Return the map of a prediction as it is compared, in [0, 1]; void does not stretch it."""
+    soft = invert(pred.soft) if protocol.invert else pred.soft
+    if valid is not None and valid.any():
+        soft = np.where(valid, soft, soft[valid].min())
+    return strengths(soft, opt.stretch)
+
+
+def _levels(value: Map) -> NDArray[np.uint8]:
+    """Return the levels of a map in [0, 1] as an 8-bit picture."""
+    return np.floor(value * 255).astype(np.uint8)
 
 
 def strengths(soft: Map, stretch: bool) -> Map:

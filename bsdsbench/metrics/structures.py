@@ -20,6 +20,8 @@ ECCV 2010.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from attrs import frozen
 from numpy.lib.stride_tricks import sliding_window_view
@@ -187,6 +189,13 @@ class CcqOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
+class LinePixels(NamedTuple):
+    """The centre lines of both maps, and the pixels within the buffer of each, bool (H, W)."""
+
+    lines: MapPair
+    near: MapPair
+
+
 class CcqMetric(ValuesMetric[CcqOptions]):
     """Completeness, correctness and quality of centre lines within a buffer."""
 
@@ -213,6 +222,14 @@ class CcqMetric(ValuesMetric[CcqOptions]):
 
         `matched` and `total` i8 (2,), of the predicted and of the annotated line.
         """
+        lines, near = self.line_pixels(pred, gt, protocol, opt)
+        matched = [(line & reach).sum() for line, reach in zip(lines, near[::-1], strict=True)]
+        return {"matched": matched, "total": [line.sum() for line in lines]}
+
+    def line_pixels(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
+    ) -> LinePixels:
+        """Return the centre lines of both maps, and their buffers."""
         from skimage.morphology import skeletonize
 
         from bsdsbench.kernels.matching.graph import within_reach
@@ -225,9 +242,8 @@ class CcqMetric(ValuesMetric[CcqOptions]):
         rows = np.concatenate([down[:0:-1], down])  # of the disk around a pixel
         half = (np.hypot(rows[:, None], right[1:]) <= buffer).sum(axis=1).astype(np.int32)
         disk = half[rows <= buffer]
-        near = [within_reach(np.ascontiguousarray(line), disk) for line in lines[::-1]]
-        matched = [(line & reach).sum() for line, reach in zip(lines, near, strict=True)]
-        return {"matched": matched, "total": [line.sum() for line in lines]}
+        near = [within_reach(np.ascontiguousarray(line), disk) for line in lines]
+        return LinePixels(MapPair(*lines), MapPair(*near))
 
     def values(self, counts: Stack, opt: CcqOptions) -> dict[str, F8]:
         matched, total = counts["matched"], counts["total"]

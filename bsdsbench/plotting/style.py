@@ -47,6 +47,9 @@ ERROR_COLORS = {
     **{"duplicate": "#F0B400", "near_false": "#D55E00", "background": "#8C1D04"},
 }
 OTHER_COLOR = "#CC79A7"  # of pixels of another class or object
+# Of what lies within the buffer of two lines, or of one of them alone: pale colours of the pixels
+BUFFER_COLORS = {"both lines": "#BFE7DC", "the predicted": "#F4D7BF", "the annotated": "#BFDCEC"}
+VOID_COLOR = "#555555"  # of stripes over pixels that are counted nowhere
 _MAX_LETTERS = 44
 # Places of a legend inside the axes, the first that is free is taken: name, left and lower side
 _PLACES = {

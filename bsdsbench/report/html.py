@@ -46,15 +46,17 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.plotting.slices import score_drawn
 from bsdsbench.plotting.style import (
+    BUFFER_COLORS,
     ERROR_COLORS,
     OTHER_COLOR,
     PIXEL_COLORS,
+    VOID_COLOR,
     CurveLine,
     curve_lines,
 )
-from bsdsbench.report.overlays import matching_metric
+from bsdsbench.report.overlays import COLORS, chosen_threshold, has_void, matching_metric
 from bsdsbench.report.pictures import ImagePictures, by_interest, draw_pictures
-from bsdsbench.report.regions import has_others
+from bsdsbench.report.regions import has_buffers, has_others
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition
@@ -222,6 +224,8 @@ class Page:
             score = run.score(curves[0]) if curves else None
             best = (score.curve, score.ods) if score else (None, None)
             lines.append(_line(run.name, next(looks), *best))
+            if (threshold := chosen_threshold(run)) is not None:
+                lines[-1]["level"] = round(threshold, 5)
         data = {
             "runs": lines,
             "published": [
@@ -232,7 +236,7 @@ class Page:
             "images": list(self.images.values()),
             "groups": _groups(runs, self.by, self.images),
             "csv": {table.key: to_csv(table) for table in tables},
-            "colors": [None, *PIXEL_COLORS.values(), *ERROR_COLORS.values(), OTHER_COLOR],
+            "colors": [None, *(f"#{bytes(color).hex()}" for color in COLORS[1:])],
             "served": served,
         }
         files = resources.files("bsdsbench.report").joinpath("page")
@@ -253,6 +257,8 @@ class Page:
             n_images=len(self.images),
             several=len(runs) > 1,
             other_color=OTHER_COLOR if any(map(has_others, runs)) else "",
+            buffer_colors=BUFFER_COLORS if any(map(has_buffers, runs)) else {},
+            void_color=VOID_COLOR if any(map(has_void, runs)) else "",
             annotators=any(map(matching_metric, runs)),
             css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
             js="\n".join(['"use strict";', "(() => {", *scripts, "})();"]),  # names of their own

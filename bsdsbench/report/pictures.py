@@ -23,23 +23,30 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.arguments import Bool
 from bsdsbench.comparison.lost_scores import metric_with_errors
 from bsdsbench.errors import DataError
-from bsdsbench.images import GroundTruth, Prediction
+from bsdsbench.images import GroundTruth, Prediction, without_void
 from bsdsbench.io import png_bytes
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.metrics.error_classes import (
-    ERROR_CODES,
-    FALSE_PIXEL,
-    MATCHED_PIXEL,
-    pixel_classes,
+from bsdsbench.metrics.error_classes import ERROR_CODES, pixel_classes
+from bsdsbench.metrics.optional import CutsSoftMaps
+from bsdsbench.metrics.soft_pixels import FALSE_PIXEL, MATCHED_PIXEL, SoftPixels
+from bsdsbench.report.overlays import (
+    COLORS,
+    OPACITY,
+    VOID,
+    drawn_metric,
+    load_image,
+    matching_metric,
+    soft_pixels,
+    soft_scores,
+    void_stripes,
 )
-from bsdsbench.report.overlay_files import has_overlays
-from bsdsbench.report.overlays import MATCHED, MISSED, OTHER, files_changed, matching_metric
 from bsdsbench.report.regions import RegionOverlay, region_overlays
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.runs.engine import available_cores
-from bsdsbench.runs.sources import Sources, fault_of
+from bsdsbench.runs.sources import Sources, fault_of, files_changed
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.scores.curve import PRCurve
 
@@ -53,12 +60,16 @@ _LEVELS = 8
 
 
 def _gt_picture(
-    gt: GroundTruth, photo: NDArray[np.uint8] | None, side: int | None = THUMBNAIL
+    gt: GroundTruth,
+    photo: NDArray[np.uint8] | None,
+    side: int | None = THUMBNAIL,
+    void: Bool | None = None,
 ) -> dict[str, object]:
     """The annotators' boundaries of one image, darker where more agree, and its photograph.
 
-    Of label maps and masks their outlines. `truth` says in words what is drawn. Also `thumb`, a
-    small picture for the table; `paper` says that it has a transparent ground.
+    Of label maps their outlines, of masks the masks. `truth` says in words what is drawn, `void` is
+    what is counted nowhere. Also `thumb`, a small picture for the table; `paper` says that it has a
+    transparent ground.
     """
     lines, words = annotated_shares(gt)
     levels = np.ceil(lines * (_LEVELS - 1)).astype(np.uint8)
@@ -67,6 +78,9 @@ def _gt_picture(
         "png", png_bytes(levels, [(v, v, v, 255 if i else 0) for i, v in enumerate(shades)])
     )
     out = {"gt": drawn, "size": [gt.shape[1], gt.shape[0]], "truth": f"ground truth, {words}"}
+    if void is not None:
+        palette = (0, 0, 0, 0), (*COLORS[VOID], round(255 * OPACITY))
+        out["void"] = _uri("png", png_bytes(void.astype(np.uint8), palette))
     if photo is None:
         return {**out, "thumb": drawn, "paper": True}
     return {**out, "photo": _jpeg_uri(photo, side), "thumb": _jpeg_uri(photo, THUMB)}
@@ -89,10 +103,11 @@ def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
         n_classes = int(gt.class_boundaries.any(axis=(1, 2)).sum())
         words = f"boundaries of {n_classes} class{'es' * (n_classes != 1)}"
         return AnnotatedLines(gt.class_boundaries.any(axis=0).astype(float), words)
-    regions = gt.parts.get("labels", gt.parts.get("mask"))
-    if regions is None:
-        return AnnotatedLines(np.zeros(gt.shape), "which is not drawn")
-    return AnnotatedLines(seg2bdry(regions).astype(float), "outlines")
+    if "labels" in gt.parts:
+        return AnnotatedLines(seg2bdry(gt.labels).astype(float), "outlines")
+    if "mask" in gt.parts:
+        return AnnotatedLines(gt.mask.astype(float), "mask")
+    return AnnotatedLines(np.zeros(gt.shape), "which is not drawn")
 
 
 def _jpeg_uri(pixels: NDArray[np.uint8], side: int | None = THUMBNAIL) -> str:
@@ -154,39 +169,43 @@ class ImagePictures:
         """Take the runs, their files by name, and whether classes of errors are shown."""
         self.sources, self.side = sources, None if full else THUMBNAIL
         self.effort = SERVED_EFFORT if full else EFFORT
-        self.runs = []  # number and run; the metric whose matching is drawn, if any; its records
+        self.errors, self.runs = errors, []  # number and run; its records
         for number, run in enumerate(runs):
             if run.name in sources:
-                metric: Any = matching_metric(run)
-                with_classes = metric and (errors or metric_with_errors(run) is not None)
                 records = {record.image_id: record for record in run.records}
-                self.runs.append((str(number), run, metric, with_classes, records))
+                self.runs.append((str(number), run, records))
 
     def __call__(self, image_id: str) -> tuple[dict[str, Any], list[tuple[Any, DataError]]]:
         """Return one image's pictures, and the runs with what was wrong with their files."""
         drawn, faults = dict[str, Any](runs={}), []
-        for number, run, metric, with_classes, records in self.runs:
-            if image_id not in self.sources[run.name].pairs:  # the run left it out
+        for number, run, records in self.runs:
+            if image_id not in records:  # the run left it out
                 continue
             try:
-                pred, gt = self.sources[run.name].load(image_id, run.protocol)
+                pred, gt = load_image(self.sources[run.name], run, records[image_id])
                 if "gt" not in drawn:
                     photo = self.sources[run.name].photo(image_id, gt.shape)
-                    drawn.update(_gt_picture(gt, photo, self.side))
-                if image_id in records and has_overlays(run):
-                    record = records[image_id]
-                    planes = (
-                        _region_planes(region_overlays(pred, gt, run, record), self.effort)
-                        if metric is None
-                        else _pixel_planes(pred, gt, run, metric, record, with_classes, self.effort)
-                    )
-                    drawn["runs"][number] = {
-                        "pred": _jpeg_uri(_gray(pred, run), self.side),
-                        **planes,
-                    }
+                    drawn.update(_gt_picture(gt, photo, self.side, void_stripes(gt, run)))
+                if planes := self._planes(pred, gt, run, records[image_id]):
+                    gray = _jpeg_uri(_gray(pred, run), self.side)
+                    drawn["runs"][number] = {"pred": gray, **planes}
             except DataError as error:
                 faults.append((run, error))
         return drawn, faults
+
+    def _planes(
+        self, pred: Prediction, gt: GroundTruth, run: Evaluation, record: ImageRecord
+    ) -> dict[str, object]:
+        """Return what each pixel of an image is at every step; nothing where none is drawn."""
+        metric: Any = drawn_metric(run)
+        if metric is None:
+            return {}
+        if isinstance(metric, CutsSoftMaps):
+            return _soft_planes(soft_pixels(pred, gt, run), self.effort)
+        if matching_metric(run) is None:
+            return _region_planes(region_overlays(pred, gt, run), self.effort)
+        errors = self.errors or metric_with_errors(run) is not None
+        return _pixel_planes(pred, gt, run, metric, record, errors, self.effort)
 
 
 def _pixel_planes(
@@ -216,7 +235,7 @@ def _pixel_planes(
         raise files_changed(record.image_id, f"{matched} matched pixels, the run has {of_run}")
     curve = PRCurve.of_counts(counts.thresholds, counts.matches)
     return {
-        **_packed_planes(shown["places"], classes, gt.shape, effort),
+        **_packed_planes(_changes_of(shown["places"], classes, gt.shape), effort),
         "thresholds": [float(f"{t:.6g}") for t in shown["thresholds"]],
         "matchedGt": shown["matched_gt"].tolist(),
         "totalGt": int(shown["total_gt"]),
@@ -225,16 +244,24 @@ def _pixel_planes(
     }
 
 
-def _packed_planes(
-    places: NDArray[np.int64], classes: NDArray[np.uint8], shape: tuple[int, ...], effort: int
-) -> dict[str, object]:
-    """Return classes, u1 (P, T), of the pixels at `places` as bytes, in a form for JSON.
+class _Changes(NamedTuple):
+    """What each pixel becomes, from step to step: thresholds, or the parts of a label map.
 
-    `planes` is base64 of deflated bytes: of each pixel how often it changes, low bytes, then high
-    bytes; then of all these changes, pixel by pixel, the number of the step from which it holds,
-    low and high bytes, and the class: 0 nothing, 1 matched, 2 false, 3 missed, 4 to 9 the classes
-    of errors, 10 of another class or object. The steps are thresholds, or the parts of a label map.
+    n_changes : u2 (H, W), of each pixel how often it changes
+    steps, classes : u2 and u1, of all these changes, pixel by pixel, the number of the step from
+        which it holds, and the class: 0 nothing, 1 matched, 2 false, 3 missed, 4 to 9 the classes
+        of errors, 10 of another class or object, 11 to 13 within the buffers of lines
     """
+
+    n_changes: NDArray[np.uint16]
+    steps: NDArray[np.uint16]
+    classes: NDArray[np.uint8]
+
+
+def _changes_of(
+    places: NDArray[np.int64], classes: NDArray[np.uint8], shape: tuple[int, ...]
+) -> _Changes:
+    """Return the changes of the classes, u1 (P, T), of the pixels at `places`."""
     before = np.zeros_like(classes)
     before[:, 1:] = classes[:, :-1]
     changes = classes != before
@@ -242,12 +269,54 @@ def _packed_planes(
     n_changes.flat[places] = np.count_nonzero(changes, axis=1)
     changed = np.flatnonzero(changes)
     steps = (changed % classes.shape[1]).astype(np.uint16)
+    return _Changes(n_changes, steps, classes.ravel()[changed])
+
+
+def _packed_planes(changes: _Changes, effort: int) -> dict[str, object]:
+    """Return changes as bytes, in a form for JSON.
+
+    `planes` is base64 of deflated bytes: `n_changes`, low bytes, then high bytes, then those of
+    `steps`, then `classes`.
+    """
+    n_changes, steps, classes = changes
     planes = [plane.astype(np.uint8).tobytes() for n in (n_changes, steps) for plane in (n, n >> 8)]
-    packed = zlib.compress(b"".join([*planes, classes.ravel()[changed].tobytes()]), effort)
+    packed = zlib.compress(b"".join([*planes, classes.tobytes()]), effort)
     return {
         "planes": base64.b64encode(packed).decode("ascii"),
         "n": int(steps.size),
-        "size": [shape[1], shape[0]],
+        "size": [n_changes.shape[1], n_changes.shape[0]],
+    }
+
+
+def _soft_planes(soft: SoftPixels, effort: int = EFFORT) -> dict[str, object]:
+    """Return what each pixel of a soft map is at every threshold, for JSON.
+
+    `sums` are matched and all pixels that are on, where several annotators are summed.
+    """
+    n_steps, (n_annotators, *shape) = soft.thresholds.size, soft.masks.shape
+    if soft.reached.ndim == 3:  # the maps need not nest
+        classes = np.stack([soft.classes(k).ravel() for k in range(n_steps)], axis=1)
+        changes = _changes_of(np.arange(len(classes)), classes, tuple(shape))
+    else:  # a pixel is on until its level, and then off
+        while_on, while_off = soft.states()
+        reached = np.minimum(without_void(soft.reached, soft.valid), n_steps)
+        classes = np.stack([np.where(reached > 0, while_on, while_off), while_off], axis=-1)
+        changed = np.stack([classes[..., 0] > 0, (reached > 0) & (reached < n_steps)], axis=-1)
+        steps = np.stack([np.zeros_like(reached), reached], axis=-1).astype(np.uint16)
+        n_changes = changed.sum(axis=-1, dtype=np.uint16)
+        changes = _Changes(n_changes, steps[changed], classes[changed])
+    matches = soft.matches
+    sums = {"sums": matches[:, 2:].T.tolist(), "annotators": n_annotators}
+    return {
+        **_packed_planes(changes, effort),
+        **(sums if n_annotators > 1 else {}),
+        "thresholds": [float(f"{t:.6g}") for t in soft.thresholds],
+        "matchedGt": matches[:, 0].tolist(),
+        "totalGt": int(matches[0, 1]),
+        "beta2": soft.beta2,
+        "best": int(soft_scores(soft).f.argmax()),
+        "classes": False,
+        "areas": True,
     }
 
 
@@ -259,16 +328,17 @@ def _region_planes(overlays: Sequence[RegionOverlay], effort: int = EFFORT) -> d
     shape = overlays[0].classes.shape
     classes = np.stack([overlay.classes.ravel() for overlay in overlays], axis=1)
     places = np.flatnonzero(classes.any(axis=1))
-    n_pixels = [np.bincount(column, minlength=OTHER + 1) for column in classes.T]
     return {
-        **_packed_planes(places, classes[places], shape, effort),
+        **_packed_planes(_changes_of(places, classes[places], shape), effort),
         "parts": [overlay.name for overlay in overlays],
         "thresholds": list(range(len(overlays))),
-        "matchedGt": [int(n[MATCHED]) for n in n_pixels],
-        "totalGt": [int(n[MATCHED] + n[MISSED] + n[OTHER]) for n in n_pixels],
+        "measure": overlays[0].measure,
+        "matchedGt": [overlay.n_matched_gt for overlay in overlays],
+        "totalGt": [overlay.n_gt for overlay in overlays],
         "marks": [overlay.error for overlay in overlays],
         "best": 0,
         "classes": False,
+        "areas": True,
     }
 
 
@@ -295,12 +365,12 @@ def draw_pictures(
                 if run.name not in faulty:
                     faulty.add(run.name)
                     notes.append(f"no pictures: {run.name}: {fault_of(run, error)}")
+            used += len(repr(pictures_of_image))
+            if used > BUDGET and done > 1 and not full:
+                break
             if "gt" in pictures_of_image:
                 yield image_id, pictures_of_image
             if progress:
                 progress(done, len(ids), image_id)
-            used += len(repr(pictures_of_image))
-            if used >= BUDGET and not full:
-                break
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

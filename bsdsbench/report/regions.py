@@ -2,9 +2,9 @@
 
 A pixel that is false and missed alike, of another class or object, has a fourth.
 
-Of several classes there is one picture of all and one of each. Where the metric measures distances
-a ring marks where the outlines are farthest apart, and a line leads to the nearest pixel of the
-other outline.
+Of centre lines the buffers are pale. Of several classes there is one picture of all and one of
+each. Where the metric measures distances a ring marks where the outlines are farthest apart, and a
+line leads to the nearest pixel of the other outline.
 """
 
 from __future__ import annotations
@@ -14,71 +14,70 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bsdsbench.arguments import Bool
 from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.loaders.reading import Kind
-from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.contour.region_pixels import LargestError
-from bsdsbench.metrics.optional import ComparesRegions
+from bsdsbench.metrics.optional import ComparesLines
+from bsdsbench.metrics.structures import LinePixels
 from bsdsbench.report.overlays import (
     FALSE,
     MATCHED,
     MISSED,
+    NEAR_BOTH,
+    NEAR_GT,
+    NEAR_PRED,
+    OPACITY,
     OTHER,
-    files_changed,
+    drawn_metric,
     matching_metric,
     paint,
 )
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.scores.counts import Counts, ImageRecord
+from bsdsbench.scores.ratios import f_measure, ratio
 
-OPACITY = 0.6  # of the colours over a picture
 _RING = 0.02  # radius of the ring, of the diagonal
 
 
 class RegionOverlay(NamedTuple):
-    """One class of an image, or all.
+    """One class of an image, or all; or its centre lines.
 
-    classes : (H, W) uint8 of NOTHING, MATCHED, FALSE, MISSED, OTHER
+    measure, value : "Dice", of lines "F"
+    classes : (H, W) uint8 of NOTHING, MATCHED, FALSE, MISSED, OTHER, of lines also NEAR_...
+    n_matched_gt, n_gt : annotated pixels that are matched, and all
     error : where the outlines are farthest apart, or None
     """
 
     name: str
-    dice: float
+    measure: str
+    value: float
     classes: NDArray[np.uint8]
+    n_matched_gt: int
+    n_gt: int
     error: LargestError | None
-
-
-def region_metric(run: Evaluation) -> Metric | None:
-    """Return the metric whose regions are drawn: one that reads the files as the run's first."""
-    if not run.metrics:
-        return None
-    kind = run.provenance.pred_kind or registry.get(run.metrics[0]).pred_kinds[0]
-    metrics = registry.by_reading(run.metrics, run.protocol, kind)[0]
-    return next((metric for metric in metrics if isinstance(metric, ComparesRegions)), None)
 
 
 def has_others(run: Evaluation) -> bool:
     """Return whether regions are drawn that can be of another class or object."""
-    metric = region_metric(run)
+    metric = drawn_metric(run)
     if metric is None or metric.reads != "classes" or matching_metric(run) is not None:
         return False
     files = metric.files_read(metric.options_of(run.protocol))
     return files.labels is not Kind.MASK or files.numbered
 
 
-def region_overlays(
-    pred: Prediction, gt: GroundTruth, run: Evaluation, record: ImageRecord
-) -> list[RegionOverlay]:
-    """Return the overlays of an image: of all classes, then of each; of masks one.
+def has_buffers(run: Evaluation) -> bool:
+    """Return whether centre lines are drawn, with their buffers."""
+    return isinstance(drawn_metric(run), ComparesLines)
 
-    Raises DataError if counting gives other numbers than the run: then the files have changed.
-    """
-    metric: Any = region_metric(run)
-    counted = Counts(**metric.count_image(pred, gt, run.protocol))
-    if not counted.equals(record.counts[metric.name]):
-        raise files_changed(record.image_id, "other counts than those of the run")
-    regions = metric.region_pixels(pred, gt, run.protocol, metric.options_of(run.protocol))
+
+def region_overlays(pred: Prediction, gt: GroundTruth, run: Evaluation) -> list[RegionOverlay]:
+    """Return the overlays of an image: of all classes, then of each; of masks and lines one."""
+    metric: Any = drawn_metric(run)
+    inputs = pred, gt, run.protocol, metric.options_of(run.protocol)
+    if isinstance(metric, ComparesLines):
+        return [_line_overlay(metric.line_pixels(*inputs))]
+    regions = metric.region_pixels(*inputs)
     overlays, errors = [], regions.largest_errors()
     for name, number in regions.parts():
         pixels = regions.part(number)
@@ -86,17 +85,38 @@ def region_overlays(
         for code, drawn in zip((MATCHED, FALSE, MISSED), pixels, strict=True):
             classes[drawn] = code
         classes[pixels.false & pixels.missed] = OTHER
-        overlays.append(RegionOverlay(name, pixels.dice, classes, errors.get(number)))
+        n_right, n_missed = int(pixels.right.sum()), int(pixels.missed.sum())
+        numbers = n_right, n_right + n_missed, errors.get(number)
+        overlays.append(RegionOverlay(name, "Dice", pixels.dice, classes, *numbers))
     return overlays
 
 
+def _line_overlay(pixels: LinePixels) -> RegionOverlay:
+    """Return the overlay of centre lines: a predicted pixel is true within the other's buffer."""
+    (pred, gt), (near_pred, near_gt) = pixels
+    classes = np.zeros(pred.shape, np.uint8)
+    for code, drawn in (
+        (NEAR_PRED, near_pred),
+        (NEAR_GT, near_gt),
+        (NEAR_BOTH, near_pred & near_gt),
+        (MISSED, gt & ~near_pred),
+        (FALSE, pred & ~near_gt),
+        (MATCHED, pred & near_gt),
+    ):
+        classes[drawn] = code
+    n_found, n_gt = int((gt & near_pred).sum()), int(gt.sum())
+    correct = ratio((pred & near_gt).sum(), pred.sum())
+    f = float(f_measure(correct, ratio(n_found, n_gt)))
+    return RegionOverlay("lines", "F", f, classes, n_found, n_gt, None)
+
+
 def paint_regions(
-    overlay: RegionOverlay, photo: NDArray[np.uint8] | None = None
+    overlay: RegionOverlay, photo: NDArray[np.uint8] | None = None, void: Bool | None = None
 ) -> NDArray[np.uint8]:
     """Return an overlay as (H, W, 3) uint8, the colours translucent over the picture."""
     from skimage.draw import circle_perimeter, line
 
-    pixels, error = paint(overlay.classes, photo, OPACITY), overlay.error
+    pixels, error = paint(overlay.classes, photo, OPACITY, void), overlay.error
     if error is not None and error.distance > 0:
         shape = overlay.classes.shape
         radius = max(3, round(_RING * float(np.hypot(*shape))))

@@ -18,14 +18,14 @@ from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
 from bsdsbench.report.overlay_files import (
-    has_overlays,
+    in_parts,
     overlay_path,
     paint_image,
     write_overlays,
 )
-from bsdsbench.report.overlays import matching_metric
+from bsdsbench.report.overlays import drawn_metric, has_void, load_image
 from bsdsbench.report.pictures import annotated_shares
-from bsdsbench.report.regions import has_others
+from bsdsbench.report.regions import has_buffers, has_others
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition, text_of
@@ -43,8 +43,8 @@ def worst_figure(
     """
     from bsdsbench.plotting.figures import PictureRow, draw_grid
 
-    if not image_ids or not all(map(has_overlays, runs)):
-        raise DataError(f"{path}: expected runs of boundaries, masks or objects, and images")
+    if not image_ids or not all(map(drawn_metric, runs)):
+        raise DataError(f"{path}: expected images, and runs whose pixels can be drawn")
     files = list(map(find_sources, runs))
     n_photos = sum(image_id in files[0].photos for image_id in image_ids)
     headings = ["picture"] * bool(n_photos) + ["ground truth", *(run.name for run in runs)]
@@ -52,7 +52,8 @@ def worst_figure(
     for image_id in image_ids:
         cells: list[tuple[Any, str]] = []
         for run, sources in zip(runs, files, strict=True):
-            pred, gt = sources.load(image_id, run.protocol)
+            (record,) = (r for r in run.records if r.image_id == image_id)
+            pred, gt = load_image(sources, run, record)
             photo = sources.photo(image_id, gt.shape)
             if not cells:
                 blank = np.full((*gt.shape, 3), 255, np.uint8)
@@ -60,7 +61,6 @@ def worst_figure(
                 shade = np.where(drawn > 0, 190 * (1 - drawn), 255).astype(np.uint8)
                 cells = [(blank if photo is None else photo, "")] * bool(n_photos)
                 cells.append((np.repeat(shade[..., None], 3, axis=2), ""))
-            (record,) = (r for r in run.records if r.image_id == image_id)
             first = next(paint_image(pred, gt, run, record, photo))
             cells.append((first.pixels, first.caption))
         rows.append(PictureRow(image_id, cells))
@@ -133,7 +133,7 @@ def worst_table(
     if draw:
         for run, folder in zip(runs, folders, strict=True):
             write_overlays(run, folder / "overlays", image_ids=chosen, progress=progress)
-    drawable = all(has_overlays(run) and run.place("pred") for run in runs)
+    drawable = all(drawn_metric(run) and run.place("pred") for run in runs)
     shown, rows = [Field("image", "Image")], [list[Any]([image_id]) for image_id in chosen]
     cut = (of_each or "").partition("=")[0]
     for k, column in enumerate(group_columns(runs[0].records)):
@@ -235,13 +235,17 @@ def _overlay_notes(runs: Sequence[Evaluation], complete: bool) -> list[str]:
     if not complete:
         return ["No overlays yet: --overlays draws them for these images."]
     note = "Overlays: green is matched, orange false, blue missed."
-    if matching_metric(runs[0]) is None:
+    if any(map(has_buffers, runs)):
+        note += " Pale is what lies within the buffer of a line."
+    elif in_parts(runs[0]):
         note += (
             " A ring marks where the outlines are farthest apart, if distances are measured; "
             "each of several classes has a file of its own, _pixels_CLASS.png."
         )
         if any(map(has_others, runs)):
             note += " Pink is of another class or object: false and missed alike."
+    if any(map(has_void, runs)):
+        note += " Striped is void."
     if any(map(metric_with_errors, runs)):
         note += (
             " Lighter to darker: blue is suppressed, near a false pixel, absent; orange is a "

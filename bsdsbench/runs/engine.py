@@ -6,8 +6,6 @@ the same call continues after an interruption.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import multiprocessing
 import os
 import signal
@@ -46,7 +44,7 @@ from bsdsbench.results.provenance import RunHeader
 from bsdsbench.results.storage import Records, pack_record, unfinished
 from bsdsbench.runs.keywords import Plan
 from bsdsbench.runs.sanity import LOOKS, Look, first_look, look_at, polarity
-from bsdsbench.runs.sources import Inputs, Item
+from bsdsbench.runs.sources import Inputs, Item, image_fingerprint
 from bsdsbench.scores.counts import Evidence, ImageRecord, Sides
 from bsdsbench.text import listed, show
 
@@ -233,8 +231,7 @@ def count(
     first, protocol, look = registry.readers(plan.metrics)[0], plan.protocol, None
     try:
         files = HeldFiles()
-        stamp = json.dumps([plan.stamp, item.image_id]).encode()
-        fingerprint = hashlib.blake2b(stamp + item.key(files), digest_size=16).hexdigest()
+        fingerprint = image_fingerprint(item, plan.stamp, files)
         unchanged = fingerprint == stored_hash
         if unchanged and not sanity_check:
             return Outcome(unchanged=True)

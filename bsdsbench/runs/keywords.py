@@ -391,17 +391,12 @@ class Plan:
     @cached_property
     def stamp(self) -> str:
         """A hash of all that every image's counts depend on, but for the image itself."""
-        versions = [(name, registry.get(name).version) for name in self.metrics]
-        parts = [KERNEL_VERSION, self.protocol.to_mapping(), versions, self.pred_kind]
-        parts += ["errors"] * self.errors + [self.sources] * bool(self.sources)
-        text = json.dumps(parts, sort_keys=True)
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+        return stamp_of(self.metrics, self.protocol, self.pred_kind, self.errors)
 
     @property
     def sources(self) -> dict[str, str]:
         """The hash of the file of each metric of another package."""
-        hashes = {name: registry.file_hash(name) for name in self.metrics}
-        return {name: source for name, source in hashes.items() if source}
+        return _sources_of(self.metrics)
 
     @property
     def on_dask(self) -> bool:
@@ -435,6 +430,22 @@ class Plan:
                 faults.append(f"{where}, expected a folder elsewhere for the results")
         if faults:
             raise DataError(problems=faults)
+
+
+def stamp_of(
+    metrics: Sequence[str], protocol: Protocol, pred_kind: str, errors: bool = False
+) -> str:
+    """Return a hash of what the counts of every image of such a run depend on."""
+    versions, sources = [(m, registry.get(m).version) for m in metrics], _sources_of(metrics)
+    parts = [KERNEL_VERSION, protocol.to_mapping(), versions, pred_kind]
+    parts += ["errors"] * errors + [sources] * bool(sources)
+    text = json.dumps(parts, sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _sources_of(metrics: Sequence[str]) -> dict[str, str]:
+    hashes = {name: registry.file_hash(name) for name in metrics}
+    return {name: source for name, source in hashes.items() if source}
 
 
 def plan(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import typing
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from bsdsbench.arguments import given_array, kind_of_value
 from bsdsbench.errors import DataError
 from bsdsbench.images import GroundTruth, Prediction, one_channel
-from bsdsbench.io import ReadBytes, read_bytes
+from bsdsbench.io import HeldFiles, ReadBytes, read_bytes
 from bsdsbench.loaders import Pair, ground_truths, pair, read_prediction, read_truth
 from bsdsbench.loaders.formats.photos import find_photos, photos_beside, read_photo
 from bsdsbench.loaders.pairing import Layout
@@ -40,7 +41,8 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.provenance import Provenance, RunHeader
-from bsdsbench.runs.keywords import TEXT_CHECK, Plan, StrPath
+from bsdsbench.runs.keywords import TEXT_CHECK, Plan, StrPath, stamp_of
+from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.text import show
 
 SPLITS = {"train", "val", "test", "training", "validation", "testing", "trainval"}
@@ -60,6 +62,11 @@ class PredictionAndTruth(NamedTuple):
     gt: GroundTruth
 
 
+def files_changed(image_id: str, fault: str) -> DataError:
+    """Return the error of an image whose files, counted again, do not give the run's counts."""
+    return DataError(f"{image_id}: {fault}; its files or its settings are not those of the run")
+
+
 class Item(typing.Protocol):
     """One image of a run."""
 
@@ -76,6 +83,12 @@ class Item(typing.Protocol):
 
     def load(self, metric: Metric, protocol: Protocol, read: ReadBytes) -> Inputs:
         """Read prediction and ground truth. Raises DataError."""
+
+
+def image_fingerprint(item: Item, stamp: str, read: ReadBytes) -> str:
+    """Return the hash of an image's files and of all else that its counts depend on."""
+    named = json.dumps([stamp, item.image_id]).encode()
+    return hashlib.blake2b(named + item.key(read), digest_size=16).hexdigest()
 
 
 @attrs.frozen(slots=False)
@@ -384,15 +397,41 @@ class Sources:
     metric: Metric  # whose ground truth is read
     views: dict[str, Path]  # masks of the counted pixels
 
-    def load(self, image_id: str, protocol: Protocol) -> PredictionAndTruth:
+    def load(
+        self, image_id: str, protocol: Protocol, read: ReadBytes = read_bytes
+    ) -> PredictionAndTruth:
         """Read prediction and ground truth of an image, as a run does. Raises DataError."""
-        photo = self.photos.get(image_id) if self.metric.photo else None
-        files, view = self.pairs[image_id], self.views.get(image_id)
-        item = FileItem(files, self.pred_kind, photo, valid=view)
-        pred, gt = item.load(self.metric, protocol)
+        pred, gt = self._item(image_id, protocol).load(self.metric, protocol, read)
         if pred is None:
             raise DataError(f"{image_id}: a run of annotators, expected one with predictions")
         return PredictionAndTruth(pred, gt)
+
+    def load_of_run(
+        self, run: Evaluation, record: ImageRecord, metric: Metric
+    ) -> PredictionAndTruth:
+        """Read an image of a run. Raises DataError where its files are not those of the run.
+
+        They are if they have the hash that is stored beside the counts. Another version of the
+        package hashes otherwise, and some runs keep no hash: then the metric counts them again.
+        """
+        files, protocol = HeldFiles(), run.protocol
+        item = self._item(record.image_id, protocol)
+        inputs = self.load(record.image_id, protocol, files)
+        stamp = stamp_of(run.metrics, protocol, self.pred_kind)
+        if image_fingerprint(item, stamp, files) != record.fingerprint:
+            counted = checked_counts(metric.count_image(*inputs, protocol))
+            if not counted.equals(record.counts[metric.name]):
+                raise files_changed(record.image_id, "other counts than those of the run")
+        return inputs
+
+    def _item(self, image_id: str, protocol: Protocol) -> FileItem:
+        """Return the image as the run had it."""
+        files, metric = self.pairs[image_id], self.metric
+        photo = self.photos.get(image_id) if metric.photo else None
+        with_instances = metric.files_read(metric.options_of(protocol)).instances
+        instances = map(instances_beside, files.gt_paths) if with_instances else ()
+        others = photo, tuple(filter(None, instances))
+        return FileItem(files, self.pred_kind, *others, valid=self.views.get(image_id))
 
     def truth(self, image_id: str, protocol: Protocol) -> GroundTruth:
         """The ground truth alone. Raises DataError."""

@@ -44,7 +44,7 @@ def folders(tmp_path, pred, gt):
 def test_classes_counted_by_hand(tmp_path, metric):
     places = folders(tmp_path, PRED, GT)
     run = bb.evaluate(*places, classes_protocol(metric), metrics=[metric], workers=1)
-    drawn = region_overlays(*find_sources(run).load("a", run.protocol), run, run.records[0])
+    drawn = region_overlays(*find_sources(run).load("a", run.protocol), run)
     assert [part.name for part in drawn] == ["all classes", *THREE]
     n, m, f, s, o = NOTHING, MATCHED, FALSE, MISSED, OTHER
     organ = [[f, m, m, s, n, n], [n, m, n, f, n, n], [n, m, n, n, n, n]]
@@ -55,7 +55,7 @@ def test_classes_counted_by_hand(tmp_path, metric):
         assert part.classes.tolist() == expected, part.name
     of_class = run.score(metric).per_class
     for part in drawn[1:]:
-        assert part.dice == pytest.approx(of_class[part.name]["dice"], abs=1e-12)
+        assert part.value == pytest.approx(of_class[part.name]["dice"], abs=1e-12)
     np.testing.assert_array_equal(unpack(_region_planes(drawn)), [part.classes for part in drawn])
 
 
@@ -63,7 +63,7 @@ def test_void_is_drawn_on_neither_side(tmp_path):
     gt = np.where(np.arange(6) == 1, 255, GT)
     places = folders(tmp_path, PRED, gt)
     run = bb.evaluate(*places, classes_protocol("contour"), metrics=["contour"], workers=1)
-    drawn = region_overlays(*find_sources(run).load("a", run.protocol), run, run.records[0])
+    drawn = region_overlays(*find_sources(run).load("a", run.protocol), run)
     assert not any(part.classes[:, 1].any() for part in drawn)
 
 
@@ -74,7 +74,7 @@ def test_objects_are_right_where_they_are_paired(tmp_path, metric):
     options = {} if metric == "instances" else {"unit": "instance"}
     protocol = bb.Protocol.preset("masks").replace(options={metric: options})
     run = bb.evaluate(*folders(tmp_path, pred, gt), protocol, metrics=[metric], workers=1)
-    (drawn,) = region_overlays(*find_sources(run).load("a", run.protocol), run, run.records[0])
+    (drawn,) = region_overlays(*find_sources(run).load("a", run.protocol), run)
     n, m, f, s, o = NOTHING, MATCHED, FALSE, MISSED, OTHER
     assert drawn.classes.tolist() == [[m, m, m, f, n, s, o], [m, m, m, n, f, o, s]]
 
@@ -102,10 +102,10 @@ def test_the_largest_error_is_the_hausdorff_distance(seed, spacing):
 
 
 def test_no_outline_has_no_largest_error():
-    run, record = compared(np.zeros((4, 5), np.uint8), np.eye(4, 5, dtype=np.uint8))
+    run, _ = compared(np.zeros((4, 5), np.uint8), np.eye(4, 5, dtype=np.uint8))
     pred, gt = bb.Prediction("a", classes=np.zeros((4, 5), np.uint8)), None
     gt = bb.GroundTruth("a", labels=np.eye(4, 5, dtype=np.uint8))
-    assert [part.error for part in region_overlays(pred, gt, run, record)] == [None] * 4
+    assert [part.error for part in region_overlays(pred, gt, run)] == [None] * 4
 
 
 def test_files_of_overlays_and_what_has_changed(tmp_path):
@@ -157,7 +157,7 @@ def test_a_mask_cut_from_a_soft_map_is_drawn(tmp_path):
     soft = np.array([[0, 120, 130, 255], [0, 0, 200, 20]])
     places = folders(tmp_path, soft, np.array([[0, 1, 1, 0], [0, 1, 1, 0]]) * 255)
     run = bb.evaluate(*places, metrics=["topology"], workers=1)
-    (drawn,) = region_overlays(*find_sources(run).load("a", run.protocol), run, run.records[0])
+    (drawn,) = region_overlays(*find_sources(run).load("a", run.protocol), run)
     n, m, f, s = NOTHING, MATCHED, FALSE, MISSED
     assert drawn.classes.tolist() == [[n, s, m, f], [n, s, m, n]]
     assert drawn.error is None

@@ -100,11 +100,14 @@
   // Of the image at the k-th threshold: its scores, and pixels by class
   function scoresAt(drawn, k, counts) {
     const total = drawn.parts ? drawn.totalGt[k] : drawn.totalGt;
-    const matched = counts[MATCHED], wrong = counts[FALSE] + sum(counts.slice(FIRST_FALSE));
+    // Of several annotators the sums over them, otherwise what is drawn
+    const [matched, on] = drawn.sums ? drawn.sums.map((list) => list[k])
+      : [counts[MATCHED], counts[MATCHED] + counts[FALSE] + sum(counts.slice(FIRST_FALSE, OTHER + 1))];
+    const wrong = on - matched, beta2 = drawn.beta2 === undefined ? 1 : drawn.beta2;
     const missed = total - drawn.matchedGt[k];
-    const p = matched + wrong ? matched / (matched + wrong) : 0;
+    const p = on ? matched / on : 0;
     const r = total ? drawn.matchedGt[k] / total : 0;
-    return { p, r, f: p + r ? (2 * p * r) / (p + r) : 0, matched, wrong, missed, other: counts[OTHER] };
+    return { p, r, f: p + r ? ((1 + beta2) * p * r) / (beta2 * p + r) : 0, matched, wrong, missed, other: counts[OTHER] };
   }
 
   // ---- axes shared by the plots -----------------------------------------------------------------

@@ -123,10 +123,10 @@
     pictures(i).then(async (found) => {
       const drawn = found.runs && found.runs[Math.max(run, 0)];
       if (!found.photo && !drawn) return;
-      const box = stack(found, [[found.photo, "pale"]], false);
+      const box = stack(found, [[found.photo, "pale"], [found.void, ""]], false);
       made.prepend(box);
       if (drawn) {
-        const canvas = make("canvas");
+        const canvas = make("canvas", { class: drawn.areas && found.photo ? "areas" : null });
         box.append(canvas);
         paint(canvas, await unpacked(drawn), drawn.best, drawn.classes);
       }

@@ -28,10 +28,10 @@
     const figures = [], overlays = make("div", { class: "row side" }), below = make("div", { class: "row" });
     panes = shown.map(([run, k]) => {
       const pane = { run, drawn: found.runs[k], canvas: make("canvas"), text: make("figcaption") };
-      const box = stack(found, [[found.photo, "pale"]]);
+      const box = stack(found, [[found.photo, "pale"], [found.void, ""]]);
       box.classList.add("paper");
       box.append(pane.canvas);
-      if (pane.drawn.parts && found.photo) pane.canvas.classList.add("regions");
+      if (pane.drawn.areas && found.photo) pane.canvas.classList.add("areas");
       pane.figure = make("figure", { role: "img" }, box, pane.text);
       overlays.append(pane.figure);
       return pane;
@@ -41,13 +41,14 @@
     $("thresholds").hidden = !levels.length;
     $("level").closest("label").hidden = $("level-value").hidden = Boolean(parts) && levels.length < 2;
     $("level-name").textContent = parts ? "class" : "threshold";
-    $("level-best").hidden = $("level-ods").hidden = Boolean(parts);
+    $("level-best").hidden = Boolean(parts);
+    $("level-ods").hidden = !panes.length || panes[0].run.level === undefined;
     $("level").max = Math.max(0, levels.length - 1);
     $("classes").closest("label").hidden = !panes.some((pane) => pane.drawn.classes);
     if (found.fault) below.append(make("p", { class: "quiet" }, found.fault));
     else if (hasPictures && !found.runs) below.append(make("p", { class: "quiet" }, "The page has no pictures of this image; --full-pictures shows every image."));
     if (found.photo) below.append(figure(found, "picture", [found.photo, ""]));
-    if (found.gt) below.append(figure(found, found.truth, [found.gt, ""]));
+    if (found.gt) below.append(figure(found, found.truth, [found.void, ""], [found.gt, ""]));
     for (const [run, k] of shown) {
       below.append(figure(found, shown.length > 1 ? `${run.name}: prediction` : "prediction", [found.runs[k].pred, ""]));
     }
@@ -78,9 +79,9 @@
       const who = panes.length > 1 ? `${run.name}: ` : "";
       const mark = drawn.marks && drawn.marks[own];
       const scores = drawn.parts
-        ? `${who}Dice ${digits(f)}, P ${digits(p)}, R ${digits(r)}${mark ? `, largest distance ${digits(mark[4], 1)}` : ""}`
+        ? `${who}${drawn.measure} ${digits(f)}, P ${digits(p)}, R ${digits(r)}${mark ? `, largest distance ${digits(mark[4], 1)}` : ""}`
         : `${who}F ${digits(f)}, P ${digits(p)}, R ${digits(r)}, threshold ${digits(drawn.thresholds[own])}`;
-      text.replaceChildren(scores, make("br"), `${matched} true, ${wrong} false, ${missed} missed${other ? `, of these ${other} of another class or object` : ""}`);
+      text.replaceChildren(scores, make("br"), `${matched} true, ${wrong} false, ${missed} missed${other ? `, of these ${other} of another class or object` : ""}${drawn.sums ? `, summed over ${drawn.annotators} annotators` : ""}`);
       around.setAttribute("aria-label", scores);
     }
   }
@@ -92,7 +93,7 @@
     if (panes.length) moveTo((chosen = value));
   }
   const chooseBest = () => { if (panes.length) moveTo(bestOf(panes[0])); chosen = null; };
-  const chooseOds = () => { if (panes.length && panes[0].run.ods) choose(panes[0].run.ods[0]); };
+  const chooseOds = () => { if (panes.length && panes[0].run.level !== undefined) choose(panes[0].run.level); };
   function step(by) {
     const list = visible.includes(current) ? visible : images.map((_, i) => i);
     open(list[(list.indexOf(current) + by + list.length) % list.length]);
