@@ -183,8 +183,8 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
     Of equal bests the first. Source: maxF in collect_eval_bdry.m, with 100 linear steps between
     neighbouring thresholds. F grows with both precision and recall, so that a segment whose better
     ends together do not reach the best threshold is left out; the margin is far above rounding.
+    So is one that has the same ends as the one before, as nearly all have of a binary map.
     """
-
     t, f, shape = curve.thresholds, np.atleast_2d(curve.f), curve.recall.shape[:-1]
     p, r = np.atleast_2d(curve.precision), np.atleast_2d(curve.recall)
     if rule == "maximum" or t.size == 1:
@@ -192,7 +192,9 @@ def best(curve: PRCurve, rule: str = "interpolated") -> OperatingPoint:
     else:
         reach = f_measure(np.maximum(p[:, 1:], p[:, :-1]), np.maximum(r[:, 1:], r[:, :-1]))
         near = reach * (1 + 1e-9) >= f.max(axis=1, keepdims=True)
-        near[:, 1:] &= reach[:, 1:] > 0  # where all are zero the first will do
+        flat = (p[:, 1:] == p[:, :-1]) & (r[:, 1:] == r[:, :-1])
+        # Where all are zero the first will do
+        near[:, 1:] &= (reach[:, 1:] > 0) & ~(flat[:, 1:] & flat[:, :-1])
         row, k = np.nonzero(near)
         top, step = np.empty(row.size), np.empty(row.size, np.intp)
         for start in range(0, row.size, _SEGMENTS):
