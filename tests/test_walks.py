@@ -20,24 +20,35 @@ BLOCK = re.compile(r"^(```(python|console)\n)(.*?)(?=^```$)", re.M | re.S)
 CALL = re.compile(r"^\$ .*\n(?:> .*\n)*", re.M)  # a prompt, and lines that go on
 
 
+LOOP = re.compile(r"for (\w+) in ([\w ]+); do (.*); done")
+
+
+def shell(line, given=None):
+    """What bash does, with `bsdsbench` on its path."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**os.environ, "PATH": path}
+    words = ["bash", "-c", line]
+    return subprocess.run(words, env=env, input=given, capture_output=True, text=True, timeout=120)
+
+
 def printed(call):
-    """What a call prints, then what it says on standard error, but how far it is."""
+    """What a call prints, then what it says on standard error, but how far it is.
+
+    Calls of bsdsbench run in this process, those of a loop or before a pipe too."""
     line = re.sub("^[$>] ", "", call, flags=re.M)
-    words = shlex.split(line)
-    if words[0] == "bsdsbench" and not {">", "|"} & {*words}:
-        done = command(*words[1:])
+    if loop := LOOP.fullmatch(line.strip()):
+        name, values, body = loop.groups()
+        return "".join(printed(body.replace(f"${name}", value)) for value in values.split())
+    own, _, pipe = line.partition(" | ")
+    if own.startswith("bsdsbench ") and ">" not in own:
+        done = command(*shlex.split(own)[1:])
+        shown = shell(pipe, done.stdout).stdout if pipe else done.stdout
     else:
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        done = subprocess.run(
-            ["bash", "-c", line],
-            env={**os.environ, "PATH": path},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        done = shell(line)
+        shown = done.stdout
     said = re.sub(r"^(.* s elapsed.*|first run: .*)\n", "", done.stderr, flags=re.M)
     status = f"(exit status {done.returncode})\n" if done.returncode else ""
-    return re.sub(r"\s+\Z", "\n", done.stdout + said) + status
+    return re.sub(r"\s+\Z", "\n", shown + said) + status
 
 
 @pytest.mark.process
