@@ -15,7 +15,7 @@ from bsdsbench.text import clip, visible
 
 
 def _hashable(value: object) -> object:
-    """Return a list as a tuple, and anything else as it is."""
+    """Return a list as a tuple and any other value unchanged."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -64,7 +64,7 @@ Fix = Setting | str  # an option, or a step in words
 
 @attrs.frozen(slots=False)
 class Problem:
-    """A fault of an input: one line, made of what the file has and what was expected.
+    """A fault of an input as one line: the file, its contents, and the expected contents.
 
     Parameters
     ----------
@@ -158,11 +158,11 @@ class DataError(ValueError):
 
 
 class ShapeError(DataError):
-    """Arrays whose sizes do not fit together; a DataError."""
+    """Arrays whose sizes do not fit together."""
 
 
 class FileFormatError(DataError):
-    """A file that cannot be read as what it should be."""
+    """A file that cannot be read in the expected format."""
 
 
 class MissingPartError(DataError, AttributeError):
@@ -247,6 +247,6 @@ def grouped(problems: Iterable[Problem], few: int = 3) -> list[Problem]:
 
 
 def _with_file(problem: Problem) -> Problem:
-    """Return a problem in words, "FILE: what is wrong", as one of that file."""
+    """Return the problem "FILE: fault" in words as a fault of that file."""
     file, colon, has = problem.has.partition(": ")
     return attrs.evolve(problem, file=file, has=has) if colon and not problem.file else problem

@@ -363,7 +363,7 @@ def one_map(values: object, what: str) -> Map:
 
 
 def one_channel(array: Map) -> Map:
-    """Return a map (H, W, 1) as (H, W), anything else as it is."""
+    """Return a map (H, W, 1) as (H, W); any other array is returned unchanged."""
     alone = array.ndim == 3 and array.shape[2] == 1 < min(array.shape[:2])
     return array[:, :, 0] if alone else array
 
@@ -510,7 +510,7 @@ def same_shape(pred: tuple[int, ...], gt: tuple[int, ...], what: str = "predicti
 
 
 def refuse_channels(maps: Sequence[Map], what: str, expected: str) -> None:
-    """Raise DataError for maps that add up to one at each pixel, as those of classes do.
+    """Raise DataError for maps that add up to one at every pixel, which marks one-hot classes.
 
     So do probabilities, one-hot maps, both in any scale, and the inversion of either. Maps of one
     value each say nothing, and two annotators who draw lines leave most pixels free.

@@ -94,7 +94,7 @@ def read_bytes(path: PathLike, limit: int | None = None) -> bytes:
 
 
 class HeldFiles:
-    """A `read_bytes` that reads each file once, so that what is hashed is what is decoded."""
+    """Reads each file once and keeps its bytes, so that the hashed bytes are the decoded ones."""
 
     def __init__(self) -> None:
         self._contents: dict[str, bytes] = {}
@@ -189,7 +189,7 @@ def entry(fields: Mapping[str, Any], name: str, kind: type[T]) -> T:
 
 
 def entries(fields: Mapping[str, Any], name: str, kind: type[T]) -> dict[str, T]:
-    """Return an object of which all fields are of a type."""
+    """Return the fields of an object, which must all have one type."""
     table = entry(fields, name, dict)
     return {key: entry(table, key, kind) for key in table}
 

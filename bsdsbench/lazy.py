@@ -10,7 +10,7 @@ from importlib import import_module
 def late(
     package: str, names: Mapping[str, str], modules: Mapping[str, str] | None = None
 ) -> Callable[[str], object]:
-    """Return the `__getattr__` of a package whose names, or `modules`, are imported when used.
+    """Return a package's `__getattr__`, which imports listed names and `modules` on first use.
 
     Both map a name to the module of bsdsbench that has it, or that it is.
     """

@@ -50,7 +50,7 @@ _DRAWS = 12  # more than are summed without compiled code
 
 @dataclass
 class MetricCase:
-    """A metric, images for it, and what is known of them from elsewhere.
+    """A metric, images for it, and facts about them that come from elsewhere.
 
     Parameters
     ----------

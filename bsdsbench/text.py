@@ -37,7 +37,7 @@ def clip(text: str, limit: int = LINE) -> str:
 
 
 def listed(names: Sequence[str], limit: int = 10) -> str:
-    """Return names joined by commas, at most `limit` of them and the count of the rest."""
+    """Return names joined by commas: at most `limit` of them, and the number of the others."""
     text = ", ".join(clip(show(name), 80) for name in names[:limit])
     return text + (f" and {len(names) - limit} more" if len(names) > limit else "")
 

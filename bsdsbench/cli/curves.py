@@ -278,7 +278,7 @@ def _given(name: str) -> bool:
 
 
 def _with_convention(options: dict[str, Any]) -> list[str]:
-    """Set the options of the convention, but for those given; return them as they are written."""
+    """Return the options with the convention's values in place of those not given."""
     chosen = _CONVENTIONS.get(options["convention"], {})
     params = {param.name: param for param in click.get_current_context().command.params}
     lines = []
@@ -502,7 +502,7 @@ def _crossings_table(drawn: Sequence[_Curve], kind: str) -> Table:
 
 
 def _areas_tables(drawn: Sequence[_Curve], options: Mapping[str, Any]) -> list[Table]:
-    """Return every AP and AUC variant, of the curves of samples and of those of points."""
+    """Return tables of every variant of AP and AUC, of curves of samples and of points."""
     from bsdsbench.curves.areas import area_table, point_areas
     from bsdsbench.curves.points import pr_form
     from bsdsbench.tables.table import Field, Table

@@ -112,7 +112,7 @@ def verb(function: Callable[..., object]) -> click.Command:
 
 
 def refuse(parameters: Collection[str], beside: str) -> None:
-    """Raise UsageError that names those of the parameters that stand on the command line."""
+    """Raise UsageError naming each of the parameters that was given on the command line."""
     context = click.get_current_context()
     given = [
         max(param.opts, key=len)
@@ -141,7 +141,7 @@ def together(*options: Decorator) -> Decorator:
 
 
 def add_option(*names_and_help: str, **more: Any) -> Decorator:
-    """An option: its names, and last what it means."""
+    """Return a click option from its names and, last, its help text."""
     return click.option(*names_and_help[:-1], help=names_and_help[-1], **more)
 
 
@@ -535,7 +535,7 @@ def print_json(value: object) -> None:
 
 
 def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = None) -> None:
-    """A run's tables, what it is of, and where its results are."""
+    """Print a run's tables, then its input folders and the folder of its results."""
     from bsdsbench.results.score_tables import score_tables
 
     show_tables(score_tables([run], columns=columns))

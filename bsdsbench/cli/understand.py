@@ -170,7 +170,7 @@ def _compared(
     by: str | None,
     options: dict[str, Any],
 ) -> _Compared:
-    """Compare what the command line names; `options` are those of `compare`."""
+    """Return the comparison of the runs or methods named on the command line, made by `compare`."""
     import bsdsbench as bb
     from bsdsbench.comparison.method import methods_of, runs_of, with_runs
     from bsdsbench.comparison.slices import compare_slices
@@ -431,7 +431,7 @@ def _explain_between(first: Signature, second: Signature) -> int:
 
 
 def _signature(text: str) -> Signature:
-    """A signature from its line, or that of the run in a folder."""
+    """Return the signature that a text holds, or that of the run in a folder."""
     import bsdsbench as bb
     from bsdsbench.protocol.signature import Signature
     from bsdsbench.results.references import PREFIX

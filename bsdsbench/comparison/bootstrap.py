@@ -59,7 +59,7 @@ class WeightedRun:
             self._stacks[m] = _with_more_pairs(stack, more_pairs) if more_pairs else stack
 
     def trees(self, weights: Weights) -> Iterator[tuple[Metric, Any]]:
-        """Yield each metric and what it makes of the weights, see `Metric.scores`."""
+        """Yield each metric with its scores under the weights, see `Metric.scores`."""
         for metric, stack in self._stacks.items():
             yield metric, metric.all_scores(stack, weights, self._protocol)
 
@@ -76,7 +76,7 @@ class WeightedRun:
         return scores
 
     def defined(self) -> dict[str, dict[str, int]]:
-        """Return the number of pairs, classes ... that means are over, where a metric says so."""
+        """Return for each mean over pairs, classes or the like how many of them had a value."""
         numbers = {}
         for metric, tree in self.trees(np.ones((1, self._n), np.int64)):
             parts = metric.parts(self._protocol, metric.options_of(self._protocol))
@@ -88,7 +88,7 @@ class WeightedRun:
 
 
 def _with_more_pairs(stack: Stack, pairs: int) -> Stack:
-    """Return counts with more pairs, as far as there are pixels; those without pairs stay."""
+    """Return counts with up to `pairs` more matched pairs per image, as far as pixels allow."""
     increased = dict(stack)
     for name in {"matches", OTHER_MATCHES} & stack.keys():
         increased[name] = matches = stack[name].copy()
@@ -99,7 +99,7 @@ def _with_more_pairs(stack: Stack, pairs: int) -> Stack:
 
 
 def sample_counter(progress: Progress | None, total: int) -> Told:
-    """Return a function that is told of each block of samples, and tells `progress` of all."""
+    """Return a function that takes the size of a finished block and reports to `progress`."""
     done = 0
 
     def count_samples(samples: int) -> None:
@@ -127,14 +127,14 @@ def scores_of(
 
 
 class Sampling(NamedTuple):
-    """The number of bootstrap samples, and what they are drawn from."""
+    """The number of bootstrap samples and the seed of their generator."""
 
     n_boot: int
     seed: int
 
 
 def checked_sampling(n_boot: int, seed: int, level: float) -> Sampling:
-    """Return n_boot and seed as int, also of numpy's. Raises DataError for what is out of range."""
+    """Return n_boot and seed as Python integers. Raises DataError for values out of range."""
     if not 0 < given_number(level, "level", 0, 1) < 1:
         raise DataError(f"level {level}: expected a share in (0, 1)")
     samples = given_number(n_boot, "n_boot", 1, 10_000_000, whole=True)

@@ -84,7 +84,7 @@ def comparable(
 
 
 def _on_shared_images(runs: Sequence[Evaluation], allowed: bool, optional: bool) -> ComparableRuns:
-    """Return the runs on the images that all have, and a note that says so.
+    """Return the runs restricted to the images that all of them have, and a note about it.
 
     Raises DataError, which says who lacks which images, where that is not allowed or there are
     none; it names the option that allows it if it is `optional`.

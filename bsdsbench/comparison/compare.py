@@ -390,7 +390,7 @@ class ScoreDifference:
     solver_moves: float = 0.0
 
     def significant(self, level: float) -> bool:
-        """Return whether p says so at 1 - level, and no solver can have made the difference."""
+        """Return True if p is below 1 - level and the solver cannot have made the difference."""
         return self.p_holm < 1 - level and not self.solver
 
 

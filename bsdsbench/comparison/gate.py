@@ -362,7 +362,7 @@ def _checks_by_slice(
 def assert_scores(
     run: Evaluation | Path_, baseline: Path_, *, update: bool = False, **options: Any
 ) -> GateResult | None:
-    """Raise AssertionError, in five lines at most, if a run, or that of a folder, fails `check`.
+    """Raise AssertionError, in at most five lines, if a run or a run's folder fails `check`.
 
     update : write the baseline from the run instead; tolerances stay
     """

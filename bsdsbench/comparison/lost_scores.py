@@ -34,7 +34,7 @@ ERROR_SIDES = {
 
 
 def metric_with_errors(run: Evaluation) -> Metric | None:
-    """Return the first metric of a run whose classes of errors were counted."""
+    """Return the first metric of a run that counted its errors by class."""
     counts = run.records[0].counts if run.records else {}
     return next((registry.get(m) for m in run.metrics if COUNTED in counts.get(m, ())), None)
 

@@ -65,7 +65,7 @@ class Method:
 
     @property
     def distinct(self) -> bool:
-        """True if every run has a name of its own, by which it has its pair."""
+        """True if every run has its own name, by which runs of two methods are paired."""
         return len({*self.seeds}) == self.n_runs
 
     def in_order(self) -> Method:
@@ -84,7 +84,7 @@ class Method:
 
     @property
     def labels(self) -> list[str]:
-        """A name for each run: that of the method, with the seed's where there are several."""
+        """The label of each run: the method's name, with the run's own where there are several."""
         several = self.n_runs > 1
         return [f"{self.name}/{seed}" if several else self.name for seed in self.seeds]
 

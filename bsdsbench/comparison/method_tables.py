@@ -55,7 +55,7 @@ SPREAD_WORDS = {
 
 
 def spread_cell(scores: ScoresOfRuns, spread: Spread) -> Estimate:
-    """Return the mean over runs, with what is asked for beside it; one run alone has no spread."""
+    """Return the mean over runs with the chosen spread; a single run has no spread."""
     n = len(scores.values)
     if n < 2:
         return Estimate(scores.mean)
@@ -65,7 +65,7 @@ def spread_cell(scores: ScoresOfRuns, spread: Spread) -> Estimate:
 
 
 def method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
-    """Return the table of means, that of their intervals and, of several methods, differences."""
+    """Return the tables of means, of their intervals and, for several methods, of differences."""
     scores, level = compared.shown or compared.scores, f"{100 * compared.level:g} %"
     images = counted(compared.n_images, "image")
     clustered = f" in {compared.n_clusters} clusters ({compared.cluster})" * bool(compared.cluster)

@@ -159,7 +159,7 @@ class MethodComparison(Shown):
         return evolve(self, shown=chosen_scores(scores, self.scores))
 
     def to_mapping(self) -> dict[str, object]:
-        """Return the comparison as plain values for JSON; what is undefined is None."""
+        """Return the comparison as plain values for JSON; undefined numbers are None."""
 
         def known(value: float) -> float | None:
             return value if isfinite(value) else None
@@ -324,7 +324,7 @@ class _Sampling:
     protocol: str
 
     def _positions(self, method: Method) -> range:
-        """Return the positions of a method's runs among those of all."""
+        """Return the positions of a method's runs in the list of all runs."""
         place = self.methods.index(method)
         first = sum(before.n_runs for before in self.methods[:place])
         return range(first, first + method.n_runs)
@@ -339,7 +339,7 @@ class _Sampling:
         return np.array([self.draws[k][score] for k in self._positions(method)])
 
     def _crossed(self, by_run: F8) -> _Draws:
-        """Return the draws of a mean over runs (R, B), images and runs drawn at once.
+        """Return bootstrap means over runs, (R, B), where runs and images are drawn together.
 
         The draws of one run are those of its images, unchanged.
         """

@@ -182,7 +182,7 @@ def labelled_runs(
     labels: Mapping[str, str],
     published: Iterable[str] = (),
 ) -> list[Evaluation]:
-    """Return the runs by the names that `labels` gives them.
+    """Return the runs renamed by `labels`.
 
     A key is a run's name, its folder as `given`, or one of `published`, whose rows
     `find_published` renames. Raises DataError that names the keys that are none of these.

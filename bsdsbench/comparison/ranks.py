@@ -98,7 +98,7 @@ def ranks_of(score: str, scores: Mapping[str, tuple[float, F8]], level: float) -
 
 
 def joined(compared: Comparison | MethodComparison, score: str) -> list[tuple[int, int]]:
-    """Return the first and last place of methods, best first, of which no two can be separated.
+    """Return (first, last) places of groups of methods, best first, that no test can separate.
 
     Two methods are separated by a p that is significant; where there is none, or their seeds are
     too few for one that is, by an interval of their difference without 0.
@@ -126,7 +126,7 @@ def joined(compared: Comparison | MethodComparison, score: str) -> list[tuple[in
 def rank_tables(
     comparisons: Mapping[str, Comparison | MethodComparison], by: str = ""
 ) -> list[Table]:
-    """Return the table of ranks, and that of which method beats which.
+    """Return the table of ranks and the table of pairwise wins.
 
     Parameters
     ----------

@@ -134,7 +134,7 @@ def permutation_p(
     count_samples: Told,
     clusters: I8 | None = None,
 ) -> dict[str, float]:
-    """Score -> two-sided p-value: how often two runs whose images are exchanged differ as much.
+    """Return each score's two-sided p: how often swapping images gives as large a difference.
 
     With the number of each image's cluster, whole clusters are exchanged.
 
@@ -188,7 +188,7 @@ def sign_flip_p(differences: F8, seed: int = 0) -> float:
 
 
 def _swaps(n: int, count: int, seed: int) -> Iterator[I8]:
-    """Yield blocks (S, n) of which pairs are exchanged; the first row exchanges nothing.
+    """Yield blocks (S, n) that mark the swapped pairs of each sample; the first row swaps none.
 
     They are all ways where these are at most `count`, else so many random ones.
     """

@@ -56,7 +56,7 @@ ALL, MACRO = "all images (pooled)", "mean of the slices (macro)"
 
 
 class ValueInterval(NamedTuple):
-    """A number and its interval; NaN where there is none."""
+    """A number and its interval, both NaN if undefined."""
 
     value: float
     low: float
@@ -68,7 +68,7 @@ class ValueInterval(NamedTuple):
 
 
 class SliceScore(NamedTuple):
-    """A score of a slice, and its difference from that of all images."""
+    """A score on one slice, and its difference from the score on all images."""
 
     score: ValueInterval
     difference: ValueInterval

@@ -510,7 +510,7 @@ def delong(
 def _clustered_covariance(
     above: Sequence[F8], below: Sequence[F8], of_positives: I8, of_negatives: I8
 ) -> F8:
-    """Return the covariance (2, 2) of two areas whose samples come in clusters.
+    """Return the covariance (2, 2) of two areas under clustered samples.
 
     above, below : the shares of each positive and negative sample for both scores, and their
     clusters. Raises DataError where positives or negatives are of one cluster.

@@ -296,7 +296,7 @@ def crossings(
     within: tuple[float, float] = (0.0, 1.0),
     lines: LineShape = "counts",
 ) -> ROCPoints | PRPoints:
-    """Return the points where curves `a` and `b` cross, from left to right. Errors as `dominates`.
+    """Return the crossings of curves `a` and `b` from left to right. Raises as `dominates` does.
 
     Curves that touch without changing sides do not cross. If they share a stretch before they
     change sides, its first point is returned.
@@ -340,7 +340,7 @@ def crossings(
 
 
 def relation(a: Curve, b: Curve, *, space: Space = "roc") -> Relation:
-    """Return which of two curves dominates the other, if one does. Errors as `dominates`."""
+    """Return which of two curves dominates the other, if one does. Raises as `dominates` does."""
     difference = _heights(a, b, space, (0.0, 1.0), "counts").difference
     above, below = bool((difference > 0).any()), bool((difference < 0).any())
     if above and below:

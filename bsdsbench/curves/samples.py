@@ -18,7 +18,7 @@ EXACT = 2**53
 
 
 class Samples(NamedTuple):
-    """Labelled scores; what is neither positive nor negative is left out of all counts."""
+    """Labelled scores, without the samples that are neither positive nor negative."""
 
     positive: Bools
     negative: Bools

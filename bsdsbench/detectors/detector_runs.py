@@ -50,7 +50,7 @@ SAVE_SECONDS = 1.0  # between two writings of run.json
 
 @dataclass(frozen=True, slots=True, repr=False)
 class DetectorRun(Shown):
-    """A detector's run: where its maps are, what they cost, what failed, and the scores.
+    """One run of a detector: its map folder, its times, its failures and, if evaluated, its scores.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class DetectorRun(Shown):
 
     @property
     def ms_per_image(self) -> float:
-        """Median milliseconds per picture; NaN where there was no successful call."""
+        """Median milliseconds per picture; NaN if no call succeeded."""
         return float(np.median(list(self.milliseconds.values()) or [np.nan]))
 
     def __repr__(self) -> str:
@@ -101,11 +101,11 @@ class DetectorRun(Shown):
         return f"<DetectorRun {self.name!r}, {cost}: {self.evaluation!r}>"
 
     def tables(self) -> list[Table]:
-        """The scores where there are any, with the time beside them."""
+        """Return the tables of scores, if there are scores, with a column of times."""
         return score_tables([self.evaluation]) if self.evaluation else []
 
     def to_mapping(self) -> dict[str, object]:
-        """Plain values: name, times, failures, and the scores where there are any."""
+        """Return plain values: name, times, failures and, if evaluated, the scores."""
         return {
             "name": self.name,
             "maps": str(self.maps),

@@ -31,7 +31,7 @@ def undisturbed() -> Iterator[None]:
 
 @contextlib.contextmanager
 def fresh_modules(name: str) -> Iterator[None]:
-    """Import the module `name` from its file as it is now, from the current folder first.
+    """Import the module `name` anew from its file, looking in the current folder first.
 
     Modules of the current folder that are imported meanwhile are forgotten in the end, and
     `sys.path` and what was imported before are restored: another call, in another folder or after

@@ -21,7 +21,7 @@ _SUFFIXES = (".png", ".mat")
 
 @define
 class MapsRecord:
-    """What run.json holds: the detector, and what is known of its maps so far.
+    """The contents of run.json: the detector, and the state of its maps so far.
 
     Parameters
     ----------

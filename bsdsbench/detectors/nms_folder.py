@@ -83,7 +83,7 @@ def _maps_by_id(folder: Path, faults: list[DataError]) -> dict[str, Path]:
 
 
 def _mean_map(paths: Sequence[Path]) -> Map:
-    """Return the map of a file as it is, or the mean of several of one size, float64."""
+    """Return the map of one file unchanged, or the mean of several maps of one size, in float64."""
     maps = [load_prediction(path).soft for path in paths]
     for path, soft in zip(paths, maps, strict=True):
         if soft.shape != maps[0].shape:

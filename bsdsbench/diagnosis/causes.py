@@ -141,7 +141,7 @@ class CountingChange:
         return gt
 
     def with_other(self, other: CountingChange) -> CountingChange | None:
-        """Both at once, or None if they exclude each other."""
+        """Return both causes combined, or None if they exclude each other."""
         if self.kind == other.kind or (self.fields & other.fields) - {"options"}:
             return None
         kind, label = f"{self.kind} + {other.kind}", f"{self.label} + {other.label}"

@@ -262,7 +262,7 @@ class _Inputs:
             self._measure_by_metric(file, pred, gt)
 
     def _measure_by_metric(self, file: str, pred: Prediction, gt: GroundTruth) -> None:
-        """Keep the counts of the metric, or what it refuses, and the symptoms that it names."""
+        """Keep the metric's counts, or the reason why it refuses the image, and its symptoms."""
         opt, name = self.metric.options_of(self.protocol), self.metric.name
         try:
             counts = {name: self.metric.count(pred, gt, self.protocol, opt)}

@@ -111,7 +111,7 @@ def run_of(
     metric: str = METRIC,
     **options: Any,
 ) -> RunWithFiles:
-    """Return a saved run, or that of the folders, counted now with options of `evaluate`."""
+    """Return the saved run in a folder, or count the two folders now with options of `evaluate`."""
     folder = Path(run)
     if str(run).startswith((PREFIX, *ADDRESSES)) or folder.is_file():
         # Counts without files are only read in other ways
@@ -385,14 +385,14 @@ class Trial:
 
 
 def resolution(value: Number) -> float:
-    """Half a unit of the last digit of a number as it is printed, 1e-6 or more."""
+    """Return half a unit of a printed number's last digit, at least 1e-6."""
     text = value if isinstance(value, str) else f"{value:.10f}".rstrip("0")
     return max(0.5 * 10.0 ** -len(text.partition(".")[2]), FINEST)
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All trials, the best first, and what they come to.
+    """All trials, best first, and the conclusion drawn from them.
 
     not_counted : settings that were not counted on all images for want of time; of a run without
         files, their kinds

@@ -14,7 +14,7 @@ FEW_VALUES = 10
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault: its code, "error" or "warning", what it is, the files, and what fixes it.
+    """One fault: its code, its severity ("error" or "warning"), its files and the remedy.
 
     Parameters
     ----------

@@ -85,7 +85,7 @@ class Displacement(NamedTuple):
 
 
 def displacement(maps: Sequence[tuple[F8, F8]], least: float) -> Displacement | None:
-    """Return that of several maps, (soft, truth) each; None if they correlate less than `least`."""
+    """Return the common shift of (soft, truth) maps; None if they correlate less than `least`."""
     surface = np.mean([_correlations(soft, truth) for soft, truth in maps], axis=0)
     return _shift_of(surface) if surface.max() >= least else None
 

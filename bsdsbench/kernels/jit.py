@@ -76,7 +76,7 @@ class _OptimisedOnce(JITCodeLibrary):
 
 
 class _Part(_OptimisedOnce):
-    """Code that is only linked into that of kernels, and optimised and made machine code there."""
+    """A function that is only linked into kernels and optimised there, never compiled by itself."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -161,7 +161,7 @@ def _compile_part(dispatcher: Any) -> None:
 
 
 def kernel(function: Kernel | None = None, **options: object) -> Kernel:
-    """Compile like `numba.njit`; decorate with `@kernel` or, for its options, `@kernel(...)`."""
+    """Compile a function like `numba.njit`; used as `@kernel` or `@kernel(option=...)`."""
     if function is None:
         return lambda decorated: kernel(decorated, **options)
     user_folder = config.CACHE_DIR

@@ -251,7 +251,7 @@ def group_files(
 def _prediction_folders(
     pred_dir: PathLike | None, pred_kind: str, classes: Sequence[str]
 ) -> list[Path]:
-    """Return the folder of predictions, or those of its classes where each has one."""
+    """Return the prediction folder, or the folders of its classes if each class has its own."""
     numbered = [f"class_{k + 1:03d}" for k in range(len(classes))]  # as the programs of SBD do
     folders = [] if pred_dir is None else [Path(pred_dir)]
     for names in (numbered, classes) if pred_kind == "classes" else ():
@@ -262,7 +262,7 @@ def _prediction_folders(
 
 
 def _files_below(root: Path) -> list[_File]:
-    """Return the files of a folder. Raises PairingError where there is none."""
+    """Return the files of a folder. Raises PairingError if it has none."""
     paths = find_files(root, FORMATS)
     if not paths:
         raise PairingError(f"{show(root)}: no folder with files {', '.join(FORMATS)}")
@@ -360,7 +360,7 @@ def _doubtful(
 def _groups(
     files: Sequence[_File], arrangement: Arrangement, wanted: set[str] | None, is_truth: bool
 ) -> _Groups:
-    """Return the files of each id, and the ids whose several files are not of one image."""
+    """Return the files of each id, and the ids whose files belong to different images."""
     groups: dict[str, list[_File]] = {}
     for file in files:
         image_id = arrangement.id_in(file.parts)
@@ -388,14 +388,14 @@ def _groups(
 
 
 class _Groups(NamedTuple):
-    """Files by id, and the ids whose several files are not of one image."""
+    """Files by id, and the ids whose files belong to different images."""
 
     files: Files
     doubled: set[str]
 
 
 class _Mark(NamedTuple):
-    """The end of a name, which tells files of one image apart: "_gt" and "1"; "" in folders."""
+    """The part of a file name after the id, such as "_gt" and "1"; empty inside of folders."""
 
     word: str
     number: str

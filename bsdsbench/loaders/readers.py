@@ -164,7 +164,7 @@ class _ImageFiles(NamedTuple):
 
 
 def _files_of(given: PathLike | Sequence[PathLike], image_id: str | None, what: str) -> _ImageFiles:
-    """Return the id of an image, by default that of its first file, and its files."""
+    """Return an image's id, by default that of its first file, and its files."""
     several = [given] if isinstance(given, str | os.PathLike) else given
     paths = []
     for path in given_list(several, "path", "a path or several"):

@@ -310,7 +310,7 @@ class Readings(NamedTuple):
     def number_faults(
         self, preds: Sequence[Evidence], gts: Sequence[Evidence]
     ) -> Iterator[Problem]:
-        """Yield that the one object of both sides has two numbers, of which one is white."""
+        """Yield a fault if the only object has another number on each side, one of them white."""
         if self.gt.kind is not Kind.OBJECTS:
             return
         true, predicted = _numbers_of(gts), _numbers_of(preds)
@@ -437,7 +437,7 @@ def _mask_evidence(values: Map, cut: float | None = None, exact: bool = True) ->
 
 
 def _third_values(values: Map) -> tuple[float, ...]:
-    """Return the levels of a mask that holds more than an object and what is not; () for gray.
+    """Return the levels of a mask that has more than object and background; () for gray maps.
 
     Resizing and JPEG give many values between, in seams. So three values have two meanings, and
     more of them where one between fills an area of 3 x 3 pixels, unless they are many and some lie
@@ -481,7 +481,7 @@ def _levels_of(values: Map) -> tuple[float, ...]:
 
 
 def _is_any(values: Map, levels: Sequence[float]) -> Bool:
-    """Return where a map has one of the levels, in the precision of its own type."""
+    """Return a mask of the pixels that have one of the levels, in the map's own precision."""
     return np.isin(values, np.array(levels, values.dtype) if values.dtype.kind == "f" else levels)
 
 
@@ -532,7 +532,7 @@ def soft_evidence(pred: Prediction, protocol: Protocol, curve: bool) -> Evidence
 
 
 def _faint_problem(form: str, top: float) -> Problem:
-    """Return the fault of a set whose maps are all faint: its strongest value, in that form."""
+    """Return the fault of a set whose maps are all faint, with its strongest value."""
     full = {"soft8": 255, "soft16": 65535}.get(form, 1)
     labels = (Setting("pred_kind", "labels", "reads region labels"),) * (full > 1 < top)
     return Problem(

@@ -374,7 +374,7 @@ class Metric(ABC, Generic[Opt]):
         return isinstance(self, ErrorClasses)
 
     def all_scores(self, stack: Stack, weights: Weights, protocol: Protocol) -> ScoreTree:
-        """Return `scores`, and those of the classes of errors where these were counted."""
+        """Return `scores` and, if errors were counted, the scores of the error classes."""
         package = type(self).__module__.partition(".")[0]
         try:
             scores = self.scores(stack, weights, protocol, self.options_of(protocol))
@@ -487,7 +487,7 @@ class Metric(ABC, Generic[Opt]):
 
 
 def _nested(values: ScoreTree) -> ScoreTree:
-    """Return values whose keys are paths ("pooled.aji") as nested dicts."""
+    """Return a mapping with keys such as "pooled.aji" as nested mappings."""
     tree: dict[str, Any] = {}
     for key, value in values.items():
         *groups, name = key.split(".")
@@ -499,7 +499,7 @@ def _nested(values: ScoreTree) -> ScoreTree:
 
 
 class ValuesMetric(Metric[Opt]):
-    """A metric whose scores are values that every image has too.
+    """A metric whose scores are means of values that each image has.
 
     A column is the mean over the images in which it is defined; with `Column.pooled` it is the
     value of the counts summed over images.
@@ -539,6 +539,6 @@ def counts_in_order(
 
 
 def at_least_two(gt: GroundTruth, n_annotators: int) -> None:
-    """Raise DataError unless there are annotators to compare, see `HumanForm`."""
+    """Raise DataError for an image with fewer than two annotators, see `HumanForm`."""
     if n_annotators < 2:
         raise DataError(f"{gt.where}: {n_annotators} annotator(s), expected two or more to compare")

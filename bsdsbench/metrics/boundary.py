@@ -424,7 +424,7 @@ def boundary_match_maps(
 
 
 def truth_maps(gts: Sequence[Map] | GroundTruth, protocol: Protocol) -> Bool:
-    """Return every annotator's boundaries, bool (A, H, W), thinned where the protocol says so."""
+    """Return the boundaries of every annotator, bool (A, H, W), thinned if the protocol says so."""
     maps = annotated_maps(gts)
     if protocol.gt_thin:
         from bsdsbench.kernels.thinning import thin_each

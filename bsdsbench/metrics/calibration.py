@@ -44,7 +44,7 @@ _SIDE: dict[str, Any] = {"left": "right", "right": "left"}  # of `searchsorted`
 
 @frozen
 class CalibrationOptions:
-    """The bins, and what is put into them."""
+    """The bins of the calibration error and the pixels that are put into them."""
 
     bins: int = option(
         15,

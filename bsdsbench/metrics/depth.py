@@ -198,7 +198,7 @@ def wanted(part: _Part | None, what: str) -> _Part:
 
 
 def prepared(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
-    """Return the maps as the options say: what they hold, scale, crop, alignment, validity."""
+    """Return both depth maps after conversion, scaling, cropping and alignment."""
     same_shape(pred.shape, gt.shape)
     rows, cols = pred.shape
     top, end, left, right = opt.crop or (0, rows, 0, cols)
@@ -233,7 +233,7 @@ def prepared(pred: Map, gt: GroundTruth, opt: DepthOptions) -> DepthMaps:
 
 
 class _Depth(NamedTuple):
-    """Depths, where there is a number but 0, and where that is a depth, above 0."""
+    """Depths, a mask of finite non-zero values, and a mask of those above 0."""
 
     depth: F8
     is_number: Bool
@@ -476,7 +476,7 @@ class DepthMetric(Metric[DepthOptions]):
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: DepthOptions
     ) -> ScoreTree:
-        """Return means over images, `*_pooled` of sums, and those of a curve for matched edges."""
+        """Return means over images, `*_pooled` scores of sums and, for edges, their curve's."""
         sums = {n: weighted_sum(weights, a) for n, a in stack.items() if n not in self.shared}
         scores = image_means(weights, _values(stack, opt))
         for key, value in _values(sums, opt).items():

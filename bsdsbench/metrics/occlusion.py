@@ -128,7 +128,7 @@ class OcclusionMetric(CurveMetric[None]):
     def files(
         self, score: Score, ids: Sequence[str], stack: Stack, protocol: Protocol, opt: None
     ) -> Texts:
-        """Yield those of the curves, and ID_ev1_occ.txt of each image.
+        """Yield the files of the curves, and ID_ev1_occ.txt for each image.
 
         Its columns are thresh cntR sumR cntP sumP cntR_occ cntP_occ.
         """

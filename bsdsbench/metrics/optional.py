@@ -110,7 +110,7 @@ class ErrorClasses(typing.Protocol[_Opt]):
 
 @typing.runtime_checkable
 class ShowsLabels(typing.Protocol[_Opt]):
-    """Label maps show more about what they hold than one image decides."""
+    """A metric whose label maps need evidence of the whole set before their meaning is known."""
 
     def label_evidence(self, labels: Map, opt: _Opt, truth: bool) -> Evidence:
         """Return what a label map (H, W) of one side shows that only its whole set decides."""
@@ -129,7 +129,7 @@ class ChecksSet(typing.Protocol[_Opt]):
 
 @typing.runtime_checkable
 class CountsObjects(typing.Protocol):
-    """A line under the table of scores says what was counted."""
+    """A metric that prints the numbers of counted objects under its table."""
 
     def numbers_line(self, score: Mapping[str, Any]) -> str:
         """Return what a score counts, as "61 found, 4 missed"; or ""."""
@@ -137,7 +137,7 @@ class CountsObjects(typing.Protocol):
 
 @typing.runtime_checkable
 class CurveOfPixels(typing.Protocol[_Opt]):
-    """Its curve is one of all pixels: AP has a rule of its own, and all pixels on are a row."""
+    """A metric with one curve of all pixels, with its own rule for AP and a row of all pixels."""
 
     def ap_rule(self, protocol: Protocol, opt: _Opt) -> str:
         """Return the rule by which AP is read off its curve."""

@@ -67,7 +67,7 @@ def in_order(wanted: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def get(name: str) -> Metric:
-    """The metric of that name. Raises DataError, which lists those there are."""
+    """Return the metric with that name. Raises DataError, which lists the known names."""
     from importlib.metadata import EntryPoint
 
     from bsdsbench.metrics.base import Metric
@@ -162,7 +162,7 @@ def _others() -> dict[str, EntryPoint]:
 
 
 def settled(protocol: Protocol) -> Protocol:
-    """The protocol with its options checked, those of a default value left out.
+    """Return the protocol with its options checked and default values removed.
 
     So protocols that mean the same are equal. Raises ProtocolError for options of no metric,
     unknown ones and wrong values.
@@ -187,7 +187,7 @@ def stored(values: Mapping[str, Any]) -> Protocol:
 
 
 def describe(metrics: Sequence[str], protocol: Protocol) -> str:
-    """Return the conventions of the scores of metrics: those of the protocol, and their own."""
+    """Return the conventions behind the scores of metrics: the protocol's and the metrics' own."""
     conventions = []
     for name in metrics:
         conventions.append(get(name).describe(protocol, get(name).options_of(protocol)))
@@ -204,7 +204,7 @@ def check_void(metrics: Sequence[str], protocol: Protocol) -> None:
 
 
 def refuse_part_names(metrics: Sequence[str], protocol: Protocol) -> None:
-    """Raise DataError for a class whose scores would be named as others are.
+    """Raise DataError for a class name that is also the name of a group of scores.
 
     METRIC.pooled.iou would be the score of a class `pooled` too, and METRIC.liver.pooled.iou that
     of a class `liver.pooled`.
@@ -222,7 +222,7 @@ def refuse_part_names(metrics: Sequence[str], protocol: Protocol) -> None:
 def by_reading(
     metrics: Sequence[str], protocol: Protocol, pred_kind: str
 ) -> tuple[tuple[Metric, ...], ...]:
-    """Group metrics by what they read files as, such as masks, or a number for each instance."""
+    """Group metrics by the meaning they give to files, such as masks or instance numbers."""
     groups: dict[tuple[Reading, ...], tuple[Metric, ...]] = {}
     for metric in readers(metrics):
         readings = metric.readings(protocol, pred_kind)
@@ -244,7 +244,7 @@ def signed_options(metrics: Sequence[str], protocol: Protocol) -> dict[str, str]
 
 
 def refuse_unread(metrics: Sequence[str], protocol: Protocol) -> None:
-    """Raise DataError for what was said about values, and the metrics do not read them by."""
+    """Raise DataError for an option about pixel values that none of the metrics uses."""
     from bsdsbench.protocol.protocol import READ, Protocol, preset_names
 
     plain, known = protocol.name.removesuffix("*"), unused(metrics, protocol)

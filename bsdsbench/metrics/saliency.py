@@ -264,7 +264,7 @@ def _levels(value: Map) -> NDArray[np.uint8]:
 
 
 def strengths(soft: Map, stretch: bool) -> Map:
-    """A map as floats in [0, 1], stretched where the protocol says so and it is not constant.
+    """Return a map as floats in [0, 1]; the protocol may have it stretched, unless it is constant.
 
     (H, W) uint8, uint16 or bool gives float64; float maps keep their precision, as their levels
     depend on it. Raises ShapeError or DataError for what is no soft map.

@@ -354,7 +354,7 @@ def _nearest(array: Map, scale: float) -> Map:
 
 
 class SemanticMetric(CurveMetric[SemanticOptions]):
-    """Each class is a boundary benchmark of its own, then the mean over the classes."""
+    """One boundary benchmark for each class, and the mean over the classes."""
 
     name = "semantic"
     title = "Boundaries of classes"
@@ -373,7 +373,7 @@ class SemanticMetric(CurveMetric[SemanticOptions]):
     image_columns = (Column("ods_mean", "mean F of its classes", "F"),)
 
     def options_of(self, protocol: Protocol) -> SemanticOptions:
-        """Return its options. Raises ProtocolError unless there are classes."""
+        """Return the metric's options. Raises ProtocolError if no classes are named."""
         options: SemanticOptions = super().options_of(protocol)
         if not options.classes:
             raise ProtocolError(

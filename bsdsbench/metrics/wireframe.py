@@ -188,7 +188,7 @@ def _check_places(lines: Lines, grid: tuple[int, int], where: str) -> None:
 
 
 def _scaled(values: F8, grid: tuple[int, int]) -> F8:
-    """Coordinates row column (row column) of a grid on that of 128 x 128."""
+    """Return coordinates (row, column, ...) of a grid on a grid of 128 x 128."""
     factor = np.resize(np.divide(GRID, grid), values.shape[1])
     return values if grid == GRID else np.asarray(values * factor)
 

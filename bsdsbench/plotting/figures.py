@@ -307,7 +307,7 @@ def _refuse_together(
     human: bool | Evaluation | None,
     force: bool,
 ) -> None:
-    """Raise DataError for curves that are not comparable, unless `force` says to draw them."""
+    """Raise DataError for curves that are not comparable, unless `force` is set."""
     beside, faults = dict[str, None](), forbidden(runs)
     for row in extra:
         beside[row.tasks[0]] = None
@@ -327,7 +327,7 @@ def _refuse_together(
 def _curve_of(
     method: Method, kind: str, metric: str | None, ap: bool, spread: Spread, each_run: bool
 ) -> MethodCurve:
-    """Return what is drawn of a method."""
+    """Return the curve that is drawn for a method."""
     shown = [DISPLAYS[kind].of_run(run, metric=metric) for run in method.runs]
     aps = [
         float(run.score(metric_with_curve(run, metric)).get("ap", math.nan))
@@ -340,7 +340,7 @@ def _curve_of(
 def _published_displays(
     extra: Sequence[PublishedResult], rules: set[str], ap: bool
 ) -> list[PRCurveDisplay]:
-    """Return the curves of published results; `rules` are those of the AP of the runs.
+    """Return the curves of published results; `rules` are the AP rules of the runs.
 
     An AP is shown of published results where its rule is the one of all runs.
     """
@@ -354,7 +354,7 @@ def _published_displays(
 
 
 def _human_point(ax: Axes, human: bool | Evaluation) -> tuple[float, Any]:
-    """Mark human agreement, and return its F with what is drawn."""
+    """Mark human agreement on the axes, and return its F and the drawn marker."""
     f, (recall, precision) = find_published(["human"])[0].boundary["ods"], HUMAN_POINT
     name = "Human (BSDS500 test)"
     if isinstance(human, Evaluation):

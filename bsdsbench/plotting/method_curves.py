@@ -76,7 +76,7 @@ class MethodCurve(NamedTuple):
 def method_curve(
     method: Method, shown: list[CurveDisplay], aps: Sequence[float], spread: Spread, each_run: bool
 ) -> MethodCurve:
-    """Return the curve of a method from those of its runs, or with `each_run` all of them.
+    """Return a method's mean curve or, with `each_run`, the curve of every run.
 
     `aps` are the AP of each run for the legend; `spread` is the width of the band. Raises DataError
     for runs of other images, and for curves whose points have no order, which have no mean.
@@ -112,7 +112,7 @@ def method_curve(
 
 
 def drawn_how(curves: Sequence[MethodCurve], kind: str, spread: Spread) -> list[Artist]:
-    """Return the entry of a legend that says what is drawn of several runs; none without these."""
+    """Return the legend entry that explains curves of several runs; "" for single runs."""
     y, x = AVERAGED.get(kind, ("", ""))
     if any(one.band for one in curves):
         text = f"of several runs: mean {y} at equal {x}; band: {_BANDS[spread]} over runs"

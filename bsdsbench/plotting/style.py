@@ -110,7 +110,7 @@ _FILES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 class _Style(NamedTuple):
-    """What the block of `style` around a call says."""
+    """The settings of the enclosing `style` block."""
 
     look: str  # a key of `_SIZES`
     for_file: bool
@@ -257,7 +257,7 @@ def prepare_layout(ax: Axes) -> None:
 
 
 def add_title(ax: Axes, name: str, title: str) -> None:
-    """Add the title of a curve to those of the other curves on `ax`, unless a user wrote one.
+    """Add a curve's title to the titles already on `ax`, unless the user set one.
 
     Titles of several curves stand under each other, each behind the name of its curve.
     """
@@ -274,7 +274,7 @@ def add_title(ax: Axes, name: str, title: str) -> None:
 
 
 def figure_width() -> float:
-    """Return the width of a figure in inches, of the style in force; that of a page for screens."""
+    """Return the figure width in inches of the current style, for screens that of a page."""
     return _SIZES[_STYLE.get().look].width or 6.9
 
 
@@ -362,7 +362,7 @@ def legend(ax: Axes, handles: Sequence[Artist]) -> None:
 
 
 def _wrapped(legend: Legend, letters: int = 0) -> Legend:
-    """Break the lines of a legend, whose words are no formulas. Returns the legend."""
+    """Wrap the texts of a legend, and read no formulas in them. Returns the legend."""
     letters = letters or _SIZES[_STYLE.get().look].letters
     for text in legend.get_texts():
         text.set(text=textwrap.fill(text.get_text(), letters, break_on_hyphens=False))

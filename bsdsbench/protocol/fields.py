@@ -135,7 +135,7 @@ def number_list(accepts: Callable[[float], bool], expected: str) -> Validator:
 
 
 def one_or_several(given: object) -> object:
-    """Return a number, or several as a tuple, of what a file or the command line writes."""
+    """Return one number, or several as a tuple, as files and the command line write them."""
     if isinstance(given, list | tuple):
         several = tuple(map(one_or_several, given))
         return several[0] if len(several) == 1 else several

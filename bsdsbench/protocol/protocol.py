@@ -384,7 +384,7 @@ class Protocol:
 
     @property
     def stated(self) -> bool:
-        """False for others' result files, of which nothing but the thresholds is known."""
+        """False for result files of other programs, which state nothing but their thresholds."""
         return self.name not in (UNSTATED, UNSTATED_GRID)
 
     @property
@@ -404,7 +404,7 @@ class Protocol:
 
     @classmethod
     def load(cls, protocol: Protocol | str | Path | None) -> Protocol:
-        """Return a protocol as it is, the preset of that name, or that of a .toml file.
+        """Return a protocol unchanged, a preset by name, or the protocol of a .toml file.
 
         The file may hold `base = "bsds500"` and what it changes; None is bsds500.
 
@@ -474,7 +474,7 @@ class Protocol:
         return differing
 
     def leaves(self) -> dict[str, object]:
-        """Return plain values by name, those of tables as "nms_params.radius", "saliency.beta2"."""
+        """Return the values by name; values in tables as "nms_params.radius", "saliency.beta2"."""
         values = asdict(self)
         tables = {"nms_params": values.pop("nms_params"), **values.pop("options")}
         return values | {
@@ -525,7 +525,7 @@ class Protocol:
 
     @property
     def tolerances(self) -> tuple[float, ...]:
-        """The match tolerances as they are given: max_dist_px, or fractions of the diagonal."""
+        """The match tolerances as given: max_dist_px, or fractions of the diagonal."""
         given = self.max_dist if self.max_dist_px is None else self.max_dist_px
         return given if isinstance(given, tuple) else (given,)
 

@@ -160,7 +160,7 @@ class Signature:
         return cls(protocol, version=version, unused=frozenset(unused), **of_run)
 
     def differences(self, other: Signature) -> list[Difference]:
-        """List what differs, of what both lines know; what one has no use for is IGNORED."""
+        """List the differences in words that both lines know; an unused word counts as IGNORED."""
         p, q, unused = self.protocol, other.protocol, self.unused | other.unused
         both, differing = (self._every_text(), other._every_text()), []
         for key, word in WORDS.items():
@@ -183,7 +183,7 @@ class Signature:
         return differing
 
     def decode(self) -> list[tuple[str, str]]:
-        """Each word of the line, in its order, with a sentence that says what it means.
+        """Return each word of the line, in order, with a sentence that explains it.
 
         Examples
         --------

@@ -86,7 +86,7 @@ class Task:
 
     @classmethod
     def load(cls, name_or_path: Task | str | Path) -> Task:
-        """Return the task of that name or in a .toml file; a Task is returned as it is."""
+        """Return a Task unchanged, or the task with that name or in a .toml file."""
         if isinstance(name_or_path, Task):
             return name_or_path
         text = str(name_or_path)

@@ -169,7 +169,7 @@ class Page:
         gt_dir: PathLike | None = None,
         images_dir: PathLike | None = None,
     ) -> set[str]:
-        """Find the files of the runs; returns those whose folders were given."""
+        """Find the files of the runs, and return the runs whose folders were given."""
         named = set()
         for run, folder in zip(self.runs, given, strict=True):
             if run.reported:

@@ -70,7 +70,7 @@ class Overlay(NamedTuple):
 
 
 def matching_metric(run: Evaluation) -> Metric | None:
-    """Return the first metric of the run whose matching can be drawn."""
+    """Return the first metric of the run that can draw its matching."""
     metrics = map(registry.get, registry.with_curve(run.metrics, run.protocol))
     return next((metric for metric in metrics if isinstance(metric, MatchesPixels)), None)
 

@@ -87,14 +87,14 @@ def _gt_picture(
 
 
 class AnnotatedLines(NamedTuple):
-    """The share of annotators who drew each pixel, f8 (H, W), or outlines; and what they are."""
+    """The share of annotators who drew each pixel, f8 (H, W), or outlines, with a caption."""
 
     lines: NDArray[np.float64]
     words: str
 
 
 def annotated_shares(gt: GroundTruth) -> AnnotatedLines:
-    """Return what is drawn of a ground truth: boundaries, or the outlines of masks and labels."""
+    """Return the drawing of a ground truth: boundaries, or the outlines of masks and labels."""
     if gt.boundaries:
         n_annotators = len(gt.boundaries)
         words = f"{n_annotators} annotator{'s' * (n_annotators > 1)}"
@@ -141,7 +141,7 @@ def _uri(kind: str, data: bytes) -> str:
 
 
 def by_interest(ids: Sequence[str], values: Sequence[Mapping[str, float]]) -> list[str]:
-    """All images: in turn the next worst and best by each column, the next largest difference.
+    """Return all ids: by turns the next worst, the next best and the next largest difference.
 
     values : one column of each run that compares, image id -> value
     """

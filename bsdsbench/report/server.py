@@ -62,7 +62,7 @@ class ViewServer(ThreadingHTTPServer):
         self.address = f"http://{LOOPBACK}:{port}/{self.token}/"
 
     def pictures(self, number: int) -> bytes:
-        """Return an image's pictures as JSON, and what is wrong with the files of its runs."""
+        """Return an image's pictures, and the faults of the runs' files, as JSON."""
         drawn, faults = self.maker(self.ids[number])
         for run, error in faults:
             drawn["fault"] = f"no pictures of {run.name}: {fault_of(run, error)}"

@@ -70,7 +70,7 @@ def worst_figure(
 def _values_of_images(
     run: Evaluation, metric: str, columns: Sequence[str] | None
 ) -> dict[Field, dict[str, float | None]]:
-    """Return column -> image id -> value of the scores to show, also those of a class."""
+    """Return column -> image id -> value of the shown scores, including those of classes."""
     table = run.per_image(metric)
     keys = [c.key for c in registry.get(metric).image_columns]
     words = columns or [key for key in keys if key in (keys[0], AT_ODS)]
@@ -216,7 +216,7 @@ def _image_scores(
     columns: Sequence[str] | None,
     spread: Spread,
 ) -> _ImageScores:
-    """Return the scores of images under a metric; `runs` are those of the methods."""
+    """Return each image's scores under a metric; `runs` are the runs of the methods."""
     values = [_values_of_images(run, metric, columns) for run in runs]
     fields = [c for c in values[0] if c in values[-1]]
     of_runs: list[dict[str, Any]] = [{} for _ in runs]

@@ -84,7 +84,7 @@ def comparability(a: Evaluation, b: Evaluation | Task) -> list[Difference]:
 
 
 def changed_sources(a: Evaluation, b: Evaluation) -> list[str]:
-    """Return the metrics of other packages whose files are known of both runs, and differ."""
+    """Return the metrics of other packages whose source files are known in both runs and differ."""
     one, other = (run.provenance.sources or {} for run in (a, b))
     return [name for name in one if one[name] != other.get(name, one[name])]
 
@@ -125,7 +125,7 @@ def _of_reading(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 
 
 def _of_images(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
-    """The images that only one of them has; those that a run was told to leave out are said."""
+    """Return the images that only one run has, and which of them it was told to leave out."""
     ids = [frozenset(run.image_ids) for run in (a, b)]
     if all(ids) and ids[0] != ids[1]:
         shared = ids[0] & ids[1]
@@ -136,7 +136,7 @@ def _of_images(a: Evaluation, b: Evaluation) -> Iterator[Difference]:
 
 
 def _of_truth(a: Evaluation, b: Evaluation, metrics: Sequence[str]) -> Iterator[Difference]:
-    """The first image of both whose annotations differ, in what a metric of both reads."""
+    """Return the first common image whose annotations differ in a part that is read."""
     other, unknown = {record.image_id: record for record in b.records}, False
     whole = any(registry.get(name).reads_whole_truth for name in metrics)
     for ours in a.records:

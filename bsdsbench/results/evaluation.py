@@ -139,7 +139,7 @@ class Evaluation(Shown):
 
     @property
     def empty(self) -> list[str]:
-        """Images that were left out as the protocol says, their ground truth being empty."""
+        """Images left out by the protocol because their ground truth is empty."""
         return list(self.provenance.empty_gt)
 
     @property
@@ -190,7 +190,7 @@ class Evaluation(Shown):
         return replace(self, records=records_with(rows, self.records, self.name))
 
     def may_lack(self, ids: Set[str]) -> bool:
-        """Return True if the run was told to leave these images out."""
+        """Return True if the run was allowed to leave these images out."""
         return self.provenance.missing == "skip" or ids <= {*self.failed, *self.empty}
 
     def place(self, what: str) -> str | None:
@@ -274,7 +274,7 @@ class Evaluation(Shown):
 
     @property
     def by_official_solver(self) -> bool:
-        """True where the counts are those of the official program, whose matching is random."""
+        """True if the counts come from the official program, whose matching is random."""
         return self.reference is not None or self.provenance.official is not None
 
     @property
@@ -313,7 +313,7 @@ class Evaluation(Shown):
 
     @property
     def signature_line(self) -> str:
-        """The signature as it is printed; "" where official tables are all that is known."""
+        """The signature as printed; "" for official tables without further information."""
         return str(self.signature) if self.records else ""
 
     def __repr__(self) -> str:

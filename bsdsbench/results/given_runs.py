@@ -20,7 +20,7 @@ def as_runs(
     groups: object = None,
     group_by: str | None = None,
 ) -> list[Evaluation]:
-    """Load the runs that are given as folders, files or `ref:NAME`, and give them distinct names.
+    """Load runs given as folders, files or `ref:NAME`, and give them distinct names.
 
     Folders of one name get beside it what their paths do not have in common. Reference runs get the
     AP and ODS rules of the first other run, and those of the benchmark where their own differ.

@@ -169,7 +169,7 @@ def _table_of(groups: Any, ids: Collection[str]) -> _GroupTable:
 
 
 def _with_ids(source: str, columns: dict[str, list[Any]], first: bool = False) -> _GroupTable:
-    """Return a table whose ids are those of the column that is called so, or the first one."""
+    """Return a table indexed by its column of ids, which is the named one or the first."""
     named = next((name for name in ID_COLUMNS if name in columns), None)
     if named is None and not first:
         expected = f"expected one of image ids: {', '.join(ID_COLUMNS)}"
@@ -216,7 +216,7 @@ def _once(names: Sequence[str], source: str) -> None:
 
 
 def value_of(given: object, what: str) -> Value:
-    """Return a value as a number or as text; None where there is none."""
+    """Return a value as a number or as text; None for an empty one."""
     if isinstance(given, Real) and not isinstance(given, bool):
         number = float(given)
         if math.isinf(number):
@@ -236,7 +236,7 @@ def _values(given: Sequence[object], what: str) -> list[Value]:
 
 
 def text_of(value: Value) -> str:
-    """Return a value as it is printed: 2019 and not 2019.0."""
+    """Return a value as it is printed: 2019, not 2019.0."""
     if value is None:
         return NO_VALUE
     return f"{value:.12g}" if isinstance(value, float) else value

@@ -20,7 +20,7 @@ _LAYOUTS = ("pred_layout", "gt_layout")
 
 @attrs.frozen(kw_only=True)
 class Provenance:
-    """Where the inputs of a run came from; None or () for what is not known.
+    """The inputs of a run and how it was made; None or () for what is not known.
 
     The names of the fields are the keys of `provenance` in result.json.
     """
@@ -58,7 +58,7 @@ class Provenance:
     chosen: tuple[int, ...] = ()
 
     def to_mapping(self) -> dict[str, object]:
-        """Return what is known as plain values, ready for JSON."""
+        """Return the known values in plain form, ready for JSON."""
         values = attrs.asdict(self, recurse=False)
         if self.task is not None:
             values["task"] = self.task.to_mapping()

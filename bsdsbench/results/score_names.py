@@ -112,7 +112,7 @@ def named_scores(
 
 
 def usual_scores(run: Evaluation, known: Sequence[str], parts: bool = False) -> list[str]:
-    """Return those of these scores that tables show where none are asked for.
+    """Return the scores of `known` that tables show by default.
 
     Those of classes and other parts, which have tables of their own, are there with `parts`.
     """
@@ -169,7 +169,7 @@ def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]
 
 
 def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
-    """Return the known scores that are meant: by SCORE alone those of all parts too.
+    """Return the known scores that the words mean; SCORE alone includes the scores of all parts.
 
     PART.SCORE is that of each metric that has it.
 

@@ -60,7 +60,7 @@ def reference_notes(runs: Sequence[Evaluation]) -> list[str]:
 
 
 class TableWords(TypedDict):
-    """The words under a table of scores: how they were made, and what tells the runs apart."""
+    """The notes under a table of scores: how they were made, and what distinguishes the runs."""
 
     caption: str
     reading: str
@@ -191,7 +191,7 @@ def why_undefined(columns: Mapping[str, Column], values: Sequence[Mapping[str, A
 
 
 def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
-    """Return the curves of a run under a metric by their parts, "" for that of the whole."""
+    """Return a run's curves under a metric by part; the curve of the whole has the key ""."""
     scorer, score = registry.get(metric), run.score(metric)
     parts = scorer.parts(run.protocol, scorer.options_of(run.protocol)) if run.records else {}
     curves = {}
@@ -208,7 +208,7 @@ def is_area(score: str) -> bool:
 
 
 def late_starts_of(runs: Sequence[Evaluation], metric: str) -> str:
-    """Say where the curves of runs start whose AP counts 0 below; "" where none starts late."""
+    """Return a note on runs whose AP counts 0 below the start of their curve; "" without any."""
     curves, rules, scorer = {}, set(), registry.get(metric)
     for run in runs:
         rule = run.protocol.ap_rule
@@ -225,7 +225,7 @@ def late_starts_of(runs: Sequence[Evaluation], metric: str) -> str:
 
 
 def _with_times(table: Table, runs: Sequence[Evaluation]) -> Table:
-    """The table with a column of median milliseconds per image, for its first rows, of `runs`.
+    """Return the table with the median milliseconds per image of `runs`, which are its first rows.
 
     Times of different machines are shown and not ranked. Without any the table stays as it is.
     """
@@ -380,7 +380,7 @@ def _filled(columns: Mapping[str, Column], rows: Sequence[Row]) -> _Filled:
 
 
 def _columns_of(metric: Metric, rows: Sequence[Row]) -> tuple[Column, ...]:
-    """Return the columns of a metric, with those of tolerances that any of the rows has."""
+    """Return a metric's columns, with those of every tolerance that one of the rows has."""
     return metric.columns_of(list(dict.fromkeys(chain(*[scores for _, scores, _ in rows]))))
 
 
@@ -482,7 +482,7 @@ def _group_cells(record: ImageRecord, fields: Sequence[model.Field]) -> list[Cel
 
 
 def _add_left_out(run: Evaluation, fields: list[model.Field], rows: list[list[Cell]]) -> None:
-    """Add a column of reasons, and a row for each image that is left out, where there are any."""
+    """Add a column of reasons and a row for each image that is left out, if there are any."""
     if run.left_out:
         blank: list[Cell] = [None] * (len(fields) - 1)
         fields.append(model.Field("left_out", "Left out"))

@@ -91,7 +91,7 @@ class Records:
         )
 
     def changed_sources(self, sources: Mapping[str, str]) -> list[str]:
-        """Return the metrics whose source is not the one that they were last counted with.
+        """Return the metrics whose source differs from the one of the last count.
 
         `sources` are hashes by metric, which are stored.
         """
@@ -236,7 +236,7 @@ def is_run(folder: Path) -> bool:
 
 
 def pack_record(record: ImageRecord) -> bytes:
-    """One record: a line of JSON that says what follows, then the arrays. An .npz takes .4 ms."""
+    """Return a record as bytes: a JSON line that describes the arrays, then the arrays."""
     arrays, values = [], []
     for metric, counts in record.counts.items():
         for name, array in counts.items():
@@ -324,7 +324,7 @@ def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
 
 
 def records_of(arrays: dict[str, NDArray[Any]]) -> tuple[ImageRecord, ...]:
-    """Return the records of which `columns_of` made arrays, which are taken out of there.
+    """Return the records that `columns_of` made arrays of; the arrays are removed from the mapping.
 
     Raises whatever damaged arrays lead to; `reading` makes one line of it.
     """

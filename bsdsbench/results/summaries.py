@@ -46,7 +46,7 @@ class SpreadOfImages(NamedTuple):
 
 
 def _spread_of(values: F8) -> SpreadOfImages:
-    """Return how some values are spread, of which NaN are undefined.
+    """Return the spread of values, leaving out NaN, which are undefined.
 
     Examples
     --------

@@ -85,7 +85,7 @@ def dask_executor(given: object) -> Iterator[tuple[Executor, int]]:
 
 
 class _Watched(Executor):
-    """A client's executor whose calls end where all workers have gone: Dask would wait for ever."""
+    """An executor of a Dask client whose calls fail, rather than wait, without workers."""
 
     def __init__(self, client: Client) -> None:
         self._client, self._inner = client, client.get_executor()

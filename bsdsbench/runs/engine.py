@@ -120,7 +120,7 @@ class _Call(NamedTuple):
 def _count_all(
     source: Iterable[Item], plan: Plan, stored: Records | None, total: int, batch: int
 ) -> _CountedImages:
-    """Count every image, store each new record, and warn of what is wrong with the first ones."""
+    """Count every image, store each new record, and warn of faults in the first images."""
     images, looks, n_done = _CountedImages(), list[Look](), 0
     # What a worker needs, ready to be pickled
     sent = attrs.evolve(plan, progress=None, executor=None, out=None, task=None, groups=None)
@@ -161,7 +161,7 @@ def _count_all(
 
 
 def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
-    """Warn of what is wrong with the first images; return True if they are inverted."""
+    """Warn of faults in the first images; return True if they are inverted."""
     warnings = first_look(looks, plan) if looks else []
     for warning in warnings:
         warn(warning)
@@ -169,7 +169,8 @@ def _warn_of_first(looks: Sequence[Look], plan: Plan) -> bool:
 
 
 def _evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evaluation:
-    """Return the evaluation of the counted images, and warn of what the whole set shows.
+    """Return the evaluation of the counted images, and warn of faults that only the whole set
+    shows.
 
     Raises DataError for the images' errors where the plan does not skip them.
     """

@@ -270,7 +270,7 @@ class RunKeywords:
 
 
 class EveryRunOptions(TypedDict, total=False):
-    """What may be said about every run."""
+    """The options of every kind of run."""
 
     workers: int | None
     executor: AnyExecutor | None
@@ -283,13 +283,13 @@ class EveryRunOptions(TypedDict, total=False):
 
 
 class HumanOptions(EveryRunOptions, total=False):
-    """What may be said about a run of a data set's annotators."""
+    """The options of a run that scores a data set's annotators."""
 
     split_file: StrPath | None
 
 
 class ItemOptions(EveryRunOptions, total=False):
-    """What may be said about a run of images from an iterable."""
+    """The options of a run over an iterable of images."""
 
     classes: Sequence[str] | None
     errors: bool
@@ -297,7 +297,7 @@ class ItemOptions(EveryRunOptions, total=False):
 
 
 class RunOptions(EveryRunOptions, total=False):
-    """What may be said about a run of two folders."""
+    """The options of a run over two folders."""
 
     task: Task | StrPath | None
     name: str | None
@@ -311,7 +311,7 @@ class RunOptions(EveryRunOptions, total=False):
 
 
 class DetectorOptions(TypedDict, total=False):
-    """What may be said about a run of a detector."""
+    """The options of a run of a detector."""
 
     out: Required[StrPath]
     name: str | None
@@ -453,7 +453,7 @@ def plan(
     protocol: Protocol | str | None = None,
     metrics: str | Sequence[str] = registry.DEFAULT_METRICS,
 ) -> Plan:
-    """Resolve what a caller said about a run; a task, or the first metric, may give the protocol.
+    """Resolve the options of a run; the protocol may come from a task or from the first metric.
 
     Raises DataError for unknown metrics, those that do not go together, and what a task does not
     allow; ProtocolError for an unknown preset.
@@ -527,7 +527,7 @@ class _Fixed(NamedTuple):
 def _task_and_protocol(
     keywords: RunKeywords, protocol: Protocol | str | None, metrics: tuple[str, ...]
 ) -> _Fixed:
-    """Return the task, and its protocol, in which only what is done to maps may differ."""
+    """Return the task and its protocol, in which only the preparation of maps may be changed."""
     from bsdsbench.protocol.protocol import MAPS, Protocol
     from bsdsbench.protocol.tasks import Task
 

@@ -295,7 +295,7 @@ def named_id(value: object) -> str:
 
 
 def array_items(items: Iterable[object], plan: Plan) -> Iterator[ArrayItem]:
-    """Yield the images of any iterable of (id, prediction, truth), as they are asked for.
+    """Yield the images of an iterable of (id, prediction, truth), one by one as they are needed.
 
     Raises DataError for an item of another form, or an id twice.
     """
@@ -487,7 +487,7 @@ def find_sources(
 
 
 def fault_of(run: Evaluation, error: DataError) -> str:
-    """Say what is wrong with a run's files, its folders by name only: where they lie is private."""
+    """Describe the fault of a run's files; folders appear by name only: paths are private."""
     line = str(error.problems[0])
     for folder in filter(None, map(run.place, ("pred", "gt", "photos", "valid"))):
         line = line.replace(show(folder), show(Path(folder).name))

@@ -161,14 +161,14 @@ class MatchCounts(Counts):
 
 
 def _of_curve(arrays: Mapping[str, Any]) -> bool:
-    """Return whether arrays are those of `MatchCounts`."""
+    """Return True if the arrays are those of `MatchCounts`."""
     if not {"thresholds", "matches"} <= arrays.keys():
         return False
     return np.shape(arrays["matches"])[-2:] == (np.size(arrays["thresholds"]), len(MATCH_COLUMNS))
 
 
 def checked_counts(arrays: Mapping[str, Any]) -> Counts:
-    """Return arrays by name as counts, those of a curve as `MatchCounts`.
+    """Return arrays by name as counts, and those of a curve as `MatchCounts`.
 
     Runs of earlier versions have each column of `matches` as an array.
     """
@@ -227,7 +227,7 @@ LEVELS = 5  # as many distinct values of a map are kept, and no map of more has 
 
 
 class Values(Flag):
-    """What the values of a map show; those of several maps show what any of them does."""
+    """Properties of a map's values; the properties of several maps are combined with `|`."""
 
     NOTHING = 0
     UNIT = auto()  # 0 and 1 in 8 or 16 bits
@@ -249,7 +249,7 @@ class Values(Flag):
 
 @frozen
 class Evidence:
-    """What the maps of one side of an image show. `|` joins that of several maps.
+    """The properties of one side's maps of an image; `|` combines the evidence of several maps.
 
     Parameters
     ----------
@@ -505,14 +505,14 @@ def sample_scores(tree: Mapping[str, Any], k: int = 0) -> dict[str, object]:
 
 
 def part_of(tree: object, path: Sequence[str]) -> Any:
-    """Return the value at the end of a path of names, None where there is none."""
+    """Return the value at the end of a path of names; None if there is none."""
     for name in path:
         tree = tree.get(name) if isinstance(tree, Mapping) else None
     return tree
 
 
 def value_at(tree: Mapping[str, Any], key: str) -> Any:
-    """Return the value of a column, whose key is a path such as "ods.threshold".
+    """Return the value of a column, whose key may be a path such as "ods.threshold".
 
     The value of a point of a curve is its F. None where there is no such value.
     """

@@ -369,7 +369,7 @@ def curve_scores(
 
 
 class BoundaryScore(Score):
-    """The scores of the boundary benchmark, a `Score` whose names are known to type checkers.
+    """The scores of the boundary benchmark: a `Score` with names that type checkers know.
 
     `ods` and `ois` are the best points at one threshold of all images and at each image's own;
     `ap` is the average precision; `r50` recall at precision 0.5, NaN where the curve does not cross

@@ -51,7 +51,7 @@ def defined_ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
 
 
 def defined_mean(values: F8, axis: int = -1) -> F8:
-    """Return the mean over an axis of the values that are not NaN; NaN if there are none."""
+    """Return the mean over an axis of the values that are not NaN; NaN if all are."""
     is_defined = ~np.isnan(values)
     total = np.where(is_defined, values, 0.0).sum(axis=axis)
     return defined_ratio(total, is_defined.sum(axis=axis))

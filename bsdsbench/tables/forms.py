@@ -95,14 +95,14 @@ def html_of_each(tables: Sequence[Table]) -> list[str]:
 
 
 def html_page(tables: Sequence[Table], picture: str = "") -> str:
-    """A page of its own with the tables, and before them a picture as SVG."""
+    """Return an HTML page with the tables and, above them, a picture as SVG."""
     start = '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
     start += f"<title>{escape(tables[0].title)}</title>\n{picture}"
     return f"{start}{to_html(tables)}\n</html>\n"
 
 
 def to_latex(tables: Sequence[Table]) -> str:
-    """One float per table, as a paper has it; the rest of what is known is a comment in it.
+    """Return one LaTeX float per table, followed by the remaining facts as a comment.
 
     Of more than three scores it has those that all rows have. Intervals stand under their numbers.
     A float too wide for a column stands across the page, scaled where that is too narrow.

@@ -12,8 +12,9 @@ _V = TypeVar("_V")
 
 
 class ReadOnly:
-    """Frozen dataclasses whose arrays are read-only, also in a copy: numpy forgets that in a
-    pickle."""
+    """A base of frozen dataclasses that keeps arrays read-only in copies too, where numpy would
+    not.
+    """
 
     __slots__ = ()
 

@@ -88,7 +88,7 @@ class Field:
         return {True: " ↑", False: " ↓", None: ""}[self.higher_is_better]
 
     def text(self, value: float | None) -> str:
-        """A number as it is printed; undefined ones are "-"."""
+        """Return a number as it is printed, "-" for an undefined one."""
         if value is None:
             return UNDEFINED
         if self.format == "p":

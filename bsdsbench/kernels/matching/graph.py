@@ -252,7 +252,7 @@ def write_vertices(bits, cols, tiles, ends, pixel):
 
 @inner
 def number_pixels(tile, cols, pixel):
-    """Number the pixels whose bits are set in the tiles of a map; returns how many there are.
+    """Number the set pixels in the tiles of a map; return their count.
 
     Sets `before` and `live` of each tile, and `pixel` to the flat index of each vertex.
     """

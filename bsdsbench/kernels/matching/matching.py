@@ -315,7 +315,7 @@ def _keep_near_events(
     tile,
     pixel_of_vertex,
 ):
-    """Write the events of pixels whose bit is set in `near`, and number these pixels as vertices.
+    """Write the events of pixels with a set bit in `near`, and number these pixels as vertices.
 
     start, pixel, added : `thinning.Events`
     backwards : write the events that lead from the last map to the first

@@ -144,7 +144,7 @@ def _find_runs(labels, gts, col_start, rows, cols, counts):
 
 
 def tabulate(rows: I4, cols: I4, counts: I8, n_rows: int, n_cols: int) -> Cells:
-    """Build a table from (row, column, pixels) triples, adding up those of the same cell.
+    """Build a table from (row, column, pixels) triples; triples of the same cell are added.
 
     rows, cols, counts : (n,) each, in any order
     Returns indptr (n_rows + 1,), cols and counts of the table. The triples are sorted by two stable

@@ -168,7 +168,7 @@ class CocoItems:
 
 
 class _Segment(NamedTuple):
-    """A segment of an image: what it is sorted by, its category, its value in a map, its pixels."""
+    """A segment of an image: its sort key, its category, its value in the map and its pixels."""
 
     height: tuple[bool, float, int, int]
     category: int
@@ -181,7 +181,7 @@ class _Segment(NamedTuple):
 
 
 def _in_order_of(annotated: list[_Segment], predicted: list[_Segment]) -> list[_Segment]:
-    """Return predicted segments, of which those that are annotated too are in the order of these.
+    """Return the predicted segments; those that are annotated too are in the annotation's order.
 
     They exchange the places that they have; all others stay.
     """

@@ -100,7 +100,7 @@ def read_hdf5(data: bytes) -> dict[str, object]:
 
 
 def _check_chunks(item: h5py.Dataset) -> None:
-    """Raise FaultError unless what is compressed decodes to the size it says it has."""
+    """Raise FaultError unless each compressed chunk decodes to its declared size."""
     plan = item.id.get_create_plist()
     filters = [plan.get_filter(k)[0] for k in range(plan.get_nfilters())]
     if filters not in ([], [DEFLATE], [SHUFFLE, DEFLATE]):

@@ -106,7 +106,7 @@ def _truth_lines(lines: F8, size: tuple[int, int]) -> F8:
 
 
 def _picture_size(path: Path) -> _Size:
-    """Return rows and columns of the picture in the folder images beside that of a file."""
+    """Return rows and columns of the picture with the same name in the sibling folder images."""
     from PIL import Image
 
     for suffix in IMAGE_SUFFIXES:
@@ -149,7 +149,7 @@ def annotated_edges(arrays: Mapping[str, object], path: Path) -> dict[str, objec
 
 
 def _fragments(edges: object, shape: tuple[int, ...]) -> Bool:
-    """Draw PIOD's edge fragments, whose pixels are counted from 1 down the columns."""
+    """Draw PIOD's edge fragments, whose pixels are numbered from 1, column by column."""
     pieces = edges.get("indices") if isinstance(edges, dict) else edges
     drawn = np.zeros(shape[0] * shape[1], bool)
     for piece in pieces if isinstance(pieces, list) else [pieces]:

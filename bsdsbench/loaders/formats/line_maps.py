@@ -73,6 +73,6 @@ def score_map(
 
 
 def _rounded(values: F8) -> I8:
-    """Round half away from zero; callers cut off what is below zero."""
+    """Round half away from zero; callers clip negative values."""
     below = np.floor(values)
     return (below + (values - below >= 0.5)).astype(np.int64)

@@ -81,7 +81,7 @@ class _Variable(NamedTuple):
 
 
 class _Reader:
-    """A position in bytes that cannot run past their end, and what they may still decode to."""
+    """A reading position that cannot pass the end of its bytes, and a budget for decoded bytes."""
 
     def __init__(self, data: memoryview, order: str, budget: Budget, position: int = 0) -> None:
         self.data, self.order, self.budget, self.position = data, order, budget, position
@@ -113,7 +113,7 @@ class _Reader:
         return np.frombuffer(body, self.order + code)
 
     def inflated(self, body: memoryview) -> _Element:
-        """Return the element inside a compressed one; decode no more than it says it holds.
+        """Return the element inside a compressed one, decoding no more bytes than it declares.
 
         zlib-ng, where it is installed, is five times as fast as Python's.
         """

@@ -200,7 +200,7 @@ def _read_image(path: PathLike, read: ReadBytes, indices: bool) -> Map:
 
 
 def header_of(data: bytes) -> ImageFile.ImageFile:
-    """Return a picture of which only the header was read, with its size checked."""
+    """Return a picture with only its header read and its size checked."""
     from PIL import Image, UnidentifiedImageError
 
     try:
@@ -233,7 +233,7 @@ def pixels_of(data: bytes, header: ImageFile.ImageFile, mode: str | None) -> Map
 
 
 def maps_of(variables: dict[str, object]) -> dict[str, object]:
-    """Return what of a file can be a picture: what is alone, and numeric arrays that are no row.
+    """Return the variables that may be pictures: a single one, or arrays of at least two axes.
 
     Beside HoVer-Net's inst_map lie types and centroids, which are none.
     """
@@ -253,7 +253,7 @@ def is_numeric(value: object) -> TypeGuard[Map]:
 
 
 def plane(array: object, what: str) -> Map:
-    """Return numbers as (H, W), without axes of length 1 where there are more than two."""
+    """Return numbers as (H, W), dropping further axes of length 1."""
     if not is_numeric(array):
         raise FaultError(f"{what} is not a numeric array, expected (H, W)")
     if array.ndim > 2:

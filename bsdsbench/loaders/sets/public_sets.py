@@ -119,7 +119,7 @@ def download(
     url: str | None = None,
     progress: Report | None = None,
 ) -> Path:
-    """Download a public set, keep what is needed, and check that its ground truth is the right one.
+    """Download a public set, keep the needed files, and check its ground truth by fingerprint.
 
     A download that breaks off is resumed by the next call. A folder in the cache that has every
     split is returned as it is: it was checked when it was made.
@@ -176,7 +176,7 @@ def download(
 
 
 def _download(url: str, archive: Path, progress: Report | None) -> None:
-    """Write what is at `url` to `archive`; what a download left in ARCHIVE.part is gone on with."""
+    """Write the contents of `url` to `archive`, resuming from ARCHIVE.part if that is there."""
     if archive.exists():
         return
     import requests
@@ -226,7 +226,7 @@ def _members(archive: Path) -> Generator[tuple[str, bool, Callable[[], Any]], No
 
 
 def _unpack(archive: Path, source: str, one: PublicSet, folder: Path) -> None:
-    """Write the archive's files whose paths end as `one.keep` says to `folder`."""
+    """Write the files of the archive that match `one.keep` to `folder`."""
     keep = re.compile(f"(?:.*/)?({one.keep})")
     total = 0
     try:
@@ -265,7 +265,7 @@ def _unpack(archive: Path, source: str, one: PublicSet, folder: Path) -> None:
 
 
 def _check(folder: Path, source: str, one: PublicSet, progress: Report | None) -> None:
-    """Compare the ground truth of each split that is there with what is known of it."""
+    """Compare the ground truth of each downloaded split with its known fingerprint."""
     from bsdsbench.loaders.sets.identity import folder_fingerprints, identify
     from bsdsbench.protocol.protocol import Protocol
 

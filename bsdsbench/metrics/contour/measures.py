@@ -61,7 +61,7 @@ _Sides = tuple[Sites, Sites]  # of pred and of gt
 
 
 class Compared:
-    """Two label maps, and what is made of them once for all measures: pixels and outlines."""
+    """Two label maps with the pixels and outlines that all measures share, computed once."""
 
     def __init__(self, pair: LabelPair, spacing: Spacing = PIXELS) -> None:
         if len(spacing) != 2 or not all(0 < s < math.inf for s in spacing):
@@ -260,7 +260,7 @@ TABLE: dict[str, tuple[str, Callable[[Any, float], F8], float, bool]] = {
 
 
 def values_of(c: Compared, name: str, size: float, empty: str) -> F8:
-    """A measure of `TABLE` of each label, empty masks as the convention says."""
+    """Return a measure of `TABLE` for each label, with empty masks treated by the convention."""
     what, value_of, _, is_distance = TABLE[name]
     drawn = c.drawn(what, size)
     if name == "f":

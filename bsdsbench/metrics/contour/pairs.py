@@ -73,7 +73,7 @@ def as_pair(
     ignored: Sequence[float] = (),
     first: int = 0,
 ) -> LabelPair:
-    """Return two checked masks (classes None), or label maps whose labels begin at `first`.
+    """Return two checked masks (classes None), or two label maps whose labels start at `first`.
 
     0 is nothing where it is below `first`. Raises DataError or ShapeError.
     """
@@ -278,7 +278,7 @@ def _regions(values: I8, opt: LabelOptions, what: str) -> Regions:
 
 
 class Matching(NamedTuple):
-    """Regions with a partner (iou of each), then those of pred alone (excused), then of gt alone.
+    """Matched regions with their IoU, then unmatched regions of pred (or excused ones), then of gt.
 
     pred_new, gt_new : the number of each region in this order; class_of : of the order
     """
@@ -291,7 +291,7 @@ class Matching(NamedTuple):
 
 
 def match(instances: Instances, by_number: bool = False) -> Matching:
-    """Return pairs of one class whose intersection over union is above 0.5, or of one number.
+    """Return pairs of regions of one class whose IoU is above 0.5, or of one number.
 
     Void counts nowhere; pixels on a crowd stay in the union. Source: panopticapi, evaluation.py.
     """

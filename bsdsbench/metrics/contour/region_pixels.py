@@ -65,7 +65,7 @@ class RegionPixels(NamedTuple):
         return PartPixels(right, sides[0] & ~right, sides[1] & ~right)
 
     def parts(self) -> Iterator[tuple[str, int | None]]:
-        """Yield name and number of what is drawn: of several classes all come first."""
+        """Yield the name and number of each drawn part, first all classes if there are several."""
         if len(self.names) > 1:
             yield "all classes", None
         yield from ((name, k) for k, name in enumerate(self.names))

@@ -78,7 +78,7 @@ def by_sequence(stack: Stack) -> Stack:
 
 
 def check_sequences(ids: Sequence[str], stack: Stack, skip_ends: bool) -> None:
-    """Raise DataError for frames of which no sequences, or no objects, can be made.
+    """Raise DataError for frames that form no sequences, or that contain no objects.
 
     These are images of one folder whose names begin like those of several sequences, predicted
     objects that a sequence does not have, and sequences without a frame between their ends.
