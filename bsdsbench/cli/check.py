@@ -84,7 +84,7 @@ def check_verb(
     from bsdsbench.comparison import gate
     from bsdsbench.io import write_atomic
     from bsdsbench.results.score_names import flat_scores
-    from bsdsbench.results.score_tables import left_out_lines
+    from bsdsbench.results.score_tables import left_out_notes
 
     loaded = bb.Evaluation.load(run).with_groups(groups, group_by)
     chosen = scores or []
@@ -93,8 +93,8 @@ def check_verb(
         refuse((*options, "form", "junit", "summary"), "--update, which checks nothing")
         known = _tolerances(tolerance, flat_scores(loaded))
         gate.Baseline.of(loaded, known, earlier=baseline, gated=chosen).save(baseline)
-        for line in left_out_lines([loaded]):
-            say(line)
+        for left_out in left_out_notes([loaded]):
+            say(left_out.text)
         if not quiet:
             print(baseline)
         return 0

@@ -127,6 +127,7 @@ def compare_verb(
     With --method each method is one or more runs, such as seeds: means with their spread, and
     intervals over images and runs.
     """
+    from bsdsbench.comparison.comparison_tables import left_out_of
     from bsdsbench.comparison.methods import MethodComparison
     from bsdsbench.comparison.ranks import rank_tables
     from bsdsbench.comparison.slices import compared_table
@@ -150,7 +151,7 @@ def compare_verb(
             shown = with_left_out(shown, compared.left_out)
         show_tables(shown, out, form)
     if form != "table" or out:
-        for note in compared.notes:
+        for note in (*(note.text for note in left_out_of(compared)), *compared.notes):
             say(note)
 
 
@@ -375,7 +376,13 @@ def explain_verb(
     With --between nothing is counted: the words of two signatures are compared.
     """
     from bsdsbench.comparison.published import published_with
-    from bsdsbench.diagnosis.explain import explain, metric_of, parse_targets, run_of
+    from bsdsbench.diagnosis.explain import (
+        explain,
+        in_capitals,
+        metric_of,
+        parse_targets,
+        run_of,
+    )
     from bsdsbench.metrics.registry import describe
     from bsdsbench.results.storage import is_run
 
@@ -409,9 +416,9 @@ def explain_verb(
     else:
         for row in explanation.published:
             print(f"published     {row}")
-        print("target        " + "  ".join(f"{m.upper()} {v}" for m, v in plain.items()))
+        print("target        " + "  ".join(f"{in_capitals(m)} {v}" for m, v in plain.items()))
         for trial in shown:
-            scores = "  ".join(f"{m.upper()} {trial.scores[m]:.4f}" for m in plain)
+            scores = "  ".join(f"{in_capitals(m)} {trial.scores[m]:.4f}" for m in plain)
             sign = " " if not trial.reached else "=" if trial.in_use else "~"
             print(f"{sign} off {trial.gap:.4f}  {scores}  {trial.label}")
         print(f"protocol {describe([metric], loaded.protocol)}")

@@ -7,16 +7,15 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from bsdsbench.comparison.bootstrap import WeightedRun
-from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.errors import DataError, Setting
 from bsdsbench.protocol.signature import Severity
 from bsdsbench.results.comparability import pair_differences
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.score_tables import in_short, left_out_lines, reference_notes
+from bsdsbench.results.score_tables import in_short, reference_notes
 
 
 class ComparableRuns(NamedTuple):
-    """Runs on the images that they share, and what a reader has to know of them."""
+    """Runs on the images that they share, and what a reader has to know beside who is left out."""
 
     runs: list[Evaluation]
     notes: list[str]
@@ -66,7 +65,7 @@ def comparable(
         explained = images == {Severity.SAID} and not strict and common is not None
         optional = common is not None
         kept, shared_notes = _on_shared_images(runs, bool(common) or explained, optional)
-    notes = [*shared_notes, *left_out_lines(kept), *notes]
+    notes = [*shared_notes, *notes]
     if faults and not force:
         fix = Setting("force", True, "compares them all the same")
         raise DataError(
@@ -123,18 +122,13 @@ def shared_metrics(runs: Sequence[Evaluation]) -> list[str]:
 
 def fewer_values(
     runs: Sequence[WeightedRun], labels: Sequence[str], scores: Sequence[str]
-) -> list[str]:
-    """A line for the scores that are means over other numbers of values in some of the runs."""
-    defined = [run.defined() for run in runs]
-    headings: dict[tuple[str, ...], list[str]] = {}
+) -> dict[str, str]:
+    """Return score -> over how many values its mean is in each run, where these differ."""
+    defined, fewer = [run.defined() for run in runs], dict[str, str]()
     for score in scores:
         units = [n.get(score, {}) for n in defined]
-        for unit in set.intersection(*map(set, units)):
+        for unit in sorted(set.intersection(*map(set, units))):
             if len({n[unit] for n in units}) > 1:
-                counts = (f"{n[unit]} {unit} in {k}" for n, k in zip(units, labels, strict=True))
-                headings.setdefault(tuple(counts), []).append(heading(score))
-    return [
-        f"{', '.join(names)}: means over {', '.join(counts)}; what is undefined is left out, so "
-        "they are not of the same objects"
-        for counts, names in headings.items()
-    ]
+                numbers = zip(units, labels, strict=True)
+                fewer[score] = ", ".join(f"{n[unit]} {unit} in {name}" for n, name in numbers)
+    return fewer

@@ -180,7 +180,6 @@ def compare(
             of_images = image_scores[metric][i], image_scores[metric][j]
             images.append(_image_pairs(metric, (sampled[i], sampled[j]), of_images, clusters))
     if pairs:
-        notes += fewer_values(tables, labels, shown)
         least_p = significance.least_p(n, n_boot, len(pairs))
         if least_p >= 1 - level:
             notes.append(
@@ -219,6 +218,7 @@ def compare(
         cluster=drawn_together.column if drawn_together else "",
         n_clusters=n if drawn_together else 0,
         reading=reading_line(kept),
+        coverage=fewer_values(tables, labels, scores),
         left_out={run.name: run.left_out for run in kept if run.left_out},
     )
 
@@ -451,7 +451,7 @@ class Comparison(Shown):
     protocol : str
         What `Protocol.describe` says of the runs' protocol; several with " / " between.
     notes : tuple of str
-        What a reader has to know before trusting the numbers.
+        What a reader has to know before trusting the numbers, beside `coverage` and `left_out`.
     signatures : tuple of str
         How each run was made, in the order of `names`.
     shown : tuple of str
@@ -462,6 +462,8 @@ class Comparison(Shown):
         The column whose groups were drawn together, and how many there are; "" and 0 for images.
     reading : str
         What the files of the runs were read as.
+    coverage : dict of str to str
+        Score -> over how many values its mean is in each run, where these differ.
     left_out : dict of str to dict
         Run -> image -> why it is in no score, such as one that another run lacks.
     ranks : dict of str to Ranks
@@ -496,6 +498,7 @@ class Comparison(Shown):
     cluster: str = ""
     n_clusters: int = 0
     reading: str = ""
+    coverage: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     ranks: Mapping[str, Ranks] = field(default_factory=dict)
 
@@ -527,6 +530,7 @@ class Comparison(Shown):
             differences=tuple(d for d in self.differences if d.score in kept),
             letters={score: self.letters[score] for score in kept},
             ranks={score: self.ranks[score] for score in kept if score in self.ranks},
+            coverage={score: text for score, text in self.coverage.items() if score in kept},
             shown=kept,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from bsdsbench.results.score_names import score_name
 from bsdsbench.results.score_tables import (
     METHOD,
     PART,
+    notes_on_left_out,
     signature_lines,
     table_column,
     why_undefined,
@@ -24,6 +25,7 @@ from bsdsbench.text import counted
 
 if TYPE_CHECKING:
     from bsdsbench.comparison.compare import Comparison, ScoreDifference
+    from bsdsbench.comparison.methods import MethodComparison
 
 
 def comparison_tables(compared: Comparison) -> list[Table]:
@@ -54,6 +56,29 @@ def comparison_tables(compared: Comparison) -> list[Table]:
     signed = signature_lines(compared.names, compared.signatures) if compared.signatures else []
     words: Any = {"caption": caption, "reading": compared.reading, "signatures": signed}
     return [replace(table, **words) for table in tables]
+
+
+def left_out_of(compared: Comparison | MethodComparison) -> list[Note]:
+    """Return notes on who is left out of the runs or methods."""
+    n = compared.n_images
+    return notes_on_left_out(
+        {name: (n, compared.left_out.get(name, {})) for name in compared.names}
+    )
+
+
+def notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
+    """Return what a reader of these scores has to know."""
+    fewer = coverage_lines(compared.coverage, scores)
+    return [*left_out_of(compared), *compared.notes, *fewer]
+
+
+def coverage_lines(coverage: Mapping[str, str], scores: Sequence[str]) -> list[str]:
+    """Return a line for the scores whose means are over other numbers of values in some runs."""
+    headings: dict[str, list[str]] = {}
+    for score in filter(coverage.__contains__, scores):
+        headings.setdefault(coverage[score], []).append(heading(score))
+    rest = "what is undefined is left out, so they are not of the same objects"
+    return [f"{', '.join(h)}: means over {counts}; {rest}" for counts, h in headings.items()]
 
 
 def _percent(compared: Comparison) -> str:
@@ -89,13 +114,14 @@ def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Tab
             known = {key: c.value for key, c in cells.items() if c.value == c.value}
             values.append({key: known.get(key) for key in columns})
     fields = [PART, *[METHOD] * several, *(table_column(c, 3) for c in columns.values())]
-    notes = [_letters_note(compared, OVER_PARTS), *compared.notes] if several else compared.notes
+    notes = [*[_letters_note(compared, OVER_PARTS)] * several, *notes_of(compared, scores)]
     return Table(
         f"{metric}-parts",
         f"{registry.get(metric).title}, part by part, with intervals",
         fields,
         rows,
-        notes=[*why_undefined(columns, values), *notes],
+        notes=notes,
+        row_notes=why_undefined(columns, values),
         n_labels=1 + several,
         ranked_within=PART.key,
     )
@@ -129,7 +155,8 @@ def _score_table(compared: Comparison, scores: Sequence[str], alone: str) -> Tab
         f"Scores with intervals{f' ({alone})' if alone else ''}",
         [METHOD, *fields.values()],
         rows,
-        notes=[*[letters] * several, *why_undefined(columns, values), *late, *compared.notes],
+        notes=[*[letters] * several, *late, *notes_of(compared, scores)],
+        row_notes=why_undefined(columns, values),
         sentence=f"Scores with {_percent(compared)} intervals from {samples}",
     )
 
@@ -170,7 +197,7 @@ def _difference_table(
     sentence = (
         f"Differences between methods, with {_percent(compared)} intervals and p, on {images}"
     )
-    notes = [*_difference_notes(compared, shown, alone, by_part), *compared.notes]
+    notes = [*_difference_notes(compared, shown, alone, by_part), *notes_of(compared, scores)]
     words: Any = {"sentence": sentence, "notes": notes, "n_labels": 3 + by_part}
     if by_part:
         title = f"{registry.get(alone).title}, differences part by part"
@@ -225,7 +252,7 @@ def _image_table(compared: Comparison) -> Table:
     by = ", ".join(f"{m}: {registry.get(m).image_columns[0].heading}" for m in metrics)
     note = f"Images are compared by {by}; d is the mean difference over its standard deviation."
     sentence = f"On how many of {counted(compared.n_images, 'image')} method A is better than B"
-    words: Any = {"sentence": sentence, "notes": [note, *compared.notes], "n_labels": 3}
+    words: Any = {"sentence": sentence, "notes": [note, *notes_of(compared, ())], "n_labels": 3}
     return Table("images", "Image by image", columns, rows, **words)
 
 

@@ -26,6 +26,7 @@ from bsdsbench.arguments import given_number
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED, WeightedRun, checked_sampling
 from bsdsbench.comparison.comparable import comparable, fewer_values
 from bsdsbench.comparison.compare import compare
+from bsdsbench.comparison.comparison_tables import coverage_lines
 from bsdsbench.comparison.significance import holm, least_p
 from bsdsbench.comparison.slices import runs_by_slice
 from bsdsbench.errors import DataError, FileFormatError
@@ -41,6 +42,7 @@ from bsdsbench.results.score_names import (
     score_name,
     usual_scores,
 )
+from bsdsbench.results.score_tables import left_out_notes
 from bsdsbench.results.storage import pack_records, unpack_records
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.forms import to_markdown
@@ -59,7 +61,8 @@ Tolerance = float | str  # in units of the score, or "5%" of the baseline's valu
 class Baseline:
     """Stored scores by METRIC.SCORE, tolerances of single scores, and the images' counts.
 
-    gated : the scores that are checked; none: all
+    gated    : the scores that are checked; none: all
+    left_out : image -> why the run had no counts of it
     """
 
     protocol: Protocol
@@ -67,6 +70,7 @@ class Baseline:
     tolerances: Mapping[str, Tolerance]
     records: Sequence[ImageRecord]
     gated: Sequence[str] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -86,7 +90,7 @@ class Baseline:
             stored = cls.load(earlier)
             given = {k: v for k, v in stored.tolerances.items() if k in scores} | given
             chosen = chosen or {score: None for score in stored.gated if score in scores}
-        return cls(run.protocol, scores, given, run.records, list(chosen))
+        return cls(run.protocol, scores, given, run.records, list(chosen), run.left_out)
 
     def save(self, path: Path_) -> None:
         """Write the JSON file, whole or not at all. Raises OSError."""
@@ -99,7 +103,9 @@ class Baseline:
             "counts": base64.b64encode(pack_records(self.records, stack)).decode("ascii"),
         }
         if self.gated:
-            content["gated"] = ", ".join(self.gated)
+            content["gated"] = list(self.gated)
+        if self.left_out:
+            content["left_out"] = dict(self.left_out)
         write_atomic(Path(path), as_json(content))
 
     @classmethod
@@ -122,13 +128,16 @@ class Baseline:
             percent = {k: v for k, v in given.items() if isinstance(v, str) and v.endswith("%")}
             coded = entry(stored, "counts", str)
             counts = base64.b64decode(coded, validate=True)
-            gated = entry(stored, "gated", str).split(", ") if "gated" in stored else []
+            gated = stored.get("gated", [])
+            if isinstance(gated, str):  # as earlier versions wrote it
+                gated = gated.split(", ")
             return cls(
                 registry.stored(entry(stored, "protocol", dict)),
                 entries(stored, "scores", float),
                 {k: percent.get(k) or entry(given, k, float) for k in given},
                 unpack_records(Path("counts"), counts),
-                gated,
+                [str(score) for score in gated],
+                entries({"left_out": {}, **stored}, "left_out", str),
             )
 
 
@@ -279,12 +288,13 @@ def check(
     """
     checked_sampling(n_boot, seed, level)
     stored = baseline if isinstance(baseline, Baseline) else Baseline.load(baseline)
-    before = Evaluation(stored.protocol, "baseline", stored.records)
+    before = Evaluation(stored.protocol, "baseline", stored.records, failed=dict(stored.left_out))
     gated = list(_named(dict.fromkeys(scores), stored.scores) or stored.gated)
     gated = gated or _gated_by_default(before, stored.scores)
     shared = [m for m in run.metrics if m in before.metrics]
     was = stored.scores
     kept, notes = comparable([run, before], common, strict=True)
+    notes += [note.text for note in left_out_notes(kept)]
     if kept[1] is not before:
         run, before = kept
         was = flat_scores(before)
@@ -292,7 +302,7 @@ def check(
             notes.append(f"undefined on these images, and not checked: {', '.join(undefined)}")
         gated = [score for score in gated if score in was]
     tables, labels = [WeightedRun(r, shared) for r in kept], [run.name, before.name]
-    notes += fewer_values(tables, labels, gated)
+    notes += coverage_lines(fewer_values(tables, labels, gated), gated)
     tolerances = _tolerances(stored, tolerance)
     p = {}
     if statistical and shared:

@@ -8,9 +8,14 @@ from enum import Enum
 from math import nan
 from typing import TYPE_CHECKING, NamedTuple
 
-from bsdsbench.comparison.comparison_tables import difference_fields, heading, score_field
+from bsdsbench.comparison.comparison_tables import (
+    difference_fields,
+    heading,
+    left_out_of,
+    score_field,
+)
 from bsdsbench.results.score_tables import METHOD
-from bsdsbench.tables.table import Cell, Estimate, Field, Table
+from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
 from bsdsbench.text import counted
 
 if TYPE_CHECKING:
@@ -83,7 +88,8 @@ def method_tables(compared: MethodComparison, spread: Spread) -> list[Table]:
             interval = compared.interval_of(method.name, score)
             means[-1].append(spread_cell(compared.of_runs[method.name, score], spread))
             intervals[-1].append(Estimate(interval.value, interval.low, interval.high))
-    notes = [f"{line.removesuffix('.')}." for line in compared.notes]
+    notes: list[str | Note] = [f"{line.removesuffix('.')}." for line in compared.notes]
+    notes = [*left_out_of(compared), *notes]
     words = SPREAD_WORDS[spread]
     tables = [
         Table(

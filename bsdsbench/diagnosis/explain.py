@@ -77,6 +77,11 @@ def parse_targets(items: Sequence[str]) -> dict[str, str]:
     return targets
 
 
+def in_capitals(measure: str) -> str:
+    """Return "ODS" for "ods"; a name with a class or a group of scores keeps its letters."""
+    return measure if "." in measure else measure.upper()
+
+
 class MetricTargets(NamedTuple):
     """The metric that targets are of, and their values by the keys of its columns."""
 
@@ -444,8 +449,8 @@ class Explanation:
         """The finding in one sentence, to be pasted."""
         trial = self.answer
         rows = f"Published with these numbers: {', '.join(self.published)}. " * bool(self.published)
-        asked = ", ".join(f"{m.upper()} {v}" for m, v in self.targets.items())
-        present = ", ".join(f"{m.upper()} {v:.4f}" for m, v in self.base.items())
+        asked = ", ".join(f"{in_capitals(m)} {v}" for m, v in self.targets.items())
+        present = ", ".join(f"{in_capitals(m)} {v:.4f}" for m, v in self.base.items())
         if trial is None:
             late = " in the time given" if self.files else " from their counts alone"
             late *= not self.complete
@@ -464,7 +469,7 @@ class Explanation:
                 "measures or digits in the target may tell them apart."
             )
         moved = ", ".join(
-            f"{m.upper()} from {v:.4f} to {trial.scores[m]:.4f}" for m, v in self.base.items()
+            f"{in_capitals(m)} from {v:.4f} to {trial.scores[m]:.4f}" for m, v in self.base.items()
         )
         if not trial.in_use:
             return (

@@ -141,20 +141,26 @@ def full_name(score: str, known: Collection[str]) -> str:
     """
     if score in known:
         return score
-    bare, keyed, headed = {}, [], []
-    for name in known:
-        key = name.partition(".")[2]
-        bare[key] = name
-        keyed += [name] * (key == score)
-        if named := score_name(name):
-            shown = f"{named.part}." * bool(named.part) + named.column.heading
-            headed += [name] * (shown.casefold() == score.casefold())
-    alike, usual = keyed or headed, f"{registry.DEFAULT_METRICS[0]}.{score}"
+    alike, usual = _alike(score, known), f"{registry.DEFAULT_METRICS[0]}.{score}"
     if len(alike) > 1 and usual not in alike:
         return score
     if alike:
         return usual if usual in alike else alike[0]
+    bare = {name.partition(".")[2]: name for name in known}
     return bare.get(key_meant(score, bare), key_meant(score, known))
+
+
+def _alike(score: str, known: Collection[str]) -> list[str]:
+    """Return the known scores, one of each metric that has it, whose key or heading is given."""
+    keyed = [name for name in known if name.partition(".")[2] == score]
+    if keyed:
+        return keyed
+    headed = []
+    for name in known:
+        if named := score_name(name):
+            shown = f"{named.part}." * bool(named.part) + named.column.heading
+            headed += [name] * (shown.casefold() == score.casefold())
+    return headed
 
 
 def chosen_scores(words: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
@@ -182,7 +188,7 @@ def names_meant(words: Sequence[str], known: Collection[str]) -> list[str]:
     meant: dict[str, None] = {}
     for word in words:
         score = full_name(word, known)
-        alike = [name for name in known if name.partition(".")[2] == word]  # of several metrics
+        alike = _alike(word, known)
         meant |= dict.fromkeys([score] if score in known or not alike else alike)
         named = score_name(score)
         if named and not named.part and not word.startswith(f"{named.metric}."):

@@ -20,7 +20,7 @@ from bsdsbench.scores.counts import ImageRecord, part_of, value_at
 from bsdsbench.scores.curve import PRCurve, late_starts
 from bsdsbench.tables import table as model
 from bsdsbench.tables.table import Cell, Estimate, Note, Table, select
-from bsdsbench.text import clip, listed
+from bsdsbench.text import clip, counted, listed
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -85,7 +85,7 @@ def made_how(runs: Sequence[Evaluation]) -> TableWords:
     return {
         "caption": caption,
         "reading": reading_line(runs),
-        "notes": [*left_out_lines(runs), *lines, *reference_notes(runs)],
+        "notes": [*left_out_notes(runs), *lines, *reference_notes(runs)],
         "signatures": signature_lines([run.name for run in runs], signatures),
     }
 
@@ -114,15 +114,37 @@ def reading_line(runs: Sequence[Evaluation]) -> str:
     return "; ".join(f"{', '.join(names)} r{line[1:]}" for line, names in read.items())
 
 
-def left_out_lines(runs: Sequence[Evaluation]) -> list[str]:
-    """Return a line for each run that lacks images: how many it has, who is left out and why."""
-    lines = []
-    for run in runs:
-        if reasons := run.left_out:
-            n = len(run.records)
-            who = f"{run.name}: " * (len(runs) > 1)
-            lines.append(f"{who}{n} of {n + len(reasons)} images; left out: {in_short(reasons)}.")
-    return lines
+def left_out_notes(runs: Sequence[Evaluation]) -> list[Note]:
+    """Return notes on who is left out of runs, see `notes_on_left_out`."""
+    lacking = {run.name: (len(run.records), run.left_out) for run in runs}
+    return notes_on_left_out(lacking)
+
+
+def notes_on_left_out(lacking: Mapping[str, tuple[int, Mapping[str, str]]]) -> list[Note]:
+    """Return a note for the runs that lack images: how many each has, who is left out and why.
+
+    `lacking` has the number of images and image -> reason of each run or method, by its name; those
+    that lack alike have one note.
+    """
+    names: dict[str, list[str]] = {}
+    for name, (n_images, reasons) in lacking.items():
+        if reasons:
+            n_all = n_images + len(reasons)
+            line = f"{n_images} of {n_all} images; left out: {in_short(reasons)}."
+            names.setdefault(line, []).append(name)
+    several = len(lacking) > 1
+    return [
+        Note(f"{', '.join(who)}: " * several + line, needed=True) for line, who in names.items()
+    ]
+
+
+def images_words(runs: Sequence[Evaluation]) -> str:
+    """Return the number of images of runs in words, or their known set if they all have it."""
+    sizes = sorted({len(run.records) for run in runs})
+    if len(sizes) > 1:
+        return f"{sizes[0]} to {sizes[-1]} images"
+    known = not runs[0].signature.set.startswith("set:")
+    return runs[0].set_line if known else counted(sizes[0], "image")
 
 
 def in_short(reasons: Mapping[str, str]) -> str:
@@ -172,8 +194,10 @@ def signature_lines(names: Sequence[str], signatures: Sequence[str]) -> list[str
     return [f"Signature of {', '.join(those)}: {line}" for line, those in who.items() if line]
 
 
-def why_undefined(columns: Mapping[str, Column], values: Sequence[Mapping[str, Any]]) -> list[Note]:
-    """Return a note for each reason why a score of some row is undefined.
+def why_undefined(
+    columns: Mapping[str, Column], values: Sequence[Mapping[str, Any]]
+) -> list[list[Note]]:
+    """Return the notes of each row: why its scores are undefined.
 
     Parameters
     ----------
@@ -182,12 +206,8 @@ def why_undefined(columns: Mapping[str, Column], values: Sequence[Mapping[str, A
     values : sequence of dict
         Of each row the scores, by the same keys.
     """
-    reasons: dict[str, dict[str, None]] = {}
-    for key, column in columns.items():
-        for row in values:
-            if column.score and row[key] is None:
-                reasons.setdefault(column.undefined, {})[key] = None
-    return [Note(f"{why}.", tuple(keys), headed=True) for why, keys in reasons.items()]
+    scores = {key: Note(f"{c.undefined}.", (key,), True) for key, c in columns.items() if c.score}
+    return [[note for key, note in scores.items() if row[key] is None] for row in values]
 
 
 def curves_of(run: Evaluation, metric: str) -> dict[str, PRCurve]:
@@ -278,8 +298,7 @@ def score_tables(
     alone, made, tables = n_rows == 1, made_how(runs), []
     sentence = "scores" if alone else f"{n_rows} methods"
     if first.records:
-        named = not first.signature.set.startswith("set:")
-        sentence += f" on {first.set_line if named else f'{len(first.records)} images'}"
+        sentence += f" on {images_words(runs)}"
     kinds = ("always", "own" if alone else "several")
     for metric in dict.fromkeys(chain(*map(attrgetter("metrics"), runs))):
         scorer = registry.get(metric)
@@ -311,7 +330,9 @@ def score_tables(
                 n_own, labels = len(inner), [PART, METHOD][: 2 - alone]
                 for names, cells in zip(inner, filled.cells, strict=True):
                     cells[:1] = names[: len(labels)]
-            lines: list[str | Note] = [*why_undefined(keyed, filled.scores[:n_own]), *filled.fewer]
+            lines, row_notes = list[str | Note](), filled.fewer
+            for row, undefined in enumerate(why_undefined(keyed, filled.scores[:n_own])):
+                row_notes[row] = [*undefined, *row_notes[row]]
             areas = [k for k, c in keyed.items() if is_area(c.key)]
             if areas and (line := late_starts_of(with_metric, metric)):
                 lines.append(Note(f"{line}.", tuple(areas), headed=True))
@@ -324,6 +345,7 @@ def score_tables(
             caption = f"{title}: {sentence}, protocol {first.protocol.name}"
             fields = [*labels, *[table_column(c, max(0, c.digits - (not alone))) for c in shown]]
             words: Any = {**made, "notes": lines, "sentence": caption, "n_labels": len(labels)}
+            words["row_notes"] = row_notes
             words["ranked_within"] = "" if key == metric else PART.key
             table = Table(key, title, fields, filled.cells, **words)
             tables.append(_with_times(table, with_metric if key == metric else ()))
@@ -352,18 +374,18 @@ def _part_rows(
 
 
 class _Filled(NamedTuple):
-    """The cells of a table, the scores in its rows, and notes of means over some images alone."""
+    """Of each row of a table the cells, the scores, and notes of means over some images alone."""
 
     cells: list[list[Cell]]
     scores: list[dict[str, Any]]
-    fewer: list[Note]
+    fewer: list[list[Note]]
 
 
 def _filled(columns: Mapping[str, Column], rows: Sequence[Row]) -> _Filled:
     """Return the cells of rows under columns by their keys in the table."""
-    cells, by_row, fewer = list[list[Cell]](), list[dict[str, Any]](), dict[str, list[str]]()
+    cells, by_row, fewer = list[list[Cell]](), list[dict[str, Any]](), list[list[Note]]()
     for name, scores, words in rows:
-        scored, row = {}, list[Cell]([name])
+        scored, row, notes = {}, list[Cell]([name]), list[Note]()
         for key, column in columns.items():
             value, mark = value_at(scores, column.key), words.get(column.key)
             scored[key] = value
@@ -371,12 +393,12 @@ def _filled(columns: Mapping[str, Column], rows: Sequence[Row]) -> _Filled:
                 value = Estimate(value, mark=f"[{mark}]" * bool(mark), comparable=False)
             row.append(value)
             for unit, (n, n_all) in scores.get("over", {}).get(column.key, {}).items():
-                line = f"means over {n:,} of {n_all:,} {unit} of {name}"
-                fewer.setdefault(line, []).append(key)
+                line = f"means over {n:,} of {n_all:,} {unit} of {name}."
+                notes.append(Note(line, (key,), headed=True))
         cells.append(row)
         by_row.append(scored)
-    notes = [Note(f"{line}.", tuple(keys), headed=True) for line, keys in fewer.items()]
-    return _Filled(cells, by_row, notes)
+        fewer.append(notes)
+    return _Filled(cells, by_row, fewer)
 
 
 def _columns_of(metric: Metric, rows: Sequence[Row]) -> tuple[Column, ...]:

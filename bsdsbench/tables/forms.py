@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from bsdsbench.errors import DataError
 from bsdsbench.io import as_json, write_atomic
-from bsdsbench.tables.table import Table, to_text, words_under
+from bsdsbench.tables.table import Note, Table, to_text, words_under
 from bsdsbench.text import visible
 
 if TYPE_CHECKING:
@@ -127,7 +127,9 @@ def _latex(whole: Table) -> str:
     ]
     wide = max(map(sum, [map(len, heads), *rows]))
     star = "*" if wide + 2 * len(heads) > _ONE_COLUMN else ""
-    notes = [note for note in table.note_lines if len(note) <= _NOTE][:_NOTES]
+    needed = [note for note in table.all_notes if isinstance(note, Note) and note.needed]
+    notes = [line for line in table.note_lines if len(line) <= _NOTE][:_NOTES]
+    notes = list(dict.fromkeys([*notes, *map(table.line_of, needed)]))
     shown = {"whole": whole, "table": table, "heads": heads, "star": star, "notes": notes}
     return str(_template("latex").render(**shown, visible=visible))
 

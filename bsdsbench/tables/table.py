@@ -17,6 +17,7 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
+from itertools import chain, compress
 from operator import attrgetter
 from typing import IO, Any
 
@@ -100,12 +101,14 @@ class Field:
 class Note:
     """A line under a table that is about some of its columns, and leaves with the last of them.
 
-    If it is `headed`, the headings of those that are shown stand before the text.
+    If it is `headed`, the headings of those that are shown stand before the text. A note about no
+    column stays; one that is `needed` stands under a paper's table however long it is.
     """
 
     text: str
-    columns: tuple[str, ...]
+    columns: tuple[str, ...] = ()
     headed: bool = False
+    needed: bool = False
 
 
 @dataclass(eq=False, repr=False)
@@ -114,6 +117,7 @@ class Table:
 
     caption    : how the numbers were made (protocol, signature); printed with every table
     reading    : what the files were read as; in a paper it follows the caption
+    row_notes  : of each row those that leave with it, headed; equal ones are one line
     notes      : printed under the table, as text where they are about all of it; signatures : last,
         in LaTeX a comment; a line each
     sentence   : the caption in a paper; default: the title
@@ -131,6 +135,7 @@ class Table:
     _: KW_ONLY
     caption: str = ""
     reading: str = ""
+    row_notes: Sequence[Sequence[Note]] = ()
     notes: Sequence[str | Note] = ()
     signatures: Sequence[str] = ()
     sentence: str = ""
@@ -146,23 +151,35 @@ class Table:
         return [*map(show, filter(None, lines))]
 
     @property
+    def all_notes(self) -> list[str | Note]:
+        """Its notes, those of rows first."""
+        keys_of: dict[str, set[str]] = {}
+        for note in chain(*self.row_notes):
+            keys_of.setdefault(note.text, set()).update(note.columns)
+        of_rows: list[str | Note] = []
+        for text, keys in keys_of.items():
+            under = tuple(c.key for c in self.columns if c.key in keys)
+            of_rows += [Note(text, under, headed=True)] * bool(under)
+        return [*of_rows, *self.notes]
+
+    @property
     def note_lines(self) -> list[str]:
         """The notes as text."""
-        headings, lines = {c.key: c.heading for c in self.columns}, []
-        for note in self.notes:
-            if isinstance(note, Note) and note.headed:
-                named = ", ".join(headings[key] for key in note.columns if key in headings)
-                lines.append(f"- under {named}: {note.text}")
-            else:
-                lines.append(note.text if isinstance(note, Note) else note)
-        return lines
+        return [self.line_of(note) for note in self.all_notes]
+
+    def line_of(self, note: str | Note) -> str:
+        """Return a note as text."""
+        if not isinstance(note, Note):
+            return note
+        named = ", ".join(c.heading for c in self.columns if c.key in note.columns)
+        return f"- under {named}: {note.text}" if note.headed else note.text
 
     def only(self, kept: Sequence[int]) -> Table:
         """The table of these columns, in this order, without the notes on others alone."""
         columns = [self.columns[k] for k in kept]
         keys, notes = {c.key for c in columns}, []
         for note in self.notes:
-            if isinstance(note, str) or not keys.isdisjoint(note.columns):
+            if isinstance(note, str) or not note.columns or not keys.isdisjoint(note.columns):
                 notes.append(note)
         rows = [[row[k] for k in kept] for row in self.rows]
         return replace(self, columns=columns, rows=rows, notes=notes)
@@ -178,7 +195,7 @@ class Table:
         if self.asked or not (empty and filled):
             return self
         headings, notes = {c.key: c.heading for c in self.columns}, list[str | Note]()
-        for note in self.notes:
+        for note in self.all_notes:
             if isinstance(note, Note) and note.headed and not empty.isdisjoint(note.columns):
                 named = ", ".join(headings[key] for key in note.columns if key in empty)
                 notes.append(f"- not shown, {named}: {note.text}")
@@ -187,7 +204,7 @@ class Table:
             else:
                 notes.append(note)
         kept = [k for k, c in enumerate(self.columns) if c.key not in empty]
-        return replace(self, notes=notes).only(kept)
+        return replace(self, notes=notes, row_notes=()).only(kept)
 
     @cached_property
     def drawn(self) -> list[list[Drawn]]:
@@ -303,8 +320,10 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
                 chosen.append(places[key])
                 rows_of |= {part} if part else {*parts}
         if chosen:
-            rows = [r for r in table.rows if label is None or str(r[label]) in rows_of]
-            kept = replace(table, rows=rows, asked=True)
+            of_parts = [label is None or str(row[label]) in rows_of for row in table.rows]
+            rows = list(compress(table.rows, of_parts))
+            row_notes = list(compress(table.row_notes, of_parts))
+            kept = replace(table, rows=rows, row_notes=row_notes, asked=True)
             out.append(kept.only([*texts, *dict.fromkeys(chosen)]))
     for word in wanted:
         if word not in met:

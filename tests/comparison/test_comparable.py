@@ -76,10 +76,12 @@ def test_means_over_fewer_values_are_said():
     every, few = of_disks("every", 10), of_disks("few", 1)
     assert every.scores()["contour"]["hd"] == few.scores()["contour"]["hd"] == 2
     compared, checked = bb.compare([every, few], n_boot=5), check(few, Baseline.of(every))
-    for notes in (compared.notes, checked.notes):
+    assert "iou" not in str([*compared.coverage])
+    for notes in (compared.tables()[0].note_lines, checked.notes):
         (line,) = [note for note in notes if "means over" in note]
         assert "HD" in line
         assert "IoU" not in line
         assert {"10", "1"} <= set(line.replace(",", " ").split())
     same = bb.compare([every, replace(every, name="twin")], n_boot=5)
-    assert not any("means over" in note for note in same.notes)
+    assert not same.coverage
+    assert not any("HD" in line for line in compared.only(["iou"]).tables()[0].note_lines)

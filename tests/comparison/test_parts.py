@@ -1,5 +1,7 @@
 """Classes and other parts in comparisons, gates and tables: METRIC.PART.SCORE."""
 
+from dataclasses import replace
+
 import imageio.v3 as iio
 import numpy as np
 import pytest
@@ -333,3 +335,32 @@ def test_a_class_with_the_name_of_other_scores_is_refused(metric, names, fault):
     assert {score_name(s).part for s in scores} == {"", *names}
     of_each = [{k: scores[k] for k in scores if score_name(k).part == name} for name in names]
     assert len(of_each[0]) == len(of_each[1]) > 1
+
+
+def test_notes_are_of_the_rows_that_are_shown(runs):
+    """The tumour is not in every image, the kidney is; a chosen class takes its notes along."""
+    missing = replace(runs[0], records=runs[0].records[:1], name="short")
+    parts = {t.key: t for t in score_tables([missing, runs[1]], columns=["contour.tumour.hd95"])}
+    (table,) = parts.values()
+    (line,) = [line for line in table.note_lines if "means over" in line]
+    assert "of tumour, two" in line
+    (kidney,) = score_tables([missing, runs[1]], columns=["contour.left.kidney.dice"])
+    assert not any("under Dice" in line for line in kidney.note_lines)
+
+
+def test_a_heading_of_two_metrics_means_both(compared):
+    chosen = compared.only(["Tumour.Dice"]).scores
+    assert chosen == ("contour.tumour.dice", "segmentation.tumour.dice")
+
+
+def test_a_gate_keeps_a_class_whatever_its_name(tmp_path):
+    """Also with commas; and who had no counts when the baseline was made."""
+    mask = np.kron([[1, 0], [0, 2]], np.ones((9, 9), int))
+    options = {"segmentation": {"classes": ["lobe, left", "lobe, 5%"], "first": 1}}
+    protocol = bb.Protocol.preset("masks").replace(options=options)
+    run = bb.evaluate_items([("a", mask, mask)], protocol, metrics="segmentation", workers=1)
+    chosen = ["segmentation.lobe, left.iou", "segmentation.lobe, 5%.dice"]
+    Baseline.of(replace(run, failed={"b": "torn"}), gated=chosen).save(tmp_path / "b.json")
+    checked = check(run, tmp_path / "b.json")
+    assert [c.score for c in checked.checks] == chosen
+    assert "baseline: 1 of 2 images; left out: b (torn)." in checked.notes

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import bsdsbench as bb
 from bsdsbench.comparison.gate import Baseline, check
 from bsdsbench.report.worst import worst_table
 from bsdsbench.results.score_tables import image_table, in_short, score_tables
-from bsdsbench.tables.forms import to_csv
+from bsdsbench.tables.forms import to_csv, to_latex
 from tests.helpers.runs import call, command, counted, refused, write_maps
 
 
@@ -111,14 +112,26 @@ def test_a_comparison_names_who_is_not_in_both_and_who_is_in_none(two_runs):
     assert (
         "3 images are not in every run, such as 'a'; compared on the 1 in all" in compared.notes[0]
     )
-    first, second = compared.notes[1:3]
+    first, second = compared.tables()[0].note_lines[1:3]
     assert first == ("first: 1 of 5 images; left out: a, c (no prediction), d, e (not in second).")
     assert second.startswith("second: 1 of 5 images; left out: a (not in first), c, d (no pred")
     assert json.loads(json.dumps(compared.to_mapping()))["left_out"] == compared.left_out
-    shown = worst_table(two_runs, ()).notes
-    assert first in shown
-    alone = bb.compare(two_runs[:1], n_boot=5)
-    assert alone.notes[0] == "3 of 5 images; left out: a, c (no prediction)."
+    assert first in worst_table(two_runs, ()).note_lines
+    alone = bb.compare(two_runs[:1], n_boot=5).tables()[0]
+    assert alone.note_lines[0] == "3 of 5 images; left out: a, c (no prediction)."
+
+
+def test_a_table_of_a_paper_names_who_is_left_out_however_many(two_runs):
+    """In its text and not in a comment; and on how many images each of the runs is."""
+    reasons = {f"case_{k}": f"fault number {k}" for k in range(9)}
+    runs = [replace(two_runs[0], failed=reasons), two_runs[1]]
+    for tables in (score_tables(runs), bb.compare(runs, n_boot=5).tables()):
+        for text in map(to_latex, [[table] for table in tables]):
+            shown = "".join(line for line in text.splitlines() if not line.startswith("%"))
+            assert all(reason in shown for reason in reasons.values())
+    first = replace(runs[0], records=runs[0].records[:1])
+    (table,) = score_tables([first, two_runs[1]])
+    assert "2 methods on 1 to 2 images" in to_latex([table])
 
 
 @pytest.mark.parametrize("verb", ["report", "compare"])
