@@ -18,6 +18,7 @@ from llvmlite.binding import ModuleRef
 from numba import config, njit
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime import rtsys
 
 from bsdsbench.kernels import compiled_folder
@@ -103,12 +104,30 @@ def _optimised_by(library: type[JITCodeLibrary], codegen: Any) -> Iterator[None]
         codegen._library_class = usual
 
 
+@global_compiler_lock
+def import_compiler() -> None:
+    """Import what numba compiles arrays with, without scipy.linalg.
+
+    numba imports that, which takes a tenth of a second, to learn whether there is a scipy. What
+    needs it imports it when it is compiled.
+    """
+    from numba.np import linalg
+
+    ensure_blas, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        from numba.np import arraymath
+
+        arraymath.ensure_blas = ensure_blas
+    finally:
+        linalg.ensure_blas = ensure_blas
+
+
 @contextmanager
 def _compiling_alone(path: Path) -> Iterator[None]:
     """Keep other processes from compiling the same kernel, and garbage from being looked for.
 
-    A compiler allocates many objects that stay. Where files cannot be locked, or the other process
-    takes too long, the kernel is compiled twice.
+    A compiler allocates many objects that stay: they count as old at once. Where files cannot be
+    locked, or the other process takes too long, the kernel is compiled twice.
     """
     from filelock import FileLock, Timeout  # most processes compile nothing
 
@@ -120,6 +139,9 @@ def _compiling_alone(path: Path) -> Iterator[None]:
         yield
     finally:
         if collects:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()
         lock.release()
 
@@ -137,6 +159,7 @@ def _compile_once(dispatcher: Any, folder: Path) -> None:
         with _compiling_alone(path):
             loaded = dispatcher._cache.load_overload(args, dispatcher.targetctx)
             if loaded is None:
+                import_compiler()
                 with _optimised_by(_OptimisedOnce, dispatcher.targetctx.codegen()):
                     compiled = compile_it(args, return_type)
                 dispatcher._cache.keep(args, compiled)

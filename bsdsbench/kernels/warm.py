@@ -28,9 +28,12 @@ def compile_once() -> None:
     """
     from numba.core.registry import cpu_target
 
+    from bsdsbench.kernels.jit import import_compiler
+
     gc.disable()  # a compiler allocates many long-lived objects
     try:
         # A forked process shares what numba imports in order to compile
+        import_compiler()
         cpu_target.typing_context.refresh()
         cpu_target.target_context.refresh()
         context: Any = get_context("fork" if "fork" in get_all_start_methods() else "spawn")

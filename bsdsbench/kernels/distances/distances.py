@@ -13,7 +13,7 @@ from bsdsbench.kernels.jit import inner, kernel
 
 # Rows visited by searches, per pixel of the bounding box, before the box is transformed instead. So
 # searches take at most a few times as long as the transform. The distances are the same.
-_PATIENCE = 2
+_PATIENCE = np.int64(2)
 
 
 def nearest(
@@ -75,25 +75,27 @@ def _search(
         b_first, b_end, site = b_start[k], b_start[k + 1], a_start[k]
         if b_first == b_end or site == a_start[k + 1]:
             continue
-        low, high = np.int64(b_rows[b_first]), np.int64(b_rows[b_end - 1])
+        low, high = b_rows[b_first], b_rows[b_end - 1]
         for r in range(high - low + 2):
             row_start[r] = b_first if r == 0 else 0
         for i in range(b_first, b_end):
             row_start[b_rows[i] - low + 1] += 1
         for r in range(high - low + 1):
             row_start[r + 1] += row_start[r]
-        left = right = np.int64(a_cols[site])
-        for i in range(site, a_start[k + 1]):
-            left, right = min(left, np.int64(a_cols[i])), max(right, np.int64(a_cols[i]))
+        a_end = a_start[k + 1]
+        top = low if low < a_rows[site] else a_rows[site]
+        bottom = high if high > a_rows[a_end - 1] else a_rows[a_end - 1]
+        left = right = a_cols[site]
+        for i in range(site, a_end):
+            left = a_cols[i] if a_cols[i] < left else left
+            right = a_cols[i] if a_cols[i] > right else right
         for i in range(b_first, b_end):
-            left, right = min(left, np.int64(b_cols[i])), max(right, np.int64(b_cols[i]))
-        top = min(low, np.int64(a_rows[site]))
-        bottom = max(high, np.int64(a_rows[a_start[k + 1] - 1]))
+            left = b_cols[i] if b_cols[i] < left else left
+            right = b_cols[i] if b_cols[i] > right else right
         patience = _PATIENCE * (bottom - top + 1) * (right - left + 1)
-        while site < a_start[k + 1] and patience >= 0:
-            r, c = np.int64(a_rows[site]), np.int64(a_cols[site])
+        while site < a_end and patience >= 0:
             distance[site], visited = _search_rows(
-                r, c, b_cols, row_start, low, high, row_step, col_step
+                a_rows[site], a_cols[site], b_cols, row_start, low, high, row_step, col_step
             )
             patience -= visited
             site += 1
@@ -107,41 +109,32 @@ def _search_rows(r, c, cols, row_start, low, high, row_step, col_step):
     cols : columns of the sites, row by row, each row ascending
     row_start : where the rows low .. high start in `cols`, and where the last ends
     """
-    best = np.inf
-    visited = np.int64(0)
-    away = max(np.int64(0), low - r, r - high)
+    best, visited = np.inf, 0
+    away = low - r if r < low else (r - high if r > high else 0)
     while True:
-        across = (away * row_step) ** 2
+        across = away * row_step
+        across *= across
         if across >= best or (r - away < low and r + away > high):
             return best, visited
-        if low <= r - away <= high:
-            best = _nearest_in_row(c, cols, row_start, r - away - low, across, col_step, best)
-        if away > 0 and low <= r + away <= high:
-            best = _nearest_in_row(c, cols, row_start, r + away - low, across, col_step, best)
+        row = r - away
+        while row <= r + away:
+            if low <= row <= high:
+                begin, end = row_start[row - low], row_start[row - low + 1]
+                first, last = begin, end
+                while first < last:
+                    middle = (first + last) >> 1
+                    if cols[middle] < c:
+                        first = middle + 1
+                    else:
+                        last = middle
+                for i in range(first - 1, first + 1):  # the sites on both sides of the column
+                    if begin <= i < end:
+                        along = (cols[i] - c) * col_step
+                        squared = across + along * along
+                        best = squared if squared < best else best
+            row += 2 * away if away else 1
         visited += 1
         away += 1
-
-
-@inner
-def _nearest_in_row(c, cols, row_start, row, across, col_step, best):
-    """Return the squared distance of column c to the nearest site of a row, or `best` if less.
-
-    row : index in `row_start`, see `_search_rows`
-    across : squared distance between the rows
-    """
-    first, last = row_start[row], row_start[row + 1]
-    begin, end = first, last
-    while first < last:
-        middle = (first + last) >> 1
-        if cols[middle] < c:
-            first = middle + 1
-        else:
-            last = middle
-    if first < end:
-        best = min(best, across + ((cols[first] - c) * col_step) ** 2)
-    if first > begin:
-        best = min(best, across + ((c - cols[first - 1]) * col_step) ** 2)
-    return best
 
 
 def to_other_label(labels: I4, row_step: float, col_step: float) -> F8:
@@ -171,7 +164,8 @@ def _transform(labels, row_step, col_step, vertex_x, vertex_y, until, distance):
     for r in range(height - 2, -1, -1):
         for c in range(width):
             same = labels[r, c] == labels[r + 1, c]
-            distance[r, c] = min(distance[r, c], distance[r + 1, c] + 1 if same else 1)
+            below = distance[r + 1, c] + 1 if same else 1
+            distance[r, c] = below if below < distance[r, c] else distance[r, c]
     for r in range(height):
         first = np.int64(0)  # of a constant numba would compile the envelope once more
         while first < width:
@@ -191,9 +185,12 @@ def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y
     until[i + 1]. The three arrays are room for the parabolas of the envelope.
     """
     n = 0
-    for column in range(max(first - 1, 0), min(last + 1, distance.shape[1])):
+    for column in range(first - 1, last + 1):
+        if column < 0 or column == distance.shape[1]:
+            continue
         outside = column < first or column >= last
-        y = 0.0 if outside else (distance[r, column] * row_step) ** 2
+        y = 0.0 if outside else distance[r, column] * row_step
+        y *= y
         if y == np.inf:
             continue
         x = column * step
@@ -218,4 +215,5 @@ def _lower_envelope(distance, r, first, last, row_step, step, vertex_x, vertex_y
     for column in range(first, last):
         while until[i + 1] < column * step:
             i += 1
-        distance[r, column] = vertex_y[i] + (column * step - vertex_x[i]) ** 2
+        along = column * step - vertex_x[i]
+        distance[r, column] = vertex_y[i] + along * along

@@ -72,42 +72,35 @@ def _erode(bits, side, back, row, eroded):
     """Write into `eroded` what `_eroded` returns.
 
     row : uint64 zeros, room for a row of bits between empty words
+    The 64 bits from a bit of a row on are parts of two words. The second is shifted twice, because
+    a shift by 64 - low is undefined for low = 0.
     """
-    rows, words = bits.shape[0] // 2, bits.shape[1]
+    rows, words, one, last = bits.shape[0] // 2, bits.shape[1], np.uint64(1), np.uint64(63)
     before = (row.size - words) >> 1
     for r in range(2 * rows):
-        row[:] = 0
-        for k in range(words):
-            row[before + k] = bits[r, k]
+        for k in range(row.size):
+            row[k] = bits[r, k - before] if before <= k < before + words else np.uint64(0)
         run = 1  # of pixels, to the right, that are known to be on
         while run < side:
-            step = min(run, side - run)
+            step = run if 2 * run < side else side - run
+            ahead, low = step >> 6, np.uint64(step & 63)
             for k in range(before, before + words):
-                row[k] &= _bits_from(row, 64 * k + step)
+                row[k] &= row[k + ahead] >> low | row[k + ahead + 1] << one << (last - low)
             run += step
+        first, low = before + (-back >> 6), np.uint64(-back & 63)
         for k in range(words):
-            eroded[r, k] = _bits_from(row, 64 * (before + k) - back)
-    for inside in (eroded[:rows], eroded[rows:]):
-        run = 1
+            eroded[r, k] = row[first + k] >> low | row[first + k + 1] << one << (last - low)
+    for top in range(0, 2 * rows, rows):
+        end, run = top + rows, 1
         while run < side:
-            step = min(run, side - run)
-            for r in range(rows):
+            step = run if 2 * run < side else side - run
+            for r in range(top, end):
                 for k in range(words):
-                    inside[r, k] &= inside[r + step, k] if r + step < rows else np.uint64(0)
+                    eroded[r, k] &= eroded[r + step, k] if r + step < end else np.uint64(0)
             run += step
-        for r in range(rows - 1, -1, -1):
+        for r in range(end - 1, top - 1, -1):
             for k in range(words):
-                inside[r, k] = inside[r - back, k] if r >= back else np.uint64(0)
-
-
-@kernel(inline="always")
-def _bits_from(row, first):
-    """Return the 64 bits of a row from bit `first` on.
-
-    The next word is shifted twice, because a shift by 64 - low is undefined for low = 0.
-    """
-    k, low = first >> 6, np.uint64(first & 63)
-    return row[k] >> low | row[k + 1] << np.uint64(1) << (np.uint64(63) - low)
+                eroded[r, k] = eroded[r - back, k] if r - back >= top else np.uint64(0)
 
 
 @kernel(_nrt=False)

@@ -6,11 +6,12 @@ A label map is int32 (H, W) with labels below n; labels below 0 are ignored. A l
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numpy.typing import NDArray
 
 from bsdsbench.kernels.arrays import I4, I8
-from bsdsbench.kernels.jit import inner, kernel
+from bsdsbench.kernels.jit import kernel
 
 
 def rims(padded: I4, n: int) -> tuple[I8, I4, I4]:
@@ -19,20 +20,17 @@ def rims(padded: I4, n: int) -> tuple[I8, I4, I4]:
     padded : int32 (H + 2, W + 2), the label map in a frame of -1
     Returns start, rows, cols.
     """
-    (start, fill), position = np.zeros((2, n + 1), np.int64), np.empty(padded.size, np.int64)
-    sites = np.empty((2, padded.size), np.int32)
-    _list_rims(padded, position, start, fill, *sites)
-    rows, cols = sites[:, : start[n]].copy()
-    return start, rows, cols
+    label, *site = np.empty((3, padded.size), np.int32)
+    count = _find_rims(padded, label, *site)
+    return _by_label(label[:count], n, *(column[:count] for column in site))
 
 
 @kernel(_nrt=False)
-def _list_rims(padded, position, start, fill, rows, cols):
-    """Write the lists that `rims` returns; `position` and `fill` are room."""
-    height, width = padded.shape
+def _find_rims(padded, label, rows, cols):
+    """Write the label, row and column of the sites of `rims`; returns how many there are."""
     count = 0
-    for r in range(1, height - 1):
-        for c in range(1, width - 1):
+    for r in range(1, padded.shape[0] - 1):
+        for c in range(1, padded.shape[1] - 1):
             k = padded[r, c]
             if k >= 0 and not (
                 padded[r, c - 1] == k
@@ -40,79 +38,71 @@ def _list_rims(padded, position, start, fill, rows, cols):
                 and padded[r - 1, c] == k
                 and padded[r + 1, c] == k
             ):
-                position[count] = r * width + c
+                label[count] = k
+                rows[count] = r - 1
+                cols[count] = c - 1
                 count += 1
-                start[k + 1] += 1
-    for k in range(start.size - 1):
-        start[k + 1] += start[k]
-        fill[k] = start[k]
-    for i in range(count):
-        r = position[i] // width
-        c = position[i] - r * width
-        k = padded[r, c]
-        rows[fill[k]], cols[fill[k]] = r - 1, c - 1
-        fill[k] += 1
+    return count
 
 
-def corners(padded: I4, n: int) -> tuple[I8, I4, I4, NDArray[np.uint8]]:
+def corners(padded: I4, n: int) -> tuple[I8, I4, I4, I4]:
     """List, for each label, the windows of 2 x 2 pixels that have the label in some of them.
 
     padded : int32 (H + 1, W + 1), which has windows at (H, W) places
-    Returns start, rows, cols of the windows' upper left pixels, and their codes, uint8: the sum,
-    over the pixels that have the label, of 8, 4, 2, 1 for the upper left, upper right, lower left
-    and lower right one.
+    Returns start, rows, cols of the windows' upper left pixels, and their codes: the sum, over the
+    pixels that have the label, of 8, 4, 2, 1 for the upper left, upper right, lower left and lower
+    right one.
     """
-    (start, fill), position = np.zeros((2, n + 1), np.int64), np.empty(padded.size, np.int64)
-    sites, code = np.empty((2, 4 * padded.size), np.int32), np.empty(4 * padded.size, np.uint8)
-    _list_corners(padded, position, np.empty(4, np.int32), start, fill, *sites, code)
-    rows, cols = sites[:, : start[n]].copy()
-    return start, rows, cols, code[: start[n]].copy()
+    label, *site = np.empty((4, 4 * padded.size), np.int32)
+    count = _find_corners(padded, np.empty(4, np.int32), label, *site)
+    return _by_label(label[:count], n, *(column[:count] for column in site))
 
 
 @kernel(_nrt=False)
-def _list_corners(padded, position, window, start, fill, rows, cols, code):
-    """Write the lists that `corners` returns; `position`, `window` and `fill` are room."""
-    height, width = padded.shape
-    count = 0
-    for r in range(height - 1):
-        for c in range(width - 1):
-            a = padded[r, c]
-            if a != padded[r, c + 1] or a != padded[r + 1, c] or a != padded[r + 1, c + 1]:
-                position[count] = r * width + c
-                count += 1
-                _copy_window(padded, r, c, window)
-                for j in range(4):
-                    if _code(window, j):
-                        start[window[j] + 1] += 1
-    for k in range(start.size - 1):
-        start[k + 1] += start[k]
-        fill[k] = start[k]
-    for i in range(count):
-        r = position[i] // width
-        c = position[i] - r * width
-        _copy_window(padded, r, c, window)
-        for j in range(4):
-            window_code, k = _code(window, j), window[j]
-            if window_code:
-                rows[fill[k]], cols[fill[k]], code[fill[k]] = r, c, window_code
-                fill[k] += 1
+def _find_corners(padded, window, label, rows, cols, code):
+    """Write the label, row, column and code of the sites of `corners`; returns how many there are.
 
-
-@inner
-def _copy_window(labels, r, c, window):
-    """Copy the 2 x 2 pixels with the upper left corner (r, c) into `window` (4,)."""
-    window[0], window[1] = labels[r, c], labels[r, c + 1]
-    window[2], window[3] = labels[r + 1, c], labels[r + 1, c + 1]
-
-
-@inner
-def _code(window, j):
-    """Return the code (see `corners`) of the label of pixel j of a window.
-
-    It is 0 if the label is ignored, or was met in an earlier pixel of the window.
+    window : int32 (4,), room
     """
-    code = 0
-    for i in range(4):
-        if window[i] == window[j]:
-            code |= 8 >> i
-    return code if window[j] >= 0 and code < 16 >> j else 0
+    count = 0
+    for r in range(padded.shape[0] - 1):
+        for c in range(padded.shape[1] - 1):
+            k = padded[r, c]
+            if k == padded[r, c + 1] and k == padded[r + 1, c] and k == padded[r + 1, c + 1]:
+                continue
+            for j in range(4):
+                window[j] = padded[r + (j >> 1), c + (j & 1)]
+            for j in range(4):
+                window_code = 0
+                for i in range(4):
+                    if window[i] == window[j]:
+                        window_code |= 8 >> i
+                # A label that an earlier pixel of the window has is in the list already
+                if window[j] >= 0 and window_code < 16 >> j:
+                    label[count] = window[j]
+                    rows[count] = r
+                    cols[count] = c
+                    code[count] = window_code
+                    count += 1
+    return count
+
+
+def _by_label(label: I4, n: int, *site: I4) -> tuple[Any, ...]:
+    """Return where the sites of each of n labels start, and the columns of the sites so sorted."""
+    if n == 1:
+        return np.array([0, label.size]), *(column.copy() for column in site)
+    start, order = np.zeros(n + 1, np.int64), np.empty(label.size, np.int64)
+    np.cumsum(np.bincount(label, minlength=n), out=start[1:])
+    _sort(label, start[:-1].copy(), order)
+    return start, *(column[order] for column in site)
+
+
+@kernel(_nrt=False)
+def _sort(label, fill, order):
+    """Write the order that sorts `label`, those of one label as they stand.
+
+    fill : int64 (n,), where the places of each label begin in `order`, is changed
+    """
+    for i in range(label.size):
+        order[fill[label[i]]] = i
+        fill[label[i]] += 1

@@ -306,40 +306,43 @@ def within_reach(bmap: Bool, half: I4) -> Bool:
 
 def bits_within_reach(bits: U8, half: I4) -> U8:
     """Do `within_reach` for a map given as words of bits (`bits.pack`), and return such words."""
-    near, row_room = np.zeros_like(bits), np.zeros((2, bits.shape[1] + 2), np.uint64)
-    _dilate(bits, half, row_room, near)
+    near, row = np.zeros_like(bits), np.zeros(bits.shape[1] + 1, np.uint64)
+    _dilate(bits, half, row, near)
     return near
 
 
 @kernel(_nrt=False)
-def _dilate(bits, half, row_room, near):
+def _dilate(bits, half, row, near):
     """Set the bits of `near`, uint64 (H, words), in the disk around each pixel of `bits`.
 
     Each row of pixels is widened step by step to the widths of the disk's rows, middle row last.
-    row_room : uint64 (2, words + 2), zeros; two copies of a row between empty words
+    row : uint64 (words + 1,), zeros; room for a row and an empty word
     """
     rows, words = bits.shape
     reach, one, last_bit = half.size // 2, np.uint64(1), np.uint64(63)
     for r in range(rows):
-        row, wider, any_pixel = row_room[0], row_room[1], np.uint64(0)
+        any_pixel = np.uint64(0)
         for k in range(words):
-            row[k + 1] = bits[r, k]
+            row[k] = bits[r, k]
             any_pixel |= bits[r, k]
         if any_pixel == 0:
             continue
         width = 0
         for dy in range(reach, -1, -1):
             while width < half[reach + dy]:
-                for k in range(1, words + 1):
-                    west = row[k] << one | row[k - 1] >> last_bit
-                    east = row[k] >> one | row[k + 1] << last_bit
-                    wider[k] = row[k] | west | east
-                row, wider = wider, row
+                before = np.uint64(0)
+                for k in range(words):
+                    word = row[k]
+                    east = word >> one | row[k + 1] << last_bit
+                    row[k] = word | word << one | before >> last_bit | east
+                    before = word
                 width += 1
-            for y in (r - dy, r + dy):
-                if 0 <= y < rows:
-                    for k in range(words):
-                        near[y, k] |= row[k + 1]
+            if r >= dy:
+                for k in range(words):
+                    near[r - dy, k] |= row[k]
+            if r + dy < rows:
+                for k in range(words):
+                    near[r + dy, k] |= row[k]
 
 
 @kernel(inline="always")

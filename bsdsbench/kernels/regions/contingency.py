@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from bsdsbench.kernels.arrays import F8, I4, I8, Bool
-from bsdsbench.kernels.jit import inner, kernel
+from bsdsbench.kernels.jit import kernel
 
 # Overlaps that make an object and a part, and the credit of a part: Pont-Tuset and Marques,
 # Supervised Evaluation of Image Segmentation and Object Proposal Techniques, PAMI 2016
@@ -57,58 +57,53 @@ def value_pairs(pred: I8, gt: I8) -> tuple[I8, I4]:
     in the order of their first pixels; and the index of each pixel's pair, int32 (N,).
 
     The pairs are found in a hash table with open addressing (`slots`, at most half full), which is
-    searched once per run of pixels with the same pair.
+    searched once per run of pixels with the same pair. If it is full, the pairs that are known are
+    put into a larger one, by counting them as if they were pixels.
     """
-    pair_of_pixel, pairs, n, p = np.empty(pred.size, np.int32), np.empty((3, 512), np.int64), 0, 0
-    while True:
+    pair_of_pixel, pairs, n, p = np.empty(pred.size, np.int32), np.empty((3, 0), np.int64), 0, 0
+    while p < pred.size:
+        known, pairs = pairs, np.empty((3, max(512, 2 * n)), np.int64)
         slots = np.full(2 * pairs.shape[1], -1, np.int32)
+        if n:
+            _count_pairs(known[0], known[1], 0, 0, pairs, slots, np.empty(n, np.int32))
+            pairs[2, :n] = known[2]
         n, p = _count_pairs(pred, gt, p, n, pairs, slots, pair_of_pixel)
-        if p == pred.size:
-            return pairs[:, :n].copy(), pair_of_pixel
-        pairs = np.concatenate((pairs, np.empty_like(pairs)), axis=1)
+    return pairs[:, :n].copy(), pair_of_pixel
 
 
 @kernel(_nrt=False)
 def _count_pairs(pred, gt, p, n, pairs, slots, pair_of_pixel):
     """Count pairs as `value_pairs`, from pixel p on, where n of them are known.
 
-    slots : -1, all free
+    slots : int32 (a power of two,), the index of a pair in `pairs`, -1 where free
     Returns the number of pairs then, and the first pixel of a pair that `pairs` has no room for.
+    Only 32 bits are multiplied, so that no product overflows: without numba numpy would warn.
     """
-    for k in range(n):
-        slots[_find_slot(pairs[0, k], pairs[1, k], pairs, slots)] = k
+    one, half, low = np.uint64(1), np.uint64(32), np.uint64(0xFFFFFFFF)
+    last = np.uint64(slots.size - 1)
     while p < pred.size:
         a, b, first = pred[p], gt[p], p
         while p < pred.size and pred[p] == a and gt[p] == b:
             p += 1
-        slot = _find_slot(a, b, pairs, slots)
-        if slots[slot] < 0:
+        key, second = np.uint64(a), np.uint64(b)
+        key = ((key ^ key >> half) & low) * np.uint64(0x9E3779B9)
+        key = (key ^ key >> half ^ second ^ second >> half) & low
+        slot = key * np.uint64(0xD6E8FEB9) >> np.uint64(20) & last
+        k = np.int64(slots[slot])
+        while k >= 0 and (pairs[0, k] != a or pairs[1, k] != b):
+            slot = slot + one & last
+            k = np.int64(slots[slot])
+        if k < 0:
             if n == pairs.shape[1]:
                 return n, first
+            k = n
             slots[slot] = n
             pairs[0, n], pairs[1, n], pairs[2, n] = a, b, 0
             n += 1
-        pairs[2, slots[slot]] += p - first
+        pairs[2, k] += p - first
         for q in range(first, p):
-            pair_of_pixel[q] = slots[slot]
+            pair_of_pixel[q] = k
     return n, p
-
-
-@inner
-def _find_slot(a, b, pairs, slots):
-    """Return the slot of the hash table that has the pair (a, b), or the free slot to put it in.
-
-    slots : int32 (a power of two,), the index of a pair in `pairs`, -1 where free
-    Only 32 bits are multiplied, so that no product overflows: without numba numpy would warn.
-    """
-    first, second, half = np.uint64(a), np.uint64(b), np.uint64(32)
-    low, last = np.uint64(0xFFFFFFFF), np.uint64(slots.size - 1)
-    key = ((first ^ first >> half) & low) * np.uint64(0x9E3779B9)
-    key = (key ^ key >> half ^ second ^ second >> half) & low
-    slot = key * np.uint64(0xD6E8FEB9) >> np.uint64(20) & last
-    while slots[slot] >= 0 and (pairs[0, slots[slot]] != a or pairs[1, slots[slot]] != b):
-        slot = slot + np.uint64(1) & last
-    return slot
 
 
 def overlap_runs(labels: I4, gts: I4, col_start: I8) -> tuple[I4, I4, I8]:
