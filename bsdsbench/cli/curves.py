@@ -193,13 +193,13 @@ def _variant(ctx: click.Context, param: click.Parameter, text: str) -> str:
 @flag("--stable", "Points in the order of the file, nan for those never retrieved (VLFeat).")
 @add_option(
     "--plot",
-    "AxesKind of ROC: fptp, tntp, tptn, fpfn as VLFeat calls them (x, then y), tpfp ..., or in "
+    "Axes of ROC: fptp, tntp, tptn, fpfn as VLFeat calls them (x, then y), tpfp ..., or in "
     "words, such as 'TPR over FPR'; the area is that of the variant.",
     default="fptp",
     callback=_variant,
     metavar="XY",
 )
-@choice("--scale", "AxesKind of DET.", words=("normal", "log"))
+@choice("--scale", "Axes of DET.", words=("normal", "log"))
 @flag("--chance/--no-chance", "Draw the line of a random ranking.", default=True)
 @flag("--quantiles", "One point at each quantile of the scores; labels may be shares (prec_rec).")
 @add_option("--num-thresholds", "Number of quantiles; default: 100 at most.", type=_Total())

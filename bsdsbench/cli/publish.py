@@ -242,9 +242,9 @@ def view_verb(
 ) -> None:
     """Look at every image of runs in a browser, at all thresholds.
 
-    The address that is printed shows the page of `report` with all images in full size, read from
-    the run's own folders when they are looked at. It is served to this machine alone until Ctrl-C,
-    and writes nothing.
+    Open the printed address: it shows the page of `report` with all images in full size, read from
+    the folders of the runs. The page is served to this machine only, until Ctrl-C. Nothing is
+    written.
     """
     from bsdsbench.comparison.published import labelled_runs
     from bsdsbench.errors import DataError
@@ -280,10 +280,9 @@ def view_verb(
 def share_verb(run: str, out: str, licence: str, citation: str) -> None:
     """Write a run into one small file for others.
 
-    It holds the counts of every image, protocol, readings, signature and the fingerprint of the
-    ground truth, and neither maps nor annotations nor paths. Where a verb takes ref:NAME, others
-    give the file or its address; the sha256 that is printed may stand behind the address, after
-    a #.
+    The file holds the counts of every image, the protocol, the signature and the fingerprint of the
+    ground truth, but no maps, annotations or paths. Others give the file or its address where a
+    verb takes ref:NAME. To have the file verified, append # and the printed sha256 to the address.
     """
     import hashlib
     from pathlib import Path

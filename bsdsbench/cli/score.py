@@ -249,16 +249,16 @@ def run_verb(
 ) -> int:
     """Run, time and score a detector: yours or a built-in one.
 
-    It is called on every picture in IMAGES. Without --gt nothing is scored. --task brings IMAGES
-    and ground truth of its set.
+    The detector is called on every picture in IMAGES. Without --gt nothing is scored. With --task
+    the pictures and the ground truth of its set are used.
 
     MODULE:FUNCTION takes an (H, W, 3) uint8 array and returns a soft map (H, W), floats in [0, 1]
     or uint8 or uint16, or labels (int32 or int64), or a list of label maps. NAME is one of
     scikit-image: canny, sobel, scharr, structure-tensor, structure-tensor-raw (without non-maximum
     suppression), or a segmenter, coarse to fine: felzenszwalb, slic, watershed.
 
-    The maps are written to OUT/maps, and run.json there says whose they are. A folder that holds
-    maps is refused: --resume keeps them, --fresh makes them again. Pictures on which the detector
+    The maps are written to OUT/maps, with a run.json that names their detector. A folder that holds
+    maps is refused: --resume keeps them, --fresh replaces them. Pictures on which the detector
     fails are listed, and the exit status is 2.
     """
     import bsdsbench as bb
@@ -305,7 +305,7 @@ def run_verb(
 @path("-o", "--out", "Folder for the result.", required=True)
 @flag("--best-of", "Take the best of several runs at each image and threshold.")
 @flag("--splits", "Runs of several splits: the mean of their scores, and the pooled score.")
-@add_option("--name", "The method's name in tables; default: that of the first run.")
+@add_option("--name", "The method's name in tables; default: the first run's.")
 @printed("table", "json")
 def merge_verb(
     outs: tuple[str, ...], out: str, best_of: bool, splits: bool, name: str | None, form: str
@@ -370,8 +370,8 @@ def nms_verb(folders: tuple[str, ...], average: bool, out: str | None, **options
     With --average the maps of one image in all folders, which have one size, are averaged before
     NMS, as in multi-scale testing.
 
-    An exactly horizontal, straight ridge has no mixed second derivative, so its orientation comes
-    out as 0: it is compared along itself and stays thick, as in every program of this NMS in use.
+    Exactly horizontal, straight ridges can stay thick: their orientation is undefined. All programs
+    that implement this NMS do this.
     The fade at the border covers at most half of the shorter side.
     """
     from bsdsbench.cli.shared import USUAL

@@ -257,7 +257,7 @@ cluster_option = add_option(
 )
 truth = path(
     "--gt",
-    "Ground-truth folder; default: that of the --task, if `bsdsbench data get` brought it.",
+    "Ground-truth folder; default: the --task's, if `bsdsbench data get` downloaded it.",
 )
 published = words(
     "--published",

@@ -294,8 +294,8 @@ def worst_verb(
 ) -> None:
     """List the worst images of a run, or where two differ most.
 
-    The paths of their overlays stand beside them. --by, or else the first of --columns, sorts.
-    With --method an image has the mean over the method's runs.
+    Each row has the path of its overlay. Rows are sorted by --by, or else by the first of
+    --columns. With --method an image has the mean over the method's runs.
     """
     from bsdsbench.comparison.lost_scores import with_errors
     from bsdsbench.comparison.method import folders_of, methods_of, runs_of, with_runs
@@ -341,7 +341,7 @@ def worst_verb(
     nargs=2,
     metavar="SIG SIG",
 )
-@path("--gt", "Ground-truth folder; default: that of OUT.")
+@path("--gt", "Ground-truth folder; default: the one of OUT.")
 @add_option(
     "--target",
     "The published value: ods=0.788, ois=0.808, ap=0.840; METRIC.SCORE of another metric.",
@@ -366,12 +366,12 @@ def explain_verb(
 ) -> int:
     """Find which setting gives the published score.
 
-    OUT is the folder of an earlier run: its protocol and inputs are taken. Otherwise PRED_DIR and
-    --gt say what to count. Other AP and ODS rules and images of a split are read off the counts;
-    tolerance, NMS, thinning, matching, annotators and thresholds are counted again, on a few images
-    first. For another metric (--target depth.si_f1=0.42) its own options and columns say what is in
-    use. A target is reached where a score agrees with it to the digits given. The last line is a
-    sentence to paste. Exit status 0 if a reading reaches the target, else 1.
+    OUT is the folder of an earlier run, whose protocol and inputs are used. Otherwise give PRED_DIR
+    and --gt. Other AP and ODS rules and images of a split are computed from the counts; tolerance,
+    NMS, thinning, matching, annotators and thresholds are counted again, on a few images first. For
+    another metric (--target depth.si_f1=0.42) its options and columns are tried. A target is
+    reached if a score agrees with it to the digits given. The last line is a sentence to paste.
+    Exit status 0 if a setting reaches the target, else 1.
 
     With --between nothing is counted: the words of two signatures are compared.
     """

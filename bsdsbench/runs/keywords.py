@@ -208,14 +208,14 @@ class RunKeywords:
         metavar="E",
     )
     out: StrPath | None = keyword(
-        "Folder for the results and for what is done so far, from which a later call goes on.",
+        "Folder for the results and for finished images, from which a later call resumes.",
         check=PATH_CHECK,
         names=("-o", "--out"),
         path=True,
     )
     fresh: bool = keyword("Ignore the results of an earlier run in OUT.", False, is_flag=True)
     resume: bool = keyword(
-        "Keep the maps that are in OUT, and make those that lack.", False, is_flag=True
+        "Keep the maps that are in OUT, and make the missing ones.", False, is_flag=True
     )
     groups: Any = keyword(
         "CSV table of groups of images: their ids, and columns of text or numbers (scene, patient, "
@@ -229,7 +229,7 @@ class RunKeywords:
         metavar="REGEX",
     )
     tag: str | None = keyword(
-        "What tells this detector from others of its name, such as a checkpoint: stands in "
+        "A text that identifies this version of the detector, such as a checkpoint; kept in "
         "maps/run.json.",
         check=TEXT_CHECK,
         metavar="TEXT",

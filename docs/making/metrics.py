@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from bsdsbench.metrics import registry
-from bsdsbench.metrics.base import Metric
+from bsdsbench.metrics.base import Column, Metric
 from making.reference import cell
 
 DIRECTION = {True: "lower", False: "higher"}
@@ -39,23 +39,39 @@ def usual(field: Any) -> str:
 
 def tables(metric: Metric) -> str:
     """Scores, options and settings, as the metric declares them."""
+    usual_keys = metric.usual(metric.options()) if metric.options else None
     scores = [c for c in metric.columns if c.score]
-    lines = ["| score | in tables | better | key in result.json |", "|---|---|---|---|"]
-    shown = {"always": "yes", "own": "one run", "several": "several runs", "never": "files only"}
-    lines += [
-        f"| {c.heading} | {shown[c.shown]} | {DIRECTION[c.lower]} | `{metric.name}.{c.key}` |"
-        for c in scores
-    ]
+    first = [c for c in scores if c.shown != "never" and (not usual_keys or c.key in usual_keys)]
+    others = [c for c in scores if c not in first]
+    lines = _scores(metric, first)
+    if others:
+        chosen = "`--columns KEY` shows any of them"
+        lines += _folded(f"{len(others)} more scores", [f"{chosen}.", "", *_scores(metric, others)])
     if metric.options:
+        fields = attrs.fields(metric.options)
+        rows = ["| field | default | meaning |", "|---|---|---|"]
+        rows += [f"| `{f.name}` | {usual(f)} | {cell(f.metadata['help'])} |" for f in fields]
         lines += ["", f"Options (`--set {metric.name}.FIELD=VALUE`):", ""]
-        lines += ["| field | default | meaning |", "|---|---|---|"]
-        lines += [
-            f"| `{f.name}` | {usual(f)} | {cell(f.metadata['help'])} |"
-            for f in attrs.fields(metric.options)
-        ]
+        lines += rows if len(fields) <= 8 else _folded(f"{len(fields)} options", rows)
     if metric.uses:
         used = ", ".join(f"`{name}`" for name in metric.uses)
         lines += ["", f"Settings of the protocol that affect it: {used}."]
     else:
         lines += ["", "No setting of the protocol affects it, only its own options."]
     return "\n".join(lines) + "\n"
+
+
+def _scores(metric: Metric, columns: list[Column]) -> list[str]:
+    """A row for each score."""
+    shown = {"always": "yes", "own": "one run", "several": "several runs", "never": "files only"}
+    head = ["| score | in tables | better | key in result.json |", "|---|---|---|---|"]
+    return head + [
+        f"| {c.heading} | {shown[c.shown]} | {DIRECTION[c.lower]} | `{metric.name}.{c.key}` |"
+        for c in columns
+    ]
+
+
+def _folded(title: str, lines: list[str]) -> list[str]:
+    """Lines that a reader unfolds."""
+    start = ["", "```{raw} html", f"<details><summary>{title}</summary>", "```", ""]
+    return [*start, *lines, "", "```{raw} html", "</details>", "```", ""]
