@@ -41,8 +41,8 @@ for name, segment in segmenters.items():
     runs.append(stream.compute())
 
 # %%
-# ``pairs`` says how many objects have a partner, and how many of each map have none. The protocol
-# above says what an object without a partner gives: the diagonal of the image as its distance.
+# ``pairs`` counts the objects with a partner, and the objects of each map without one. By the
+# protocol above an object without a partner has the diagonal of the image as its distance.
 
 for run in runs:
     print(run.name, run.score("contour").pairs.to_mapping())

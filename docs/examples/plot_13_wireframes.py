@@ -41,8 +41,8 @@ for name, lines in found.items():
     np.savez(out / name / "house.npz", lines=lines[:, [1, 0, 3, 2]], score=score)
 
 # %%
-# The files are in pixels of the picture, not on a network's grid: an option says so. The pixels of
-# the halves are all correct, but their ends are all wrong.
+# The files are in pixels of the picture, not on a network's grid, which an option states. The
+# pixels of the halves are all correct, but their ends are all wrong.
 
 proto = bb.Protocol.preset("wireframe").replace(options={"wireframe": {"lines_in": "image"}})
 for name in found:
@@ -50,7 +50,7 @@ for name in found:
     print(run.summary())
 
 # %%
-# The annotated lines, and those of both detectors. A dot is an end.
+# The annotated lines, and the lines of both detectors. Dots are ends of lines.
 
 fig, axes = plt.subplots(1, 3, figsize=(8, 2.6), layout="constrained")
 for ax, (name, lines) in zip(axes, {"annotated": house, **found}.items(), strict=True):

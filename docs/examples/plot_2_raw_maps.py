@@ -37,7 +37,7 @@ for finding in bb.doctor(raw.maps, truth):
     print(f"{finding.level}: {finding.message}")
 
 # %%
-# Evaluate with and without NMS. Without it a warning says what the maps look like. The protocol
+# Evaluate with and without NMS. Without it a warning describes the maps. The protocol
 # records the choice, and `compare` of the two runs has a note that they differ in it.
 
 proto = bb.Protocol.preset("bsds500")

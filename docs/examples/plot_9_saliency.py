@@ -54,7 +54,7 @@ for key, heading in shown.items():
     print(f"{heading:22}", *(f"{scores[name][key]:10.3f}" for name in maps))
 
 # %%
-# Both maps beside the annotated mask.
+# The annotated mask, and both maps.
 
 fig, axes = plt.subplots(1, 3, figsize=(8, 2.3), layout="constrained")
 pictures = {
