@@ -23,6 +23,7 @@ _FORMS = ("soft", "ucm2", "segs", "classes", "depth")
 # parts with other axes than (H, W), or other than any real numbers
 _AXES = {"classes": (2, 3), "class_boundaries": (3,), "photo": (3,)}
 _DTYPE_KINDS = {"segs": "biu", "segmentations": "biu", "photo": "u"}
+_LABELS = ("labels", "instances", "classes")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,8 +46,8 @@ class ImageParts:
     """What is known of an image: parts by name, each also an attribute.
 
     Reading a part that is not there raises DataError, so that no metric has to look before;
-    `parts` tells what is there. Types, shapes and that all have one size are checked here, values
-    by the metrics.
+    `parts` tells what is there. Types, shapes, values and that all have one size are checked here,
+    once: what counts them relies on it.
     """
 
     image_id: str
@@ -72,7 +73,9 @@ class ImageParts:
                 parts |= {} if value is None else {name: value}
                 continue
             axes, kinds = _AXES.get(name, (2,)), _DTYPE_KINDS.get(name, "biuf")
-            for item in given_list(value, what, "a list") if is_tuple else [value]:
+            for number, item in enumerate(
+                given_list(value, what, "a list") if is_tuple else [value], 1
+            ):
                 array = given_array(item, what)
                 if array.dtype.kind not in kinds or array.ndim not in axes:
                     expected = "numbers" if "f" in kinds else "integers"
@@ -80,10 +83,13 @@ class ImageParts:
                     fix = stack_ways(array.shape) if axes == (2,) else ()
                     fault = f"{what}: {kind_of_value(array)}, expected {expected}"
                     raise DataError(fault, fix=fix)
-                if name in ("labels", "instances", "classes") and array.ndim == 2:
+                if name in _LABELS and array.ndim == 2:
                     array = whole_labels(array, "label map")
-                array = array != 0 if name == "valid" else array
-                maps.append(binary_map(array, what) if name == "mask" else array)
+                elif name in ("soft", "ucm2"):
+                    array = soft_map(array, "ucm2" if name == "ucm2" else "soft map")
+                elif name in ("boundaries", "mask"):
+                    array = binary_map(array, f"ground truth {number}" if is_tuple else what)
+                maps.append(array != 0 if name == "valid" else array)
                 if name != "photo":
                     rows, cols = array.shape[-2:]
                     size = ((rows - 1) // 2, (cols - 1) // 2) if name == "ucm2" else (rows, cols)
@@ -176,6 +182,11 @@ class Prediction(ImageParts):
         if len(self.parts.keys() & set(_FORMS)) != 1:
             has = ", ".join(self.parts) or "nothing"
             raise DataError(f"Prediction: has {has}, expected one of {', '.join(_FORMS)}")
+
+    @classmethod
+    def of(cls, pred: Map | Prediction) -> Prediction:
+        """Return a prediction as it is, of an array the one of a soft map."""
+        return pred if isinstance(pred, Prediction) else cls("prediction", soft=pred)
 
     @property
     def kind(self) -> str:
@@ -300,6 +311,11 @@ class GroundTruth(ImageParts):
         drawn = {"boundaries": boundaries, "segmentations": segmentations}
         super().__init__(image_id, path, evidence, **drawn, **parts)
 
+    @classmethod
+    def of(cls, gts: Sequence[Map] | GroundTruth) -> GroundTruth:
+        """Return a ground truth as it is, of the boundary maps of annotators one of these."""
+        return gts if isinstance(gts, GroundTruth) else cls("ground truth", gts)
+
     @property
     def fingerprint(self) -> str:
         """The annotations as 16 hex digits, whatever the file format.
@@ -323,7 +339,6 @@ class GroundTruth(ImageParts):
         """
         digest = hashlib.sha256(b"%dx%dx%d\n" % (*self.shape, len(self.boundaries)))
         for drawn in self.boundaries:
-            drawn = drawn if drawn.dtype == bool else drawn > 0
             digest.update(np.packbits(drawn).tobytes())
         names = "labels", "instances", "class_boundaries", "mask", "depth", "valid"
         others = [*map(self.parts.get, names), *self.parts.get("angles", ())]
@@ -415,11 +430,6 @@ def soft_map(pred: object, what: str = "prediction") -> Map:
     )
 
 
-def valid_of(gts: object) -> Bool | None:
-    """Return the pixels of a ground truth that are counted, None for all of them."""
-    return gts.parts.get("valid") if isinstance(gts, GroundTruth) else None
-
-
 def without_void(maps: Map, valid: Bool | None) -> Map:
     """Return a map (..., H, W) with 0 where pixels are void."""
     return maps if valid is None else np.where(valid, maps, maps.dtype.type(0))
@@ -437,26 +447,20 @@ def described(values: Map) -> str:
     return f"{values.dtype}{span}"
 
 
-def annotated_maps(gts: Sequence[Map] | GroundTruth) -> Bool:
-    """Return the boundaries of all annotators, as `binary_map` reads them: (A, H, W) bool."""
-    truth = gts if isinstance(gts, GroundTruth) else GroundTruth("", gts)
-    maps = []
-    for k, gt in enumerate(truth.boundaries, 1):
-        maps.append(binary_map(gt, f"ground truth {k}"))
-    if not maps:
+def annotated_maps(gt: GroundTruth) -> Bool:
+    """Return the boundaries of all annotators without void pixels: (A, H, W) bool."""
+    if not gt.boundaries:
         raise DataError("ground truth: no annotators, expected at least one")
     # np.stack takes four times as long for small maps
-    return without_void(np.array(maps), valid_of(truth))
+    return without_void(np.array(gt.boundaries), gt.parts.get("valid"))
 
 
-def annotated_masks(gts: Sequence[Map] | GroundTruth) -> Bool:
+def annotated_masks(gt: GroundTruth) -> Bool:
     """Return the masks of crack sets, which have them beside their outlines, or `annotated_maps`.
 
     For what counts pixels or objects rather than boundaries.
     """
-    if isinstance(gts, GroundTruth) and "mask" in gts.parts:
-        return np.asarray(gts.mask[None])
-    return annotated_maps(gts)
+    return np.asarray(gt.mask[None]) if "mask" in gt.parts else annotated_maps(gt)
 
 
 def binary_map(values: Map, what: str) -> Bool:

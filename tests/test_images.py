@@ -79,7 +79,7 @@ def test_the_size_of_a_truth(given):
         (Prediction, {"soft": MAP * 1j}, "numbers"),
         (Prediction, {"segs": (MAP,)}, "integers"),
         (Prediction, {"segs": (MAP > 0, None)}, "numbers"),
-        (GroundTruth, {"boundaries": (MAP, MAP[0])}, "2 axes"),
+        (GroundTruth, {"boundaries": (MAP > 0, MAP[0])}, "2 axes"),
         (GroundTruth, {"labels": MAP}, "integer labels"),
         (GroundTruth, {"mask": np.ma.masked_less(MAP, 0.5)}, "without a mask"),
         (GroundTruth, {"class_boundaries": MAP}, "3 axes"),
@@ -172,12 +172,12 @@ def test_binary_maps_by_hand(dtype):
 def test_annotators_as_one_array():
     first, second = MAP > 0.5, (MAP < 0.2).astype(np.uint8) * 255
     expected = [(MAP > 0.5).tolist(), (MAP < 0.2).tolist()]
-    assert annotated_maps([first, second]).tolist() == expected
+    assert annotated_maps(GroundTruth.of([first, second])).tolist() == expected
     assert annotated_maps(GroundTruth("a", (first, second))).tolist() == expected
-    refused("no annotators", annotated_maps, [])
+    refused("no annotators", annotated_maps, GroundTruth("a"))
     words = r"\(3, 3\), expected \(3, 4\)"
-    refused(words, annotated_maps, [first, second[:, :3]], error=ShapeError)
-    refused("^ground truth 2: ", annotated_maps, [first, MAP])
+    refused(words, GroundTruth, "a", [first, second[:, :3]], error=ShapeError)
+    refused("^ground truth 2: ", GroundTruth, "a", [first, MAP])
 
 
 # --- what numbers mean by their dtype: one image never decides for itself

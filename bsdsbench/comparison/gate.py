@@ -43,7 +43,7 @@ from bsdsbench.results.score_names import (
     usual_scores,
 )
 from bsdsbench.results.score_tables import left_out_notes
-from bsdsbench.results.storage import pack_records, unpack_records
+from bsdsbench.results.storage import columns_of, npz_bytes, unpack_records
 from bsdsbench.scores.counts import ImageRecord
 from bsdsbench.tables.forms import to_markdown
 from bsdsbench.tables.table import Field, Table
@@ -94,13 +94,14 @@ class Baseline:
 
     def save(self, path: Path_) -> None:
         """Write the JSON file, whole or not at all. Raises OSError."""
-        stack = Evaluation(self.protocol, "", self.records).stack
+        run = Evaluation(self.protocol, "", self.records)
+        arrays = columns_of(self.records, {metric: run.stack(metric) for metric in run.metrics})
         content = {
             "schema": _SCHEMA,
             "scores": dict(self.scores),
             "tolerances": dict(self.tolerances),
             "protocol": self.protocol.to_mapping(),
-            "counts": base64.b64encode(pack_records(self.records, stack)).decode("ascii"),
+            "counts": base64.b64encode(npz_bytes(arrays)).decode("ascii"),
         }
         if self.gated:
             content["gated"] = list(self.gated)

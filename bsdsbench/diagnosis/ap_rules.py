@@ -10,7 +10,6 @@ import numpy as np
 
 from bsdsbench.arguments import F8
 from bsdsbench.errors import DataError
-from bsdsbench.images import valid_of
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.boundary import truth_maps, whole_image_counts
 from bsdsbench.metrics.optional import CurveOfPixels
@@ -29,7 +28,7 @@ _RULES += [("ODS", *rule) for rule in ODS_RULES.items()]
 def with_whole_image(files: Sources, protocol: Protocol, grid: F8, matches: F8) -> PRCurve:
     """Return the curve of counts (T, 4) at thresholds (T,), and of all pixels at threshold 0."""
     truths = (files.truth(image_id, protocol) for image_id in files.pairs)
-    first = sum(whole_image_counts(truth_maps(t, protocol), valid_of(t)) for t in truths)
+    first = sum(whole_image_counts(truth_maps(t, protocol), t.parts.get("valid")) for t in truths)
     return PRCurve.of_counts(np.r_[0.0, grid], np.vstack([first, matches]))
 
 

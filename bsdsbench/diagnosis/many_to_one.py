@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bsdsbench.images import GroundTruth, Map, Prediction, valid_of
+from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.metrics.boundary import threshold_events, truth_maps
 from bsdsbench.protocol.protocol import Protocol
@@ -29,11 +29,12 @@ def many_to_one_counts(
 
     from bsdsbench.kernels.distances.nearest import count_steps
 
-    gt_maps = truth_maps(gts, protocol)
+    pred, truth = Prediction.of(pred), GroundTruth.of(gts)
+    gt_maps = truth_maps(truth, protocol)
     rows, cols = gt_maps.shape[1:]
     radius = protocol.radius((rows, cols))
     thresholds, (start, pixel, added), _ = threshold_events(
-        pred, (rows, cols), protocol, valid=valid_of(gts)
+        pred, (rows, cols), protocol, valid=truth.parts.get("valid")
     )
     marked = gt_maps.any(axis=0)
     close = np.zeros(marked.shape, bool)

@@ -96,10 +96,28 @@ class Layout:
         return ", ".join(filter(None, (several, frames)))
 
     @classmethod
-    def of_pairs(cls, files: Sequence[Sequence[Path]], ids: Sequence[str]) -> Layout:
-        """Return the layout of one side of the images of a run: the files of each id."""
-        by_id = {image_id: list(paths) for image_id, paths in zip(ids, files, strict=True)}
-        return _layout({i: f for i, f in by_id.items() if f}, any("/" in i for i in ids))
+    def of_files(cls, files: Mapping[str, Sequence[Path]]) -> Layout:
+        """Return how the files of a side became images: the files of each id, of some one or more.
+
+        An id with "/" in it is SEQUENCE/FRAME.
+        """
+        sizes, sequences = list[int](), set[str]()
+        for image_id, paths in files.items():
+            if paths:
+                sizes.append(len(paths))
+                sequences |= {image_id.rpartition("/")[0]} if "/" in image_id else set()
+        if max(sizes, default=1) == 1:
+            return cls(sequences=len(sequences))
+        image_id = max(files, key=lambda i: len(files[i]))
+        examples = []
+        for path in (files[image_id][0], files[image_id][-1]):
+            name, folder = id_of(path), show(path.parent.name)
+            if name == image_id:
+                name = f"{folder}/ID"
+            else:
+                name = f"ID/{name}" if folder == image_id else name.replace(image_id, "ID", 1)
+            examples.append(name)
+        return cls(min(sizes), max(sizes), examples[0], examples[1], len(sequences))
 
     @classmethod
     def from_mapping(cls, values: object) -> Layout | None:
@@ -242,9 +260,8 @@ def group_files(
         known = ids[1 - k][chosen[1 - k]] if wanted is None else wanted
         doubtful = _doubtful(side, chosen[k], known, names[1 - k]) if several[k] else set()
         files, doubled = _groups(side, chosen[k], wanted, is_truth=k == 1)
-        made.append(
-            FilesOfSide(files, doubled | (doubtful & files.keys()), _layout(files, depth > 1))
-        )
+        doubled |= doubtful & files.keys()
+        made.append(FilesOfSide(files, doubled, Layout.of_files(files)))
     return Grouping(wanted, *made)
 
 
@@ -409,24 +426,6 @@ def _mark(image_id: str, file: _File, arrangement: Arrangement) -> _Mark:
     rest = name.removeprefix(image_id)
     word = rest.rstrip("0123456789")
     return _Mark(word, rest[len(word) :], _FRAME_BESIDE.search(rest) is not None)
-
-
-def _layout(files: Files, in_sequences: bool) -> Layout:
-    """Return how the files of a side became images."""
-    sizes = [*map(len, files.values())] or [1]
-    sequences = {i.rpartition("/")[0] for i in files} if in_sequences else ()
-    if max(sizes) == 1:
-        return Layout(sequences=len(sequences))
-    image_id = max(files, key=lambda i: len(files[i]))
-    examples = []
-    for path in (files[image_id][0], files[image_id][-1]):
-        name, folder = id_of(path), show(path.parent.name)
-        if name == image_id:
-            name = f"{folder}/ID"
-        else:
-            name = f"ID/{name}" if folder == image_id else name.replace(image_id, "ID", 1)
-        examples.append(name)
-    return Layout(min(sizes), max(sizes), examples[0], examples[1], len(sequences))
 
 
 def read_split(path: PathLike) -> list[str]:

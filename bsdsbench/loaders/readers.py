@@ -39,7 +39,6 @@ from bsdsbench.images import (
     one_channel,
     refuse_channels,
     same_shape,
-    soft_map,
 )
 from bsdsbench.io import Budget, FaultError, PathLike, ReadBytes, check_size, read_bytes
 from bsdsbench.io import reading as faults_of
@@ -142,7 +141,7 @@ def _read_map(files: _ImageFiles, kind: str, read: ReadBytes) -> Prediction:
                 raise FaultError(f"has variables {names}, {expected}")
             value: Any = likely[chosen[0]]
             if kind == "soft" and "segs" not in arrays and not isinstance(value, list):
-                soft = soft_map(np.ascontiguousarray(plane(value, "soft map")), "soft map")
+                soft = np.ascontiguousarray(plane(value, "soft map"))
                 soft = soft.view(np.uint8) * np.uint8(255) if soft.dtype == np.bool_ else soft
                 return Prediction(image_id, file, soft=soft)
             several = isinstance(value, list) or np.ndim(value) == 3
@@ -185,7 +184,7 @@ def _ucm2(array: object) -> F8:
             f"ucm2 of {array.dtype}, expected floats in [0, 1]: strengths rounded to bytes give "
             "other regions (to score them all the same save ucm2 / 255 as double)"
         )
-    return soft_map(array.astype(np.float64, copy=False), "ucm2")
+    return array.astype(np.float64, copy=False)
 
 
 def read_prediction(

@@ -35,8 +35,6 @@ from bsdsbench.images import (
     annotated_maps,
     binary_map,
     same_shape,
-    soft_map,
-    valid_of,
 )
 from bsdsbench.loaders.labels import seg2bdry
 from bsdsbench.metrics.base import Arrays, Column, Counter, ScoreTree, VoidOptions, at_least_two
@@ -324,9 +322,9 @@ def boundary_counts(
     """
     from bsdsbench.kernels.matching.matching import match_steps, prepare_truth
 
-    protocol = Protocol.load(protocol)
-    gt_maps = truth_maps(gts, protocol)
-    shape, valid = gt_maps.shape[1:], valid_of(gts)
+    pred, gt, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
+    gt_maps, valid = truth_maps(gt, protocol), gt.parts.get("valid")
+    shape, whole_image = gt_maps.shape[1:], has_whole_image_row(pred, protocol)
     radii = protocol.radii(shape)
     widest = prepare_truth(gt_maps, max(radii))
     thresholds, events, size = threshold_events(pred, shape, protocol, widest.near, dropped, valid)
@@ -336,10 +334,10 @@ def boundary_counts(
         target = widest if radius == max(radii) else prepare_truth(gt_maps, radius)
         matched_gt, matched_pred = match_steps(*events, target)
         table = np.column_stack([matched_gt[::-1], total_gt, matched_pred[::-1], size[::-1]])
-        if has_whole_image_row(pred, protocol):
+        if whole_image:
             table = np.vstack([whole_image_counts(gt_maps, valid), table])  # at threshold 0
         tables.append(table)
-    if has_whole_image_row(pred, protocol):
+    if whole_image:
         thresholds = np.r_[0.0, thresholds]
     others = {OTHER_MATCHES: tables[1:]} if len(tables) > 1 else {}
     return MatchCounts(thresholds, tables[0], **others)
@@ -404,9 +402,9 @@ def boundary_match_maps(
     """
     from bsdsbench.kernels.matching.matching import match_maps
 
-    protocol = Protocol.load(protocol)
-    gt_maps = truth_maps(gts, protocol)
-    shape, valid = gt_maps.shape[1:], valid_of(gts)
+    pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
+    gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
+    shape = gt_maps.shape[1:]
     thresholds, (start, pixel, _), _ = threshold_events(pred, shape, protocol, valid=valid)
     if threshold == 0 and protocol.whole_image:
         bmap = np.ones(shape, bool) if valid is None else valid
@@ -423,9 +421,9 @@ def boundary_match_maps(
     return MatchMaps(matched_pred, bmap & ~matched_pred, matched_gt, gt_maps & ~matched_gt)
 
 
-def truth_maps(gts: Sequence[Map] | GroundTruth, protocol: Protocol) -> Bool:
+def truth_maps(gt: GroundTruth, protocol: Protocol) -> Bool:
     """Return the boundaries of every annotator, bool (A, H, W), thinned if the protocol says so."""
-    maps = annotated_maps(gts)
+    maps = annotated_maps(gt)
     if protocol.gt_thin:
         from bsdsbench.kernels.thinning import thin_each
 
@@ -440,17 +438,12 @@ class SoftOrSegs(NamedTuple):
     bmaps: Any
 
 
-def soft_or_segs(
-    pred: Map | Prediction, shape: tuple[int, ...], valid: Bool | None = None
-) -> SoftOrSegs:
+def soft_or_segs(pred: Prediction, shape: tuple[int, ...], valid: Bool | None = None) -> SoftOrSegs:
     """Return a prediction of that shape as a soft map, or as boundaries."""
-    segs: Any = pred.parts.get("segs") if isinstance(pred, Prediction) else None
-    if segs is None:
-        soft = soft_map(pred.boundary_map() if isinstance(pred, Prediction) else pred)
-        same_shape(soft.shape, shape)
-        return SoftOrSegs(soft, None)
-    same_shape(segs[0].shape, shape)
-    return SoftOrSegs(None, np.stack([seg2bdry(seg, valid) for seg in segs]))
+    same_shape(pred.shape, shape)
+    if pred.kind != "segs":
+        return SoftOrSegs(pred.boundary_map(), None)
+    return SoftOrSegs(None, np.stack([seg2bdry(seg, valid) for seg in pred.segs]))
 
 
 class ThresholdEvents(NamedTuple):
@@ -465,7 +458,7 @@ class ThresholdEvents(NamedTuple):
 
 
 def threshold_events(
-    pred: Map | Prediction,
+    pred: Prediction,
     shape: tuple[int, ...],
     protocol: Protocol,
     near: NDArray[np.uint64] | None = None,
@@ -533,9 +526,9 @@ def replayed(events: Events, shape: tuple[int, ...]) -> Bool:
     return np.ascontiguousarray(np.logical_xor.accumulate(changed)[::-1]).reshape(-1, *shape)
 
 
-def has_whole_image_row(pred: Map | Prediction, protocol: Protocol) -> bool:
+def has_whole_image_row(pred: Prediction, protocol: Protocol) -> bool:
     """Return whether the counts have a row of threshold 0, where every pixel is on."""
-    return protocol.whole_image and not (isinstance(pred, Prediction) and pred.kind == "segs")
+    return protocol.whole_image and pred.kind != "segs"
 
 
 def whole_image_counts(gt_maps: Bool, valid: Bool | None = None) -> I8:

@@ -26,8 +26,6 @@ from bsdsbench.images import (
     Prediction,
     annotated_masks,
     same_shape,
-    soft_map,
-    valid_of,
 )
 from bsdsbench.kernels.distances.limits import SHARE, up_to
 from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ScoreTree, ValuesMetric
@@ -104,8 +102,8 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
 
         pixels i8 (B,); marked i8 (B,), those that annotators marked; value f8 (B,), the sum of p.
         """
-        drawn, valid = annotated_masks(gt), valid_of(gt)
-        soft = prepare(soft_map(pred.soft), protocol, valid)
+        drawn, valid = annotated_masks(gt), gt.parts.get("valid")
+        soft = prepare(pred.soft, protocol, valid)
         p, edges = unit(soft), _edges(soft, opt.bins, opt.closed)
         same_shape(p.shape, drawn.shape[1:], pred.where)
         marked = drawn.sum(axis=0)
@@ -125,8 +123,8 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
     ) -> SoftPixels:
         """Return the map at the edges between bins; where there is one bin, at one half."""
-        valid, n = valid_of(gt), max(opt.bins, 2)
-        soft = prepare(soft_map(pred.soft), protocol, valid)
+        valid, n = gt.parts.get("valid"), max(opt.bins, 2)
+        soft = prepare(pred.soft, protocol, valid)
         reached = np.searchsorted(_edges(soft, n, opt.closed), unit(soft), _SIDE[opt.closed])
         return SoftPixels(np.arange(1, n) / n, reached, annotated_masks(gt), valid)
 

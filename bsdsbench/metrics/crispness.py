@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from bsdsbench.arguments import F8
-from bsdsbench.images import GroundTruth, Map, Prediction, valid_of, without_void
+from bsdsbench.images import GroundTruth, Map, Prediction, without_void
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, ScoreTree, VoidOptions, image_means
 from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.curve_metric import CurveMetric
@@ -72,7 +72,7 @@ class CrispnessMetric(CurveMetric[VoidOptions]):
             rule = protocol.replace(nms=part == "seval", thin=part == "seval")
             counts[part] = boundary_counts(pred, gt, rule).matches
         raw = invert(pred.soft) if protocol.invert else pred.soft
-        counts["kept"], counts["total"] = _crispness_sums(without_void(raw, valid_of(gt)))
+        counts["kept"], counts["total"] = _crispness_sums(without_void(raw, gt.parts.get("valid")))
         return counts
 
     def scores(

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bsdsbench.arguments import Bool
-from bsdsbench.images import GroundTruth, Map, Prediction, valid_of
+from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.metrics.boundary import (
     MatchMaps,
     has_whole_image_row,
@@ -74,14 +74,13 @@ def pixel_classes(
     from bsdsbench.kernels.matching.matching import prepare_truth
     from bsdsbench.kernels.matching.unmatched import match_by_pixel, prepare_surroundings
 
-    gt_maps = truth_maps(gts, protocol)
+    pred, truth = Prediction.of(pred), GroundTruth.of(gts)
+    gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
     shape = gt_maps.shape[1:]
     radius = protocol.radius(shape)
     target = prepare_truth(gt_maps, radius)
     around = prepare_surroundings(target, radius)
-    thresholds, events, _ = threshold_events(
-        pred, shape, protocol, dropped=dropped, valid=valid_of(gts)
-    )
+    thresholds, events, _ = threshold_events(pred, shape, protocol, dropped=dropped, valid=valid)
     steps = match_by_pixel(*events, target, around)
     is_any = np.zeros(shape, bool)
     is_any.flat[steps.pixel] = is_any.flat[target.pixel] = True
@@ -156,9 +155,9 @@ def boundary_errors(
     from bsdsbench.kernels.matching.matching import prepare_truth
     from bsdsbench.kernels.matching.unmatched import classify_steps, prepare_surroundings
 
-    protocol = Protocol.load(protocol)
-    gt_maps = truth_maps(gts, protocol)
-    shape, valid = gt_maps.shape[1:], valid_of(gts)
+    pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
+    gt_maps, valid = truth_maps(truth, protocol), truth.parts.get("valid")
+    shape = gt_maps.shape[1:]
     target = prepare_truth(gt_maps, protocol.radius(shape))
     around = prepare_surroundings(target, protocol.radius(shape))
     thresholds, events, size = threshold_events(pred, shape, protocol, around.near, dropped, valid)

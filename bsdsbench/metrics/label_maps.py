@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import Bool, given_array
 from bsdsbench.errors import DataError, ProtocolError
-from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, valid_of, without_void
+from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, without_void
 from bsdsbench.loaders.label_evidence import label_evidence, number_evidence, refuse_white
 from bsdsbench.loaders.reading import Kind, binarise
 from bsdsbench.metrics.base import FilesRead, Metric, Symptoms
@@ -239,10 +239,10 @@ def label_maps(pred: Prediction, gt: GroundTruth, opt: LabelOptions) -> MapPair:
     ]
     pred_map, gt_map = flat
     if "mask" in gt.parts:
-        pred_map = without_void(pred_map, valid_of(gt))
+        pred_map = without_void(pred_map, gt.parts.get("valid"))
     refuse_stack(gt_map, pred_map.shape, SIDES[1])
     refuse_stack(pred_map, gt_map.shape, SIDES[0])
-    valid = valid_of(gt)
+    valid = gt.parts.get("valid")
     if opt.components:
         ignored = void_of(gt_map, opt.ignored)
         if ignored is not None:

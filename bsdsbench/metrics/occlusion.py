@@ -24,7 +24,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bsdsbench.arguments import I8
-from bsdsbench.images import GroundTruth, Map, Prediction, soft_map, unit
+from bsdsbench.images import GroundTruth, Map, Prediction, unit
 from bsdsbench.loaders.formats.official_txt import format_rows, safe_name
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Texts
 from bsdsbench.metrics.boundary import replayed, threshold_events, truth_maps
@@ -77,12 +77,12 @@ class OcclusionMetric(CurveMetric[None]):
         """
         from bsdsbench.kernels.matching.matching import match_maps
 
-        gt_maps, soft, angles = truth_maps(gt, protocol), soft_map(pred.soft), pred.angles
+        gt_maps, angles = truth_maps(gt, protocol), pred.angles
         rows, cols = gt_maps.shape[1:]
-        soft = _resized(soft, (rows, cols))
+        resized = Prediction(pred.image_id, soft=_resized(pred.soft, (rows, cols)))
         if angles.shape != (rows, cols):
             angles = bilinear(angles, (rows, cols))
-        thresholds, events, _ = threshold_events(soft, (rows, cols), protocol)
+        thresholds, events, _ = threshold_events(resized, (rows, cols), protocol)
         maps, radius = replayed(events, (rows, cols)), protocol.radius((rows, cols))
         counts = np.zeros((thresholds.size, 6), np.int64)
         for k, bmap in enumerate(maps):
@@ -109,7 +109,7 @@ class OcclusionMetric(CurveMetric[None]):
         self, counter: Counter, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: None
     ) -> Arrays:
         """Return the counts of `count`, and what the counter counts of the edges."""
-        soft = _resized(soft_map(pred.soft), gt.shape)
+        soft = _resized(pred.soft, gt.shape)
         if protocol.whole_image:  # a row that `count` does not have
             protocol = protocol.replace(thresholds=protocol.thresholds[1:])
         return {**counter(soft, gt, protocol), **self.count(pred, gt, protocol, opt)}

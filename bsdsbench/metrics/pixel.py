@@ -24,7 +24,7 @@ import numpy as np
 
 from bsdsbench.arguments import F8
 from bsdsbench.curves.ranked import roc_of_counts
-from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks, valid_of
+from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks
 from bsdsbench.metrics.base import IMAGES, Column, Metric, ScoreTree, VoidOptions
 from bsdsbench.metrics.boundary import soft_or_segs
 from bsdsbench.metrics.curve_metric import CURVE_COLUMNS, F_AT_ODS
@@ -164,7 +164,7 @@ def _soft_pixels(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SoftP
     """Return what `pixel_counts` counts."""
     from bsdsbench.kernels.thresholding import levels
 
-    masks, valid = annotated_masks(gt), valid_of(gt)
+    masks, valid = annotated_masks(gt), gt.parts.get("valid")
     soft, bmaps = soft_or_segs(pred, masks.shape[1:], valid)
     if soft is None:
         return SoftPixels(np.arange(1.0, len(bmaps) + 1), bmaps, masks, valid)
@@ -233,8 +233,8 @@ def pixel_counts(
     """
     from bsdsbench.kernels.thresholding import confusion
 
-    protocol = Protocol.load(protocol)
-    gt_maps, valid = annotated_masks(gts), valid_of(gts)
+    pred, truth, protocol = Prediction.of(pred), GroundTruth.of(gts), Protocol.load(protocol)
+    gt_maps, valid = annotated_masks(truth), truth.parts.get("valid")
     thresholds, cuts = protocol.threshold_array(), protocol.cuts()
     soft, bmaps = soft_or_segs(pred, gt_maps.shape[1:], valid)
     if soft is None:

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, Bool
 from bsdsbench.errors import Setting
-from bsdsbench.images import GroundTruth, Map, Prediction, soft_map, unit, valid_of, without_void
+from bsdsbench.images import GroundTruth, Map, Prediction, soft_map, unit, without_void
 from bsdsbench.metrics.base import (
     IGNORE,
     IMAGES,
@@ -163,7 +163,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         above one half; positives, pixels i8 (), mask pixels and all counted; abs_error_sum f8 (),
         sum of |map - mask|; s_measure, weighted_f f8 ().
         """
-        valid = valid_of(gt)
+        valid = gt.parts.get("valid")
         mask, value = without_void(gt.mask, valid), _compared(pred, valid, protocol, opt)
         counts: dict[str, Any] = {
             "s_measure": s_measure(value, mask, valid),
@@ -190,7 +190,7 @@ class SaliencyMetric(Metric[SaliencyOptions]):
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
     ) -> SoftPixels:
         """Return the map at its levels as an 8-bit picture."""
-        valid = valid_of(gt)
+        valid = gt.parts.get("valid")
         reached = _levels(_compared(pred, valid, protocol, opt)).astype(np.int16) + 1
         return SoftPixels(np.arange(_LEVELS) / 255, reached, gt.mask[None], valid, opt.beta2)
 

@@ -27,7 +27,7 @@ from attrs import frozen
 from numpy.lib.stride_tricks import sliding_window_view
 
 from bsdsbench.arguments import F8, I8, Bool
-from bsdsbench.images import GroundTruth, Prediction, soft_map, valid_of, without_void
+from bsdsbench.images import GroundTruth, Prediction, without_void
 from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.cldice import cldice, skeleton_pixels
@@ -78,8 +78,8 @@ def _foregrounds(
     pred: Prediction, gt: GroundTruth, protocol: Protocol, threshold: float
 ) -> MapPair:
     """Return the predicted and the annotated foreground. Raises DataError."""
-    valid = valid_of(gt)
-    soft = prepare(soft_map(pred.soft), protocol, valid)
+    valid = gt.parts.get("valid")
+    soft = prepare(pred.soft, protocol, valid)
     return MapPair(unit(soft) >= threshold, without_void(gt.mask, valid))
 
 

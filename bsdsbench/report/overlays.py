@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.arguments import F8, Bool
-from bsdsbench.images import GroundTruth, Prediction, valid_of
+from bsdsbench.images import GroundTruth, Prediction
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Metric
 from bsdsbench.metrics.boundary import MatchMaps
@@ -121,7 +121,7 @@ def void_values(run: Evaluation) -> tuple[float, ...]:
 
 def void_stripes(gt: GroundTruth, run: Evaluation) -> Bool | None:
     """Return stripes (H, W) over the pixels of an image that are counted nowhere, or None."""
-    valid = valid_of(gt)
+    valid = gt.parts.get("valid")
     if valid is None and "labels" in gt.parts and gt.labels.ndim == 2:
         valid = ~np.isin(gt.labels, void_values(run))
     if valid is None or valid.all():

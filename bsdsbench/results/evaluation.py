@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -40,7 +40,7 @@ from bsdsbench.results.storage import (
     SCHEMA,
     columns_of,
     is_run,
-    pack_records,
+    npz_bytes,
     read_result,
     writing_result,
 )
@@ -237,13 +237,14 @@ class Evaluation(Shown):
     @property
     def readings(self) -> Readings | None:
         """The meaning of the values of its files, on both sides; None without records."""
-        return next(self._readings_of_metrics(), None)
+        return next(iter(self._readings_of_metrics()), None)
 
-    def _readings_of_metrics(self) -> Iterator[Readings]:
-        origin = self.provenance
+    def _readings_of_metrics(self) -> list[Readings]:
+        origin, readings = self.provenance, list[Readings]()
         for metric in registry.readers(self.metrics):
-            readings = metric.readings(self.protocol, origin.pred_kind or "")
-            yield readings.with_layouts(origin.pred_layout, origin.gt_layout)
+            of_metric = metric.readings(self.protocol, origin.pred_kind or "")
+            readings.append(of_metric.with_layouts(origin.pred_layout, origin.gt_layout))
+        return readings
 
     @property
     def read_as(self) -> str:
@@ -454,7 +455,8 @@ class Evaluation(Shown):
         """
         if self.reported:
             raise DataError(f"{self.name}: no counts per image, expected a run with them")
-        out, counts = Path(folder), pack_records(self.records, self.stack)
+        out, stacks = Path(folder), {metric: self.stack(metric) for metric in self.metrics}
+        counts = npz_bytes(columns_of(self.records, stacks))
         places = dict(self.places)
         for side, path in self.places.items():
             with suppress(ValueError):  # on another drive
@@ -465,9 +467,9 @@ class Evaluation(Shown):
             for metric in map(registry.get, self.metrics):
                 if not isinstance(metric, ResultFiles):
                     continue
-                score, stack = self.score(metric.name), self.stack(metric.name)
-                options = metric.options_of(self.protocol)
-                files = metric.files(score, self.image_ids, stack, self.protocol, options)
+                score, options = self.score(metric.name), metric.options_of(self.protocol)
+                given = score, self.image_ids, stacks[metric.name], self.protocol, options
+                files = metric.files(*given)
                 for done, (name, text) in enumerate(files, 1):
                     write(name, text)
                     if progress:
@@ -506,7 +508,7 @@ class Evaluation(Shown):
         target = given_path(path, "path")
         if target.suffix != ".npz":
             raise DataError(f"{show(target)}: expected a name that ends in .npz")
-        arrays = columns_of(self.records, self.stack)
+        arrays = columns_of(self.records, {m: self.stack(m) for m in self.metrics})
         write_atomic(target, shared_bytes(self.to_mapping(), arrays, licence, citation))
         return target
 

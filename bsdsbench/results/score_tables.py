@@ -312,7 +312,9 @@ def score_tables(
             if metric in by_metric
         ]
         usual = None if columns else scorer.usual(opt)
-        planned: list[Any] = [(metric, scorer.title, _columns_of(scorer, rows), rows)]
+        # With those of tolerances that any of the rows has
+        possible = scorer.columns_of(list(dict.fromkeys(chain(*[scores for _, scores, _ in rows]))))
+        planned: list[Any] = [(metric, scorer.title, possible, rows)]
         if inner:
             title = f"{scorer.title}, part by part"
             planned.append((f"{metric}-parts", title, scorer.part_columns, [*inner.values()]))
@@ -323,7 +325,7 @@ def score_tables(
                 is_shown = c.key.partition(".")[0] in asked and (usual is None or c.key in usual)
                 if is_shown and (columns or c.shown in kinds):
                     shown.append(c)
-            keyed = {_column_key(c): c for c in shown}
+            keyed = {c.key.replace(".", "_"): c for c in shown}
             filled, labels = _filled(keyed, shown_rows), [METHOD]
             n_own = len(with_metric)
             if key != metric:
@@ -401,20 +403,10 @@ def _filled(columns: Mapping[str, Column], rows: Sequence[Row]) -> _Filled:
     return _Filled(cells, by_row, fewer)
 
 
-def _columns_of(metric: Metric, rows: Sequence[Row]) -> tuple[Column, ...]:
-    """Return a metric's columns, with those of every tolerance that one of the rows has."""
-    return metric.columns_of(list(dict.fromkeys(chain(*[scores for _, scores, _ in rows]))))
-
-
-def _column_key(column: Column) -> str:
-    """The key of a metric's column in a table."""
-    return column.key.replace(".", "_")
-
-
 def table_column(column: Column, digits: int, before: str = "") -> model.Field:
     """A metric's column as a column of a table."""
     return model.Field(
-        before + _column_key(column),
+        before + column.key.replace(".", "_"),
         column.heading,
         column.short,
         f".{digits}f",

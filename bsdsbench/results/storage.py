@@ -244,9 +244,10 @@ def pack_record(record: ImageRecord) -> bytes:
                 array = array.astype(np.min_scalar_type(array.max(initial=0)))
             arrays.append((metric, name, array.dtype.str, array.shape))
             values.append(array.tobytes())
-    fields = [getattr(record, field) for field in _FIELDS.values()]
-    evidence = {"": Sides(record.pred, record.gt), **record.others}
-    shown = [[name, *[[side.row(), side.file] for side in e]] for name, e in evidence.items()]
+    fields = attrgetter(*_FIELDS.values())(record)
+    evidence, shown = {"": Sides(record.pred, record.gt), **record.others}, []
+    for name, (pred, gt) in evidence.items():
+        shown.append([name, [pred.row(), pred.file], [gt.row(), gt.file]])
     line = json.dumps([*fields, shown, arrays, record.groups])
     return b"\n".join([line.encode(), b"".join(values)])
 
@@ -267,11 +268,11 @@ def unpack_record(data: bytes) -> ImageRecord:
 
 
 def columns_of(
-    records: Sequence[ImageRecord], stack: Callable[[str], Stack]
+    records: Sequence[ImageRecord], stacks: Mapping[str, Stack]
 ) -> dict[str, NDArray[Any]]:
     """Return records as arrays by name: ids, sizes, ..., and METRIC.FIELD stacked by image.
 
-    `stack` gives a metric's counts of all images. Raises ShapeError if the images have arrays of
+    `stacks` are the counts of all images by metric. Raises ShapeError if the images have arrays of
     different shapes, DataError for more than can be read back.
     """
     arrays = {}
@@ -288,7 +289,7 @@ def columns_of(
     if any(record.groups for record in records):
         arrays[_GROUPS] = np.array([json.dumps(record.groups) for record in records])
     for metric in records[0].counts if records else ():
-        for name, array in stack(metric).items():
+        for name, array in stacks[metric].items():
             shape = (len(records), *array.shape) if name in registry.get(metric).shared else None
             arrays[f"{metric}.{name}"] = np.broadcast_to(array, shape or array.shape)
     size = sum(map(attrgetter("nbytes"), arrays.values()))
@@ -312,13 +313,8 @@ def npz_bytes(arrays: Mapping[str, NDArray[Any]], level: int = 3, comment: bytes
     return buffer.getvalue()
 
 
-def pack_records(records: Sequence[ImageRecord], stack: Callable[[str], Stack]) -> bytes:
-    """Return records as the bytes of counts.npz. Raises ShapeError, DataError as `columns_of`."""
-    return npz_bytes(columns_of(records, stack))
-
-
 def unpack_records(path: Path, data: bytes) -> tuple[ImageRecord, ...]:
-    """Read what `pack_records` made, found in `path`. Raises FileFormatError."""
+    """Read the records in the bytes of counts.npz, found in `path`. Raises FileFormatError."""
     with reading(path, "a bsdsbench counts file"):
         return records_of(unpack_npz(data, text=True, limit=MAX_BYTES))
 

@@ -24,13 +24,14 @@ from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import islice
+from operator import attrgetter
 from typing import Any, NamedTuple, TypeVar
 
 import attrs
 import numpy as np
 
 from bsdsbench.errors import DataError, InputWarning, Problem, Setting, unexpected, warn
-from bsdsbench.images import GroundTruth, Prediction, valid_of, without_void
+from bsdsbench.images import GroundTruth, Prediction, without_void
 from bsdsbench.io import HeldFiles
 from bsdsbench.loaders.readers import empty_truth
 from bsdsbench.loaders.reading import DARKER, soft_evidence
@@ -67,7 +68,9 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
         if plan.groups is not None or plan.group_by is not None:  # faults are found before counting
             whole_set = not (plan.split_file or plan.task or header.provenance.shard)
             others = header.absent if whole_set else None
-            group_rows([item.image_id for item in source], plan.groups, plan.group_by, others)
+            group_rows(
+                list(map(attrgetter("image_id"), source)), plan.groups, plan.group_by, others
+            )
         part, parts = plan.shard
         source = source[part - 1 :: parts]
         total = len(source)
@@ -242,7 +245,8 @@ def count(
         del files  # counting needs the memory
         if sanity_check and pred is not None:
             look = look_at(pred, gt, protocol)
-        counted = (without_void(boundary, valid_of(gt)) for boundary in gt.boundaries)
+        valid = gt.parts.get("valid")
+        counted = (without_void(boundary, valid) for boundary in gt.boundaries)
         annotated = first.gt_kind != "annotators" or any(map(np.any, counted))
         if not annotated and protocol.empty_gt == "error":
             raise empty_truth(gt.where, len(gt.boundaries))
@@ -267,14 +271,14 @@ def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRec
 
     `inputs` are what each group of the plan's metrics reads.
     """
-    metrics = [registry.get(name) for name in plan.metrics]
+    metrics = list(map(registry.get, plan.metrics))
     counter: Counter | None = None
     if plan.errors:
         from bsdsbench.metrics.error_classes import boundary_errors  # which imports numba
 
         counter = boundary_errors
     counts, records = dict[str, Any](), dict[str, ImageRecord]()
-    has_thresholds = any(metric.cuts_at_thresholds for metric in metrics)
+    has_thresholds = any(map(attrgetter("cuts_at_thresholds"), metrics))
     for group, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
         shown, record = None if item.form else pred, None
         for metric in group:
@@ -283,10 +287,11 @@ def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRec
                 given = item.image_id, shown, gt, metric, plan.protocol, has_thresholds
                 record = evidence_record(*given)
             records[metric.name] = record
-    record = records[plan.metrics[0]]
-    sides = {name: Sides(of_metric.pred, of_metric.gt) for name, of_metric in records.items()}
-    others = {name: both for name, both in sides.items() if both != (record.pred, record.gt)}
-    truths = inputs[0].gt.fingerprints(any(metric.reads_whole_truth for metric in metrics))
+    record, others = records[plan.metrics[0]], dict[str, Sides]()
+    for name, of_metric in records.items():
+        if (of_metric.pred, of_metric.gt) != (record.pred, record.gt):
+            others[name] = Sides(of_metric.pred, of_metric.gt)
+    truths = inputs[0].gt.fingerprints(any(map(attrgetter("reads_whole_truth"), metrics)))
     return replace(
         record,
         counts={name: counts[name] for name in plan.metrics},

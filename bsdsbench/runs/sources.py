@@ -186,17 +186,17 @@ def folder_header(
     """Return the header of a run of folders; without predictions the annotators are counted."""
     photos = None if pred is None else plan.images_dir
     given = {"pred": pred, "gt": gt, "photos": photos, "valid": plan.valid_dir}
-    folders = {side: folder for side, folder in given.items() if folder is not None}
-    absolute = {side: str(Path(folder).resolve()) for side, folder in folders.items()}
-    places = {side: path for side, path in absolute.items() if show(path) == path}
+    shown, places = dict[str, Any](), dict[str, str]()
+    for side, folder in given.items():
+        if folder is not None:
+            shown[side], path = show(folder), str(Path(folder).resolve())
+            places |= {side: path} if show(path) == path else {}
     ids = "\0".join(map(attrgetter("image_id"), items)).encode("utf-8", "surrogateescape")
-    shown: dict[str, Any] = {side: show(folder) for side, folder in folders.items()}
-    image_ids = [item.image_id for item in items]
     provenance = Provenance(
         **shown,
         images=hashlib.blake2b(ids, digest_size=8).hexdigest(),
-        pred_layout=Layout.of_pairs([item.pair.pred_paths for item in items], image_ids),
-        gt_layout=Layout.of_pairs([item.pair.gt_paths for item in items], image_ids),
+        pred_layout=Layout.of_files({item.image_id: item.pair.pred_paths for item in items}),
+        gt_layout=Layout.of_files({item.image_id: item.pair.gt_paths for item in items}),
     )
     name = "human"
     if pred is not None:

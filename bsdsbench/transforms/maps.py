@@ -67,12 +67,12 @@ def nms(
     from bsdsbench.kernels.nms import edge_nms
 
     NMSParams(radius, border, multiplier, smooth)  # checks the ranges
-    return edge_nms(as_float32(prob), radius, border, float(multiplier), bool(smooth))
+    soft = as_float32(soft_map(prob, "soft map"))
+    return edge_nms(soft, radius, border, float(multiplier), bool(smooth))
 
 
 def as_float32(soft: Map) -> NDArray[np.float32]:
-    """Return a soft map of any accepted dtype as a new contiguous float32 array in [0, 1]."""
-    soft = soft_map(soft, "soft map")
+    """Return a sound soft map as a new contiguous float32 array in [0, 1]."""
     return np.array(unit(soft) if soft.dtype.kind == "u" else soft, np.float32, order="C")
 
 

@@ -38,8 +38,8 @@ def add_up(errors, counts):
 
 
 def plain(pred, gts, protocol, **more):
-    truths = truth_maps(gts, protocol)
-    _, events, _ = threshold_events(pred, truths.shape[1:], protocol, **more)
+    truths = truth_maps(bb.GroundTruth.of(gts), protocol)
+    _, events, _ = threshold_events(bb.Prediction.of(pred), truths.shape[1:], protocol, **more)
     bmaps = replayed(events, truths.shape[1:])
     return slow_errors(bmaps, truths, protocol.radius(truths.shape[1:]))
 

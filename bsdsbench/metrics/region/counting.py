@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from bsdsbench.arguments import F8, I8, Bool, given_array, given_list
 from bsdsbench.errors import DataError, Setting
-from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, soft_map, unit
+from bsdsbench.images import GroundTruth, Map, Prediction, same_shape, unit
 from bsdsbench.kernels.arrays import I4
 from bsdsbench.kernels.regions import contingency as kernel
 from bsdsbench.kernels.regions import ucm
@@ -255,7 +255,7 @@ def region_counts(
         thresholds = np.arange(1, len(pred.segs) + 1, dtype=np.float64)
         tables = _of_maps(pred.segs, annotators)
     else:
-        soft = soft_map(pred.soft)
+        soft = pred.soft
         same_shape(soft.shape, annotators.shape, pred.where)
         if soft.any() and not proto.regions_from_soft:
             raise DataError(
@@ -336,8 +336,6 @@ def _of_ucm(
     array = np.ascontiguousarray(ucm2, np.float64)
     rows, cols = gts.shape
     same_shape(array.shape, (2 * rows + 1, 2 * cols + 1), "ucm2")
-    if np.isnan(array).any():
-        raise DataError("ucm2: holds NaN, expected strengths in [0, 1]")
     if (array[1::2, 1::2] > thresholds[0]).any():
         raise DataError(
             "ucm2: strengths at pixel positions (odd rows and columns), expected 0 there"

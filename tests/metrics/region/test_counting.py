@@ -194,10 +194,11 @@ def test_bad_inputs():
     ):
         refused(f"{words} .*expected", region_counts, given, truth, error=ShapeError)
     for at, strength, words in (
-        ((0, 0), np.nan, r"ucm2: holds NaN, expected strengths in \[0, 1\]"),
+        ((0, 0), np.nan, r"ucm2: values from nan to nan, expected floats in \[0, 1\]"),
         ((3, 5), 0.21, "ucm2: strengths at pixel positions .odd rows and columns., expected 0"),
     ):
         ucm2 = np.zeros((7, 9))
         ucm2[at] = strength
-        refused(f"^{words}", region_counts, Prediction("a", ucm2=ucm2), [GT], FOUR)
+        given = {"ucm2": ucm2}
+        refused(f"^{words}", lambda g: region_counts(Prediction("a", **g), [GT], FOUR), given)
     assert region_counts(np.where(ucm2, 0.2, 0.0), [GT], FOUR).pri.size == 4
