@@ -9,7 +9,7 @@ a difference. Holm's step-down method corrects the p-values of one score over al
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations, product
 from math import nan
@@ -126,78 +126,48 @@ def compare(
     labels = [run.name for run in kept]
     if twice := [name for name in labels if labels.count(name) > 1]:
         raise DataError(f"two runs are named {twice[0]!r}, expected different names")
-    metrics = shared_metrics(kept)
-    n_images = len(kept[0].records)
-    drawn_together = clusters_of(kept, cluster)
-    clusters = drawn_together.members if drawn_together else None
-    n = len(drawn_together.names) if drawn_together else n_images  # that are independent
-    # Drawn meanwhile, which takes longest
-    weights = bootstrap_weights(n_images, n_boot, seed, clusters)
-    tables = [WeightedRun(run, metrics) for run in kept]
-    units = f"clusters ({drawn_together.column})" if drawn_together else "images"
-    if n < FEW_IMAGES:
-        notes.append(f"{n} {units} only: intervals and p-values are rough")
+    metrics, n_images = shared_metrics(kept), len(kept[0].records)
+    partition = clusters_of(kept, cluster)
+    sampling = _Sampling(n_boot, seed, level, n_images)
+    if partition:
+        units = f"clusters ({partition.column})"
+        sampling = _Sampling(n_boot, seed, level, len(partition.names), units, partition.members)
+    if sampling.n < FEW_IMAGES:
+        notes.append(f"{sampling.n} {sampling.units} only: intervals and p-values are rough")
     if cluster is None and (advice := frames_note(kept[0].records)):
         notes.append(advice)
     pairs = list(combinations(range(len(kept)), 2))
     passes = len(kept) + 2 * len(pairs) * (test == "permutation")
     count_samples = sample_counter(progress, passes * n_boot)
-    once = scores_of(tables, [np.ones((1, n_images), np.int64)])
-    left_out = jackknife_weights(n_images, clusters)
-    without = scores_of(tables, left_out) if n > 1 else [{}] * len(kept)
+    # Drawn meanwhile, which takes longest
+    weights = bootstrap_weights(n_images, n_boot, seed, sampling.clusters)
+    weighted = [WeightedRun(run, metrics) for run in kept]
     image_scores = {metric: [run.image_scores(metric) for run in kept] for metric in metrics}
-    draws = scores_of(tables, weights, count_samples)
-    sampled = []
-    for run, whole, drawn, rest in zip(kept, once, draws, without, strict=True):
-        numbers = {score: float(number[0]) for score, number in whole.items()}
-        sampled.append(_Sampled(run, numbers, drawn, rest))
+    sampled = _sampled(kept, weighted, weights, sampling, count_samples)
     # Classes of errors are counted in some runs only
     scores = tuple(s for s in sampled[0].values if all(s in one.values for one in sampled))
-    intervals = []
-    for one in sampled:
-        for score in scores:
-            ends = significance.percentile_interval(one.draws[score], level, n)
-            intervals.append(Interval(one.name, score, one.values[score], *ends))
     exchanged = {}
     for i, j in pairs if test == "permutation" else ():
-        p_values = significance.permutation_p(
-            kept[i], kept[j], metrics, n_boot, seed, count_samples, clusters
+        exchanged[labels[i], labels[j]] = significance.permutation_p(
+            kept[i], kept[j], metrics, n_boot, seed, count_samples, sampling.clusters
         )
-        exchanged[labels[i], labels[j]] = p_values
-    moves = _solver_moves(kept, metrics, once)
-    families = dict[tuple[str, ...], list[str]]()  # of scores whose p-values are corrected together
-    for score in scores:
-        if named := score_name(score):
-            kind = "part" if named.part else "whole"
-            families.setdefault((named.metric, named.column.key, kind), []).append(score)
-    differences = list[ScoreDifference]()
-    for family in families.values():
-        differences += _differences_of(family, sampled, exchanged, moves, level, n)
-    shown = usual_scores(kept[0], scores, parts=True)
+    moves, differences = _solver_moves(sampled, metrics), list[ScoreDifference]()
+    for family in _families(scores):
+        differences += _differences_of(family, sampled, exchanged, moves, sampling)
     images = []
-    for metric in metrics:
-        for i, j in pairs:
-            of_images = image_scores[metric][i], image_scores[metric][j]
-            images.append(_image_pairs(metric, (sampled[i], sampled[j]), of_images, clusters))
+    for metric, (i, j) in product(metrics, pairs):
+        of_images = image_scores[metric][i], image_scores[metric][j]
+        images.append(_image_pairs(metric, (sampled[i], sampled[j]), of_images, sampling.clusters))
+    shown = usual_scores(kept[0], scores, parts=True)
     if pairs:
-        least_p = significance.least_p(n, n_boot, len(pairs))
-        if least_p >= 1 - level:
-            notes.append(
-                f"nothing can be significant here: from {n} {units}, {n_boot} samples and "
-                f"{len(pairs)} pair(s) of runs p is {least_p:.3f} or more"
-            )
+        notes += _nothing_significant(sampling, len(pairs))
     return Comparison(
         names=tuple(labels),
         scores=scores,
-        intervals=tuple(intervals),
+        intervals=_intervals(scores, sampled, sampling),
         differences=tuple(differences),
         letters=_letters(scores, sampled, differences, level),
-        ranks={
-            score: ranks_of(
-                score, {r.name: (r.values[score], r.draws[score]) for r in sampled}, level
-            )
-            for score in scores
-        },
+        ranks=_ranks(scores, sampled, level),
         images=tuple(images),
         n_images=n_images,
         n_boot=n_boot,
@@ -206,21 +176,29 @@ def compare(
         test=test,
         protocol=" / ".join(dict.fromkeys(registry.describe(metrics, r.protocol) for r in kept)),
         notes=tuple(notes),
-        late_starts={
-            score: line
-            for metric in metrics
-            if (line := late_starts_of(kept, metric))
-            for score in scores
-            if score.startswith(f"{metric}.") and is_area(score)
-        },
+        late_starts=_late_starts(kept, metrics, scores),
         signatures=tuple(str(run.signature) for run in kept),
         shown=tuple(shown),
-        cluster=drawn_together.column if drawn_together else "",
-        n_clusters=n if drawn_together else 0,
+        cluster=partition.column if partition else "",
+        n_clusters=sampling.n if partition else 0,
         reading=reading_line(kept),
-        coverage=fewer_values(tables, labels, scores),
+        coverage=fewer_values(weighted, labels, scores),
         left_out={run.name: run.left_out for run in kept if run.left_out},
     )
+
+
+class _Sampling(NamedTuple):
+    """How samples are drawn, and of what: `n` images, or whole clusters of them.
+
+    `clusters` (N,) is the cluster of each image, None where images are drawn.
+    """
+
+    n_boot: int
+    seed: int
+    level: float
+    n: int
+    units: str = "images"
+    clusters: I8 | None = None
 
 
 def clusters_of(runs: Sequence[Evaluation], column: str | None) -> Partition | None:
@@ -251,22 +229,91 @@ class _Sampled(NamedTuple):
         return self.run.name
 
 
-def _solver_moves(
-    runs: Sequence[Evaluation], metrics: Sequence[str], once: Sequence[Mapping[str, F8]]
-) -> dict[str, dict[str, float]]:
+def _sampled(
+    runs: Sequence[Evaluation],
+    weighted: Sequence[WeightedRun],
+    weights: Iterable[Weights],
+    sampling: _Sampling,
+    count_samples: Callable[[int], object],
+) -> list[_Sampled]:
+    """Return the runs with their scores, those of the samples, and those without each image."""
+    n_images = len(runs[0].records)
+    whole = scores_of(weighted, [np.ones((1, n_images), np.int64)])
+    without: list[dict[str, F8]] = [{} for _ in runs]
+    if sampling.n > 1:
+        without = scores_of(weighted, jackknife_weights(n_images, sampling.clusters))
+    draws, sampled = scores_of(weighted, weights, count_samples), []
+    for run, numbers, drawn, rest in zip(runs, whole, draws, without, strict=True):
+        values = {score: float(number[0]) for score, number in numbers.items()}
+        sampled.append(_Sampled(run, values, drawn, rest))
+    return sampled
+
+
+def _intervals(
+    scores: Sequence[str], runs: Sequence[_Sampled], sampling: _Sampling
+) -> tuple[Interval, ...]:
+    """Return the interval of each score of each run."""
+    intervals = []
+    for run, score in product(runs, scores):
+        ends = significance.percentile_interval(run.draws[score], sampling.level, sampling.n)
+        intervals.append(Interval(run.name, score, run.values[score], *ends))
+    return tuple(intervals)
+
+
+def _families(scores: Sequence[str]) -> list[list[str]]:
+    """Return the scores in groups whose p-values are corrected together."""
+    families = dict[tuple[str, ...], list[str]]()
+    for score in scores:
+        if named := score_name(score):
+            kind = "part" if named.part else "whole"
+            families.setdefault((named.metric, named.column.key, kind), []).append(score)
+    return list(families.values())
+
+
+def _ranks(scores: Sequence[str], runs: Sequence[_Sampled], level: float) -> dict[str, Ranks]:
+    """Return the ranks of the runs by each score."""
+    ranks = {}
+    for score in scores:
+        by_name = {run.name: (run.values[score], run.draws[score]) for run in runs}
+        ranks[score] = ranks_of(score, by_name, level)
+    return ranks
+
+
+def _late_starts(
+    runs: Sequence[Evaluation], metrics: Sequence[str], scores: Sequence[str]
+) -> dict[str, str]:
+    """Return where the curves of the runs start late, by the areas under them."""
+    lines = dict[str, str]()
+    for metric in metrics:
+        if line := late_starts_of(runs, metric):
+            areas = [s for s in scores if s.startswith(f"{metric}.") and is_area(s)]
+            lines |= dict.fromkeys(areas, line)
+    return lines
+
+
+def _nothing_significant(sampling: _Sampling, n_pairs: int) -> list[str]:
+    """Return a note where no p-value can be small enough, whatever the scores are."""
+    least_p = significance.least_p(sampling.n, sampling.n_boot, n_pairs)
+    if least_p < 1 - sampling.level:
+        return []
+    drawn = f"{sampling.n} {sampling.units}, {sampling.n_boot} samples"
+    return [
+        f"nothing can be significant here: from {drawn} and {n_pairs} pair(s) of runs p is "
+        f"{least_p:.3f} or more"
+    ]
+
+
+def _solver_moves(runs: Sequence[_Sampled], metrics: Sequence[str]) -> dict[str, dict[str, float]]:
     """Name of a run that the official solver matched -> by how much the pairs that it loses move
     each score."""
     moves = {}
-    for run, scores in zip(runs, once, strict=True):
-        if run.by_official_solver:
-            (more,) = scores_of([WeightedRun(run, metrics, more_pairs=PAIRS_LOST)], _once(run))
-            moves[run.name] = {key: float(abs(more[key] - scores[key])[0]) for key in scores}
+    for sampled in runs:
+        if (run := sampled.run).by_official_solver:
+            once = np.ones((1, len(run.records)), np.int64)
+            (more,) = scores_of([WeightedRun(run, metrics, more_pairs=PAIRS_LOST)], [once])
+            values = sampled.values
+            moves[run.name] = {key: abs(float(more[key][0]) - values[key]) for key in values}
     return moves
-
-
-def _once(run: Evaluation) -> list[Weights]:
-    """Weights of one data set that holds each image once."""
-    return [np.ones((1, len(run.records)), np.int64)]
 
 
 def _differences_of(
@@ -274,11 +321,10 @@ def _differences_of(
     runs: Sequence[_Sampled],
     exchanged: Mapping[tuple[str, str], Mapping[str, float]],
     moves: Mapping[str, Mapping[str, float]],
-    level: float,
-    n: int,
+    sampling: _Sampling,
 ) -> list[ScoreDifference]:
     """The differences of some scores of all pairs of runs, their p-values corrected together."""
-    family = []
+    family, level, n = [], sampling.level, sampling.n
     for score, (a, b) in product(scores, combinations(runs, 2)):
         value, gaps = a.values[score] - b.values[score], a.draws[score] - b.draws[score]
         p = significance.p_value(gaps, n)
