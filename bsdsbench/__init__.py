@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from bsdsbench import kernels as kernels
     from bsdsbench import plotting as plotting
     from bsdsbench import report as report
-    from bsdsbench.comparison.compare import Comparison as Comparison
     from bsdsbench.comparison.compare import compare as compare
+    from bsdsbench.comparison.comparison import Comparison as Comparison
     from bsdsbench.comparison.method import Method as Method
     from bsdsbench.comparison.methods import MethodComparison as MethodComparison
     from bsdsbench.comparison.methods import compare_methods as compare_methods
@@ -95,7 +95,8 @@ _PACKAGES = {
     "integrations.training_labels": "assign",
     "metrics.boundary": "Match boundary_counts boundary_score match_boundaries",
     "metrics.error_classes": "boundary_errors",
-    "comparison.compare": "Comparison compare",
+    "comparison.compare": "compare",
+    "comparison.comparison": "Comparison",
     "comparison.method": "Method",
     "comparison.methods": "MethodComparison compare_methods",
     "comparison.slices": "Slices compare_slices slice_tables slices_of",

@@ -46,7 +46,7 @@ from bsdsbench.cli.shared import (
 )
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.compare import Comparison
+    from bsdsbench.comparison.comparison import Comparison
     from bsdsbench.comparison.methods import MethodComparison
     from bsdsbench.protocol.signature import Signature
 

@@ -24,7 +24,7 @@ from bsdsbench.tables.table import Cell, Estimate, Field, Note, Table
 from bsdsbench.text import counted
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.compare import Comparison, ScoreDifference
+    from bsdsbench.comparison.comparison import Comparison, ScoreDifference
     from bsdsbench.comparison.methods import MethodComparison
 
 

@@ -35,7 +35,8 @@ from bsdsbench.comparison.bootstrap import (
     scores_of,
 )
 from bsdsbench.comparison.comparable import comparable, shared_metrics
-from bsdsbench.comparison.compare import FEW_IMAGES, Interval, ScoreDifference, clusters_of
+from bsdsbench.comparison.compare import FEW_IMAGES, clusters_of
+from bsdsbench.comparison.comparison import Interval, ScoreDifference
 from bsdsbench.comparison.comparison_tables import score_field
 from bsdsbench.comparison.method import Method, runs_of, with_runs
 from bsdsbench.comparison.method_tables import (

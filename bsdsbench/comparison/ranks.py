@@ -26,7 +26,7 @@ from bsdsbench.results.score_tables import METHOD
 from bsdsbench.tables.table import Cell, Estimate, Field, Table
 
 if TYPE_CHECKING:
-    from bsdsbench.comparison.compare import Comparison
+    from bsdsbench.comparison.comparison import Comparison
     from bsdsbench.comparison.methods import MethodComparison
 
 

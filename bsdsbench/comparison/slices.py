@@ -21,7 +21,8 @@ import numpy as np
 
 from bsdsbench.arguments import F8, I8
 from bsdsbench.comparison.bootstrap import WeightedRun, jackknife_weights, scores_of
-from bsdsbench.comparison.compare import Comparison, compare
+from bsdsbench.comparison.compare import compare
+from bsdsbench.comparison.comparison import Comparison
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.method import Method, runs_of, with_runs
 from bsdsbench.comparison.method_tables import Spread

@@ -10,7 +10,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bsdsbench.comparison.compare import Comparison
+from bsdsbench.comparison.comparison import Comparison
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.methods import MethodComparison
 from bsdsbench.comparison.ranks import joined

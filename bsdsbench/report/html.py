@@ -22,7 +22,8 @@ import numpy as np
 
 from bsdsbench import __version__
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
-from bsdsbench.comparison.compare import Comparison, compare
+from bsdsbench.comparison.compare import compare
+from bsdsbench.comparison.comparison import Comparison
 from bsdsbench.comparison.comparison_tables import heading
 from bsdsbench.comparison.lost_scores import (
     ERROR_SIDES,

@@ -294,64 +294,90 @@ def score_tables(
     columns : sequence of str or None
         These alone, by key or heading; "all" for every one; default: the usual ones.
     """
-    first, n_rows = runs[0], len(runs) + len(extra)
-    alone, made, tables = n_rows == 1, made_how(runs), []
-    sentence = "scores" if alone else f"{n_rows} methods"
+    first, n_rows, tables = runs[0], len(runs) + len(extra), list[Table]()
+    alone, sentence = n_rows == 1, "scores" if n_rows == 1 else f"{n_rows} methods"
     if first.records:
         sentence += f" on {images_words(runs)}"
-    kinds = ("always", "own" if alone else "several")
+    sentence += f", protocol {first.protocol.name}"
+    style = _Style(alone, columns is not None, sentence, made_how(runs), notes)
     for metric in dict.fromkeys(chain(*map(attrgetter("metrics"), runs))):
-        scorer = registry.get(metric)
-        opt = scorer.options_of(first.protocol)
-        with_metric = [run for run in runs if metric in run.metrics]
+        scorer, with_metric = registry.get(metric), [run for run in runs if metric in run.metrics]
         rows: list[Row] = [(run.name, run.score(metric).to_mapping(), {}) for run in with_metric]
-        inner = _part_rows(scorer, with_metric, alone)
-        rows += [
-            (name, by_metric[metric], words)
-            for name, by_metric, words in extra
-            if metric in by_metric
-        ]
-        usual = None if columns else scorer.usual(opt)
+        for name, by_metric, words in extra:
+            if metric in by_metric:
+                rows.append((name, by_metric[metric], words))
         # With those of tolerances that any of the rows has
         possible = scorer.columns_of(list(dict.fromkeys(chain(*[scores for _, scores, _ in rows]))))
-        planned: list[Any] = [(metric, scorer.title, possible, rows)]
-        if inner:
-            title = f"{scorer.title}, part by part"
-            planned.append((f"{metric}-parts", title, scorer.part_columns, [*inner.values()]))
-        for key, title, possible, shown_rows in planned:
-            asked, shown = set().union(*[by_metric for _, by_metric, _ in shown_rows]), []
-            for c in possible:
-                # Measures that nobody asked for are left out; undefined ones stay.
-                is_shown = c.key.partition(".")[0] in asked and (usual is None or c.key in usual)
-                if is_shown and (columns or c.shown in kinds):
-                    shown.append(c)
-            keyed = {c.key.replace(".", "_"): c for c in shown}
-            filled, labels = _filled(keyed, shown_rows), [METHOD]
-            n_own = len(with_metric)
-            if key != metric:
-                n_own, labels = len(inner), [PART, METHOD][: 2 - alone]
-                for names, cells in zip(inner, filled.cells, strict=True):
-                    cells[:1] = names[: len(labels)]
-            lines, row_notes = list[str | Note](), filled.fewer
-            for row, undefined in enumerate(why_undefined(keyed, filled.scores[:n_own])):
-                row_notes[row] = [*undefined, *row_notes[row]]
-            areas = [k for k, c in keyed.items() if is_area(c.key)]
-            if areas and (line := late_starts_of(with_metric, metric)):
-                lines.append(Note(f"{line}.", tuple(areas), headed=True))
-            if key == metric and isinstance(scorer, CountsObjects):
-                numbers = {name: scorer.numbers_line(scores) for name, scores, _ in rows}
-                lines += [f"{name}: {line}." for name, line in numbers.items() if line]
-            lines += [*made["notes"], *notes]
-            if key != metric and any([words for _, _, words in shown_rows]):
-                lines.append(AT_GRID_END)
-            caption = f"{title}: {sentence}, protocol {first.protocol.name}"
-            fields = [*labels, *[table_column(c, max(0, c.digits - (not alone))) for c in shown]]
-            words: Any = {**made, "notes": lines, "sentence": caption, "n_labels": len(labels)}
-            words["row_notes"] = row_notes
-            words["ranked_within"] = "" if key == metric else PART.key
-            table = Table(key, title, fields, filled.cells, **words)
-            tables.append(_with_times(table, with_metric if key == metric else ()))
+        whole = _Rows(metric, scorer.title, possible, rows)
+        tables.append(_with_times(_table_of(whole, scorer, with_metric, style), with_metric))
+        if inner := _part_rows(scorer, with_metric, alone):
+            title, parts = f"{scorer.title}, part by part", list(inner.values())
+            by_part = _Rows(f"{metric}-parts", title, scorer.part_columns, parts, list(inner))
+            tables.append(_table_of(by_part, scorer, with_metric, style))
     return select(tables, columns) if columns and "all" not in columns else tables
+
+
+class _Style(NamedTuple):
+    """What all tables of scores have in common.
+
+    alone : there is one row; chosen : the columns are asked for; sentence : what the scores are of
+    """
+
+    alone: bool
+    chosen: bool
+    sentence: str
+    made: TableWords
+    notes: Sequence[str]
+
+
+class _Rows(NamedTuple):
+    """The rows of a table, and the columns that it may have.
+
+    `names` are the part and the run of each row, where rows are parts of scores.
+    """
+
+    key: str
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Row]
+    names: Sequence[tuple[str, str]] = ()
+
+
+def _table_of(given: _Rows, metric: Metric, runs: Sequence[Evaluation], style: _Style) -> Table:
+    """Return the table of a metric's scores, or of their parts; `runs` have the first rows."""
+    usual = metric.usual(metric.options_of(runs[0].protocol))
+    kinds = ("always", "own" if style.alone else "several")
+    known, shown = set().union(*[scores for _, scores, _ in given.rows]), dict[str, Column]()
+    for c in given.columns:
+        # Measures that nobody asked for are left out; undefined ones stay.
+        is_usual = c.shown in kinds and (usual is None or c.key in usual)
+        if c.key.partition(".")[0] in known and (style.chosen or is_usual):
+            shown[c.key.replace(".", "_")] = c
+    filled, labels = _filled(shown, given.rows), [METHOD]
+    if given.names:
+        labels = [PART, METHOD][: 2 - style.alone]
+        for names, cells in zip(given.names, filled.cells, strict=True):
+            cells[:1] = names[: len(labels)]
+    lines, row_notes = list[str | Note](), filled.fewer
+    of_runs = filled.scores[: len(given.names or runs)]
+    for row, undefined in enumerate(why_undefined(shown, of_runs)):
+        row_notes[row] = [*undefined, *row_notes[row]]
+    areas = [key for key, c in shown.items() if is_area(c.key)]
+    if areas and (line := late_starts_of(runs, metric.name)):
+        lines.append(Note(f"{line}.", tuple(areas), headed=True))
+    if isinstance(metric, CountsObjects) and not given.names:
+        for name, scores, _ in given.rows:
+            if line := metric.numbers_line(scores):
+                lines.append(f"{name}: {line}.")
+    lines += [*style.made["notes"], *style.notes]
+    if given.names and any(words for _, _, words in given.rows):
+        lines.append(AT_GRID_END)
+    fewer_digits = not style.alone
+    fields = [*labels, *[table_column(c, max(0, c.digits - fewer_digits)) for c in shown.values()]]
+    words: Any = {**style.made, "notes": lines, "sentence": f"{given.title}: {style.sentence}"}
+    words |= {"n_labels": len(labels), "ranked_within": PART.key if given.names else ""}
+    words["row_notes"] = row_notes
+    return Table(given.key, given.title, fields, filled.cells, **words)
 
 
 def _part_rows(

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import bsdsbench as bb
-from bsdsbench.comparison.compare import ScoreDifference
+from bsdsbench.comparison.comparison import ScoreDifference
 from bsdsbench.comparison.comparison_tables import comparison_tables
 from tests.helpers.simulated import simulated_run
 

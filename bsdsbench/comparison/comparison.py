@@ -1,0 +1,226 @@
+"""The result of comparing runs: scores with intervals, differences, images, and their tables."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from math import nan
+
+import numpy as np
+
+from bsdsbench.comparison.comparison_tables import comparison_tables
+from bsdsbench.comparison.ranks import Ranks
+from bsdsbench.metrics import registry
+from bsdsbench.results.score_names import chosen_scores, full_name
+from bsdsbench.tables.result_object import Shown
+from bsdsbench.tables.table import Table
+
+_SCHEMA = "bsdsbench.comparison/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """One run's score and the interval around it."""
+
+    run: str
+    score: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreDifference:
+    """Score of `a` minus score of `b`, its interval, p-value, and the p-value after Holm.
+
+    Parameters
+    ----------
+    a, b, score : str
+        The runs, and METRIC.SCORE.
+    value, low, high : float
+        The difference, and its interval.
+    p, p_holm : float
+        Before and after the correction over the pairs of the score.
+    least : float
+        The difference of two such runs that is found four times of five, with p below 1 - level
+        before the correction.
+    solver : bool
+        True if the difference is smaller than `solver_moves`.
+    solver_moves : float
+        What the official solver of one of the runs, or of both, can move.
+    """
+
+    a: str
+    b: str
+    score: str
+    value: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    least: float = nan
+    solver: bool = False
+    solver_moves: float = 0.0
+
+    def significant(self, level: float) -> bool:
+        """Return True if p is below 1 - level and the solver cannot have made the difference."""
+        return self.p_holm < 1 - level and not self.solver
+
+
+@dataclass(frozen=True, slots=True)
+class ImageEffect:
+    """One image under two runs: its value in each (best F, best covering), a - b, and `influence`,
+    by how much the data set's difference would fall if the image, or its cluster, were left out."""
+
+    image_id: str
+    a: float
+    b: float
+    difference: float
+    influence: float
+
+
+@dataclass(frozen=True, slots=True)
+class ImagePairs:
+    """Two runs image by image, under one metric. effects are in id order, of the images that have a
+    value in both."""
+
+    a: str
+    b: str
+    metric: str
+    effects: tuple[ImageEffect, ...]
+
+    @property
+    def record(self) -> tuple[int, int, int]:
+        """On how many images `a` wins, ties, loses; an error's smaller value wins."""
+        better = -1 if registry.get(self.metric).image_columns[0].lower else 1
+        signs = [better * ((e.difference > 0) - (e.difference < 0)) for e in self.effects]
+        return signs.count(1), signs.count(0), signs.count(-1)
+
+    @property
+    def effect_size(self) -> float:
+        """Mean difference per image over its standard deviation (Cohen's d); 0 if equal."""
+        d = np.array([e.difference for e in self.effects])
+        spread = float(d.std(ddof=1)) if d.size > 1 else 0.0
+        return float(d.mean()) / spread if spread > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Comparison(Shown):
+    """What `compare` found. scores are named METRIC.SCORE; runs keep the order they were given in.
+
+    Parameters
+    ----------
+    names, scores : tuple of str
+        Names of the runs, and of the scores (METRIC.SCORE, of classes METRIC.CLASS.SCORE).
+    intervals, differences : tuple of Interval or tuple of ScoreDifference
+        One per run, one per pair of runs, of each score.
+    letters : dict of str to tuple of str
+        Score -> one string per run; runs that share a letter do not differ significantly; "" for
+        a run whose score is undefined.
+    images : tuple of ImagePairs
+        Each pair of runs image by image.
+    n_images, n_boot, seed, level, test
+        Number of images, and what `compare` was given.
+    protocol : str
+        What `Protocol.describe` says of the runs' protocol; several with " / " between.
+    notes : tuple of str
+        What a reader has to know before trusting the numbers, beside `coverage` and `left_out`.
+    signatures : tuple of str
+        How each run was made, in the order of `names`.
+    shown : tuple of str
+        The scores of the first tables, the others are in further ones; empty: all.
+    late_starts : dict of str to str
+        Score -> where the curves start below which its AP counts 0.
+    cluster, n_clusters
+        The column whose groups were drawn together, and how many there are; "" and 0 for images.
+    reading : str
+        What the files of the runs were read as.
+    coverage : dict of str to str
+        Score -> over how many values its mean is in each run, where these differ.
+    left_out : dict of str to dict
+        Run -> image -> why it is in no score, such as one that another run lacks.
+    ranks : dict of str to Ranks
+        Score -> the ranks of the runs over the samples.
+
+    Examples
+    --------
+    >>> import bsdsbench as bb
+    >>> found = bb.compare(["ref:hed", "ref:cob"], n_boot=200)
+    >>> round(found.interval_of("ref:hed", "ods").value, 3)
+    0.78
+    >>> [table.key for table in found.tables()]
+    ['scores', 'differences', 'images']
+    """
+
+    names: tuple[str, ...]
+    scores: tuple[str, ...]
+    intervals: tuple[Interval, ...]
+    differences: tuple[ScoreDifference, ...]
+    letters: Mapping[str, tuple[str, ...]]
+    images: tuple[ImagePairs, ...]
+    n_images: int
+    n_boot: int
+    seed: int
+    level: float
+    protocol: str
+    notes: tuple[str, ...] = ()
+    signatures: tuple[str, ...] = ()
+    test: str = "bootstrap"
+    shown: tuple[str, ...] = ()
+    late_starts: Mapping[str, str] = field(default_factory=dict)
+    cluster: str = ""
+    n_clusters: int = 0
+    reading: str = ""
+    coverage: Mapping[str, str] = field(default_factory=dict)
+    left_out: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    ranks: Mapping[str, Ranks] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {', '.join(self.names)} on {self.n_images} images>"
+
+    def tables(self) -> list[Table]:
+        """Scores with intervals; with two runs or more also differences, and image by image."""
+        return comparison_tables(self)
+
+    def to_mapping(self) -> dict[str, object]:
+        """The comparison as plain values for JSON."""
+        text = json.dumps(asdict(self))
+        values = json.loads(text, parse_constant=lambda undefined: None)
+        for pair, row in zip(self.images, values["images"], strict=True):
+            row |= {"effect_size": pair.effect_size, "win_tie_loss": list(pair.record)}
+        signatures = dict(zip(self.names, self.signatures, strict=False))
+        return {"schema": _SCHEMA, **values, "signatures": signatures}
+
+    def only(self, scores: Sequence[str]) -> Comparison:
+        """The same with these scores alone ("ods"; "all"). Raises DataError."""
+        if "all" in scores:
+            return replace(self, shown=self.scores)
+        kept = chosen_scores(scores, self.scores)
+        return replace(
+            self,
+            scores=kept,
+            intervals=tuple(i for i in self.intervals if i.score in kept),
+            differences=tuple(d for d in self.differences if d.score in kept),
+            letters={score: self.letters[score] for score in kept},
+            ranks={score: self.ranks[score] for score in kept if score in self.ranks},
+            coverage={score: text for score, text in self.coverage.items() if score in kept},
+            shown=kept,
+        )
+
+    def interval_of(self, run: str, score: str) -> Interval:
+        """The interval of one run's score, "boundary.ods" or "ods". Raises KeyError."""
+        score = full_name(score, self.scores)
+        for interval in self.intervals:
+            if (interval.run, interval.score) == (run, score):
+                return interval
+        raise KeyError(f"{run}, {score}")
+
+    def difference_of(self, a: str, b: str, score: str) -> ScoreDifference:
+        """The difference a - b of one score, for any order of the two runs. Raises KeyError."""
+        score = full_name(score, self.scores)
+        for d in self.differences:
+            if d.score == score and (a, b) in ((d.a, d.b), (d.b, d.a)):
+                turned = replace(d, a=a, b=b, value=-d.value, low=-d.high, high=-d.low)
+                return d if d.a == a else turned
+        raise KeyError(f"{a}, {b}, {score}")
