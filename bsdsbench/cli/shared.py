@@ -549,9 +549,9 @@ def print_run(run: Evaluation, out: str | None, columns: Sequence[str] | None = 
 
 def left_out(failed: Mapping[str, str], run: Evaluation | None) -> int:
     """Name the images that failed or that the protocol left out; the exit status."""
-    if run and run.empty:
+    if run and (empty := run.provenance.empty_gt):
         what = "left out: no boundary in the ground truth (empty_gt=skip)"
-        say(f"{counted(len(run.empty), 'image')} {what}: {listed(run.empty, 3)}")
+        say(f"{counted(len(empty), 'image')} {what}: {listed(empty, 3)}")
     for image_id, reason in failed.items():
         say(f"left out {image_id!r}: {reason}")
     return 2 if failed else 0

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from functools import reduce
-from operator import or_
+from operator import attrgetter, or_
 from typing import NamedTuple
 
 import numpy as np
@@ -186,53 +186,48 @@ class Reading:
             yield Setting("gt_kind", "labels", "for region labels")
             yield "metric contour for classes"
 
-    def faults(self, images: Sequence[Evidence]) -> Iterator[Problem]:
-        """Yield what keeps the files of a side from having one reading."""
-        shown, side = reduce(or_, images, NO_EVIDENCE).values, SIDE_NAMES[self.truth]
+    def faults(self, images: Sequence[Evidence], shown: Values) -> Iterator[Problem]:
+        """Yield what keeps the files of a side from having one reading.
 
-        def first(sign: Values) -> Evidence:
-            return min((e for e in images if e.values & sign), key=lambda e: e.file)
-
+        `shown` is what they show together.
+        """
+        side = SIDE_NAMES[self.truth]
         if shown & Values.FEW and not shown & Values.GRAY:
-            few = first(Values.FEW)
+            few = _first(images, Values.FEW)
             has = f"{side} of the values {_listed(few.levels)}"
             ways = tuple(self.ways(few.levels, np.array(few.levels)))
             yield Problem(few.file, has, "a mask of two values, or gray", ways)
         elif shown & Values.UNIT and shown & (Values.WHITE | Values.GRAY):
-            white = first(Values.WHITE | Values.GRAY).file
+            white = _first(images, Values.WHITE | Values.GRAY).file
             has = f"{side} has values up to 1, that of {white} up to white"
             apart = (Setting("gt_threshold", 0.5, "takes gray ones apart"),) * self.truth
-            yield Problem(first(Values.UNIT).file, has, "one scale in a set", apart)
+            yield Problem(_first(images, Values.UNIT).file, has, "one scale in a set", apart)
         if self.truth and shown & Values.FAINT and not shown & Values.STRONG:
             least, ways = "one half", ()
             if self.cut is not None:
                 least = f"gt_threshold = {self.cut}"
                 ways = (Setting("gt_threshold", "none", "for masks of 0 and 1"),)
             has = f"all values of {side}, and of all others, are below {least}"
-            yield Problem(first(Values.FAINT).file, has, "values up to white", ways)
+            yield Problem(_first(images, Values.FAINT).file, has, "values up to white", ways)
 
-    def label_faults(self, images: Sequence[Evidence]) -> Iterator[Problem]:
+    def label_faults(self, images: Sequence[Evidence], shown: Values) -> Iterator[Problem]:
         """Yield what keeps the labels of a side from being those that are meant."""
-        shown = reduce(or_, images, NO_EVIDENCE).values
         side = f"{SIDE_NAMES[self.truth]}, as all others, has"
-
-        def first(sign: Values) -> Evidence:
-            return min((e for e in images if e.values & sign), key=lambda e: e.file)
-
         if shown & Values.WHITE_LABELS and not shown & Values.LABELS:
-            yield Problem(first(Values.WHITE_LABELS).file, f"{side} {WHITE_FOR_CLASSES}")
+            file = _first(images, Values.WHITE_LABELS).file
+            yield Problem(file, f"{side} {WHITE_FOR_CLASSES}")
         numbers = _numbers_of(images)
         if len(images) > 1 and shown == Values.VOID_ALONE and not numbers:
             none = (Setting(self.void_option, -1, "where that is the object"),)
-            yield Problem(first(shown).file, f"{side} nothing but void", "an object", none)
+            yield Problem(_first(images, shown).file, f"{side} nothing but void", "an object", none)
         if shown & Values.PIECES and not shown & Values.NUMBERS and len(numbers) == 1:
-            pieces, option = first(Values.PIECES), f"{self.metric}.components"
+            pieces, option = _first(images, Values.PIECES), f"{self.metric}.components"
             has = f"{side} one number, {_listed(pieces.levels)}, and that in several pieces"
             fix = Setting(option, 8, "numbers them"), Setting(option, 0, "takes them as one object")
             yield Problem(pieces.file, has, "a number for each instance", fix)
         if shown & Values.TRAIN_IDS and not shown & Values.LABEL_IDS:
             has, ids = f"{side} train ids (0, 1, ..)", train_id_options(self.metric)
-            yield Problem(first(Values.TRAIN_IDS).file, has, "label ids", (ids,))
+            yield Problem(_first(images, Values.TRAIN_IDS).file, has, "label ids", (ids,))
 
     def describe(self, images: Sequence[Evidence], forms: Sequence[str] = ()) -> str:
         """Return the reading in words, with what the files show and how many there are."""
@@ -262,6 +257,11 @@ class Reading:
         return ", ".join(words) + f" ({arranged})" * bool(arranged)
 
 
+def _first(images: Sequence[Evidence], sign: Values) -> Evidence:
+    """Return what the first file shows, by its name, of those that show a sign."""
+    return min((e for e in images if e.values & sign), key=lambda e: e.file)
+
+
 def _numbers_of(images: Sequence[Evidence]) -> set[tuple[float, ...]]:
     """Return the numbers of instances where no map has more than one, else none."""
     if any(e.values & Values.NUMBERS for e in images):
@@ -277,8 +277,8 @@ class Readings(NamedTuple):
 
     def with_layouts(self, pred: Layout | None, gt: Layout | None) -> Readings:
         """Return the readings of files in these layouts."""
-        sides = zip(self, (pred, gt), strict=True)
-        return Readings(*(evolve(side, layout=layout or Layout()) for side, layout in sides))
+        none = Layout()
+        return Readings(evolve(self.pred, layout=pred or none), evolve(self.gt, layout=gt or none))
 
     def verdict(self, records: Sequence[ImageRecord]) -> list[InputWarning]:
         """Return what looks wrong with a whole set. Raises DataError where it has no one reading.
@@ -287,11 +287,15 @@ class Readings(NamedTuple):
         shards, workers or order.
         """
         both = [record.shown_to(self.gt.metric) for record in records]
-        preds, gts = [sides.pred for sides in both], [sides.gt for sides in both]
-        problems = [*self.number_faults(preds, gts)]
-        for reading, images in ((self.pred, preds), (self.gt, gts)):
-            problems += [*reading.faults(images), *reading.label_faults(images)]
-        shown, warned = reduce(or_, preds, NO_EVIDENCE), []
+        preds, gts = zip(*both, strict=True) if both else ((), ())
+        shown, of_truth = reduce(or_, preds, NO_EVIDENCE), reduce(or_, gts, NO_EVIDENCE)
+        problems, warned = [*self.number_faults(preds, gts)], list[InputWarning]()
+        for reading, images, values in (
+            (self.pred, preds, shown.values),
+            (self.gt, gts, of_truth.values),
+        ):
+            problems += reading.faults(images, values)
+            problems += reading.label_faults(images, values)
         if shown.values & Values.FAINT and not shown.values & Values.STRONG:
             if shown.strongest:
                 top = max(records, key=lambda r: r.pred.strongest)
@@ -324,14 +328,17 @@ class Readings(NamedTuple):
 
     def describe(self, records: Sequence[ImageRecord]) -> str:
         """Return both readings in a line; "" where it is not known what the files showed."""
-        if not records or not all(r.gt.maps for r in records):
+        preds, gts, forms = list[Evidence](), list[Evidence](), list[str]()
+        for record in records:
+            shown = record.shown_to(self.gt.metric)
+            gts.append(shown.gt)
+            if record.form not in ("none", "humans"):
+                preds.append(shown.pred)
+                forms.append(record.form)
+        if not all(map(attrgetter("maps"), gts)) or not gts:
             return ""
-        given = [r for r in records if r.form not in ("none", "humans")]
-        shown = [r.shown_to(self.pred.metric).pred for r in given]
-        pred = self.pred.describe(shown, [r.form for r in given])
-        sides = [f"predictions {pred}"] * bool(given)
-        truth = self.gt.describe([r.shown_to(self.gt.metric).gt for r in records])
-        return f"Read as: {'; '.join([*sides, f'truth {truth}'])}"
+        sides = [f"predictions {self.pred.describe(preds, forms)}"] * bool(preds)
+        return f"Read as: {'; '.join([*sides, f'truth {self.gt.describe(gts)}'])}"
 
 
 def verdict(readings: Iterable[Readings], records: Sequence[ImageRecord]) -> list[InputWarning]:

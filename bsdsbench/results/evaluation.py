@@ -138,15 +138,10 @@ class Evaluation(Shown):
         return list(map(attrgetter("image_id"), self.records))
 
     @property
-    def empty(self) -> list[str]:
-        """Images left out by the protocol because their ground truth is empty."""
-        return list(self.provenance.empty_gt)
-
-    @property
     def left_out(self) -> dict[str, str]:
         """Images of the ground truth that have no counts -> why, in order."""
         reasons = dict.fromkeys(self.provenance.no_prediction, "no prediction")
-        reasons |= dict.fromkeys(self.empty, "empty ground truth")
+        reasons |= dict.fromkeys(self.provenance.empty_gt, "empty ground truth")
         return dict(sorted({**reasons, **self.failed}.items()))
 
     def with_groups(
@@ -191,7 +186,8 @@ class Evaluation(Shown):
 
     def may_lack(self, ids: Set[str]) -> bool:
         """Return True if the run was allowed to leave these images out."""
-        return self.provenance.missing == "skip" or ids <= {*self.failed, *self.empty}
+        known = {*self.failed, *self.provenance.empty_gt}
+        return self.provenance.missing == "skip" or ids <= known
 
     def place(self, what: str) -> str | None:
         """Return the folder "pred", "gt", "photos" or "valid", now or as given; None if unknown."""
@@ -246,7 +242,7 @@ class Evaluation(Shown):
             readings.append(of_metric.with_layouts(origin.pred_layout, origin.gt_layout))
         return readings
 
-    @property
+    @cached_property
     def read_as(self) -> str:
         """The readings in a line; "" where it is not known what the files show.
 

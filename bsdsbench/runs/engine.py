@@ -277,7 +277,8 @@ def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRec
         from bsdsbench.metrics.error_classes import boundary_errors  # which imports numba
 
         counter = boundary_errors
-    counts, records = dict[str, Any](), dict[str, ImageRecord]()
+    counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # in their order
+    records = dict[str, ImageRecord]()
     has_thresholds = any(map(attrgetter("cuts_at_thresholds"), metrics))
     for group, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
         shown, record = None if item.form else pred, None
@@ -294,7 +295,7 @@ def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRec
     truths = inputs[0].gt.fingerprints(any(map(attrgetter("reads_whole_truth"), metrics)))
     return replace(
         record,
-        counts={name: counts[name] for name in plan.metrics},
+        counts=counts,
         others=others,
         truth=truths.listed,
         form=item.form or record.form,

@@ -93,7 +93,7 @@ def merge(runs: Sequence[Evaluation]) -> Evaluation:
     first, failed = runs[0], dict[str, str]()
     for run in runs:
         failed |= run.failed
-    empty = tuple(sorted(image_id for run in runs for image_id in run.empty))
+    empty = tuple(sorted(image_id for run in runs for image_id in run.provenance.empty_gt))
     absent = sorted(image_id for run in runs for image_id in run.provenance.no_prediction)
     date = max((run.provenance.date or "" for run in runs), default="") or None
     origin = attrs.evolve(first.provenance, shard=None, truth=None, empty_gt=empty, date=date)
