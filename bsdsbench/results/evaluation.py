@@ -25,7 +25,6 @@ from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.signature import UNKNOWN, Signature
 from bsdsbench.protocol.tasks import Task, tasks
 from bsdsbench.results.groups import group_rows, records_with
-from bsdsbench.results.provenance import Provenance
 from bsdsbench.results.references import (
     NOT_STATED,
     PREFIX,
@@ -38,6 +37,7 @@ from bsdsbench.results.sharing import fetched, is_address, shared_bytes, shared_
 from bsdsbench.results.storage import (
     RESULT,
     SCHEMA,
+    Provenance,
     columns_of,
     is_run,
     npz_bytes,

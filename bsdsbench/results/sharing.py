@@ -35,9 +35,8 @@ from bsdsbench.io import (
 from bsdsbench.loaders.formats.pictures import unpack_npz
 from bsdsbench.loaders.sets.public_sets import cache_folder
 from bsdsbench.metrics import registry
-from bsdsbench.results.provenance import Provenance
 from bsdsbench.results.references import RunArguments
-from bsdsbench.results.storage import npz_bytes, records_of
+from bsdsbench.results.storage import Provenance, npz_bytes, records_of
 from bsdsbench.text import show
 
 _SCHEMA = "bsdsbench.shared/1"

@@ -41,11 +41,10 @@ from bsdsbench.metrics.optional import ShowsLabels
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.results.groups import group_rows
-from bsdsbench.results.provenance import RunHeader
 from bsdsbench.results.storage import Records, pack_record, unfinished
 from bsdsbench.runs.keywords import Plan
 from bsdsbench.runs.sanity import LOOKS, Look, first_look, look_at, polarity
-from bsdsbench.runs.sources import Inputs, Item, image_fingerprint
+from bsdsbench.runs.sources import Inputs, Item, RunHeader, image_fingerprint
 from bsdsbench.scores.counts import Evidence, ImageRecord, Sides
 from bsdsbench.text import listed, show
 

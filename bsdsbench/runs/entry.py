@@ -17,10 +17,17 @@ from bsdsbench.loaders import ground_truths
 from bsdsbench.metrics import registry
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.provenance import Provenance, RunHeader
+from bsdsbench.results.storage import Provenance
 from bsdsbench.runs.engine import run_source
 from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions, StrPath, planned
-from bsdsbench.runs.sources import FileItem, array_items, check_truth, folder_header, folders
+from bsdsbench.runs.sources import (
+    FileItem,
+    RunHeader,
+    array_items,
+    check_truth,
+    folder_header,
+    folders,
+)
 
 
 def evaluate(

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import typing
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from operator import attrgetter
@@ -40,7 +40,7 @@ from bsdsbench.metrics.base import Metric
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.protocol.tasks import Task
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.results.provenance import Provenance, RunHeader
+from bsdsbench.results.storage import Provenance
 from bsdsbench.runs.keywords import TEXT_CHECK, Plan, StrPath, stamp_of
 from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.text import show
@@ -65,6 +65,30 @@ class PredictionAndTruth(NamedTuple):
 def files_changed(image_id: str, fault: str) -> DataError:
     """Return the error of an image whose files, counted again, do not give the run's counts."""
     return DataError(f"{image_id}: {fault}; its files or its settings are not those of the run")
+
+
+@attrs.frozen
+class RunHeader:
+    """What is known of a run before its images are counted.
+
+    `places` are the absolute paths of the folders in the provenance, `failed` the images that could
+    not even be predicted, with the reason.
+    """
+
+    name: str
+    protocol: Protocol
+    provenance: Provenance
+    places: Mapping[str, str] = attrs.field(factory=dict)
+    failed: Mapping[str, str] = attrs.field(factory=dict)
+
+    @property
+    def absent(self) -> set[str]:
+        """Images that will have no counts."""
+        return {*self.failed, *self.provenance.no_prediction}
+
+    def with_provenance(self, **known: Any) -> RunHeader:
+        """Return the header with these fields of the provenance."""
+        return attrs.evolve(self, provenance=attrs.evolve(self.provenance, **known))
 
 
 class Item(typing.Protocol):
