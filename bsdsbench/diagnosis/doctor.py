@@ -40,7 +40,7 @@ from bsdsbench.metrics.optional import Diagnosed
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import is_area, late_starts_of
-from bsdsbench.runs.engine import evidence_record
+from bsdsbench.runs.engine import evidence_of
 from bsdsbench.runs.keywords import Plan, RunKeywords, plan
 from bsdsbench.runs.sanity import Thumbnail, look_at, position, swaps, thickness, thumbnail
 from bsdsbench.runs.sources import FileItem
@@ -254,8 +254,9 @@ class _Inputs:
         image = _Image(image_id, file, sizes, codes)
         self.images.append(image)
         if fits and not uneven:
-            curve = metric.cuts_at_thresholds
-            self.records.append(evidence_record(image_id, pred, gt, metric, protocol, curve))
+            shown = evidence_of(pred, gt, metric, protocol, metric.cuts_at_thresholds)
+            record = ImageRecord(image_id, gt.shape, form=pred.form, pred=shown.pred, gt=shown.gt)
+            self.records.append(record)
         if metric.name in registry.DEFAULT_METRICS:
             self._measure_boundaries(image, pred, gt, closely)
         elif closely and fits:

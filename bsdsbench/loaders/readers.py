@@ -159,7 +159,7 @@ class _ImageFiles(NamedTuple):
     """The id of an image and its files."""
 
     image_id: str
-    paths: list[Path]
+    paths: Sequence[Path]
 
 
 def _files_of(given: PathLike | Sequence[PathLike], image_id: str | None, what: str) -> _ImageFiles:
@@ -219,7 +219,7 @@ def read_prediction(
             parts: dict[str, Any] = READERS[kind][0](arrays, shape)
             return Prediction(name, paths[0], **parts)
     if kind != "classes":
-        return _read_map(_files_of(paths, name, "a prediction"), kind, read)
+        return _read_map(_ImageFiles(name, paths), kind, read)
     maps = []
     for path in paths:
         maps.append(only_array(read_arrays(path, indices=True, read=read), path))
@@ -300,18 +300,14 @@ def load_ground_truth(
     given_word(kind, "kind", ("boundaries", "labels"))
     holds = Kind.BOUNDARIES if kind == "boundaries" else Kind.REGIONS
     means = Reading(holds, gt_threshold, (), gt_invert)
-    return _read_annotators(path, image_id, means, empty, read_bytes)
+    return _read_annotators(_files_of(path, image_id, "ground truth"), means, empty, read_bytes)
 
 
 def _read_annotators(
-    path: PathLike | Sequence[PathLike],
-    image_id: str | None,
-    reading: Reading,
-    empty: bool,
-    read: ReadBytes,
+    files: _ImageFiles, reading: Reading, empty: bool, read: ReadBytes
 ) -> GroundTruth:
     """Read every annotator of one image, as `load_ground_truth` does. Raises as it does."""
-    image_id, paths = _files_of(path, image_id, "ground truth")
+    image_id, paths = files
     annotations: list[Annotation] = []
     for one in paths:
         budget, before = Budget(), len(annotations)
@@ -381,6 +377,8 @@ def _annotations(path: Path, reading: Reading, read: ReadBytes) -> Iterator[Anno
     suffix = path.suffix.lower()
     is_bsds = suffix == ".mat" and "groundTruth" in arrays
     items: Any = [*maps_of(arrays).values()]
+    mask = crack_mask(arrays) if is_bsds else None
+    mask = ~mask if mask is not None and reading.inverted else mask
     if is_bsds:
         cells = arrays["groundTruth"]
         items = cells if isinstance(cells, list) else [cells]
@@ -409,8 +407,6 @@ def _annotations(path: Path, reading: Reading, read: ReadBytes) -> Iterator[Anno
         annotation = annotation_of(drawn, struct, what, path.name)
         none = labels is None or (isinstance(labels, np.ndarray) and not labels.size)  # or []
         labels = None if none else label_map(labels)
-        mask = crack_mask(arrays)
-        mask = ~mask if mask is not None and reading.inverted else mask
         evidence = Evidence(maps=1, file=path.name) if binary else annotation.evidence
         yield annotation._replace(labels=labels, evidence=evidence, mask=mask)
 
@@ -462,7 +458,8 @@ def read_truth(
         reading = Reading(holds, protocol.gt_threshold, (), protocol.gt_invert)
     if kind == "annotators":
         empty = protocol.empty_gt != "error"
-        return _read_annotators(pair.gt_paths, pair.image_id, reading, empty, read)
+        files = _ImageFiles(pair.image_id, pair.gt_paths)
+        return _read_annotators(files, reading, empty, read)
     if len(pair.gt_paths) != 1:
         raise DataError(f"{pair.image_id}: {len(pair.gt_paths)} true files, expected one")
     (path,) = pair.gt_paths

@@ -45,7 +45,7 @@ from bsdsbench.results.storage import Records, pack_record, unfinished
 from bsdsbench.runs.keywords import Plan
 from bsdsbench.runs.sanity import LOOKS, Look, first_look, look_at, polarity
 from bsdsbench.runs.sources import Inputs, Item, RunHeader, image_fingerprint
-from bsdsbench.scores.counts import Evidence, ImageRecord, Sides
+from bsdsbench.scores.counts import NO_EVIDENCE, Evidence, ImageRecord, Sides
 from bsdsbench.text import listed, show
 
 R = TypeVar("R")
@@ -277,58 +277,55 @@ def _count_metrics(item: Item, inputs: Sequence[Inputs], plan: Plan) -> ImageRec
 
         counter = boundary_errors
     counts: dict[str, Any] = dict.fromkeys(plan.metrics)  # in their order
-    records = dict[str, ImageRecord]()
+    sides, forms = dict[str, Sides](), dict[str, str]()
     has_thresholds = any(map(attrgetter("cuts_at_thresholds"), metrics))
     for group, (pred, gt) in zip(plan.by_reading, inputs, strict=True):
-        shown, record = None if item.form else pred, None
+        shown, both = None if item.form else pred, None
         for metric in group:
             counts[metric.name] = metric.count_image(pred, gt, plan.protocol, counter)
-            if record is None or metric.reads == "classes":  # labels show each metric its own
-                given = item.image_id, shown, gt, metric, plan.protocol, has_thresholds
-                record = evidence_record(*given)
-            records[metric.name] = record
-    record, others = records[plan.metrics[0]], dict[str, Sides]()
-    for name, of_metric in records.items():
-        if (of_metric.pred, of_metric.gt) != (record.pred, record.gt):
-            others[name] = Sides(of_metric.pred, of_metric.gt)
-    truths = inputs[0].gt.fingerprints(any(map(attrgetter("reads_whole_truth"), metrics)))
-    return replace(
-        record,
-        counts=counts,
-        others=others,
+            if both is None or metric.reads == "classes":  # labels show each metric its own
+                both = evidence_of(shown, gt, metric, plan.protocol, has_thresholds)
+            sides[metric.name] = both
+            forms[metric.name] = shown.form if shown is not None else item.form
+    first, gt = plan.metrics[0], inputs[0].gt
+    truths = gt.fingerprints(any(map(attrgetter("reads_whole_truth"), metrics)))
+    return ImageRecord(
+        item.image_id,
+        gt.shape,
+        counts,
         truth=truths.listed,
-        form=item.form or record.form,
+        form=forms[first],
         whole_truth=truths.whole,
+        pred=sides[first].pred,
+        gt=sides[first].gt,
+        others={name: both for name, both in sides.items() if both != sides[first]},
     )
 
 
-def evidence_record(
-    image_id: str,
+def evidence_of(
     pred: Prediction | None,
     gt: GroundTruth,
     metric: Metric,
     protocol: Protocol,
     has_thresholds: bool,
-) -> ImageRecord:
-    """Return what the files of an image showed, as a record without counts.
+) -> Sides:
+    """Return what the files of both sides of an image showed to a metric.
 
     A metric without thresholds (`has_thresholds` is False) has no lowest one that a soft map must
     reach.
     """
-    opt, truth = metric.options_of(protocol), gt.evidence
+    opt, truth, shown = metric.options_of(protocol), gt.evidence, NO_EVIDENCE
     if not truth.maps:  # made of arrays that say themselves what they are
         truth = Evidence(maps=max(1, len(gt.boundaries)), file=gt.file)
     if "labels" in gt.parts and isinstance(metric, ShowsLabels):
         truth = truth | metric.label_evidence(gt.labels, opt, truth=True)
-    record = ImageRecord(image_id, gt.shape, gt=truth)
-    if pred is None:
-        return record
-    shown = soft_evidence(pred, protocol, has_thresholds)
-    is_label_map = pred.kind == "classes" and pred.classes.ndim == 2
-    if is_label_map and isinstance(metric, ShowsLabels):
-        shown = shown | metric.label_evidence(pred.classes, opt, truth=False)
-    shown = attrs.evolve(shown, values=shown.values | polarity(pred, gt, protocol))
-    return replace(record, form=pred.form, pred=shown)
+    if pred is not None:
+        shown = soft_evidence(pred, protocol, has_thresholds)
+        is_label_map = pred.kind == "classes" and pred.classes.ndim == 2
+        if is_label_map and isinstance(metric, ShowsLabels):
+            shown = shown | metric.label_evidence(pred.classes, opt, truth=False)
+        shown = attrs.evolve(shown, values=shown.values | polarity(pred, gt, protocol))
+    return Sides(shown, truth)
 
 
 # ---- where images are counted: here, in threads, in processes, on a Dask cluster -----------------

@@ -162,7 +162,7 @@ def test_skipped_images_are_as_if_they_were_not_there(with_empty, tmp_path):
     skip = TEN.replace(empty_gt="skip")
     found = counted(pred, gt, skip, out=tmp_path / "out")
     assert found.scores() == counted(*five, TEN).scores()
-    assert (found.empty, found.failed) == (["im005"], {})
+    assert (found.provenance.empty_gt, found.failed) == (("im005",), {})
     assert bb.Evaluation.load(tmp_path / "out").provenance.empty_gt == ("im005",)
     shards = [counted(pred, gt, skip, shard=(k, 2)) for k in (1, 2)]
     merged, expected = bb.merge(shards).to_mapping(), {**found.to_mapping(), "failed": {}}
