@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click import argument
@@ -153,7 +153,6 @@ def evaluate_verb(
     """
     import bsdsbench as bb
     from bsdsbench.results.score_tables import at_threshold_of
-    from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
     from bsdsbench.tables.forms import form_of, write_tables
 
     other = threshold_from and bb.Evaluation.load(threshold_from)
@@ -161,36 +160,10 @@ def evaluate_verb(
     if per and not per_image:
         raise click.UsageError("--per: expected --per-image FILE, where its rows go")
     _check_slicing((per or "", *by), cluster, by, options)
-    if humans == (pred_dir is not None):
-        raise click.UsageError("give PRED_DIR, or --humans without one")
-    call: Any = bb.evaluate
-    known: type[Any] = RunOptions
-    coco = str(pred_dir).endswith(".json") and str(options["gt"]).endswith(".json")
-    if humans:
-        call, known = bb.evaluate_humans, HumanOptions
-    elif coco:
-        call, known = bb.evaluate_items, ItemOptions
-    others = options.keys() - known.__annotations__.keys() - {*PROTOCOL, "gt", "metrics"}
-    if humans:
-        refuse(others | {"nms", "invert"}, "--humans")
-    elif coco:
-        refuse(others, "COCO's JSON")
-    settle(options)
-    gt, out = options.pop("gt"), options["out"]
-    given: tuple[Any, ...] = (gt,) if humans else (pred_dir, gt)
-    if coco:
-        from bsdsbench.loaders.formats.coco import CocoItems
-
-        items = CocoItems(str(pred_dir), gt)
-        given = (items,)
-        options["protocol"] = items.protocol(options["metrics"], options["protocol"])
-        options["name"] = options["name"] or Path(str(pred_dir)).stem
-    compile_first(options["metrics"], *given)
-    for name in others:
-        del options[name]
+    source, out = _source_of(pred_dir, humans, options), options["out"]
     with plots_beside(out) as begin_plots:
         with progress("evaluate") as report:
-            run = call(*given, progress=report, **options)
+            run = source.evaluate(*source.inputs, progress=report, **options)
         begin_plots()
         if run.kept:
             say(
@@ -219,6 +192,51 @@ def evaluate_verb(
                 print()
                 show_tables(more)
     return left_out(run.failed, run)
+
+
+class _Source(NamedTuple):
+    """What is evaluated, and the function that does."""
+
+    evaluate: Callable[..., Evaluation]
+    inputs: tuple[Any, ...]
+
+
+def _source_of(pred_dir: str | None, humans: bool, options: dict[str, Any]) -> _Source:
+    """Return what the arguments mean: two folders, the annotators of one, or two files of COCO.
+
+    `options` become those of the run. Raises UsageError for some that it does not take.
+    """
+    import bsdsbench as bb
+    from bsdsbench.runs.keywords import HumanOptions, ItemOptions, RunOptions
+
+    if humans == (pred_dir is not None):
+        raise click.UsageError("give PRED_DIR, or --humans without one")
+    evaluate: Callable[..., Evaluation] = bb.evaluate
+    known: type[Any] = RunOptions
+    coco = str(pred_dir).endswith(".json") and str(options["gt"]).endswith(".json")
+    if humans:
+        evaluate, known = bb.evaluate_humans, HumanOptions
+    elif coco:
+        evaluate, known = bb.evaluate_items, ItemOptions
+    others = options.keys() - known.__annotations__.keys() - {*PROTOCOL, "gt", "metrics"}
+    if humans:
+        refuse(others | {"nms", "invert"}, "--humans")
+    elif coco:
+        refuse(others, "COCO's JSON")
+    settle(options)
+    gt = options.pop("gt")
+    inputs: tuple[Any, ...] = (gt,) if humans else (pred_dir, gt)
+    if coco:
+        from bsdsbench.loaders.formats.coco import CocoItems
+
+        items = CocoItems(str(pred_dir), gt)
+        inputs = (items,)
+        options["protocol"] = items.protocol(options["metrics"], options["protocol"])
+        options["name"] = options["name"] or Path(str(pred_dir)).stem
+    compile_first(options["metrics"], *inputs)
+    for name in others:
+        del options[name]
+    return _Source(evaluate, inputs)
 
 
 def _check_slicing(
