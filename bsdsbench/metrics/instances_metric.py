@@ -17,7 +17,10 @@ SortedAP, 2023 (arXiv 2309.04887); cellpose.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.machinery import PathFinder
+from importlib.util import module_from_spec
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -25,7 +28,7 @@ import numpy as np
 from attrs import evolve, frozen
 from numpy.typing import ArrayLike
 
-from bsdsbench.arguments import F8
+from bsdsbench.arguments import F8, I8
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.label_evidence import number_evidence
@@ -114,9 +117,7 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     >>> counts.inside.tolist(), counts.joined.tolist(), counts.objects.tolist()
     ([2, 2, 2], [5, 5, 4], [[1, 1], [1, 2]])
     """
-    from scipy.optimize import linear_sum_assignment
-    from scipy.sparse import coo_array, csgraph, csr_array
-
+    linear_sum_assignment = _assignment()
     opt = opt or InstancesOptions()
     maps = as_label_maps(pred, gt)
     void = np.isin(maps[1], [VOID, *opt.ignore]) if opt.ignore else void_of(maps[1])
@@ -125,8 +126,9 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
         maps = [numbered(m, opt.components, what) for m, what in zip(maps, SIDES, strict=True)]
     cells = value_pairs(*(m.ravel().astype(np.int64) for m in maps))[0]
     # numbers of the objects from 1, 0 for none
-    numbers = [np.unique(np.append(row, 0), return_inverse=True)[1][:-1] for row in cells[:2]]
-    table = coo_array((cells[2], (numbers[1], numbers[0]))).toarray()
+    numbers = [np.unique(np.append(row, 0), return_inverse=True)[1] for row in cells[1::-1]]
+    table = np.zeros([row.max() + 1 for row in numbers], np.int64)
+    table[numbers[0][:-1], numbers[1][:-1]] = cells[2]
     shared, in_gt, in_pred = table[1:, 1:], table.sum(axis=1)[1:], table.sum(axis=0)[1:]
     union = in_gt[:, None] + in_pred - shared
     iou = shared / union
@@ -145,6 +147,8 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
     good = shared > 0 if opt.overlap == "any" else iou > opt.iou
     detected, right = good.any(axis=1), good.any(axis=0)
     if opt.overlap == "one-to-one":
+        from scipy.sparse import csgraph, csr_array
+
         paired = csgraph.maximum_bipartite_matching(csr_array(good))  # rows of columns, or -1
         detected, right = np.isin(np.arange(len(in_gt)), paired), paired >= 0
     n, steps = len(in_gt) + len(in_pred), np.sort(iou[one_to_one])
@@ -164,6 +168,24 @@ def instance_counts(pred: ArrayLike, gt: ArrayLike, opt: InstancesOptions | None
         by_size = {"by_size": np.stack(rows, axis=1)}
     ap_value = area if n else np.nan
     return Counts(inside=inside, joined=joined, objects=objects, sorted_ap=ap_value, **by_size)
+
+
+@cache
+def _assignment() -> Callable[..., tuple[I8, I8]]:
+    """Return `scipy.optimize.linear_sum_assignment`, read from its own file if it has one.
+
+    To import all of scipy.optimize takes as long as to compile the kernels of this metric.
+    """
+    import scipy
+
+    spec = PathFinder.find_spec("scipy.optimize._lsap", [f"{scipy.__path__[0]}/optimize"])
+    if spec is None or spec.loader is None:
+        from scipy.optimize import linear_sum_assignment
+
+        return linear_sum_assignment
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.linear_sum_assignment
 
 
 class _Detection(NamedTuple):
