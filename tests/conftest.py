@@ -1,5 +1,6 @@
 """Where the data are that may not be in the project, and a small made set."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -28,6 +29,15 @@ settings.load_profile("same")
 # Files are written thousands of times. That the disk has them shows in no test, that a fault of it
 # is one line does (tests/runs/test_folder.py).
 os.fsync = lambda fd: None
+
+
+# What is collected stays: to look through it for garbage would take a tenth of the time.
+gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 # Two halves of what compiling takes.

@@ -87,7 +87,9 @@ def test_shards_on_the_command_line_merge_to_the_whole(tiny, tmp_path):
         out = tmp_path / part.replace("/", "of")
         done = command("evaluate", pred, "--gt", gt, "-o", out, "--shard", part, *metrics, *FEW)
         assert done.returncode == 0, done.stderr
-    whole = command("evaluate", pred, "--gt", gt, "-o", tmp_path / "whole", *metrics, *FEW)
+    whole = command(
+        "evaluate", pred, "--gt", gt, "-o", tmp_path / "whole", *metrics, *FEW, plots=True
+    )
     assert whole.returncode == 0, whole.stderr
     parts = [tmp_path / f"{i}of3" for i in (2, 3, 1)]
     merged = command("merge", *parts, "-o", tmp_path / "merged")

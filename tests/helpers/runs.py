@@ -50,13 +50,19 @@ def write_maps(folder, maps):
     return folder
 
 
-def call(*words):
+def call(*words, plots=False):
     """What a command prints; raises what it raises."""
-    with patch("bsdsbench.cli.score.plots_beside", plots_here):
+    with patch("bsdsbench.cli.score.plots_beside", plots_here if plots else no_plots):
         found = CliRunner().invoke(cli, list(map(str, words)), standalone_mode=False)
     if found.exception:
         raise found.exception
     return found.output
+
+
+@contextmanager
+def no_plots(out):
+    """`plots_beside` without plots, which take longer than most runs of tests."""
+    yield lambda: None
 
 
 @contextmanager
@@ -67,12 +73,12 @@ def plots_here(out):
         _draw(out)
 
 
-def command(*words):
+def command(*words, plots=False):
     """`python -m bsdsbench` in this process: returncode, stdout, stderr."""
     out, err, before = io.StringIO(), io.StringIO(), gc.get_threshold()
     with (
         patch.object(sys, "argv", ["bsdsbench", *map(str, words)]),
-        patch("bsdsbench.cli.score.plots_beside", plots_here),
+        patch("bsdsbench.cli.score.plots_beside", plots_here if plots else no_plots),
         redirect_stdout(out),
         redirect_stderr(err),
         pytest.raises(SystemExit) as end,

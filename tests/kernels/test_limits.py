@@ -87,11 +87,12 @@ def test_radii_that_are_shares_of_the_diagonal(rows, k):
     assert bb.assign(pred, gt, share * 5 * rows).n_matched == 4 * rows
 
 
-@given(st.integers(1, 300), st.sampled_from([0.1, 0.29, 0.57, 0.07, 0.0075]))
+@given(st.integers(1, 120), st.sampled_from([0.1, 0.29, 0.57, 0.07, 0.0075]))
 def test_a_product_of_just_k_pixels_reaches_them(k, share):
     """.29 of 100 is 28.999999999999996 as floats."""
-    assert disk(share * (k / share), (400, 400)).half[0] >= 0
-    assert len(disk(share * (k / share), (400, 400)).half) == 2 * k + 1
+    half = disk(share * (k / share), (400, 400)).half
+    assert half[0] >= 0
+    assert len(half) == 2 * k + 1
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

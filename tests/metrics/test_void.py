@@ -91,7 +91,7 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(SEEDS)
 def test_what_is_predicted_or_drawn_on_void_moves_nothing(kind, seed):
     pred, parts, valid = images(kind, seed)

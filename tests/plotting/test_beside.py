@@ -4,9 +4,12 @@ import subprocess
 
 import pytest
 
+import bsdsbench as bb
 from bsdsbench.errors import DataError
+from bsdsbench.metrics import registry
 from bsdsbench.plotting import beside, figures
 from bsdsbench.plotting.beside import plots_beside
+from tests.helpers.metric_cases import case_of
 from tests.helpers.simulated import simulated_run
 
 pytestmark = pytest.mark.process
@@ -50,6 +53,13 @@ def test_the_plots_are_those_drawn_here(code, status, tmp_path, started, monkeyp
     assert [process.returncode for process in started] == [status]
     assert plots(out) == plots(here)
     assert plots(out).keys() == PLOTS
+
+
+@pytest.mark.parametrize("metric", registry.BUILT_IN)
+def test_a_run_of_any_metric_has_the_plots_of_its_curve_or_none(metric, tmp_path):
+    run = case_of(metric).run.save(tmp_path)
+    figures.plot_result(bb.Evaluation.load(run), tmp_path)
+    assert plots(tmp_path).keys() == (PLOTS if bb.Evaluation.load(run).with_curve else set())
 
 
 def test_it_is_ended_where_there_is_no_run(tmp_path, started):

@@ -100,19 +100,21 @@ def sorted_ap(iou, n_pred, n_gt):
     return area if iou else 0.0
 
 
-def found_objects(pred, gt, overlap, at):
-    """Annotated objects found, all, predicted ones right, all."""
-    mine, true = objects(pred), objects(gt)
+def overlaps(pred, gt):
+    """Pixels in both and in either, of each annotated with each predicted object."""
+    predicted, true = objects(pred), objects(gt)
+    pairs = [[((p & g).sum(), (p | g).sum()) for p in predicted] for g in true]
+    return np.reshape(pairs, (len(true), len(predicted), 2))
 
-    def good(p, g):
-        both = (p & g).sum()
-        return both > 0 if overlap == "any" else both / (p | g).sum() > at
 
-    near = np.array([[good(p, g) for p in mine] for g in true]).reshape(len(true), len(mine))
+def found_objects(pixels, overlap, at):
+    """Annotated objects found, all, predicted ones right, all; pixels : what `overlaps` returns."""
+    both, either = np.moveaxis(pixels, -1, 0)
+    near = both > 0 if overlap == "any" else both / either > at
     found, right = near.any(axis=1).sum(), near.any(axis=0).sum()
     if overlap == "one-to-one" and near.size:
         found = right = (maximum_bipartite_matching(csr_array(near)) >= 0).sum()
-    return [[found, len(true)], [right, len(mine)]]
+    return [[found, near.shape[0]], [right, near.shape[1]]]
 
 
 def calibration(p, annotators, bins=15, closed="left", of="foreground"):

@@ -25,9 +25,9 @@ def whole():
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_any_two_subsets_are_shown_and_compared_on_what_they_share(whole, tmp_path, seed):
-    """200 pairs in all."""
+    """100 pairs in all; every form and the page of some of them."""
     rng = np.random.default_rng(seed)
-    for number in range(50):
+    for number in range(25):
         kept = rng.random((2, 6)) < 0.6
         kept[np.arange(2), rng.integers(0, 6, 2)] = True  # not none
         runs = [
@@ -51,7 +51,8 @@ def test_any_two_subsets_are_shown_and_compared_on_what_they_share(whole, tmp_pa
         assert compared.n_images == shared
         lacking = {name for name, row in zip("ab", kept, strict=True) if row.sum() > shared}
         assert compared.left_out.keys() == lacking
-        write_report(runs, tmp_path / "page.html", pictures=False, n_boot=5)
+        if number < 5:
+            write_report(runs, tmp_path / "page.html", pictures=False, n_boot=5)
         if other:
             refused("images: .* of both", plot_runs, runs)
 

@@ -50,8 +50,8 @@ def start(*words, **options):
 
 def evaluate(many, out, *more):
     """Words of the command."""
-    where = ("-m", "bsdsbench", "evaluate", many[0], "--gt", many[1], "-o", out)
-    return (*where, "--quiet", "--workers", 2, *more)
+    where = ("-m", "bsdsbench", "evaluate", many[0], "--gt", many[1])
+    return (*where, *(("-o", out) if out else ()), "--quiet", "--workers", 2, *more)
 
 
 # Workers take their time over an image: there is a midst of a run, on a busy machine too.
@@ -120,7 +120,7 @@ def test_an_interrupt_without_a_folder_promises_nothing(tiny):
 @pytest.mark.process
 @pytest.mark.slow
 def test_closed_and_full_outputs(tiny):
-    words = " ".join(map(str, (sys.executable, *evaluate(tiny, tiny[0].parent / "out"))))
+    words = " ".join(map(str, (sys.executable, *evaluate(tiny, None))))
     for where, status, said in (
         ("| head -c 1 > /dev/null; exit ${PIPESTATUS[0]}", 0, ""),
         ("> /dev/full", 2, "No space left"),
@@ -131,5 +131,4 @@ def test_closed_and_full_outputs(tiny):
         )
         assert done.returncode == status, (where, done.stderr)
         assert said in done.stderr
-        lines = [line for line in done.stderr.splitlines() if "were counted before" not in line]
-        assert len(lines) <= 1, done.stderr
+        assert done.stderr.count("\n") <= 1
