@@ -120,13 +120,17 @@ def test_bad_input_is_one_line(pred, gts, error, message):
     assert "\n" not in str(caught.value)
 
 
-def test_maps_of_one_column_and_their_cost():
+def test_what_pairs_and_single_pixels_cost():
     """Rows 0 and 2 predicted, row 1 and 5 annotated: one pair at distance 1, two pixels alone."""
     pred, gt = np.zeros((6, 1), bool), np.zeros((6, 1), bool)
     pred[[0, 2], 0], gt[[1, 5], 0] = True, True
     match = match_boundaries(pred, gt, 1)
     assert (match.n_matched, match.cost) == (1, 100 + 10_000 * 3)
     assert sorted(match.gt_match.ravel().tolist())[:5] == [-1] * 5
+    one, other = np.zeros((2, 6, 8), bool)
+    one[2, 3], other[3, 5] = True, True
+    match = match_boundaries(one, other, 3)
+    assert (match.n_matched, match.cost) == (1, round(100 * 5**0.5) + 30_000)
     assert match_boundaries(gt, gt, 0).n_matched == 2
     with pytest.raises(DataError, match=r"max_dist_px: -0\.1, expected a number from 0 to 1000"):
         match_boundaries(gt, gt, -0.1)
