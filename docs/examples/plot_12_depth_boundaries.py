@@ -1,6 +1,6 @@
 """
-Depth boundaries
-================
+Depth boundaries of three models
+================================
 
 SI-F1, DBE and matched edges of depth maps, and which setting gives a published number.
 """

@@ -1,6 +1,6 @@
 """
-Wireframes
-==========
+Two line detectors on one wireframe
+===================================
 
 Straight lines against annotated ones: by their ends (sAP) and by their pixels (F^H, AP^H).
 """

@@ -1,6 +1,6 @@
 """
-Regions
-=======
+Regions of a segmenter at eight scales
+======================================
 
 Covering, PRI and VOI of a segmenter at several scales.
 """

@@ -1,6 +1,6 @@
 """
-In a training loop
-==================
+Scores in a training loop, without files
+========================================
 
 Validation after every epoch, without files: predictions come one by one, scores at the end.
 """

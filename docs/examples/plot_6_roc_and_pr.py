@@ -1,6 +1,6 @@
 """
-ROC and PR done right
-=====================
+ROC and PR: areas that disagree
+===============================
 
 Two classifiers, 20 positives and 2000 negatives: the one with the larger area under the ROC curve
 has the smaller one under the precision-recall curve. The example comes from the paper by Davis and

@@ -1,6 +1,6 @@
 """
-A gate in continuous integration
-================================
+A gate from Python
+==================
 
 Fail a pull request if a score drops below a stored baseline by more than a tolerance.
 """

@@ -1,6 +1,6 @@
 """
-Per-class boundaries
-====================
+Boundaries of two classes
+=========================
 
 Score each class's boundaries separately, as on SBD and Cityscapes, and average over classes.
 """

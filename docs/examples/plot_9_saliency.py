@@ -1,6 +1,6 @@
 """
-Salient objects
-===============
+Two saliency maps of one object
+===============================
 
 MAE, F, S, E and weighted F of saliency maps.
 """
