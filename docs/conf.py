@@ -63,6 +63,7 @@ html_css_files = ["site.css"]
 html_js_files = ["site.js", "sliders.js"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
+html_use_index = False
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,

@@ -127,12 +127,12 @@ def test_what_one_has_gives_what_one_wants(call, tmp_path, monkeypatch):
 
 
 def test_label_maps_become_boundaries_as_the_page_says(tmp_path, monkeypatch):
-    page = (ROOT / "datasets/pascal-context.md").read_text("utf-8")
+    page = (ROOT / "datasets/mtl.md").read_text("utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)
     monkeypatch.chdir(tmp_path)
     iio.imwrite("2008_000002.png", np.repeat([[1, 2]], 4, axis=1).astype(np.uint8))
     names = {}
-    exec(compile(code, "pascal-context.md", "exec"), names)
+    exec(compile(code, "mtl.md", "exec"), names)
     assert names["gt"].boundaries[0].tolist() == [[False] * 3 + [True] + [False] * 4]
 
 
