@@ -98,8 +98,9 @@ def _on_shared_images(runs: Sequence[Evaluation], allowed: bool, optional: bool)
             if lacks := {i: run.left_out.get(i, "no counts") for i in odd if i not in has}:
                 lacking.append(f"{run.name} lacks {in_short(lacks)}")
         fix = Setting("common", True, "compares those that all have")
+        elsewhere = " (`compare` can take those that all have)" * (bool(shared) and not optional)
         raise DataError(
-            f"{fault}; {'; '.join(lacking)}; expected the same images in all",
+            f"{fault}; {'; '.join(lacking)}; expected the same images in all{elsewhere}",
             fix=fix if shared and optional else (),
         )
     kept = []

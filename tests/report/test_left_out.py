@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import compress
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from bsdsbench.comparison.comparable import comparable
 from bsdsbench.plotting import plot_runs
 from bsdsbench.report import score_tables, write_report
 from bsdsbench.report.worst import worst_table
+from bsdsbench.results.summaries import Summary, summary_tables
 from bsdsbench.tables.forms import FORMS, render
+from tests.helpers.metric_cases import CASES
 from tests.helpers.runs import call, command, counted, refused, write_maps
 from tests.helpers.simulated import simulated_run
 
@@ -22,6 +25,11 @@ def whole():
     return [simulated_run(n, 6, q, s, protocol=few) for n, q, s in (("a", 0.3, 1), ("b", 0, 2))]
 
 
+def subset(run, kept):
+    """A run of the images that are True in `kept`."""
+    return replace(run, records=list(compress(run.records, kept)))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_any_two_subsets_are_shown_and_compared_on_what_they_share(whole, tmp_path, seed):
@@ -30,10 +38,7 @@ def test_any_two_subsets_are_shown_and_compared_on_what_they_share(whole, tmp_pa
     for number in range(25):
         kept = rng.random((2, 6)) < 0.6
         kept[np.arange(2), rng.integers(0, 6, 2)] = True  # not none
-        runs = [
-            replace(run, records=[r for r, some in zip(run.records, row, strict=True) if some])
-            for run, row in zip(whole, kept, strict=True)
-        ]
+        runs = [subset(run, row) for run, row in zip(whole, kept, strict=True)]
         shared = int(kept.all(axis=0).sum())
         other = bool((kept[0] != kept[1]).any())
         tables = score_tables(runs)
@@ -55,6 +60,39 @@ def test_any_two_subsets_are_shown_and_compared_on_what_they_share(whole, tmp_pa
             write_report(runs, tmp_path / "page.html", pictures=False, n_boot=5)
         if other:
             refused("images: .* of both", plot_runs, runs)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("metric", [name for name in CASES if name != "boundary"])
+def test_any_two_subsets_of_any_metric(metric, tmp_path):
+    """200 pairs in all; classes and objects are in some of the images alone."""
+    make, _, protocol, *_ = CASES[metric]
+    shape, images, others = (24, 30), [], []
+    for k in range(5):
+        made, other = (make(f"i{k}", np.random.default_rng([k, s]), shape) for s in (0, 1))
+        images.append((f"i{k}", made[0], made[1]))
+        others.append((f"i{k}", other[0], made[1]))
+    runs = [
+        bb.evaluate_items(items, protocol, metrics=metric, workers=1, name=name)
+        for name, items in (("a", images), ("b", others))
+    ]
+    rng = np.random.default_rng(len(metric))
+    for number in range(13):
+        kept = rng.random((2, 5)) < 0.5
+        kept[np.arange(2), rng.integers(0, 5, 2)] = True  # not none
+        pair = [subset(run, row) for run, row in zip(runs, kept, strict=True)]
+        tables = [*score_tables(pair), *summary_tables(pair, Summary.IQR, None)]
+        for form in {*FORMS} - {"csv"} if number < 2 else ():
+            assert render(tables, form)
+        if not kept.all(axis=0).any():
+            refused("images are not in every run", bb.compare, pair, common=True)
+            continue
+        compared = bb.compare(pair, n_boot=5, common=True)
+        assert compared.n_images == kept.all(axis=0).sum()
+        assert json.dumps(compared.to_mapping(), allow_nan=False)
+        assert render(compared.tables(), "latex")
+        if number < 3:
+            write_report(pair, tmp_path / "page.html", pictures=False, n_boot=5)
 
 
 @pytest.fixture(scope="module")
