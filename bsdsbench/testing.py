@@ -37,7 +37,13 @@ from bsdsbench import StreamingEvaluator, evaluate
 from bsdsbench.errors import DataError, InputWarning
 from bsdsbench.images import GroundTruth, Lines, Prediction
 from bsdsbench.metrics.base import Metric, ScoreTree
-from bsdsbench.metrics.optional import HumanForm, MatchesPixels
+from bsdsbench.metrics.optional import DrawsPixels, HumanForm
+from bsdsbench.metrics.pixel_steps import (
+    FALSE_PIXEL,
+    MATCHED_PIXEL,
+    MISSED_PIXEL,
+    OTHER_PIXEL,
+)
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.results.evaluation import Evaluation
 from bsdsbench.runs.merge import merge
@@ -235,15 +241,19 @@ class MetricContract:
     def test_what_is_drawn_as_matched_is_what_is_counted(self, case: MetricCase) -> None:
         metric, protocol = case.metric, case.run.protocol
         opt = metric.options_of(protocol)
-        if not (isinstance(metric, MatchesPixels) and metric.has_curve(opt)):
-            pytest.skip("no matched pixels")
+        if not isinstance(metric, DrawsPixels):
+            pytest.skip("not drawn, or by the matching of boundaries")
         for (pred, gt), counts in zip(case.images, case.counted(), strict=True):
-            for k, threshold in enumerate(counts.thresholds):
-                maps = metric.match_maps(pred, gt, protocol, opt, float(threshold))
-                assert maps.matched_gt.sum() == counts.matched_gt[k]
-                assert (maps.matched_gt | maps.missed_gt).sum() == counts.total_gt[k]
-                assert maps.true_pred.sum() == counts.matched_pred[k]
-                assert (maps.true_pred | maps.false_pred).sum() == counts.total_pred[k]
+            steps = metric.pixel_steps(pred, gt, protocol, opt)
+            if "matches" in counts:
+                np.testing.assert_array_equal(steps.matches, counts["matches"])
+            for k, (_, total_gt, matched_pred, total_pred) in enumerate(steps.matches.tolist()):
+                classes = steps.at(k)
+                on = np.isin(classes, (MATCHED_PIXEL, FALSE_PIXEL, OTHER_PIXEL))
+                if steps.n_annotators == 1:
+                    assert (classes == MATCHED_PIXEL).sum() == matched_pred
+                    assert on.sum() == total_pred
+                assert np.isin(classes, (MISSED_PIXEL, OTHER_PIXEL)).sum() <= total_gt
 
     def test_saved_pickled_merged_read_and_resumed_it_is_the_same(
         self, case: MetricCase, tmp_path: Path

@@ -8,8 +8,6 @@ from functools import partial
 from multiprocessing.pool import ThreadPool
 from typing import Any
 
-import numpy as np
-
 from bsdsbench.comparison.bootstrap import N_BOOT, SEED
 from bsdsbench.comparison.compare import compare
 from bsdsbench.comparison.slices import slices_of
@@ -20,7 +18,7 @@ from bsdsbench.metrics.error_classes import boundary_errors
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.score_tables import made_how
 from bsdsbench.runs.engine import available_cores
-from bsdsbench.runs.sources import Sources, find_sources
+from bsdsbench.runs.sources import Sources, check_same_counts, find_sources
 from bsdsbench.scores.counts import ImageRecord, checked_counts
 from bsdsbench.scores.error_scores import AGREEMENT, COUNTED, FALSE, MISSED
 from bsdsbench.tables.table import Estimate, Field, Table
@@ -70,12 +68,8 @@ def _record_with_errors(
     """Return the record of an image with the classes of its errors beside its counts."""
     pred, gt = sources.load(record.image_id, run.protocol)
     counts = checked_counts(metric.count_image(pred, gt, run.protocol, boundary_errors))
-    before = record.counts[metric.name]
-    if not np.array_equal(counts["matches"], before["matches"]):
-        raise DataError(
-            f"{record.image_id}: other counts than those of {run.name}; its files or its settings "
-            "are not those of the run"
-        )
+    matches = {name: counts[name] for name in ("thresholds", "matches")}
+    check_same_counts(run, record.image_id, record.counts[metric.name], matches)
     return replace(record, counts={**record.counts, metric.name: counts})
 
 

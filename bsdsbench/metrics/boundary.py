@@ -144,16 +144,6 @@ class BoundaryMetric(CurveMetric[VoidOptions]):
                 columns.append(Column(key, f"{score.upper()}@{tolerance}".replace("@0_", "@.")))
         return (*self.columns[:-1], *columns, self.columns[-1])
 
-    def match_maps(
-        self,
-        pred: Prediction,
-        gt: GroundTruth,
-        protocol: Protocol,
-        opt: VoidOptions,
-        threshold: float,
-    ) -> MatchMaps:
-        return boundary_match_maps(pred, gt, protocol, threshold)
-
     def reported(self, tables: Mapping[str, Any]) -> dict[str, Any] | None:
         """Return the scores of eval_bdry.txt where it is there, of the curve otherwise."""
         if not tables.keys() & {"eval_bdry.txt", "eval_bdry_thr.txt"}:

@@ -29,7 +29,7 @@ from bsdsbench.images import (
 )
 from bsdsbench.kernels.distances.limits import SHARE, up_to
 from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ScoreTree, ValuesMetric
-from bsdsbench.metrics.soft_pixels import SoftPixels
+from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
 from bsdsbench.protocol.fields import one_of, option, whole
 from bsdsbench.protocol.protocol import ANNOTATED, MAPS, Protocol
 from bsdsbench.scores.counts import Stack
@@ -119,14 +119,14 @@ class CalibrationMetric(ValuesMetric[CalibrationOptions]):
         n = len(drawn)
         return {"pixels": n * pixels, "marked": hits.astype(np.int64), "value": n * value}
 
-    def soft_pixels(
+    def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CalibrationOptions
-    ) -> SoftPixels:
+    ) -> DrawnSteps:
         """Return the map at the edges between bins; where there is one bin, at one half."""
         valid, n = gt.parts.get("valid"), max(opt.bins, 2)
         soft = prepare(pred.soft, protocol, valid)
         reached = np.searchsorted(_edges(soft, n, opt.closed), unit(soft), _SIDE[opt.closed])
-        return SoftPixels(np.arange(1, n) / n, reached, annotated_masks(gt), valid)
+        return steps_of_soft(np.arange(1, n) / n, reached, annotated_masks(gt), valid)
 
     def values(self, counts: Stack, opt: CalibrationOptions) -> dict[str, F8]:
         n, marked, value = (counts[name] for name in ("pixels", "marked", "value"))

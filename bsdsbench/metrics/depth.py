@@ -47,7 +47,7 @@ from bsdsbench.metrics.base import (
     Symptoms,
     image_means,
 )
-from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
+from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.metrics.contour.measures import pixel_distances
 from bsdsbench.metrics.curve_metric import CURVE_COLUMNS
 from bsdsbench.metrics.label_maps import faults_named
@@ -485,18 +485,6 @@ class DepthMetric(Metric[DepthOptions]):
         if self.has_curve(opt):
             scores |= curve_scores(stack["thresholds"], stack["matches"], weights, protocol)
         return scores
-
-    def match_maps(
-        self,
-        pred: Prediction,
-        gt: GroundTruth,
-        protocol: Protocol,
-        opt: DepthOptions,
-        threshold: float,
-    ) -> MatchMaps:
-        with faults_named(pred, gt):
-            soft, truth = _matched_inputs(prepared(pred.depth, gt, opt), gt, opt)
-            return boundary_match_maps(soft, truth, protocol, threshold)
 
     def symptoms(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: DepthOptions

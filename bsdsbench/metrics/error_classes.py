@@ -17,39 +17,21 @@ import numpy as np
 from bsdsbench.arguments import Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.metrics.boundary import (
-    MatchMaps,
     has_whole_image_row,
     threshold_events,
     truth_maps,
     whole_image_counts,
 )
-from bsdsbench.metrics.semantic import near
-from bsdsbench.metrics.soft_pixels import FALSE_PIXEL, MATCHED_PIXEL, MISSED_PIXEL
+from bsdsbench.metrics.pixel_steps import (
+    FALSE_PIXEL,
+    MATCHED_PIXEL,
+    MISSED_PIXEL,
+    DrawnSteps,
+    changes_of,
+)
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import MatchCounts
 from bsdsbench.scores.error_scores import FALSE, MISSED
-
-
-def pixel_errors(maps: MatchMaps, lowest: MatchMaps, radius: float) -> dict[str, Bool]:
-    """Return the pixels of each class of errors at one threshold, bool (H, W) each.
-
-    maps, lowest : the matching at that threshold, and at the lowest one
-    A pixel that several annotators drew may be of several classes of missed ones.
-    """
-    annotated = np.logical_or.reduce([*maps.matched_gt, *maps.missed_gt])
-    reached, near_false = lowest.matched_gt, near(maps.false_pred, 2 * radius)
-    within, near_annotated = near(annotated, radius), near(annotated, 2 * radius)
-    missed = (
-        maps.missed_gt & reached,
-        maps.missed_gt & ~reached & near_false,
-        maps.missed_gt & ~reached & ~near_false,
-    )
-    false = within, near_annotated & ~within, ~near_annotated
-    return {
-        **{name: np.any(pixels, axis=0) for name, pixels in zip(MISSED, missed, strict=True)},
-        **{name: maps.false_pred & zone for name, zone in zip(FALSE, false, strict=True)},
-    }
-
 
 #: Codes of the classes in `pixel_classes`: missed pixels first
 ERROR_CODES = {name: code for code, name in enumerate((*MISSED, *FALSE), 4)}
@@ -62,13 +44,11 @@ def pixel_classes(
     *,
     errors: bool,
     dropped: Bool | None = None,
-) -> dict[str, Map | int]:
-    """Return what each pixel is at every threshold but 0, as `boundary_counts` counts it.
+) -> dict[str, DrawnSteps]:
+    """Return `steps`: what each pixel is at every threshold but 0, as `boundary_counts` counts it.
 
-    Returns `thresholds` f8 (T,), `places` i8 (P,), flat indices of the pixels that are anything,
-    increasing, `classes` u1 (P, T), 0 or MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, with `errors`
-    instead of the last two the ERROR_CODES, and `matched_gt` i8 (T,), `total_gt`. A pixel that is
-    predicted is not shown as missed; of several annotators' classes the first in MISSED is shown.
+    With `errors` false and missed pixels have the `ERROR_CODES`. A pixel that is predicted is not
+    shown as missed; of several annotators' classes the first in MISSED is shown.
     """
     from bsdsbench.kernels.bits import unpack
     from bsdsbench.kernels.matching.matching import prepare_truth
@@ -80,7 +60,7 @@ def pixel_classes(
     radius = protocol.radius(shape)
     target = prepare_truth(gt_maps, radius)
     around = prepare_surroundings(target, radius)
-    thresholds, events, _ = threshold_events(pred, shape, protocol, dropped=dropped, valid=valid)
+    thresholds, events, size = threshold_events(pred, shape, protocol, dropped=dropped, valid=valid)
     steps = match_by_pixel(*events, target, around)
     is_any = np.zeros(shape, bool)
     is_any.flat[steps.pixel] = is_any.flat[target.pixel] = True
@@ -102,13 +82,15 @@ def pixel_classes(
     predicted = np.where(matched, np.uint8(MATCHED_PIXEL), np.reshape(zone, (-1, 1)))
     classes[row_of_pred] = np.where(on, predicted, classes[row_of_pred])
     forwards = slice(None, None, 1 if steps.backwards else -1)
-    return {
-        "thresholds": thresholds,
-        "places": pixel,
-        "classes": classes[:, forwards],
-        "matched_gt": steps.matched_gt[forwards],
-        "total_gt": target.pixel.size,
-    }
+    matched_gt, total_gt = steps.matched_gt[forwards], target.pixel.size
+    counted = (
+        np.full_like(matched_gt, total_gt),
+        np.count_nonzero(matched, axis=0)[forwards],
+        size[::-1],
+    )
+    matches = np.stack([matched_gt, *counted], axis=-1)
+    changes = changes_of(classes[:, forwards], shape, pixel)
+    return {"steps": DrawnSteps(thresholds, matches, *changes, areas=False)}
 
 
 def boundary_errors(

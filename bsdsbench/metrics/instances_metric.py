@@ -34,7 +34,7 @@ from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.loaders.label_evidence import number_evidence
 from bsdsbench.loaders.reading import Kind
 from bsdsbench.metrics.base import IGNORE, IMAGES, Column, FilesRead, ScoreTree, ValuesMetric
-from bsdsbench.metrics.contour.region_pixels import RegionPixels, region_pixels
+from bsdsbench.metrics.contour.region_pixels import region_pixels
 from bsdsbench.metrics.label_ids import SIDES, is_stack
 from bsdsbench.metrics.label_maps import (
     COMPONENTS,
@@ -46,6 +46,7 @@ from bsdsbench.metrics.label_maps import (
     numbered,
     void_of,
 )
+from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.fields import (
     accepting,
     each,
@@ -269,11 +270,11 @@ class InstancesMetric(ValuesMetric[InstancesOptions]):
             plain = evolve(opt, components=0, ignore=())
             return instance_counts(*label_maps(pred, gt, labels), plain)
 
-    def region_pixels(
+    def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: InstancesOptions
-    ) -> RegionPixels:
+    ) -> DrawnSteps:
         """Return the objects of both maps, paired where their IoU is above 0.5."""
-        return region_pixels(pred, _without_ignored(gt, opt), _label_options(opt))
+        return region_pixels(pred, _without_ignored(gt, opt), _label_options(opt)).steps()
 
     def files_read(self, opt: InstancesOptions) -> FilesRead:
         """Return what label maps hold; the void of numbered objects is left out in `count`."""

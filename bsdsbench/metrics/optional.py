@@ -15,10 +15,7 @@ from bsdsbench.scores.counts import Evidence, MatchCounts, Score, Stack
 from bsdsbench.scores.curve import PRCurve
 
 if TYPE_CHECKING:
-    from bsdsbench.metrics.boundary import MatchMaps
-    from bsdsbench.metrics.contour.region_pixels import RegionPixels
-    from bsdsbench.metrics.soft_pixels import SoftPixels
-    from bsdsbench.metrics.structures import LinePixels
+    from bsdsbench.metrics.pixel_steps import DrawnSteps
 
 Arrays = Mapping[str, ArrayLike]  # counts of an image by name
 ScoreTree: TypeAlias = "Mapping[str, NDArray[Any] | PRCurve | ScoreTree | None]"
@@ -59,43 +56,16 @@ class OfficialTables(typing.Protocol):
 
 
 @typing.runtime_checkable
-class MatchesPixels(typing.Protocol[_Opt]):
-    """Matched pixels can be drawn."""
+class DrawsPixels(typing.Protocol[_Opt]):
+    """Right, false and missed pixels of an image can be drawn.
 
-    def match_maps(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt, threshold: float
-    ) -> MatchMaps:
-        """Return the pixels that `count` counts at one threshold."""
+    Metrics of matched boundaries need not have it: `ErrorClasses` tells those pixels.
+    """
 
-
-@typing.runtime_checkable
-class ComparesRegions(typing.Protocol[_Opt]):
-    """Right, false and missed pixels of masks, classes or objects can be drawn."""
-
-    def region_pixels(
+    def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
-    ) -> RegionPixels:
-        """Return both maps as `count` compares them."""
-
-
-@typing.runtime_checkable
-class CutsSoftMaps(typing.Protocol[_Opt]):
-    """Right, false and missed pixels of soft maps can be drawn at every threshold."""
-
-    def soft_pixels(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
-    ) -> SoftPixels:
-        """Return the map and the masks as `count` compares them."""
-
-
-@typing.runtime_checkable
-class ComparesLines(typing.Protocol[_Opt]):
-    """Centre lines and their buffers can be drawn."""
-
-    def line_pixels(
-        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: _Opt
-    ) -> LinePixels:
-        """Return the lines of both maps as `count` compares them."""
+    ) -> DrawnSteps:
+        """Return what each pixel is as `count` counts it."""
 
 
 @typing.runtime_checkable

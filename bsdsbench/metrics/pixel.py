@@ -28,7 +28,7 @@ from bsdsbench.images import GroundTruth, Map, Prediction, annotated_masks
 from bsdsbench.metrics.base import IMAGES, Column, Metric, ScoreTree, VoidOptions
 from bsdsbench.metrics.boundary import soft_or_segs
 from bsdsbench.metrics.curve_metric import CURVE_COLUMNS, F_AT_ODS
-from bsdsbench.metrics.soft_pixels import SoftPixels
+from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import ANNOTATED, CURVE, MAPS, Protocol
 from bsdsbench.scores.counts import Counts, ImageRecord, Score, Stack
@@ -98,11 +98,11 @@ class PixelMetric(Metric[PixelOptions]):
     ) -> Counts:
         return pixel_counts(pred, gt, protocol)
 
-    def soft_pixels(
+    def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: PixelOptions
-    ) -> SoftPixels:
+    ) -> DrawnSteps:
         """Return the map at the thresholds of the protocol."""
-        return _soft_pixels(pred, gt, protocol)
+        return _pixel_steps(pred, gt, protocol)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: PixelOptions
@@ -145,11 +145,11 @@ class AverageIoUMetric(Metric[VoidOptions]):
     ) -> Counts:
         return pixel_counts(pred, gt, protocol)
 
-    def soft_pixels(
+    def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: VoidOptions
-    ) -> SoftPixels:
+    ) -> DrawnSteps:
         """Return the map at the thresholds of the protocol."""
-        return _soft_pixels(pred, gt, protocol)
+        return _pixel_steps(pred, gt, protocol)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: VoidOptions
@@ -160,16 +160,16 @@ class AverageIoUMetric(Metric[VoidOptions]):
         return {"aiu": weighted_mean(weights, iou).mean(axis=-1)}
 
 
-def _soft_pixels(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> SoftPixels:
+def _pixel_steps(pred: Prediction, gt: GroundTruth, protocol: Protocol) -> DrawnSteps:
     """Return what `pixel_counts` counts."""
     from bsdsbench.kernels.thresholding import levels
 
     masks, valid = annotated_masks(gt), gt.parts.get("valid")
     soft, bmaps = soft_or_segs(pred, masks.shape[1:], valid)
     if soft is None:
-        return SoftPixels(np.arange(1.0, len(bmaps) + 1), bmaps, masks, valid)
+        return steps_of_soft(np.arange(1.0, len(bmaps) + 1), bmaps, masks, valid)
     reached = levels(prepare(soft, protocol, valid), protocol.cuts())
-    return SoftPixels(protocol.threshold_array(), reached, masks, valid)
+    return steps_of_soft(protocol.threshold_array(), reached, masks, valid)
 
 
 def pixel_score(records: Sequence[ImageRecord], protocol: Protocol | str | None = None) -> Score:

@@ -42,7 +42,7 @@ from bsdsbench.metrics.base import (
     Symptoms,
     image_means,
 )
-from bsdsbench.metrics.soft_pixels import SoftPixels
+from bsdsbench.metrics.pixel_steps import DrawnSteps, steps_of_soft
 from bsdsbench.protocol.fields import POSITIVE, option
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Stack
@@ -186,13 +186,13 @@ class SaliencyMetric(Metric[SaliencyOptions]):
             "abs_error_sum": np.abs(value - mask).sum(dtype=np.float64),
         }
 
-    def soft_pixels(
+    def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: SaliencyOptions
-    ) -> SoftPixels:
+    ) -> DrawnSteps:
         """Return the map at its levels as an 8-bit picture."""
         valid = gt.parts.get("valid")
         reached = _levels(_compared(pred, valid, protocol, opt)).astype(np.int16) + 1
-        return SoftPixels(np.arange(_LEVELS) / 255, reached, gt.mask[None], valid, opt.beta2)
+        return steps_of_soft(np.arange(_LEVELS) / 255, reached, gt.mask[None], valid, opt.beta2)
 
     def scores(
         self, stack: Stack, weights: Weights, protocol: Protocol, opt: SaliencyOptions

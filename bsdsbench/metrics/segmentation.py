@@ -25,9 +25,10 @@ from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.regions.contingency import value_pairs
 from bsdsbench.metrics.base import IMAGES, Column, ScoreTree, over
 from bsdsbench.metrics.contour.pairs import as_masks, as_pair, instances_of, match
-from bsdsbench.metrics.contour.region_pixels import RegionPixels, region_pixels
+from bsdsbench.metrics.contour.region_pixels import region_pixels
 from bsdsbench.metrics.instances_metric import COUNTED_OBJECTS, objects_line
 from bsdsbench.metrics.label_maps import LabelMetric, LabelOptions, as_label_maps, void_of
+from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.protocol import Protocol
 from bsdsbench.scores.counts import Counts, Stack
 from bsdsbench.scores.ratios import Weights, defined_mean, defined_ratio, ratio, weighted_sum
@@ -219,10 +220,10 @@ class SegmentationMetric(LabelMetric[LabelOptions]):
             per_class[name] = {key: of_classes[key][:, k] for key in keys} | {"gt_pixels": gt[:, k]}
         return {**scores, "over": over("classes", known), "per_class": per_class}
 
-    def region_pixels(
+    def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: LabelOptions
-    ) -> RegionPixels:
-        return region_pixels(pred, gt, opt)
+    ) -> DrawnSteps:
+        return region_pixels(pred, gt, opt).steps()
 
     def numbers_line(self, score: Mapping[str, Any]) -> str:
         return objects_line(score) if "found" in score else ""

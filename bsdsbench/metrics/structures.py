@@ -20,8 +20,6 @@ ECCV 2010.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from attrs import frozen
 from numpy.lib.stride_tricks import sliding_window_view
@@ -31,8 +29,18 @@ from bsdsbench.images import GroundTruth, Prediction, without_void
 from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.metrics.base import IGNORE, IMAGES, Arrays, Column, ValuesMetric
 from bsdsbench.metrics.cldice import cldice, skeleton_pixels
-from bsdsbench.metrics.contour.region_pixels import RegionPixels, mask_pixels
+from bsdsbench.metrics.contour.region_pixels import mask_pixels
 from bsdsbench.metrics.label_maps import SPACING, MapPair
+from bsdsbench.metrics.pixel_steps import (
+    FALSE_PIXEL,
+    MATCHED_PIXEL,
+    MISSED_PIXEL,
+    NEAR_BOTH,
+    NEAR_GT,
+    NEAR_PRED,
+    DrawnSteps,
+    changes_of,
+)
 from bsdsbench.protocol.fields import accepting, is_number, one_of, option, whole
 from bsdsbench.protocol.protocol import MAPS, Protocol
 from bsdsbench.scores.counts import Stack
@@ -156,11 +164,11 @@ class TopologyMetric(ValuesMetric[TopologyOptions]):
         skeleton = skeleton_pixels(pred_label, gt_label, 1)
         return {"errors": errors, "patches": len(numbers[0]), "skeleton": skeleton[0]}
 
-    def region_pixels(
+    def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: TopologyOptions
-    ) -> RegionPixels:
+    ) -> DrawnSteps:
         """Return the foregrounds of both maps."""
-        return mask_pixels(*_foregrounds(pred, gt, protocol, opt.threshold))
+        return mask_pixels(*_foregrounds(pred, gt, protocol, opt.threshold)).steps()
 
     def values(self, counts: Stack, opt: TopologyOptions) -> dict[str, F8]:
         b0, b1, euler = defined_ratio(counts["errors"], counts["patches"][:, None]).T
@@ -189,13 +197,6 @@ class CcqOptions:
     ignore: tuple[float, ...] = IGNORE
 
 
-class LinePixels(NamedTuple):
-    """The centre lines of both maps, and the pixels within the buffer of each, bool (H, W)."""
-
-    lines: MapPair
-    near: MapPair
-
-
 class CcqMetric(ValuesMetric[CcqOptions]):
     """Completeness, correctness and quality of centre lines within a buffer."""
 
@@ -222,14 +223,29 @@ class CcqMetric(ValuesMetric[CcqOptions]):
 
         `matched` and `total` i8 (2,), of the predicted and of the annotated line.
         """
-        lines, near = self.line_pixels(pred, gt, protocol, opt)
+        lines, near = self._lines(pred, gt, protocol, opt)
         matched = [(line & reach).sum() for line, reach in zip(lines, near[::-1], strict=True)]
         return {"matched": matched, "total": [line.sum() for line in lines]}
 
-    def line_pixels(
+    def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
-    ) -> LinePixels:
-        """Return the centre lines of both maps, and their buffers."""
+    ) -> DrawnSteps:
+        """Return the one step of both lines: true is what lies within the other's buffer."""
+        lines, near = self._lines(pred, gt, protocol, opt)
+        of_gt = (lines.gt & near.pred).sum(), lines.gt.sum()
+        of_pred = (lines.pred & near.gt).sum(), lines.pred.sum()
+        classes = np.select(
+            [lines.pred & near.gt, lines.pred, lines.gt & ~near.pred, near.pred & near.gt, *near],
+            [MATCHED_PIXEL, FALSE_PIXEL, MISSED_PIXEL, NEAR_BOTH, NEAR_PRED, NEAR_GT],
+        )
+        changes = changes_of(classes.reshape(-1, 1).astype(np.uint8), gt.shape)
+        matches = np.array([[*of_gt, *of_pred]])
+        return DrawnSteps(np.zeros(1), matches, *changes, areas=False, parts=("lines",))
+
+    def _lines(
+        self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: CcqOptions
+    ) -> tuple[MapPair, MapPair]:
+        """Return the centre lines of both maps, and the pixels within the buffer of each."""
         from skimage.morphology import skeletonize
 
         from bsdsbench.kernels.matching.graph import within_reach
@@ -243,7 +259,7 @@ class CcqMetric(ValuesMetric[CcqOptions]):
         half = (np.hypot(rows[:, None], right[1:]) <= buffer).sum(axis=1).astype(np.int32)
         disk = half[rows <= buffer]
         near = [within_reach(np.ascontiguousarray(line), disk) for line in lines]
-        return LinePixels(MapPair(*lines), MapPair(*near))
+        return MapPair(*lines), MapPair(*near)
 
     def values(self, counts: Stack, opt: CcqOptions) -> dict[str, F8]:
         matched, total = counts["matched"], counts["total"]

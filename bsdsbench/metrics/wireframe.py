@@ -36,7 +36,7 @@ from bsdsbench.images import GroundTruth, Lines, Prediction
 from bsdsbench.loaders.formats.line_files import drawn_lines
 from bsdsbench.loaders.formats.line_maps import GRID
 from bsdsbench.metrics.base import IMAGES, Arrays, Column, Counter, Metric, ScoreTree
-from bsdsbench.metrics.boundary import MatchMaps, boundary_counts, boundary_match_maps
+from bsdsbench.metrics.boundary import boundary_counts
 from bsdsbench.protocol.fields import one_of, option
 from bsdsbench.protocol.protocol import CURVE, MAPS, MATCHING, Protocol
 from bsdsbench.scores.counts import Stack
@@ -154,16 +154,6 @@ class WireframeMetric(Metric[WireframeOptions]):
         best_f = f_measure(precision, recall).max(axis=1)
         more = (best_f, ap, *sap.T, sap.mean(axis=1), junctions.mean(axis=1))
         return {**pixels, **dict(zip(MORE, more, strict=True))}
-
-    def match_maps(
-        self,
-        pred: Prediction,
-        gt: GroundTruth,
-        protocol: Protocol,
-        opt: WireframeOptions,
-        threshold: float,
-    ) -> MatchMaps:
-        return boundary_match_maps(self._drawn(pred, gt, opt), gt, protocol, threshold)
 
 
 def _check_places(lines: Lines, grid: tuple[int, int], where: str) -> None:

@@ -113,10 +113,7 @@ def plot_curves(
             drawn.add(level)
         if len(displays) > 1:  # the title is of one curve
             displays[0].ax_.set_title("")
-    figure = displays[0].figure_
-    if path is not None:
-        save(figure, path)
-    return figure
+    return save(displays[0].figure_, path)
 
 
 def plot_spaces(
@@ -184,10 +181,7 @@ def plot_spaces(
                 ax.plot(*zip(*marks, strict=True), "X", **black, label="crossing")
             if hull or crossed:
                 legend(ax, ax.lines)
-        figure: Figure = row[0].figure.figure
-        if path is not None:
-            save(figure, path)
-        return figure
+        return save(row[0].figure.figure, path)
 
 
 def _crossing_marks(
@@ -296,9 +290,7 @@ def plot_runs(
             *(f"{r.label}: {r.curve.describe()}" for r in extra if r.curve),
         ]
         signed[figure] = "\n".join(filter(None, notes))
-        if path is not None:
-            save(figure, path)
-        return figure
+        return save(figure, path)
 
 
 def _refuse_together(
@@ -465,8 +457,7 @@ def draw_grid(
                 figure.text(
                     x, (y - 0.15 * gap) / height, caption, va="top", fontsize="small", **text
                 )
-        save(figure, path)
-    return figure
+        return save(figure, path)
 
 
 def plot_result(run: Evaluation, out: Path) -> None:

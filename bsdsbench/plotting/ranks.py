@@ -99,9 +99,7 @@ def plot_ranks(
         lines = [f"Rank by {heading(shown)}", *textwrap.wrap(caption, letters)]
         figure.supxlabel("\n".join(lines), fontsize=font_size(), parse_math=False)
         signed[figure] = caption
-        if path is not None:
-            save(figure, path)
-        return figure
+        return save(figure, path)
 
 
 def _draw_ranks(

@@ -73,9 +73,7 @@ def plot_slices(
         if len(entries) > 1:
             place: Any = {"loc": "outside lower center", "ncols": min(4, len(entries))}
             figure.legend(handles=entries, frameon=False, **place)
-        if path is not None:
-            save(figure, path)
-        return figure
+        return save(figure, path)
 
 
 def score_drawn(

@@ -241,9 +241,7 @@ def draw_figure(
         draw(ax)
         figure = ax.figure.figure
         signed[figure] = note
-        if path is not None:
-            save(figure, path)
-    return figure
+        return save(figure, path)
 
 
 def prepare_layout(ax: Axes) -> None:
@@ -394,11 +392,14 @@ def _free_place(ax: Axes, legend: Legend) -> Any:
     return None
 
 
-def save(fig: Figure, path: str | Path) -> Path:
-    """Write `fig` as .pdf, .svg or .png, reproducibly and with its text of `signed` as metadata.
+def save(fig: Figure, path: str | Path | None) -> Figure:
+    """Return `fig`, and if there is a path write it there as .pdf, .svg or .png.
 
-    Raises DataError for another suffix or a folder that does not exist.
+    The file is reproducible, and has the text of `signed` as metadata. Raises DataError for another
+    suffix or a folder that does not exist.
     """
+    if path is None:
+        return fig
     path = Path(path)
     kind = path.suffix.lower().lstrip(".")
     if kind not in _FILES:
@@ -406,7 +407,7 @@ def save(fig: Figure, path: str | Path) -> Path:
     if not path.parent.is_dir():
         raise DataError(f"{path}: folder {path.parent} does not exist, expected an existing one")
     write_atomic(path, drawn_bytes(fig, kind), durable=False)
-    return path
+    return fig
 
 
 def drawn_bytes(fig: Figure, kind: str) -> bytes:

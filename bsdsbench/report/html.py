@@ -45,6 +45,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.io import PathLike, write_atomic
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
+from bsdsbench.metrics.optional import ErrorClasses
 from bsdsbench.plotting.slices import score_drawn
 from bsdsbench.plotting.style import (
     BUFFER_COLORS,
@@ -55,9 +56,8 @@ from bsdsbench.plotting.style import (
     CurveLine,
     curve_lines,
 )
-from bsdsbench.report.overlays import COLORS, chosen_threshold, has_void, matching_metric
+from bsdsbench.report.overlays import COLORS, chosen_threshold, drawn_metric
 from bsdsbench.report.pictures import ImagePictures, by_interest, draw_pictures
-from bsdsbench.report.regions import has_buffers, has_others
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition
@@ -163,6 +163,7 @@ class Page:
         self.sources: dict[str, Sources] = {}
         self.notes: list[str] = []
         self.drawn: dict[int, dict[str, Any]] = {}
+        self.n_pictures = 0
 
     def find_files(
         self,
@@ -193,6 +194,7 @@ class Page:
         small: dict[str, Any] = {name: drawn.pop(name) for name in names}
         self.images[image_id].update(small)
         self.drawn[self.ids.index(image_id)] = drawn
+        self.n_pictures += "gt" in drawn
 
     def render(
         self, compared: Callable[[], Comparison], n_boot: int, seed: int, served: bool = False
@@ -257,15 +259,15 @@ class Page:
             slice_plots=[_slice_plot(runs, of_runs) for of_runs in sliced],
             n_images=len(self.images),
             several=len(runs) > 1,
-            other_color=OTHER_COLOR if any(map(has_others, runs)) else "",
-            buffer_colors=BUFFER_COLORS if any(map(has_buffers, runs)) else {},
-            void_color=VOID_COLOR if any(map(has_void, runs)) else "",
-            annotators=any(map(matching_metric, runs)),
+            other_color=OTHER_COLOR,
+            buffer_colors=BUFFER_COLORS,
+            void_color=VOID_COLOR,
+            annotators=any(isinstance(drawn_metric(run), ErrorClasses) for run in runs),
             css=f":root {{{colors} }}\n" + files.joinpath("report.css").read_text("utf-8"),
             js="\n".join(['"use strict";', "(() => {", *scripts, "})();"]),  # names of their own
             data=_script_json(data),
             served=served,
-            n_pictures=len(self.images) if served and self.sources else len(self.drawn),
+            n_pictures=len(self.images) if served and self.sources else self.n_pictures,
             pictures=[(i, _script_json(drawn)) for i, drawn in sorted(self.drawn.items())],
         )
 

@@ -19,7 +19,6 @@ from bsdsbench.comparison.compare import compare
 from bsdsbench.report.html import Page
 from bsdsbench.report.pictures import ImagePictures
 from bsdsbench.results.evaluation import Evaluation
-from bsdsbench.runs.sources import fault_of
 
 LOOPBACK = "127.0.0.1"
 N_SAMPLES = 2000  # of the bootstrap: a second, where people wait
@@ -63,9 +62,7 @@ class ViewServer(ThreadingHTTPServer):
 
     def pictures(self, number: int) -> bytes:
         """Return an image's pictures, and the faults of the runs' files, as JSON."""
-        drawn, faults = self.maker(self.ids[number])
-        for run, error in faults:
-            drawn["fault"] = f"no pictures of {run.name}: {fault_of(run, error)}"
+        drawn, _ = self.maker(self.ids[number])
         for key in ("thumb", "paper"):
             drawn.pop(key, None)
         return json.dumps(drawn, separators=(",", ":")).encode()

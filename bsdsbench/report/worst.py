@@ -17,15 +17,9 @@ from bsdsbench.comparison.method_tables import SPREAD_WORDS, ScoresOfRuns, Sprea
 from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import AT_ODS
-from bsdsbench.report.overlay_files import (
-    in_parts,
-    overlay_path,
-    paint_image,
-    write_overlays,
-)
-from bsdsbench.report.overlays import drawn_metric, has_void, load_image
+from bsdsbench.report.overlay_files import overlay_path, paint_image, write_overlays
+from bsdsbench.report.overlays import drawn_metric, void_values
 from bsdsbench.report.pictures import annotated_shares
-from bsdsbench.report.regions import has_buffers, has_others
 from bsdsbench.results.evaluation import Evaluation, Progress
 from bsdsbench.results.given_runs import as_runs
 from bsdsbench.results.groups import group_columns, partition, text_of
@@ -53,7 +47,7 @@ def worst_figure(
         cells: list[tuple[Any, str]] = []
         for run, sources in zip(runs, files, strict=True):
             (record,) = (r for r in run.records if r.image_id == image_id)
-            pred, gt = load_image(sources, run, record)
+            pred, gt = sources.load_of_run(run, record, drawn_metric(run))
             photo = sources.photo(image_id, gt.shape)
             if not cells:
                 blank = np.full((*gt.shape, 3), 255, np.uint8)
@@ -61,7 +55,7 @@ def worst_figure(
                 shade = np.where(drawn > 0, 190 * (1 - drawn), 255).astype(np.uint8)
                 cells = [(blank if photo is None else photo, "")] * bool(n_photos)
                 cells.append((np.repeat(shade[..., None], 3, axis=2), ""))
-            first = next(paint_image(pred, gt, run, record, photo))
+            first = next(paint_image(pred, gt, run, photo))
             cells.append((first.pixels, first.caption))
         rows.append(PictureRow(image_id, cells))
     draw_grid(headings, rows, path, look)
@@ -158,8 +152,7 @@ def worst_table(
     for k, number in enumerate(firsts if drawable else (), 1):
         shown.append(Field(f"overlay_{k}", "Overlay"))
         for row in rows:
-            path = overlay_path(runs[number], folders[number] / "overlays", row[0])
-            row.append(str(path) if path.is_file() else "")
+            row.append(str(overlay_path(folders[number] / "overlays", row[0]) or ""))
     notes = _overlay_notes(runs, all(row[-1] for row in rows)) if drawable else []
     if len(runs) > len(methods):
         notes.insert(0, f"Of several runs: {SPREAD_WORDS[spread]}.")
@@ -235,16 +228,14 @@ def _overlay_notes(runs: Sequence[Evaluation], complete: bool) -> list[str]:
     if not complete:
         return ["No overlays yet: --overlays draws them for these images."]
     note = "Overlays: green is matched, orange false, blue missed."
-    if any(map(has_buffers, runs)):
-        note += " Pale is what lies within the buffer of a line."
-    elif in_parts(runs[0]):
+    metric = drawn_metric(runs[0])
+    if metric is not None and metric.reads == "classes":
         note += (
             " A ring marks where the outlines are farthest apart, if distances are measured; "
-            "each of several classes has a file of its own, _pixels_CLASS.png."
+            "each of several classes has a file of its own, _pixels_CLASS.png. Pink is of another "
+            "class or object: false and missed alike."
         )
-        if any(map(has_others, runs)):
-            note += " Pink is of another class or object: false and missed alike."
-    if any(map(has_void, runs)):
+    if any(run.place("valid") or void_values(run) for run in runs):
         note += " Striped is void."
     if any(map(metric_with_errors, runs)):
         note += (

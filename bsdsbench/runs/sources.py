@@ -62,9 +62,16 @@ class PredictionAndTruth(NamedTuple):
     gt: GroundTruth
 
 
-def files_changed(image_id: str, fault: str) -> DataError:
-    """Return the error of an image whose files, counted again, do not give the run's counts."""
-    return DataError(f"{image_id}: {fault}; its files or its settings are not those of the run")
+def check_same_counts(
+    run: Evaluation, image_id: str, stored: Mapping[str, Any], counted: Mapping[str, Any]
+) -> None:
+    """Raise DataError where files that are counted again do not give the counts of the run."""
+    again = checked_counts(counted)
+    if not all(np.array_equal(stored[name], again[name], equal_nan=True) for name in again):
+        raise DataError(
+            f"{image_id}: other counts than those of {run.name}; its files or its settings are not "
+            "those of the run"
+        )
 
 
 @attrs.frozen
@@ -431,21 +438,22 @@ class Sources:
         return PredictionAndTruth(pred, gt)
 
     def load_of_run(
-        self, run: Evaluation, record: ImageRecord, metric: Metric
+        self, run: Evaluation, record: ImageRecord, metric: Metric | None
     ) -> PredictionAndTruth:
         """Read an image of a run. Raises DataError where its files are not those of the run.
 
         They are if they have the hash that is stored beside the counts. Another version of the
         package hashes otherwise, and some runs keep no hash: then the metric counts them again.
         """
-        files, protocol = HeldFiles(), run.protocol
-        item = self._item(record.image_id, protocol)
-        inputs = self.load(record.image_id, protocol, files)
-        stamp = stamp_of(run.metrics, protocol, self.pred_kind)
-        if image_fingerprint(item, stamp, files) != record.fingerprint:
-            counted = checked_counts(metric.count_image(*inputs, protocol))
-            if not counted.equals(record.counts[metric.name]):
-                raise files_changed(record.image_id, "other counts than those of the run")
+        files, item = HeldFiles(), self._item(record.image_id, run.protocol)
+        inputs = self.load(record.image_id, run.protocol, files)
+        for errors in (False, True):
+            stamp = stamp_of(run.metrics, run.protocol, self.pred_kind, errors)
+            if image_fingerprint(item, stamp, files) == record.fingerprint:
+                return inputs
+        if metric is not None:
+            stored, counted = record.counts[metric.name], metric.count_image(*inputs, run.protocol)
+            check_same_counts(run, record.image_id, stored, counted)
         return inputs
 
     def _item(self, image_id: str, protocol: Protocol) -> FileItem:

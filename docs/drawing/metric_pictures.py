@@ -12,11 +12,11 @@ from scipy import ndimage
 import bsdsbench as bb
 from bsdsbench.detectors.baselines import baseline
 from bsdsbench.loaders.labels import seg2bdry
-from bsdsbench.metrics import contour, registry
+from bsdsbench.metrics import contour
 from bsdsbench.metrics.instances_metric import instance_counts
 from bsdsbench.metrics.structures import betti_numbers
 from bsdsbench.plotting import ReliabilityDisplay
-from bsdsbench.report.overlays import _classes_of, paint
+from bsdsbench.report.overlays import paint, pixel_steps
 from drawing.common import (
     FALSE,
     LINE,
@@ -37,17 +37,15 @@ PART = (slice(60, 220), slice(120, 340))
 
 
 def _matched(name: str) -> Any:
-    """Which pixels of a picture are matched at the sample's ODS threshold."""
+    """What each pixel of a picture is at the sample's ODS threshold."""
     run = sample_run()
-    grid = run.protocol.threshold_array()
-    at = float(grid[np.abs(grid - run.boundary_score().ods.threshold).argmin()])
-    pred = bb.Prediction(name, soft=soft_map(name))
-    metric: Any = registry.get("boundary")
-    return metric.match_maps(pred, truth(name), run.protocol, None, at)
+    steps = pixel_steps(bb.Prediction(name, soft=soft_map(name)), truth(name), run)
+    ods = run.boundary_score().ods.threshold
+    return steps.at(int(np.abs(steps.thresholds - ods).argmin()))
 
 
 def _overlay(ax: Axes, name: str, part: Any = (slice(None), slice(None))) -> None:
-    ax.imshow(paint(_classes_of(_matched(name)), photo(name))[part], interpolation="nearest")
+    ax.imshow(paint(_matched(name), photo(name))[part], interpolation="nearest")
     plain(ax)
     legend(ax)
 
@@ -72,9 +70,9 @@ def first_picture(figure: Figure) -> None:
 def boundary(figure: Figure) -> None:
     axes = figure.subplots(1, 3)
     soft = soft_map("fruit1")
-    maps = _matched("fruit1")
+    classes = _matched("fruit1")
     _image(axes[0], soft[PART], "soft map", cmap="gray_r")
-    _image(axes[1], (maps.true_pred | maps.false_pred)[PART], "cut and thinned", cmap="gray_r")
+    _image(axes[1], np.isin(classes, (1, 2))[PART], "cut and thinned", cmap="gray_r")
     _overlay(axes[2], "fruit1", PART)
     axes[2].set_title("matched with the annotators")
 

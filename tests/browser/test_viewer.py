@@ -10,7 +10,7 @@ from bsdsbench.comparison.lost_scores import with_errors
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.plotting.style import ERROR_COLORS, OTHER_COLOR, PIXEL_COLORS
 from bsdsbench.report import write_report
-from bsdsbench.report.overlays import overlay
+from bsdsbench.report.overlays import pixel_steps
 from bsdsbench.report.server import view
 from bsdsbench.runs.sources import find_sources
 from tests.browser.conftest import PHONE
@@ -83,11 +83,12 @@ def test_pixels_of_the_canvas_are_the_counts_of_the_run(open_page, report, runs,
         assert counts.get(colours["matched"], 0) == matched
         assert counts.get(colours["false"], 0) == total - matched
         files = find_sources(run).load(record.image_id, run.protocol)
-        shown = overlay(*files, run, record, float(of_run.thresholds[k]))
-        assert counts.get(colours["missed"], 0) == (shown.classes == 3).sum()
+        steps = pixel_steps(*files, run)
+        recall, precision, f = (of_all[k] for of_all in steps.scores)
+        assert counts.get(colours["missed"], 0) == (steps.at(k) == 3).sum()
         missed = of_run.total_gt[k] - of_run.matched_gt[k]
         assert caption == (
-            f"{run.name}: F {shown.f:.3f}, P {shown.precision:.3f}, R {shown.recall:.3f}, "
+            f"{run.name}: F {f:.3f}, P {precision:.3f}, R {recall:.3f}, "
             f"threshold {of_run.thresholds[k]:.3f}\n{matched} true, {total - matched} false, "
             f"{missed} missed"
         )

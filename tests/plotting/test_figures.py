@@ -256,7 +256,8 @@ def test_saliency_has_the_mean_curve_of_its_papers(tmp_path):
 def test_files_are_the_same_bytes_each_time_and_signed(runs, suffix, tmp_path):
     """As PIL reads a PNG's text, an XML parser an SVG's metadata, and the bytes of a PDF's info."""
     path = tmp_path / f"a.{suffix}"
-    first = save(plot_runs(runs), path).read_bytes()
+    save(plot_runs(runs), path)
+    first = path.read_bytes()
     plot_runs(runs, path=path)
     assert path.read_bytes() == first
     expected = "\n".join(f"{run.name}: {run.signature}" for run in runs)

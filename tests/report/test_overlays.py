@@ -10,15 +10,12 @@ from skimage.io import imsave
 
 import bsdsbench as bb
 from bsdsbench.loaders.formats.photos import read_photo
+from bsdsbench.metrics.pixel_steps import FALSE_PIXEL as FALSE
+from bsdsbench.metrics.pixel_steps import MATCHED_PIXEL as MATCHED
+from bsdsbench.metrics.pixel_steps import MISSED_PIXEL as MISSED
 from bsdsbench.report import write_report
 from bsdsbench.report.overlay_files import write_overlays
-from bsdsbench.report.overlays import (
-    COLORS,
-    FALSE,
-    MATCHED,
-    MISSED,
-    overlay,
-)
+from bsdsbench.report.overlays import COLORS, pixel_steps
 from bsdsbench.report.pictures import by_interest
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.runs import counted, refused
@@ -51,17 +48,19 @@ def test_pixels_are_where_the_hand_count_says(made):
     sources = find_sources(run)
     assert sources.photos == {"a": folders[2] / "a.png"}
     (record,), files = run.records, sources.load("a", run.protocol)
-    best = overlay(*files, run, record, None)
-    assert best[:3] == (0.6, 0.6, 1.0)  # threshold, recall, precision
-    rows, cols = np.nonzero(best.classes == MATCHED)
+    steps = pixel_steps(*files, run)
+    assert steps.thresholds[steps.best] == 0.6
+    assert [of_all[steps.best] for of_all in steps.scores[:2]] == [0.6, 1.0]
+    best = steps.at(steps.best)
+    rows, cols = np.nonzero(best == MATCHED)
     assert set(rows) == {4}
     assert cols.tolist() == list(range(2, 8))
-    missed = (best.classes == MISSED) & gt
+    missed = (best == MISSED) & gt
     assert np.nonzero(missed)[1].tolist() == [8, 9, 10, 11]
-    assert not (best.classes == FALSE).any()
+    assert not (best == FALSE).any()
     counts = record.counts["boundary"]
-    for k, threshold in enumerate(counts.thresholds):
-        classes = overlay(*files, run, record, threshold).classes
+    for k in range(len(counts.thresholds)):
+        classes = steps.at(k)
         assert (classes == MATCHED).sum() == counts.matched_pred[k]
         assert np.isin(classes, (MATCHED, FALSE)).sum() == counts.total_pred[k]
 
@@ -116,9 +115,10 @@ def test_files_that_changed_since_the_run_are_refused(made, tmp_path):
     run, folders, _, _ = made
     page, c = tmp_path / "r.html", run.records[0].counts["boundary"]
     less = c.matched_gt - 1, c.total_gt, c.matched_pred - 1, c.total_pred
-    record = replace(run.records[0], counts={"boundary": boundary_of(c.thresholds, *less)})
+    counts = {"boundary": boundary_of(c.thresholds, *less)}
+    record = replace(run.records[0], counts=counts, fingerprint="")
     changed = replace(run, records=(record,))
-    words = r"a: .* matched pixels, the run has"
+    words = "a: other counts than those of"
     refused(words, write_overlays, changed, tmp_path / "x")
     refused(words, write_report, [changed], page, n_boot=10, pred_dirs=folders[:1])
     for name in ("pred_dirs", "gt_dir", "images_dir"):
@@ -139,6 +139,17 @@ def test_a_page_names_faulty_files_and_not_where_they_lie(made, tmp_path, damage
     (note,) = write_report([run], tmp_path / "r.html", n_boot=10)
     assert re.search(rf"no pictures: (maps: )?{folders[1].name}", note)
     assert str(folders[1].parent) not in (tmp_path / "r.html").read_text("utf-8")
+
+
+def test_one_damaged_file_leaves_the_others_their_pictures(tmp_path):
+    (run,) = sized_runs(tmp_path, 3, ("maps",))
+    for name in ("i1", "i2"):
+        (tmp_path / "maps" / f"{name}.png").write_bytes(b"no picture")
+    (note,) = write_report([run], tmp_path / "r.html", n_boot=10)
+    assert re.match(r"no pictures: maps: maps/i[12]\.png: .* \(and 1 more images\)", note)
+    text = (tmp_path / "r.html").read_text("utf-8")
+    assert "1 of 3 images have pictures here" in text
+    assert text.count('"fault":"no pictures of maps: maps/i') == 2
 
 
 def sized_runs(tmp_path, count, names, image="i"):

@@ -11,13 +11,13 @@ from bsdsbench.comparison.lost_scores import with_errors
 from bsdsbench.loaders.sample import sample_ground_truth, sample_results
 from bsdsbench.metrics.boundary import boundary_match_maps
 from bsdsbench.metrics.error_classes import pixel_classes
-from bsdsbench.report.overlays import _classes_of, matching_metric, overlay
-from bsdsbench.report.pictures import ImagePictures, _pixel_planes
+from bsdsbench.report.overlays import pixel_steps
+from bsdsbench.report.pictures import ImagePictures, _planes
 from bsdsbench.runs.sources import Sources, find_sources
 
 
 def unpack(drawn):
-    """uint8 (T, H, W), by the docstring of `_pixel_planes`."""
+    """uint8 (T, H, W), by the docstrings of `_planes` and `DrawnSteps`."""
     width, height = drawn["size"]
     plain = np.frombuffer(zlib.decompress(base64.b64decode(drawn["planes"])), np.uint8).astype(int)
     pixels, n = width * height, drawn["n"]
@@ -34,6 +34,14 @@ def unpack(drawn):
     return out.reshape(-1, height, width)
 
 
+def matched_classes(maps):
+    """What each pixel is by the matching at one threshold."""
+    classes = np.where(maps.missed_gt.any(axis=0), 3, 0)
+    classes[maps.false_pred] = 2
+    classes[maps.true_pred] = 1
+    return classes
+
+
 @pytest.fixture(scope="module")
 def run():
     where = sample_results("canny"), sample_ground_truth()
@@ -41,17 +49,24 @@ def run():
 
 
 @pytest.mark.parametrize("errors", [False, True])
-def test_every_threshold_is_the_overlay_of_it(run, errors):
+def test_every_threshold_is_the_matching_at_it(run, errors):
     used = with_errors(run, workers=1) if errors else run
     sources, record = find_sources(used), used.records[2]
     pred, gt = sources.load(record.image_id, used.protocol)
-    drawn = _pixel_planes(pred, gt, used, matching_metric(used), record, errors)
-    planes, counts = unpack(drawn), record.counts["boundary"]
+    steps, counts = pixel_steps(pred, gt, used), record.counts["boundary"]
+    drawn = _planes(steps)
+    planes = unpack(drawn)
     assert drawn["thresholds"] == pytest.approx(counts.thresholds, rel=1e-5)
+    assert drawn["classes"] == errors
+    np.testing.assert_array_equal(steps.matches, counts["matches"])
     for k, threshold in enumerate(counts.thresholds):
-        np.testing.assert_array_equal(
-            planes[k], overlay(pred, gt, used, record, threshold).classes, str(threshold)
-        )
+        np.testing.assert_array_equal(planes[k], steps.at(k))
+        plain = np.select([planes[k] > 6, planes[k] > 3], [2, 3], planes[k].astype(int))
+        maps = boundary_match_maps(pred, gt, used.protocol, threshold)
+        np.testing.assert_array_equal(plain, matched_classes(maps), str(threshold))
+        if errors:
+            false = np.bincount(planes[k].ravel(), minlength=10)[7:10]
+            assert false.tolist() == counts["false"][k].tolist()
     assert drawn["matchedGt"] == counts.matched_gt.tolist()
     assert drawn["totalGt"] == counts.total_gt[0]
 
@@ -72,15 +87,13 @@ def test_protocols_of_all_kinds(changes):
     soft = np.round(rng.random((20, 27)) ** 2, 2)
     gts = [rng.random((20, 27)) < share for share in (0.1, 0.05, 0)]
     run = bb.evaluate_items([("a", soft, gts)], protocol, workers=1)
-    metric, counts = matching_metric(run), run.records[0].counts["boundary"]
-    drawn = _pixel_planes(
-        soft, bb.GroundTruth("a", boundaries=tuple(gts)), run, metric, run.records[0], False
-    )
+    counts, truth = run.records[0].counts["boundary"], bb.GroundTruth("a", boundaries=tuple(gts))
+    drawn = _planes(pixel_steps(bb.Prediction("a", soft=soft), truth, run))
     planes, n = unpack(drawn), len(drawn["thresholds"])
     assert n == counts.thresholds.size - protocol.whole_image
     for k in range(0, n, 4):
         maps = boundary_match_maps(soft, gts, protocol, counts.thresholds[-n:][k])
-        np.testing.assert_array_equal(planes[k], _classes_of(maps))
+        np.testing.assert_array_equal(planes[k], matched_classes(maps))
     assert drawn["matchedGt"] == counts.matched_gt[-n:].tolist()
 
 
@@ -89,12 +102,10 @@ def test_segmentations_that_do_not_nest():
     segs = tuple(rng.integers(0, 3, (12, 15)) for _ in range(4))
     pred, gts = bb.Prediction("a", segs=segs), [rng.random((12, 15)) < 0.2]
     protocol = bb.Protocol(max_dist_px=1.5)
-    shown = pixel_classes(pred, gts, protocol, errors=False)
-    for k, threshold in enumerate(shown["thresholds"]):
-        plane = np.zeros((12, 15), np.uint8)
-        plane.flat[shown["places"]] = shown["classes"][:, k]
+    steps = pixel_classes(pred, gts, protocol, errors=False)["steps"]
+    for k, threshold in enumerate(steps.thresholds):
         maps = boundary_match_maps(pred, gts, protocol, threshold)
-        np.testing.assert_array_equal(plane, _classes_of(maps))
+        np.testing.assert_array_equal(steps.at(k), matched_classes(maps))
 
 
 def test_other_files_than_those_of_the_run_are_named(run):
@@ -106,4 +117,4 @@ def test_other_files_than_those_of_the_run_are_named(run):
     assert drawn["runs"] == {}
     ((_, error),) = faults
     assert str(error).startswith(f"{first}: ")
-    assert "matched pixels, the run has" in str(error)
+    assert "other counts than those of" in str(error)

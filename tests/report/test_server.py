@@ -131,12 +131,13 @@ def test_it_listens_on_the_loopback_and_writes_nothing(server, out):
 
 
 def test_files_that_are_gone_are_said(server, monkeypatch):
-    def gone(image_id):
-        return {"runs": {}}, [(server.runs[0], bb.DataError(f"{image_id}: gone"))]
+    def gone(sources, run, record, metric):
+        raise bb.DataError(f"{record.image_id}: gone")
 
-    monkeypatch.setattr(server, "maker", gone)
+    monkeypatch.setattr("bsdsbench.runs.sources.Sources.load_of_run", gone)
     drawn = json.loads(ask(server, f"/{server.token}/pictures/0")[2])
-    assert drawn["fault"] == f"no pictures of canny: {server.ids[0]}: gone"
+    words = (f"no pictures of {name}: {server.ids[0]}: gone" for name in ("canny", "sobel"))
+    assert drawn["fault"] == "; ".join(words)
 
 
 @pytest.mark.process

@@ -10,23 +10,20 @@ from skimage.morphology import skeletonize
 
 import bsdsbench as bb
 from bsdsbench.metrics import registry
+from bsdsbench.metrics.pixel_steps import FALSE_PIXEL as FALSE
+from bsdsbench.metrics.pixel_steps import MATCHED_PIXEL as MATCHED
+from bsdsbench.metrics.pixel_steps import MISSED_PIXEL as MISSED
+from bsdsbench.metrics.pixel_steps import NEAR_BOTH, NEAR_GT, NEAR_PRED
 from bsdsbench.report import write_report
 from bsdsbench.report.overlay_files import write_overlays
 from bsdsbench.report.overlays import (
     COLORS,
-    FALSE,
-    MATCHED,
-    MISSED,
-    NEAR_BOTH,
-    NEAR_GT,
-    NEAR_PRED,
-    VOID,
+    VOID_STATE,
     chosen_threshold,
     drawn_metric,
-    overlay,
+    pixel_steps,
 )
 from bsdsbench.report.pictures import ImagePictures
-from bsdsbench.report.regions import region_overlays
 from bsdsbench.runs.sources import find_sources
 from tests.helpers.runs import call, counted, refused, write_maps
 from tests.report.test_planes import unpack
@@ -83,13 +80,12 @@ def test_pixels_of_every_threshold_are_the_counts(tmp_path, metric, void, dtype)
     if void:
         assert not planes[:, :5].any()
     files = find_sources(run).load("i0", run.protocol)
-    k = drawn["runs"]["0"]["best"]
-    best = overlay(*files, run, run.records[0], None)
-    np.testing.assert_array_equal(best.classes, planes[k])
-    if metric == "pixel":
-        assert best.f == pytest.approx(run.image_scores("pixel")["i0"]["ods"])
-    if metric == "saliency":
-        assert best.f == pytest.approx(run.image_scores("saliency")["i0"]["max_f_mean"])
+    steps = pixel_steps(*files, run)
+    np.testing.assert_array_equal([steps.at(k) for k in range(len(planes))], planes)
+    assert steps.best == drawn["runs"]["0"]["best"]
+    if key := {"pixel": "ods", "saliency": "max_f_mean"}.get(metric):
+        best = run.image_scores(metric)["i0"][key]
+        assert steps.scores.f[steps.best] == pytest.approx(best)
 
 
 @pytest.mark.parametrize("operator", [">=", ">"])
@@ -114,12 +110,16 @@ def test_annotators_are_summed_and_segmentations_need_not_nest(tmp_path):
     protocol, metric = bb.Protocol("bsds500"), registry.get("pixel")
     for pred in (bb.Prediction("a", segs=segs), bb.Prediction("a", soft=rng.random(SHAPE))):
         counts = bb.pixel_counts(pred, gts, protocol)
-        soft = metric.soft_pixels(
+        soft = metric.pixel_steps(
             pred, bb.GroundTruth("a", tuple(gts)), protocol, metric.options_of(protocol)
         )
         np.testing.assert_array_equal(soft.thresholds, counts.thresholds)
         columns = counts.tp, counts.tp + counts.fn, counts.tp, counts.tp + counts.fp
         np.testing.assert_array_equal(soft.matches, np.stack(columns, axis=-1))
+        marked = np.any(gts, axis=0)
+        for k in range(len(soft.thresholds)):
+            classes = soft.at(k)
+            np.testing.assert_array_equal(np.isin(classes, (MATCHED, MISSED)), marked)
 
 
 def test_centre_lines_with_their_buffers(tmp_path):
@@ -127,25 +127,26 @@ def test_centre_lines_with_their_buffers(tmp_path):
     protocol = bb.Protocol.preset("masks").replace(options={"ccq": {"buffer": 1.0}})
     run = counted(maps, truth, protocol, "ccq")
     pred, gt = find_sources(run).load("i0", run.protocol)
-    (drawn,) = region_overlays(pred, gt, run)
+    drawn = pixel_steps(pred, gt, run)
+    shown = drawn.at(0)
     lines = [skeletonize(side) for side in (pred.soft >= 127.5, gt.mask)]
     near = [distance_transform_edt(~line) <= 1 for line in lines]
     counts = run.records[0].counts["ccq"]
     matched, total = counts["matched"], counts["total"]
-    classes = [(drawn.classes == code) for code in (MATCHED, FALSE, MISSED)]
+    classes = [(shown == code) for code in (MATCHED, FALSE, MISSED)]
     np.testing.assert_array_equal(classes[0], lines[0] & near[1])
     np.testing.assert_array_equal(classes[1], lines[0] & ~near[1])
     np.testing.assert_array_equal(classes[2], lines[1] & ~near[0])
     assert [c.sum() for c in classes] == [matched[0], total[0] - matched[0], total[1] - matched[1]]
-    assert (drawn.n_matched_gt, drawn.n_gt) == (matched[1], total[1])
-    assert drawn.value == pytest.approx(run.score("ccq").f)
+    assert drawn.matches.tolist() == [[matched[1], total[1], matched[0], total[0]]]
+    assert drawn.scores.f[0] == pytest.approx(run.score("ccq").f)
     for code, zone in (
         (NEAR_BOTH, near[0] & near[1]),
         (NEAR_PRED, near[0] & ~near[1]),
         (NEAR_GT, near[1] & ~near[0]),
     ):
-        assert not ((drawn.classes == code) & ~zone).any()
-        assert (zone <= (drawn.classes > 0)).all()
+        assert not ((shown == code) & ~zone).any()
+        assert (zone <= (shown > 0)).all()
 
 
 @pytest.mark.parametrize("metric", [*SOFT, "topology", "ccq", "contour"])
@@ -157,15 +158,15 @@ def test_the_verbs_draw_every_metric_of_masks(tmp_path, metric):
     assert write_report([run], tmp_path / "r.html", n_boot=10) == []
     text = (tmp_path / "r.html").read_text("utf-8")
     assert len(re.findall('"planes":"', text)) == 3
-    assert "</span>void" in text
+    assert len(re.findall('"void":"data:image/png', text)) == 3
     shown = call("worst", tmp_path / "out", "--overlays", "--quiet")
     assert "Overlays: green" in shown
     assert "Striped is void" in shown
     call("worst", tmp_path / "out", "--figure", tmp_path / "grid.svg", "--quiet")
     (first, *_) = sorted((tmp_path / "out" / "overlays").glob("i0_*"))
     pixels = iio.imread(first)
-    assert (pixels[:5] == COLORS[VOID]).all(axis=2).any()
-    assert not (pixels[5:] == COLORS[VOID]).all(axis=2).any()
+    assert (pixels[:5] == COLORS[VOID_STATE]).all(axis=2).any()
+    assert not (pixels[5:] == COLORS[VOID_STATE]).all(axis=2).any()
     names = [path.name for path in write_overlays(run, tmp_path / "x", image_ids=["i1"])]
     of_set = chosen_threshold(run) is not None
     at_levels = ["i1_best.png", *["i1_ods.png"] * of_set]
@@ -196,7 +197,7 @@ def test_files_of_the_run_are_known_by_their_hash(tmp_path, monkeypatch, metric)
     monkeypatch.setattr("bsdsbench.runs.keywords.KERNEL_VERSION", "of another version")
     write_overlays(run, tmp_path / "x")
     iio.imwrite(truth / "i0.png", 255 - iio.imread(truth / "i0.png"))
-    refused("i0: other counts than those of the run", write_overlays, run, tmp_path / "x")
+    refused("i0: other counts than those of", write_overlays, run, tmp_path / "x")
 
 
 def test_pages_of_soft_maps_keep_their_limit(tmp_path, monkeypatch):

@@ -31,7 +31,7 @@ from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.metrics.base import IMAGES, Column, FilesRead, Over, ScoreTree, over
 from bsdsbench.metrics.contour.measures import PIXELS, TABLE, Compared, davis_radius, iou, values_of
 from bsdsbench.metrics.contour.pairs import CONVENTIONS, pair_of
-from bsdsbench.metrics.contour.region_pixels import RegionPixels, region_pixels
+from bsdsbench.metrics.contour.region_pixels import region_pixels
 from bsdsbench.metrics.contour.sequences import (
     OBJECTS,
     TRACKS,
@@ -42,6 +42,7 @@ from bsdsbench.metrics.contour.sequences import (
     sequence_means,
 )
 from bsdsbench.metrics.label_maps import SPACING, LabelMetric, LabelOptions, void_of
+from bsdsbench.metrics.pixel_steps import DrawnSteps
 from bsdsbench.protocol.fields import (
     POSITIVE,
     POSITIVES,
@@ -286,12 +287,11 @@ class ContourMetric(LabelMetric[ContourOptions]):
         counts = super().count(pred, gt, protocol, opt)
         return Counts(**counts, **(frame_counts(gt.image_id) if opt.mean == "sequences" else {}))
 
-    def region_pixels(
+    def pixel_steps(
         self, pred: Prediction, gt: GroundTruth, protocol: Protocol, opt: ContourOptions
-    ) -> RegionPixels:
-        return region_pixels(
-            pred, gt, opt, opt.spacing if {"distance", "nsd"} & {*opt.groups} else None
-        )
+    ) -> DrawnSteps:
+        spacing = opt.spacing if {"distance", "nsd"} & {*opt.groups} else None
+        return region_pixels(pred, gt, opt, spacing).steps()
 
     def image_scores(self, stack: Stack, protocol: Protocol) -> Iterator[ScoreTree]:
         return super().image_scores(by_sequence(stack), protocol)

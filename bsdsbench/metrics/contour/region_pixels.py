@@ -10,22 +10,22 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bsdsbench.arguments import I8, Bool
 from bsdsbench.images import GroundTruth, Map, Prediction
 from bsdsbench.kernels.distances import distances, outlines
 from bsdsbench.metrics.contour.pairs import as_masks, pair_of
 from bsdsbench.metrics.label_maps import LabelOptions, as_counted, faults_named, label_maps
-
-
-class LargestError(NamedTuple):
-    """Where the outlines of an object are farthest apart: a pixel, and the nearest of the other."""
-
-    row: int
-    col: int
-    to_row: int
-    to_col: int
-    distance: float  # in the unit of `spacing`
+from bsdsbench.metrics.pixel_steps import (
+    FALSE_PIXEL,
+    MATCHED_PIXEL,
+    MISSED_PIXEL,
+    OTHER_PIXEL,
+    DrawnSteps,
+    LargestError,
+    changes_of,
+)
 
 
 class PartPixels(NamedTuple):
@@ -35,12 +35,10 @@ class PartPixels(NamedTuple):
     false: Bool
     missed: Bool
 
-    @property
-    def dice(self) -> float:
-        """Return the Dice of these pixels; NaN without any."""
-        right, false, missed = map(np.count_nonzero, self)
-        wrong = false + missed
-        return 2 * right / (2 * right + wrong) if right + wrong else float("nan")
+    def classes(self) -> NDArray[np.uint8]:
+        """Return what each pixel is, u1 (H, W), 0 for nothing."""
+        kinds = MATCHED_PIXEL * self.right + FALSE_PIXEL * self.false + MISSED_PIXEL * self.missed
+        return np.where(self.false & self.missed, OTHER_PIXEL, kinds).astype(np.uint8)
 
 
 class RegionPixels(NamedTuple):
@@ -69,6 +67,23 @@ class RegionPixels(NamedTuple):
         if len(self.names) > 1:
             yield "all classes", None
         yield from ((name, k) for k, name in enumerate(self.names))
+
+    def steps(self) -> DrawnSteps:
+        """Return what the pixels are in each part."""
+        errors, parts = self.largest_errors(), dict(self.parts())
+        pixels = [self.part(number) for number in parts.values()]
+        right, false, missed = np.array(
+            [[np.count_nonzero(kind) for kind in of_part] for of_part in pixels]
+        ).T
+        classes = np.stack([of_part.classes().ravel() for of_part in pixels], axis=1)
+        return DrawnSteps(
+            np.arange(float(len(parts))),
+            np.stack([right, right + missed, right, right + false], axis=-1),
+            *changes_of(classes, self.pred.shape),
+            parts=tuple(parts),
+            measure="Dice",
+            marks=tuple(errors.get(number) for number in parts.values()),
+        )
 
     def _within(self, labels: Map, number: int | None) -> Bool:
         wanted = np.append(np.ones(self.class_of.size, bool), False)

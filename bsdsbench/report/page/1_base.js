@@ -79,6 +79,7 @@
       out[p] = ink[withClasses || drawn.parts ? state : plainly];
     }
     context.putImageData(image, 0, 0);
+    for (const key of document.querySelectorAll("[data-state]")) if (counts[key.dataset.state]) key.hidden = false;
     const mark = drawn.marks && drawn.marks[k];
     if (mark && mark[4] > 0) ring(context, mark, Math.max(3, Math.hypot(width, height) / 50));
     return counts;
@@ -103,7 +104,7 @@
     // Of several annotators the sums over them, otherwise what is drawn
     const [matched, on] = drawn.sums ? drawn.sums.map((list) => list[k])
       : [counts[MATCHED], counts[MATCHED] + counts[FALSE] + sum(counts.slice(FIRST_FALSE, OTHER + 1))];
-    const wrong = on - matched, beta2 = drawn.beta2 === undefined ? 1 : drawn.beta2;
+    const wrong = on - matched, { beta2 } = drawn;
     const missed = total - drawn.matchedGt[k];
     const p = on ? matched / on : 0;
     const r = total ? drawn.matchedGt[k] / total : 0;

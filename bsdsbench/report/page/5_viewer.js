@@ -3,7 +3,10 @@
   let current = 0;
   function stack(found, layers, sized = true) {
     const box = make("div", { class: "stack" });
-    if (sized && found.size) box.style.aspectRatio = `${found.size[0]} / ${found.size[1]}`;
+    if (found.void) for (const key of document.querySelectorAll(".void")) key.hidden = false;
+    if (sized && found.size) Object.assign(box.style, {
+      aspectRatio: `${found.size[0]} / ${found.size[1]}`, maxWidth: `calc(75vh * ${found.size[0] / found.size[1]})`,
+    });
     for (const [source, css] of layers) {
       if (source) box.append(make("img", { class: css, alt: "", draggable: "false", src: source }));
     }
@@ -80,7 +83,7 @@
       const mark = drawn.marks && drawn.marks[own];
       const scores = drawn.parts
         ? `${who}${drawn.measure} ${digits(f)}, P ${digits(p)}, R ${digits(r)}${mark ? `, largest distance ${digits(mark[4], 1)}` : ""}`
-        : `${who}F ${digits(f)}, P ${digits(p)}, R ${digits(r)}, threshold ${digits(drawn.thresholds[own])}`;
+        : `${who}${drawn.measure} ${digits(f)}, P ${digits(p)}, R ${digits(r)}, threshold ${digits(drawn.thresholds[own])}`;
       text.replaceChildren(scores, make("br"), `${matched} true, ${wrong} false, ${missed} missed${other ? `, of these ${other} of another class or object` : ""}${drawn.sums ? `, summed over ${drawn.annotators} annotators` : ""}`);
       around.setAttribute("aria-label", scores);
     }
