@@ -249,7 +249,18 @@ def test_every_verb_takes_groups_of_saved_runs(saved, tmp_path):
 
 def test_a_page_has_a_plot_of_slices_and_a_filter(saved, tmp_path):
     outs, table = saved
-    call("report", *outs, "--groups", table, "--by", "weather", "-o", tmp_path / "x.html")
+    call(
+        "report",
+        *outs,
+        "--groups",
+        table,
+        "--by",
+        "weather",
+        "-o",
+        tmp_path / "x.html",
+        "--n-boot",
+        50,
+    )
     page = (tmp_path / "x.html").read_text("utf-8")
     assert "<h3>ODS by weather</h3>" in page
     assert page.count('class="dot"') == 2 * len(WEATHER)

@@ -135,7 +135,7 @@ def test_every_verb_knows_it(call, data, runs, tmp_path):
     assert "davis-f.f" in call("check", good, *gate)
     assert "FAIL davis-f.f" in call("check", poor, *gate, status=1)
 
-    call("report", good, poor, "-o", tmp_path / "r.html")
+    call("report", good, poor, "-o", tmp_path / "r.html", "--n-boot", "100")
     assert "DAVIS boundary F" in (tmp_path / "r.html").read_text("utf-8")
 
     call(*evaluate(data, "poor"), "--per-image", tmp_path / "cases.csv")
