@@ -69,11 +69,15 @@ def _vanishing(soft: F8) -> F8:
 def _correlations(soft: F8, truth: F8) -> F8:
     """Return the correlation with the truth for shifts up to REACH, that of (dy, dx) at
     [REACH + dy, REACH + dx]."""
-    from scipy import ndimage, signal
+    from scipy import fft, ndimage
 
     a, b = (ndimage.gaussian_filter(x - x.mean(), 1.0) for x in (soft, truth.astype(np.float64)))
     norm = np.sqrt((a * a).sum() * (b * b).sum())
-    products = signal.correlate(np.pad(a, REACH), b, "valid", "fft")
+    # Below this size what is shifted out of the map would come back on its other side
+    shape = [fft.next_fast_len(side + REACH, real=True) for side in a.shape]
+    spectrum = fft.rfft2(a, shape) * fft.rfft2(b, shape).conj()
+    places = np.arange(-REACH, REACH + 1)
+    products = fft.irfft2(spectrum, shape)[np.ix_(*(places % side for side in shape))]
     return np.divide(products, norm, out=np.zeros_like(products), where=norm > 0)
 
 
