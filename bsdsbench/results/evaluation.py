@@ -205,7 +205,7 @@ class Evaluation(Shown):
         """The ground-truth set in words, "" where it is not known."""
         return self.identity.describe() if self.identity else ""
 
-    @property
+    @cached_property
     def tasks(self) -> tuple[Task, ...]:
         """The tasks that it belongs to: it has the complete set, the protocol and the metric.
 

@@ -387,7 +387,7 @@ def _part_rows(
 
     Of several runs none of parts whose scores are columns of the whole.
     """
-    rows: dict[tuple[str, str], Row] = {}
+    rows: dict[str, dict[tuple[str, str], Row]] = {}  # by part
     keys, scores = {c.key for c in metric.columns}, [c.key for c in metric.part_columns if c.score]
     for run in runs:
         parts = metric.parts(run.protocol, metric.options_of(run.protocol)) if run.records else {}
@@ -396,9 +396,9 @@ def _part_rows(
             if tree is None or not (alone or (scores and ".".join((*path, scores[0])) not in keys)):
                 continue
             words = {"ods": GRID_END} if tree.get("at_grid_end") else {}
-            rows[part, run.name] = (part if alone else f"{part}, {run.name}", tree, words)
-    order = {part: k for k, part in enumerate(dict.fromkeys(part for part, _ in rows))}
-    return dict(sorted(rows.items(), key=lambda item: order[item[0][0]]))
+            row = part if alone else f"{part}, {run.name}", tree, words
+            rows.setdefault(part, {})[part, run.name] = row
+    return dict(chain.from_iterable(map(dict.items, rows.values())))
 
 
 class _Filled(NamedTuple):

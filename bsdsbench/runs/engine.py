@@ -66,7 +66,8 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
     if isinstance(source, Sequence):
         if plan.groups is not None or plan.group_by is not None:  # faults are found before counting
             whole_set = not (plan.split_file or plan.task or header.provenance.shard)
-            others = header.absent if whole_set else None
+            absent = {*header.failed, *header.provenance.no_prediction}
+            others = absent if whole_set else None
             group_rows(
                 list(map(attrgetter("image_id"), source)), plan.groups, plan.group_by, others
             )
@@ -75,8 +76,8 @@ def run_source(source: Iterable[Item], plan: Plan, header: RunHeader, total: int
         total = len(source)
         batch = max(1, min(16, total // SMALL_RUN))
         if parts > 1:
-            absent = header.provenance.no_prediction[part - 1 :: parts]
-            header = header.with_provenance(shard=f"{part}/{parts}", no_prediction=absent)
+            lacking = header.provenance.no_prediction[part - 1 :: parts]
+            header = header.with_provenance(shard=f"{part}/{parts}", no_prediction=lacking)
     with unfinished(plan.out, plan.fresh) if plan.out else nullcontext() as stored:
         if stored is not None:
             for name in stored.changed_sources(plan.sources):
@@ -231,7 +232,7 @@ def count(
     counted again. With `sanity_check` the outcome has what `first_look` needs, with `serialise` the
     record as bytes, too. Errors of any kind are returned, not raised.
     """
-    first, protocol, look = registry.readers(plan.metrics)[0], plan.protocol, None
+    first, protocol, look = plan.by_reading[0][0], plan.protocol, None
     try:
         files = HeldFiles()
         fingerprint = image_fingerprint(item, plan.stamp, files)

@@ -88,11 +88,6 @@ class RunHeader:
     places: Mapping[str, str] = attrs.field(factory=dict)
     failed: Mapping[str, str] = attrs.field(factory=dict)
 
-    @property
-    def absent(self) -> set[str]:
-        """Images that will have no counts."""
-        return {*self.failed, *self.provenance.no_prediction}
-
     def with_provenance(self, **known: Any) -> RunHeader:
         """Return the header with these fields of the provenance."""
         return attrs.evolve(self, provenance=attrs.evolve(self.provenance, **known))
@@ -173,7 +168,7 @@ def folders(
 
     `ids` are the images to evaluate, in place of a split file.
     """
-    first, kind = registry.readers(plan.metrics)[0], plan.pred_kind
+    first, kind = plan.by_reading[0][0], plan.pred_kind
     files, photos = first.files_read(first.options_of(plan.protocol)), dict[str, Path]()
     if plan.on_dask:  # its workers run in other folders
         pred_dir, gt_dir = os.path.abspath(pred_dir), os.path.abspath(gt_dir)
