@@ -14,7 +14,7 @@ from bsdsbench.errors import DataError
 from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import ERROR_COLUMNS, Column
 from bsdsbench.scores.counts import part_of, value_at
-from bsdsbench.tables.table import key_meant
+from bsdsbench.tables.table import key_meant, without_group
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -132,13 +132,17 @@ def full_name(score: str, known: Collection[str]) -> str:
     """Return the known METRIC.SCORE that is meant; `score` itself if none is.
 
     SCORE alone, a key or a heading, is that of the default metric, or of the one that has it; of
-    several of a kind (hd95) it is the first (hd95-pooled). PART.SCORE is that of a class.
+    several of a kind (hd95) it is the first (hd95-pooled). PART.SCORE is that of a class, and so is
+    per_class.PART.SCORE.
 
     Examples
     --------
     >>> full_name("ods", ["pixel.ods", "boundary.ods"]), full_name("mae", ["pixel.mae"])
     ('boundary.ods', 'pixel.mae')
     """
+    if score in known:
+        return score
+    score = without_group(score)
     if score in known:
         return score
     alike, usual = _alike(score, known), f"{registry.DEFAULT_METRICS[0]}.{score}"

@@ -19,7 +19,7 @@ from bsdsbench.metrics import registry
 from bsdsbench.metrics.base import Column
 from bsdsbench.results.score_tables import METHOD, PART, made_how
 from bsdsbench.scores.ratios import ratio
-from bsdsbench.tables.table import Cell, Field, Table
+from bsdsbench.tables.table import Cell, Field, Table, without_group
 
 if TYPE_CHECKING:
     from bsdsbench.results.evaluation import Evaluation
@@ -159,7 +159,8 @@ def _values_shown(
             before = f"{part}." if part else ""
             names = [before + column.key, before + column.heading, column.heading, column.key]
             names += [f"{metric}.{before}{column.key}"]
-            words = [w for w in wanted or () if w.casefold() in map(str.casefold, names)]
+            keys = {name.casefold() for name in names}
+            words = [w for w in wanted or () if without_group(w).casefold() in keys]
             met |= set(words)
             shown = usual is None or column.key in usual
             if words or (wanted is not None and "all" in wanted) or (wanted is None and shown):

@@ -285,6 +285,17 @@ def _known(value: Any) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
+def without_group(word: str) -> str:
+    """Return METRIC.CLASS.SCORE of METRIC.per_class.CLASS.SCORE, as result.json has it.
+
+    Examples
+    --------
+    >>> without_group("contour.per_class.left lung.dice"), without_group("contour.pooled.iou")
+    ('contour.left lung.dice', 'contour.pooled.iou')
+    """
+    return re.sub(r"^(\w+\.)?(per_class|by_size)\.", r"\1", word)
+
+
 def key_meant(word: str, keys: Iterable[str]) -> str:
     """The word, or the first key that is of its kind: hd95-pooled of hd95, nsd-area@1 of nsd."""
     kinds = [key for key in keys if re.match(rf"{re.escape(word)}(?![^@-])", key)]
@@ -308,11 +319,12 @@ def select(tables: Sequence[Table], wanted: Sequence[str]) -> list[Table]:
         parts = dict.fromkeys(str(row[label]) for row in table.rows) if label is not None else {}
         chosen, rows_of = list[int](), set[str]()
         for word in wanted:
-            rest, metric = word.removeprefix(f"{table.key}."), table.key.removesuffix("-parts")
-            named = [p for p in parts if word.removeprefix(f"{metric}.").startswith(f"{p}.")]
+            plain = without_group(word)
+            rest, metric = plain.removeprefix(f"{table.key}."), table.key.removesuffix("-parts")
+            named = [p for p in parts if plain.removeprefix(f"{metric}.").startswith(f"{p}.")]
             part = max(named, key=len, default="")
             if part:
-                rest = word.removeprefix(f"{metric}.").removeprefix(f"{part}.")
+                rest = plain.removeprefix(f"{metric}.").removeprefix(f"{part}.")
             # Keys of parts of a score may be written with a point.
             key = heads.get(rest.casefold()) or key_meant(rest.replace(".", "_"), places)
             if key in places:

@@ -16,6 +16,7 @@ from bsdsbench.plotting import plot_runs
 from bsdsbench.report.worst import worst_table
 from bsdsbench.results.score_names import flat_scores, names_meant, score_name
 from bsdsbench.results.score_tables import score_tables
+from bsdsbench.results.summaries import Summary, summary_tables
 from bsdsbench.tables.table import Field, Table
 from tests.helpers.runs import call, command, refused
 
@@ -346,6 +347,19 @@ def test_notes_are_of_the_rows_that_are_shown(runs):
     assert "of tumour, two" in line
     (kidney,) = score_tables([missing, runs[1]], columns=["contour.left.kidney.dice"])
     assert not any("under Dice" in line for line in kidney.note_lines)
+
+
+def test_a_score_is_known_by_its_name_in_result_json(runs, compared):
+    name = "segmentation.per_class.left.kidney.iou"
+    assert name in runs[0].numbers()
+    assert compared.only([name]).scores == ("segmentation.left.kidney.iou",)
+    assert [c.score for c in check(runs[0], Baseline.of(runs[0]), scores=[name]).checks] == [
+        "segmentation.left.kidney.iou"
+    ]
+    (table,) = score_tables(runs, columns=[name])
+    assert {row[0] for row in table.rows} == {"left.kidney"}
+    (images,) = summary_tables(runs, Summary.MEAN, [name])
+    assert {row[0] for row in images.rows} == {"left.kidney"}
 
 
 def test_a_heading_of_two_metrics_means_both(compared):
