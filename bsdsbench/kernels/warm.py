@@ -54,14 +54,14 @@ def _empty_problem() -> _Problem:
     shape, start, no_pixel = (1, 1), np.zeros(2, np.int64), np.empty(0, np.int32)
     tiles, near = empty_tiles(shape, 1), np.zeros((1, 1), np.uint64)
     steps = Steps(start, no_pixel, np.empty(0, np.bool_), False, no_pixel, tiles[0])
-    return _Problem(steps, Truth(shape, start, no_pixel, tiles, disk(1.0, shape), near))
+    return _Problem(steps, Truth(shape, start, no_pixel, tiles, disk(1.0, shape), near, near))
 
 
 def _compile_matching() -> None:
     """Compile the kernels that match pixels: half of the work."""
     from bsdsbench.kernels.matching.matching import match_all
 
-    match_all(*_empty_problem(), 0, np.zeros(1, np.int64))
+    match_all(*_empty_problem(), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
 def _compile_remaining_kernels() -> None:
@@ -75,8 +75,9 @@ def _compile_remaining_kernels() -> None:
     from bsdsbench.kernels.thresholding import levels
 
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends this process without a message
-    steps, truth = _empty_problem()
-    count_set_bits(truth.near, np.zeros(64, np.int64), steps.start)
+    _, truth = _empty_problem()
+    no_row, change = np.zeros(1, np.int64), np.zeros((1, 64), np.int64)
+    count_set_bits(truth.near, no_row, change, np.zeros((1, 1), np.int64))
     soft = np.eye(4)
     events = thinning_events(levels(soft, np.array([0.5])), 1)
     steps_within_reach(*events, prepare_truth(soft[None] > 0, 1.0), gt_enters=False)

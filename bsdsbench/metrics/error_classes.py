@@ -62,25 +62,26 @@ def pixel_classes(
     around = prepare_surroundings(target, radius)
     thresholds, events, size = threshold_events(pred, shape, protocol, dropped=dropped, valid=valid)
     steps = match_by_pixel(*events, target, around)
-    is_any = np.zeros(shape, bool)
-    is_any.flat[steps.pixel] = is_any.flat[target.pixel] = True
-    pixel = np.flatnonzero(is_any)
-    row_of_gt, row_of_pred = (np.searchsorted(pixel, p) for p in (target.pixel, steps.pixel))
-    near_false = np.zeros_like(steps.gt_matched)
-    near_false[~steps.is_reached] = steps.near_false
-    missed, reached = ~steps.gt_matched, steps.is_reached[:, None]
+    pred_pixel = np.flatnonzero(steps.row_of >= 0)
+    false = steps.false[steps.row_of.flat[pred_pixel]]
+    pixel = np.union1d(pred_pixel, target.pixel)
+    row_of_gt, row_of_pred = (np.searchsorted(pixel, p) for p in (target.pixel, pred_pixel))
+    missed, reached, near_false = ~steps.gt_matched, steps.is_reached[:, None], steps.near_false
     kinds = (missed & np.where(reached, missed, 0), near_false, missed & ~near_false)
     classes = np.zeros((pixel.size, thresholds.size), np.uint8)
     for code, kind in reversed(list(enumerate(kinds, 4))):  # the first is written last
         bits = np.zeros((pixel.size, missed.shape[1]), np.uint64)
         np.bitwise_or.at(bits, row_of_gt, kind)
         classes[unpack(bits, thresholds.size)] = code if errors else MISSED_PIXEL
-    row, col = np.divmod(steps.pixel, shape[1])
+    row, col = np.divmod(pred_pixel, shape[1])
     inside = [unpack(near, shape[1])[row, col] for near in (target.near, around.near)]
     zone = np.select(inside, [7, 8], 9).astype(np.uint8) if errors else np.uint8(FALSE_PIXEL)
-    on, matched = (unpack(bits, thresholds.size) for bits in (steps.on, steps.matched))
-    predicted = np.where(matched, np.uint8(MATCHED_PIXEL), np.reshape(zone, (-1, 1)))
-    classes[row_of_pred] = np.where(on, predicted, classes[row_of_pred])
+    predicted = classes[row_of_pred]
+    predicted = np.where(unpack(false, thresholds.size), np.reshape(zone, (-1, 1)), predicted)
+    classes[row_of_pred] = predicted
+    row_of_matched = np.searchsorted(pixel, steps.matched_pixel)
+    matched = unpack(steps.matched, thresholds.size)
+    classes[row_of_matched] = np.where(matched, np.uint8(MATCHED_PIXEL), classes[row_of_matched])
     forwards = slice(None, None, 1 if steps.backwards else -1)
     matched_gt, total_gt = steps.matched_gt[forwards], target.pixel.size
     counted = (

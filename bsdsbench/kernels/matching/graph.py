@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bsdsbench.errors import DataError
-from bsdsbench.kernels.arrays import I4, I8, U8, Bool
+from bsdsbench.kernels.arrays import F8, I4, I8, U8, Bool
 from bsdsbench.kernels.bits import ones, pack, unpack
 from bsdsbench.kernels.distances.limits import up_to
 from bsdsbench.kernels.jit import inlined, inner, kernel
@@ -113,15 +113,24 @@ def disk(max_dist_px: float, shape: tuple[int, ...]) -> Disk:
 
     Raises DataError if its table of costs would take more than about 100 MB.
     """
+    dist = _distances(max_dist_px, shape)
+    cost, mask = np.rint(100 * dist).astype(np.int64), tile_mask(dist <= up_to(max_dist_px))
+    return Disk(half_widths(max_dist_px, shape), mask, cost, outlier_cost(max_dist_px))
+
+
+def half_widths(max_dist_px: float, shape: tuple[int, ...]) -> I4:
+    """Return `Disk.half` alone; raises DataError as `disk` does."""
+    allowed = _distances(max_dist_px, shape) <= up_to(max_dist_px)
+    return (allowed.sum(1) // 2).astype(np.int32)
+
+
+def _distances(max_dist_px: float, shape: tuple[int, ...]) -> F8:
+    """Return how far each pixel of the square around a disk is from its middle."""
     reach = math.floor(min(up_to(max_dist_px), math.hypot(*shape)))
     if reach > _MAX_REACH:
         raise DataError(f"max_dist of {reach} px: expected at most {_MAX_REACH} px")
     offset = np.arange(-reach, reach + 1)
-    dist = np.sqrt(offset[:, None] ** 2 + offset**2)
-    allowed = dist <= up_to(max_dist_px)
-    half = (allowed.sum(1) // 2).astype(np.int32)
-    cost = np.rint(100 * dist).astype(np.int64)
-    return Disk(half, tile_mask(allowed), cost, outlier_cost(max_dist_px))
+    return np.asarray(np.sqrt(offset[:, None] ** 2 + offset**2))
 
 
 def tile_mask(allowed: Bool) -> U8:

@@ -62,6 +62,7 @@ from bsdsbench.kernels.matching.graph import (
 from bsdsbench.kernels.matching.search import enter_vertices, new_work, record_matched_steps
 
 _ABSENT = UNREACHED  # the dual of a predicted pixel that is not in the map: no path leads to it
+_SORTED = 1 << 13  # ground-truth vertices sorted at a time: as many fit a cache
 BAND_BITS = 18  # images are processed in bands of 2^18 pixels: the vertices of one fit a cache
 
 # What `order_batches` writes (`batch_start`, `order`) and the arrays it needs on the way.
@@ -76,7 +77,8 @@ class Truth(NamedTuple):
     pixel: I4  # flat index of each vertex
     tiles: NDArray[np.void]  # TILE_DTYPE (A, tiles + 1)
     disk: Disk
-    near: U8  # bits of the pixels within reach of a pixel of any annotator
+    drawn: U8  # bits of the pixels of any annotator
+    near: U8  # bits of the pixels within reach of one of these
 
 
 class Steps(NamedTuple):
@@ -107,8 +109,8 @@ def prepare_truth(gts: Bool, max_dist_px: float) -> Truth:
     check_exact(reach.lost, int(np.diff(ends).max(initial=0)))
     bits, tiles, pixel = pack(gts), empty_tiles(shape, len(gts)), np.empty(ends[-1], np.int32)
     write_vertices(bits, shape[1], tiles, ends, pixel)
-    union = bits[0] if len(bits) == 1 else np.bitwise_or.reduce(bits)
-    return Truth(shape, ends, pixel, tiles, reach, bits_within_reach(union, reach.half))
+    drawn = bits[0] if len(bits) == 1 else np.bitwise_or.reduce(bits)
+    return Truth(shape, ends, pixel, tiles, reach, drawn, bits_within_reach(drawn, reach.half))
 
 
 def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> MatchedPixels:
@@ -119,8 +121,9 @@ def match_steps(start: I8, pixel: I4, added: Bool, truth: Truth) -> MatchedPixel
     backwards = should_start_at_lowest_threshold(added, truth)
     steps = steps_within_reach(start, pixel, added, truth, gt_enters=backwards)
     matched = np.zeros((2, start.size - 1), np.int64)
-    bits = match_all(steps, truth, 0, matched[0]).bits
-    count_set_bits(bits, np.zeros(64 * bits.shape[1], np.int64), matched[1])
+    bits = match_all(steps, truth, np.arange(len(truth.tiles)), matched[0]).bits
+    one_kind, change = np.zeros(len(bits), np.int64), np.zeros((1, 64 * bits.shape[1]), np.int64)
+    count_set_bits(bits, one_kind, change, matched[1:])
     return MatchedPixels(*(matched[:, ::-1] if backwards else matched))
 
 
@@ -146,7 +149,8 @@ def match_maps(bmap: Bool, gt: Bool, max_dist_px: float, annotator: int = 0) -> 
     start, truth = np.array([0, pixel.size]), prepare_truth(gt[None], max_dist_px)
     all_on = np.ones(pixel.size, np.bool_)
     steps = steps_within_reach(start, pixel, all_on, truth, gt_enters=False)
-    return matched_pairs(match_all(steps, truth, annotator, np.zeros(1, np.int64)), truth.pixel)
+    side = match_all(steps, truth, np.array([annotator]), np.zeros(1, np.int64))
+    return matched_pairs(side, truth.pixel)
 
 
 def matched_pairs(side: Side, opposite_pixel: I4) -> I8:
@@ -190,16 +194,23 @@ def steps_within_reach(
 
 
 def match_all(
-    steps: Steps, truth: Truth, first: int, matched_gt: I8, gt_bits: U8 | None = None
+    steps: Steps,
+    truth: Truth,
+    annotators: I8,
+    matched_gt: I8,
+    gt_bits: U8 | None = None,
+    n_partners: I8 | None = None,
 ) -> Side:
     """Match the prediction with each annotator at every step.
 
-    The ties of annotator k are hashed with the number `first` + k. Adds the numbers of matched
-    ground-truth pixels to `matched_gt`, int64 (n,). Returns the predicted side as it is after the
-    last annotator; its `bits` are those of all annotators.
+    The ties of each annotator are hashed with its number in `annotators`, int64 (A,). Adds the
+    numbers of matched ground-truth pixels to `matched_gt`, int64 (n,). Returns the predicted side
+    as it is after the last annotator; its `bits` are those of all annotators.
 
     gt_bits : zeros, uint64 (ground-truth vertices, words), to become the steps at which each is
         matched
+    n_partners : int64 (predicted and ground-truth vertices,), to which is added how many partners
+        each has after the last step
     """
     costs, words = truth.disk.cost, (matched_gt.size + 63) // 64
     n_gt, n_pred = int(np.diff(truth.ends).max(initial=0)), steps.pixel.size
@@ -210,7 +221,10 @@ def match_all(
     order = _new_order(steps, truth)
     if gt_bits is None:
         gt_bits = np.zeros((0, words), np.uint64)
-    _match(steps, truth, first, pred, largest_gt, gain, work, order, matched_gt, gt_bits)
+    if n_partners is None:
+        n_partners = np.zeros(0, np.int64)
+    numbers = matched_gt, gt_bits, n_partners
+    _match(steps, truth, annotators, pred, largest_gt, gain, work, order, *numbers)
     return pred
 
 
@@ -221,24 +235,37 @@ def _new_order(steps: Steps, truth: Truth) -> Order:
     return Order(
         bands,
         np.empty(largest_cost + 2, np.int64),
-        np.empty(2 * (steps.start.size - 1) * bands + 2, np.int64),
+        np.zeros(2 * (steps.start.size - 1) * bands + 2, np.int64),
         np.empty(n_events, np.int64),
         *np.empty((2, n_events), np.int32),
     )
 
 
 @kernel(_nrt=False)
-def _match(steps, truth, first, pred, largest_gt, gain, work, ordering, matched_gt, gt_bits):
+def _match(
+    steps,
+    truth,
+    annotators,
+    pred,
+    largest_gt,
+    gain,
+    work,
+    ordering,
+    matched_gt,
+    gt_bits,
+    n_partners,
+):
     """Match with each annotator: add its matched pixels to `matched_gt` (n,), set pred's bits.
 
-    The bits of the ground truth are set too, unless `gt_bits` has no rows.
+    The bits of the ground truth are set too, unless `gt_bits` has no rows, and partners counted,
+    unless `n_partners` is empty.
 
     largest_gt : a Side with room for the annotator with the most pixels; each is put into it
     gain : room for Geometry.gain
     ordering, work : room for `order_batches` and for the search
     """
-    nodes, tile, freed, gt_enters = pred.node, pred.tile, work.freed, steps.gt_enters
-    keeps_gt = gt_bits.shape[0] > 0
+    nodes, tile, freed = pred.node, pred.tile, work.freed
+    keeps_gt, n_steps = gt_bits.shape[0] > 0, matched_gt.size
     for annotator in range(len(truth.tiles)):
         gt_start, gt_stop, n_matched = truth.ends[annotator], truth.ends[annotator + 1], 0
         pixel, n = truth.pixel[gt_start:gt_stop], gt_stop - gt_start
@@ -246,22 +273,25 @@ def _match(steps, truth, first, pred, largest_gt, gain, work, ordering, matched_
         bits = gt_bits[gt_start:gt_stop] if keeps_gt else largest_gt.bits[:n]
         nearest = largest_gt.nearest[:n]
         gt = Side(pixel, truth.tiles[annotator], GT, *room, bits, nearest, largest_gt.value)
-        geometry = new_geometry(truth.shape, truth.disk, n, first + annotator, gain)
+        geometry = new_geometry(truth.shape, truth.disk, n, annotators[annotator], gain)
+        # Of two single maps the smaller one enters: fewer of its pixels find no partner
+        gt_enters = steps.gt_enters or (n_steps == 1 and n < nodes.size)
         clear_matching(pred)
         clear_matching(gt)
         for i in range(nodes.size):
-            nodes[i].dual = _ABSENT
+            nodes[i].dual = 0 if gt_enters and n_steps == 1 else _ABSENT
         for k in range(tile.size):
             tile[k].live = tile[k].bits if gt_enters else np.uint64(0)
-        if not gt_enters:
-            find_edges(np.int64(0), np.int64(nodes.size), pred, gt, geometry)
-        if not gt_enters or annotator == 0:  # else the order is that of the first annotator
+        side, opposite = (gt, pred) if gt_enters else (pred, gt)
+        find_edges(np.int64(0), np.int64(side.node.size), side, opposite, geometry)
+        # Where the ground truth enters, the order is that of the first annotator, or not needed
+        if not gt_enters or (annotator == 0 and n_steps > 1):
             order_batches(steps, pred.pixel, pred.nearest, ordering)
         batch_start, order = ordering.batch_start[:: ordering.bands], ordering.order
-        for step in range(matched_gt.size):
+        for step in range(n_steps):
             begin, middle = batch_start[2 * step], batch_start[2 * step + 1]
             last = batch_start[2 * step + 2]
-            if begin == last:
+            if begin == last and not (gt_enters and step == 0):
                 matched_gt[step] += n_matched
                 continue
             if not gt_enters:
@@ -285,9 +315,7 @@ def _match(steps, truth, first, pred, largest_gt, gain, work, ordering, matched_
             if gt_enters and step == 0:
                 for i in order[middle:last]:
                     nodes[i].dual = 0
-                middle, n_freed = last, n
-                for j in range(n):
-                    freed[j] = j
+                middle, n_freed = last, _nearest_first(gt.nearest, ordering.cost_start, freed)
             entering, side, opposite = order[middle:last], pred, gt
             for _ in range(2):  # a loop, so that `enter_vertices` is compiled once
                 n_matched += enter_vertices(entering, side, opposite, geometry, work, step)
@@ -295,10 +323,15 @@ def _match(steps, truth, first, pred, largest_gt, gain, work, ordering, matched_
             matched_gt[step] += n_matched
         for i in range(nodes.size):
             if nodes[i].mate != NO_VERTEX:
-                record_matched_steps(i, nodes, pred.bits, matched_gt.size)
+                record_matched_steps(i, nodes, pred.bits, n_steps)
         for j in range(n if keeps_gt else 0):
             if gt.node[j].mate != NO_VERTEX:
-                record_matched_steps(j, gt.node, gt.bits, matched_gt.size)
+                record_matched_steps(j, gt.node, gt.bits, n_steps)
+        if n_partners.size:
+            for i in range(nodes.size):
+                n_partners[i] += nodes[i].mate != NO_VERTEX
+            for j in range(n):
+                n_partners[nodes.size + gt_start + j] += gt.node[j].mate != NO_VERTEX
 
 
 @kernel(_nrt=False)
@@ -392,12 +425,39 @@ def order_batches(steps, pixel, nearest, ordering):
         batch_start[batch_of_event[event]] += 1
 
 
-@kernel(_nrt=False)
-def count_set_bits(bits, change, n_set):
-    """Count the rows of `bits`, uint64 (rows, words), in which bit k is set: n_set[k], int64 (n,).
+@inner
+def _nearest_first(nearest, cost_start, order):
+    """Write the vertices that have an edge into `order`, those with the nearest partner first.
 
-    Bits are set in long runs, so only the ends of runs are visited.
-    change : int64 zeros, one per bit of a row
+    A counting sort by the cost of the nearest partner (`nearest`, -1: no edge), _SORTED vertices at
+    a time, which are neighbours. Returns how many have an edge.
+    """
+    n_sorted = 0
+    for begin in range(0, nearest.size, _SORTED):
+        end = min(begin + _SORTED, nearest.size)
+        for k in range(cost_start.size):
+            cost_start[k] = 0
+        for i in range(begin, end):
+            if nearest[i] >= 0:
+                cost_start[nearest[i] + 1] += 1
+        cost_start[0] = n_sorted
+        for k in range(1, cost_start.size):
+            cost_start[k] += cost_start[k - 1]
+        for i in range(begin, end):
+            if nearest[i] >= 0:
+                order[cost_start[nearest[i]]] = i
+                cost_start[nearest[i]] += 1
+                n_sorted += 1
+    return n_sorted
+
+
+@kernel(_nrt=False)
+def count_set_bits(bits, kind, change, n_set):
+    """Count the rows of `bits`, uint64 (rows, words), of each kind in which a bit is set.
+
+    `n_set`, int64 (K, n), becomes the numbers of rows of kind k, int64 (rows,), with bit j. Bits
+    are set in long runs, so only the ends of runs are visited.
+    change : int64 zeros (K, bits of a row)
     """
     one = np.uint64(1)
     for row in range(bits.shape[0]):
@@ -408,9 +468,10 @@ def count_set_bits(bits, change, n_set):
             last_bit = x >> np.uint64(63)
             while run_ends:
                 lowest = run_ends & (~run_ends + one)
-                change[(word << 6) + ones(lowest - one)] += 1 if x & lowest else -1
+                change[kind[row], (word << 6) + ones(lowest - one)] += 1 if x & lowest else -1
                 run_ends ^= lowest
-    n_open = 0
-    for k in range(n_set.size):
-        n_open += change[k]
-        n_set[k] = n_open
+    for k in range(len(n_set)):
+        n_open = 0
+        for j in range(n_set.shape[1]):
+            n_open += change[k, j]
+            n_set[k, j] = n_open

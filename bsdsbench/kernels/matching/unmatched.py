@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from bsdsbench.kernels.arrays import I4, I8, U8, Bool
-from bsdsbench.kernels.bits import pack
 from bsdsbench.kernels.jit import kernel
-from bsdsbench.kernels.matching.graph import NO_VERTEX, bits_within_reach, disk, row_col
+from bsdsbench.kernels.matching.graph import bits_within_reach, half_widths, row_col
 from bsdsbench.kernels.matching.matching import (
     Steps,
     Truth,
@@ -47,17 +46,18 @@ class StepErrors(NamedTuple):
 
 
 class PixelSteps(NamedTuple):
-    """What is on and matched after which of n steps: bits of steps, uint64 (pixels, words) each.
+    """What is matched and what is not after which of n steps: bits of steps, uint64 each.
 
     The steps are in the order of the matching, see `backwards`.
     """
 
-    pixel: I8  # flat indices of the pixels that are ever on
-    on: U8  # steps after which each is on
-    matched: U8  # and has a partner
-    gt_matched: U8  # of each ground-truth vertex
-    is_reached: Bool  # matched after the last step
-    near_false: U8  # of the vertices that are not reached: missed beside a false pixel
+    row_of: I4  # (H, W): the row in `false` of a pixel that is ever on, else -1
+    false: U8  # (rows, words): a predicted pixel is on and has no partner
+    matched: U8  # (K, words): a predicted pixel has a partner
+    matched_pixel: I4  # (K,): flat indices of these pixels
+    gt_matched: U8  # (ground-truth vertices, words), as is the next
+    near_false: U8  # missed beside a false pixel, of vertices that are not reached
+    is_reached: Bool  # (ground-truth vertices,): matched after the last step
     matched_gt: I8  # (n,) numbers of matched vertices
     n_on: I8  # (2, n) numbers of pixels within r and 2r of the ground truth, forwards
     backwards: bool  # the first step is the last of the events
@@ -68,10 +68,8 @@ def prepare_surroundings(truth: Truth, max_dist_px: float) -> Surroundings:
 
     Raises DataError if twice the tolerance is too large for memory.
     """
-    drawn = np.zeros(truth.shape, np.bool_)
-    drawn.flat[truth.pixel] = True
-    half = disk(2 * max_dist_px, truth.shape).half
-    return Surroundings(half, bits_within_reach(pack(drawn), half), _agreement(truth))
+    half = half_widths(2 * max_dist_px, truth.shape)
+    return Surroundings(half, bits_within_reach(truth.drawn, half), _agreement(truth))
 
 
 def _agreement(truth: Truth) -> I8:
@@ -80,27 +78,26 @@ def _agreement(truth: Truth) -> I8:
     Of two annotators the first is matched as the prediction. One alone has no classes.
     """
     n_annotators, ends = len(truth.tiles), truth.ends
-    partners = np.zeros(truth.pixel.size, np.int64)
-    for first in range(n_annotators):
-        of_first = slice(ends[first], ends[first + 1])
-        pixel = truth.pixel[of_first]
+    n_partners = np.zeros(truth.pixel.size, np.int64)
+    for first in range(n_annotators - 1):
+        pixel, rest = truth.pixel[ends[first] : ends[first + 1]], ends[first + 1]
+        others = truth._replace(
+            ends=ends[first + 1 :] - rest, pixel=truth.pixel[rest:], tiles=truth.tiles[first + 1 :]
+        )
         vertex, all_enter = np.arange(pixel.size, dtype=np.int32), np.ones(pixel.size, np.bool_)
         start, tile = np.array([0, pixel.size]), truth.tiles[first].copy()
         steps = Steps(start, vertex, all_enter, False, pixel, tile)
-        for second in range(first + 1, n_annotators):
-            of_second = slice(ends[second], ends[second + 1])
-            target = truth._replace(
-                ends=ends[second : second + 2] - ends[second],
-                pixel=truth.pixel[of_second],
-                tiles=truth.tiles[second : second + 1],
-            )
-            mate = match_all(steps, target, 0, np.zeros(1, np.int64)).node["mate"]
-            is_matched = mate != NO_VERTEX
-            partners[of_first] += is_matched
-            partners[of_second][mate[is_matched]] += 1
+        numbers = np.zeros(len(others.tiles), np.int64)  # ties are those of a single pair
+        of_these = n_partners[ends[first] :]
+        match_all(steps, others, numbers, np.zeros(1, np.int64), n_partners=of_these)
     if n_annotators < 2:
-        return np.full(partners.size, NO_CLASS)
-    return np.where(partners == 0, ALONE, np.where(partners == n_annotators - 1, ALL, SOME))
+        return np.full(n_partners.size, NO_CLASS)
+    return SOME - (n_partners == 0) + (n_partners == n_annotators - 1)
+
+
+def _has_step(bits: U8, step: int) -> Bool:
+    """Return which rows of `bits` have the bit of a step."""
+    return bits[:, step >> 6] >> np.uint64(step & 63) & np.uint64(1) == 1
 
 
 def match_by_pixel(
@@ -114,27 +111,26 @@ def match_by_pixel(
     steps = steps_within_reach(start, pixel, added, truth, gt_enters=backwards)
     gt_bits = np.zeros((truth.pixel.size, (n_steps + 63) // 64), np.uint64)
     matched_gt = np.zeros(n_steps, np.int64)
-    pred = match_all(steps, truth, 0, matched_gt, gt_bits)
+    pred = match_all(steps, truth, np.arange(len(truth.tiles)), matched_gt, gt_bits)
 
-    row_of, is_on = np.full(truth.shape, -1, np.int32), np.zeros(truth.shape, np.bool_)
-    is_on.flat[pixel] = True
-    row_of[is_on] = np.arange(np.count_nonzero(is_on))
-    on_bits = np.zeros((np.count_nonzero(is_on), gt_bits.shape[1]), np.uint64)
-    n_on = np.zeros((2, n_steps), np.int64)
-    near = np.stack([truth.near, surroundings.near])
-    _set_steps_on(start, pixel, added, near, backwards, row_of, on_bits, n_on)
-    matched_bits = np.zeros_like(on_bits)
-    matched_bits[row_of.flat[pred.pixel]] = pred.bits
-
-    last = 0 if backwards else n_steps - 1
-    is_reached = gt_bits[:, last >> 6] >> np.uint64(last & 63) & np.uint64(1) == 1
-    near_bits = np.zeros((np.count_nonzero(~is_reached), gt_bits.shape[1]), np.uint64)
-    false_bits = on_bits & ~matched_bits
-    _set_steps_near(truth.pixel[~is_reached], row_of, false_bits, surroundings.half, near_bits)
-    near_bits &= ~gt_bits[~is_reached]
-    pixels = np.flatnonzero(is_on)
+    row_of = np.full(truth.shape, -1, np.int32)
+    false_bits = np.zeros((np.count_nonzero(added), gt_bits.shape[1]), np.uint64)
+    n_on, near = np.zeros((2, n_steps), np.int64), np.stack([truth.near, surroundings.near])
+    _set_steps_on(start, pixel, added, near, backwards, row_of, false_bits, n_on)
+    last, near_bits = 0 if backwards else n_steps - 1, np.zeros_like(gt_bits)
+    around = row_of, false_bits, surroundings.half
+    _set_steps_near(truth.pixel, gt_bits, last, pred.pixel, pred.bits, *around, near_bits)
     return PixelSteps(
-        pixels, on_bits, matched_bits, gt_bits, is_reached, near_bits, matched_gt, n_on, backwards
+        row_of,
+        false_bits,
+        pred.bits,
+        pred.pixel,
+        gt_bits,
+        near_bits,
+        _has_step(gt_bits, last),
+        matched_gt,
+        n_on,
+        backwards,
     )
 
 
@@ -147,15 +143,23 @@ def classify_steps(
     size : int64 (n,), of the whole map after each step
     """
     steps, n_steps = match_by_pixel(start, pixel, added, truth, surroundings), start.size - 1
-    gt_bits, is_reached, matched_gt = steps.gt_matched, steps.is_reached, steps.matched_gt
-    rows = [steps.matched, gt_bits[is_reached], steps.near_false]
-    rows += [gt_bits[surroundings.agreement == k] for k in (ALONE, SOME, ALL)]
-    n_set = np.zeros((len(rows), n_steps), np.int64)
-    for bits, counts in zip(rows, n_set, strict=True):
-        count_set_bits(bits, np.zeros(64 * bits.shape[1], np.int64), counts)
+    is_reached, matched_gt, agreement = steps.is_reached, steps.matched_gt, surroundings.agreement
+    matched_pred, near_false = np.zeros((2, 1, n_steps), np.int64)
+    of_kind = np.zeros((2, 4, n_steps), np.int64)  # not reached, reached; by agreement
+    kind = 4 * is_reached + (agreement - NO_CLASS)
+    for bits, kinds, n_set in (
+        (steps.matched, np.zeros(len(steps.matched), np.int64), matched_pred),
+        (steps.near_false, np.zeros(len(kind), np.int64), near_false),
+        (steps.gt_matched, kind, of_kind.reshape(8, n_steps)),
+    ):
+        count_set_bits(bits, kinds, np.zeros((len(n_set), 64 * bits.shape[1]), np.int64), n_set)
     if steps.backwards:
-        matched_gt, n_set = matched_gt[::-1], n_set[:, ::-1]
-    matched_pred, matched_reached, near_false, *agreement_matched = n_set
+        matched_gt = matched_gt[::-1]
+        matched_pred, near_false, of_kind = (
+            n_set[..., ::-1] for n_set in (matched_pred, near_false, of_kind)
+        )
+    matched_pred, near_false, matched_reached = matched_pred[0], near_false[0], of_kind[1].sum(0)
+    agreement_matched = of_kind.sum(0)[1:]
     suppressed = np.count_nonzero(is_reached) - matched_reached
     absent = truth.pixel.size - matched_gt - suppressed - near_false
     within_r, within_2r = steps.n_on
@@ -164,7 +168,7 @@ def classify_steps(
         matched_pred,
         np.column_stack([suppressed, near_false, absent]),
         np.column_stack([within_r - matched_pred, within_2r - within_r, size - within_2r]),
-        np.column_stack(agreement_matched),
+        agreement_matched.T,
     )
 
 
@@ -173,9 +177,10 @@ def _set_steps_on(start, pixel, added, near, backwards, row_of, bits, n_on):
     """Set the bits of the steps after which each pixel is on, in the order of the matching.
 
     near : uint64 (2, H, words), the pixels that `n_on` (2, n), zeros, becomes the numbers of
-    row_of : int32 (H, W), the row of a pixel in `bits`
+    row_of : int32 (H, W), -1, becomes the row of a pixel in `bits`
     """
     n_steps, one, all_bits = start.size - 1, np.uint64(1), ~np.uint64(0)
+    n_rows = 0
     for step in range(n_steps):
         first = n_steps - step if backwards else step
         for k in range(2 if step else 0):
@@ -185,6 +190,9 @@ def _set_steps_on(start, pixel, added, near, backwards, row_of, bits, n_on):
             for k in range(2):
                 inside = np.int64(near[k, row, col >> np.uint64(6)] >> (col & np.uint64(63)) & one)
                 n_on[k, step] += inside if added[event] else -inside
+            if row_of[row, col] < 0:
+                row_of[row, col] = n_rows
+                n_rows += 1
             i = row_of[row, col]
             for word in range(bits.shape[1]):  # it changes from this step on
                 low = min(max(first - (word << 6), 0), 64)
@@ -193,20 +201,30 @@ def _set_steps_on(start, pixel, added, near, backwards, row_of, bits, n_on):
 
 
 @kernel(_nrt=False)
-def _set_steps_near(pixel, row_of, bits, half, near_bits):
-    """Set the bits of the steps at which a predicted pixel in the disk around each has its bit.
+def _set_steps_near(gt_pixel, gt_bits, last, pred_pixel, pred_bits, row_of, bits, half, near_bits):
+    """Set the bits of the steps at which a missed pixel has a false one in the disk around it.
 
-    pixel : flat indices of the rows of `near_bits`;  bits, row_of : as `_set_steps_on`
+    Pixels that are matched at the step `last` are left out.
+    gt_bits, pred_bits : the steps at which the pixels at these flat indices are matched
+    bits : the steps after which a pixel is on, by `row_of`; matched ones are taken out
     """
     rows, cols = row_of.shape
-    reach = half.size // 2
-    for i in range(pixel.size):
-        unsigned_row, unsigned_col = row_col(pixel[i], cols)
+    reach, words = half.size // 2, bits.shape[1]
+    for i in range(pred_pixel.size):
+        row, col = row_col(pred_pixel[i], cols)
+        for word in range(words):
+            bits[row_of[row, col], word] ^= pred_bits[i, word]
+    for i in range(gt_pixel.size):
+        if gt_bits[i, last >> 6] >> np.uint64(last & 63) & np.uint64(1):
+            continue
+        unsigned_row, unsigned_col = row_col(gt_pixel[i], cols)
         row, col = np.int64(unsigned_row), np.int64(unsigned_col)
         for y in range(max(row - reach, 0), min(row + reach + 1, rows)):
             width = half[y - row + reach]
             for x in range(max(col - width, 0), min(col + width + 1, cols)):
                 j = row_of[y, x]
                 if j >= 0:
-                    for word in range(bits.shape[1]):
+                    for word in range(words):
                         near_bits[i, word] |= bits[j, word]
+        for word in range(words):
+            near_bits[i, word] &= ~gt_bits[i, word]
