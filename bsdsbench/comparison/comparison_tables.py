@@ -66,7 +66,7 @@ def left_out_of(compared: Comparison | MethodComparison) -> list[Note]:
     )
 
 
-def notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
+def _notes_of(compared: Comparison, scores: Sequence[str]) -> list[str | Note]:
     """Return what a reader of these scores has to know."""
     fewer = coverage_lines(compared.coverage, scores)
     return [*left_out_of(compared), *compared.notes, *fewer]
@@ -114,7 +114,7 @@ def _part_table(compared: Comparison, metric: str, scores: Sequence[str]) -> Tab
             known = {key: c.value for key, c in cells.items() if c.value == c.value}
             values.append({key: known.get(key) for key in columns})
     fields = [PART, *[METHOD] * several, *(table_column(c, 3) for c in columns.values())]
-    notes = [*[_letters_note(compared, OVER_PARTS)] * several, *notes_of(compared, scores)]
+    notes = [*[_letters_note(compared, OVER_PARTS)] * several, *_notes_of(compared, scores)]
     return Table(
         f"{metric}-parts",
         f"{registry.get(metric).title}, part by part, with intervals",
@@ -155,7 +155,7 @@ def _score_table(compared: Comparison, scores: Sequence[str], alone: str) -> Tab
         f"Scores with intervals{f' ({alone})' if alone else ''}",
         [METHOD, *fields.values()],
         rows,
-        notes=[*[letters] * several, *late, *notes_of(compared, scores)],
+        notes=[*[letters] * several, *late, *_notes_of(compared, scores)],
         row_notes=why_undefined(columns, values),
         sentence=f"Scores with {_percent(compared)} intervals from {samples}",
     )
@@ -197,7 +197,7 @@ def _difference_table(
     sentence = (
         f"Differences between methods, with {_percent(compared)} intervals and p, on {images}"
     )
-    notes = [*_difference_notes(compared, shown, alone, by_part), *notes_of(compared, scores)]
+    notes = [*_difference_notes(compared, shown, alone, by_part), *_notes_of(compared, scores)]
     words: Any = {"sentence": sentence, "notes": notes, "n_labels": 3 + by_part}
     if by_part:
         title = f"{registry.get(alone).title}, differences part by part"
@@ -252,7 +252,7 @@ def _image_table(compared: Comparison) -> Table:
     by = ", ".join(f"{m}: {registry.get(m).image_columns[0].heading}" for m in metrics)
     note = f"Images are compared by {by}; d is the mean difference over its standard deviation."
     sentence = f"On how many of {counted(compared.n_images, 'image')} method A is better than B"
-    words: Any = {"sentence": sentence, "notes": [note, *notes_of(compared, ())], "n_labels": 3}
+    words: Any = {"sentence": sentence, "notes": [note, *_notes_of(compared, ())], "n_labels": 3}
     return Table("images", "Image by image", columns, rows, **words)
 
 

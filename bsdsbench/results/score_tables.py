@@ -138,7 +138,7 @@ def notes_on_left_out(lacking: Mapping[str, tuple[int, Mapping[str, str]]]) -> l
     ]
 
 
-def images_words(runs: Sequence[Evaluation]) -> str:
+def _images_words(runs: Sequence[Evaluation]) -> str:
     """Return the number of images of runs in words, or their known set if they all have it."""
     sizes = sorted({len(run.records) for run in runs})
     if len(sizes) > 1:
@@ -297,7 +297,7 @@ def score_tables(
     first, n_rows, tables = runs[0], len(runs) + len(extra), list[Table]()
     alone, sentence = n_rows == 1, "scores" if n_rows == 1 else f"{n_rows} methods"
     if first.records:
-        sentence += f" on {images_words(runs)}"
+        sentence += f" on {_images_words(runs)}"
     sentence += f", protocol {first.protocol.name}"
     style = _Style(alone, columns is not None, sentence, made_how(runs), notes)
     for metric in dict.fromkeys(chain(*map(attrgetter("metrics"), runs))):
