@@ -49,7 +49,10 @@ def given_floats(value: object, what: str, dtype: DTypeLike = np.float64) -> NDA
     _refuse_mask(value, what)
     try:
         given = np.asarray(value)
-        with np.errstate(invalid="ignore"):
+        if given.dtype.kind == "f":
+            with np.errstate(invalid="ignore"):
+                numbers = np.asarray(given, dtype)
+        else:
             numbers = np.asarray(given, dtype)
     except (TypeError, ValueError, OverflowError):
         kind = kind_of_value(value)

@@ -57,8 +57,10 @@ def void_of(gt: ArrayLike, ignored: Sequence[float] = ()) -> Bool | None:
     """Return the pixels of a true map that are VOID or a label to ignore; None without any."""
     array = np.asarray(gt)
     marks = [*ignored, *[VOID] * (array.dtype == np.int64)]
-    void = np.logical_or.reduce([array == mark for mark in marks]) if marks else None
-    return void if np.any(void) else None
+    if not marks:
+        return None
+    void = np.logical_or.reduce([array == mark for mark in marks])
+    return void if void.any() else None
 
 
 def as_label_map(labels: ArrayLike, what: str = "labels") -> Map:

@@ -40,7 +40,8 @@ def ratio(numerator: ArrayLike, denominator: ArrayLike) -> F8:
     [0.25, 0.0]
     """
     num, den = given_floats(numerator, "numerator"), given_floats(denominator, "denominator")
-    out = np.zeros(np.broadcast_shapes(num.shape, den.shape))
+    same = num.shape == den.shape
+    out = np.zeros(num.shape if same else np.broadcast_shapes(num.shape, den.shape))
     np.divide(num, den, out=out, where=den != 0)
     return out
 

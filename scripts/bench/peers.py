@@ -1,9 +1,10 @@
 """What this package and another both compute, in turn on the same arrays: a Markdown row each.
 
-.venv-peers/bin/python scripts/bench/peers.py [WORD]     .ci/peers makes that environment
+.venv-peers/bin/python scripts/bench/peers.py [WORD [SIDE]]     .ci/peers makes that environment
 
 Medians of seven rounds of processor time, one thread. A package that is missing has no row. Values
-must agree ("=") but where the two definitions differ ("~").
+must agree ("=") but where the two definitions differ ("~"). Masks and label maps are squares of
+SIDE pixels, 512 if it is not named; their parts grow with them.
 """
 
 import importlib
@@ -67,16 +68,22 @@ def field(shape, seed, sigma):
     return (found - found.min()) / np.ptp(found)
 
 
+def square(seed, sigma):
+    """A field of the square, `sigma` as if it had 512 pixels."""
+    return field((SIDE, SIDE), seed, sigma * SIDE / 512)
+
+
 def parts(seed):
     """Some 500 regions."""
-    labels = ndimage.label(np.digitize(field(SIDE, seed, 12), (0.4, 0.5, 0.6)))[0] + 1
-    return labels + 200 * np.digitize(field(SIDE, 4, 20), (0.45, 0.55))
+    labels = ndimage.label(np.digitize(square(seed, 12), (0.4, 0.5, 0.6)))[0] + 1
+    return labels + 200 * np.digitize(square(4, 20), (0.45, 0.55))
 
 
-SIDE = (512, 512)
-gt = field(SIDE, 0, 24) > 0.55
-pred = np.roll(gt, 5, 0) ^ (field(SIDE, 1, 12) > 0.8)
-soft = np.rint(255 * np.clip(ndimage.gaussian_filter(pred.astype(float), 3), 0, 1)).astype(np.uint8)
+SIDE = int(sys.argv[2]) if len(sys.argv) > 2 else 512
+gt = square(0, 24) > 0.55
+pred = np.roll(gt, max(1, 5 * SIDE // 512), 0) ^ (square(1, 12) > 0.8)
+blurred = ndimage.gaussian_filter(pred.astype(float), 3)
+soft = np.rint(255 * np.clip(blurred, 0, 1)).astype(np.uint8)
 segs, true = parts(2), parts(3)
 rng = np.random.default_rng(5)
 labels = rng.random(1_000_000) < 0.3
@@ -128,13 +135,21 @@ def pair():
 def band_iou(pred, gt):
     """Boundary IoU as its authors' program erodes: 3x3 in a frame, once for a pixel of width."""
     cv2 = importlib.import_module("cv2")
-    width = max(1, round(0.02 * np.hypot(*SIDE)))
+    width = max(1, round(0.02 * np.hypot(SIDE, SIDE)))
     bands = []
     for mask in (pred, gt):
         framed = cv2.copyMakeBorder(mask.astype(np.uint8), 1, 1, 1, 1, cv2.BORDER_CONSTANT)
         inside = cv2.erode(framed, np.ones((3, 3), np.uint8), iterations=width)[1:-1, 1:-1]
         bands.append(mask & (inside == 0))
     return (bands[0] & bands[1]).sum() / (bands[0] | bands[1]).sum()
+
+
+def milliseconds(call, names, repeats=1):
+    """Return the processor time of a call, the mean of some."""
+    begin = time.process_time()
+    for _ in range(repeats):
+        eval(call, names)
+    return 1000 * (time.process_time() - begin) / repeats
 
 
 def main(word=""):
@@ -154,15 +169,14 @@ def main(word=""):
         values = [float(eval(call, names)) for call in calls]  # kernels are compiled here
         if same == "=" and not np.isclose(*values, rtol=1e-5):
             raise SystemExit(f"{what}: {values[0]} here, {values[1]} of {package}")
+        repeats = [1 + int(20 / milliseconds(call, names, 2)) for call in calls]
         times = [[], []]
         for _ in range(ROUNDS):
-            for call, taken in zip(calls, times, strict=True):
-                begin = time.process_time()
-                eval(call, names)
-                taken.append(1000 * (time.process_time() - begin))
+            for call, n, taken in zip(calls, repeats, times, strict=True):
+                taken.append(milliseconds(call, names, n))
         mine, other = map(statistics.median, times)
         print(f"| {what} | {mine:.3g} | {other:.3g} | {mine / other:.2f} | {package} |", flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(*sys.argv[1:2])

@@ -22,7 +22,7 @@ def mask_shells(pred: Bool, gt: Bool, width: int) -> I8:
     in the boundaries of both, in that of pred, in that of gt.
     """
     width = min(width, max(gt.shape))
-    bits, counts = np.concatenate((pack(pred), pack(gt))), np.zeros((1, 3), np.int64)
+    bits, counts = pack(np.concatenate((pred, gt))), np.zeros((1, 3), np.int64)
     _count_masks(bits, _eroded(bits, 2 * width + 1, width), counts)
     return counts
 

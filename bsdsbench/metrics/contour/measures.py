@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
@@ -67,7 +67,8 @@ class Compared:
         if len(spacing) != 2 or not all(0 < s < math.inf for s in spacing):
             raise DataError(f"spacing {spacing}: expected two steps above 0, of rows and columns")
         self.pair, self.spacing = pair, (float(spacing[0]), float(spacing[1]))
-        self.sites, self.shells = cache(partial(_outlines, pair)), cache(self._shells)
+        self._sites: dict[tuple[str, Spacing], tuple[Sites, ...]] = {}
+        self._shells: dict[int, I8] = {}
 
     @cached_property
     def areas(self) -> I8:
@@ -89,11 +90,21 @@ class Compared:
         sums = [np.bincount(labels + 1, pixels, self.pair.n + 1)[1:] for labels in labels_of]
         return np.stack(sums, axis=1).astype(np.int64)
 
-    def _shells(self, width: int) -> I8:
-        pred, gt, n, _ = self.pair
-        if n == 1:  # masks, in a fifth of the time
-            return erosion.mask_shells(pred >= 0, gt >= 0, width)
-        return erosion.label_shells(pred, gt, n, width)
+    def shells(self, width: int) -> I8:
+        """Return the pixels of each label's inner boundaries, (n, 3), see `erosion`."""
+        if width not in self._shells:
+            pred, gt, n, _ = self.pair
+            if n == 1:  # masks, in a fifth of the time
+                self._shells[width] = erosion.mask_shells(pred >= 0, gt >= 0, width)
+            else:
+                self._shells[width] = erosion.label_shells(pred, gt, n, width)
+        return self._shells[width]
+
+    def sites(self, outline: str, steps: Spacing) -> tuple[Sites, ...]:
+        """Return the outlines of both maps, and their distances in the unit of `steps`."""
+        if (outline, steps) not in self._sites:
+            self._sites[outline, steps] = _outlines(self.pair, outline, steps)
+        return self._sites[outline, steps]
 
     @cached_property
     def _to_other(self) -> F8:
@@ -274,9 +285,12 @@ def values_of(c: Compared, name: str, size: float, empty: str) -> F8:
         n_pred, n_gt = (sites.n for sites in drawn)
     else:  # pixels of masks, (n, 3), or of skeletons, (n, 2, 2)
         n_pred, n_gt = drawn[..., 1].T if what == "skeletons" else drawn.T[1:3]
+    is_empty = (n_pred == 0) | (n_gt == 0)
+    if not is_empty.any():
+        return values
     both, one, _ = CONVENTIONS[empty]
     for_one = c.pair.diagonal(c.spacing) if one[is_distance] is None else one[is_distance]
-    values = np.where((n_pred == 0) | (n_gt == 0), for_one, values)
+    values = np.where(is_empty, for_one, values)
     return np.where((n_pred == 0) & (n_gt == 0), both[is_distance], values)
 
 
