@@ -107,7 +107,10 @@ def weighted_sum(weights: Weights, values: NDArray[Any]) -> F8:
     n, whole = len(values), values.dtype.kind in "iub"
     flat = values.reshape(n, values[0].size)
     out = np.zeros((len(weights), flat.shape[1]))
-    if whole and (weights[:1] != 1).sum() < 2:  # a jackknife's rows: all images but one
+    if n == 1:  # nothing is added up; a weight of 0 leaves out even NaN
+        np.multiply(weights, flat, out=out, where=weights != 0)
+        out += 0.0  # without -0
+    elif whole and (weights[:1] != 1).sum() < 2:  # a jackknife's rows: all images but one
         rows, images = divmod(np.flatnonzero(weights != 1), n)  # np.nonzero is far slower
         out += flat.sum(axis=0)
         np.add.at(out, rows, (weights[rows, images] - 1.0)[:, None] * flat[images])
