@@ -98,6 +98,15 @@ def test_one_map(benchmark, images, function):
     timed(benchmark, function, *given.get(function, [soft]))
 
 
+@pytest.mark.parametrize(("radius", "weight"), [(4, 5), (8, 20), (11, 5), (11, 55)])
+def test_assign(benchmark, images, radius, weight):
+    """Labels for training: lines as thick as a network's, and one annotator."""
+    soft, gts = images[0]
+    soft = unit(gaussian_filter(soft.astype(float), 2))
+    costs = {"metric": "l1", "pred_value": soft, "weight": -weight}
+    timed(benchmark, lambda: bb.assign(soft > 0.1, gts[0], radius, **costs))
+
+
 def test_regions(benchmark):
     segs = bb.load_ground_truth(sample_ground_truth() / "town1.mat").segmentations
     timed(benchmark, bb.region_counts, segs, segs)
