@@ -67,6 +67,8 @@ html_use_index = False
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
+    # What a walk prints is as wide as its terminal.
+    "secondary_sidebar_items": {"walks/*": [], "[!w]**": ["page-toc"]},
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
     "footer_start": ["copyright"],

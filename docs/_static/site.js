@@ -1,13 +1,19 @@
 // What a keyboard or a screen reader needs and the theme does not give: names of the toggles in the
 // list of pages, and focus for tables and code that scroll.
+const SCROLLING = ".bd-article :is(table, pre, div.highlight, .formula, p:has(> img), figure)";
 document.addEventListener("DOMContentLoaded", () => {
+  for (const image of document.querySelectorAll(".bd-article section > img")) {
+    const box = document.createElement("figure"); // of an example: it scrolls on a phone
+    image.replaceWith(box);
+    box.append(image);
+  }
   for (const toggle of document.querySelectorAll("summary:has(.toctree-toggle)")) {
     const link = toggle.closest("li")?.querySelector("a");
     toggle.setAttribute("aria-label", `Pages below ${link ? link.textContent.trim() : "this one"}`);
   }
   for (const box of document.querySelectorAll(".sortable")) sortable(box.querySelector("table"));
   const scrolling = () => {
-    for (const box of document.querySelectorAll(".bd-article :is(table, pre, div.highlight, .formula)"))
+    for (const box of document.querySelectorAll(SCROLLING))
       if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
   };
   scrolling();

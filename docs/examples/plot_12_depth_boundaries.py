@@ -96,5 +96,6 @@ aligned = proto.replace(options={"depth": {"align": "scale-shift"}})
 theirs = bb.evaluate(
     out / "smooth, relative", out / "gt", aligned, metrics="depth", workers=1
 ).score("depth")
-told = explain(runs["smooth, relative"], {"depth.si_f1": round(theirs.si_f1, 4)})
+target = {"depth.si_f1": round(theirs.si_f1, 4)}
+told = explain(runs["smooth, relative"], target, seconds=3600)
 print(told.sentence())

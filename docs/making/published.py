@@ -8,8 +8,8 @@ from typing import Any
 from bsdsbench.comparison.published import PublishedResult, published_results
 from making.reference import cell
 
-HEADS = ("method", "year", "set", "ODS", "OIS", "AP", "AP rule", "other scores", "variant")
-LAST = ("paper", "source", "key")
+HEADS = ("key", "method", "year", "set", "ODS", "OIS", "AP", "AP rule", "other scores", "variant")
+LAST = ("paper", "source")
 
 
 def table() -> str:
@@ -32,6 +32,7 @@ def _row(result: PublishedResult) -> list[str]:
     address = source and f"https://github.com/{source[1]}/{source[2]}"
     where = f"[{_text(result.source)}]({address})" if address else _linked(result.source)
     return [
+        f"`{result.key}`" + (" (curve)" if result.curve else ""),
         _text(result.name),
         str(result.year or "-"),
         ", ".join(task.partition("/")[0] for task in result.tasks[:1]),
@@ -41,7 +42,6 @@ def _row(result: PublishedResult) -> list[str]:
         _text("; ".join(filter(None, notes))) or "-",
         _linked(result.paper),
         where,
-        f"`{result.key}`" + (" (curve)" if result.curve else ""),
     ]
 
 
