@@ -41,7 +41,7 @@ def pytest_collection_finish():
 
 
 # Two halves of what compiling takes.
-KERNELS_OF = ("contour,crispness,segmentation,pixel", "boundary,region,depth,wireframe")
+KERNELS_OF = ("contour,crispness,region,segmentation,pixel", "boundary,depth,wireframe")
 
 
 def pytest_configure(config):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bsdsbench.errors import ProtocolError
-from bsdsbench.scores.curve import AP_RULES, PRCurve, area
+from bsdsbench.scores.curve import AP_RULES, PRCurve, area, late_starts
 
 # Thresholds rising: R .6 .4 .4 .2 0, P .5 .7 .9 1 -, nothing predicted at the last.
 FOUR = np.array([[6, 10, 6, 12], [4, 10, 7, 10], [4, 10, 9, 10], [2, 10, 2, 2], [0, 10, 0, 0]])
@@ -93,3 +93,18 @@ def test_what_a_curve_alone_does_not_tell():
     # annotated at one threshold is annotated
     four = [[6, 10, 5, 10], [0, 0, 0, 0]]
     assert area(PRCurve.of_counts([0.1, 0.2], four), "seism") == found
+
+
+@pytest.mark.parametrize("rule", AP_RULES)
+def test_a_late_start_is_said_where_a_rule_counts_nothing_below_it(rule):
+    """By `endpoints`: 21 levels of 1, then on to (.6, .5) and (1, 0). There is no row for edter."""
+    late, early = (PRCurve([0.1, 0.2], [0.5, 1.0], [0.6, first]) for first in (0.2, 0.02))
+    by_hand = (21 + line(0.2, 1, 0.6, 0.5) + line(0.6, 0.5, 1, 0)) / 100
+    if rule == "seism":
+        late = PRCurve(late.thresholds, late.precision, late.recall, np.zeros(2, bool))
+    said = late_starts({"late": late, "early": early}, rule)
+    if rule in ("bsds", "sbd", "seism"):
+        assert said.startswith("the curve starts at recall 0.20 (late); what lies below counts 0 ")
+        assert said.endswith(f"(AP by `endpoints` {by_hand:.3f})")
+    else:
+        assert said == ""
