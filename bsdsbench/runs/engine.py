@@ -183,6 +183,9 @@ def _evaluation(images: _CountedImages, plan: Plan, header: RunHeader) -> Evalua
     now = datetime.now(UTC).isoformat(timespec="seconds")
     header = header.with_provenance(date=now, sources=plan.sources or None)
     failed = {image_id: "; ".join(map(str, error.problems)) for image_id, error in errors.items()}
+    for folder in (header.provenance.pred, header.provenance.gt) if plan.on_dask else ():
+        whole = os.path.abspath(folder or "")  # what its workers were given
+        failed = {image_id: text.replace(whole, folder or "") for image_id, text in failed.items()}
     if images.left_out:
         if not images.records and plan.shard[1] == 1:
             raise DataError(f"{header.name}: no image with boundaries in its ground truth")

@@ -370,6 +370,10 @@ def test_a_cluster_gives_the_same_bits(cluster, tmp_path, monkeypatch):
     counted("pred", "gt", TEN, out="here", groups=groups)
     assert bits(tmp_path / "few" / "there") == bits(tmp_path / "few" / "here")
     assert [record.groups["place"] for record in there.records] == ["a", "b", "a"]
+    next(Path("pred").iterdir()).write_bytes(b"no picture")
+    failed = bb.evaluate("pred", "gt", TEN, executor=address, on_error="skip").failed
+    assert failed == counted("pred", "gt", TEN, on_error="skip").failed
+    assert len(failed) == 1
 
 
 @pytest.mark.filterwarnings("default")
